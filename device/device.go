@@ -1,0 +1,129 @@
+package device
+
+import "anneal/tensor"
+
+// A Device runs kernels. Calls return when the result is complete; they are made from one goroutine at a time.
+//
+// In shapes, N is the number of tokens in the batch (B sequences of T, N = B·T), D the width of the residual stream,
+// H and K the query and key-value heads, E the size of a head, F the width of the feed-forward layer, V the vocabulary.
+//
+// Storage follows the precision policy. The residual stream, its gradient, parameters and their gradients, statistics
+// and losses are F32. Activations and their gradients are BF16 or F32. In the reference mode everything is F64. Whatever
+// the storage, arithmetic is F32 (F64 in the reference mode). Unless said otherwise dst must not overlap a source.
+//
+// No result depends on the number of threads: every sum has an order fixed by the shapes alone.
+type Device interface {
+	// Name says what computes, for people: "cpu avx512, 2 threads".
+	Name() string
+	// Close stops the device's workers and frees its scratch memory.
+	Close()
+
+	// MatMul writes the product of a and b in the given form to dst, or adds it to dst with Accumulate.
+	MatMul(dst, a, b *tensor.Tensor, form Form, opt MatMulOptions)
+
+	// RMSNorm normalises rows: xhat = x / sqrt(mean(x²) + eps), y = xhat · gain (Zhang & Sennrich 2019). x is [N, D] in
+	// F32, gain [D]. It stores xhat [N, D] (rounded to its dtype; y is computed from the rounded value) and
+	// rstd [N] = 1/sqrt(mean(x²)+eps), which RMSNormGrad needs.
+	RMSNorm(y, xhat, rstd, x, gain *tensor.Tensor, eps float64)
+	// RMSNormAgain computes y = xhat · gain as RMSNorm did, bit for bit.
+	RMSNormAgain(y, xhat, gain *tensor.Tensor)
+	// RMSNormGrad adds to dx [N, D] (F32) and dgain [D] (F32) the gradients given dy [N, D]:
+	// dx += rstd · (gain·dy − xhat · mean(gain·dy·xhat)); dgain += Σ_rows dy·xhat.
+	RMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor)
+
+	// QKNorm normalises every query and key head of qkv [N, (H+2K)·E] in place, as RMSNorm with gains gainQ [E] and
+	// gainK [E]. It stores the normalised values before the gain in xhat [N, (H+K)·E] and rstd [N, H+K].
+	QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads, eps float64)
+	// QKNormGrad turns dqkv from the gradient of QKNorm's output into that of its input, in place, and adds to the gains' gradients.
+	QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads)
+
+	// RoPE rotates the query and key heads of qkv [N, (H+2K)·E] in place (Su et al. 2021), half layout: element i of a
+	// head pairs with i + E/2. cos and sin are [T, E/2] in F32 (F64 in the reference mode); pos [N] (I32) picks their row. With inverse it rotates back,
+	// which is the gradient.
+	RoPE(qkv, cos, sin, pos *tensor.Tensor, heads Heads, inverse bool)
+
+	// Attention is softmax(q·kᵀ/√E + mask)·v for every head, from qkv [N, (H+2K)·E] (columns: H query heads, K key
+	// heads, K value heads; query head h reads key-value head h·K/H) to out [N, H·E]. It stores one log-sum-exp per row
+	// and head in lse [H, N] and never forms [T, T] (FlashAttention, Dao 2022).
+	Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
+	// AttentionGrad writes dqkv [N, (H+2K)·E] from dout [N, H·E] and what Attention read and wrote.
+	AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
+
+	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the rest.
+	SwiGLU(act, gu *tensor.Tensor)
+	// SwiGLUGrad writes dgu [N, 2F] from dact [N, F] and gu.
+	SwiGLUGrad(dgu, dact, gu *tensor.Tensor)
+
+	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V)).
+	Embedding(x, table, ids *tensor.Tensor)
+	// EmbeddingGrad adds rows of dx [N, D] to rows ids of dtable [V, D], in token order.
+	EmbeddingGrad(dtable, dx, ids *tensor.Tensor)
+
+	// CrossEntropy reads logits [n, V] and targets [n] (I32; −100 is ignored) and writes loss [n] =
+	// log Σ exp(logits) − logits[target], 0 where ignored. Unless dlogits is nil it also writes the gradient of the summed loss,
+	// softmax(logits) − onehot(target), 0 where ignored, to dlogits [n, V], which may be logits itself.
+	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor)
+
+	// AdamW updates the parameter p in place from gradient g and moments m, v, all F32 and of one shape.
+	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
+
+	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
+	SumSquares(t *tensor.Tensor) float64
+	// Sum returns Σ t accumulated in float64.
+	Sum(t *tensor.Tensor) float64
+	// Copy converts src to dst's dtype (round to nearest even).
+	Copy(dst, src *tensor.Tensor)
+	// Add adds src to dst, elementwise; dtypes may differ.
+	Add(dst, src *tensor.Tensor)
+	// Zero clears t.
+	Zero(t *tensor.Tensor)
+}
+
+// Form says which operand of a matrix product is read transposed. Both operands and the result are row-major.
+type Form uint8
+
+// The three forms of training. With a weight W [O, I]: forward is NT (y = x·Wᵀ), the input's gradient NN (dx = dy·W),
+// the weight's gradient TN (dW = dyᵀ·x).
+const (
+	NN Form = iota // dst [M, N] = a [M, K] · b [K, N]
+	NT             // dst [M, N] = a [M, K] · b [N, K]ᵀ
+	TN             // dst [M, N] = a [K, M]ᵀ · b [K, N]
+)
+
+// String returns nn, nt or tn.
+func (f Form) String() string { return [...]string{"nn", "nt", "tn"}[f] }
+
+// MatMulOptions says how a product is computed and stored.
+type MatMulOptions struct {
+	// Operand is the precision operands are rounded to before they are multiplied: BF16, F32, or F64 in the reference mode.
+	// Operands already stored in BF16 are read as they are. Products are summed in F32 (F64 for F64).
+	Operand tensor.DType
+	// Accumulate adds to dst instead of overwriting it.
+	Accumulate bool
+}
+
+// Heads describes the columns of a fused projection [N, (H+2K)·E].
+type Heads struct {
+	Q, KV int // number of query heads H and of key-value heads K; K divides H
+	Size  int // elements per head E
+}
+
+// Cols returns (H+2K)·E.
+func (h Heads) Cols() int { return (h.Q + 2*h.KV) * h.Size }
+
+// Mask says which keys a query sees. Token i of a row sees key j of the same row if Start[i] <= j <= i.
+type Mask struct {
+	Len int // T, tokens per row; the batch has N/T rows
+	// Start [N] (I32) is the position within its row at which the token's document begins. Nil means 0: plain causal attention.
+	Start *tensor.Tensor
+}
+
+// AdamW holds one step's constants (Loshchilov & Hutter 2017, arXiv 1711.05101):
+//
+//	g' = Scale·g;  m ← β1·m + (1−β1)·g';  v ← β2·v + (1−β2)·g'²
+//	p ← p·(1 − LR·Decay) − LR · (m·Correct1) / (sqrt(v·Correct2) + Eps)
+type AdamW struct {
+	LR, Beta1, Beta2, Eps, Decay float64
+	Scale                        float64 // of the gradient: 1/tokens and the clip coefficient
+	Correct1, Correct2           float64 // bias corrections 1/(1−β1ᵗ) and 1/(1−β2ᵗ)
+}

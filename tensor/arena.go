@@ -1,0 +1,72 @@
+package tensor
+
+import "fmt"
+
+// Align is the alignment in bytes of every tensor in an Arena: one cache line, one AVX-512 register.
+const Align = 64
+
+// An Arena is a block of memory outside the Go heap, mapped once and handed out by moving a mark. It is how peak
+// memory is known before a run and reported by name after it, and why a training step allocates nothing.
+// An Arena is not safe for concurrent use.
+type Arena struct {
+	name string
+	mem  []byte
+	used int
+	peak int
+}
+
+// NewArena maps size bytes under a name that reports and errors use ("parameters", "activations", …). The operating
+// system backs pages when they are first touched, so an arena costs what is used of it, not what was reserved.
+func NewArena(name string, size int) (*Arena, error) {
+	size = (size + Align - 1) &^ (Align - 1)
+	mem, err := mapMemory(size)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: %w", float64(size)/(1<<20), name, err)
+	}
+	return &Arena{name: name, mem: mem}, nil
+}
+
+// Name returns the name given to NewArena.
+func (a *Arena) Name() string { return a.name }
+
+// Size returns the bytes reserved, Used those handed out now, Peak the most ever handed out.
+func (a *Arena) Size() int { return len(a.mem) }
+
+// Used returns the bytes handed out now.
+func (a *Arena) Used() int { return a.used }
+
+// Peak returns the most bytes ever handed out.
+func (a *Arena) Peak() int { return a.peak }
+
+// New returns a tensor of the arena's memory. Fresh memory is zero; memory reused after Release holds what was there.
+// An arena that is too small is a planning error and panics with the sizes.
+func (a *Arena) New(dtype DType, shape ...int) Tensor {
+	var t Tensor
+	t.set(dtype, shape)
+	need := (t.Bytes() + Align - 1) &^ (Align - 1)
+	if need > len(a.mem)-a.used {
+		panic(fmt.Sprintf("tensor: arena %s is full: %s%v needs %d bytes, %d of %d are used", a.name, dtype, t.Shape(), need, a.used, len(a.mem)))
+	}
+	if need > 0 {
+		t.data = ptr(a.mem[a.used:])
+	}
+	a.used += need
+	a.peak = max(a.peak, a.used)
+	return t
+}
+
+// Mark returns a position to give to Release.
+func (a *Arena) Mark() int { return a.used }
+
+// Release takes back everything handed out since the mark.
+func (a *Arena) Release(mark int) { a.used = mark }
+
+// Close unmaps the memory; tensors of the arena must not be used afterwards.
+func (a *Arena) Close() error {
+	mem := a.mem
+	a.mem, a.used = nil, 0
+	if mem == nil {
+		return nil
+	}
+	return unmapMemory(mem)
+}

@@ -1,0 +1,80 @@
+package tensor
+
+import "math"
+
+// Float16 is IEEE 754 binary16: 5 exponent bits, 10 mantissa bits, largest value 65504.
+type Float16 uint16
+
+// Float32 widens h; the conversion is exact.
+func (h Float16) Float32() float32 { return float32(unpackSmall(uint32(h), 5, 10, true)) }
+
+// F16FromFloat32 rounds f to the nearest binary16, ties to even; from 65520 on the result is infinite.
+func F16FromFloat32(f float32) Float16 { return Float16(packSmall(f, 5, 10, true)) }
+
+// TF32 rounds f to a 10-bit mantissa, ties away from zero, as the cvt.rna.tf32 instruction does.
+func TF32(f float32) float32 {
+	u := math.Float32bits(f)
+	if u&0x7f800000 == 0x7f800000 {
+		return f
+	}
+	return math.Float32frombits((u + 0x1000) &^ 0x1fff)
+}
+
+// packSmall rounds f, ties to even, to a format of 1 sign, e exponent and m mantissa bits. With inf the top exponent
+// means infinity and NaN, as in IEEE 754; without, only the all-ones code is NaN (the "fn" formats), and overflow gives it.
+func packSmall(f float32, e, m uint, inf bool) uint32 {
+	u := math.Float32bits(f)
+	sign := u >> 31 << (e + m)
+	top := uint32(1)<<e - 1
+	nan := sign | top<<m | (1<<m - 1)
+	if inf {
+		nan = sign | top<<m | 1<<(m-1)
+	}
+	if f != f {
+		return nan
+	}
+	bias := 1<<(e-1) - 1
+	exp := int(u>>23&0xff) - 127
+	if exp == -127 || exp < -bias-int(m)-1 { // float32 subnormals and all below half the smallest subnormal
+		return sign
+	}
+	mant := u&0x7fffff | 0x800000
+	shift := 23 - m
+	code := uint32(0)
+	if exp < 1-bias { // subnormal: the leading one becomes part of the mantissa
+		shift += uint(1 - bias - exp)
+	} else {
+		code = uint32(exp+bias-1) << m
+	}
+	half := uint32(1)<<(shift-1) - 1 + mant>>shift&1
+	code += (mant + half) >> shift
+	if inf && code >= top<<m {
+		return sign | top<<m
+	}
+	if !inf && code >= top<<m|(1<<m-1) {
+		return nan
+	}
+	return sign | code
+}
+
+// unpackSmall is the inverse of packSmall; every code is exact in float64.
+func unpackSmall(c uint32, e, m uint, inf bool) float64 {
+	top := uint32(1)<<e - 1
+	exp, mant := c>>m&top, c&(1<<m-1)
+	bias := 1<<(e-1) - 1
+	var v float64
+	switch {
+	case inf && exp == top && mant == 0:
+		v = math.Inf(1)
+	case inf && exp == top, !inf && exp == top && mant == 1<<m-1:
+		v = math.NaN()
+	case exp == 0:
+		v = math.Ldexp(float64(mant), 1-bias-int(m))
+	default:
+		v = math.Ldexp(float64(mant|1<<m), int(exp)-bias-int(m))
+	}
+	if c>>(e+m)&1 == 1 {
+		v = -v
+	}
+	return v
+}

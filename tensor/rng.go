@@ -1,0 +1,58 @@
+package tensor
+
+import "math"
+
+// RNG is a counter-based generator (Philox4x32-10, Salmon et al. 2011): the number at an index is a pure function of
+// (seed, purpose, step, index). Nothing is consumed, so results depend on no order of calls, no thread and no rank,
+// and a resumed run needs no generator state.
+type RNG struct {
+	key  [2]uint32
+	step uint32
+}
+
+// Purposes keep streams of one seed apart.
+const (
+	PurposeInit    uint32 = 1 + iota // weight initialisation; step is the tensor's index
+	PurposeSample                    // text generation; step is the position
+	PurposeDropout                   // regularisation masks
+	PurposeRound                     // stochastic rounding
+	PurposeData                      // synthetic data
+)
+
+// NewRNG returns the stream of (seed, purpose, step).
+func NewRNG(seed uint64, purpose, step uint32) RNG {
+	return RNG{key: [2]uint32{uint32(seed), uint32(seed>>32) ^ purpose*0x9e3779b9}, step: step}
+}
+
+// Block returns the four 32-bit numbers at index.
+func (r RNG) Block(index uint64) [4]uint32 {
+	return philox([4]uint32{uint32(index), uint32(index >> 32), r.step, 0}, r.key)
+}
+
+func philox(c [4]uint32, k [2]uint32) [4]uint32 {
+	for range 10 {
+		p0 := uint64(c[0]) * 0xd2511f53
+		p1 := uint64(c[2]) * 0xcd9e8d57
+		c = [4]uint32{uint32(p1>>32) ^ c[1] ^ k[0], uint32(p1), uint32(p0>>32) ^ c[3] ^ k[1], uint32(p0)}
+		k[0] += 0x9e3779b9
+		k[1] += 0xbb67ae85
+	}
+	return c
+}
+
+// Uint32 returns the number at index.
+func (r RNG) Uint32(index uint64) uint32 { return r.Block(index >> 2)[index&3] }
+
+// Float64 returns a uniform number in [0, 1) at index, with 53 random bits.
+func (r RNG) Float64(index uint64) float64 {
+	b := r.Block(index)
+	return float64((uint64(b[0])<<32|uint64(b[1]))>>11) * 0x1p-53
+}
+
+// Normal returns a standard normal number at index (Box–Muller in float64).
+func (r RNG) Normal(index uint64) float64 {
+	b := r.Block(index)
+	u := (float64((uint64(b[0])<<32|uint64(b[1]))>>11) + 0.5) * 0x1p-53
+	v := float64((uint64(b[2])<<32|uint64(b[3]))>>11) * 0x1p-53
+	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
+}

@@ -1,0 +1,185 @@
+package tensor
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// MaxRank is the largest number of dimensions of a Tensor.
+const MaxRank = 4
+
+// A Tensor is a dense, row-major span of memory with a dtype and a shape. It owns nothing: the memory belongs to an
+// Arena (or to the Go heap, for tensors made by Of). The zero Tensor is empty and is what "no tensor" looks like.
+type Tensor struct {
+	dtype DType
+	rank  int8
+	shape [MaxRank]int
+	data  unsafe.Pointer
+}
+
+// View makes a tensor over data, which must hold the elements of shape in dtype.
+func View(dtype DType, data []byte, shape ...int) Tensor {
+	var t Tensor
+	t.set(dtype, shape)
+	if need := t.Bytes(); need > len(data) {
+		panic(fmt.Sprintf("tensor: view of %v %s needs %d bytes, has %d", shape, dtype, need, len(data)))
+	}
+	t.data = unsafe.Pointer(unsafe.SliceData(data))
+	return t
+}
+
+// Number is an element type that Go can compute with.
+type Number interface{ ~float32 | ~float64 }
+
+// Of makes a tensor on the Go heap around values; tests and small tables use it.
+func Of[E float32 | float64 | BFloat16 | int32](values []E, shape ...int) *Tensor {
+	if len(shape) == 0 {
+		shape = []int{len(values)}
+	}
+	var t Tensor
+	t.set(dtypeOf[E](), shape)
+	if t.Len() != len(values) {
+		panic(fmt.Sprintf("tensor: shape %v does not hold %d values", shape, len(values)))
+	}
+	t.data = unsafe.Pointer(unsafe.SliceData(values))
+	return &t
+}
+
+func dtypeOf[E float32 | float64 | BFloat16 | int32]() DType {
+	switch any(*new(E)).(type) {
+	case float32:
+		return F32
+	case float64:
+		return F64
+	case BFloat16:
+		return BF16
+	default:
+		return I32
+	}
+}
+
+func (t *Tensor) set(dtype DType, shape []int) {
+	if len(shape) > MaxRank {
+		panic(fmt.Sprintf("tensor: rank %d is above %d", len(shape), MaxRank))
+	}
+	t.dtype, t.rank = dtype, int8(len(shape))
+	copy(t.shape[:], shape)
+}
+
+// DType returns the storage format.
+func (t *Tensor) DType() DType { return t.dtype }
+
+// Rank returns the number of dimensions.
+func (t *Tensor) Rank() int { return int(t.rank) }
+
+// Dim returns the size of dimension i.
+func (t *Tensor) Dim(i int) int { return t.shape[i] }
+
+// Shape returns the dimensions; the slice aliases the tensor and must not be changed.
+func (t *Tensor) Shape() []int { return t.shape[:t.rank] }
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int {
+	n := 1
+	for _, d := range t.shape[:t.rank] {
+		n *= d
+	}
+	return n
+}
+
+// Bytes returns the size of the elements in bytes.
+func (t *Tensor) Bytes() int { return t.Len() * t.dtype.Size() }
+
+// IsZero reports whether t is the zero Tensor.
+func (t *Tensor) IsZero() bool { return t == nil || t.dtype == Invalid }
+
+// Cols returns the size of the last dimension, and Rows the product of the others: kernels that work row by row see
+// every tensor as [Rows, Cols].
+func (t *Tensor) Cols() int { return t.shape[t.rank-1] }
+
+// Rows returns the product of all dimensions but the last.
+func (t *Tensor) Rows() int {
+	n := 1
+	for _, d := range t.shape[:t.rank-1] {
+		n *= d
+	}
+	return n
+}
+
+// Slice returns rows [from, to) of the first dimension as a tensor that shares t's memory.
+func (t *Tensor) Slice(from, to int) Tensor {
+	if from < 0 || to < from || to > t.shape[0] {
+		panic(fmt.Sprintf("tensor: rows %d:%d of %v", from, to, t.Shape()))
+	}
+	stride := 1
+	for _, d := range t.shape[1:t.rank] {
+		stride *= d
+	}
+	s := *t
+	s.shape[0] = to - from
+	s.data = unsafe.Add(t.data, from*stride*t.dtype.Size())
+	return s
+}
+
+// Reshape returns the same memory under another shape of equal length.
+func (t *Tensor) Reshape(shape ...int) Tensor {
+	s := *t
+	s.set(t.dtype, shape)
+	if s.Len() != t.Len() {
+		panic(fmt.Sprintf("tensor: %v does not reshape to %v", t.Shape(), shape))
+	}
+	return s
+}
+
+// F32 returns the elements of an F32 tensor.
+func (t *Tensor) F32() []float32 { return elements[float32](t, F32) }
+
+// F64 returns the elements of an F64 tensor.
+func (t *Tensor) F64() []float64 { return elements[float64](t, F64) }
+
+// BF16 returns the elements of a BF16 tensor.
+func (t *Tensor) BF16() []BFloat16 { return elements[BFloat16](t, BF16) }
+
+// I32 returns the elements of an I32 tensor.
+func (t *Tensor) I32() []int32 { return elements[int32](t, I32) }
+
+// Raw returns the bytes of the elements, in the machine's (little-endian) order.
+func (t *Tensor) Raw() []byte { return unsafe.Slice((*byte)(t.data), t.Bytes()) }
+
+func elements[E any](t *Tensor, want DType) []E {
+	if t.dtype != want {
+		panic(fmt.Sprintf("tensor: %v tensor read as %v", t.dtype, want))
+	}
+	return unsafe.Slice((*E)(t.data), t.Len())
+}
+
+// Float64 returns element i widened to float64, whatever the float dtype. It is slow and meant for tests and reports.
+func (t *Tensor) Float64(i int) float64 {
+	switch t.dtype {
+	case F32:
+		return float64(t.F32()[i])
+	case F64:
+		return t.F64()[i]
+	case BF16:
+		return float64(t.BF16()[i].Float32())
+	default:
+		panic(fmt.Sprintf("tensor: Float64 of %v", t.dtype))
+	}
+}
+
+// SetFloat64 rounds v to the tensor's dtype and stores it as element i.
+func (t *Tensor) SetFloat64(i int, v float64) {
+	switch t.dtype {
+	case F32:
+		t.F32()[i] = float32(v)
+	case F64:
+		t.F64()[i] = v
+	case BF16:
+		t.BF16()[i] = BF16FromFloat32(float32(v))
+	default:
+		panic(fmt.Sprintf("tensor: SetFloat64 of %v", t.dtype))
+	}
+}
+
+// String describes the tensor, not its elements: "bf16[4096 384]".
+func (t *Tensor) String() string { return fmt.Sprintf("%v%v", t.dtype, t.Shape()) }
