@@ -7,7 +7,7 @@ File layout:
 
     {"about": ..., "cases": [{"name", "op", "attrs": {...}, "tensors": {NAME: {"shape", "data"}}}]}
 
-Every tensor is row major. Inputs and upstream gradients follow sin(a + b*i), i the flat index, rounded to three
+Every tensor is row major. Inputs and upstream gradients follow offset + scale*sin(a + b*i), i the flat index, rounded to three
 decimals, so that the file is self-contained and short. A gradient is named "d" + the tensor it belongs to: "dy" is
 the upstream gradient of output "y", "dx" the resulting gradient of input "x". Integer tensors (ids, targets,
 positions, document starts) hold whole numbers.
@@ -23,10 +23,10 @@ torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 
 
-def wave(shape, a, b, scale=1.0):
-    """Values scale*sin(a + b*i), rounded to three decimals."""
+def wave(shape, a, b, scale=1.0, offset=0.0):
+    """Values offset + scale*sin(a + b*i), rounded to three decimals."""
     n = math.prod(shape)
-    return torch.tensor([round(scale * math.sin(a + b * i), 3) for i in range(n)]).reshape(shape)
+    return torch.tensor([round(offset + scale * math.sin(a + b * i), 3) for i in range(n)]).reshape(shape)
 
 
 def leaf(t):
@@ -99,7 +99,7 @@ def swiglu(x):
 
 
 def rms_norm_case():
-    x, gain = leaf(wave((5, 7), 1.0, 0.7, 1.5)), leaf(wave((7,), 0.3, 0.9) + 1.0)
+    x, gain = leaf(wave((5, 7), 1.0, 0.7, 1.5)), leaf(wave((7,), 0.3, 0.9, offset=1.0))
     y = rms_norm(x, gain, 1e-5)
     return case("rmsnorm", "rmsnorm", {"eps": 1e-5}, {"x": x, "gain": gain}, {}, {"y": y}, {"dy": wave(y.shape, 0.2, 1.1)})
 
@@ -108,7 +108,7 @@ def rms_norm_tiny_case():
     """Rows of the size of sqrt(eps) and a row of zeros: eps decides the result."""
     x = wave((3, 5), 1.0, 0.7) * 4e-3
     x[1] = 0
-    x, gain = leaf(x), leaf(wave((5,), 0.1, 0.5) + 1.0)
+    x, gain = leaf(x), leaf(wave((5,), 0.1, 0.5, offset=1.0))
     y = rms_norm(x, gain, 1e-5)
     return case("rmsnorm/near-eps", "rmsnorm", {"eps": 1e-5}, {"x": x, "gain": gain}, {}, {"y": y}, {"dy": wave(y.shape, 0.4, 1.3)})
 
@@ -138,7 +138,7 @@ def attention_case(name, doc_start):
 
 def qk_norm_case():
     """Per-head RMSNorm with a gain over the head dimension, then RoPE, as Qwen3 does for q and k."""
-    x, gain = leaf(wave((1, 5, 3, 6), 1.0, 0.7)), leaf(wave((6,), 0.3, 0.9) + 1.0)
+    x, gain = leaf(wave((1, 5, 3, 6), 1.0, 0.7)), leaf(wave((6,), 0.3, 0.9, offset=1.0))
     pos = torch.tensor([[0, 1, 2, 0, 1]])
     y = rope(rms_norm(x, gain, 1e-5), pos, 10000.0)
     return case("qk-norm-rope", "qk_norm_rope", {"eps": 1e-5, "theta": 10000.0}, {"x": x, "gain": gain}, {"pos": pos}, {"y": y}, {"dy": wave(y.shape, 0.6, 1.1)})
