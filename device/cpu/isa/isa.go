@@ -1,0 +1,69 @@
+// Package isa names the tiers of CPU kernels, finds the best one this machine can run, and honours ANNEAL_CPU.
+package isa
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// A Tier is a set of kernels written for one level of instructions. Higher tiers include the lower.
+type Tier int
+
+// The tiers, from portable Go to AVX-512 with BF16 dot products.
+const (
+	Generic Tier = iota
+	AVX2
+	AVX512
+	AVX512BF16
+)
+
+var names = [...]string{"generic", "avx2", "avx512", "avx512bf16"}
+
+// String returns the tier's name as ANNEAL_CPU spells it.
+func (t Tier) String() string { return names[t] }
+
+// Tiers returns every tier this machine can run, best first.
+func Tiers() []Tier {
+	var out []Tier
+	for t := AVX512BF16; t >= Generic; t-- {
+		if runs(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Choose returns the tier to use: the one ANNEAL_CPU names, else the fastest this machine runs. A tier that was asked
+// for and cannot run is an error, never a quiet fallback.
+//
+// The fastest is not always the highest. Where BF16 dot products run at half the rate of FP32 FMA (Intel cores, which
+// keep BF16 speed for their matrix units) the avx512 tier multiplies BF16 operands by FMA and is about twice as fast;
+// the choice depends on the CPU's vendor alone, so that it is the same in every run.
+func Choose() (Tier, error) {
+	want := os.Getenv("ANNEAL_CPU")
+	if want == "" {
+		if runs(AVX512BF16) && !fastDot() {
+			return AVX512, nil
+		}
+		return Tiers()[0], nil
+	}
+	for t, name := range names {
+		if name != want {
+			continue
+		}
+		if !runs(Tier(t)) {
+			return 0, fmt.Errorf("ANNEAL_CPU=%s, but this CPU lacks its instructions\n  it runs: %s", want, list(Tiers()))
+		}
+		return Tier(t), nil
+	}
+	return 0, fmt.Errorf("ANNEAL_CPU=%s is not a tier\n  this CPU runs: %s", want, list(Tiers()))
+}
+
+func list(tiers []Tier) string {
+	s := make([]string, len(tiers))
+	for i, t := range tiers {
+		s[i] = t.String()
+	}
+	return strings.Join(s, ", ")
+}

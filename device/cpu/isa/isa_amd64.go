@@ -1,0 +1,26 @@
+package isa
+
+import "golang.org/x/sys/cpu"
+
+func runs(t Tier) bool {
+	x := &cpu.X86
+	switch t {
+	case AVX512BF16:
+		return runs(AVX512) && x.HasAVX512BF16
+	case AVX512:
+		return runs(AVX2) && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL
+	case AVX2:
+		return x.HasAVX2 && x.HasFMA
+	default:
+		return true
+	}
+}
+
+// fastDot reports whether VDPBF16PS is worth using: true on AMD, where it does twice the work of an FMA per cycle.
+func fastDot() bool {
+	_, b, c, d := cpuid(0, 0)
+	return b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163 // "AuthenticAMD"
+}
+
+// cpuid executes the CPUID instruction.
+func cpuid(leaf, sub uint32) (a, b, c, d uint32)

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package isa
+
+func runs(t Tier) bool { return t == Generic }
+
+func fastDot() bool { return false }
