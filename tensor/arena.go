@@ -18,12 +18,21 @@ type Arena struct {
 // NewArena maps size bytes under a name that reports and errors use ("parameters", "activations", …). The operating
 // system backs pages when they are first touched, so an arena costs what is used of it, not what was reserved.
 func NewArena(name string, size int) (*Arena, error) {
-	size = (size + Align - 1) &^ (Align - 1)
+	size = max(size+Align-1, Align) &^ (Align - 1)
 	mem, err := mapMemory(size)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: %w", float64(size)/(1<<20), name, err)
 	}
 	return &Arena{name: name, mem: mem}, nil
+}
+
+// NewMeasure returns an arena without memory or limit: its tensors must not be touched, and its Peak tells how large a
+// real arena must be for the same calls.
+func NewMeasure(name string) *Arena { return &Arena{name: name} }
+
+// full is apart from New so that New's tensor can stay on the stack.
+func (a *Arena) full(t Tensor) string {
+	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, len(a.mem))
 }
 
 // Name returns the name given to NewArena.
@@ -44,10 +53,10 @@ func (a *Arena) New(dtype DType, shape ...int) Tensor {
 	var t Tensor
 	t.set(dtype, shape)
 	need := (t.Bytes() + Align - 1) &^ (Align - 1)
-	if need > len(a.mem)-a.used {
-		panic(fmt.Sprintf("tensor: arena %s is full: %s%v needs %d bytes, %d of %d are used", a.name, dtype, t.Shape(), need, a.used, len(a.mem)))
+	if a.mem != nil && need > len(a.mem)-a.used {
+		panic(a.full(t))
 	}
-	if need > 0 {
+	if need > 0 && a.mem != nil {
 		t.data = ptr(a.mem[a.used:])
 	}
 	a.used += need

@@ -6,9 +6,6 @@ import "unsafe"
 
 // Without mmap an arena is one pointer-free Go allocation, aligned by hand.
 func mapMemory(size int) ([]byte, error) {
-	if size == 0 {
-		return nil, nil
-	}
 	mem := make([]byte, size+Align)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) & (Align - 1)
 	return mem[skip : skip+size : skip+size], nil

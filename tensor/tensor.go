@@ -109,7 +109,7 @@ func (t *Tensor) Rows() int {
 // Slice returns rows [from, to) of the first dimension as a tensor that shares t's memory.
 func (t *Tensor) Slice(from, to int) Tensor {
 	if from < 0 || to < from || to > t.shape[0] {
-		panic(fmt.Sprintf("tensor: rows %d:%d of %v", from, to, t.Shape()))
+		panic(fmt.Sprintf("tensor: rows %d:%d of a tensor of %d", from, to, t.shape[0]))
 	}
 	stride := 1
 	for _, d := range t.shape[1:t.rank] {
@@ -126,7 +126,7 @@ func (t *Tensor) Reshape(shape ...int) Tensor {
 	s := *t
 	s.set(t.dtype, shape)
 	if s.Len() != t.Len() {
-		panic(fmt.Sprintf("tensor: %v does not reshape to %v", t.Shape(), shape))
+		panic(fmt.Sprintf("tensor: %d elements do not reshape to %d", t.Len(), s.Len()))
 	}
 	return s
 }
