@@ -1,0 +1,110 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Float32 is a Tensor over float32 values, stored as F32 or rounded to nearest even as BF16 while they are written.
+func Float32(name string, dtype DType, shape []int, data []float32) Tensor {
+	return Tensor{Name: name, DType: dtype, Shape: shape, Data: &float32Reader{dtype, data}}
+}
+
+// float32Reader encodes values as they are read. Reads of fewer bytes than one element are errors; io.Copy makes none.
+type float32Reader struct {
+	dtype DType
+	rest  []float32
+}
+
+func (r *float32Reader) Read(p []byte) (n int, err error) {
+	width := 4
+	if r.dtype == BF16 {
+		width = 2
+	} else if r.dtype != F32 {
+		return 0, fmt.Errorf("float32 values can be stored as F32 or BF16, not %s", r.dtype)
+	}
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	if len(p) < width {
+		return 0, io.ErrShortBuffer
+	}
+	k := min(len(p)/width, len(r.rest))
+	for i, v := range r.rest[:k] {
+		if width == 4 {
+			binary.LittleEndian.PutUint32(p[4*i:], math.Float32bits(v))
+		} else {
+			binary.LittleEndian.PutUint16(p[2*i:], bfloat16(v))
+		}
+	}
+	r.rest = r.rest[k:]
+	return k * width, nil
+}
+
+// bfloat16 rounds to nearest, ties to even. NaN stays a quiet NaN.
+func bfloat16(v float32) uint16 {
+	u := math.Float32bits(v)
+	if v != v {
+		return uint16(u>>16) | 0x40
+	}
+	return uint16((u + 0x7fff + u>>16&1) >> 16)
+}
+
+// float16 widens an IEEE half-precision value, exactly.
+func float16(h uint16) float32 {
+	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&0x3ff
+	switch exp {
+	case 0:
+		v := float32(frac) * (1.0 / (1 << 24)) // zero and subnormals
+		return math.Float32frombits(math.Float32bits(v) | sign)
+	case 31:
+		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+	}
+	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
+}
+
+// Source is a File or a Set.
+type Source interface {
+	Lookup(name string) (Info, bool)
+	ReadAt(name string, p []byte, off int64) error
+}
+
+// ReadFloat32 fills dst with all elements of a tensor stored as F32, BF16, F16 or F64 (rounded to nearest). dst must
+// have exactly as many elements as the tensor. It works through a buffer of 64 KiB.
+func ReadFloat32(src Source, name string, dst []float32) error {
+	t, ok := src.Lookup(name)
+	if !ok {
+		return fmt.Errorf("safetensors: no tensor %q", name)
+	}
+	var width int
+	var decode func(b []byte) float32
+	switch t.DType {
+	case F32:
+		width, decode = 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+	case BF16:
+		width, decode = 2, func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) }
+	case F16:
+		width, decode = 2, func(b []byte) float32 { return float16(binary.LittleEndian.Uint16(b)) }
+	case F64:
+		width, decode = 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }
+	default:
+		return fmt.Errorf("safetensors: tensor %q is %s; F32, BF16, F16 or F64 is due", name, t.DType)
+	}
+	if int64(len(dst))*int64(width) != t.Size {
+		return fmt.Errorf("safetensors: tensor %q has shape %v, the destination %d elements", name, t.Shape, len(dst))
+	}
+	buf := make([]byte, 64<<10)
+	for off := int64(0); len(dst) > 0; {
+		k := min(len(dst), len(buf)/width)
+		if err := src.ReadAt(name, buf[:k*width], off); err != nil {
+			return err
+		}
+		for i := range k {
+			dst[i] = decode(buf[i*width:])
+		}
+		dst, off = dst[k:], off+int64(k*width)
+	}
+	return nil
+}

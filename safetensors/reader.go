@@ -1,0 +1,123 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+)
+
+// File is an open safetensors file. Its methods may be called from several goroutines.
+type File struct {
+	r      io.ReaderAt
+	closer io.Closer
+	header *header
+	byName map[string]int
+}
+
+// Open opens and checks the file at path. Only its header is read.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return openFile(f)
+}
+
+// openFile takes over f, which it closes on error.
+func openFile(f *os.File) (*File, error) {
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", f.Name())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	s, err := NewFile(f, st.Size())
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	s.closer = f
+	return s, nil
+}
+
+// NewFile checks the header of a safetensors file of size bytes behind r. It allocates at most a small multiple of the
+// header that is really there.
+func NewFile(r io.ReaderAt, size int64) (*File, error) {
+	var prefix [8]byte
+	if size < int64(len(prefix)) {
+		return nil, fmt.Errorf("safetensors: %d bytes are too few for a header", size)
+	}
+	if err := readFull(r, prefix[:], 0); err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(prefix[:])
+	if n > MaxHeader || int64(n) > size-8 {
+		return nil, fmt.Errorf("safetensors: header of %d bytes in a file of %d (the limit is %d)", n, size, MaxHeader)
+	}
+	text := make([]byte, n)
+	if err := readFull(r, text, 8); err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	h, err := parseHeader(text, 8+int64(n), size)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	f := &File{r: r, header: h, byName: make(map[string]int, len(h.tensors))}
+	for i, t := range h.tensors {
+		f.byName[t.Name] = i
+	}
+	return f, nil
+}
+
+// Tensors lists the tensors in file order. The caller must not change it.
+func (f *File) Tensors() []Info { return f.header.tensors }
+
+// Metadata is the file's string map, nil if it has none. The caller must not change it.
+func (f *File) Metadata() map[string]string { return f.header.metadata }
+
+// Lookup finds a tensor by name.
+func (f *File) Lookup(name string) (Info, bool) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Info{}, false
+	}
+	return f.header.tensors[i], true
+}
+
+// ReadAt fills p with the bytes of a tensor from byte off on. It reads all of p or fails.
+func (f *File) ReadAt(name string, p []byte, off int64) error {
+	t, ok := f.Lookup(name)
+	if !ok {
+		return fmt.Errorf("safetensors: no tensor %q", name)
+	}
+	if off < 0 || off > t.Size || int64(len(p)) > t.Size-off {
+		return fmt.Errorf("safetensors: tensor %q has %d bytes, not %d from %d on", name, t.Size, len(p), off)
+	}
+	if err := readFull(f.r, p, t.Offset+off); err != nil {
+		return fmt.Errorf("safetensors: tensor %q at file offset %d: %w", name, t.Offset+off, err)
+	}
+	return nil
+}
+
+// Close closes a file opened with Open. Files over a caller's ReaderAt stay open.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// readFull is ReadAt without the case of a full read that also reports EOF; a short read is ErrUnexpectedEOF.
+func readFull(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}

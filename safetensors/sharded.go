@@ -1,0 +1,215 @@
+package safetensors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+const (
+	singleName = "model.safetensors"
+	indexName  = "model.safetensors.index.json"
+	maxIndex   = 64 << 20 // bytes
+)
+
+// shardName is a plain file name. The index of a stranger's repository may say anything, "../../etc/passwd" included.
+var shardName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}\.safetensors$`)
+
+// Set is the weights of a model directory: one file, or shards with an index. Its methods may be called from several
+// goroutines.
+type Set struct {
+	files   []*File
+	tensors []Info
+	file    map[string]*File // by tensor name
+}
+
+// OpenDir opens model.safetensors in dir, or the shards that model.safetensors.index.json names. The index and the
+// shards must agree in both directions. No file outside dir is ever opened, through symbolic links either.
+func OpenDir(dir string) (*Set, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	s := &Set{file: map[string]*File{}}
+	err = s.open(root)
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func (s *Set) open(root *os.Root) error {
+	index, err := readIndex(root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.add(root, singleName)
+	case err != nil:
+		return err
+	}
+	if _, err := root.Lstat(singleName); err == nil {
+		return fmt.Errorf("it has both %s and %s; remove the one that is out of date", singleName, indexName)
+	}
+	opened := map[string]*File{}
+	for name, shard := range index {
+		if opened[shard] != nil {
+			continue
+		}
+		if !shardName.MatchString(shard) {
+			return fmt.Errorf("%s: shard name %q of tensor %q is not a plain *.safetensors file name", indexName, shard, name)
+		}
+		if err := s.add(root, shard); err != nil {
+			return err
+		}
+		opened[shard] = s.files[len(s.files)-1]
+	}
+	for name, shard := range index {
+		if s.file[name] != opened[shard] {
+			return fmt.Errorf("%s places tensor %q in %s, which does not hold it", indexName, name, shard)
+		}
+	}
+	for _, t := range s.tensors {
+		if _, ok := index[t.Name]; !ok {
+			return fmt.Errorf("%s does not list tensor %q", indexName, t.Name)
+		}
+	}
+	return nil
+}
+
+// add opens one file of the set.
+func (s *Set) add(root *os.Root, name string) error {
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	file, err := openFile(f)
+	if err != nil {
+		return err
+	}
+	s.files = append(s.files, file)
+	for _, t := range file.Tensors() {
+		if s.file[t.Name] != nil {
+			return fmt.Errorf("%s: tensor %q is in another shard too", name, t.Name)
+		}
+		s.file[t.Name] = file
+		s.tensors = append(s.tensors, t)
+	}
+	return nil
+}
+
+// readIndex returns the weight map of an index: tensor name to shard name.
+func readIndex(root *os.Root) (map[string]string, error) {
+	f, err := root.Open(indexName)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxIndex {
+		return nil, fmt.Errorf("%s is larger than %d bytes", indexName, maxIndex)
+	}
+	m, err := parseIndex(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", indexName, err)
+	}
+	return m, nil
+}
+
+func parseIndex(text []byte) (map[string]string, error) {
+	var index struct {
+		WeightMap json.RawMessage `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, err
+	}
+	if index.WeightMap == nil {
+		return nil, errors.New("no weight_map")
+	}
+	z := &scanner{s: index.WeightMap}
+	m, err := z.stringMap()
+	if err != nil {
+		return nil, fmt.Errorf("weight_map: %w", err)
+	}
+	return m, nil
+}
+
+// Tensors lists all tensors, shard by shard. The caller must not change it.
+func (s *Set) Tensors() []Info { return s.tensors }
+
+// Lookup finds a tensor by name. Its Offset is within the shard that holds it.
+func (s *Set) Lookup(name string) (Info, bool) {
+	f := s.file[name]
+	if f == nil {
+		return Info{}, false
+	}
+	return f.Lookup(name)
+}
+
+// ReadAt fills p with the bytes of a tensor from byte off on. It reads all of p or fails.
+func (s *Set) ReadAt(name string, p []byte, off int64) error {
+	f := s.file[name]
+	if f == nil {
+		return fmt.Errorf("safetensors: no tensor %q", name)
+	}
+	return f.ReadAt(name, p, off)
+}
+
+// Close closes all files.
+func (s *Set) Close() error {
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// WriteDir writes tensors to dir as model.safetensors or, above maxShard bytes, as shards of at most that size (a larger
+// tensor gets a shard of its own) and their index. dir must exist; the tensors keep their order across shards.
+func WriteDir(dir string, tensors []Tensor, maxShard int64) error {
+	var shards [][]Tensor
+	var total, used int64
+	for _, t := range tensors {
+		size, err := t.DType.ByteSize(t.Shape)
+		if err != nil {
+			return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
+		}
+		if len(shards) == 0 || used+size > maxShard && used > 0 {
+			shards, used = append(shards, nil), 0
+		}
+		last := &shards[len(shards)-1]
+		*last = append(*last, t)
+		used, total = used+size, total+size
+	}
+	if len(shards) <= 1 {
+		return WriteFile(filepath.Join(dir, singleName), tensors, nil)
+	}
+	where := map[string]string{}
+	for i, shard := range shards {
+		name := fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, len(shards))
+		for _, t := range shard {
+			if where[t.Name] != "" {
+				return fmt.Errorf("safetensors: tensor %q is given twice", t.Name)
+			}
+			where[t.Name] = name
+		}
+		if err := WriteFile(filepath.Join(dir, name), shard, nil); err != nil {
+			return err
+		}
+	}
+	index := map[string]any{"metadata": map[string]int64{"total_size": total}, "weight_map": where}
+	return writeAtomic(filepath.Join(dir, indexName), func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(index)
+	})
+}

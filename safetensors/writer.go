@@ -1,0 +1,188 @@
+package safetensors
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Tensor is one tensor to write: little-endian, row-major bytes that Data must deliver in full and no more.
+type Tensor struct {
+	Name  string
+	DType DType
+	Shape []int
+	Data  io.Reader
+}
+
+// Bytes is a Tensor over bytes in memory.
+func Bytes(name string, dtype DType, shape []int, data []byte) Tensor {
+	return Tensor{Name: name, DType: dtype, Shape: shape, Data: bytes.NewReader(data)}
+}
+
+// Layout plans a file: it returns the bytes that precede the data, and the tensors in file order (widest dtype first,
+// then by name) with Offset and Size set. Of the given infos only Name, DType and Shape count. metadata is written with
+// format "pt" unless it says otherwise; the transformers library refuses files without.
+func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []Info, err error) {
+	order = slices.Clone(tensors)
+	slices.SortFunc(order, func(a, b Info) int {
+		return cmp.Or(cmp.Compare(b.DType.rank(), a.DType.rank()), cmp.Compare(a.Name, b.Name))
+	})
+	at := int64(0)
+	for i := range order {
+		t := &order[i]
+		switch {
+		case t.Name == metadataKey || len(t.Name) > MaxName:
+			return nil, nil, fmt.Errorf("safetensors: %.40q is not allowed as a tensor name", t.Name)
+		case i > 0 && order[i-1].Name == t.Name && order[i-1].DType == t.DType:
+			return nil, nil, fmt.Errorf("safetensors: tensor %q is given twice", t.Name)
+		case len(t.Shape) > MaxRank:
+			return nil, nil, fmt.Errorf("safetensors: tensor %q has %d dimensions, the limit is %d", t.Name, len(t.Shape), MaxRank)
+		}
+		if t.Size, err = t.DType.ByteSize(t.Shape); err != nil {
+			return nil, nil, fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
+		}
+		t.Offset = at
+		if at += t.Size; at < 0 {
+			return nil, nil, fmt.Errorf("safetensors: the tensors together are too large")
+		}
+	}
+	text := headerText(order, metadata)
+	if len(text) > MaxHeader {
+		return nil, nil, fmt.Errorf("safetensors: header of %d bytes, the limit is %d", len(text), MaxHeader)
+	}
+	prefix = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	// The strict reader is the judge of what we are about to write, equal names under different dtypes included.
+	h, err := parseHeader(text, int64(len(prefix)), int64(len(prefix))+at)
+	if err != nil {
+		return nil, nil, fmt.Errorf("safetensors: %w", err)
+	}
+	return prefix, h.tensors, nil
+}
+
+// headerText renders compact JSON, padded with spaces to a multiple of 8 bytes. Offsets are relative to the data.
+func headerText(order []Info, metadata map[string]string) []byte {
+	b := []byte(`{"` + metadataKey + `":{`)
+	if _, ok := metadata["format"]; !ok {
+		metadata = maps.Clone(metadata)
+		if metadata == nil {
+			metadata = map[string]string{}
+		}
+		metadata["format"] = "pt"
+	}
+	for i, k := range slices.Sorted(maps.Keys(metadata)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(appendString(b, k), ':'), appendString(nil, metadata[k])...)
+	}
+	b = append(b, '}')
+	for _, t := range order {
+		b = append(appendString(append(b, ','), t.Name), `:{"dtype":"`...)
+		b = append(append(b, t.DType...), `","shape":[`...)
+		for i, n := range t.Shape {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(n), 10)
+		}
+		b = strconv.AppendInt(append(b, `],"data_offsets":[`...), t.Offset, 10)
+		b = strconv.AppendInt(append(b, ','), t.Offset+t.Size, 10)
+		b = append(b, "]}"...)
+	}
+	b = append(b, '}')
+	for len(b)%8 != 0 {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+// appendString appends s as a JSON string, leaving <, > and & as they are, as the reference implementation does.
+func appendString(b []byte, s string) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+}
+
+// Write writes a whole file to w.
+func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	infos := make([]Info, len(tensors))
+	data := make(map[string]io.Reader, len(tensors))
+	for i, t := range tensors {
+		infos[i] = Info{Name: t.Name, DType: t.DType, Shape: t.Shape}
+		data[t.Name] = t.Data
+	}
+	prefix, order, err := Layout(infos, metadata)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(prefix); err != nil {
+		return err
+	}
+	for _, t := range order {
+		n, err := io.Copy(w, data[t.Name])
+		if err != nil {
+			return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
+		}
+		if n != t.Size {
+			return fmt.Errorf("safetensors: tensor %q delivered %d bytes, %s %v needs %d", t.Name, n, t.DType, t.Shape, t.Size)
+		}
+	}
+	return nil
+}
+
+// WriteFile writes a file that appears under path only when it is complete and on disk.
+func WriteFile(path string, tensors []Tensor, metadata map[string]string) error {
+	return writeAtomic(path, func(w io.Writer) error { return Write(w, tensors, metadata) })
+}
+
+// writeAtomic fills a temporary file beside path, syncs it, renames it, and syncs the directory.
+func writeAtomic(path string, fill func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := fill(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}

@@ -1,0 +1,107 @@
+package safetensors
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWriteRejects(t *testing.T) {
+	u8 := func(name string, n int) Tensor { return Bytes(name, U8, []int{2}, make([]byte, n)) }
+	for name, c := range map[string]struct {
+		tensors []Tensor
+		want    string
+	}{
+		"duplicate name":                {[]Tensor{u8("a", 2), u8("a", 2)}, "twice"},
+		"duplicate name, other dtype":   {[]Tensor{u8("a", 2), Bytes("a", BF16, nil, make([]byte, 2))}, "twice"},
+		"reserved name":                 {[]Tensor{u8("__metadata__", 2)}, "not allowed"},
+		"short data":                    {[]Tensor{u8("a", 1)}, "delivered 1"},
+		"long data":                     {[]Tensor{u8("a", 3)}, "delivered 3"},
+		"negative dimension":            {[]Tensor{Bytes("a", U8, []int{-1}, nil)}, "negative"},
+		"unknown dtype":                 {[]Tensor{Bytes("a", "F7", nil, nil)}, "unknown dtype"},
+		"floats into integers":          {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32 or BF16"},
+		"sizes that overflow in sum":    {[]Tensor{Bytes("a", U8, []int{1 << 60}, nil), Bytes("b", U8, []int{math.MaxInt64 >> 3}, nil), Bytes("c", U8, []int{1 << 60}, nil), Bytes("d", U8, []int{1 << 60}, nil), Bytes("e", U8, []int{1 << 60}, nil), Bytes("f", U8, []int{1 << 60}, nil), Bytes("g", U8, []int{1 << 60}, nil), Bytes("h", U8, []int{1 << 60}, nil)}, "too large"},
+		"too many dimensions for reads": {[]Tensor{Bytes("a", U8, make([]int, 9), nil)}, "9 dimensions"},
+	} {
+		err := Write(io.Discard, c.tensors, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
+		}
+	}
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("disk on fire") }
+
+func TestFailedWriteLeavesTheOldFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w.safetensors")
+	if err := WriteFile(path, []Tensor{Bytes("a", U8, []int{3}, []byte("old"))}, nil); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(path)
+	err := WriteFile(path, []Tensor{{Name: "a", DType: U8, Shape: []int{3}, Data: failingReader{}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "disk on fire") || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("error = %v, want one that names the tensor and the cause", err)
+	}
+	after, _ := os.ReadFile(path)
+	entries, _ := os.ReadDir(dir)
+	if !bytes.Equal(before, after) || len(entries) != 1 {
+		t.Errorf("file changed: %v; directory holds %v", !bytes.Equal(before, after), entries)
+	}
+}
+
+// Against the definition: the nearest of all BF16 values, ties to the even one.
+func TestBFloat16RoundsToNearestEven(t *testing.T) {
+	for u := uint64(0); u < 1<<32; u += 7919 {
+		v := math.Float32frombits(uint32(u))
+		got := math.Float32frombits(uint32(bfloat16(v)) << 16)
+		if v != v {
+			if got == got {
+				t.Fatalf("NaN %08x became %v", u, got)
+			}
+			continue
+		}
+		down := math.Float32frombits(uint32(u) &^ 0xffff)
+		up := math.Float32frombits((uint32(u) &^ 0xffff) + 0x10000)
+		dDown, dUp := math.Abs(float64(v)-float64(down)), math.Abs(float64(up)-float64(v))
+		want := down
+		if dUp < dDown || dUp == dDown && uint32(u)>>16&1 == 1 {
+			want = up
+		}
+		if math.IsInf(float64(up), 0) { // the step to infinity counts as one more binade step
+			want = down
+			if uint32(u)&0xffff >= 0x8000 {
+				want = up
+			}
+		}
+		if got != want && !math.IsInf(float64(v), 0) {
+			t.Fatalf("bfloat16(%v = %08x) = %v, want %v", v, u, got, want)
+		}
+	}
+}
+
+func TestFloat16IsExact(t *testing.T) {
+	for h := range 1 << 16 {
+		sign, exp, frac := 1-2*float64(h>>15), h>>10&31, float64(h&0x3ff)
+		want := sign * math.Ldexp(1+frac/1024, exp-15)
+		switch {
+		case exp == 0:
+			want = sign * math.Ldexp(frac, -24)
+		case exp == 31 && frac == 0:
+			want = math.Inf(int(sign))
+		case exp == 31:
+			want = math.NaN()
+		}
+		got := float64(float16(uint16(h)))
+		if got != want && !(got != got && want != want) || math.Signbit(got) != (h>>15 == 1) {
+			t.Fatalf("float16(%04x) = %v, want %v", h, got, want)
+		}
+	}
+}
