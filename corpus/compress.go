@@ -1,0 +1,93 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// kind is what the name of a file says about its content.
+type kind struct {
+	compression string // ".gz", ".zst" or none
+	ext         string // of the content, in lower case
+	lines       bool   // JSON lines
+}
+
+func kindOf(path string) kind {
+	var k kind
+	name := strings.ToLower(filepath.Base(path))
+	k.ext = filepath.Ext(name)
+	switch k.ext {
+	case ".gz", ".zst", ".zstd":
+		k.compression = k.ext[:min(len(k.ext), 4)]
+		k.ext = filepath.Ext(strings.TrimSuffix(name, k.ext))
+	}
+	k.lines = k.ext == ".jsonl" || k.ext == ".ndjson" || k.ext == ".json" && k.compression != ""
+	return k
+}
+
+// maxWindow is the most memory a zstd frame may ask for: that of `zstd -22 --ultra`, and all that `zstd -d` gives
+// without being asked.
+const maxWindow = 128 << 20
+
+// freeExpansion is how much any stream may expand before its ratio counts: small files compress strangely.
+const freeExpansion = 64 << 20
+
+// open returns the content of a file, decompressed, in bounded memory.
+func (k kind) open(disk *meter, maxRatio int) (io.ReadCloser, error) {
+	var src io.ReadCloser
+	switch k.compression {
+	case ".gz":
+		z, err := gzip.NewReader(disk)
+		if err != nil {
+			return nil, truncated(err)
+		}
+		src = z
+	case ".zst":
+		z, err := zstd.NewReader(disk, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, truncated(err)
+		}
+		src = z.IOReadCloser()
+	default:
+		return io.NopCloser(disk), nil
+	}
+	return &bounded{src: src, disk: disk, ratio: int64(maxRatio)}, nil
+}
+
+var errBomb = errors.New("decompression stopped")
+
+// bounded gives up on a stream that expands too far.
+type bounded struct {
+	src   io.ReadCloser
+	disk  *meter
+	ratio int64
+	n     int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p)
+	b.n += int64(n)
+	if b.n > freeExpansion+b.ratio*b.disk.n {
+		return 0, fmt.Errorf("%w: %d bytes became more than %d", errBomb, b.disk.n, b.n)
+	}
+	if err != nil && err != io.EOF {
+		err = truncated(err)
+	}
+	return n, err
+}
+
+func (b *bounded) Close() error { return b.src.Close() }
+
+// truncated keeps the end of a cut-off stream from passing for the end of the content.
+func truncated(err error) error {
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the stream is cut off")
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package corpus
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// FuzzTextField holds textField against encoding/json: the same lines are valid, and the text is the same up to the
+// bytes that are not UTF-8, which encoding/json replaces and we keep.
+func FuzzTextField(f *testing.F) {
+	for _, s := range []string{
+		`{"text":"a"}`, `{"id":1,"meta":{"a":[1,2.5e-3,null,true]},"text":"\u00e9\n\ud83d\ude42\ud800 \"q\""}`, `{}`, `{"text":1}`,
+		`{"text":"a","text":"b"}`, `{"te\u0078t":"esc"}`, "{\"text\":\"\xff\"}", `{"text":"a"} x`, `[1]`, `{"text":"a",}`, `{"n":01,"text":""}`,
+		`{"text":"a","n":-}`, `{"a":"\q"}`, ` {"a":false , "b" : { } , "c":[ ] }`, `{"text":"\u12"}`, "", `null`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		got, err := textField(line, "text")
+		var want map[string]any
+		wantErr := json.Unmarshal(line, &want)
+		if (wantErr == nil && want != nil) != (err == nil || errors.Is(err, errNoField) || errors.Is(err, errNoString)) {
+			t.Fatalf("%q: encoding/json says %v, we say %v", line, wantErr, err)
+		}
+		if wantErr != nil || want == nil {
+			return
+		}
+		value, present := want["text"]
+		text, isString := value.(string)
+		switch {
+		case !present && !errors.Is(err, errNoField), present && !isString && !errors.Is(err, errNoString), isString && err != nil:
+			t.Fatalf("%q: encoding/json has %#v, we say %v", line, value, err)
+		case isString && string([]rune(string(got))) != text:
+			t.Fatalf("%q: encoding/json has %q, we have %q", line, text, got)
+		}
+	})
+}
+
+// FuzzDocuments reads arbitrary bytes as each kind of file: no panic, no document beyond the limits, and memory that
+// does not depend on what the bytes claim.
+func FuzzDocuments(f *testing.F) {
+	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
+	for kind, content := range []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line)} {
+		f.Add(uint8(kind), []byte(content))
+	}
+	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst"}
+	opt := Options{MaxDocument: 4096, Piece: 512, MaxLine: 4096}
+	f.Fuzz(func(t *testing.T, kind uint8, content []byte) {
+		path := filepath.Join(t.TempDir(), names[int(kind)%len(names)])
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open([]string{path}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var total uint64
+		for d, err := range r.Documents() {
+			if err == nil && (len(d.Text) == 0 || len(d.Text) > 4096) {
+				t.Fatalf("%s: document of %d bytes", path, len(d.Text))
+			}
+			total += uint64(len(d.Text))
+		}
+		runtime.ReadMemStats(&after)
+		ceiling := 8<<20 + 4*total // the decompressor's tables, our buffers, and the text while it grows
+		if kindOf(path).compression == ".zst" {
+			ceiling += 2 * maxWindow // every frame may ask for a larger window than the last
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > ceiling {
+			t.Errorf("%d bytes of input, %d of text: allocated %d", len(content), total, got)
+		}
+		rep := r.Report()
+		if rep.Documents == 0 && len(rep.Rejects) == 0 && len(content) > 3 && kind%6 < 2 {
+			t.Errorf("%q: neither a document nor a reason", content)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+	"sync/atomic"
+)
+
+// Document is one document.
+type Document struct {
+	Source string // path of the file it came from
+	Index  int    // ordinal among the documents delivered from Source, from 0
+	Offset int64  // where it starts: bytes from the start of Source, after decompression
+	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
+}
+
+// Options says what to read and how much memory it may take. The zero value holds the defaults.
+type Options struct {
+	TextField   string       // key of the text in a line of JSON; default "text"
+	Extensions  []string     // of the files to take from directories, such as ".go"; empty means all. Named files are always read
+	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
+	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
+	MaxLine     int          // bytes of the longest line of JSON; default 16 MiB
+	MaxRatio    int          // how many bytes a compressed byte may become, above a free 64 MiB; default 500
+	OnReject    func(Reject) // called for each thing left out, in order; may be nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.TextField == "" {
+		o.TextField = "text"
+	}
+	if o.MaxDocument <= 0 {
+		o.MaxDocument = 1 << 20
+	}
+	if o.Piece <= 0 {
+		o.Piece = 64 << 10
+	}
+	o.Piece = min(o.Piece, o.MaxDocument)
+	if o.MaxLine <= 0 {
+		o.MaxLine = 16 << 20
+	}
+	if o.MaxRatio <= 0 {
+		o.MaxRatio = 500
+	}
+	return o
+}
+
+// Reader delivers the documents of a list of files and directories. It is for one goroutine at a time, except for
+// BytesRead, which any goroutine may call.
+type Reader struct {
+	opt     Options
+	paths   []string
+	files   []string // in the order of reading
+	size    int64
+	listing []Reject // what the walk left out
+	report  Report
+	read    atomic.Int64
+}
+
+// Open finds the files under paths. It fails if a path does not exist or cannot be read, naming it; what it leaves out
+// inside a directory is counted in the Report.
+func Open(paths []string, opt Options) (*Reader, error) {
+	if len(paths) == 0 {
+		return nil, errors.New("no input: name at least one file or directory")
+	}
+	w := walker{extensions: extensionSet(opt.Extensions), seen: map[string]bool{}}
+	for _, p := range paths {
+		if err := w.root(p); err != nil {
+			return nil, err
+		}
+	}
+	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, size: w.size, listing: w.rejects}, nil
+}
+
+// Size is the number of bytes on disk that Documents will read.
+func (r *Reader) Size() int64 { return r.size }
+
+// BytesRead is how many of those bytes the present call of Documents has read: with Size, the progress.
+func (r *Reader) BytesRead() int64 { return r.read.Load() }
+
+// Documents reads all documents in order. An error ends the sequence. Each call starts again from the first document
+// and clears the Report.
+func (r *Reader) Documents() iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		r.report = Report{}
+		r.read.Store(0)
+		for _, rej := range r.listing {
+			r.reject(rej)
+		}
+		c := cutter{r: r, yield: yield}
+		for _, path := range r.files {
+			err := r.file(&c, path)
+			if errors.Is(err, errStop) {
+				return
+			}
+			if err != nil {
+				yield(Document{}, err)
+				return
+			}
+		}
+		if r.report.Documents == 0 {
+			yield(Document{}, r.nothing())
+		}
+	}
+}
+
+// errStop says that the receiver of the documents wants no more.
+var errStop = errors.New("stop")
+
+// file delivers the documents of one file. It returns an error only for errStop and for a failing disk.
+func (r *Reader) file(c *cutter, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		r.reject(Reject{Source: path, Reason: Unreadable, Detail: cause(err)})
+		return nil
+	}
+	defer f.Close()
+	r.report.Files++
+	c.start(path)
+	disk := &meter{r: f, total: &r.read}
+	kind := kindOf(path)
+	src, err := kind.open(disk, r.opt.MaxRatio)
+	if err == nil {
+		if kind.lines {
+			err = c.lines(src)
+		} else {
+			err = c.text(src)
+		}
+		src.Close()
+	}
+	switch {
+	case err == nil || errors.Is(err, errStop):
+		return err
+	case disk.err != nil:
+		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, cause(disk.err), disk.n)
+	case errors.Is(err, errBomb):
+		r.reject(Reject{Source: path, Offset: c.offset, Reason: Bomb, Detail: err.Error()})
+	default:
+		r.reject(Reject{Source: path, Offset: c.offset, Reason: Corrupt, Detail: err.Error()})
+	}
+	return nil
+}
+
+// nothing is the error for an input without a document.
+func (r *Reader) nothing() error {
+	s := fmt.Sprintf("no documents in %s", strings.Join(r.paths, ", "))
+	for _, c := range r.report.Rejects {
+		s += fmt.Sprintf("\n  %d × %s, such as %s", c.Count, c.Reason, c.Examples[0].place())
+	}
+	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl files with a \"" + r.opt.TextField + "\" field")
+}
+
+// meter counts the bytes read and keeps the error, so that a failing disk can be told from a corrupt file.
+type meter struct {
+	r     io.Reader
+	n     int64
+	err   error
+	total *atomic.Int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	m.total.Add(int64(n))
+	if err != nil && err != io.EOF {
+		m.err = err
+	}
+	return n, err
+}
+
+// cause is the reason of a failed file operation without the path, which our messages already carry.
+func cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,117 @@
+package corpus
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// walker collects the files to read.
+type walker struct {
+	extensions map[string]bool // nil: all
+	seen       map[string]bool // resolved paths of files and directories
+	files      []string
+	size       int64
+	rejects    []Reject
+}
+
+func extensionSet(list []string) map[string]bool {
+	if len(list) == 0 {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, e := range list {
+		set["."+strings.ToLower(strings.TrimPrefix(e, "."))] = true
+	}
+	return set
+}
+
+// root adds a path that the user named: it must exist and be readable, and hidden names and other extensions are taken.
+func (w *walker) root(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("input %s: %s", path, cause(err))
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return fmt.Errorf("input %s: %s", path, cause(err))
+	}
+	if info.IsDir() {
+		if _, err := os.ReadDir(path); err != nil {
+			return fmt.Errorf("input %s: %s", path, cause(err))
+		}
+		w.dir(path, real)
+		return nil
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("input %s: not a regular file (it is read more than once)", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("input %s: %s", path, cause(err))
+	}
+	f.Close()
+	w.file(path, real, info)
+	return nil
+}
+
+// dir walks a directory in sorted order. real is its path without symbolic links.
+func (w *walker) dir(path, real string) {
+	if w.seen[real] {
+		w.reject(path, Twice, "")
+		return
+	}
+	w.seen[real] = true
+	entries, err := os.ReadDir(path) // sorted by name
+	if err != nil {
+		w.reject(path, Unreadable, cause(err))
+		return
+	}
+	for _, e := range entries {
+		w.entry(filepath.Join(path, e.Name()), filepath.Join(real, e.Name()), e)
+	}
+}
+
+func (w *walker) entry(path, real string, e fs.DirEntry) {
+	if strings.HasPrefix(e.Name(), ".") {
+		w.reject(path, Hidden, "")
+		return
+	}
+	info, err := e.Info()
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if real, err = filepath.EvalSymlinks(real); err == nil {
+			info, err = os.Stat(real)
+		}
+	}
+	switch {
+	case err != nil:
+		w.reject(path, Unreadable, cause(err))
+	case info.IsDir():
+		w.dir(path, real)
+	case !info.Mode().IsRegular():
+		w.reject(path, NotRegular, "")
+	case w.extensions != nil && !w.extensions[kindOf(path).ext]:
+		w.reject(path, Extension, "")
+	default:
+		w.file(path, real, info)
+	}
+}
+
+func (w *walker) file(path, real string, info fs.FileInfo) {
+	if w.seen[real] {
+		w.reject(path, Twice, "")
+		return
+	}
+	w.seen[real] = true
+	w.files = append(w.files, path)
+	w.size += info.Size()
+}
+
+func (w *walker) reject(path string, reason Reason, detail string) {
+	w.rejects = append(w.rejects, Reject{Source: path, Reason: reason, Detail: detail})
+}
