@@ -1,0 +1,61 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"anneal/tensor"
+)
+
+// genericTile is the portable kernel: RowStep rows at a time, in register tiles of 2×4.
+func genericTile[E tensor.Number]() tile[E] {
+	return tile[E]{mr: RowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E]}
+}
+
+func genericRows[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int) {
+	genericKernel(c, ldc, a, lda, 1, b, ldb, k, add)
+}
+
+func genericCols[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int) {
+	genericKernel(c, ldc, a, 1, lda, b, ldb, k, add)
+}
+
+// genericKernel computes RowStep×ColStep elements; a(i,p) is a[i·sr+p·sk].
+func genericKernel[E tensor.Number](c *E, ldc int, a *E, sr, sk int, b *E, ldb int, k, add int) {
+	cs := unsafe.Slice(c, (RowStep-1)*ldc+ColStep)
+	for i := 0; i < RowStep; i += 2 {
+		for j := 0; j < ColStep; j += 4 {
+			var s [2][4]E
+			if k > 0 {
+				as := unsafe.Slice(a, (i+1)*sr+(k-1)*sk+1)
+				bs := unsafe.Slice(b, (k-1)*ldb+j+4)
+				s = genericSums(as[i*sr:], as[(i+1)*sr:], sk, bs[j:], ldb, k)
+			}
+			for r := range s {
+				row := cs[(i+r)*ldc+j:][:4]
+				for q, v := range s[r] {
+					if add != 0 {
+						v += row[q]
+					}
+					row[q] = v
+				}
+			}
+		}
+	}
+}
+
+func genericSums[E tensor.Number](a0, a1 []E, sk int, b []E, ldb, k int) [2][4]E {
+	var s00, s01, s02, s03, s10, s11, s12, s13 E
+	for p := range k {
+		x, y := a0[p*sk], a1[p*sk]
+		v := b[p*ldb:][:4:4]
+		s00 += x * v[0]
+		s01 += x * v[1]
+		s02 += x * v[2]
+		s03 += x * v[3]
+		s10 += y * v[0]
+		s11 += y * v[1]
+		s12 += y * v[2]
+		s13 += y * v[3]
+	}
+	return [2][4]E{{s00, s01, s02, s03}, {s10, s11, s12, s13}}
+}

@@ -1,0 +1,91 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"anneal/tensor"
+)
+
+// A source is an operand, or a block of one, as it lies in memory: row-major with a row stride of ld elements.
+type source struct {
+	p     unsafe.Pointer
+	ld    int
+	dtype tensor.DType // F32, BF16 or F64
+	round bool         // F32 elements are rounded to BF16 on the way
+}
+
+// at returns the block of s that begins at row i and column j.
+func (s source) at(i, j int) source {
+	s.p = unsafe.Add(s.p, (i*s.ld+j)*s.dtype.Size())
+	return s
+}
+
+func fromF32(s []float32, ld int) source { return source{unsafe.Pointer(&s[0]), ld, tensor.F32, false} }
+
+func fromBF16(s []tensor.BFloat16, ld int) source {
+	return source{unsafe.Pointer(&s[0]), ld, tensor.BF16, false}
+}
+
+// A packer copies blocks of operands into the layouts that kernels read. A word is what a kernel multiplies at a time:
+// an element, or in the avx512bf16 tier a pair of BF16 elements that follow each other along k, the lower one first;
+// there an odd k is filled up with a zero.
+type packer[E tensor.Number] struct {
+	// copyRows copies rows×cols elements as they lie, k along the row: word (i, p) goes to dst[i·ldd+p].
+	copyRows func(dst *E, ldd int, src source, rows, cols int)
+	// transpose copies rows×cols elements, k along the row, so that it runs down: word (i, p) goes to dst[p·ldd+i].
+	transpose func(dst *E, ldd int, src source, rows, cols int)
+	// panels copies rows×cols elements, k down the column, into panels of width columns, each at dst + panel·stride: word
+	// (p, j) goes to dst[j/width·stride + p·width + j%width].
+	panels func(dst *E, width, stride int, src source, rows, cols int)
+}
+
+func genericPacker[E tensor.Number]() packer[E] {
+	return packer[E]{copyRows: copyRows[E], transpose: transpose[E], panels: panels[E]}
+}
+
+func copyRows[E tensor.Number](dst *E, ldd int, src source, rows, cols int) {
+	for i := range rows {
+		load(unsafe.Slice(at(dst, i*ldd), cols), 1, src.at(i, 0))
+	}
+}
+
+func transpose[E tensor.Number](dst *E, ldd int, src source, rows, cols int) {
+	for i := range rows {
+		load(unsafe.Slice(at(dst, i), (cols-1)*ldd+1), ldd, src.at(i, 0))
+	}
+}
+
+func panels[E tensor.Number](dst *E, width, stride int, src source, rows, cols int) {
+	for p := range rows {
+		for j := 0; j < cols; j += width {
+			load(unsafe.Slice(at(dst, j/width*stride+p*width), min(width, cols-j)), 1, src.at(p, j))
+		}
+	}
+}
+
+// load copies consecutive elements of src to every step-th element of dst, as many as fit.
+func load[E tensor.Number](dst []E, step int, src source) {
+	n := (len(dst) + step - 1) / step
+	switch {
+	case src.dtype == tensor.BF16:
+		for i, v := range unsafe.Slice((*tensor.BFloat16)(src.p), n) {
+			dst[i*step] = E(v.Float32())
+		}
+	case src.dtype == tensor.F32 && src.round:
+		for i, v := range unsafe.Slice((*float32)(src.p), n) {
+			dst[i*step] = E(tensor.BF16FromFloat32(v).Float32())
+		}
+	case src.dtype == tensor.F32:
+		for i, v := range unsafe.Slice((*float32)(src.p), n) {
+			dst[i*step] = E(v)
+		}
+	default:
+		for i, v := range unsafe.Slice((*float64)(src.p), n) {
+			dst[i*step] = E(v)
+		}
+	}
+}
+
+func at[E tensor.Number](p *E, i int) *E {
+	return (*E)(unsafe.Add(unsafe.Pointer(p), i*int(unsafe.Sizeof(*p))))
+}
