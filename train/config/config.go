@@ -1,0 +1,120 @@
+package config
+
+import "anneal/plan"
+
+// Config is one training run. A zero in a field whose documentation says "0 = derived" is filled by Resolve.
+type Config struct {
+	Seed      uint64 `yaml:"seed"`
+	Device    string `yaml:"device"`
+	Precision string `yaml:"precision"`
+	Threads   int    `yaml:"threads"`
+
+	Model      Model      `yaml:"model"`
+	Data       Data       `yaml:"data"`
+	Train      Train      `yaml:"train"`
+	Optimizer  Optimizer  `yaml:"optimizer"`
+	Schedule   Schedule   `yaml:"schedule"`
+	Checkpoint Checkpoint `yaml:"checkpoint"`
+	Guard      Guard      `yaml:"guard"`
+
+	origins map[string]Origin // by dotted key; a missing key is at its default
+}
+
+// Model is the shape of the network and how it starts.
+type Model struct {
+	Family        string  `yaml:"family"`
+	Layers        int     `yaml:"layers"`
+	Dim           int     `yaml:"dim"`
+	Heads         int     `yaml:"heads"`
+	KVHeads       int     `yaml:"kv_heads"`
+	HeadDim       int     `yaml:"head_dim"`
+	FFN           int     `yaml:"ffn"`
+	Context       int     `yaml:"context"`
+	Vocab         int     `yaml:"vocab"`
+	TieEmbeddings bool    `yaml:"tie_embeddings"`
+	QKNorm        bool    `yaml:"qk_norm"`
+	RopeTheta     float64 `yaml:"rope_theta"`
+	NormEps       float64 `yaml:"norm_eps"`
+	InitStd       float64 `yaml:"init_std"`
+}
+
+// Data is what the model reads.
+type Data struct {
+	Path         string `yaml:"path"`
+	DocumentMask bool   `yaml:"document_mask"`
+}
+
+// Train is how long and in which portions.
+type Train struct {
+	Steps       int     `yaml:"steps"`
+	Minutes     float64 `yaml:"minutes"`
+	BatchTokens int     `yaml:"batch_tokens"`
+	MicroBatch  int     `yaml:"micro_batch"`
+	Clip        float64 `yaml:"clip"`
+	EvalEvery   int     `yaml:"eval_every"`
+	EvalTokens  int     `yaml:"eval_tokens"`
+	LogEvery    int     `yaml:"log_every"`
+}
+
+// Optimizer is the update rule.
+type Optimizer struct {
+	Name            string  `yaml:"name"`
+	LR              float64 `yaml:"lr"`
+	Beta1           float64 `yaml:"beta1"`
+	Beta2           float64 `yaml:"beta2"`
+	Eps             float64 `yaml:"eps"`
+	WeightDecay     float64 `yaml:"weight_decay"`
+	DecayEmbeddings bool    `yaml:"decay_embeddings"`
+}
+
+// Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.
+type Schedule struct {
+	Name          string  `yaml:"name"`
+	Warmup        int     `yaml:"warmup"`
+	FinalRatio    float64 `yaml:"final_ratio"`
+	DecayFraction float64 `yaml:"decay_fraction"`
+	DecayShape    string  `yaml:"decay_shape"`
+}
+
+// Checkpoint is when the run's state is saved and how much of it is kept.
+type Checkpoint struct {
+	Every int `yaml:"every"`
+	Keep  int `yaml:"keep"`
+}
+
+// Guard is when an update is skipped and when a run gives up.
+type Guard struct {
+	MaxSkips int     `yaml:"max_skips"`
+	SpikeZ   float64 `yaml:"spike_z"`
+}
+
+// Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
+func Default() *Config {
+	return &Config{
+		Seed: 1, Device: "cpu", Precision: "bf16",
+		Model: Model{
+			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
+			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02,
+		},
+		Data: Data{DocumentMask: true},
+		Train: Train{
+			Steps: 1000, BatchTokens: 16384, Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
+		},
+		Optimizer: Optimizer{
+			Name: "adamw", LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, DecayEmbeddings: true,
+		},
+		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
+		Checkpoint: Checkpoint{Every: 200, Keep: 3},
+		Guard:      Guard{MaxSkips: 10},
+		origins:    map[string]Origin{},
+	}
+}
+
+// Shape returns what plan needs to know of the model. Call Resolve first.
+func (c *Config) Shape() plan.Shape {
+	m := c.Model
+	return plan.Shape{
+		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
+		Context: m.Context, Vocab: m.Vocab, Tied: m.TieEmbeddings, QKNorm: m.QKNorm,
+	}
+}

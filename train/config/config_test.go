@@ -1,0 +1,237 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+const minimal = "data:\n  path: /d\n"
+
+func problemsOf(t *testing.T, text string, overrides ...string) []Problem {
+	t.Helper()
+	_, err := parse([]byte(text), "run.yaml", overrides)
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("no config error for\n%s\noverrides %v: %v", text, overrides, err)
+	}
+	return e.Problems
+}
+
+// Every key of Config is explained, and nothing is explained that is not a key.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	if len(allKeys) != len(notes) {
+		t.Errorf("%d keys in Config, %d explained", len(allKeys), len(notes))
+	}
+	for _, k := range allKeys {
+		if k.Doc == "" {
+			t.Errorf("%s is not explained", k.Name)
+		}
+		if got, err := Explain(k.Name); err != nil || got.Name != k.Name {
+			t.Errorf("Explain(%s) = %v, %v", k.Name, got, err)
+		}
+	}
+}
+
+func TestDefaultsWorkTogether(t *testing.T) {
+	c, err := parse([]byte(minimal), "run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Model.FFN != 1024 || c.Model.KVHeads != 6 || c.Model.HeadDim != 64 || c.Train.MicroBatch != 16 || c.Schedule.Warmup != 10 {
+		t.Errorf("derived ffn %d, kv_heads %d, head_dim %d, micro_batch %d, warmup %d; want 1024, 6, 64, 16, 10",
+			c.Model.FFN, c.Model.KVHeads, c.Model.HeadDim, c.Train.MicroBatch, c.Schedule.Warmup)
+	}
+	for key, want := range map[string]string{
+		"data.path": "run.yaml:2", "model.dim": "default", "model.kv_heads": "derived: kv_heads = heads",
+	} {
+		if got := c.Origin(key).String(); got != want {
+			t.Errorf("%s comes from %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestUnknownKeysNameTheNearestAndThePosition(t *testing.T) {
+	for _, c := range []struct{ text, at, try string }{
+		{minimal + "model:\n  dmi: 4\n", "run.yaml:4:3", "model.dim"},
+		{minimal + "modle:\n  dim: 4\n", "run.yaml:3:1", "model"},
+		{minimal + "train:\n  lr: 1\n", "run.yaml:4:3", "optimizer.lr"},
+		{minimal + "optimizer: {weigth_decay: 1}\n", "run.yaml:3:13", "optimizer.weight_decay"},
+		{minimal + "zzzzzzzz: 1\n", "run.yaml:3:1", "`anneal explain` for the list of keys"},
+	} {
+		p := problemsOf(t, c.text)
+		if len(p) != 1 || p[0].At != c.at || p[0].Try != c.try || !strings.Contains(p[0].Message, "unknown key") {
+			t.Errorf("%q:\n got %+v\nwant at %s try %s", c.text, p, c.at, c.try)
+		}
+	}
+	p := problemsOf(t, minimal, "model.dims=4")
+	if p[0].Try != "model.dim" || p[0].At != "command line: model.dims=4" {
+		t.Errorf("override: %+v", p)
+	}
+}
+
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
+	p := problemsOf(t, "model:\n  dim: 256\n  heads: 6\n  nope: 1\noptimizer:\n  lr: fast\n  name: adam\n", "train.steps=0", "x")
+	var got []string
+	for _, q := range p {
+		got = append(got, q.Key)
+	}
+	want := []string{"model.nope", "optimizer.lr", "", "optimizer.name", "model.heads", "train.steps", "data.path"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("keys of the problems (-want +got):\n%s", d)
+	}
+}
+
+func TestHeadsThatDoNotDivideTeach(t *testing.T) {
+	p := problemsOf(t, minimal+"model:\n  dim: 256\n  heads: 6\n")
+	want := "model.heads = 6 does not divide model.dim = 256\n  at run.yaml:5:3\n  try model.heads = 4 or 8, or model.dim = 264"
+	if got := p[0].Error(); len(p) != 1 || got != want {
+		t.Errorf("got %d problems, the first\n%s\nwant\n%s", len(p), got, want)
+	}
+	if _, err := parse([]byte(minimal+"model:\n  dim: 256\n  heads: 6\n  head_dim: 32\n"), "run.yaml", nil); err != nil {
+		t.Errorf("a head size that is given frees heads from dim: %v", err)
+	}
+}
+
+func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		key       string
+		overrides []string
+	}{
+		{"model.kv_heads", []string{"model.kv_heads=4"}},
+		{"model.kv_heads", []string{"model.kv_heads=12"}},
+		{"model.head_dim", []string{"model.head_dim=33"}},
+		{"model.heads", []string{"model.dim=390", "model.heads=6"}},
+		{"model.context", []string{"model.context=1"}},
+		{"model.context", []string{"model.context=32768"}},
+		{"train.batch_tokens", []string{"train.batch_tokens=1000"}},
+		{"train.micro_batch", []string{"train.micro_batch=5"}},
+		{"optimizer.lr", []string{"optimizer.lr=0"}},
+		{"optimizer.lr", []string{"optimizer.lr=NaN"}},
+		{"optimizer.lr", []string{"optimizer.lr=1e999"}},
+		{"schedule.warmup", []string{"train.steps=10", "schedule.warmup=11"}},
+		{"precision", []string{"precision=fp16"}},
+		{"schedule.name", []string{"schedule.name=cosin"}},
+		{"model.layers", []string{"model.layers=99999999999999999999"}},
+		{"model.layers", []string{"model.layers=-1"}},
+		{"seed", []string{"seed=-1"}},
+		{"data.document_mask", []string{"data.document_mask=yes"}},
+	} {
+		p := problemsOf(t, minimal, c.overrides...)
+		if len(p) != 1 || p[0].Key != c.key || p[0].At == "" && c.key != "model.heads" {
+			t.Errorf("%v: %+v, want one problem of %s", c.overrides, p, c.key)
+		}
+	}
+}
+
+func TestFilesThatAreNotConfigsAreRefused(t *testing.T) {
+	for _, text := range []string{
+		"- a\n- b\n", "just words", "a: [", "model: 4", "model:\n  dim: [1]\n", "seed: {a: 1}", "a: 1\n---\nb: 2\n",
+		"seed: 1\nseed: 2\n", "\xff\xfe", "seed: *x", "seed: !!int 3", "model.dim: 4", "? [a]\n: 1\n", "seed: ~\n",
+	} {
+		if p := problemsOf(t, text+"\n", "data.path=/d"); p[0].At == "" {
+			t.Errorf("%q: no position in %+v", text, p[0])
+		}
+	}
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big.yaml")
+	if err := os.WriteFile(big, make([]byte, maxFile+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "missing.yaml"), dir, big} {
+		if _, err := Load(path, nil); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// Validate checks a copy: a config that code has put together keeps its zeros until Resolve.
+func TestValidateDoesNotChangeTheConfig(t *testing.T) {
+	c := Default()
+	c.Data.Path = "d"
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if c.Model.FFN != 0 || len(c.origins) != 0 {
+		t.Errorf("ffn = %d, origins = %v after Validate", c.Model.FFN, c.origins)
+	}
+	c.Derive("model.vocab", 4096, "the data set's tokenizer")
+	if got := c.Origin("model.vocab").String(); c.Model.Vocab != 4096 || got != "derived: the data set's tokenizer" {
+		t.Errorf("vocab = %d from %q", c.Model.Vocab, got)
+	}
+}
+
+// Whatever was loaded, its YAML loads to the same values.
+func TestYAMLRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		heads := rapid.IntRange(1, 8).Draw(t, "heads")
+		c := Default()
+		c.Seed = rapid.Uint64().Draw(t, "seed")
+		c.Model.Heads, c.Model.Dim = heads, heads*2*rapid.IntRange(1, 50).Draw(t, "half head")
+		c.Model.TieEmbeddings = rapid.Bool().Draw(t, "tie")
+		c.Optimizer.LR = rapid.Float64Range(1e-12, 10).Draw(t, "lr")
+		c.Data.Path = "/" + rapid.String().Draw(t, "path")
+		c.Data.Path = filepath.Clean(c.Data.Path)
+		c.Resolve()
+		back, err := parse(c.YAML(), rapid.String().Draw(t, "file"), nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.YAML())
+		}
+		if d := cmp.Diff(c, back, cmpopts.IgnoreUnexported(Config{})); d != "" {
+			t.Fatalf("(-wrote +read):\n%s\n%s", d, c.YAML())
+		}
+		if string(back.YAML()) == "" {
+			t.Fatal("empty")
+		}
+	})
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"lr", "rl", 1}, {"dim", "dmi", 1}, {"a", "b", 1}} {
+		if got := editDistance(c.a, c.b); got != c.want {
+			t.Errorf("%q %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// Any bytes give a config or an *Error whose problems all say something; a config that loads is written and read back.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(minimal), "model.dim=512")
+	f.Add([]byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), "")
+	f.Add([]byte("a: &x [*x]\n"), "seed=1")
+	f.Add(Default().YAML(), "data.path=x")
+	f.Fuzz(func(t *testing.T, text []byte, override string) {
+		if len(text) > 4096 {
+			return
+		}
+		c, err := parse(text, "f.yaml", []string{override})
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) || len(e.Problems) == 0 {
+				t.Fatalf("%T %v", err, err)
+			}
+			for _, p := range e.Problems {
+				if p.Message == "" {
+					t.Fatalf("an empty message in %+v", e.Problems)
+				}
+			}
+			return
+		}
+		back, err := parse(c.YAML(), "g.yaml", nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.YAML())
+		}
+		if d := cmp.Diff(c, back, cmpopts.IgnoreUnexported(Config{})); d != "" {
+			t.Fatal(d)
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Key says what one config key is.
+type Key struct {
+	Name    string   `json:"key"`
+	Type    string   `json:"type"`
+	Default string   `json:"default"`
+	Unit    string   `json:"unit,omitempty"`
+	Values  []string `json:"values,omitempty"` // for names: all that are known
+	Doc     string   `json:"doc"`
+	Rule    string   `json:"rule,omitempty"` // how the value is derived when it is left out
+	index   []int
+}
+
+// notes holds what reflection cannot tell. A test keeps it in step with Config.
+var notes = map[string]Key{
+	"seed":      {Doc: "Fixes initial weights, the order of the data and samples: the same seed gives the same bits."},
+	"device":    {Values: []string{"cpu"}, Doc: "What computes."},
+	"precision": {Values: []string{"bf16", "fp32", "fp64"}, Doc: "bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. fp64 is a slow reference for tiny models."},
+	"threads":   {Unit: "threads", Doc: "Worker threads; 0 takes every core the process may use. The result does not depend on it."},
+
+	"model.family":         {Values: []string{"llama"}, Doc: "llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases."},
+	"model.layers":         {Unit: "blocks", Doc: "Transformer blocks."},
+	"model.dim":            {Doc: "Width of the residual stream."},
+	"model.heads":          {Unit: "heads", Doc: "Query heads. Divides model.dim unless model.head_dim is given."},
+	"model.kv_heads":       {Unit: "heads", Doc: "Key and value heads; fewer than heads is grouped-query attention. Divides model.heads.", Rule: "kv_heads = heads"},
+	"model.head_dim":       {Doc: "Size of one head. Even, because rotary positions turn pairs.", Rule: "head_dim = dim / heads"},
+	"model.ffn":            {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple of 64"},
+	"model.context":        {Unit: "tokens", Doc: "Length of a training sequence and the most that generation looks back on."},
+	"model.vocab":          {Unit: "tokens", Doc: "Size of the vocabulary.", Rule: "vocab = the vocabulary of the data set's tokenizer"},
+	"model.tie_embeddings": {Doc: "The output head shares the embedding table."},
+	"model.qk_norm":        {Doc: "RMSNorm on each query and key head before the rotary positions; steadies high learning rates."},
+	"model.rope_theta":     {Doc: "Base wavelength of the rotary positions."},
+	"model.norm_eps":       {Doc: "Added to the mean square inside RMSNorm."},
+	"model.init_std":       {Doc: "Standard deviation of initial weights; the two projections into the residual stream use init_std / √(2·layers)."},
+
+	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
+	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},
+
+	"train.steps":        {Unit: "steps", Doc: "Optimizer steps of the whole run; the schedule is stretched over them."},
+	"train.minutes":      {Unit: "minutes", Doc: "Stop after this long, if that comes before train.steps; 0 sets no limit."},
+	"train.batch_tokens": {Unit: "tokens", Doc: "Tokens in one optimizer step, over all micro-batches. A multiple of model.context."},
+	"train.micro_batch":  {Unit: "sequences", Doc: "Sequences in one forward pass. More need more memory and give the same mathematics.", Rule: "micro_batch = the largest divisor of batch_tokens / context with at most 4096 tokens"},
+	"train.clip":         {Doc: "Largest global L2 norm of the gradient; larger ones are scaled down to it. 0 never clips."},
+	"train.eval_every":   {Unit: "steps", Doc: "Evaluate on held-out documents this often; 0 only at the end."},
+	"train.eval_tokens":  {Unit: "tokens", Doc: "Held-out tokens in one evaluation; 0 takes all."},
+	"train.log_every":    {Unit: "steps", Doc: "A line of progress this often, where there is no terminal to rewrite one on."},
+
+	"optimizer.name":             {Values: []string{"adamw"}, Doc: "The update rule."},
+	"optimizer.lr":               {Doc: "Peak learning rate."},
+	"optimizer.beta1":            {Doc: "Decay of the first moment."},
+	"optimizer.beta2":            {Doc: "Decay of the second moment."},
+	"optimizer.eps":              {Doc: "Added to the root of the second moment."},
+	"optimizer.weight_decay":     {Doc: "Decoupled decay: w ← w·(1 − lr·decay), on matrices; norms are never decayed."},
+	"optimizer.decay_embeddings": {Doc: "Decay the embedding table too."},
+
+	"schedule.name":           {Values: []string{"cosine", "wsd", "constant"}, Doc: "Learning rate after the warmup. cosine falls over the whole run; wsd (warmup, stable, decay) stays and falls at the end; constant stays."},
+	"schedule.warmup":         {Unit: "steps", Doc: "Steps over which the learning rate rises linearly, lr·t/warmup from t = 1; 1 is no warmup.", Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
+	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine and wsd."},
+	"schedule.decay_fraction": {Doc: "Part of the steps in which wsd decays."},
+	"schedule.decay_shape":    {Values: []string{"linear", "sqrt"}, Doc: "How wsd decays: linear is 1 − x, sqrt is 1 − √x."},
+
+	"checkpoint.every": {Unit: "steps", Doc: "Save this often; 0 only at the end and when stopped."},
+	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk."},
+
+	"guard.max_skips": {Unit: "steps", Doc: "Updates skipped in a row (loss or gradient not finite, or a spike) before the run stops."},
+	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss lies this far above its running mean; 0 turns the check off."},
+}
+
+var (
+	allKeys  = buildKeys()
+	keyIndex = func() map[string]int {
+		m := make(map[string]int, len(allKeys))
+		for i, k := range allKeys {
+			m[k.Name] = i
+		}
+		return m
+	}()
+)
+
+// Keys returns every key in the order of the file.
+func Keys() []Key { return append([]Key(nil), allKeys...) }
+
+// Explain returns what a key is, or an error that names the nearest one.
+func Explain(name string) (Key, error) {
+	if i, ok := keyIndex[name]; ok {
+		return allKeys[i], nil
+	}
+	return Key{}, &Error{[]Problem{unknownKey(name, "")}}
+}
+
+func buildKeys() []Key {
+	var keys []Key
+	def := reflect.ValueOf(Default()).Elem()
+	var walk func(v reflect.Value, prefix string, index []int)
+	walk = func(v reflect.Value, prefix string, index []int) {
+		for i := range v.NumField() {
+			tag, ok := v.Type().Field(i).Tag.Lookup("yaml")
+			if !ok {
+				continue
+			}
+			name, at := prefix+tag, append(append([]int(nil), index...), i)
+			if v.Field(i).Kind() == reflect.Struct {
+				walk(v.Field(i), name+".", at)
+				continue
+			}
+			k := notes[name]
+			k.Name, k.index, k.Type = name, at, typeName(v.Field(i).Kind())
+			k.Default = format(v.Field(i))
+			if k.Rule != "" {
+				k.Default = "derived"
+			}
+			keys = append(keys, k)
+		}
+	}
+	walk(def, "", nil)
+	return keys
+}
+
+func typeName(k reflect.Kind) string {
+	switch k {
+	case reflect.Int:
+		return "integer"
+	case reflect.Uint64:
+		return "non-negative integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	}
+	panic(fmt.Sprintf("config: a field of kind %v has no place in a config file", k))
+}
+
+// format writes a value as the config file does.
+func format(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case reflect.String:
+		return v.String()
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// set parses text into the field of key; the error says what was expected.
+func (c *Config) set(k Key, text string, from Origin) error {
+	v := reflect.ValueOf(c).Elem().FieldByIndex(k.index)
+	wrong := fmt.Errorf("%s = %q is not %s", k.Name, text, article(k.Type))
+	digits := strings.ReplaceAll(text, "_", "")
+	switch v.Kind() {
+	case reflect.Int:
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return wrong
+		}
+		v.SetInt(n)
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil {
+			return wrong
+		}
+		v.SetUint(n)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(digits, 64)
+		if err != nil || f-f != 0 { // the difference is NaN for infinities and for NaN
+			return wrong
+		}
+		v.SetFloat(f)
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return wrong
+		}
+		v.SetBool(text == "true")
+	case reflect.String:
+		v.SetString(text)
+	}
+	if c.origins == nil {
+		c.origins = map[string]Origin{}
+	}
+	c.origins[k.Name] = from
+	return nil
+}
+
+func article(typ string) string {
+	switch typ {
+	case "integer":
+		return "an integer"
+	case "true or false":
+		return typ
+	}
+	return "a " + typ
+}
+
+// value writes the value of a key as the config file does.
+func (c *Config) value(k Key) string {
+	return format(reflect.ValueOf(c).Elem().FieldByIndex(k.index))
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFile is far above any config; a larger file is something else.
+const maxFile = 64 << 10
+
+// Load reads a config file ("" for none), applies overrides of the form section.key=value in order, derives what was
+// left out and checks the whole. On failure the error is an *Error with every problem found.
+func Load(path string, overrides []string) (*Config, error) {
+	var text []byte
+	if path != "" {
+		var err error
+		if text, err = readFile(path); err != nil {
+			return nil, err
+		}
+	}
+	return parse(text, path, overrides)
+}
+
+func readFile(path string) ([]byte, error) {
+	fault := func(err error, try string) error {
+		return &Error{[]Problem{{Message: "cannot read the config: " + err.Error(), At: path, Try: try}}}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault(err, "the path of a YAML file, such as examples/tiny.yaml")
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fault(err, "")
+	}
+	if len(text) > maxFile {
+		return nil, fault(fmt.Errorf("larger than %d KiB", maxFile>>10), "the path of a YAML file, such as examples/tiny.yaml")
+	}
+	return text, nil
+}
+
+func parse(text []byte, path string, overrides []string) (*Config, error) {
+	c := Default()
+	problems := c.readYAML(text, path)
+	for _, o := range overrides {
+		problems = append(problems, c.override(o)...)
+	}
+	if c.Data.Path != "" {
+		if abs, err := filepath.Abs(c.Data.Path); err == nil {
+			c.Data.Path = abs // so that the run can be resumed from another directory
+		}
+	}
+	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
+	c.Resolve()
+	problems = append(problems, c.check()...)
+	if len(problems) > 0 {
+		return nil, &Error{problems}
+	}
+	return c, nil
+}
+
+func (c *Config) override(o string) []Problem {
+	from := Origin{CommandLine: o}
+	name, text, ok := strings.Cut(o, "=")
+	if !ok {
+		return []Problem{{Message: fmt.Sprintf("%q is not an override", o), At: from.place(), Try: "section.key=value, such as model.dim=512"}}
+	}
+	i, ok := keyIndex[name]
+	if !ok {
+		return []Problem{unknownKey(name, from.place())}
+	}
+	if err := c.set(allKeys[i], text, from); err != nil {
+		return []Problem{{Key: name, Message: err.Error(), At: from.place()}}
+	}
+	return nil
+}
+
+func (c *Config) readYAML(text []byte, path string) []Problem {
+	if !utf8.Valid(text) {
+		return []Problem{{Message: "the config is not UTF-8 text", At: path, Try: "a YAML file, such as examples/tiny.yaml"}}
+	}
+	file, problem := parseYAML(text, path)
+	if problem != nil {
+		return []Problem{*problem}
+	}
+	if len(file.Docs) > 1 {
+		return []Problem{{Message: "the file holds more than one YAML document", At: path, Try: "one document per file"}}
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil
+	}
+	r := reader{c: c, path: path}
+	r.mapping(file.Docs[0].Body, "")
+	return r.problems
+}
+
+// parseYAML turns the parser's errors, and its panics on hostile input, into a Problem.
+func parseYAML(text []byte, path string) (file *ast.File, problem *Problem) {
+	defer func() {
+		if p := recover(); p != nil {
+			problem = &Problem{Message: fmt.Sprintf("not YAML: %v", p), At: path}
+		}
+	}()
+	file, err := parser.ParseBytes(text, 0)
+	if err == nil {
+		return file, nil
+	}
+	problem = &Problem{Message: "not YAML: " + err.Error(), At: path}
+	var where yaml.Error
+	if errors.As(err, &where) {
+		problem.Message = "not YAML: " + where.GetMessage()
+		if t := where.GetToken(); t != nil && t.Position != nil {
+			problem.At = Origin{File: path, Line: t.Position.Line, Col: t.Position.Column}.place()
+		}
+	}
+	return nil, problem
+}
+
+// reader walks one parsed file and collects what is wrong with it.
+type reader struct {
+	c        *Config
+	path     string
+	problems []Problem
+}
+
+func (r *reader) at(n ast.Node) Origin {
+	o := Origin{File: r.path, Line: 1, Col: 1}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		o.Line, o.Col = t.Position.Line, t.Position.Column
+	}
+	if o.File == "" {
+		o.File = "config"
+	}
+	return o
+}
+
+func (r *reader) fault(n ast.Node, key, try, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Key: key, Message: fmt.Sprintf(format, args...), At: r.at(n).place(), Try: try})
+}
+
+// mapping reads the keys of one section; prefix is "" for the whole file, else "section.".
+func (r *reader) mapping(n ast.Node, prefix string) {
+	var values []*ast.MappingValueNode
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		values = m.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{m}
+	case *ast.NullNode, *ast.CommentGroupNode:
+		return // a section with all its keys commented out
+	default:
+		r.fault(n, "", "key: value, one a line", "%s holds no keys", strings.TrimSuffix("the config."+prefix, "."))
+		return
+	}
+	for _, v := range values {
+		if v.Key == nil || v.Key.GetToken() == nil {
+			r.fault(v, "", "key: value", "a key is missing")
+			continue
+		}
+		name := prefix + v.Key.GetToken().Value
+		if prefix == "" && isSection(name) {
+			r.mapping(v.Value, name+".")
+			continue
+		}
+		r.value(name, v)
+	}
+}
+
+func (r *reader) value(name string, v *ast.MappingValueNode) {
+	i, ok := keyIndex[name]
+	if !ok {
+		r.problems = append(r.problems, unknownKey(name, r.at(v.Key).place()))
+		return
+	}
+	if strings.Contains(v.Key.GetToken().Value, ".") {
+		section, key, _ := strings.Cut(name, ".")
+		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", key, section), "the dotted key %s is for the command line", name)
+		return
+	}
+	var text string
+	switch s := v.Value.(type) {
+	case *ast.StringNode:
+		text = s.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		text = s.GetToken().Value
+	default:
+		r.fault(v.Key, name, fmt.Sprintf("%s: %s", name[strings.LastIndexByte(name, '.')+1:], allKeys[i].Default), "%s needs one plain value", name)
+		return
+	}
+	if err := r.c.set(allKeys[i], text, r.at(v.Key)); err != nil {
+		r.fault(v.Value, name, "", "%s", err)
+	}
+}
+
+func isSection(name string) bool {
+	for _, k := range allKeys {
+		if strings.HasPrefix(k.Name, name+".") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,38 @@
+package config
+
+import "fmt"
+
+// Origin is where a value came from: a place in a file, the command line, a rule, or (zero) the default.
+type Origin struct {
+	File        string
+	Line, Col   int
+	CommandLine string // the override as it was written
+	Rule        string // for a derived value
+}
+
+// String is what stands beside the value in the resolved config.
+func (o Origin) String() string {
+	switch {
+	case o.Rule != "":
+		return "derived: " + o.Rule
+	case o.CommandLine != "":
+		return "command line"
+	case o.File != "":
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	}
+	return "default"
+}
+
+// place is where to look for a mistake; "" where there is no such place.
+func (o Origin) place() string {
+	switch {
+	case o.CommandLine != "":
+		return "command line: " + o.CommandLine
+	case o.File != "":
+		return fmt.Sprintf("%s:%d:%d", o.File, o.Line, o.Col)
+	}
+	return ""
+}
+
+// Origin says where the value of a key came from.
+func (c *Config) Origin(key string) Origin { return c.origins[key] }

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// microBatchTokens is where larger micro-batches stop paying: the matrix products are at full speed and activations
+// already fill more than the caches.
+const microBatchTokens = 4096
+
+// Resolve fills the values that were left out, by the rules that Keys states. The vocabulary stays 0 until Derive is
+// called with the data's. Values that cannot work are left for Validate to report.
+func (c *Config) Resolve() {
+	m, t := &c.Model, &c.Train
+	c.derive("model.kv_heads", m.Heads)
+	if m.Heads > 0 {
+		c.derive("model.head_dim", m.Dim/m.Heads)
+	}
+	c.derive("model.ffn", (m.Dim*8/3+63)/64*64)
+	if m.Context > 0 {
+		c.derive("train.micro_batch", microBatch(t.BatchTokens/m.Context, m.Context))
+	}
+	c.derive("schedule.warmup", min(max(t.Steps/100, 1), 2000))
+}
+
+// microBatch returns the largest divisor of sequences with at most microBatchTokens tokens, and at least 1.
+func microBatch(sequences, context int) int {
+	for n := min(microBatchTokens/context, sequences); n > 1; n-- {
+		if sequences%n == 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// derive sets an integer key that is still 0, with its own rule as the origin.
+func (c *Config) derive(name string, n int) {
+	k := allKeys[keyIndex[name]]
+	if v := reflect.ValueOf(c).Elem().FieldByIndex(k.index); v.Int() == 0 && n > 0 {
+		c.Derive(name, n, k.Rule)
+	}
+}
+
+// Derive sets an integer key to what rule made it; rule is what the origin will say. It panics on an unknown key.
+func (c *Config) Derive(key string, n int, rule string) {
+	i, ok := keyIndex[key]
+	if !ok {
+		panic(fmt.Sprintf("config: Derive(%q): no such key", key))
+	}
+	if err := c.set(allKeys[i], strconv.Itoa(n), Origin{Rule: rule}); err != nil {
+		panic("config: Derive: " + err.Error())
+	}
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Validate checks every value and every combination, after derivation, and reports all that cannot work as one *Error.
+// It does not change c.
+func (c *Config) Validate() error {
+	r := *c
+	r.origins = maps.Clone(c.origins)
+	r.Resolve()
+	return asError(r.check())
+}
+
+// check is Validate on a resolved config.
+func (c *Config) check() []Problem {
+	k := checker{c: c}
+	k.names()
+	k.model()
+	k.training()
+	if c.Data.Path == "" {
+		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
+	}
+	return k.problems
+}
+
+type checker struct {
+	c        *Config
+	problems []Problem
+}
+
+func (k *checker) fault(key, try, format string, args ...any) {
+	k.problems = append(k.problems, Problem{
+		Key: key, Message: fmt.Sprintf(format, args...), At: k.c.origins[key].place(), Try: try,
+	})
+}
+
+// names checks the keys that name one of a few things.
+func (k *checker) names() {
+	for _, key := range allKeys {
+		v := k.c.value(key)
+		if key.Values == nil || slices.Contains(key.Values, v) {
+			continue
+		}
+		try := nearest(v, key.Values)
+		if try == "" {
+			try = strings.Join(key.Values, ", ")
+		}
+		k.fault(key.Name, try, "%s = %q is not known", key.Name, v)
+	}
+}
+
+// between checks low ≤ n ≤ high. The upper limits are far above what any machine holds; they keep every product of
+// sizes within 64 bits.
+func (k *checker) between(key string, n, low, high int) bool {
+	switch {
+	case n < low:
+		k.fault(key, fmt.Sprintf("%s = %d or more", key, low), "%s = %d is too small", key, n)
+	case n > high:
+		k.fault(key, fmt.Sprintf("%s = %d or less", key, high), "%s = %d is too large", key, n)
+	}
+	return n >= low && n <= high
+}
+
+// number checks low ≤ f < high, or low < f < high where open.
+func (k *checker) number(key string, f, low, high float64, open bool) {
+	if f < low || f >= high || (open && f == low) {
+		bracket := "["
+		if open {
+			bracket = "("
+		}
+		k.fault(key, "", "%s = %g lies outside %s%g, %g)", key, f, bracket, low, high)
+	}
+}
+
+func (k *checker) model() {
+	m := &k.c.Model
+	sizes := k.between("model.layers", m.Layers, 1, 1<<12)
+	sizes = k.between("model.dim", m.Dim, 1, 1<<18) && sizes
+	sizes = k.between("model.heads", m.Heads, 1, 1<<12) && sizes
+	k.between("model.ffn", m.FFN, 1, 1<<20)
+	k.between("model.context", m.Context, 2, 1<<20)
+	k.between("model.vocab", m.Vocab, 0, 1<<24)
+	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, true)
+	k.number("model.norm_eps", m.NormEps, 0, 1, true)
+	k.number("model.init_std", m.InitStd, 0, 10, true)
+	if !sizes {
+		return // the divisions below would repeat what is said
+	}
+	headDimGiven := k.c.origins["model.head_dim"].Rule == ""
+	if !headDimGiven && m.Dim%m.Heads != 0 {
+		k.fault("model.heads", headsHint(m), "model.heads = %d does not divide model.dim = %d", m.Heads, m.Dim)
+	} else if k.between("model.head_dim", m.HeadDim, 2, 1<<14) && m.HeadDim%2 != 0 {
+		key := "model.heads"
+		if headDimGiven {
+			key = "model.head_dim"
+		}
+		k.fault(key, fmt.Sprintf("model.head_dim = %d", m.HeadDim+1), "a head of %d is odd, but rotary positions turn pairs", m.HeadDim)
+	}
+	if k.between("model.kv_heads", m.KVHeads, 1, m.Heads) && m.Heads%m.KVHeads != 0 {
+		k.fault("model.kv_heads", "model.kv_heads = "+divisors(m.Heads, m.KVHeads), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
+	}
+}
+
+// headsHint offers the nearest head counts that divide the width, and the next width that the heads divide evenly.
+func headsHint(m *Model) string {
+	return fmt.Sprintf("model.heads = %s, or model.dim = %d", divisors(m.Dim, m.Heads), (m.Dim/(2*m.Heads)+1)*2*m.Heads)
+}
+
+// divisors names the divisors of n next below and next above d.
+func divisors(n, d int) string {
+	low, high := min(d, n), d+1
+	for n%low != 0 {
+		low--
+	}
+	for high <= n && n%high != 0 {
+		high++
+	}
+	if high > n {
+		return strconv.Itoa(low)
+	}
+	return fmt.Sprintf("%d or %d", low, high)
+}
+
+func (k *checker) training() {
+	c := k.c
+	t, o, s := &c.Train, &c.Optimizer, &c.Schedule
+	k.between("threads", c.Threads, 0, 1<<12)
+	k.between("train.steps", t.Steps, 1, 1<<40)
+	k.number("train.minutes", t.Minutes, 0, 1e9, false)
+	if k.between("train.batch_tokens", t.BatchTokens, 1, 1<<40) && c.Model.Context >= 2 {
+		k.batch()
+	}
+	k.number("train.clip", t.Clip, 0, 1e30, false)
+	k.between("train.eval_every", t.EvalEvery, 0, 1<<40)
+	k.between("train.eval_tokens", t.EvalTokens, 0, 1<<50)
+	k.between("train.log_every", t.LogEvery, 1, 1<<40)
+
+	k.number("optimizer.lr", o.LR, 0, 1e6, true)
+	k.number("optimizer.beta1", o.Beta1, 0, 1, false)
+	k.number("optimizer.beta2", o.Beta2, 0, 1, false)
+	k.number("optimizer.eps", o.Eps, 0, 1, true)
+	k.number("optimizer.weight_decay", o.WeightDecay, 0, 1e6, false)
+
+	if k.between("schedule.warmup", s.Warmup, 1, 1<<40) && s.Warmup > t.Steps && t.Steps > 0 {
+		k.fault("schedule.warmup", fmt.Sprintf("schedule.warmup = %d", max(t.Steps/100, 1)), "schedule.warmup = %d is longer than the run, train.steps = %d", s.Warmup, t.Steps)
+	}
+	k.number("schedule.final_ratio", s.FinalRatio, 0, 1.0000001, false)
+	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1.0000001, true)
+
+	k.between("checkpoint.every", c.Checkpoint.Every, 0, 1<<40)
+	k.between("checkpoint.keep", c.Checkpoint.Keep, 1, 1<<20)
+	k.between("guard.max_skips", c.Guard.MaxSkips, 1, 1<<40)
+	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, false)
+}
+
+// batch checks that a step is a whole number of micro-batches of whole sequences.
+func (k *checker) batch() {
+	t, context := &k.c.Train, k.c.Model.Context
+	switch {
+	case t.BatchTokens < context:
+		k.fault("model.context", fmt.Sprintf("train.batch_tokens = %d", context),
+			"model.context = %d is longer than a whole step, train.batch_tokens = %d", context, t.BatchTokens)
+	case t.BatchTokens%context != 0:
+		k.fault("train.batch_tokens", fmt.Sprintf("train.batch_tokens = %d", t.BatchTokens/context*context),
+			"train.batch_tokens = %d is not a multiple of model.context = %d", t.BatchTokens, context)
+	case k.between("train.micro_batch", t.MicroBatch, 1, 1<<30) && t.BatchTokens/context%t.MicroBatch != 0:
+		k.fault("train.micro_batch", "train.micro_batch = "+divisors(t.BatchTokens/context, t.MicroBatch),
+			"train.micro_batch = %d does not divide the %d sequences of a step", t.MicroBatch, t.BatchTokens/context)
+	}
+}
