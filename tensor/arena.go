@@ -30,6 +30,9 @@ func NewArena(name string, size int) (*Arena, error) {
 // real arena must be for the same calls.
 func NewMeasure(name string) *Arena { return &Arena{name: name} }
 
+// Backed reports whether the arena has memory: one made by NewMeasure has none.
+func (a *Arena) Backed() bool { return a.mem != nil }
+
 // full is apart from New so that New's tensor can stay on the stack.
 func (a *Arena) full(t Tensor) string {
 	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, len(a.mem))

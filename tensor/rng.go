@@ -49,10 +49,16 @@ func (r RNG) Float64(index uint64) float64 {
 	return float64((uint64(b[0])<<32|uint64(b[1]))>>11) * 0x1p-53
 }
 
-// Normal returns a standard normal number at index (Box–Muller in float64).
-func (r RNG) Normal(index uint64) float64 {
+// Normals returns four standard normal numbers at index (two Box–Muller pairs of 32-bit uniforms: tails end at 6.7σ).
+func (r RNG) Normals(index uint64) [4]float64 {
 	b := r.Block(index)
-	u := (float64((uint64(b[0])<<32|uint64(b[1]))>>11) + 0.5) * 0x1p-53
-	v := float64((uint64(b[2])<<32|uint64(b[3]))>>11) * 0x1p-53
-	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
+	n0, n1 := boxMuller(b[0], b[1])
+	n2, n3 := boxMuller(b[2], b[3])
+	return [4]float64{n0, n1, n2, n3}
+}
+
+func boxMuller(u, v uint32) (float64, float64) {
+	r := math.Sqrt(-2 * math.Log((float64(u)+0.5)*0x1p-32))
+	sin, cos := math.Sincos(2 * math.Pi * 0x1p-32 * float64(v))
+	return r * cos, r * sin
 }

@@ -1,0 +1,58 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// logitBytes bounds the logits that exist at one time: [tokens × vocabulary] is never formed.
+const logitBytes = 16 << 20
+
+// HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V, D].
+// It works through the tokens in chunks. If the tape records, each chunk's gradients of the *summed* loss are computed
+// while its logits exist; divide by the number of targets where the step's gradients are scaled.
+func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor) {
+	in := t.value(h)
+	rows, vocab := in.Rows(), head.Value.Dim(0)
+	chunk := headChunk(rows, vocab, t.Types.Stat.Size())
+	operand := device.MatMulOptions{Operand: t.Types.Operand}
+	var dh *tensor.Tensor
+	if t.grad {
+		dh, _ = t.gradOf(h)
+		t.node().back = headLossBack
+	}
+	mark := t.temp.Mark()
+	logits := t.ref(t.temp.New(t.Types.Stat, chunk, vocab))
+	for from := 0; from < rows; from += chunk {
+		to := min(from+chunk, rows)
+		x := t.ref(in.Slice(from, to))        // [c, D]
+		z := t.ref(logits.Slice(0, to-from))  // [c, V]
+		y := t.ref(targets.Slice(from, to))   // [c]
+		loss := t.ref(losses.Slice(from, to)) // [c]
+		t.Device.MatMul(z, x, &head.Value, device.NT, operand)
+		if !t.grad {
+			t.Device.CrossEntropy(loss, nil, z, y)
+			continue
+		}
+		t.Device.CrossEntropy(loss, z, z, y) // logits become their gradient
+		t.weightGrad(head, z, x)
+		t.Device.MatMul(t.ref(dh.Slice(from, to)), z, &head.Value, device.NN, operand)
+	}
+	t.temp.Release(mark)
+}
+
+// headLossBack has nothing left to do: HeadLoss left the gradient of h in place.
+func headLossBack(*Tape, *node) {}
+
+// headChunk returns how many rows of logits to hold: as many as logitBytes allow, at least 64.
+func headChunk(rows, vocab, size int) int {
+	chunk := max(logitBytes/(vocab*size)&^63, 64)
+	return min(chunk, rows)
+}
+
+// Logits returns the logits [to−from, V] of rows [from, to) of h, for sampling. It is not recorded.
+func (t *Tape) Logits(h *Var, head *Param, from, to int) *tensor.Tensor {
+	z := t.ref(t.keep.New(t.Types.Stat, to-from, head.Value.Dim(0)))
+	t.Device.MatMul(z, t.ref(t.value(h).Slice(from, to)), &head.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	return z
+}

@@ -1,0 +1,247 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Types are the storage formats of one precision policy.
+type Types struct {
+	Stream     tensor.DType // the residual stream and its gradient
+	Activation tensor.DType // what layers hand to each other, and their gradients
+	Operand    tensor.DType // what matrix operands are rounded to
+	Stat       tensor.DType // norms, log-sum-exps, losses, gradients of parameters
+}
+
+// A Tape records operations on a device. After a warm-up it allocates nothing on the Go heap: variables, nodes and
+// tensor headers are reused from step to step. It is used from one goroutine.
+type Tape struct {
+	Device device.Device
+	Types  Types
+
+	keep *tensor.Arena // lives until Reset
+	temp *tensor.Arena // lives until the end of a block
+	grad bool          // whether to record
+
+	nodes   []*node
+	nodeN   int
+	vars    []*Var
+	varN    int
+	tensors []*tensor.Tensor
+	tensorN int
+}
+
+// A Var is a value on the tape.
+type Var struct {
+	Value tensor.Tensor
+	grad  tensor.Tensor
+	maker *node // computes Value again in backward if it was temporary
+	gone  bool  // temporary and dropped
+	used  bool  // consumed by an operation that took over its memory
+}
+
+// A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first overwrites.
+type Param struct {
+	Value, Grad tensor.Tensor
+	written     bool
+}
+
+// ResetGrad makes the next gradient overwrite Grad: the start of an optimizer step.
+func (p *Param) ResetGrad() { p.written = false }
+
+// HasGrad reports whether a gradient was written since ResetGrad.
+func (p *Param) HasGrad() bool { return p.written }
+
+// node is one recorded operation. One struct serves all of them, so that recording allocates nothing.
+type node struct {
+	back  func(*Tape, *node)
+	again func(*Tape, *node)
+
+	x, y, out *Var
+	w, w2     *Param
+	saved     [3]*tensor.Tensor
+	tables    [3]*tensor.Tensor // owned by the caller
+	heads     device.Heads
+	mask      device.Mask
+	eps       float64
+
+	firstVar, lastVar int // of a block
+	tempMark          int
+}
+
+// NewTape returns a tape on d that takes what it keeps from keep and what it drops from temp.
+func NewTape(d device.Device, types Types, keep, temp *tensor.Arena) *Tape {
+	return &Tape{Device: d, Types: types, keep: keep, temp: temp}
+}
+
+// Reset forgets everything recorded and frees its memory. With grad the operations that follow are recorded for
+// Backward; without, the tape keeps only what the forward pass needs.
+func (t *Tape) Reset(grad bool) {
+	t.grad = grad
+	t.nodeN, t.varN, t.tensorN = 0, 0, 0
+	t.keep.Release(0)
+	t.temp.Release(0)
+}
+
+// Backward runs the recorded operations in reverse. Gradients of parameters are added to Param.Grad.
+func (t *Tape) Backward() {
+	for i := t.nodeN - 1; i >= 0; i-- {
+		n := t.nodes[i]
+		n.back(t, n)
+	}
+}
+
+// A Segment is a part of a model that maps the residual stream to itself.
+type Segment interface {
+	Forward(t *Tape, x *Var, seq *Sequence) *Var
+}
+
+// A Sequence says where the tokens of the batch stand.
+type Sequence struct {
+	Pos  tensor.Tensor // [N] I32: position of each token within its document, for RoPE
+	Mask device.Mask   // which keys each token sees
+}
+
+// Block runs s and drops its temporary values; in backward it drops the temporary values and gradients of s again.
+// Everything that treats a block as a unit (recomputing it, sharding it, skipping it) wraps here.
+func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
+	mark := t.temp.Mark()
+	first := t.varN
+	if !t.grad {
+		out := s.Forward(t, x, seq)
+		t.temp.Release(mark)
+		return out
+	}
+	begin := t.node()
+	begin.back = endBlockBackward
+	begin.firstVar, begin.tempMark = first, mark
+	out := s.Forward(t, x, seq)
+	begin.lastVar = t.varN
+	t.drop(begin)
+	return out
+}
+
+// endBlockBackward runs when the backward of a block is complete: its first node comes last.
+func endBlockBackward(t *Tape, n *node) { t.drop(n) }
+
+// drop releases the temporaries of a block; those that can be made again are marked gone.
+func (t *Tape) drop(block *node) {
+	t.temp.Release(block.tempMark)
+	for _, v := range t.vars[block.firstVar:block.lastVar] {
+		v.gone = v.maker != nil
+	}
+}
+
+// node returns a cleared node at the end of the tape.
+func (t *Tape) node() *node {
+	if t.nodeN == len(t.nodes) {
+		t.nodes = append(t.nodes, new(node))
+	}
+	n := t.nodes[t.nodeN]
+	t.nodeN++
+	*n = node{}
+	return n
+}
+
+// wrap returns a variable around value.
+func (t *Tape) wrap(value tensor.Tensor) *Var {
+	if t.varN == len(t.vars) {
+		t.vars = append(t.vars, new(Var))
+	}
+	v := t.vars[t.varN]
+	t.varN++
+	*v = Var{Value: value}
+	return v
+}
+
+// kept allocates a tensor that lives until Reset, if the tape records; otherwise until the block ends.
+func (t *Tape) kept(dtype tensor.DType, shape ...int) tensor.Tensor {
+	if !t.grad {
+		return t.temp.New(dtype, shape...)
+	}
+	return t.keep.New(dtype, shape...)
+}
+
+// keptRef is kept behind a reused pointer, for nodes and device calls.
+func (t *Tape) keptRef(dtype tensor.DType, shape ...int) *tensor.Tensor {
+	return t.ref(t.kept(dtype, shape...))
+}
+
+// ref gives a tensor header that lives until Reset a pointer, without allocating.
+func (t *Tape) ref(x tensor.Tensor) *tensor.Tensor {
+	if t.tensorN == len(t.tensors) {
+		t.tensors = append(t.tensors, new(tensor.Tensor))
+	}
+	p := t.tensors[t.tensorN]
+	t.tensorN++
+	*p = x
+	return p
+}
+
+// take marks v as consumed: its memory now belongs to the result of the operation. Using v afterwards is a programming error.
+func (t *Tape) take(v *Var) tensor.Tensor {
+	if v.used {
+		panic("autograd: a value was used after an operation consumed it")
+	}
+	v.used = true
+	return v.Value
+}
+
+// value returns v's tensor, computing it again if its block has dropped it.
+func (t *Tape) value(v *Var) *tensor.Tensor {
+	if v.used {
+		panic("autograd: a value was used after an operation consumed it")
+	}
+	if v.gone {
+		v.gone = false
+		v.Value = t.temp.New(v.Value.DType(), v.Value.Shape()...)
+		v.maker.again(t, v.maker)
+	}
+	return &v.Value
+}
+
+// gradOf returns v's gradient, and whether it already holds a sum that the caller must add to.
+func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
+	if v.grad.IsZero() {
+		v.grad = t.temp.New(v.Value.DType(), v.Value.Shape()...)
+		return &v.grad, false
+	}
+	return &v.grad, true
+}
+
+// streamGrad returns the gradient buffer of the residual stream at v, cleared if it is new. It outlives blocks.
+func (t *Tape) streamGrad(v *Var) *tensor.Tensor {
+	if v.grad.IsZero() {
+		v.grad = t.keep.New(v.Value.DType(), v.Value.Shape()...)
+		t.Device.Zero(&v.grad)
+	}
+	return &v.grad
+}
+
+// sumGrad returns p's gradient for kernels that only add, cleared if this is the first write of the step.
+func (t *Tape) sumGrad(p *Param) *tensor.Tensor {
+	if !p.written {
+		t.Device.Zero(&p.Grad)
+		p.written = true
+	}
+	return &p.Grad
+}
+
+// weightGrad adds dyᵀ·x to p's gradient: dy [N, O], x [N, I], p [O, I].
+func (t *Tape) weightGrad(p *Param, dy, x *tensor.Tensor) {
+	t.Device.MatMul(&p.Grad, dy, x, device.TN, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: p.written})
+	p.written = true
+}
+
+// inputGrad adds dy·w to the gradient of x: dy [N, O], w [O, I], x [N, I].
+func (t *Tape) inputGrad(x *Var, dy *tensor.Tensor, w *Param) {
+	g, add := t.gradOf(x)
+	opt := device.MatMulOptions{Operand: t.Types.Operand}
+	if !add {
+		t.Device.MatMul(g, dy, &w.Value, device.NN, opt)
+		return
+	}
+	part := t.ref(t.temp.New(g.DType(), g.Shape()...))
+	t.Device.MatMul(part, dy, &w.Value, device.NN, opt)
+	t.Device.Add(g, part)
+}

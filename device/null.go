@@ -1,0 +1,37 @@
+package device
+
+import "anneal/tensor"
+
+// Null is a device that computes nothing and touches no memory. Running a model on it with measuring arenas tells what
+// a real run will need, from the same code that runs.
+type Null struct{}
+
+var _ Device = Null{}
+
+// Name returns "null".
+func (Null) Name() string { return "null" }
+
+// Close does nothing.
+func (Null) Close() {}
+
+// The kernels do nothing.
+func (Null) MatMul(_, _, _ *tensor.Tensor, _ Form, _ MatMulOptions)      {}
+func (Null) RMSNorm(_, _, _, _, _ *tensor.Tensor, _ float64)             {}
+func (Null) RMSNormAgain(_, _, _ *tensor.Tensor)                         {}
+func (Null) RMSNormGrad(_, _, _, _, _, _ *tensor.Tensor)                 {}
+func (Null) QKNorm(_, _, _, _, _ *tensor.Tensor, _ Heads, _ float64)     {}
+func (Null) QKNormGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ Heads)      {}
+func (Null) RoPE(_, _, _, _ *tensor.Tensor, _ Heads, _ bool)             {}
+func (Null) Attention(_, _, _ *tensor.Tensor, _ Heads, _ Mask)           {}
+func (Null) AttentionGrad(_, _, _, _, _ *tensor.Tensor, _ Heads, _ Mask) {}
+func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
+func (Null) SwiGLUGrad(_, _, _ *tensor.Tensor)                           {}
+func (Null) Embedding(_, _, _ *tensor.Tensor)                            {}
+func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
+func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor)                      {}
+func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
+func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
+func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
+func (Null) Copy(_, _ *tensor.Tensor)                                    {}
+func (Null) Add(_, _ *tensor.Tensor)                                     {}
+func (Null) Zero(*tensor.Tensor)                                         {}

@@ -1,0 +1,40 @@
+package model
+
+import (
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// A Batch is one micro-batch: N = rows·T tokens, what follows each, and where its document begins.
+type Batch struct {
+	Tokens, Targets tensor.Tensor // [N] I32; a target of −100 is not trained on
+	Start           tensor.Tensor // [N] I32: position in the row at which the token's document begins
+	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
+	Seq             autograd.Sequence
+	T               int
+}
+
+// NewBatch allocates a batch of rows sequences of t tokens.
+func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
+	n := rows * t
+	b := &Batch{T: t}
+	b.Tokens, b.Targets, b.Start = a.New(tensor.I32, n), a.New(tensor.I32, n), a.New(tensor.I32, n)
+	b.Losses = a.New(p.Master, n)
+	b.Seq.Pos = a.New(tensor.I32, n)
+	b.Seq.Mask = device.Mask{Len: t, Start: &b.Start}
+	return b
+}
+
+// SetPositions derives each token's position within its document from Start. Without documents every row is one: Start
+// is cleared.
+func (b *Batch) SetPositions(documents bool) {
+	pos, start := b.Seq.Pos.I32(), b.Start.I32()
+	if !documents {
+		clear(start)
+	}
+	for i := range pos {
+		pos[i] = int32(i%b.T) - start[i]
+	}
+}

@@ -1,0 +1,156 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/nn"
+	"anneal/tensor"
+)
+
+// Config is the shape of a Llama-style decoder (Touvron et al. 2023, arXiv 2302.13971): RMSNorm before each sub-layer,
+// rotary positions, grouped-query attention (Ainslie et al. 2023), SwiGLU, no biases.
+type Config struct {
+	Layers, Dim   int // L, D
+	Heads         int // H, query heads
+	KVHeads       int // K, key-value heads; divides H
+	HeadDim       int // E
+	FFN           int // F
+	Context       int // T, the longest sequence
+	Vocab         int // V
+	TieEmbeddings bool
+	QKNorm        bool // RMSNorm on each query and key head before RoPE
+	RopeTheta     float64
+	NormEps       float64
+	InitStd       float64
+}
+
+// heads describes the columns of the fused q, k, v projection.
+func (c Config) heads() device.Heads { return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim} }
+
+// Llama is a decoder-only transformer.
+type Llama struct {
+	Config Config
+	embed  *nn.Param
+	blocks []*Block
+	norm   *nn.Param
+	head   *nn.Param // the embedding itself when tied
+	params []*nn.Param
+}
+
+// Block is one layer: attention and a gated feed-forward network, each a branch on the residual stream.
+type Block struct {
+	norm1, wqkv, qnorm, knorm, wo *nn.Param
+	norm2, wgu, wdown             *nn.Param
+
+	heads device.Heads
+	rope  nn.RoPE
+	eps   float64
+}
+
+// Memory is where a model's tensors live.
+type Memory struct {
+	Params *tensor.Arena // weights and position tables
+	Grads  *tensor.Arena // gradients; nil for a model that will not be trained
+	DType  tensor.DType  // F32, or F64 in the reference mode
+}
+
+// New lays out a model. Weights are zero until Init or a load fills them.
+func New(c Config, mem Memory) *Llama {
+	m := &Llama{Config: c}
+	add := func(name string, role nn.Role, std float64, shape ...int) *nn.Param {
+		p := &nn.Param{Name: name, Role: role, Std: std}
+		p.Value = mem.Params.New(mem.DType, shape...)
+		if mem.Grads != nil {
+			p.Grad = mem.Grads.New(mem.DType, shape...)
+		}
+		m.params = append(m.params, p)
+		return p
+	}
+	rope := nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta)
+	// Outputs onto the residual stream start smaller, so that its variance does not grow with depth (Radford et al. 2019).
+	residual := c.InitStd / math.Sqrt(2*float64(c.Layers))
+	qRows, kvRows := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+
+	m.embed = add("embed", nn.Embedding, c.InitStd, c.Vocab, c.Dim)
+	for i := range c.Layers {
+		b := &Block{heads: c.heads(), rope: rope, eps: c.NormEps}
+		at := fmt.Sprintf("layers.%d.", i)
+		b.norm1 = add(at+"attention_norm", nn.Norm, 0, c.Dim)
+		b.wqkv = add(at+"attention.qkv", nn.Matrix, c.InitStd, qRows+2*kvRows, c.Dim)
+		b.wqkv.Parts = []nn.Part{{Name: "q", Rows: qRows}, {Name: "k", Rows: kvRows}, {Name: "v", Rows: kvRows}}
+		b.wo = add(at+"attention.out", nn.Matrix, residual, c.Dim, qRows)
+		if c.QKNorm {
+			b.qnorm = add(at+"attention.q_norm", nn.Norm, 0, c.HeadDim)
+			b.knorm = add(at+"attention.k_norm", nn.Norm, 0, c.HeadDim)
+		}
+		b.norm2 = add(at+"mlp_norm", nn.Norm, 0, c.Dim)
+		b.wgu = add(at+"mlp.gate_up", nn.Matrix, c.InitStd, 2*c.FFN, c.Dim)
+		b.wgu.Parts = []nn.Part{{Name: "gate", Rows: c.FFN}, {Name: "up", Rows: c.FFN}}
+		b.wdown = add(at+"mlp.down", nn.Matrix, residual, c.Dim, c.FFN)
+		m.blocks = append(m.blocks, b)
+	}
+	m.norm = add("norm", nn.Norm, 0, c.Dim)
+	m.head = m.embed
+	if !c.TieEmbeddings {
+		m.head = add("head", nn.Head, c.InitStd, c.Vocab, c.Dim)
+	}
+	return m
+}
+
+// Init fills every parameter with its initial values for the seed.
+func (m *Llama) Init(seed uint64) {
+	for i, p := range m.params {
+		p.Init(seed, i)
+	}
+}
+
+// Params returns the parameters in a fixed order; a tied head appears once, as the embedding.
+func (m *Llama) Params() []*nn.Param { return m.params }
+
+// Count returns the number of parameters.
+func (m *Llama) Count() int64 {
+	var n int64
+	for _, p := range m.params {
+		n += int64(p.Value.Len())
+	}
+	return n
+}
+
+// Forward returns the final normalised hidden states [N, D] of tokens ids [N].
+func (m *Llama) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
+	x := t.Embedding(&m.embed.Param, ids) // [N, D]
+	for _, b := range m.blocks {
+		x = t.Block(b, x, seq) // [N, D]
+	}
+	return t.RMSNorm(x, &m.norm.Param, m.Config.NormEps) // [N, D]
+}
+
+// Loss writes each token's cross-entropy to b.Losses and, if the tape records, computes the gradients of their sum.
+func (m *Llama) Loss(t *autograd.Tape, b *Batch) {
+	h := m.Forward(t, &b.Tokens, &b.Seq)
+	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses) // never forms [N, V]
+}
+
+// Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling.
+func (m *Llama) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor {
+	h := m.Forward(t, &b.Tokens, &b.Seq)
+	return t.Logits(h, &m.head.Param, from, to)
+}
+
+// Forward adds the block's two branches to the residual stream x [N, D].
+func (b *Block) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	h := t.RMSNorm(x, &b.norm1.Param, b.eps) // [N, D]
+	qkv := t.Linear(h, &b.wqkv.Param)        // [N, (H+2K)·E]
+	if b.qnorm != nil {
+		qkv = t.QKNorm(qkv, &b.qnorm.Param, &b.knorm.Param, b.heads, b.eps)
+	}
+	qkv = t.RoPE(qkv, &b.rope.Cos, &b.rope.Sin, b.heads, seq)
+	a := t.Attention(qkv, b.heads, seq)                 // [N, H·E]  never forms [T, T]
+	x = t.AddLinear(x, a, &b.wo.Param)                  // [N, D]
+	h = t.RMSNorm(x, &b.norm2.Param, b.eps)             // [N, D]
+	gu := t.Linear(h, &b.wgu.Param)                     // [N, 2F]
+	return t.AddLinear(x, t.SwiGLU(gu), &b.wdown.Param) // [N, D]
+}
