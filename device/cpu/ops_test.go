@@ -1,0 +1,201 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// gaussian returns a tensor of pseudo-random normal numbers.
+func gaussian(seed uint32, dtype tensor.DType, shape ...int) *tensor.Tensor {
+	t := empty(dtype, shape...)
+	rng := tensor.NewRNG(uint64(seed), tensor.PurposeData, 0)
+	for i := range t.Len() {
+		t.SetFloat64(i, rng.Normals(uint64(i / 4))[i%4])
+	}
+	return t
+}
+
+func empty(dtype tensor.DType, shape ...int) *tensor.Tensor {
+	n := dtype.Size()
+	for _, d := range shape {
+		n *= d
+	}
+	t := tensor.View(dtype, make([]byte, n+1)[:n], shape...)
+	return &t
+}
+
+// ints returns n pseudo-random ids below limit.
+func ints(seed uint32, n, limit int) *tensor.Tensor {
+	rng := tensor.NewRNG(uint64(seed), tensor.PurposeData, 1)
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(rng.Uint32(uint64(i)) % uint32(limit))
+	}
+	return tensor.Of(ids)
+}
+
+// A call is one kernel with its tensors: run may change those of out, whose bits are compared.
+type call struct {
+	name string
+	out  []*tensor.Tensor
+	run  func(d *Device) float64
+}
+
+// calls returns every kernel on rows of odd sizes, in the given storage of activations.
+func calls(rows int, act tensor.DType) []call {
+	wide := tensor.F32
+	if act == tensor.F64 {
+		wide = tensor.F64
+	}
+	const cols, vocabulary, eps = 131, 517, 1e-5
+	heads := device.Heads{Q: 4, KV: 2, Size: 22}
+	void := func(f func(d *Device)) func(d *Device) float64 { return func(d *Device) float64 { f(d); return 0 } }
+	var list []call
+	add := func(name string, run func(d *Device) float64, out ...*tensor.Tensor) {
+		list = append(list, call{name, out, run})
+	}
+	x, gain, dy := gaussian(1, wide, rows, cols), gaussian(2, wide, cols), gaussian(3, act, rows, cols)
+	y, xhat, rstd := empty(act, rows, cols), empty(act, rows, cols), empty(wide, rows)
+	add("RMSNorm", void(func(d *Device) { d.RMSNorm(y, xhat, rstd, x, gain, eps) }), y, xhat, rstd)
+	again := empty(act, rows, cols)
+	add("RMSNormAgain", void(func(d *Device) { d.RMSNormAgain(again, xhat, gain) }), again)
+	dx, dgain := gaussian(4, wide, rows, cols), gaussian(5, wide, cols)
+	add("RMSNormGrad", void(func(d *Device) { d.RMSNormGrad(dx, dgain, dy, xhat, rstd, gain) }), dx, dgain)
+
+	norms := (heads.Q + heads.KV) * heads.Size
+	qkv, qhat, qrstd := gaussian(6, act, rows, heads.Cols()), empty(act, rows, norms), empty(wide, rows, heads.Q+heads.KV)
+	gq, gk, dgq, dgk := gaussian(7, wide, heads.Size), gaussian(8, wide, heads.Size), empty(wide, heads.Size), empty(wide, heads.Size)
+	add("QKNorm", void(func(d *Device) { d.QKNorm(qkv, qhat, qrstd, gq, gk, heads, eps) }), qkv, qhat, qrstd)
+	dqkv := gaussian(9, act, rows, heads.Cols())
+	add("QKNormGrad", void(func(d *Device) { d.QKNormGrad(dqkv, dgq, dgk, qhat, qrstd, gq, gk, heads) }), dqkv, dgq, dgk)
+	cos, sin := angles(wide, 40, heads.Size)
+	pos := ints(10, rows, 40)
+	add("RoPE", void(func(d *Device) { d.RoPE(qkv, cos, sin, pos, heads, false) }), qkv)
+	add("RoPE inverse", void(func(d *Device) { d.RoPE(dqkv, cos, sin, pos, heads, true) }), dqkv)
+
+	gu, swi, dgu := gaussian(11, act, rows, 2*cols), empty(act, rows, cols), empty(act, rows, 2*cols)
+	add("SwiGLU", void(func(d *Device) { d.SwiGLU(swi, gu) }), swi)
+	add("SwiGLUGrad", void(func(d *Device) { d.SwiGLUGrad(dgu, dy, gu) }), dgu)
+
+	ids, table, emb := ints(12, rows, 17), gaussian(13, act, 17, cols), empty(wide, rows, cols)
+	dtable := gaussian(14, wide, 17, cols)
+	add("Embedding", void(func(d *Device) { d.Embedding(emb, table, ids) }), emb)
+	add("EmbeddingGrad", void(func(d *Device) { d.EmbeddingGrad(dtable, x, ids) }), dtable)
+
+	logits, targets, loss := gaussian(15, wide, rows, vocabulary), ints(16, rows, vocabulary), empty(wide, rows)
+	targets.I32()[rows/2] = ignored
+	dlogits := empty(act, rows, vocabulary)
+	add("CrossEntropy without gradient", void(func(d *Device) { d.CrossEntropy(loss, nil, logits, targets) }), loss)
+	add("CrossEntropy", void(func(d *Device) { d.CrossEntropy(loss, dlogits, logits, targets) }), loss, dlogits)
+	inPlace := gaussian(15, wide, rows, vocabulary)
+	add("CrossEntropy in place", void(func(d *Device) { d.CrossEntropy(loss, inPlace, inPlace, targets) }), loss, inPlace)
+
+	big := 3*chunk + 77
+	p, g, m, v := gaussian(17, wide, big), gaussian(18, wide, big), gaussian(19, wide, big), empty(wide, big)
+	add("AdamW", void(func(d *Device) {
+		d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
+	}), p, m, v)
+	a, narrow := gaussian(20, act, big), empty(act, big)
+	add("SumSquares", func(d *Device) float64 { return d.SumSquares(a) })
+	add("Sum", func(d *Device) float64 { return d.Sum(a) })
+	add("Copy", void(func(d *Device) { d.Copy(narrow, p) }), narrow)
+	add("Copy back", void(func(d *Device) { d.Copy(v, narrow) }), v)
+	add("Add", void(func(d *Device) { d.Add(narrow, g) }), narrow)
+	add("Add to wide", void(func(d *Device) { d.Add(g, narrow) }), g)
+	add("Zero", void(func(d *Device) { d.Zero(m) }), m)
+	return list
+}
+
+func angles(dtype tensor.DType, positions, size int) (cos, sin *tensor.Tensor) {
+	cos, sin = empty(dtype, positions, size/2), empty(dtype, positions, size/2)
+	for i := range cos.Len() {
+		angle := float64(i/(size/2)) * math.Pow(1e4, -2*float64(i%(size/2))/float64(size))
+		cos.SetFloat64(i, math.Cos(angle))
+		sin.SetFloat64(i, math.Sin(angle))
+	}
+	return cos, sin
+}
+
+var storages = []tensor.DType{tensor.F32, tensor.BF16, tensor.F64}
+
+func TestResultsDoNotDependOnThreads(t *testing.T) {
+	for _, tier := range isa.Tiers() {
+		one := NewTier(tier, 1)
+		defer one.Close()
+		for _, threads := range []int{2, 5} {
+			many := NewTier(tier, threads)
+			for _, act := range storages {
+				want, got := calls(301, act), calls(301, act)
+				for i := range want {
+					a, b := want[i].run(one), got[i].run(many)
+					if math.Float64bits(a) != math.Float64bits(b) {
+						t.Errorf("%v %v %s: %v with 1 thread, %v with %d", tier, act, want[i].name, a, b, threads)
+					}
+					for k := range want[i].out {
+						if string(want[i].out[k].Raw()) != string(got[i].out[k].Raw()) {
+							t.Errorf("%v %v %s: output %d differs between 1 and %d threads", tier, act, want[i].name, k, threads)
+						}
+					}
+				}
+			}
+			many.Close()
+		}
+	}
+}
+
+func TestKernelsAllocateNothing(t *testing.T) {
+	d := NewTier(isa.Tiers()[0], 2)
+	defer d.Close()
+	for _, act := range storages {
+		for _, c := range calls(70, act) {
+			if n := testing.AllocsPerRun(3, func() { c.run(d) }); n != 0 {
+				t.Errorf("%v %s: %v allocations per call, want 0", act, c.name, n)
+			}
+		}
+	}
+}
+
+// Every tier computes in float32 what the reference mode computes in float64 from the same inputs, within a few units of the
+// storage's last place. (That the reference mode is right is shown by finite differences and golden values.)
+func TestTiersAgreeWithTheReferenceMode(t *testing.T) {
+	for _, tier := range isa.Tiers() {
+		d := NewTier(tier, 1)
+		defer d.Close()
+		for _, act := range []tensor.DType{tensor.F32, tensor.BF16} {
+			ulp := 1e-6
+			if act == tensor.BF16 {
+				ulp = 1.0 / 128
+			}
+			want, got := calls(33, tensor.F64), calls(33, act)
+			for i := range got {
+				for k := range got[i].out {
+					d.Copy(want[i].out[k], got[i].out[k]) // the same start, also for what is added to
+				}
+				a, b := want[i].run(d), got[i].run(d)
+				if math.Abs(a-b) > 0.05*math.Sqrt(float64(3*chunk))+ulp*math.Abs(a) {
+					t.Errorf("%v %v %s: %v, want %v", tier, act, got[i].name, b, a)
+				}
+				for k := range got[i].out {
+					if err := compare(got[i].out[k], want[i].out[k], ulp); err != nil {
+						t.Errorf("%v %v %s: output %d: %v", tier, act, got[i].name, k, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func compare(got, want *tensor.Tensor, tolerance float64) error {
+	for i := range got.Len() {
+		g, w := got.Float64(i), want.Float64(i)
+		if !(math.Abs(g-w) <= tolerance*(8+4*math.Abs(w))) {
+			return fmt.Errorf("element %d of %v is %v, want %v", i, got, g, w)
+		}
+	}
+	return nil
+}

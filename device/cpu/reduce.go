@@ -1,0 +1,57 @@
+package cpu
+
+import (
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
+
+// SumSquares implements device.Device.
+func (d *Device) SumSquares(t *tensor.Tensor) float64 {
+	if reference(t) {
+		return d.f64.runReduce(t, d.f64.vec.SumSq)
+	}
+	return d.f32.runReduce(t, d.f32.vec.SumSq)
+}
+
+// Sum implements device.Device.
+func (d *Device) Sum(t *tensor.Tensor) float64 {
+	if reference(t) {
+		return d.f64.runReduce(t, d.f64.vec.Sum)
+	}
+	return d.f32.runReduce(t, d.f32.vec.Sum)
+}
+
+type reduce[T vec.Float] struct {
+	e    *engine[T]
+	t    view[T]
+	n    int
+	sum  func([]T) float64
+	sums []float64 // one per task
+}
+
+// runReduce adds the sums of fixed stretches of t in their order.
+func (e *engine[T]) runReduce(t *tensor.Tensor, sum func([]T) float64) float64 {
+	j := &e.reduce
+	tasks := ceilDiv(t.Len(), chunk)
+	if len(e.sums) < tasks {
+		e.sums = make([]float64, tasks)
+	}
+	*j = reduce[T]{e: e, t: e.view(t), n: t.Len(), sum: sum, sums: e.sums[:tasks]}
+	e.reserve(tile)
+	e.pool.Run(tasks, j)
+	total := 0.0
+	for _, s := range j.sums {
+		total += s
+	}
+	return total
+}
+
+// Do sums one stretch, a tile at a time.
+func (j *reduce[T]) Do(worker, task int) {
+	from, to := span(task, chunk, j.n)
+	s := 0.0
+	for i := from; i < to; i += tile {
+		s += j.sum(j.t.load(j.e.scratch[worker], i, min(tile, to-i)))
+	}
+	j.sums[task] = s
+}

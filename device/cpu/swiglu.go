@@ -1,0 +1,101 @@
+package cpu
+
+import (
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
+
+// SwiGLU implements device.Device.
+func (d *Device) SwiGLU(act, gu *tensor.Tensor) {
+	const op = "SwiGLU"
+	shape(op, "gu", gu, act.Rows(), 2*act.Cols())
+	storage(op, "act", act, reference(act))
+	storage(op, "gu", gu, reference(act))
+	if reference(act) {
+		d.f64.runSwiGLU(act, gu)
+	} else {
+		d.f32.runSwiGLU(act, gu)
+	}
+}
+
+// SwiGLUGrad implements device.Device.
+func (d *Device) SwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
+	const op = "SwiGLUGrad"
+	shape(op, "gu", gu, dact.Rows(), 2*dact.Cols())
+	shape(op, "dgu", dgu, dact.Rows(), 2*dact.Cols())
+	storage(op, "dgu", dgu, reference(dact))
+	storage(op, "dact", dact, reference(dact))
+	storage(op, "gu", gu, reference(dact))
+	if reference(dact) {
+		d.f64.runSwiGLUGrad(dgu, dact, gu)
+	} else {
+		d.f32.runSwiGLUGrad(dgu, dact, gu)
+	}
+}
+
+type swiGLU[T vec.Float] struct {
+	e             *engine[T]
+	act, gu       view[T]
+	rows, perTask int
+}
+
+func (e *engine[T]) runSwiGLU(act, gu *tensor.Tensor) {
+	j := &e.swiGLU
+	*j = swiGLU[T]{e: e, act: e.view(act), gu: e.view(gu), rows: act.Rows()}
+	e.reserve(3 * tile)
+	var tasks int
+	j.perTask, tasks = rowTasks(j.rows, act.Cols())
+	e.pool.Run(tasks, j)
+}
+
+// Do computes the rows of one task, a tile of columns at a time.
+func (j *swiGLU[T]) Do(worker, task int) {
+	cols := j.act.cols
+	buf := j.e.buffers(worker, tile)
+	from, to := span(task, j.perTask, j.rows)
+	for r := from; r < to; r++ {
+		for c := 0; c < cols; c += tile {
+			n := min(tile, cols-c)
+			gate := j.gu.load(buf.at(0), 2*r*cols+c, n)
+			up := j.gu.load(buf.at(1), (2*r+1)*cols+c, n)
+			act := j.act.room(buf.at(2), r*cols+c, n)
+			j.e.vec.SwiGLU(act, gate, up)
+			j.act.store(act, r*cols+c)
+		}
+	}
+}
+
+type swiGLUGrad[T vec.Float] struct {
+	e             *engine[T]
+	dgu, dact, gu view[T]
+	rows, perTask int
+}
+
+func (e *engine[T]) runSwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
+	j := &e.swiGLUGrad
+	*j = swiGLUGrad[T]{e: e, dgu: e.view(dgu), dact: e.view(dact), gu: e.view(gu), rows: dact.Rows()}
+	e.reserve(5 * tile)
+	var tasks int
+	j.perTask, tasks = rowTasks(j.rows, dact.Cols())
+	e.pool.Run(tasks, j)
+}
+
+// Do computes the gradients of the rows of one task, a tile of columns at a time.
+func (j *swiGLUGrad[T]) Do(worker, task int) {
+	cols := j.dact.cols
+	buf := j.e.buffers(worker, tile)
+	from, to := span(task, j.perTask, j.rows)
+	for r := from; r < to; r++ {
+		for c := 0; c < cols; c += tile {
+			n := min(tile, cols-c)
+			g, u := 2*r*cols+c, (2*r+1)*cols+c
+			dact := j.dact.load(buf.at(0), r*cols+c, n)
+			gate := j.gu.load(buf.at(1), g, n)
+			up := j.gu.load(buf.at(2), u, n)
+			dgate, dup := j.dgu.room(buf.at(3), g, n), j.dgu.room(buf.at(4), u, n)
+			j.e.vec.SwiGLUGrad(dgate, dup, dact, gate, up)
+			j.dgu.store(dgate, g)
+			j.dgu.store(dup, u)
+		}
+	}
+}

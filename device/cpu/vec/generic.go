@@ -1,0 +1,171 @@
+package vec
+
+import (
+	"math"
+
+	"anneal/tensor"
+)
+
+// functions is what the generic primitives need of an element type beyond arithmetic.
+type functions[T Float] struct{ exp, sqrt func(T) T }
+
+var (
+	math64 = functions[float64]{math.Exp, math.Sqrt}
+	math32 = functions[float32]{exp32, func(x float32) float32 { return float32(math.Sqrt(float64(x))) }}
+)
+
+// generic returns the tier in pure Go: the definition of every primitive, and what the assembly is tested against.
+func generic[T Float](f functions[T]) Table[T] {
+	return Table[T]{
+		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], MulAdd: mulAdd[T],
+		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
+		ExpSum:     f.expSum,
+		Rotate:     rotate[T],
+		SwiGLU:     f.swiGLU,
+		SwiGLUGrad: f.swiGLUGrad,
+		AdamW:      f.adamW,
+		Pack:       pack[T],
+		Unpack:     unpack[T],
+	}
+}
+
+func add[T Float](dst, x []T) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] += x[i]
+	}
+}
+
+func axpy[T Float](dst, x []T, a T) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] += a * x[i]
+	}
+}
+
+func scale[T Float](dst, x []T, a T) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] = a * x[i]
+	}
+}
+
+func mul[T Float](dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
+func mulAdd[T Float](dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] += a[i] * b[i]
+	}
+}
+
+// Four running sums: shorter dependency chains and a smaller rounding error than one.
+func dot[T Float](a, b []T) T {
+	b = b[:len(a)]
+	var s [4]T
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s[0] += a[i] * b[i]
+		s[1] += a[i+1] * b[i+1]
+		s[2] += a[i+2] * b[i+2]
+		s[3] += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s[0] += a[i] * b[i]
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
+func maximum[T Float](x []T) T {
+	m := T(math.Inf(-1))
+	for _, v := range x {
+		if v > m {
+			m = v
+		}
+	}
+	return m
+}
+
+func sum[T Float](x []T) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += float64(v)
+	}
+	return s
+}
+
+func sumSq[T Float](x []T) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += float64(v) * float64(v)
+	}
+	return s
+}
+
+func (f functions[T]) expSum(dst, x []T, shift T) T {
+	x = x[:len(dst)]
+	var s [4]T
+	for i := range dst {
+		e := f.exp(x[i] - shift)
+		dst[i] = e
+		s[i&3] += e
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
+func rotate[T Float](a, b, cos, sin []T) {
+	b, cos, sin = b[:len(a)], cos[:len(a)], sin[:len(a)]
+	for i := range a {
+		x, y, c, s := a[i], b[i], cos[i], sin[i]
+		a[i] = x*c - y*s
+		b[i] = x*s + y*c
+	}
+}
+
+func (f functions[T]) swiGLU(dst, gate, up []T) {
+	gate, up = gate[:len(dst)], up[:len(dst)]
+	for i := range dst {
+		g := gate[i]
+		dst[i] = g / (1 + f.exp(-g)) * up[i]
+	}
+}
+
+func (f functions[T]) swiGLUGrad(dgate, dup, dact, gate, up []T) {
+	dup, dact, gate, up = dup[:len(dgate)], dact[:len(dgate)], gate[:len(dgate)], up[:len(dgate)]
+	for i := range dgate {
+		g, d := gate[i], dact[i]
+		s := 1 / (1 + f.exp(-g))
+		a := g * s
+		dgate[i] = d * up[i] * (s + a*(1-s))
+		dup[i] = d * a
+	}
+}
+
+func (f functions[T]) adamW(p, g, m, v []T, o *AdamW[T]) {
+	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
+	for i := range p {
+		gi := o.Scale * g[i]
+		m[i] = o.Beta1*m[i] + o.Keep1*gi
+		v[i] = o.Beta2*v[i] + o.Keep2*gi*gi
+		p[i] -= o.Decay*p[i] + o.Rate*m[i]/(f.sqrt(o.Correct2*v[i])+o.Eps)
+	}
+}
+
+func pack[T Float](dst []tensor.BFloat16, src []T) {
+	src = src[:len(dst)]
+	for i := range dst {
+		dst[i] = tensor.BF16FromFloat32(float32(src[i]))
+	}
+}
+
+func unpack[T Float](dst []T, src []tensor.BFloat16) {
+	src = src[:len(dst)]
+	for i := range dst {
+		dst[i] = T(src[i].Float32())
+	}
+}

@@ -1,0 +1,55 @@
+package vec
+
+import (
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// Float is an element type of rows.
+type Float interface{ float32 | float64 }
+
+// A Table is the primitives of one tier. The first slice gives the length n; every other slice must hold at least n
+// elements, which is the caller's duty: the assembly does not look. A destination may be one of its sources, but must not overlap
+// one otherwise. No primitive reads or writes past n, and none allocates.
+type Table[T Float] struct {
+	Add    func(dst, x []T)            // dst += x
+	Axpy   func(dst, x []T, a T)       // dst += a·x
+	Scale  func(dst, x []T, a T)       // dst = a·x
+	Mul    func(dst, a, b []T)         // dst = a·b, elementwise
+	MulAdd func(dst, a, b []T)         // dst += a·b, elementwise
+	Dot    func(a, b []T) T            // Σ a·b
+	Max    func(x []T) T               // the largest element, −Inf for none; unspecified if one is NaN
+	Sum    func(x []T) float64         // Σ x, added in float64
+	SumSq  func(x []T) float64         // Σ x², added in float64
+	ExpSum func(dst, x []T, shift T) T // dst = exp(x − shift); returns Σ dst
+
+	// Rotate turns the pairs (a, b) by the angles of cos and sin: a, b = a·cos − b·sin, a·sin + b·cos.
+	Rotate func(a, b, cos, sin []T)
+	// SwiGLU is dst = silu(gate)·up, silu(x) = x/(1+exp(−x)).
+	SwiGLU func(dst, gate, up []T)
+	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+	SwiGLUGrad func(dgate, dup, dact, gate, up []T)
+	// AdamW is one step on a stretch of a parameter, its gradient and its two moments.
+	AdamW func(p, g, m, v []T, o *AdamW[T])
+
+	// Pack rounds to bfloat16, ties to even, NaN to quiet NaN. Unpack widens.
+	Pack   func(dst []tensor.BFloat16, src []T)
+	Unpack func(dst []T, src []tensor.BFloat16)
+}
+
+// AdamW is the constants of one step, in the order in which the assembly reads them:
+//
+//	g' = Scale·g;  m ← Beta1·m + Keep1·g';  v ← Beta2·v + Keep2·g'²
+//	p ← p − (Decay·p + Rate·m / (sqrt(Correct2·v) + Eps))
+//
+// Decay is subtracted as a product, not folded into a factor 1 − Decay, which float32 would round to a few digits.
+type AdamW[T Float] struct {
+	Scale, Beta1, Keep1, Beta2, Keep2, Decay, Rate, Correct2, Eps T
+}
+
+// Float32 returns the tier's primitives. The avx512bf16 tier has avx512's: its conversion instruction would flush
+// subnormals, and the integer one is already faster than memory.
+func Float32(tier isa.Tier) Table[float32] { return float32Table(tier) }
+
+// Float64 returns the primitives of the reference mode, pure Go on every tier.
+func Float64() Table[float64] { return generic(math64) }

@@ -1,0 +1,7 @@
+package vec
+
+import "anneal/device/cpu/isa"
+
+func float32Table(tier isa.Tier) Table[float32] {
+	return generic(math32)
+}

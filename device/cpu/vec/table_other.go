@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package vec
+
+import "anneal/device/cpu/isa"
+
+func float32Table(isa.Tier) Table[float32] { return generic(math32) }

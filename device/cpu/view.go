@@ -1,0 +1,77 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
+
+// A view gives a kernel the elements of a tensor as T, whatever it is stored in. Where the storage is T, load and room
+// return the tensor's own memory and store does nothing; otherwise the elements pass through the caller's buffer.
+type view[T vec.Float] struct {
+	native []T
+	bf16   []tensor.BFloat16
+	f32    []float32 // float32 storage seen as float64
+	cols   int       // size of the last dimension
+	vec    *vec.Table[T]
+}
+
+func (e *engine[T]) view(t *tensor.Tensor) view[T] {
+	v := view[T]{cols: t.Cols(), vec: &e.vec}
+	switch {
+	case t.DType() == nativeType[T]():
+		v.native = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
+	case t.DType() == tensor.BF16:
+		v.bf16 = t.BF16()
+	case t.DType() == tensor.F32:
+		v.f32 = t.F32()
+	default:
+		panic("cpu: a " + t.DType().String() + " tensor holds no numbers to compute with")
+	}
+	return v
+}
+
+func nativeType[T vec.Float]() tensor.DType {
+	if unsafe.Sizeof(*new(T)) == 8 {
+		return tensor.F64
+	}
+	return tensor.F32
+}
+
+// load returns elements [from, from+n), in buf unless they can be used where they are.
+func (v *view[T]) load(buf []T, from, n int) []T {
+	if v.native != nil {
+		return v.native[from : from+n]
+	}
+	buf = buf[:n]
+	if v.bf16 != nil {
+		v.vec.Unpack(buf, v.bf16[from:from+n])
+		return buf
+	}
+	for i, x := range v.f32[from : from+n] {
+		buf[i] = T(x)
+	}
+	return buf
+}
+
+// room returns where to compute elements [from, from+n): the tensor's memory, or buf.
+func (v *view[T]) room(buf []T, from, n int) []T {
+	if v.native != nil {
+		return v.native[from : from+n]
+	}
+	return buf[:n]
+}
+
+// store rounds a row that load or room returned to the tensor's storage.
+func (v *view[T]) store(row []T, from int) {
+	switch {
+	case v.native != nil:
+	case v.bf16 != nil:
+		v.vec.Pack(v.bf16[from:from+len(row)], row)
+	default:
+		for i, x := range row {
+			v.f32[from+i] = float32(x)
+		}
+	}
+}
