@@ -1,0 +1,90 @@
+package dataset
+
+import "math"
+
+// Ignore is the target of a position that does not count in the loss.
+const Ignore = -100
+
+// Batch is B rows of T positions, each slice [B, T] in row-major order. The zero value is ready; Source.Batch sets the
+// sizes and reuses the slices.
+type Batch struct {
+	Rows    int // B
+	Context int // T
+
+	Tokens  []uint32 // [B, T] inputs
+	Targets []int32  // [B, T] the token that follows each input, or Ignore
+	// DocStart [B, T] is where in its row the document of each token begins: it never decreases along a row, and is 0
+	// for a document that began in an earlier window. A token attends to [DocStart, own position], and its position
+	// within the document (as far as the row shows it) is its own position minus DocStart.
+	DocStart []int32
+}
+
+// resize gives the slices room for rows × context positions.
+func (b *Batch) resize(rows, context int) {
+	b.Rows, b.Context = rows, context
+	n := rows * context
+	if cap(b.Tokens) < n {
+		b.Tokens, b.Targets, b.DocStart = make([]uint32, n), make([]int32, n), make([]int32, n)
+	}
+	b.Tokens, b.Targets, b.DocStart = b.Tokens[:n], b.Targets[:n], b.DocStart[:n]
+}
+
+// setRow fills row r from the window: valid tokens of the stream, at most T+1, of which the rest of the row is padding:
+// EOT with target Ignore.
+func (b *Batch) setRow(r int, window []uint32, eot uint32) {
+	at := r * b.Context
+	tokens, targets, starts := b.Tokens[at:at+b.Context], b.Targets[at:at+b.Context], b.DocStart[at:at+b.Context]
+	start := int32(0)
+	for i := range tokens {
+		t, target := eot, int32(Ignore)
+		if i < len(window) {
+			t = window[i]
+		}
+		if i+1 < len(window) {
+			target = int32(window[i+1])
+		}
+		if t == eot {
+			start = int32(i)
+		}
+		tokens[i], targets[i], starts[i] = t, target, start
+	}
+}
+
+// Valid is the number of targets that count in the loss.
+func (b *Batch) Valid() int {
+	n := 0
+	for _, t := range b.Targets {
+		if t != Ignore {
+			n++
+		}
+	}
+	return n
+}
+
+// TextBytes is how many bytes of text the targets stand for: the sum over the targets that count of byteLen[target],
+// where byteLen [V] is the length of each token in bytes, and 0 for EOT and other special tokens.
+func (b *Batch) TextBytes(byteLen []int32) uint64 {
+	sum := uint64(0)
+	for _, t := range b.Targets {
+		if t != Ignore {
+			sum += uint64(byteLen[t])
+		}
+	}
+	return sum
+}
+
+// BitsPerByte is nats / (ln 2 · textBytes), where nats is the negative log-likelihood summed over all targets that
+// count, those that are EOT included, and textBytes the sum of TextBytes over the same batches. It does not depend on
+// the tokenizer: it is the length of the text and its document boundaries under the model, per byte of text.
+func BitsPerByte(nats float64, textBytes uint64) float64 {
+	return nats / (math.Ln2 * float64(textBytes))
+}
+
+// Source yields samples. The content of sample k does not depend on how samples are grouped into batches.
+type Source interface {
+	// Batch fills b with samples first…first+rows−1. After the first call with a given b and size it allocates nothing.
+	// It is for one goroutine at a time.
+	Batch(b *Batch, first uint64, rows int) error
+	Context() int // T
+	Vocab() int   // every token and target is below it
+}

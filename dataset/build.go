@@ -1,0 +1,117 @@
+package dataset
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// BuildOptions says how to build a dataset.
+type BuildOptions struct {
+	Dir       string    // made if missing; must not hold a dataset unless Replace is set
+	Replace   bool      // replace the dataset in Dir; it is gone from the start of the build on
+	Tokenizer Tokenizer // that NewEncoder encodes with
+
+	// NewEncoder returns a function that appends the tokens of a text to dst, to be used by one goroutine. It must not
+	// produce EOT, not even for text that spells it.
+	NewEncoder func() func(dst []uint32, text []byte) []uint32
+
+	ValFraction float64                 // share of documents held out, 0 to 0.5
+	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
+	Threads     int                     // default GOMAXPROCS; the output does not depend on it
+	Progress    func(train, val Counts) // called now and then, by the goroutine of Build; may be nil
+}
+
+func (o BuildOptions) check() error {
+	if err := o.Tokenizer.check(); err != nil {
+		return err
+	}
+	if !(o.ValFraction >= 0 && o.ValFraction <= 0.5) {
+		return fmt.Errorf("validation fraction %v is not in 0…0.5", o.ValFraction)
+	}
+	return nil
+}
+
+// Build tokenises docs into a dataset and returns its manifest. A document is held out for validation by the hash of
+// its content, so that it stays on its side when others come or go and equal documents stay together; if a fraction is
+// asked for and there are two different documents, each side gets at least one. The bytes of the dataset are a function
+// of the documents and the options, Threads excepted. A build that fails or is cancelled leaves no manifest, so what it
+// wrote does not pass for a dataset; the next build into the same directory removes it.
+//
+// The slices that docs yields may be reused by it after the next one is asked for.
+func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
+	if opt.ShardTokens == 0 {
+		opt.ShardTokens = 1 << 27
+	}
+	if opt.Threads <= 0 {
+		opt.Threads = runtime.GOMAXPROCS(0)
+	}
+	if err := opt.check(); err != nil {
+		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
+	}
+	if err := prepare(opt.Dir, opt.Replace); err != nil {
+		return Manifest{}, err
+	}
+	b := newBuilder(opt)
+	progress := func() {
+		if opt.Progress != nil {
+			opt.Progress(b.train.info.Counts, b.val.info.Counts)
+		}
+	}
+	err := encodeAll(ctx, opt, docs, b.add, progress)
+	if err == nil {
+		err = b.finish()
+	}
+	if err != nil {
+		b.abort()
+		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
+	}
+	m := Manifest{
+		Format: manifestFormat, Version: manifestVersion,
+		Tokenizer: TokenizerInfo{
+			Path: opt.Tokenizer.Path, SHA256: hex.EncodeToString(opt.Tokenizer.SHA256[:]),
+			VocabSize: opt.Tokenizer.Vocab, EOT: opt.Tokenizer.EOT,
+		},
+		ValFraction: opt.ValFraction, Train: b.train.info, Val: b.val.info,
+	}
+	if err := m.write(opt.Dir); err != nil {
+		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
+	}
+	return m, nil
+}
+
+// prepare makes dir ready for a build: no manifest, and none of the shards of an earlier or interrupted build.
+func prepare(dir string, replace bool) error {
+	manifest := filepath.Join(dir, manifestName)
+	if _, err := os.Stat(manifest); err == nil {
+		if !replace {
+			return fmt.Errorf("%s already holds a dataset\n  choose another directory, or ask to replace it", dir)
+		}
+		if err := os.Remove(manifest); err != nil {
+			return err
+		}
+		syncDir(dir)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("build %s: %s", dir, cause(err))
+	}
+	for _, split := range []string{"train", "val"} {
+		for _, pattern := range []string{"[0-9][0-9][0-9][0-9][0-9].tokens", "[0-9][0-9][0-9][0-9][0-9].tokens" + temporary} {
+			old, err := filepath.Glob(filepath.Join(dir, split, pattern))
+			if err != nil {
+				return err
+			}
+			for _, path := range old {
+				if err := os.Remove(path); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return os.MkdirAll(dir, 0o777)
+}

@@ -1,0 +1,61 @@
+// Package dataset keeps tokenised text on disk and serves it to training: Build writes shards of tokens, Open reads
+// them, and a Loader cuts them into samples whose order is arithmetic instead of a shuffle buffer. It imports nothing
+// else of this module, neither the corpus reader nor the tokenizer: Build takes plain bytes and an encode function.
+//
+// # A dataset on disk
+//
+//	DIR/dataset.json         the manifest: what the shards hold; written last, so a directory without it is no dataset
+//	DIR/train/00000.tokens   shards of the training split
+//	DIR/val/00000.tokens     shards of the validation split (absent if there is none)
+//
+// # The token stream
+//
+// Each document is one end-of-text token (EOT) followed by the tokens of its text; EOT never occurs inside a document.
+// The token thus ends one document and begins the next: a model learns to emit it at the end of a text, and a prompt
+// that begins with it is what the model saw at the start of every document. A split is the concatenation of its
+// documents, across shards, in the order of the input.
+//
+// # A shard, byte by byte
+//
+// All numbers are little endian.
+//
+//	offset  size  field
+//	     0     8  magic: 93 'A' 'N' 'N' 'E' 'A' 'L' 0A
+//	     8     4  version, 1
+//	    12     4  bytes per token: 2 (u16) or 4 (u32)
+//	    16     8  vocabulary size; every token id is below it
+//	    24     8  EOT id
+//	    32    32  SHA-256 of the tokenizer
+//	    64     8  number of tokens, EOT included (n)
+//	    72     8  number of documents (d)
+//	    80     8  bytes of text in those documents
+//	    88     8  offset of the payload, 4096
+//	    96     8  offset of the document index: the end of the payload, rounded up to 64
+//	   104     8  offset of the checksum table: the end of the document index
+//	   112     8  size of the file
+//	   120     4  bytes per checksummed block, 1048576
+//	   124     4  CRC-32C of the checksum table
+//	   128  3964  zero
+//	  4092     4  CRC-32C of bytes 0–4091
+//	  4096        payload: n tokens, then zeros up to a multiple of 64
+//	              document index: d × u64, the token position at which each document ends (exclusive)
+//	              checksum table: one u32, the CRC-32C of each block of [4096, offset of the table); the last is short
+//
+// Everything but the counts follows from the counts, so the reader computes each field and refuses a file that says
+// otherwise, before it allocates anything. Shards are written under a temporary name and renamed when complete.
+//
+// Shards are read with ReadAt, not mmap: a file that shrinks under a running training is then an error that names it
+// instead of a SIGBUS, and one system call for each sample costs nothing beside a training step. Each block is checked
+// against its checksum when it is first touched, each token against the vocabulary whenever it is read, and
+// Dataset.Verify checks everything at once.
+//
+// # Samples
+//
+// A Loader for context T cuts the stream into windows of T+1 tokens with stride T: token i of the window is the input,
+// token i+1 its target. Training visits the windows in the order of a keyed permutation, a new one for each epoch, so
+// that the content of sample k is a pure function of (dataset, T, seed, k): any k can be read at any time, in any batch
+// size, by any number of ranks, and resuming needs no more than the State, about 150 bytes. Validation visits them in order,
+// once each, up to the last token.
+//
+// Start reading at dataset.go, then loader.go; shard.go and header.go read the format, writer.go and build.go write it.
+package dataset

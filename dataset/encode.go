@@ -1,0 +1,156 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+)
+
+// document is a document on its way to a shard.
+type document struct {
+	tokens    []uint32 // without EOT
+	textBytes int
+	hash      uint64 // XXH3 of the text
+}
+
+// work is a run of consecutive documents that one goroutine encodes.
+type work struct {
+	text     []byte
+	textEnds []int
+
+	tokens    []uint32
+	tokenEnds []int
+	hashes    []uint64
+	err       error         // of document len(tokenEnds)
+	done      chan struct{} // receives once when encoded
+}
+
+// workBytes is about how much text one piece of work holds.
+const workBytes = 256 << 10
+
+func (w *work) reset() {
+	w.text, w.textEnds = w.text[:0], w.textEnds[:0]
+	w.tokens, w.tokenEnds, w.hashes, w.err = w.tokens[:0], w.tokenEnds[:0], w.hashes[:0], nil
+}
+
+func (w *work) encode(t Tokenizer, encode func([]uint32, []byte) []uint32) {
+	start := 0
+	for _, end := range w.textEnds {
+		text := w.text[start:end]
+		before := len(w.tokens)
+		w.tokens = encode(w.tokens, text)
+		for _, id := range w.tokens[before:] {
+			if int64(id) >= int64(t.Vocab) || id == t.EOT {
+				w.err = fmt.Errorf("the tokenizer produced id %d; ids of text are below the vocabulary size %d and not the end-of-text id %d", id, t.Vocab, t.EOT)
+				return
+			}
+		}
+		w.hashes = append(w.hashes, xxh3.Hash(text))
+		w.tokenEnds = append(w.tokenEnds, len(w.tokens))
+		start = end
+	}
+}
+
+// document returns document i, which shares its memory with w.
+func (w *work) document(i int) document {
+	tokens, text := 0, 0
+	if i > 0 {
+		tokens, text = w.tokenEnds[i-1], w.textEnds[i-1]
+	}
+	return document{tokens: w.tokens[tokens:w.tokenEnds[i]], textBytes: w.textEnds[i] - text, hash: w.hashes[i]}
+}
+
+// encodeAll encodes docs with opt.Threads goroutines and passes them to add in their order. At most about
+// 3 · Threads pieces of work are in memory.
+func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error], add func(document) error, progress func()) error {
+	running, stop := context.WithCancel(ctx)
+	queue := make(chan *work, opt.Threads) // for the encoders
+	order := make(chan *work, 2*opt.Threads)
+	free := make(chan *work, 3*opt.Threads+2)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
+
+	var readErr error
+	group.Go(func() {
+		readErr = distribute(running, docs, queue, order, free)
+		close(queue)
+		close(order)
+	})
+	for range opt.Threads {
+		group.Go(func() {
+			encode := opt.NewEncoder()
+			for w := range queue {
+				w.encode(opt.Tokenizer, encode)
+				w.done <- struct{}{}
+			}
+		})
+	}
+	count := 0
+	for w := range order {
+		select {
+		case <-w.done:
+		case <-running.Done():
+			return context.Cause(ctx)
+		}
+		for i := range w.tokenEnds {
+			if err := add(w.document(i)); err != nil {
+				return err
+			}
+		}
+		count += len(w.tokenEnds)
+		if w.err != nil {
+			return fmt.Errorf("document %d: %w", count, w.err)
+		}
+		progress()
+		w.reset()
+		free <- w
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return readErr
+}
+
+// distribute gathers docs into pieces of work and sends each to the encoders and, in order, to the writer.
+func distribute(ctx context.Context, docs iter.Seq2[[]byte, error], queue, order chan<- *work, free <-chan *work) error {
+	var w *work
+	send := func() bool {
+		select {
+		case order <- w:
+		case <-ctx.Done():
+			return false
+		}
+		select {
+		case queue <- w:
+		case <-ctx.Done():
+			return false
+		}
+		w = nil
+		return true
+	}
+	for text, err := range docs {
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if w == nil {
+			select {
+			case w = <-free:
+			default:
+				w = &work{done: make(chan struct{}, 1)}
+			}
+		}
+		w.text = append(w.text, text...)
+		w.textEnds = append(w.textEnds, len(w.text))
+		if len(w.text) >= workBytes && !send() {
+			return nil
+		}
+	}
+	if w != nil {
+		send()
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Loader serves one split as samples of T+1 consecutive tokens with stride T. It is a Source; several loaders of one
+// Dataset may run at the same time.
+type Loader struct {
+	d       *Dataset
+	stream  *split
+	context int
+	windows uint64
+
+	shuffled bool
+	seed     uint64
+	epoch    uint64 // of perm
+	perm     permutation
+
+	buf    scratch
+	window []uint32 // [T+1]
+}
+
+// TrainLoader returns the training split in shuffled order, epoch after epoch without end. An epoch visits each of
+// its Windows once; the tokens after the last whole window are left out.
+func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
+	if context < 1 {
+		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
+	}
+	if n := d.train.tokens; n <= uint64(context) {
+		return nil, fmt.Errorf("the training split of %s has %d tokens, fewer than one sample of context %d, which takes %d\n  try a context of at most %d, or build a larger dataset",
+			d.Dir, n, context, context+1, max(int64(n)-1, 0))
+	}
+	l := d.loader(&d.train, context)
+	l.windows = (d.train.tokens - 1) / uint64(context)
+	l.shuffled, l.seed = true, seed
+	l.perm = newPermutation(l.windows, seed, 0)
+	return l, nil
+}
+
+// ValLoader returns the validation split in order, once: together the samples 0…Windows−1 hold every token but the
+// first as a target exactly once. The end of the last sample, and all samples from Windows on, are padding with target
+// Ignore, so that batches can keep their size.
+func (d *Dataset) ValLoader(context int) (*Loader, error) {
+	if context < 1 {
+		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
+	}
+	if d.val.tokens < 2 {
+		return nil, fmt.Errorf("%w in %s\n  re-build it with a validation fraction above 0 and at least two different documents", ErrNoValidation, d.Dir)
+	}
+	l := d.loader(&d.val, context)
+	l.windows = (d.val.tokens - 1 + uint64(context) - 1) / uint64(context)
+	return l, nil
+}
+
+// ErrNoValidation says that a dataset has no validation split.
+var ErrNoValidation = errors.New("no validation split")
+
+func (d *Dataset) loader(stream *split, context int) *Loader {
+	return &Loader{d: d, stream: stream, context: context, window: make([]uint32, context+1)}
+}
+
+// Context is T.
+func (l *Loader) Context() int { return l.context }
+
+// Vocab is the number of token ids.
+func (l *Loader) Vocab() int { return l.d.Manifest.Tokenizer.VocabSize }
+
+// Windows is the number of samples in an epoch.
+func (l *Loader) Windows() uint64 { return l.windows }
+
+// At returns which window sample k is; window w begins at token w·T of the stream.
+func (l *Loader) At(sample uint64) (window uint64) {
+	if !l.shuffled {
+		return sample
+	}
+	if epoch := sample / l.windows; epoch != l.epoch {
+		l.epoch, l.perm = epoch, newPermutation(l.windows, l.seed, epoch)
+	}
+	return l.perm.at(sample % l.windows)
+}
+
+// Batch fills b with samples first…first+rows−1.
+func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
+	b.resize(rows, l.context)
+	for r := range rows {
+		window := l.window[:0]
+		if w := l.At(first + uint64(r)); w < l.windows {
+			pos := w * uint64(l.context)
+			window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
+			if err := l.stream.read(window, pos, &l.buf); err != nil {
+				return err
+			}
+		}
+		b.setRow(r, window, l.d.Manifest.Tokenizer.EOT)
+	}
+	return nil
+}
+
+// State is where a run stands in its data: all that is needed to go on with the next sample. It is under 200 bytes of JSON.
+type State struct {
+	Data    string `json:"data"` // Dataset.Fingerprint
+	Context int    `json:"context"`
+	Seed    uint64 `json:"seed"`
+	Sample  uint64 `json:"sample"` // samples consumed
+}
+
+// State is the state after the given number of samples.
+func (l *Loader) State(samples uint64) State {
+	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples}
+}
+
+// Check fails if s was saved with other data, context or seed, under which its sample counter means something else.
+func (l *Loader) Check(s State) error {
+	switch here := l.State(s.Sample); {
+	case s.Data != here.Data:
+		return fmt.Errorf("the run was trained on data %s, but %s holds %s\n  pass the dataset it was trained on, or start a new run", s.Data, l.d.Dir, here.Data)
+	case s.Context != here.Context:
+		return fmt.Errorf("the run has consumed %d samples of context %d, this config has context %d\n  keep the context, or start a new run", s.Sample, s.Context, here.Context)
+	case s.Seed != here.Seed:
+		return fmt.Errorf("the run shuffles its data with seed %d, this config has seed %d\n  keep the seed, or start a new run", s.Seed, here.Seed)
+	}
+	return nil
+}

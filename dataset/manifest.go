@@ -1,0 +1,158 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+const (
+	manifestName    = "dataset.json"
+	manifestFormat  = "anneal-dataset"
+	manifestVersion = 1
+	manifestLimit   = 64 << 20 // bytes
+)
+
+// Manifest is the content of dataset.json.
+type Manifest struct {
+	Format      string        `json:"format"`
+	Version     int           `json:"version"`
+	Tokenizer   TokenizerInfo `json:"tokenizer"`
+	ValFraction float64       `json:"val_fraction"`
+	Train       SplitInfo     `json:"train"`
+	Val         SplitInfo     `json:"val"`
+}
+
+// TokenizerInfo identifies the tokenizer in the manifest.
+type TokenizerInfo struct {
+	Path      string `json:"path"`
+	SHA256    string `json:"sha256"`
+	VocabSize int    `json:"vocab_size"`
+	EOT       uint32 `json:"eot"`
+}
+
+// Counts is how much a shard or a split holds.
+type Counts struct {
+	Documents uint64 `json:"documents"`
+	Tokens    uint64 `json:"tokens"`     // with one EOT for each document
+	TextBytes uint64 `json:"text_bytes"` // of the documents, before tokenisation
+}
+
+func (c *Counts) add(d Counts) {
+	c.Documents += d.Documents
+	c.Tokens += d.Tokens
+	c.TextBytes += d.TextBytes
+}
+
+// SplitInfo describes a split in the manifest.
+type SplitInfo struct {
+	Counts
+	Shards []ShardInfo `json:"shards"`
+}
+
+// ShardInfo describes a shard in the manifest.
+type ShardInfo struct {
+	Path string `json:"path"` // from the directory of the dataset, with slashes
+	Counts
+	Header uint32 `json:"header_crc32c"`
+}
+
+// readManifest reads dataset.json and checks what can be checked without the shards.
+func readManifest(dir string) (Manifest, error) {
+	path := filepath.Join(dir, manifestName)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer tok.json --out %s FILES…`; a build that was interrupted leaves none", dir, manifestName, dir)
+	}
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest %s: %s", path, cause(err))
+	}
+	if info.Size() > manifestLimit {
+		return Manifest{}, fmt.Errorf("manifest %s: %d bytes, more than %d", path, info.Size(), manifestLimit)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest %s: %s", path, cause(err))
+	}
+	m, err := parseManifest(b)
+	if err != nil {
+		return m, fmt.Errorf("manifest %s: %w", path, err)
+	}
+	return m, nil
+}
+
+func parseManifest(b []byte) (Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, err
+	}
+	if m.Format != manifestFormat {
+		return m, fmt.Errorf("format is %q, want %q", m.Format, manifestFormat)
+	}
+	if m.Version != manifestVersion {
+		return m, fmt.Errorf("version %d; this program reads version %d", m.Version, manifestVersion)
+	}
+	if hash, err := hex.DecodeString(m.Tokenizer.SHA256); err != nil || len(hash) != 32 {
+		return m, fmt.Errorf("tokenizer.sha256 is %q, want 64 hexadecimal digits", m.Tokenizer.SHA256)
+	}
+	if err := (Tokenizer{Vocab: m.Tokenizer.VocabSize, EOT: m.Tokenizer.EOT}).check(); err != nil {
+		return m, err
+	}
+	if err := m.Train.check("train"); err != nil {
+		return m, err
+	}
+	return m, m.Val.check("val")
+}
+
+func (s *SplitInfo) check(name string) error {
+	var sum Counts
+	for i, shard := range s.Shards {
+		if !filepath.IsLocal(filepath.FromSlash(shard.Path)) {
+			return fmt.Errorf("%s.shards[%d].path %q leaves the directory", name, i, shard.Path)
+		}
+		if shard.Tokens > math.MaxInt64-sum.Tokens {
+			return fmt.Errorf("%s: the shards claim more than 2^63 tokens", name)
+		}
+		sum.add(shard.Counts)
+	}
+	if sum != s.Counts {
+		return fmt.Errorf("%s claims %d documents, %d tokens, %d bytes; its shards add up to %d, %d, %d", name,
+			s.Documents, s.Tokens, s.TextBytes, sum.Documents, sum.Tokens, sum.TextBytes)
+	}
+	return nil
+}
+
+// write makes the dataset valid: the manifest is complete and durable before it takes its name.
+func (m *Manifest) write(dir string) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, manifestName)
+	f, err := os.Create(path + temporary)
+	if err != nil {
+		return err
+	}
+	_, err = bytes.NewReader(append(b, '\n')).WriteTo(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(path+temporary, path)
+	}
+	if err != nil {
+		os.Remove(path + temporary)
+		return err
+	}
+	syncDir(dir)
+	return nil
+}

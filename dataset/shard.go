@@ -1,0 +1,230 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+)
+
+// shard reads one token shard. Its methods may be called from several goroutines, each with its own scratch.
+type shard struct {
+	f    *os.File
+	path string
+	h    header
+	l    layout
+	head uint32          // checksum of the header
+	crcs []byte          // checksum table
+	good []atomic.Uint32 // one bit for each block that has been checked
+}
+
+// scratch holds the buffers of one reading goroutine.
+type scratch struct{ raw, block []byte }
+
+func (s *scratch) bytes(n int) []byte {
+	if cap(s.raw) < n {
+		s.raw = make([]byte, n)
+	}
+	return s.raw[:n]
+}
+
+func openShard(path string) (*shard, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("shard %s: %s", path, cause(err))
+	}
+	s := &shard{f: f, path: path}
+	if err := s.open(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("shard %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *shard) open() error {
+	info, err := s.f.Stat()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, headerSize)
+	if err := s.readAt(head[:min(headerSize, info.Size())], 0); err != nil {
+		return err
+	}
+	if s.h, s.l, err = decodeHeader(head, info.Size()); err != nil {
+		return err
+	}
+	s.head = binary.LittleEndian.Uint32(head[headerSize-4:])
+	s.crcs = make([]byte, s.l.size-s.l.table)
+	if err := s.readAt(s.crcs, s.l.table); err != nil {
+		return err
+	}
+	if got := crc32.Checksum(s.crcs, castagnoli); got != s.h.tableCRC {
+		return fmt.Errorf("checksum table at byte %d: checksum %08x, recorded %08x", s.l.table, got, s.h.tableCRC)
+	}
+	s.good = make([]atomic.Uint32, (s.blocks()+31)/32)
+	return nil
+}
+
+func (s *shard) blocks() int { return len(s.crcs) / 4 }
+
+func (s *shard) readAt(b []byte, off int64) error {
+	n, err := s.f.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		return fmt.Errorf("the file ends before byte %d: it has been truncated since it was opened", off+int64(len(b)))
+	}
+	return errors.New(cause(err))
+}
+
+// read fills dst with the tokens from position pos on, which must be in range.
+func (s *shard) read(dst []uint32, pos uint64, buf *scratch) error {
+	if err := s.readTokens(dst, pos, buf); err != nil {
+		return fmt.Errorf("shard %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func (s *shard) readTokens(dst []uint32, pos uint64, buf *scratch) error {
+	width := int(s.h.tokenBytes)
+	start := int64(pos) * int64(width)
+	end := start + int64(len(dst)*width)
+	for b := start / blockSize; b*blockSize < end; b++ {
+		if s.good[b/32].Load()&(1<<(b%32)) == 0 {
+			if err := s.check(int(b), buf); err != nil {
+				return err
+			}
+			s.good[b/32].Or(1 << (b % 32))
+		}
+	}
+	raw := buf.bytes(len(dst) * width)
+	if err := s.readAt(raw, headerSize+start); err != nil {
+		return err
+	}
+	return s.widen(dst, raw, pos)
+}
+
+// widen turns raw tokens into ids, each of which must be in the vocabulary.
+func (s *shard) widen(dst []uint32, raw []byte, pos uint64) error {
+	top := uint32(0)
+	if s.h.tokenBytes == 2 {
+		for i := range dst {
+			dst[i] = uint32(binary.LittleEndian.Uint16(raw[2*i:]))
+			top = max(top, dst[i])
+		}
+	} else {
+		for i := range dst {
+			dst[i] = binary.LittleEndian.Uint32(raw[4*i:])
+			top = max(top, dst[i])
+		}
+	}
+	if vocab := uint32(s.h.tokenizer.Vocab); top >= vocab {
+		for i, t := range dst {
+			if t >= vocab {
+				return fmt.Errorf("token %d has id %d, but the vocabulary has %d entries", pos+uint64(i), t, vocab)
+			}
+		}
+	}
+	return nil
+}
+
+// check reads a block and compares it with its checksum.
+func (s *shard) check(b int, buf *scratch) error {
+	start := headerSize + int64(b)*blockSize
+	n := min(blockSize, s.l.table-start)
+	if int64(cap(buf.block)) < n {
+		buf.block = make([]byte, n)
+	}
+	block := buf.block[:n]
+	if err := s.readAt(block, start); err != nil {
+		return err
+	}
+	if got, want := crc32.Checksum(block, castagnoli), binary.LittleEndian.Uint32(s.crcs[4*b:]); got != want {
+		return fmt.Errorf("block %d (bytes %d–%d): checksum %08x, recorded %08x: the file is damaged", b, start, start+n, got, want)
+	}
+	return nil
+}
+
+// verify checks every byte of the shard: checksums, token ids, and that the document index and the EOT tokens agree.
+func (s *shard) verify(buf *scratch) error {
+	if err := s.verifyAll(buf); err != nil {
+		return fmt.Errorf("shard %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func (s *shard) verifyAll(buf *scratch) error {
+	for b := range s.blocks() {
+		if err := s.check(b, buf); err != nil {
+			return err
+		}
+	}
+	const chunk = 1 << 16
+	tokens := make([]uint32, min(chunk, s.h.tokens))
+	index := docIndex{s: s}
+	next := uint64(0) // where the next document begins
+	for pos := uint64(0); pos < s.h.tokens; pos += chunk {
+		part := tokens[:min(chunk, s.h.tokens-pos)]
+		if err := s.readTokens(part, pos, buf); err != nil {
+			return err
+		}
+		for i, t := range part {
+			at := pos + uint64(i)
+			if (t == s.h.tokenizer.EOT) != (at == next) {
+				return fmt.Errorf("token %d: the document index and the EOT tokens do not agree", at)
+			}
+			if at == next {
+				end, err := index.next()
+				if err != nil {
+					return err
+				}
+				if end <= at || end > s.h.tokens {
+					return fmt.Errorf("document index: a document that starts at token %d ends at %d of %d", at, end, s.h.tokens)
+				}
+				next = end
+			}
+		}
+	}
+	if index.read != s.h.docs {
+		return fmt.Errorf("document index: %d entries, but %d documents in the tokens", s.h.docs, index.read)
+	}
+	return nil
+}
+
+// docIndex reads the document index from its start, in bounded memory.
+type docIndex struct {
+	s    *shard
+	read uint64 // entries returned
+	buf  []byte
+}
+
+// next returns the end of the next document.
+func (d *docIndex) next() (uint64, error) {
+	if d.read == d.s.h.docs {
+		return 0, fmt.Errorf("document index: more documents in the tokens than its %d entries", d.s.h.docs)
+	}
+	if len(d.buf) == 0 {
+		d.buf = make([]byte, 8*min(d.s.h.docs-d.read, 8192))
+		if err := d.s.readAt(d.buf, d.s.l.index+int64(8*d.read)); err != nil {
+			return 0, err
+		}
+	}
+	end := binary.LittleEndian.Uint64(d.buf)
+	d.buf = d.buf[8:]
+	d.read++
+	return end, nil
+}
+
+// cause is the reason of a failed file operation without the path, which our messages already carry.
+func cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,159 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// builder sends documents, in order, to the two splits.
+//
+// Until both splits have a document, it holds back the one that could best change sides: the one whose hash is nearest
+// to the threshold. It has the tokens of one document in memory for that, and the outcome depends on the documents alone.
+type builder struct {
+	opt        BuildOptions
+	train, val splitWriter
+	threshold  uint64 // documents with a smaller hash are for validation
+
+	both   bool // both splits have a document, or only one is wanted
+	held   document
+	copies int // of held, which has come that often; 0: nothing is held
+}
+
+func newBuilder(opt BuildOptions) *builder {
+	b := &builder{opt: opt, both: opt.ValFraction == 0, threshold: uint64(opt.ValFraction * math.MaxUint64)}
+	b.train = splitWriter{opt: &b.opt, name: "train"}
+	b.val = splitWriter{opt: &b.opt, name: "val"}
+	return b
+}
+
+func (b *builder) side(d document) *splitWriter {
+	if d.hash < b.threshold {
+		return &b.val
+	}
+	return &b.train
+}
+
+// add takes the next document.
+func (b *builder) add(d document) error {
+	to := b.side(d)
+	switch {
+	case b.both:
+		return to.add(d)
+	case b.copies == 0:
+		b.hold(d)
+		return nil
+	case d.hash == b.held.hash:
+		b.copies++
+		return nil
+	case to != b.side(b.held):
+		b.both = true
+		if err := b.release(b.side(b.held)); err != nil {
+			return err
+		}
+		return to.add(d)
+	case (d.hash < b.held.hash) == (to == &b.train): // nearer to the threshold
+		if err := b.release(to); err != nil {
+			return err
+		}
+		b.hold(d)
+		return nil
+	default:
+		return to.add(d)
+	}
+}
+
+func (b *builder) hold(d document) {
+	b.held, b.copies = document{append(b.held.tokens[:0], d.tokens...), d.textBytes, d.hash}, 1
+}
+
+// release writes what is held to a split.
+func (b *builder) release(to *splitWriter) error {
+	for ; b.copies > 0; b.copies-- {
+		if err := to.add(b.held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish completes both splits.
+func (b *builder) finish() error {
+	to := &b.train // a single document is for training
+	if b.train.info.Documents > 0 {
+		to = &b.val
+	}
+	if err := b.release(to); err != nil {
+		return err
+	}
+	if b.train.info.Documents == 0 {
+		return errors.New("no documents")
+	}
+	if err := b.train.finish(); err != nil {
+		return err
+	}
+	return b.val.finish()
+}
+
+// abort drops what is not complete.
+func (b *builder) abort() {
+	b.train.abort()
+	b.val.abort()
+}
+
+// splitWriter writes the shards of one split.
+type splitWriter struct {
+	opt   *BuildOptions
+	name  string
+	shard *shardWriter // nil between shards
+	info  SplitInfo
+}
+
+func (w *splitWriter) add(d document) error {
+	n := uint64(len(d.tokens)) + 1
+	if w.shard != nil && w.shard.h.tokens+n > w.opt.ShardTokens {
+		if err := w.finish(); err != nil {
+			return err
+		}
+	}
+	if w.shard == nil {
+		if err := w.create(); err != nil {
+			return err
+		}
+	}
+	w.info.add(Counts{Documents: 1, Tokens: n, TextBytes: uint64(d.textBytes)})
+	return w.shard.add(d.tokens, d.textBytes)
+}
+
+func (w *splitWriter) create() (err error) {
+	dir := filepath.Join(w.opt.Dir, w.name)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	w.shard, err = createShard(filepath.Join(dir, fmt.Sprintf("%05d.tokens", len(w.info.Shards))), w.opt.Tokenizer)
+	return err
+}
+
+// finish completes the present shard, if there is one.
+func (w *splitWriter) finish() error {
+	if w.shard == nil {
+		return nil
+	}
+	info, err := w.shard.finish()
+	w.shard = nil
+	if err != nil {
+		return err
+	}
+	syncDir(filepath.Join(w.opt.Dir, w.name))
+	w.info.Shards = append(w.info.Shards, info)
+	return nil
+}
+
+func (w *splitWriter) abort() {
+	if w.shard != nil {
+		w.shard.close()
+		w.shard = nil
+	}
+}

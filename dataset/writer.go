@@ -1,0 +1,141 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+)
+
+// temporary is added to the name of a file until it is complete.
+const temporary = ".tmp"
+
+// shardWriter appends documents to one shard. The file takes its name in finish; until then, close removes it.
+type shardWriter struct {
+	f     *os.File
+	path  string
+	h     header
+	ends  []byte // document index
+	block []byte // not yet written part of the current block
+	crcs  []byte // checksum table
+}
+
+func createShard(path string, t Tokenizer) (*shardWriter, error) {
+	f, err := os.Create(path + temporary)
+	if err != nil {
+		return nil, err
+	}
+	w := &shardWriter{f: f, path: path, h: header{tokenBytes: t.tokenBytes(), tokenizer: t}, block: make([]byte, 0, blockSize)}
+	if _, err := f.Write(make([]byte, headerSize)); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// add appends a document: EOT, then tokens, which stand for textBytes bytes of text.
+func (w *shardWriter) add(tokens []uint32, textBytes int) error {
+	w.h.tokens += uint64(len(tokens)) + 1
+	w.h.docs++
+	w.h.textBytes += uint64(textBytes)
+	w.ends = binary.LittleEndian.AppendUint64(w.ends, w.h.tokens)
+	if err := w.token(w.h.tokenizer.EOT); err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if err := w.token(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// token appends one token. Blocks are a multiple of four bytes, so a token never spans two of them.
+func (w *shardWriter) token(t uint32) error {
+	if w.h.tokenBytes == 2 {
+		w.block = binary.LittleEndian.AppendUint16(w.block, uint16(t))
+	} else {
+		w.block = binary.LittleEndian.AppendUint32(w.block, t)
+	}
+	if len(w.block) == blockSize {
+		return w.flush()
+	}
+	return nil
+}
+
+func (w *shardWriter) flush() error {
+	if len(w.block) == 0 {
+		return nil
+	}
+	w.crcs = binary.LittleEndian.AppendUint32(w.crcs, crc32.Checksum(w.block, castagnoli))
+	_, err := w.f.Write(w.block)
+	w.block = w.block[:0]
+	return err
+}
+
+func (w *shardWriter) write(b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), blockSize-len(w.block))
+		w.block = append(w.block, b[:n]...)
+		b = b[n:]
+		if len(w.block) == blockSize {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish completes the file, makes it durable and gives it its name.
+func (w *shardWriter) finish() (ShardInfo, error) {
+	payload := headerSize + w.h.tokens*uint64(w.h.tokenBytes)
+	err := w.write(make([]byte, align64(payload)-payload))
+	if err == nil {
+		err = w.write(w.ends)
+	}
+	if err == nil {
+		err = w.flush()
+	}
+	if err == nil {
+		_, err = w.f.Write(w.crcs)
+	}
+	w.h.tableCRC = crc32.Checksum(w.crcs, castagnoli)
+	head := w.h.encode()
+	if err == nil {
+		_, err = w.f.WriteAt(head, 0)
+	}
+	if err == nil {
+		err = w.f.Sync()
+	}
+	if err == nil {
+		err = w.f.Close()
+	}
+	if err == nil {
+		err = os.Rename(w.path+temporary, w.path)
+	}
+	if err != nil {
+		w.close()
+		return ShardInfo{}, err
+	}
+	info := ShardInfo{
+		Path:   filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(w.path)), filepath.Base(w.path))),
+		Counts: Counts{Documents: w.h.docs, Tokens: w.h.tokens, TextBytes: w.h.textBytes},
+		Header: binary.LittleEndian.Uint32(head[headerSize-4:]),
+	}
+	return info, nil
+}
+
+// close drops the unfinished file.
+func (w *shardWriter) close() {
+	w.f.Close()
+	os.Remove(w.path + temporary)
+}
+
+// syncDir makes the names in dir durable where the system can.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		d.Sync()
+		d.Close()
+	}
+}
