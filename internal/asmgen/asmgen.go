@@ -92,7 +92,11 @@ func (f *File) Write(base string) error {
 	if err := os.WriteFile(base+"_amd64.s", []byte(asm), 0o644); err != nil {
 		return err
 	}
-	src, err := format.Source([]byte(header + "package " + f.Package + "\n" + f.decl.String()))
+	imports := ""
+	if bytes.Contains(f.decl.Bytes(), []byte("unsafe.Pointer")) {
+		imports = "\nimport \"unsafe\"\n"
+	}
+	src, err := format.Source([]byte(header + "package " + f.Package + "\n" + imports + f.decl.String()))
 	if err != nil {
 		return fmt.Errorf("declarations of %s: %w", base, err)
 	}

@@ -1,6 +1,133 @@
 package gemm
 
-import "anneal/device/cpu/isa"
+import (
+	"unsafe"
 
-func f32Tile(isa.Tier) tile[float32]     { return genericTile[float32]() }
-func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+func f32Tile(t isa.Tier) tile[float32] {
+	switch t {
+	case isa.AVX512, isa.AVX512BF16:
+		return tile[float32]{
+			mr: 12, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
+			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32,
+		}
+	case isa.AVX2:
+		return tile[float32]{
+			mr: 12, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
+			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16),
+		}
+	default:
+		return genericTile[float32]()
+	}
+}
+
+// halves makes a kernel of ColStep columns from one of half as many.
+func halves(k kernel[float32]) kernel[float32] {
+	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int) {
+		k(c, ldc, a, lda, b, ldb, n, add)
+		k(at(c, ColStep/2), ldc, a, lda, at(b, ColStep/2), ldb, n, add)
+	}
+}
+
+// quarters makes a kernel of 12×ColStep from one of 6 rows and half as many columns, columns on the outside, so that b is read
+// from memory once.
+func quarters(k kernel[float32], cols bool) kernel[float32] {
+	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int) {
+		lower := at(a, 6*lda)
+		if cols {
+			lower = at(a, 6)
+		}
+		for j := 0; j < ColStep; j += ColStep / 2 {
+			k(at(c, j), ldc, a, lda, at(b, j), ldb, n, add)
+			k(at(c, 6*ldc+j), ldc, lower, lda, at(b, j), ldb, n, add)
+		}
+	}
+}
+
+func f32Packer(t isa.Tier) packer[float32] {
+	if t < isa.AVX512 {
+		return genericPacker[float32]()
+	}
+	plain := copier{copyRowsF32, transposeF32, panelsF3212, panelsF3232}
+	rounded := copier{copyRowsF32Rounded, transposeF32Rounded, panelsF32Rounded12, panelsF32Rounded32}
+	narrow := copier{copyRowsBF16, transposeBF16, panelsBF1612, panelsBF1632}
+	return vectorPacker(func(s source) *copier {
+		switch {
+		case s.dtype == tensor.BF16:
+			return &narrow
+		case s.round:
+			return &rounded
+		default:
+			return &plain
+		}
+	})
+}
+
+// The avx512bf16 tier multiplies pairs of BF16.
+func dotTile() tile[float32] {
+	return tile[float32]{
+		mr: 12, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
+		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32,
+	}
+}
+
+func dotPacker() packer[float32] {
+	wide := copier{copyRowsF32Pair, transposeF32Pair, panelsF32Pair12, panelsF32Pair32}
+	narrow := copier{copyRowsBF16Pair, transposeBF16Pair, panelsBF16Pair12, panelsBF16Pair32}
+	return vectorPacker(func(s source) *copier {
+		if s.dtype == tensor.BF16 {
+			return &narrow
+		}
+		return &wide
+	})
+}
+
+// A copier packs one kind of source by AVX-512.
+type copier struct {
+	rows     func(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+	turn     func(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int) // at most 16 rows
+	panels12 func(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+	panels32 func(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+}
+
+func vectorPacker(pick func(source) *copier) packer[float32] {
+	return packer[float32]{
+		copyRows: func(dst *float32, ldd int, src source, rows, cols int) {
+			pick(src).rows(dst, ldd, src.p, src.ld, rows, cols)
+		},
+		transpose: func(dst *float32, ldd int, src source, rows, cols int) {
+			turn := pick(src).turn
+			for i := 0; i < rows; i += 16 {
+				turn(at(dst, i), ldd, src.at(i, 0).p, src.ld, min(16, rows-i), cols)
+			}
+		},
+		panels: func(dst *float32, width, stride int, src source, rows, cols int) {
+			c := pick(src)
+			run := c.panels32
+			if width == 12 {
+				run = c.panels12
+			}
+			run(dst, stride, src.p, src.ld, rows, cols)
+		},
+	}
+}
+
+func f32Store(t isa.Tier) store[float32] {
+	if t < isa.AVX512 {
+		return genericStore[float32]()
+	}
+	return store[float32]{put: func(dst sink, c *float32, rows, cols int) {
+		add := 0
+		if dst.add {
+			add = 1
+		}
+		if dst.dtype == tensor.BF16 {
+			storeBF16(dst.p, dst.ld, c, rows, cols, add)
+		} else {
+			storeF32(dst.p, dst.ld, c, rows, cols, add)
+		}
+	}}
+}

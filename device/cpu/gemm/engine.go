@@ -1,0 +1,95 @@
+package gemm
+
+import (
+	"fmt"
+	"unsafe"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+// An Engine multiplies matrices on the workers of a pool. MatMul is called from one goroutine at a time and allocates nothing
+// after the first call of each precision.
+type Engine struct {
+	pool *pool.Pool
+	fma  *product[float32] // operands in FP32
+	bf16 *product[float32] // BF16 operands; the same as fma unless the tier has fast dot products
+	f64  *product[float64]
+}
+
+// New returns the engine of a tier. It reserves about 2 MB of scratch memory per worker.
+func New(tier isa.Tier, p *pool.Pool) *Engine {
+	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier), 1)}
+	e.bf16 = e.fma
+	if tier == isa.AVX512BF16 {
+		e.bf16 = newProduct(dotTile(), dotPacker(), f32Store(tier), 2)
+	}
+	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), genericStore[float64](), 1)
+	return e
+}
+
+// ScratchBytes returns the scratch memory reserved so far.
+func (e *Engine) ScratchBytes() int {
+	n := e.fma.scratchBytes() + e.f64.scratchBytes()
+	if e.bf16 != e.fma {
+		n += e.bf16.scratchBytes()
+	}
+	return n
+}
+
+// Close frees the scratch memory. The pool is the caller's.
+func (e *Engine) Close() {
+	e.fma.close()
+	e.bf16.close()
+	e.f64.close()
+}
+
+// MatMul implements device.Device. a and b are F32 or BF16, dst is F32 or BF16; with opt.Operand F64 all are F64. Matrices are
+// seen as [Rows, Cols]; shapes that do not fit the form are a bug in the caller and panic.
+func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
+	m, n, k, ok := shape(dst, a, b, form)
+	if !ok {
+		panic(fmt.Sprintf("gemm: %v = %v · %v does not fit in form %v", dst, a, b, form))
+	}
+	round := opt.Operand == tensor.BF16
+	switch {
+	case opt.Operand == tensor.F64 && all(tensor.F64, dst, a, b):
+		e.f64.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt.Accumulate)
+	case opt.Operand != tensor.F32 && opt.Operand != tensor.BF16 || !narrow(dst) || !narrow(a) || !narrow(b):
+		panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
+	case round:
+		e.bf16.run(e.pool, form, m, n, k, dst, operand(a, true), operand(b, true), opt.Accumulate)
+	default:
+		e.fma.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt.Accumulate)
+	}
+}
+
+// shape returns M, N and K of a product and whether the three tensors agree on them.
+func shape(dst, a, b *tensor.Tensor, form device.Form) (m, n, k int, ok bool) {
+	m, k = a.Rows(), a.Cols()
+	if form == device.TN {
+		m, k = k, m
+	}
+	kb, n := b.Rows(), b.Cols()
+	if form == device.NT {
+		kb, n = n, kb
+	}
+	return m, n, k, k == kb && dst.Rows() == m && dst.Cols() == n
+}
+
+func all(d tensor.DType, ts ...*tensor.Tensor) bool {
+	for _, t := range ts {
+		if t.DType() != d {
+			return false
+		}
+	}
+	return true
+}
+
+func narrow(t *tensor.Tensor) bool { return t.DType() == tensor.F32 || t.DType() == tensor.BF16 }
+
+func operand(t *tensor.Tensor, round bool) source {
+	return source{p: unsafe.Pointer(unsafe.SliceData(t.Raw())), ld: t.Cols(), dtype: t.DType(), round: round}
+}

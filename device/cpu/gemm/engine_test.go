@@ -1,0 +1,266 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+var (
+	forms   = []device.Form{device.NN, device.NT, device.TN}
+	storage = []tensor.DType{tensor.F32, tensor.BF16}
+)
+
+// A problem is a product with random operands.
+type problem struct {
+	form      device.Form
+	m, n, k   int
+	a, b, dst *tensor.Tensor
+	opt       device.MatMulOptions
+}
+
+func newProblem(form device.Form, m, n, k int, da, db, dc tensor.DType, opt device.MatMulOptions, seed uint64) *problem {
+	r := rand.New(rand.NewPCG(seed, 7))
+	ra, ca, rb, cb := m, k, k, n
+	if form == device.TN {
+		ra, ca = k, m
+	}
+	if form == device.NT {
+		rb, cb = n, k
+	}
+	return &problem{form, m, n, k, random(r, da, ra, ca), random(r, db, rb, cb), random(r, dc, m, n), opt}
+}
+
+func random(r *rand.Rand, d tensor.DType, rows, cols int) *tensor.Tensor {
+	t := empty(d, rows, cols)
+	for i := range t.Len() {
+		t.SetFloat64(i, r.NormFloat64())
+	}
+	return t
+}
+
+func empty(d tensor.DType, rows, cols int) *tensor.Tensor {
+	t := tensor.View(d, make([]byte, rows*cols*d.Size()+8), rows, cols)
+	return &t
+}
+
+func (p *problem) String() string {
+	return fmt.Sprintf("%v %d×%d×%d %v·%v→%v %+v", p.form, p.m, p.n, p.k, p.a.DType(), p.b.DType(), p.dst.DType(), p.opt)
+}
+
+// element returns a(i, p) of an operand as the product sees it.
+func (p *problem) element(t *tensor.Tensor, i int) float64 {
+	v := t.Float64(i)
+	if p.opt.Operand == tensor.BF16 {
+		v = float64(tensor.BF16FromFloat32(float32(v)).Float32())
+	}
+	return v
+}
+
+// check compares got with the float64 product of the operands, rounded as the product rounds them. FP32 summation of k
+// terms errs by at most about k·2⁻²⁴·Σ|a||b|; a BF16 result is then rounded once, by at most 2⁻⁹ of itself.
+func (p *problem) check(t interface{ Fatalf(string, ...any) }, was, got *tensor.Tensor) {
+	eps, round := 0x1p-24, 0.0
+	if p.opt.Operand == tensor.F64 {
+		eps = 0x1p-53
+	}
+	if got.DType() == tensor.BF16 {
+		round = 0x1p-8
+	}
+	for i := range p.m {
+		for j := range p.n {
+			var want, size float64
+			if p.opt.Accumulate {
+				want = was.Float64(i*p.n + j)
+				size = math.Abs(want)
+			}
+			for q := range p.k {
+				ia, ib := i*p.k+q, q*p.n+j
+				if p.form == device.TN {
+					ia = q*p.m + i
+				}
+				if p.form == device.NT {
+					ib = j*p.k + q
+				}
+				v := p.element(p.a, ia) * p.element(p.b, ib)
+				want += v
+				size += math.Abs(v)
+			}
+			bound := float64(p.k+2)*eps*size + round*math.Abs(want) + 1e-37
+			if v := got.Float64(i*p.n + j); !(math.Abs(v-want) <= bound) {
+				t.Fatalf("%v: dst[%d,%d] = %v, want %v ± %v", p, i, j, v, want, bound)
+			}
+		}
+	}
+}
+
+func (p *problem) run(e *Engine) *tensor.Tensor {
+	out := empty(p.dst.DType(), p.m, p.n)
+	copy(out.Raw(), p.dst.Raw())
+	e.MatMul(out, p.a, p.b, p.form, p.opt)
+	return out
+}
+
+func eachTier(t *testing.T, f func(t *testing.T, tier isa.Tier)) {
+	for _, tier := range isa.Tiers() {
+		t.Run(tier.String(), func(t *testing.T) { f(t, tier) })
+	}
+}
+
+func newEngine(t testing.TB, tier isa.Tier, threads int) *Engine {
+	p := pool.New(threads)
+	e := New(tier, p)
+	t.Cleanup(func() { e.Close(); p.Close() })
+	return e
+}
+
+func TestProductMatchesFloat64(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 2)
+		rapid.Check(t, func(t *rapid.T) {
+			dim := func(name string) int {
+				return rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(90, 110), rapid.SampledFrom([]int{1, 16, 32, 96, 97, 128})).Draw(t, name)
+			}
+			operand := rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16}).Draw(t, "operand")
+			of := rapid.SampledFrom(storage)
+			p := newProblem(rapid.SampledFrom(forms).Draw(t, "form"), dim("m"), dim("n"), dim("k"),
+				of.Draw(t, "a"), of.Draw(t, "b"), of.Draw(t, "dst"),
+				device.MatMulOptions{Operand: operand, Accumulate: rapid.Bool().Draw(t, "accumulate")}, rapid.Uint64().Draw(t, "seed"))
+			p.check(t, p.dst, p.run(e))
+		})
+	})
+}
+
+// Sizes around the block limits, in every form and storage.
+func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
+	sizes := [][3]int{{maxM + 5, 33, 40}, {13, maxN + 1, 20}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}}
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 2)
+		for i, s := range sizes {
+			for _, form := range forms {
+				for j := range 8 {
+					p := newProblem(form, s[0], s[1], s[2], storage[j&1], storage[j>>1&1], storage[j>>2],
+						device.MatMulOptions{Operand: tensor.BF16, Accumulate: (i+j)%2 == 0}, uint64(i*100+j))
+					if tier == isa.Generic && j%3 != 0 {
+						continue
+					}
+					p.check(t, p.dst, p.run(e))
+				}
+			}
+		}
+	})
+}
+
+func TestF64ProductMatchesTripleLoop(t *testing.T) {
+	e := newEngine(t, isa.Generic, 2)
+	for _, form := range forms {
+		for _, add := range []bool{false, true} {
+			p := newProblem(form, 37, 41, maxK+9, tensor.F64, tensor.F64, tensor.F64, device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
+			p.check(t, p.dst, p.run(e))
+		}
+	}
+}
+
+func TestBitsDoNotDependOnThreads(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		one, many := newEngine(t, tier, 1), newEngine(t, tier, 3)
+		for _, form := range forms {
+			for _, operand := range storage {
+				p := newProblem(form, 601, 563, 300, tensor.F32, tensor.BF16, tensor.F32, device.MatMulOptions{Operand: operand}, 5)
+				a, b := p.run(one), p.run(many)
+				for i, v := range a.F32() {
+					if math.Float32bits(v) != math.Float32bits(b.F32()[i]) {
+						t.Fatalf("%v: element %d is %v with 1 thread, %v with 3", p, i, v, b.F32()[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// A NaN or an infinity in an operand reaches exactly the rows and columns that depend on it, whatever was in scratch memory before.
+func TestNonFiniteValuesPropagateAndStayInTheirRow(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 1)
+		for _, form := range forms {
+			for _, operand := range storage {
+				for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+					p := newProblem(form, 18, 37, 21, tensor.F32, tensor.BF16, tensor.BF16, device.MatMulOptions{Operand: operand}, 9)
+					row, q := 15, 20
+					i := row*p.k + q
+					if form == device.TN {
+						i = q*p.m + row
+					}
+					p.a.SetFloat64(i, bad)
+					for range 2 { // the second time, scratch memory holds them
+						out := p.run(e)
+						for i := range out.Len() {
+							v := out.Float64(i)
+							if finite := !math.IsNaN(v) && !math.IsInf(v, 0); finite == (i/p.n == row) {
+								t.Fatalf("%v with %v in row %d: dst[%d,%d] = %v", p, bad, row, i/p.n, i%p.n, v)
+							}
+						}
+					}
+					p.a.SetFloat64(i, 1)
+					p.check(t, p.dst, p.run(e))
+				}
+			}
+		}
+	})
+}
+
+func TestEmptyProducts(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 1)
+		for _, form := range forms {
+			for _, s := range [][3]int{{0, 5, 3}, {5, 0, 3}, {5, 7, 0}} {
+				for _, add := range []bool{false, true} {
+					p := newProblem(form, s[0], s[1], s[2], tensor.F32, tensor.BF16, tensor.F32, device.MatMulOptions{Operand: tensor.BF16, Accumulate: add}, 1)
+					p.check(t, p.dst, p.run(e))
+				}
+			}
+		}
+	})
+}
+
+func TestMatMulAllocatesNothing(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 2)
+		for _, form := range forms {
+			p := newProblem(form, 100, 64, 70, tensor.F32, tensor.BF16, tensor.BF16, device.MatMulOptions{Operand: tensor.BF16}, 1)
+			if n := testing.AllocsPerRun(10, func() { e.MatMul(p.dst, p.a, p.b, p.form, p.opt) }); n != 0 {
+				t.Errorf("%v: %v allocations, want 0", p, n)
+			}
+		}
+		if n := e.ScratchBytes(); n > 16<<20 {
+			t.Errorf("%d bytes of scratch memory for 2 threads", n)
+		}
+	})
+}
+
+func TestMisfitsPanic(t *testing.T) {
+	e := newEngine(t, isa.Generic, 1)
+	f := func(rows, cols int) *tensor.Tensor { return empty(tensor.F32, rows, cols) }
+	for name, call := range map[string]func(){
+		"inner":   func() { e.MatMul(f(2, 3), f(2, 4), f(5, 3), device.NN, device.MatMulOptions{Operand: tensor.F32}) },
+		"outer":   func() { e.MatMul(f(2, 3), f(2, 4), f(4, 4), device.NN, device.MatMulOptions{Operand: tensor.F32}) },
+		"operand": func() { e.MatMul(f(2, 3), f(2, 4), f(4, 3), device.NN, device.MatMulOptions{}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}

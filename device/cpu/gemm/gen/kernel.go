@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+
+	"anneal/internal/asmgen"
+)
+
+// A vector is an instruction set for kernels: register name and size, and how to multiply and add.
+type vector struct {
+	name  string
+	reg   string
+	bytes int
+	fma   func(fn *asmgen.Func, b, a, c int)
+}
+
+var (
+	avx2   = vector{"AVX2", "Y", 32, fmaOn("Y")}
+	avx512 = vector{"AVX512", "Z", 64, fmaOn("Z")}
+	dot    = vector{"Dot", "Z", 64, (*asmgen.Func).VDPBF16PS}
+)
+
+func fmaOn(reg string) func(fn *asmgen.Func, b, a, c int) {
+	return func(fn *asmgen.Func, b, a, c int) {
+		fn.I("VFMADD231PS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, b, a, c)
+	}
+}
+
+// How a kernel finds the words of a that it broadcasts: down a column of rows, or along a row of columns.
+const (
+	byRows = "Rows"
+	byCols = "Cols"
+)
+
+// kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1.
+//
+// A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12 rows
+// that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
+func kernel(f *asmgen.File, v vector, rows int, form string) {
+	const unroll = 4
+	cols := 2 * v.bytes / 4
+	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
+		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols),
+		"c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int")
+	b0 := 2 * rows
+	b1, spare := b0+1, b0+2
+	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
+
+	fn.Arg("a", "R8")
+	fn.Arg("lda", "DX")
+	fn.Arg("b", "BX")
+	fn.Arg("ldb", "SI")
+	fn.Arg("k", "CX")
+	fn.I("SHLQ $2, DX")
+	fn.I("SHLQ $2, SI")
+	fn.I("LEAQ (SI)(SI*2), AX") // three rows of b
+	pointers := []string{"R8"}
+	if form == byRows {
+		fn.I("LEAQ (DX)(DX*2), R12") // three rows of a
+		for i := 3; i < rows; i += 3 {
+			p := fmt.Sprintf("R%d", 8+i/3)
+			fn.I("LEAQ (%s)(R12*1), %s", pointers[len(pointers)-1], p)
+			pointers = append(pointers, p)
+		}
+	} else {
+		fn.I("LEAQ (DX)(DX*2), R9") // three rows of a
+	}
+	fn.Arg("c", "DI")
+	fn.Arg("ldc", "R13")
+	fn.I("SHLQ $2, R13")
+	for i := range 2 * rows {
+		fn.I("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", v.reg, i)
+	}
+
+	// The address of word (i, p+u) of a, and of row p+u of b.
+	wordA := func(i, u int) string {
+		if form == byRows {
+			return fmt.Sprintf("%d(%s)%s", 4*u, pointers[i/3], []string{"", "(DX*1)", "(DX*2)"}[i%3])
+		}
+		return fmt.Sprintf("%d(R8)%s", 4*i, []string{"", "(DX*1)", "(DX*2)", "(R9*1)"}[u])
+	}
+	rowB := func(u, half int) string {
+		return fmt.Sprintf("%d(BX)%s", half*v.bytes, []string{"", "(SI*1)", "(SI*2)", "(AX*1)"}[u])
+	}
+	step := func(u int) {
+		fn.I("VMOVUPS %s, %s%d", rowB(u, 0), v.reg, b0)
+		fn.I("VMOVUPS %s, %s%d", rowB(u, 1), v.reg, b1)
+		for i := range rows {
+			x := spare + i%spares
+			fn.I("VBROADCASTSS %s, %s%d", wordA(i, u), v.reg, x)
+			v.fma(fn, b0, x, 2*i)
+			v.fma(fn, b1, x, 2*i+1)
+		}
+	}
+	advance := func(n int) {
+		if form == byRows {
+			for _, p := range pointers {
+				fn.I("ADDQ $%d, %s", 4*n, p)
+			}
+		} else {
+			fn.I("LEAQ (R8)(DX*%d), R8", n)
+		}
+		fn.I("LEAQ (BX)(SI*%d), BX", n)
+	}
+
+	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
+	fn.I("SUBQ $%d, CX", unroll)
+	fn.I("JLT %s", tail)
+	fn.I("PCALIGN $32")
+	fn.Label(loop)
+	for u := range unroll {
+		step(u)
+	}
+	advance(unroll)
+	fn.I("SUBQ $%d, CX", unroll)
+	fn.I("JGE %s", loop)
+	fn.Label(tail)
+	fn.I("ADDQ $%d, CX", unroll)
+	fn.I("JZ %s", done)
+	fn.Label(single)
+	step(0)
+	advance(1)
+	fn.I("SUBQ $1, CX")
+	fn.I("JNZ %s", single)
+	fn.Label(done)
+
+	store := fn.NewLabel("store")
+	fn.I("CMPQ %s, $0", fn.ArgRef("add"))
+	fn.I("JEQ %s", store)
+	each := func(f func(half, reg int)) {
+		fn.I("MOVQ DI, BX")
+		for i := range rows {
+			f(0, 2*i)
+			f(1, 2*i+1)
+			if i < rows-1 {
+				fn.I("ADDQ R13, BX")
+			}
+		}
+	}
+	each(func(half, reg int) {
+		fn.I("VADDPS %d(BX), %[2]s%[3]d, %[2]s%[3]d", half*v.bytes, v.reg, reg)
+	})
+	fn.Label(store)
+	each(func(half, reg int) { fn.I("VMOVUPS %s%d, %d(BX)", v.reg, reg, half*v.bytes) })
+	fn.Ret()
+}

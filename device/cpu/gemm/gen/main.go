@@ -1,0 +1,38 @@
+// Command gen writes the assembly of package gemm: kernels, packing and stores for each tier.
+package main
+
+import (
+	"log"
+
+	"anneal/internal/asmgen"
+)
+
+func main() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+	for _, rows := range []int{12, 4} {
+		kernel(f, avx512, rows, byRows)
+		kernel(f, avx512, rows, byCols)
+		kernel(f, dot, rows, byRows)
+		kernel(f, dot, rows, byCols)
+	}
+	for _, rows := range []int{6, 4} {
+		kernel(f, avx2, rows, byRows)
+		kernel(f, avx2, rows, byCols)
+	}
+	if err := f.Write("kernel"); err != nil {
+		log.Fatal(err)
+	}
+
+	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+	for _, s := range []loader{f32, f32Rounded, bf16, f32Pair, bf16Pair} {
+		copyRows(f, s)
+		transpose(f, s)
+		panels(f, s, 12)
+		panels(f, s, 32)
+	}
+	storeF32(f)
+	storeBF16(f)
+	if err := f.Write("pack"); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"fmt"
+
+	"anneal/internal/asmgen"
+)
+
+// A loader brings 16 words from memory into a ZMM register, converting them. Packing differs only in its loader.
+type loader struct {
+	name string
+	size int // bytes of an element
+	wide int // elements of k in a word: 2 for pairs
+	// consts loads the constants that load needs, into Z24…Z31.
+	consts func(fn *asmgen.Func)
+	// load converts 16 words along a row, at address src, to Z dst. Elements whose bit in mask is 0 are read as 0 and not
+	// touched in memory; an empty mask means all. Z temp to Z temp+2 are free, and K7. For f32Pair, the mask's upper half is in K+1.
+	load func(fn *asmgen.Func, src, mask string, dst, temp int)
+}
+
+// masked returns the suffix and operand of a zero-masked instruction.
+func masked(mask string) (suffix, operand string) {
+	if mask == "" {
+		return "", ""
+	}
+	return ".Z", ", " + mask
+}
+
+var f32 = loader{
+	name: "F32", size: 4, wide: 1,
+	consts: func(fn *asmgen.Func) {},
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		z, k := masked(mask)
+		fn.I("VMOVUPS%s %s%s, Z%d", z, src, k, dst)
+	},
+}
+
+// f32Rounded rounds to BF16, ties to even, and leaves the result in FP32. NaNs become quiet and stay NaNs.
+var f32Rounded = loader{
+	name: "F32Rounded", size: 4, wide: 1,
+	consts: roundConsts,
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		f32.load(fn, src, mask, dst, temp)
+		round(fn, dst, temp)
+		fn.I("VPANDD Z27, Z%d, Z%d", dst, dst)
+	},
+}
+
+func roundConsts(fn *asmgen.Func) {
+	fn.I("MOVL $1, AX")
+	fn.I("VPBROADCASTD AX, Z31")
+	fn.I("MOVL $0x7fff, AX")
+	fn.I("VPBROADCASTD AX, Z30")
+	fn.I("MOVL $0x400000, AX")
+	fn.I("VPBROADCASTD AX, Z29")
+	highConst(fn)
+}
+
+func highConst(fn *asmgen.Func) {
+	fn.I("MOVL $0xffff0000, AX")
+	fn.I("VPBROADCASTD AX, Z27")
+}
+
+// round leaves the rounded value in the upper halves of Z x; the lower halves are not cleared.
+func round(fn *asmgen.Func, x, temp int) {
+	fn.I("VPSRLD $16, Z%d, Z%d", x, temp)
+	fn.I("VPANDD Z31, Z%d, Z%d", temp, temp)
+	fn.I("VPADDD Z30, Z%d, Z%d", temp, temp)
+	fn.I("VPADDD Z%d, Z%d, Z%d", x, temp, temp)
+	fn.I("VCMPPS $3, Z%d, Z%d, K7", x, x)
+	fn.I("VPORD Z29, Z%d, K7, Z%d", x, temp)
+	fn.I("VMOVDQA32 Z%d, Z%d", temp, x)
+}
+
+// bf16 widens to FP32.
+var bf16 = loader{
+	name: "BF16", size: 2, wide: 1,
+	consts: highConst,
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		z, k := masked(mask)
+		fn.I("VPMOVZXWD%s %s%s, Z%d", z, src, k, dst)
+		fn.I("VPSLLD $16, Z%d, Z%d", dst, dst)
+	},
+}
+
+// bf16Pair reads pairs of BF16 as they lie.
+var bf16Pair = loader{
+	name: "BF16Pair", size: 2, wide: 2,
+	consts: func(fn *asmgen.Func) {},
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		z, k := masked(mask)
+		fn.I("VMOVDQU16%s %s%s, Z%d", z, src, k, dst)
+	},
+}
+
+// f32Pair rounds pairs of FP32 to BF16.
+var f32Pair = loader{
+	name: "F32Pair", size: 4, wide: 2,
+	consts: func(fn *asmgen.Func) {},
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		f32.load(fn, src, mask, dst, temp)
+		upper := ""
+		if mask != "" {
+			upper = "K" + string(rune(mask[1]+1))
+		}
+		f32.load(fn, "64+"+src, upper, temp, temp)
+		fn.VCVTNE2PS2BF16(dst, temp, dst)
+	},
+}
+
+// maskOf sets mask register k (and k+1 for f32Pair) to the lowest n bits, n in a general register that is kept, 0 ≤ n ≤ 32. It uses AX.
+func (l loader) maskOf(fn *asmgen.Func, n string, k int) {
+	fn.I("MOVQ $-1, AX")
+	fn.I("BZHIQ %s, AX, AX", n)
+	if l.size == 4 {
+		fn.I("KMOVW AX, K%d", k)
+		fn.I("SHRQ $16, AX")
+		fn.I("KMOVW AX, K%d", k+1)
+		return
+	}
+	fn.I("KMOVD AX, K%d", k)
+}
+
+// copyRows writes the copy of rows as they lie. Words are written 16 at a time, the last ones under a mask.
+func copyRows(f *asmgen.File, l loader) {
+	fn := f.Func("copyRows"+l.name, "copies rows×cols elements, row by row.",
+		"dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int")
+	per := 16 * l.wide
+	l.consts(fn)
+	fn.Arg("dst", "DI")
+	fn.Arg("ldd", "R8")
+	fn.Arg("src", "SI")
+	fn.Arg("lds", "R9")
+	fn.Arg("rows", "DX")
+	fn.Arg("cols", "BX")
+	fn.I("SHLQ $2, R8")
+	fn.I("SHLQ $%d, R9", log2(l.size))
+	fn.Comment("masks of the last block: elements in K1 (K2), words in K3")
+	fn.I("MOVQ BX, CX")
+	fn.I("ANDQ $%d, CX", per-1)
+	l.maskOf(fn, "CX", 1)
+	fn.I("ADDQ $%d, CX", l.wide-1)
+	fn.I("SHRQ $%d, CX", log2(l.wide))
+	words(fn, "CX", 3)
+
+	row, block, rest, next := fn.NewLabel("row"), fn.NewLabel("block"), fn.NewLabel("rest"), fn.NewLabel("next")
+	four := fn.NewLabel("four")
+	fn.Label(row)
+	fn.I("MOVQ SI, R10")
+	fn.I("MOVQ DI, R11")
+	fn.I("MOVQ BX, CX")
+	fn.I("SUBQ $%d, CX", 4*per)
+	fn.I("JLT %s", block)
+	fn.Label(four)
+	for i := range 4 {
+		l.load(fn, fmt.Sprintf("%d(R10)", i*per*l.size), "", i, 16+i)
+	}
+	for i := range 4 {
+		fn.I("VMOVUPS Z%d, %d(R11)", i, 64*i)
+	}
+	fn.I("ADDQ $%d, R10", 4*per*l.size)
+	fn.I("ADDQ $256, R11")
+	fn.I("SUBQ $%d, CX", 4*per)
+	fn.I("JGE %s", four)
+	fn.Label(block)
+	fn.I("ADDQ $%d, CX", 4*per)
+	one := fn.NewLabel("one")
+	fn.Label(one)
+	fn.I("SUBQ $%d, CX", per)
+	fn.I("JLT %s", rest)
+	l.load(fn, "0(R10)", "", 0, 16)
+	fn.I("VMOVUPS Z0, (R11)")
+	fn.I("ADDQ $%d, R10", per*l.size)
+	fn.I("ADDQ $64, R11")
+	fn.I("JMP %s", one)
+	fn.Label(rest)
+	fn.I("CMPQ CX, $%d", -per)
+	fn.I("JEQ %s", next)
+	l.load(fn, "0(R10)", "K1", 0, 16)
+	fn.I("VMOVUPS Z0, K3, (R11)")
+	fn.Label(next)
+	fn.I("ADDQ R9, SI")
+	fn.I("ADDQ R8, DI")
+	fn.I("DECQ DX")
+	fn.I("JNZ %s", row)
+	fn.Ret()
+}
+
+// words sets mask register k to the lowest n bits, n in a general register that is kept. It uses AX.
+func words(fn *asmgen.Func, n string, k int) {
+	fn.I("MOVQ $-1, AX")
+	fn.I("BZHIQ %s, AX, AX", n)
+	fn.I("KMOVW AX, K%d", k)
+}
+
+func log2(n int) int {
+	return map[int]int{1: 0, 2: 1, 4: 2}[n]
+}
+
+// panels writes the copy of rows into panels of width columns, 12 or 32. Where words are pairs, a pair comes from two rows, the
+// second of which is zero if there is none.
+func panels(f *asmgen.File, l loader, width int) {
+	fn := f.Func(fmt.Sprintf("panels%s%d", l.name, width), fmt.Sprintf("copies rows×cols elements into panels of %d columns.", width),
+		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
+	l.consts(fn)
+	fn.Arg("dst", "DI")
+	fn.Arg("stride", "R8")
+	fn.Arg("src", "SI")
+	fn.Arg("lds", "R9")
+	fn.Arg("rows", "DX")
+	fn.Arg("cols", "BX")
+	fn.I("SHLQ $2, R8")
+	fn.I("SHLQ $%d, R9", log2(l.size))
+	fn.Comment("K3 masks a whole vector of a panel, K4 the same in the second row of a pair")
+	vectors, lanes := 2, 16
+	if width == 12 {
+		vectors, lanes = 1, 12
+	}
+	fn.I("MOVL $%d, AX", 1<<lanes-1)
+	fn.I("KMOVW AX, K3")
+	fn.I("KMOVW AX, K4")
+
+	row, panel, rest, next := fn.NewLabel("row"), fn.NewLabel("panel"), fn.NewLabel("rest"), fn.NewLabel("next")
+	fn.Label(row)
+	if l.wide == 2 {
+		pair := fn.NewLabel("pair")
+		fn.I("LEAQ (SI)(R9*1), R12")
+		fn.I("CMPQ DX, $2")
+		fn.I("JGE %s", pair)
+		fn.I("KXORW K4, K4, K4")
+		fn.Label(pair)
+	}
+	fn.I("MOVQ SI, R10")
+	fn.I("MOVQ DI, R11")
+	fn.I("MOVQ BX, CX")
+	body := func(first, second []string) {
+		for v := range vectors {
+			off := 16 * v * l.size
+			l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R12)", off), first[v], second[v], v, 16+v)
+		}
+		for v := range vectors {
+			fn.I("VMOVUPS Z%d, %s, %d(R11)", v, first[v], 64*v)
+		}
+	}
+	fn.I("SUBQ $%d, CX", width)
+	fn.I("JLT %s", rest)
+	fn.Label(panel)
+	body([]string{"K3", "K3"}, []string{"K4", "K4"})
+	fn.I("ADDQ $%d, R10", width*l.size)
+	if l.wide == 2 {
+		fn.I("ADDQ $%d, R12", width*l.size)
+	}
+	fn.I("ADDQ R8, R11")
+	fn.I("SUBQ $%d, CX", width)
+	fn.I("JGE %s", panel)
+	fn.Label(rest)
+	fn.I("ADDQ $%d, CX", width)
+	fn.I("JZ %s", next)
+	fn.I("MOVQ $-1, AX")
+	fn.I("BZHIQ CX, AX, AX")
+	fn.I("KMOVW AX, K1")
+	fn.I("KANDW K1, K4, K5")
+	fn.I("SHRQ $16, AX")
+	fn.I("KMOVW AX, K2")
+	fn.I("KANDW K2, K4, K6")
+	body([]string{"K1", "K2"}, []string{"K5", "K6"})
+	fn.Label(next)
+	if l.wide == 2 {
+		fn.I("ADDQ R9, SI")
+	}
+	fn.I("ADDQ R9, SI")
+	fn.I("ADDQ $%d, DI", 4*width)
+	fn.I("SUBQ $%d, DX", l.wide)
+	fn.I("JGT %s", row)
+	fn.Ret()
+}
+
+// loadDown is load for words that run down columns: a pair is one element of the row at first and one of the row at second.
+func (l loader) loadDown(fn *asmgen.Func, first, second, mask1, mask2 string, dst, temp int) {
+	switch l.name {
+	case bf16Pair.name:
+		fn.I("VPMOVZXWD.Z %s, %s, Z%d", first, mask1, dst)
+		fn.I("VPMOVZXWD.Z %s, %s, Z%d", second, mask2, temp)
+	case f32Pair.name:
+		fn.I("VMOVUPS.Z %s, %s, Z%d", first, mask1, dst)
+		fn.I("VMOVUPS.Z %s, %s, Z%d", second, mask2, temp)
+		fn.VCVTNE2PS2BF16(dst, temp, temp)
+		fn.I("VPMOVZXWD Y%d, Z%d", temp, dst)
+		fn.I("VEXTRACTI64X4 $1, Z%d, Y%d", temp, temp)
+		fn.I("VPMOVZXWD Y%d, Z%d", temp, temp)
+	default:
+		l.load(fn, first, mask1, dst, temp)
+		return
+	}
+	fn.I("VPSLLD $16, Z%d, Z%d", temp, temp)
+	fn.I("VPORD Z%d, Z%d, Z%d", temp, dst, dst)
+}
