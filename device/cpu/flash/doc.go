@@ -1,0 +1,13 @@
+// Package flash is attention on the CPU: tiled, causal, with grouped queries and document masks, forward and backward
+// (FlashAttention-2, Dao 2023, arXiv 2307.08691). It never forms [T, T]; scratch is O(T·E) per worker.
+//
+// One layout makes packing and transposing of score tiles unnecessary. Scores are held transposed, one row per key and
+// one column per query, in panels as wide as two vector registers:
+//
+//	S  [keys, queries]  = K · Qᵀ        softmax runs down the columns: no sums across lanes
+//	O  [queries, E]    += Sᵀ · V        the first operand of a product may have any strides, because the kernel
+//	dV [keys, E]       += P · dO        broadcasts its elements one by one
+//
+// Start with forward.go, then backward.go; kernels.go lists the primitives they stand on, in portable Go; gen writes the
+// same primitives for AVX2 and AVX-512. Imports: tensor, device, device/cpu/isa, device/cpu/pool.
+package flash

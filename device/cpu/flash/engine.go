@@ -1,0 +1,169 @@
+package flash
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+// An Engine computes attention on the workers of a pool. It keeps their scratch memory, which grows to the largest
+// shape seen; after that calls allocate nothing. It is used from one goroutine at a time.
+type Engine struct {
+	pool *pool.Pool
+	f32  runner[float32] // BF16 and F32 storage
+	f64  runner[float64] // the reference mode
+}
+
+// New returns an engine that uses the kernels of tier and the workers of p.
+func New(tier isa.Tier, p *pool.Pool) *Engine {
+	return &Engine{
+		pool: p,
+		f32:  runner[float32]{kernels: kernels32(tier), blockQ: 64, blockK: 64},
+		f64:  runner[float64]{kernels: portable[float64](), blockQ: 64, blockK: 64},
+	}
+}
+
+// Close frees the scratch memory.
+func (e *Engine) Close() {
+	e.f32.free()
+	e.f64.free()
+}
+
+// Forward writes out [N, H·E] and lse [H, N] from qkv [N, (H+2K)·E], as device.Device.Attention says. qkv and out are
+// BF16 or F32 with lse in F32, or all are F64. A row that sees no key gives zeros and lse −Inf.
+func (e *Engine) Forward(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	s := newShape(qkv, lse, heads, mask)
+	s.check("out", out, s.tokens, heads.Q*heads.Size)
+	if qkv.DType() == tensor.F64 {
+		e.f64.forward(e.pool, s, out, lse, qkv)
+	} else {
+		e.f32.forward(e.pool, s, out, lse, qkv)
+	}
+}
+
+// Backward writes dqkv [N, (H+2K)·E] from dout [N, H·E] and what Forward read and wrote.
+func (e *Engine) Backward(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	s := newShape(qkv, lse, heads, mask)
+	s.check("out", out, s.tokens, heads.Q*heads.Size)
+	s.check("dout", dout, s.tokens, heads.Q*heads.Size)
+	s.check("dqkv", dqkv, s.tokens, heads.Cols())
+	if qkv.DType() == tensor.F64 {
+		e.f64.backward(e.pool, s, dqkv, dout, out, lse, qkv)
+	} else {
+		e.f32.backward(e.pool, s, dqkv, dout, out, lse, qkv)
+	}
+}
+
+// shape is what every call derives from its arguments.
+type shape struct {
+	device.Heads
+	tokens int     // N
+	length int     // T
+	rows   int     // N/T
+	group  int     // query heads per key-value head
+	start  []int32 // [N], nil for plain causal attention
+	scale  float64 // log₂e/√E: scores are in units of log 2, so that the exponential is a power of two
+}
+
+func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
+	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
+		panic(fmt.Sprintf("flash: %d key-value heads do not divide %d query heads", heads.KV, heads.Q))
+	}
+	s := shape{Heads: heads, tokens: qkv.Rows(), length: mask.Len, group: heads.Q / heads.KV}
+	if mask.Len <= 0 || s.tokens%mask.Len != 0 {
+		panic(fmt.Sprintf("flash: %d tokens are not rows of %d", s.tokens, mask.Len))
+	}
+	s.rows = s.tokens / mask.Len
+	s.scale = math.Log2E / math.Sqrt(float64(heads.Size))
+	if mask.Start != nil {
+		s.start = mask.Start.I32()
+	}
+	s.check("qkv", qkv, s.tokens, heads.Cols())
+	s.check("lse", lse, heads.Q, s.tokens)
+	return s
+}
+
+func (s *shape) check(name string, t *tensor.Tensor, rows, cols int) {
+	if t.Rows() != rows || t.Cols() != cols {
+		panic(fmt.Sprintf("flash: %s is %v, want [%d %d]", name, t, rows, cols))
+	}
+}
+
+// see returns the range of keys, as positions in the row, that the queries at positions [from, to) of the row need, and
+// the first key that all of them see as far as documents go.
+func (s *shape) see(row, from, to int) (lo, hi, common int) {
+	if s.start == nil {
+		return 0, to, 0
+	}
+	lo = to
+	for _, p := range s.start[row*s.length+from : row*s.length+to] {
+		lo = min(lo, int(p))
+		common = max(common, int(p))
+	}
+	return lo, to, common
+}
+
+// queryCol, keyCol and valueCol return the first column of a head in qkv.
+func (s *shape) queryCol(head int) int { return head * s.Size }
+func (s *shape) keyCol(kv int) int     { return (s.Q + kv) * s.Size }
+func (s *shape) valueCol(kv int) int   { return (s.Q + s.KV + kv) * s.Size }
+
+// runner holds the state of calls whose arithmetic is in T: its blocks, its scratch and its two jobs.
+type runner[T tensor.Number] struct {
+	kernels[T]
+	blockQ, blockK int // queries and keys per tile: multiples of the microkernel's columns
+
+	arena   *tensor.Arena
+	scratch [][]T // by worker
+	fwd     forwardJob[T]
+	bwd     backwardJob[T]
+}
+
+// reserve gives every worker scratch for at least n elements.
+func (r *runner[T]) reserve(workers, n int) {
+	if len(r.scratch) == workers && len(r.scratch[0]) >= n {
+		return
+	}
+	r.free()
+	size := int(unsafe.Sizeof(T(0)))
+	n = roundUp(n, tensor.Align/size)
+	arena, err := tensor.NewArena("attention scratch", workers*n*size)
+	if err != nil {
+		panic(err)
+	}
+	r.arena = arena
+	r.scratch = make([][]T, workers)
+	for w := range r.scratch {
+		t := arena.New(tensor.U8, n*size)
+		r.scratch[w] = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), n)
+	}
+}
+
+func (r *runner[T]) free() {
+	if r.arena != nil {
+		r.arena.Close()
+	}
+	r.arena, r.scratch = nil, nil
+}
+
+// carver cuts scratch into aligned pieces. With no memory it only counts.
+type carver[T tensor.Number] struct {
+	buf  []T
+	used int
+}
+
+func (c *carver[T]) take(n int) []T {
+	from := c.used
+	c.used += roundUp(n, tensor.Align/4)
+	if c.buf == nil {
+		return nil
+	}
+	return c.buf[from : from+n : from+n]
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -1,0 +1,164 @@
+package flash
+
+import (
+	"math"
+
+	"anneal/tensor"
+)
+
+// kernels is the set of primitives that attention is made of. Matrices are row-major with a row stride ("ld"); panels
+// are tileN columns wide.
+type kernels[T tensor.Number] struct {
+	tileM, tileN int // rows and columns of the microkernel; tileN is a multiple of tileM
+
+	// mul computes c [m, tileN] = a [m, k] · b [k, tileN], or adds to c. Element (i, l) of a is a[i·rs + l·cs].
+	// m is a multiple of tileM.
+	mul func(c []T, ldc int, a []T, rs, cs int, b []T, ldb, m, k int, add bool)
+	// softmax goes on with an online softmax down the columns of s [rows, tileN], which turns into 2^(s − m) for the
+	// new running maxima m; sums l are rescaled and grow, and alpha = 2^(old m − new m).
+	softmax func(s []T, rows int, m, l, alpha []T)
+	// grad turns s [rows, tileN] into p = 2^(s − lse) and dp into p·(dp − delta), with one lse and delta per column.
+	grad func(s, dp []T, ld, rows int, lse, delta []T)
+	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
+	scaleRows func(x []T, ld, rows, cols int, f []T)
+	// transpose writes dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.
+	transpose func(dst, src []T, ld, cols int)
+	// dot writes d[i] = Σ a[i,j]·b[i,j] over the cols columns of both, a multiple of tileN.
+	dot func(d, a, b []T, ld, rows, cols int)
+	// load and loadBF16 write dst [rows, cols] = scale · src, which has its own row stride.
+	load     func(dst []T, ld int, src []T, stride, rows, cols int, scale T)
+	loadBF16 func(dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int, scale T)
+	// storeBF16 writes dst [rows, cols] = scale · src, rounded to nearest even.
+	storeBF16 func(dst []tensor.BFloat16, stride int, src []T, ld, rows, cols int, scale T)
+}
+
+// portable returns the primitives in Go.
+func portable[T tensor.Number]() kernels[T] {
+	return kernels[T]{
+		tileM: 2, tileN: 4,
+		mul:       mulGo[T],
+		softmax:   softmaxGo[T],
+		grad:      gradGo[T],
+		scaleRows: scaleRowsGo[T],
+		transpose: transposeGo[T],
+		dot:       dotGo[T],
+		load:      loadGo[T],
+		loadBF16:  loadBF16Go[T],
+		storeBF16: storeBF16Go[T],
+	}
+}
+
+// mulGo keeps a tile of 2 × 4 sums in registers.
+func mulGo[T tensor.Number](c []T, ldc int, a []T, rs, cs int, b []T, ldb, m, k int, add bool) {
+	for i := 0; i < m; i += 2 {
+		var s00, s01, s02, s03, s10, s11, s12, s13 T
+		pa, pb := i*rs, 0
+		for range k {
+			row := b[pb : pb+4 : pb+4]
+			x, y := a[pa], a[pa+rs]
+			s00 += x * row[0]
+			s01 += x * row[1]
+			s02 += x * row[2]
+			s03 += x * row[3]
+			s10 += y * row[0]
+			s11 += y * row[1]
+			s12 += y * row[2]
+			s13 += y * row[3]
+			pa += cs
+			pb += ldb
+		}
+		r0 := c[i*ldc : i*ldc+4 : i*ldc+4]
+		r1 := c[(i+1)*ldc : (i+1)*ldc+4 : (i+1)*ldc+4]
+		if add {
+			s00, s01, s02, s03 = s00+r0[0], s01+r0[1], s02+r0[2], s03+r0[3]
+			s10, s11, s12, s13 = s10+r1[0], s11+r1[1], s12+r1[2], s13+r1[3]
+		}
+		r0[0], r0[1], r0[2], r0[3] = s00, s01, s02, s03
+		r1[0], r1[1], r1[2], r1[3] = s10, s11, s12, s13
+	}
+}
+
+func softmaxGo[T tensor.Number](s []T, rows int, m, l, alpha []T) {
+	const n = 4
+	for c := range n {
+		top := m[c]
+		for r := range rows {
+			top = max(top, s[r*n+c])
+		}
+		alpha[c] = exp2(m[c] - top)
+		sum := l[c] * alpha[c]
+		for r := range rows {
+			p := exp2(s[r*n+c] - top)
+			s[r*n+c] = p
+			sum += p
+		}
+		m[c], l[c] = top, sum
+	}
+}
+
+func gradGo[T tensor.Number](s, dp []T, ld, rows int, lse, delta []T) {
+	for r := range rows {
+		for c := range 4 {
+			p := exp2(s[r*ld+c] - lse[c])
+			s[r*ld+c] = p
+			dp[r*ld+c] = p * (dp[r*ld+c] - delta[c])
+		}
+	}
+}
+
+func exp2[T tensor.Number](x T) T { return T(math.Exp2(float64(x))) }
+
+func scaleRowsGo[T tensor.Number](x []T, ld, rows, cols int, f []T) {
+	for r := range rows {
+		row := x[r*ld : r*ld+cols]
+		for c := range row {
+			row[c] *= f[r]
+		}
+	}
+}
+
+func transposeGo[T tensor.Number](dst, src []T, ld, cols int) {
+	const n = 4
+	for c := range cols {
+		for r := range n {
+			dst[c*n+r] = src[r*ld+c]
+		}
+	}
+}
+
+func dotGo[T tensor.Number](d, a, b []T, ld, rows, cols int) {
+	for r := range rows {
+		var sum T
+		for c := range cols {
+			sum += a[r*ld+c] * b[r*ld+c]
+		}
+		d[r] = sum
+	}
+}
+
+func loadGo[T tensor.Number](dst []T, ld int, src []T, stride, rows, cols int, scale T) {
+	for r := range rows {
+		to := dst[r*ld : r*ld+cols]
+		for c, x := range src[r*stride : r*stride+cols] {
+			to[c] = x * scale
+		}
+	}
+}
+
+func loadBF16Go[T tensor.Number](dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int, scale T) {
+	for r := range rows {
+		to := dst[r*ld : r*ld+cols]
+		for c, x := range src[r*stride : r*stride+cols] {
+			to[c] = T(x.Float32()) * scale
+		}
+	}
+}
+
+func storeBF16Go[T tensor.Number](dst []tensor.BFloat16, stride int, src []T, ld, rows, cols int, scale T) {
+	for r := range rows {
+		to := dst[r*stride : r*stride+cols]
+		for c, x := range src[r*ld : r*ld+cols] {
+			to[c] = tensor.BF16FromFloat32(float32(x * scale))
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package flash
+
+import "anneal/device/cpu/isa"
+
+func kernels32(isa.Tier) kernels[float32] { return portable[float32]() }

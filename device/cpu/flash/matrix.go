@@ -1,0 +1,81 @@
+package flash
+
+import (
+	"unsafe"
+
+	"anneal/tensor"
+)
+
+// matrix is a tensor [rows, cols] in the caller's storage: exactly one of wide and narrow is set.
+type matrix[T tensor.Number] struct {
+	wide   []T
+	narrow []tensor.BFloat16
+	cols   int
+}
+
+func matrixOf[T tensor.Number](t *tensor.Tensor) matrix[T] {
+	if t.DType() == tensor.BF16 {
+		return matrix[T]{narrow: t.BF16(), cols: t.Cols()}
+	}
+	return matrix[T]{wide: wide[T](t), cols: t.Cols()}
+}
+
+// wide returns the elements of a tensor stored in T.
+func wide[T tensor.Number](t *tensor.Tensor) []T {
+	want := tensor.F32
+	if unsafe.Sizeof(T(0)) == 8 {
+		want = tensor.F64
+	}
+	if t.DType() != want {
+		panic("flash: " + t.String() + " where " + want.String() + " is computed")
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
+}
+
+// read writes scale times x[row : row+rows, col : col+cols] to dst [≥ rows, ld], with zeros in columns cols to ld.
+func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols int, scale T) {
+	if rows <= 0 {
+		return
+	}
+	from := row*x.cols + col
+	if x.narrow != nil {
+		k.loadBF16(dst, ld, x.narrow[from:], x.cols, rows, cols, scale)
+	} else {
+		k.load(dst, ld, x.wide[from:], x.cols, rows, cols, scale)
+	}
+	if cols < ld {
+		for r := range rows {
+			clear(dst[r*ld+cols : (r+1)*ld])
+		}
+	}
+}
+
+// write rounds scale times src [rows, ld] to x[row : row+rows, col : col+cols].
+func (k *kernels[T]) write(x *matrix[T], row, col, rows, cols int, src []T, ld int, scale T) {
+	from := row*x.cols + col
+	if x.narrow != nil {
+		k.storeBF16(x.narrow[from:], x.cols, src, ld, rows, cols, scale)
+	} else {
+		k.load(x.wide[from:], x.cols, src, ld, rows, cols, scale)
+	}
+}
+
+// hide sets to −Inf what the mask hides in a tile s [rows, ld] of keys lo… and the queries at positions from…to of the row,
+// which stand in columns 0…width.
+func hide[T tensor.Number](s []T, ld, rows, lo int, sh *shape, row, from, to, width int) {
+	ninf := negInf[T]()
+	for r := max(0, from+1-lo); r < rows; r++ { // key lo+r is hidden from earlier queries
+		line := s[r*ld : r*ld+min(width, lo+r-from)]
+		for c := range line {
+			line[c] = ninf
+		}
+	}
+	if sh.start == nil {
+		return
+	}
+	for c, first := range sh.start[row*sh.length+from : row*sh.length+to] {
+		for r := range min(rows, int(first)-lo) {
+			s[r*ld+c] = ninf
+		}
+	}
+}
