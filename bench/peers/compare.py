@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Runs anneal's and PyTorch's training step by turns on the same shapes and prints one table.
+
+    compare.py --anneal ./anneal --python /path/to/python --best results.json
+
+--python needs torch; results.json is what best_torch.py wrote, and without it PyTorch runs compiled with hand-written
+attention. PyTorch runs twice per case: as it comes, and with its best settings. Runs alternate, so that a machine that
+slows down slows both; each figure is the best of --rounds runs. One JSON object with every run goes to --out.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEFAULT_BEST = {"flags": ["--compile", "--attention", "math"], "env": {}}
+
+
+def parse_args():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--anneal", required=True, help="path of the anneal binary")
+    p.add_argument("--python", default=sys.executable, help="a Python that has torch")
+    p.add_argument("--best", help="JSON written by best_torch.py")
+    p.add_argument("--shapes", nargs="+", default=["tiny", "llama-98m"])
+    p.add_argument("--precisions", nargs="+", default=["bf16", "fp32"])
+    p.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    p.add_argument("--rounds", type=int, default=2)
+    p.add_argument("--seconds", type=float, default=8, help="PyTorch measures at least this long a run")
+    p.add_argument("--skip-out-of-box", action="store_true", help="leave out PyTorch as it comes")
+    p.add_argument("--out", help="JSON file for every run")
+    return p.parse_args()
+
+
+def run_json(command, env):
+    """The last line of a command's output, as JSON; or {"error": ...}."""
+    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True)
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or not lines:
+        return {"error": (done.stderr.strip() or f"exit {done.returncode}").splitlines()[-1]}
+    return json.loads(lines[-1])
+
+
+def anneal_step(a, shape, precision, threads):
+    case = ["--shape", shape, "--precision", precision, "--threads", str(threads)]
+    return run_json([a.anneal, "bench", "step", *case, "--json"], {})
+
+
+def torch_step(a, shape, precision, threads, setting):
+    case = ["--shape", shape, "--precision", precision, "--threads", str(threads), "--seconds", str(a.seconds), "--steps", "3"]
+    return run_json([a.python, os.path.join(HERE, "bench_torch.py"), *case, *setting["flags"]], setting["env"])
+
+
+def speed(run):
+    return run.get("tokens_per_second_best", run.get("tokens_per_second", 0))
+
+
+def best_run(runs):
+    return max(runs, key=speed)
+
+
+def compare(a, best, shape, precision, threads):
+    """Alternates the engines; returns every run by engine."""
+    tuned = best.get(f"{shape}/{precision}/{threads}", {}).get("best", DEFAULT_BEST)
+    engines = {
+        "anneal": lambda: anneal_step(a, shape, precision, threads),
+        "best": lambda: torch_step(a, shape, precision, threads, tuned),
+    }
+    if not a.skip_out_of_box:
+        engines["out_of_box"] = lambda: torch_step(a, shape, precision, threads, {"flags": [], "env": {}})
+    runs = {name: [] for name in engines}
+    for _ in range(a.rounds):
+        for name, engine in engines.items():
+            runs[name].append(engine())
+            latest = runs[name][-1]
+            print(f"{shape} {precision} {threads} {name}: {latest.get('error') or round(speed(latest))}", file=sys.stderr, flush=True)
+    return runs
+
+
+def ratio(x, y):
+    return f"{x / y:.2f}×" if x and y else "–"
+
+
+def number(x, form=",.0f"):
+    return format(x, form) if x else "–"
+
+
+def row(shape, precision, threads, runs):
+    ours, best = best_run(runs["anneal"]), best_run(runs["best"])
+    plain = best_run(runs.get("out_of_box", [{}]))
+    cells = [
+        shape, precision, str(threads), number(speed(ours)), number(speed(best)), number(speed(plain)),
+        ratio(speed(ours), speed(best)), ratio(speed(ours), speed(plain)),
+        number(100 * ours.get("fraction_of_peak", 0), ".0f") + " %",
+        number(ours.get("peak_rss_bytes", 0) / 1e6), number(best.get("peak_rss_bytes", 0) / 1e6),
+        number(ours.get("first_step_seconds", 0), ".1f"), number(best.get("first_step_seconds", 0), ".1f"),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+HEADER = """| shape | precision | threads | anneal tokens/s | PyTorch best | PyTorch as it comes | ratio to best | ratio as it comes | anneal share of peak | anneal RSS MB | PyTorch RSS MB | anneal first step s | PyTorch first step s |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def main():
+    a = parse_args()
+    best = {}
+    if a.best:
+        with open(a.best) as f:
+            best = json.load(f)
+    rows, every = [], {}
+    for shape in a.shapes:
+        for precision in a.precisions:
+            for threads in a.threads:
+                runs = compare(a, best, shape, precision, threads)
+                every[f"{shape}/{precision}/{threads}"] = runs
+                rows.append(row(shape, precision, threads, runs))
+                if a.out:
+                    with open(a.out, "w") as f:
+                        json.dump(every, f, indent=1)
+    print(HEADER)
+    print("\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()
