@@ -32,12 +32,9 @@ func (f *File) FuncOf(name, doc, params, result string) *Func {
 			place(name, 8)
 		}
 	}
-	end = (end + 7) &^ 7
-	switch result {
-	case "float32":
-		place("ret", 4)
-	case "float64":
-		place("ret", 8)
+	if result != "" {
+		end = (end + 7) &^ 7
+		place("ret", map[string]int{"float32": 4, "float64": 8}[result])
 	}
 	signature := strings.TrimSuffix(fmt.Sprintf("%s(%s) %s", name, params, result), " ")
 	fmt.Fprintf(&f.decl, "\n// %s %s\n//\n//go:noescape\nfunc %s\n", name, doc, signature)

@@ -2,13 +2,13 @@ package vec
 
 import "math"
 
-// exp32 is e^x with an error below 1 unit in the last place over the whole range, subnormal results included;
+// exp32 is e^x with an error below 1 unit in the last place over the whole range, subnormal results included (1.2 in this
+// version, which rounds between multiplying and adding; the assembly does not);
 // exp(−Inf) = 0, exp(+Inf) = +Inf, NaN stays NaN. Every tier computes it the same way:
 //
 //	n = round(x·log2 e);  r = x − n·ln 2, in two parts, |r| ≤ 0.3466;  e^x = 2ⁿ · p(r)
 //
-// where p(r) = 1 + r + r²·(c2 + c3·r + … + c6·r⁴) is within 2⁻²⁷·⁹ of e^r (a weighted minimax fit). The tiers with fused multiply-add round less often,
-// so their last bit may differ from this one's.
+// where p(r) = 1 + r + r²·(c2 + c3·r + … + c6·r⁴) is within 2⁻²⁷·⁹ of e^r (a weighted minimax fit).
 func exp32(x float32) float32 {
 	if x < expLow {
 		return 0

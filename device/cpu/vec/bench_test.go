@@ -1,0 +1,47 @@
+package vec
+
+import (
+	"fmt"
+	"testing"
+
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// Time per element of rows that lie in the first-level cache, per tier.
+func BenchmarkPrimitives(b *testing.B) {
+	const n = 1024
+	narrow := make([]tensor.BFloat16, n)
+	for _, tier := range isa.Tiers() {
+		v := Float32(tier)
+		a, x, y, z, w := normals(1, n), normals(2, n), normals(3, n), normals(4, n), normals(5, n)
+		step := &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8}
+		for i := range w {
+			w[i] *= w[i]
+		}
+		for _, c := range []struct {
+			name string
+			run  func()
+		}{
+			{"Add", func() { v.Add(a, x) }},
+			{"Mul", func() { v.Mul(a, x, y) }},
+			{"Dot", func() { v.Dot(x, y) }},
+			{"SumSq", func() { v.SumSq(x) }},
+			{"Max", func() { v.Max(x) }},
+			{"ExpSum", func() { v.ExpSum(a, x, 1) }},
+			{"SwiGLU", func() { v.SwiGLU(a, x, y) }},
+			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, x, y, x) }},
+			{"AdamW", func() { v.AdamW(a, x, y, w, step) }},
+			{"Rotate", func() { v.Rotate(a[:32], x[:32], y[:32], z[:32]) }},
+			{"Pack", func() { v.Pack(narrow, x) }},
+			{"Unpack", func() { v.Unpack(z, narrow) }},
+		} {
+			b.Run(fmt.Sprintf("%v/%s", tier, c.name), func(b *testing.B) {
+				for b.Loop() {
+					c.run()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/elem")
+			})
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"anneal/internal/asmgen"
+)
+
+// An isa is an instruction set: its vector registers and how many float32 one holds.
+type isa struct {
+	name       string
+	full, half string // register prefixes
+	lanes      int
+}
+
+func (s *isa) wide() bool { return s.full == "Z" }
+
+// reg returns the full vector register i, low its lower half.
+func (s *isa) reg(i int) string { return fmt.Sprintf("%s%d", s.full, i) }
+func (s *isa) low(i int) string { return fmt.Sprintf("%s%d", s.half, i) }
+
+// A kernel is one function being written. Every kernel has the same frame: slices in registers, AX the elements
+// done, CX those left, and a loop of several vectors, a loop of one, and a masked rest.
+type kernel struct {
+	*asmgen.Func
+	*isa
+	base  map[string]string // slice → register with its address
+	whole bool              // the kernel takes whole vectors only: no rest
+	tail  bool              // the body being written is the masked rest
+}
+
+// narrow is the name of the slice of bfloat16 in the kernels that convert.
+const narrow = "narrow"
+
+var pointers = []string{"DI", "SI", "DX", "BX", "R8", "R9"}
+
+// tailMask is the register that holds the AVX2 mask of the rest; AVX-512 uses K1.
+const tailMask = 15
+
+// kernel starts the function name on slices of float32, of which the first gives the length, and further parameters. The slice
+// narrow, if it is among them, is of bfloat16.
+func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
+	var params []string
+	for _, p := range slices {
+		if p == narrow {
+			params = append(params, p+" []bfloat16")
+		} else {
+			params = append(params, p+" []float32")
+		}
+	}
+	if more != "" {
+		params = append(params, more)
+	}
+	k := &kernel{Func: f.FuncOf(name+s.name, doc, strings.Join(params, ", "), result), isa: s, base: map[string]string{}}
+	for i, p := range slices {
+		k.base[p] = pointers[i]
+		k.Arg(p+"_base", pointers[i])
+	}
+	k.Arg(slices[0]+"_len", "CX")
+	k.I("XORQ AX, AX")
+	return k
+}
+
+// loop writes body for every vector of the rows. body gets the number u of the vector within an iteration, which selects
+// its registers, and is written once per unrolled vector, once for single ones and, unless whole, once for the rest.
+func (k *kernel) loop(unroll int, body func(u int)) {
+	single, rest, done := k.NewLabel("single"), k.NewLabel("rest"), k.NewLabel("done")
+	round := func(n int, next string) {
+		again := k.NewLabel("loop")
+		k.Label(again)
+		k.I("CMPQ CX, $%d", n*k.lanes)
+		k.I("JLT %s", next)
+		for u := range n {
+			body(u)
+		}
+		k.I("ADDQ $%d, AX", n*k.lanes)
+		k.I("SUBQ $%d, CX", n*k.lanes)
+		k.I("JMP %s", again)
+	}
+	if unroll > 1 {
+		round(unroll, single)
+		k.Label(single)
+	}
+	round(1, rest)
+	k.Label(rest)
+	if k.whole {
+		return
+	}
+	k.I("TESTQ CX, CX")
+	k.I("JZ %s", done)
+	if k.wide() {
+		k.I("MOVL $1, R10")
+		k.I("SHLL CX, R10")
+		k.I("DECL R10")
+		k.I("KMOVW R10, K1")
+	} else {
+		k.I("LEAQ ·firstLanes+32(SB), R10")
+		k.I("SHLQ $2, CX")
+		k.I("SUBQ CX, R10")
+		k.I("VMOVDQU (R10), Y%d", tailMask)
+	}
+	k.tail = true
+	body(0)
+	k.tail = false
+	k.Label(done)
+}
+
+// at returns the address of vector u of a slice.
+func (k *kernel) at(slice string, u int) string {
+	size := 4
+	if slice == narrow {
+		size = 2
+	}
+	return fmt.Sprintf("%d(%s)(AX*%d)", size*k.lanes*u, k.base[slice], size)
+}
+
+// load reads vector u of a slice; lanes past its end are 0.
+func (k *kernel) load(slice string, u, dst int) {
+	switch {
+	case !k.tail:
+		k.I("VMOVUPS %s, %s", k.at(slice, u), k.reg(dst))
+	case k.wide():
+		k.I("VMOVUPS.Z %s, K1, %s", k.at(slice, u), k.reg(dst))
+	default:
+		k.I("VMASKMOVPS %s, Y%d, %s", k.at(slice, u), tailMask, k.reg(dst))
+	}
+}
+
+// store writes vector u of a slice, only its lanes before the end.
+func (k *kernel) store(src int, slice string, u int) {
+	switch {
+	case !k.tail:
+		k.I("VMOVUPS %s, %s", k.reg(src), k.at(slice, u))
+	case k.wide():
+		k.I("VMOVUPS %s, K1, %s", k.reg(src), k.at(slice, u))
+	default:
+		k.I("VMASKMOVPS %s, Y%d, %s", k.reg(src), tailMask, k.at(slice, u))
+	}
+}
+
+// keep sets the lanes of register r past the end to 0, in the rest.
+func (k *kernel) keep(r int) {
+	switch {
+	case !k.tail:
+	case k.wide():
+		k.I("VMOVAPS.Z %[1]s, K1, %[1]s", k.reg(r))
+	default:
+		k.I("VANDPS Y%d, %[2]s, %[2]s", tailMask, k.reg(r))
+	}
+}
+
+// op writes an instruction on full registers in the assembler's order: the destination last.
+func (k *kernel) op(name string, regs ...int) {
+	line := name
+	for i, r := range regs {
+		if i > 0 {
+			line += ","
+		}
+		line += " " + k.reg(r)
+	}
+	k.I("%s", line)
+}
+
+// broadcast fills register r with a float32 parameter.
+func (k *kernel) broadcast(param string, r int) {
+	k.I("VBROADCASTSS %s, %s", k.ArgRef(param), k.reg(r))
+}
+
+// zero clears registers [from, from+n).
+func (k *kernel) zero(from, n int) {
+	for r := from; r < from+n; r++ {
+		k.op("VXORPS", r, r, r)
+	}
+}
+
+// fold combines registers from … from+n−1 (n a power of two) into the first, pairwise.
+func (k *kernel) fold(op string, from, n int) {
+	for step := 1; step < n; step *= 2 {
+		for r := from; r+step < from+n; r += 2 * step {
+			k.op(op, r+step, r, r)
+		}
+	}
+}
+
+// across combines the lanes of float32 (PS) or float64 (PD) of register r, halving, and leaves the result in its lowest; r+1 is
+// overwritten. op is VADD or VMAX.
+func (k *kernel) across(op, kind string, r int) {
+	if k.wide() {
+		k.I("VEXTRACTF64X4 $1, Z%d, Y%d", r, r+1)
+		k.I("%[1]s%[2]s Y%[4]d, Y%[3]d, Y%[3]d", op, kind, r, r+1)
+	}
+	k.I("VEXTRACTF128 $1, Y%d, X%d", r, r+1)
+	k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
+	k.I("VPERMILPD $1, X%d, X%d", r, r+1)
+	k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
+	if kind == "PS" {
+		k.I("VMOVSHDUP X%d, X%d", r, r+1)
+		k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
+	}
+}
+
+// ret returns the lowest lane of register r as a float32 (SS) or float64 (SD).
+func (k *kernel) ret(kind string, r int) {
+	k.I("VMOV%s X%d, %s", kind, r, k.ArgRef("ret"))
+	k.Ret()
+}

@@ -1,0 +1,27 @@
+// Command gen writes the float32 primitives of package vec in AVX2 and AVX-512 assembly.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"anneal/internal/asmgen"
+)
+
+func main() {
+	for _, set := range []*isa{
+		{name: "AVX2", full: "Y", half: "X", lanes: 8},
+		{name: "AVX512", full: "Z", half: "Y", lanes: 16},
+	} {
+		f := &asmgen.File{Package: "vec", Generator: "gen/main.go"}
+		set.elementwise(f)
+		set.reductions(f)
+		set.exponentials(f)
+		set.adamW(f)
+		set.conversions(f)
+		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[set.name]); err != nil {
+			fmt.Fprintln(os.Stderr, "gen:", err)
+			os.Exit(1)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package vec
+
+import (
+	"testing"
+	"unsafe"
+
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+
+	"golang.org/x/sys/unix"
+)
+
+// fenced returns n elements between whose end (or start) and an unreadable page there is nothing.
+func fenced[E any](t *testing.T, n int, atEnd bool) []E {
+	const page = 4096
+	mem, err := unix.Mmap(-1, 0, 3*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(mem) })
+	for _, fence := range [][]byte{mem[:page], mem[2*page:]} {
+		if err := unix.Mprotect(fence, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := page
+	if atEnd {
+		from = 2*page - n*int(unsafe.Sizeof(*new(E)))
+	}
+	return unsafe.Slice((*E)(unsafe.Pointer(&mem[from])), n)
+}
+
+// A read or write outside the slices would kill the test with a fault.
+func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
+	for _, atEnd := range []bool{true, false} {
+		var s [5][]float32
+		for i := range s {
+			s[i] = fenced[float32](t, 70, atEnd)
+		}
+		narrow := fenced[tensor.BFloat16](t, 70, atEnd)
+		for _, tier := range isa.Tiers() {
+			v := Float32(tier)
+			for n := range 71 {
+				from := 0
+				if atEnd {
+					from = 70 - n
+				}
+				a, b, c, d, e := s[0][from:from+n], s[1][from:from+n], s[2][from:from+n], s[3][from:from+n], s[4][from:from+n]
+				v.Add(a, b)
+				v.Axpy(a, b, 2)
+				v.Scale(a, b, 2)
+				v.Mul(a, b, c)
+				v.MulAdd(a, b, c)
+				v.Dot(a, b)
+				v.Max(a)
+				v.Sum(a)
+				v.SumSq(a)
+				v.ExpSum(a, b, 1)
+				v.Rotate(a, b, c, d)
+				v.SwiGLU(a, b, c)
+				v.SwiGLUGrad(a, b, c, d, e)
+				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
+				v.Pack(narrow[from:from+n], a)
+				v.Unpack(a, narrow[from:from+n])
+			}
+		}
+	}
+}
