@@ -1,0 +1,48 @@
+package tokenizer
+
+import "unicode/utf8"
+
+// Decode appends the bytes of the tokens ids to dst, special tokens by their text. An id without a token becomes U+FFFD.
+func (t *Tokenizer) Decode(dst []byte, ids []uint32) []byte {
+	for _, id := range ids {
+		if b := t.Token(id); b != nil {
+			dst = append(dst, b...)
+		} else {
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		}
+	}
+	return dst
+}
+
+// StreamDecoder decodes tokens as they are generated, holding back bytes until they are whole characters. Bytes that
+// can no longer become a character turn into U+FFFD.
+type StreamDecoder struct {
+	t    *Tokenizer
+	rest []byte
+}
+
+// NewStreamDecoder returns a decoder at the start of a text.
+func (t *Tokenizer) NewStreamDecoder() *StreamDecoder { return &StreamDecoder{t: t} }
+
+// Next adds a token and returns the characters that are complete now.
+func (d *StreamDecoder) Next(id uint32) string {
+	d.rest = d.t.Decode(d.rest, []uint32{id})
+	var out []byte
+	i := 0
+	for i < len(d.rest) && utf8.FullRune(d.rest[i:]) {
+		r, n := utf8.DecodeRune(d.rest[i:])
+		out = utf8.AppendRune(out, r)
+		i += n
+	}
+	d.rest = append(d.rest[:0], d.rest[i:]...)
+	return string(out)
+}
+
+// Flush ends the text: it returns what was held back, an unfinished character as U+FFFD.
+func (d *StreamDecoder) Flush() string {
+	if len(d.rest) == 0 {
+		return ""
+	}
+	d.rest = d.rest[:0]
+	return string(utf8.RuneError)
+}

@@ -1,0 +1,19 @@
+// Package tokenizer turns text into token ids and back: byte-level BPE (Sennrich et al. 2016, arXiv 1508.07909; byte
+// alphabet of GPT-2).
+//
+// A [Tokenizer] is immutable and safe to share. It comes from [Train], from a Hugging Face tokenizer.json ([Load],
+// [Read]) or from a tiktoken rank file ([ReadTiktoken]). Each goroutine that encodes takes its own [Encoder], which
+// holds the cache of pretokens that makes encoding fast.
+//
+// The way of a text: a splitter cuts it into pretokens (classes.go, split.go, block.go; regexp.go for patterns that
+// have no hand-written splitter), the cache answers for those seen before (cache.go), and merges are run for the rest
+// (merge.go). Training counts pretokens (count.go) and merges the most frequent pair again and again (train.go,
+// pairs.go). Files: json.go, hf.go, hfwrite.go, tiktoken.go.
+//
+// Every byte string can be encoded, valid UTF-8 or not, and decoding gives back the same bytes.
+//
+// Letters, numbers and spaces are those of the Unicode version of the Go release (package unicode); characters
+// assigned since then count as "other" here, while libraries with newer tables may call them letters.
+//
+// Start reading at tokenizer.go. The package imports nothing of this module.
+package tokenizer

@@ -1,0 +1,233 @@
+package tokenizer
+
+import "context"
+
+// learner makes merges from counted words.
+type learner struct {
+	symbols []uint32 // the tokens of all words
+	words   []trainWord
+	pairs   *pairTable
+	heap    candidates
+	vocab   *interner // the tokens; ids count from 0 in the order of the byte-level alphabet
+	merges  []merge
+	special map[string]bool // texts that no token may have, in the byte-level alphabet
+
+	left, right, lostLeft, lostRight neighbours // of the merge in hand
+}
+
+// trainWord is a distinct pretoken: symbols[start:start+len], which occurs count times.
+type trainWord struct {
+	start uint64
+	len   uint32
+	count int64
+}
+
+// neighbours collects, per token beside a merge, by how much the count of their pair changes, and in which words.
+type neighbours struct {
+	change []int64 // by token
+	seen   []bool
+	tokens []uint32 // those seen, in order
+	at     []occurrence
+}
+
+type occurrence struct{ token, word uint32 }
+
+func (n *neighbours) add(token uint32, change int64) {
+	for int(token) >= len(n.seen) {
+		n.seen = append(n.seen, make([]bool, 1024)...)
+		n.change = append(n.change, make([]int64, 1024)...)
+	}
+	if !n.seen[token] {
+		n.seen[token] = true
+		n.tokens = append(n.tokens, token)
+	}
+	n.change[token] += change
+}
+
+// newLearner takes over the counts.
+func newLearner(counts *wordCounts, specials []string) *learner {
+	l := &learner{pairs: newPairTable(), vocab: byteVocab(), special: map[string]bool{}}
+	var idOf [256]uint32
+	for i, b := range byteOrder {
+		idOf[b] = uint32(i)
+	}
+	for _, s := range specials {
+		l.special[s] = true
+	}
+	l.words = make([]trainWord, 0, counts.len())
+	add := func(piece []byte, n int64) {
+		if len(piece) < 2 {
+			return // no pair
+		}
+		l.words = append(l.words, trainWord{uint64(len(l.symbols)), uint32(len(piece)), n})
+		for _, b := range piece {
+			l.symbols = append(l.symbols, idOf[b])
+		}
+	}
+	var buf []byte
+	for _, s := range counts.slots {
+		if s.hi != 0 {
+			buf = s.appendTo(buf[:0])
+			add(buf, s.n)
+		}
+	}
+	for i, n := range counts.longN {
+		add(counts.long.at(i), n)
+	}
+	l.firstPairs()
+	return l
+}
+
+// firstPairs counts the pairs of bytes.
+func (l *learner) firstPairs() {
+	sizes := make([]uint32, 1<<16)
+	for _, w := range l.words {
+		s := l.symbols[w.start : w.start+uint64(w.len)]
+		for i := range len(s) - 1 {
+			sizes[s[i]<<8|s[i+1]]++
+		}
+	}
+	for key, n := range sizes {
+		if n > 0 {
+			p := &l.pairs.pairs[l.pairs.get(pairKey(uint32(key>>8), uint32(key&0xff)))]
+			p.words = make([]uint32, 0, n)
+		}
+	}
+	numbers := make([]uint32, 1<<16) // by both bytes: a look-up without hashing
+	for n := range l.pairs.pairs {
+		key := l.pairs.pairs[n].key
+		numbers[key>>32<<8|key&0xff] = uint32(n)
+	}
+	for i, w := range l.words {
+		s := l.symbols[w.start : w.start+uint64(w.len)]
+		for k := range len(s) - 1 {
+			p := &l.pairs.pairs[numbers[s[k]<<8|s[k+1]]]
+			p.count += w.count
+			if len(p.words) == 0 || p.words[len(p.words)-1] != uint32(i) {
+				p.words = append(p.words, uint32(i))
+			}
+		}
+	}
+	for n := range l.pairs.pairs {
+		p := &l.pairs.pairs[n]
+		l.heap = append(l.heap, candidate{p.count, p.key, uint32(n)})
+	}
+	l.heap.init()
+}
+
+// learn adds want tokens, or as many as there are pairs for.
+func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*Progress))) error {
+	report(true, func(p *Progress) { p.Phase, p.Words = "merge", len(l.words) })
+	var name []byte
+	for made := 0; made < want && len(l.heap) > 0; {
+		top := l.heap[0]
+		p := &l.pairs.pairs[top.number]
+		if p.count != top.count { // counts only fall after a pair is in the heap, or it was put there again
+			if p.count > 0 {
+				l.heap.settle(0, candidate{p.count, top.key, top.number})
+			} else {
+				l.heap.pop()
+			}
+			continue
+		}
+		l.heap.pop()
+		left, right := uint32(p.key>>32), uint32(p.key)
+		token := append(append([]byte{}, l.vocab.at(int(left))...), l.vocab.at(int(right))...)
+		if name = appendByteLevel(name[:0], token); l.special[string(name)] {
+			p.count, p.words = 0, nil // this text belongs to the special token
+			continue
+		}
+		// A token can be reached by two ways; the second one makes no new token.
+		before := l.vocab.len()
+		id := uint32(l.vocab.add(token))
+		made += l.vocab.len() - before
+		l.merges = append(l.merges, merge{left, right, id})
+		l.apply(top.number, left, right, id)
+		if made%64 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			report(false, func(p *Progress) { p.Merges = made })
+		}
+	}
+	report(true, func(p *Progress) { p.Merges = l.vocab.len() - 256 })
+	return nil
+}
+
+// apply replaces left, right by id in all words that have the pair, and updates the counts of the pairs around it.
+func (l *learner) apply(number, left, right, id uint32) {
+	for _, w := range l.pairs.pairs[number].words {
+		l.mergeWord(w, left, right, id)
+	}
+	l.lose(&l.lostLeft, func(t uint32) uint64 { return pairKey(t, left) })
+	l.lose(&l.lostRight, func(t uint32) uint64 { return pairKey(right, t) })
+	l.gain(&l.left, func(t uint32) uint64 { return pairKey(t, id) })
+	l.gain(&l.right, func(t uint32) uint64 { return pairKey(id, t) })
+	p := &l.pairs.pairs[number]
+	p.count, p.words = 0, nil
+}
+
+// mergeWord replaces left, right by id in word w, from the left, and notes the pairs that go and come.
+func (l *learner) mergeWord(w, left, right, id uint32) {
+	word := &l.words[w]
+	s := l.symbols[word.start : word.start+uint64(word.len)]
+	n := 0 // symbols written
+	for i := 0; i < len(s); i++ {
+		if s[i] != left || i+1 == len(s) || s[i+1] != right {
+			s[n] = s[i]
+			n++
+			continue
+		}
+		i++
+		if n > 0 {
+			if before := s[n-1]; before == id {
+				l.right.add(left, -word.count) // the pair (id, left) of the merge just before
+			} else {
+				l.lostLeft.add(before, word.count)
+			}
+			l.left.add(s[n-1], word.count)
+			l.left.at = append(l.left.at, occurrence{s[n-1], w})
+		}
+		if i+1 < len(s) {
+			l.lostRight.add(s[i+1], word.count)
+			l.right.add(s[i+1], word.count)
+			l.right.at = append(l.right.at, occurrence{s[i+1], w})
+		}
+		s[n] = id
+		n++
+	}
+	word.len = uint32(n)
+}
+
+// lose takes the counts of n off the pairs named by key.
+func (l *learner) lose(n *neighbours, key func(token uint32) uint64) {
+	for _, t := range n.tokens {
+		l.pairs.pairs[l.pairs.get(key(t))].count -= n.change[t]
+		n.change[t], n.seen[t] = 0, false
+	}
+	n.tokens = n.tokens[:0]
+}
+
+// gain adds the counts and words of n to the pairs named by key, and makes them candidates.
+func (l *learner) gain(n *neighbours, key func(token uint32) uint64) {
+	numbers := make([]uint32, len(n.tokens))
+	for i, t := range n.tokens {
+		numbers[i] = l.pairs.get(key(t))
+		p := &l.pairs.pairs[numbers[i]]
+		p.count += n.change[t]
+		n.change[t] = int64(i) // from here on: the place in numbers
+		if p.count > 0 {
+			l.heap.push(candidate{p.count, p.key, numbers[i]})
+		}
+	}
+	for _, o := range n.at {
+		p := &l.pairs.pairs[numbers[n.change[o.token]]]
+		if len(p.words) == 0 || p.words[len(p.words)-1] != o.word {
+			p.words = append(p.words, o.word)
+		}
+	}
+	for _, t := range n.tokens {
+		n.change[t], n.seen[t] = 0, false
+	}
+	n.tokens, n.at = n.tokens[:0], n.at[:0]
+}

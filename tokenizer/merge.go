@@ -1,0 +1,251 @@
+package tokenizer
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// shortPiece is the longest pretoken, in bytes, for which looking at all pairs each time beats a queue.
+const shortPiece = 64
+
+// merger runs the merges on one pretoken: of all adjacent pairs the one of lowest rank, the leftmost of equals, until no
+// pair has a rank.
+type merger struct {
+	t *Tokenizer
+	queue
+}
+
+// append appends the tokens of piece to dst.
+func (m *merger) append(dst []uint32, piece []byte) []uint32 {
+	if len(piece) == 1 {
+		return append(dst, m.t.byteID[piece[0]])
+	}
+	if m.t.ignoreMerges {
+		if i := m.t.index.find(piece); i >= 0 {
+			return append(dst, m.t.ordinary[i])
+		}
+	}
+	if len(piece) <= shortPiece {
+		return m.appendShort(dst, piece)
+	}
+	return m.appendLong(dst, piece)
+}
+
+// appendShort is quadratic, on arrays that stay in the first cache.
+func (m *merger) appendShort(dst []uint32, piece []byte) []uint32 {
+	var ids, ranks [shortPiece]uint32 // ranks[i] is that of the pair i, i+1
+	n := len(piece)
+	for i, b := range piece {
+		ids[i] = m.t.byteID[b]
+	}
+	for i := range n - 1 {
+		ranks[i] = m.t.ranks.bytes[int(piece[i])<<8|int(piece[i+1])]
+	}
+	ranks[n-1] = noRank
+	for {
+		at, low := 0, uint32(noRank)
+		for i, r := range ranks[:n-1] {
+			if r < low {
+				at, low = i, r
+			}
+		}
+		if low == noRank {
+			return append(dst, ids[:n]...)
+		}
+		ids[at] = m.t.merges[low].id
+		copy(ids[at+1:n-1], ids[at+2:n])
+		copy(ranks[at+1:n-1], ranks[at+2:n])
+		n--
+		ranks[n-1] = noRank
+		if at > 0 {
+			ranks[at-1] = m.t.ranks.find(ids[at-1], ids[at])
+		}
+		if at < n-1 {
+			ranks[at] = m.t.ranks.find(ids[at], ids[at+1])
+		}
+	}
+}
+
+// queue is the state of appendLong: pairs waiting for their merge, by rank. Its memory, about 20 bytes per byte of the
+// longest pretoken seen, is kept for the next one up to keepQueue.
+type queue struct {
+	starts []uint64 // bit i: a token starts at byte i
+	ids    []uint32 // of the token that starts here
+	ranks  []uint32 // of that token with the next
+	nodes  []node   // lists of positions, one per rank
+	heads  []uint32 // by rank: its last node plus one; 0: none
+	heap   []uint32 // the ranks with a list, lowest first
+	at     []uint32 // positions of the ranks in hand, a stack
+}
+
+type node struct{ pos, next uint32 }
+
+const (
+	keepQueue = 1 << 16 // bytes of pretoken
+	// maxPiece is where a pretoken is cut: positions and nodes have 32-bit numbers. No text that fits in memory twenty times over has one.
+	maxPiece = 1 << 30
+)
+
+// appendLong takes time in proportion to the length of piece, but for what sorting positions and ranks may need.
+func (m *merger) appendLong(dst []uint32, piece []byte) []uint32 {
+	for len(piece) > maxPiece {
+		dst = m.appendLong(dst, piece[:maxPiece])
+		piece = piece[maxPiece:]
+	}
+	m.fill(piece)
+	m.drain(noRank, len(piece))
+	for i := 0; i < len(piece); i = m.after(i, len(piece)) {
+		dst = append(dst, m.ids[i])
+	}
+	if len(piece) > keepQueue {
+		m.queue = queue{}
+	}
+	return dst
+}
+
+// drain runs all merges of a rank below limit: each round those of the lowest rank, from the left. In a vocabulary that
+// was trained, a merge only makes pairs of higher rank; where a file says otherwise, the lower ranks go before the rest
+// of the round. (They cannot make more pairs for this round: every token they make holds the one just made, so it is
+// longer than the two that the round looks for.)
+func (m *merger) drain(limit uint32, end int) {
+	for len(m.heap) > 0 && m.heap[0] < limit {
+		rank := m.pop()
+		kept := len(m.at)
+		for _, pos := range m.take(rank) {
+			if m.ranks[pos] != rank {
+				continue // one of the two tokens has gone into another merge
+			}
+			if m.join(int(pos), end) < rank {
+				m.drain(rank, end)
+			}
+		}
+		m.at = m.at[:kept]
+	}
+}
+
+// fill starts with one token per byte.
+func (m *merger) fill(piece []byte) {
+	n := len(piece)
+	m.starts = slices.Grow(m.starts[:0], n/64+1)[:n/64+1]
+	m.ids = slices.Grow(m.ids[:0], n)[:n]
+	m.ranks = slices.Grow(m.ranks[:0], n)[:n]
+	m.nodes = m.nodes[:0]
+	if m.heads == nil {
+		m.heads = make([]uint32, len(m.t.merges))
+	}
+	for i := range m.starts {
+		m.starts[i] = 1<<64 - 1
+	}
+	for i, b := range piece {
+		m.ids[i] = m.t.byteID[b]
+		m.ranks[i] = noRank
+		if i+1 < n {
+			m.ranks[i] = m.t.ranks.bytes[int(b)<<8|int(piece[i+1])]
+			m.push(m.ranks[i], i)
+		}
+	}
+}
+
+// join merges the token at pos with the next one. It returns the lower rank of the two pairs that this makes.
+func (m *merger) join(pos, end int) uint32 {
+	gone := m.after(pos, end)
+	m.starts[gone>>6] &^= 1 << (gone & 63)
+	m.ranks[gone] = noRank
+	m.ids[pos] = m.t.merges[m.ranks[pos]].id
+	m.ranks[pos] = noRank
+	if next := m.after(pos, end); next < end {
+		m.ranks[pos] = m.t.ranks.find(m.ids[pos], m.ids[next])
+		m.push(m.ranks[pos], pos)
+	}
+	low := m.ranks[pos]
+	if pos > 0 {
+		prev := m.before(pos)
+		m.ranks[prev] = m.t.ranks.find(m.ids[prev], m.ids[pos])
+		m.push(m.ranks[prev], prev)
+		low = min(low, m.ranks[prev])
+	}
+	return low
+}
+
+// after returns the start of the token that follows the one at pos, or end.
+func (q *queue) after(pos, end int) int {
+	pos++
+	w := pos >> 6
+	if w >= len(q.starts) {
+		return end
+	}
+	word := q.starts[w] >> (pos & 63) << (pos & 63)
+	for word == 0 {
+		if w++; w == len(q.starts) {
+			return end
+		}
+		word = q.starts[w]
+	}
+	return min(w<<6+bits.TrailingZeros64(word), end)
+}
+
+// before returns the start of the token that precedes the one at pos > 0.
+func (q *queue) before(pos int) int {
+	pos--
+	w := pos >> 6
+	word := q.starts[w] << (63 - pos&63) >> (63 - pos&63)
+	for word == 0 {
+		w--
+		word = q.starts[w]
+	}
+	return w<<6 + 63 - bits.LeadingZeros64(word)
+}
+
+// push puts the pair at pos on the list of its rank.
+func (q *queue) push(rank uint32, pos int) {
+	if rank == noRank {
+		return
+	}
+	if q.heads[rank] == 0 {
+		q.heap = append(q.heap, rank)
+		for i := len(q.heap) - 1; i > 0 && q.heap[i] < q.heap[(i-1)/2]; i = (i - 1) / 2 {
+			q.heap[i], q.heap[(i-1)/2] = q.heap[(i-1)/2], q.heap[i]
+		}
+	}
+	q.nodes = append(q.nodes, node{uint32(pos), q.heads[rank]})
+	q.heads[rank] = uint32(len(q.nodes))
+}
+
+// pop removes the lowest rank from the heap.
+func (q *queue) pop() uint32 {
+	h := q.heap
+	low, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && h[child+1] < h[child] {
+			child++
+		}
+		if h[i] <= h[child] {
+			break
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+	q.heap = h
+	return low
+}
+
+// take empties the list of rank and returns it from left to right, on top of at.
+func (q *queue) take(rank uint32) []uint32 {
+	top := len(q.at)
+	for n := q.heads[rank]; n != 0; n = q.nodes[n-1].next {
+		q.at = append(q.at, q.nodes[n-1].pos)
+	}
+	q.heads[rank] = 0
+	list := q.at[top:]
+	slices.Reverse(list)
+	if !slices.IsSorted(list) {
+		slices.Sort(list)
+	}
+	return list
+}

@@ -1,0 +1,55 @@
+package tokenizer
+
+import "fmt"
+
+// The patterns of the hand-written splitters. The cl100k one is tiktoken's, with `\p{N}{1,3}` in place of its
+// `\p{N}{1,3}+`: equal there, and the regular expressions of Hugging Face tokenizers read a + after braces otherwise.
+const (
+	gpt2Regex   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	cl100kRegex = `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`
+	llama3Regex = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// tiktokenCl100k is how tiktoken writes cl100kRegex.
+const tiktokenCl100k = `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`
+
+// pattern is a pre-tokenizer pattern: one of the known ones, or a regular expression.
+type pattern struct {
+	name  string // gpt2, cl100k, llama3; "" for a regular expression of the user's
+	regex string
+	new   func() splitter
+}
+
+var patterns = []pattern{
+	{"gpt2", gpt2Regex, func() splitter { return newHandSplitter(gpt2) }},
+	{"cl100k", cl100kRegex, func() splitter { return newHandSplitter(cl100k) }},
+	{"llama3", llama3Regex, func() splitter { return newHandSplitter(llama3) }},
+}
+
+// parsePattern accepts a name or a regular expression; the text of a known pattern gets its hand-written splitter.
+func parsePattern(s string) (pattern, error) {
+	for _, p := range patterns {
+		if s == p.name || s == p.regex {
+			return p, nil
+		}
+	}
+	if s == tiktokenCl100k {
+		return patterns[cl100k], nil
+	}
+	if s == "" {
+		return pattern{}, fmt.Errorf("empty pattern\n  try gpt2, cl100k, llama3 or a regular expression")
+	}
+	re, err := compileRegexp(s)
+	if err != nil {
+		return pattern{}, fmt.Errorf("pattern %.200q does not compile: %w\n  try gpt2, cl100k, llama3 or a regular expression", s, err)
+	}
+	return pattern{regex: s, new: func() splitter { return &regexpSplitter{re: re} }}, nil
+}
+
+// String is the name of a known pattern, else the regular expression.
+func (p pattern) String() string {
+	if p.name != "" {
+		return p.name
+	}
+	return p.regex
+}

@@ -1,0 +1,69 @@
+package tokenizer
+
+import (
+	"errors"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+// regexpStack bounds the memory of one match, in stack slots. No pattern of a published tokenizer comes near it. It
+// must not be a time limit: the same text has to give the same tokens on a slow machine.
+const regexpStack = 1 << 22
+
+// maxRegexp is the longest pattern that is compiled, in bytes.
+const maxRegexp = 1 << 14
+
+func compileRegexp(s string) (*regexp2.Regexp, error) {
+	if len(s) > maxRegexp {
+		return nil, errors.New("longer than 16 KiB")
+	}
+	return regexp2.Compile(s, regexp2.OptionMaxBacktrackingStackSize(regexpStack))
+}
+
+// regexpSplitter cuts a text at the matches of a regular expression; text between matches is a pretoken as well
+// (behaviour "Isolated" of Hugging Face). Where the pattern gives up, for want of stack, the rest of the text is one
+// pretoken. Slow: known patterns have a handSplitter.
+type regexpSplitter struct {
+	re   *regexp2.Regexp
+	ends []int // of all pretokens
+	done int
+}
+
+func (s *regexpSplitter) reset(text []byte) {
+	s.ends, s.done = s.ends[:0], 0
+	if len(text) == 0 {
+		return
+	}
+	runes := make([]rune, 0, len(text))
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		runes = append(runes, r)
+		i += n
+	}
+	rune0, byte0 := 0, 0 // the same place in runes and in text
+	cut := func(at int) {
+		for ; rune0 < at; rune0++ {
+			_, n := utf8.DecodeRune(text[byte0:])
+			byte0 += n
+		}
+		if byte0 > 0 && (len(s.ends) == 0 || s.ends[len(s.ends)-1] != byte0) {
+			s.ends = append(s.ends, byte0)
+		}
+	}
+	// An error means that a match ran out of stack; what was found before it stands.
+	_ = s.re.FindRunesMatches(runes, 0, func(m regexp2.MatchView) bool {
+		if at, n, ok := m.GroupRange(0); ok && n > 0 {
+			cut(at)
+			cut(at + n)
+		}
+		return true
+	})
+	cut(len(runes))
+}
+
+func (s *regexpSplitter) next(ends []int) int {
+	n := copy(ends, s.ends[s.done:])
+	s.done += n
+	return n
+}

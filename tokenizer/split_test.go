@@ -1,0 +1,154 @@
+package tokenizer
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"pgregory.net/rapid"
+)
+
+// split returns the pretokens of text.
+func split(s splitter, text []byte) []string {
+	s.reset(text)
+	var out []string
+	ends := make([]int, 2*blockSize)
+	start := 0
+	for n := s.next(ends); n > 0; n = s.next(ends) {
+		for _, end := range ends[:n] {
+			out = append(out, string(text[start:end]))
+			start = end
+		}
+	}
+	return out
+}
+
+// oracle is the splitter that follows the regular expression of p.
+func oracle(t testing.TB, p pattern) splitter {
+	t.Helper()
+	re, err := compileRegexp(p.regex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &regexpSplitter{re: re}
+}
+
+// checkSplit fails when the hand-written splitter of p and its regular expression cut text differently.
+func checkSplit(t rapid.TB, p pattern, want splitter, text []byte) {
+	t.Helper()
+	got, exp := split(p.new(), text), split(want, text)
+	for i := range max(len(got), len(exp)) {
+		if i >= len(got) || i >= len(exp) || got[i] != exp[i] {
+			t.Fatalf("%s: text %q\n piece %d\n got  %q\n want %q", p.name, text, i, got[min(i, len(got)):min(i+4, len(got))], exp[min(i, len(exp)):min(i+4, len(exp))])
+		}
+	}
+}
+
+// pieces that meet at the seams of the patterns' alternatives.
+var pieces = []string{
+	"a", "B", "word", "Hello", "s", "S", "t", "re", "RE", "ll", "d", "ve", "m", "'", "'", "''", "'s", "'LL", "'ſ", "ſ", "K",
+	" ", " ", " ", "  ", "   ", "\t", "\t\t", "\n", "\n", "\r\n", "\r", "\v", "\f", "\n\n", " \n", "\n ", "\u00a0", "\u2003", "\u3000", "\u0085", "\u2028",
+	"1", "12", "123", "1234", "1234567", "٣", "²", "Ⅷ", "½",
+	".", ",", "(", ")", "((", "//", "{}", "_", "\"", "-", "\x00", "\x1c", "\x7f", "€", "–", "😀", "👩‍🚀",
+	"é", "ß", "Жук", "中文", "日本語", "עברית", "e\u0301", "ᾳ", "𝒳", "ﬆ",
+	"\xff", "\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\xaf", "\xed\xa0\x80", "\xc1",
+	strings.Repeat("x", 30), strings.Repeat(" ", 30), strings.Repeat("=", 30), strings.Repeat("\n", 20), strings.Repeat(" \n", 20), strings.Repeat("7", 31),
+}
+
+// text draws a document that is mostly made of pieces, with some random runes and bytes.
+func drawText(t *rapid.T) []byte {
+	var b bytes.Buffer
+	for _, k := range rapid.SliceOfN(rapid.IntRange(0, len(pieces)*9/8), 0, 120).Draw(t, "pieces") {
+		switch {
+		case k < len(pieces):
+			b.WriteString(pieces[k])
+		case k%2 == 0:
+			b.WriteRune(rapid.Rune().Draw(t, "rune"))
+		default:
+			b.WriteByte(rapid.Byte().Draw(t, "byte"))
+		}
+	}
+	return b.Bytes()
+}
+
+func TestSplittersMatchTheirPatterns(t *testing.T) {
+	for _, p := range patterns {
+		t.Run(p.name, func(t *testing.T) {
+			want := oracle(t, p)
+			rapid.Check(t, func(t *rapid.T) { checkSplit(t, p, want, drawText(t)) })
+		})
+	}
+}
+
+// Every text of up to six characters, one of each class and the letters of contractions, in a context that makes the
+// block path see it: exhaustive where the rules interact.
+func TestSplittersMatchTheirPatternsExhaustively(t *testing.T) {
+	alphabet := []byte("a \n\t(1's")
+	const length = 5
+	total := 1
+	for range length {
+		total *= len(alphabet)
+	}
+	for _, p := range patterns {
+		want := oracle(t, p)
+		var text []byte
+		var marks int
+		for k := range total {
+			for x, i := k, 0; i < length; i++ {
+				text = append(text, alphabet[x%len(alphabet)])
+				x /= len(alphabet)
+			}
+			text = append(text, "x.y"...) // ends each word, whatever it is, the same way
+			if marks++; marks == 1024 || k == total-1 {
+				checkSplit(t, p, want, text)
+				text, marks = text[:0], 0
+			}
+		}
+	}
+}
+
+// Whatever the block path finds, the path of one pretoken at a time finds too.
+func TestBlocksMatchSinglePretokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := drawText(t)
+		for _, g := range []grammar{gpt2, cl100k, llama3} {
+			s := newHandSplitter(g)
+			got := split(s, text)
+			var want []string
+			for i := 0; i < len(text); {
+				end := s.one(i)
+				want = append(want, string(text[i:end]))
+				i = end
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+				t.Fatalf("grammar %d, text %q\n got  %q\n want %q", g, text, got, want)
+			}
+		}
+	})
+}
+
+func TestClassTable(t *testing.T) {
+	table := classTable()
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if got, want := table.classes[table.page[r>>8]][r&0xff], classOfRune(r); got != want {
+			t.Fatalf("U+%04X: class %d, package unicode says %d", r, got, want)
+		}
+	}
+}
+
+func FuzzSplit(f *testing.F) {
+	for _, p := range pieces {
+		f.Add([]byte("x" + p + " y's" + p))
+	}
+	want := map[string]splitter{}
+	for _, p := range patterns {
+		want[p.name] = oracle(f, p)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, p := range patterns {
+			checkSplit(t, p, want[p.name], text)
+		}
+	})
+}

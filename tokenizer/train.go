@@ -1,0 +1,115 @@
+package tokenizer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// TrainOptions says what vocabulary to build. The zero value of each field but VocabSize is a default.
+type TrainOptions struct {
+	VocabSize int      // tokens in all: 256 bytes, special tokens, the rest merges
+	Pattern   string   // gpt2, cl100k, llama3 (the default) or a regular expression
+	Special   []string // default: <|endoftext|>; they get the last ids. Empty but not nil: none
+	Threads   int      // default: GOMAXPROCS. The result does not depend on it
+	Progress  func(Progress)
+}
+
+// Progress is what [Train] reports, a few times a second, from the goroutine that called it.
+type Progress struct {
+	Phase     string // "count", then "merge"
+	Documents int64
+	Bytes     int64 // of text read
+	Words     int   // distinct pretokens; known from "merge" on
+	Merges    int   // made so far
+	Total     int   // merges to make
+}
+
+// Train learns a byte-level BPE vocabulary from docs: it counts pretokens, then makes the most frequent pair of adjacent
+// tokens a token of its own, again and again. Of pairs with equal counts the one with the smaller ids goes first, with
+// byte ids in the order of the byte-level alphabet, so the merges are those of the Hugging Face trainer. They do not
+// depend on the order of the documents or on the number of threads.
+//
+// Bytes get the ids 0–255 in that order, merges the following ones, special tokens the last. Texts with too few pairs
+// for VocabSize give a smaller vocabulary. Memory grows with the number of distinct pretokens, not with the text. A
+// document is used only until the next one is asked for.
+func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error]) (*Tokenizer, error) {
+	if opt.Pattern == "" {
+		opt.Pattern = "llama3"
+	}
+	if opt.Special == nil {
+		opt.Special = []string{"<|endoftext|>"}
+	}
+	if opt.Threads <= 0 {
+		opt.Threads = runtime.GOMAXPROCS(0)
+	}
+	p, err := parsePattern(opt.Pattern)
+	if err != nil {
+		return nil, err
+	}
+	want := opt.VocabSize - 256 - len(opt.Special)
+	if want < 0 || opt.VocabSize > maxVocab {
+		return nil, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n  try 8192 or 32768",
+			opt.VocabSize, len(opt.Special), maxVocab)
+	}
+	if err := checkSpecials(p, opt.Special); err != nil {
+		return nil, err
+	}
+	report := reporter(opt.Progress, Progress{Phase: "count", Total: want})
+	counts, err := countDocuments(ctx, p, opt.Threads, docs, report)
+	if err != nil {
+		return nil, err
+	}
+	l := newLearner(counts, opt.Special)
+	if err := l.learn(ctx, want, report); err != nil {
+		return nil, err
+	}
+	return assemble(p, l.vocab, l.merges, opt.Special)
+}
+
+// assemble makes the tokenizer of a vocabulary; the special tokens follow it.
+func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string) (*Tokenizer, error) {
+	tokens := make([][]byte, vocab.len())
+	for i := range tokens {
+		tokens[i] = slices.Clone(vocab.at(i))
+	}
+	specials := make([]Special, len(specialTexts))
+	for i, text := range specialTexts {
+		specials[i] = Special{ID: uint32(len(tokens) + i), Text: text}
+	}
+	return newTokenizer(p, tokens, merges, specials, false)
+}
+
+// checkSpecials finds special tokens that cannot be, before the work and not after it.
+func checkSpecials(p pattern, texts []string) error {
+	_, err := assemble(p, byteVocab(), nil, texts)
+	return err
+}
+
+// byteVocab is the vocabulary before the first merge: the bytes in the order of the byte-level alphabet.
+func byteVocab() *interner {
+	v := &interner{}
+	for _, b := range byteOrder {
+		v.add([]byte{b})
+	}
+	return v
+}
+
+// reporter returns a function that changes the progress and passes it on, at most ten times a second and always when
+// force is set.
+func reporter(f func(Progress), p Progress) func(force bool, change func(*Progress)) {
+	last := time.Now()
+	return func(force bool, change func(*Progress)) {
+		change(&p)
+		if f == nil {
+			return
+		}
+		if now := time.Now(); force || now.Sub(last) > 100*time.Millisecond {
+			last = now
+			f(p)
+		}
+	}
+}
