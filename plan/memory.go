@@ -27,16 +27,16 @@ func (e Estimate) Fits(available int64) bool { return e.Total() <= available }
 // processBytes is what the binary, the Go heap, the loader and the worker stacks take beside the arenas.
 const processBytes = 64 << 20
 
-// logitRows is how many tokens' logits exist at once; the loss never holds [tokens, vocab].
-const logitRows = 256
+// logitBytes bounds the logits that exist at one time; the loss never holds [tokens, vocab].
+const logitBytes = 16 << 20
 
 // Memory predicts what a training run holds at its peak. precision is bf16, fp32 or fp64; sequences is the micro-batch.
-// In the formulas, P is parameters, n tokens in a micro-batch, e the bytes of an activation (2, 4 or 8) and f those of
-// the residual stream, the masters and the sums (4 or 8).
+// In the formulas P is parameters, n tokens in a micro-batch, Q = (H+2K)·E the width of queries, keys and values
+// together, e the bytes of an activation (2, 4 or 8) and f those of masters, sums and the residual stream (4, 4 or 8).
 //
-// What a block keeps for its backward pass, for each token: both normalised inputs, the joint queries, keys and values,
-// attention's output and its log-sum-exp, gate and up, and the two root mean squares. The residual stream is updated in
-// place and exists once.
+// A block keeps for its backward pass, for each token: both normalised inputs and their root mean squares, the queries,
+// keys and values, attention's output and log-sum-exp, gate and up. The residual stream and its gradient exist once each.
+// What is cheap to compute again lives in scratch, with the gradients of one block or the logits of one chunk.
 func Memory(s Shape, precision string, sequences int) (Estimate, error) {
 	var e, f int64
 	switch precision {
@@ -53,21 +53,26 @@ func Memory(s Shape, precision string, sequences int) (Estimate, error) {
 	n := int64(sequences) * int64(s.Context)
 	heads, ffn, width := int64(s.Heads), int64(s.FFN), int64(s.Heads)*int64(s.HeadDim)
 
-	perToken := e*(2*s.dim()+s.qkv()+width+2*ffn) + f*heads + f*2
+	layer, layerFormula := e*(2*s.dim()+s.qkv()+width+2*ffn)+f*(heads+2), "e·(2D + Q + HE + 2F) + f·(H+2)"
 	if s.QKNorm {
-		perToken += f * (heads + int64(s.KVHeads))
+		normed := heads + int64(s.KVHeads)
+		layer += normed * (e*int64(s.HeadDim) + f)
+		layerFormula += " + (H+K)·(e·E + f)"
 	}
-	est := Estimate{
+	block := n * e * (4*s.dim() + width + s.qkv() + 4*ffn)
+	logits := s.logitRows(f, n) * int64(s.Vocab) * f
+	return Estimate{
 		{"parameters", f * p, "f·P"},
 		{"gradients", f * p, "f·P"},
-		{"optimizer", 2 * f * p, "2f·P (AdamW's two moments)"},
-		{"activations", n * (int64(s.Layers)*perToken + f*s.dim()), "n·(L·(e·(2D + (H+2K)E + HE + 2F) + f·(H + 2)) + f·D)"},
-		{"scratch", n * (f*s.dim() + e*(s.qkv()+3*ffn)), "n·(f·D + e·((H+2K)E + 3F)): gradients of one block"},
-		{"logits", f * logitRows * int64(s.Vocab), fmt.Sprintf("f·%d·V (one chunk)", logitRows)},
-		{"process", processBytes, "binary, loader, stacks"},
-	}
-	if precision == "bf16" {
-		est = append(est, Item{"bf16 weights", 2 * s.MatrixParameters(), "2·(parameters in matrix products)"})
-	}
-	return est, nil
+		{"optimizer state", 2 * f * p, "2f·P (AdamW's two moments)"},
+		{"positions", f * int64(s.Context) * int64(s.HeadDim), "f·T·E (rotary tables)"},
+		{"activations", n * (int64(s.Layers)*layer + (e+2*f)*s.dim() + f), "n·(L·(" + layerFormula + ") + (e + 2f)·D + f)"},
+		{"scratch", n*2*e*s.dim() + max(block, logits), "n·2e·D + max(n·e·(4D + HE + Q + 4F), logits of one chunk)"},
+		{"process", processBytes, "binary, loader, packed blocks, stacks"},
+	}, nil
+}
+
+// logitRows is how many of n tokens have their logits in one chunk: as many as logitBytes hold, in multiples of 64.
+func (s Shape) logitRows(f, n int64) int64 {
+	return min(max(logitBytes/(max(int64(s.Vocab), 1)*f)/64*64, 64), n)
 }

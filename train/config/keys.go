@@ -68,7 +68,7 @@ var notes = map[string]Key{
 	"schedule.decay_shape":    {Values: []string{"linear", "sqrt"}, Doc: "How wsd decays: linear is 1 − x, sqrt is 1 − √x."},
 
 	"checkpoint.every": {Unit: "steps", Doc: "Save this often; 0 only at the end and when stopped."},
-	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk."},
+	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk; at least 2, so that a damaged one has a predecessor."},
 
 	"guard.max_skips": {Unit: "steps", Doc: "Updates skipped in a row (loss or gradient not finite, or a spike) before the run stops."},
 	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss lies this far above its running mean; 0 turns the check off."},

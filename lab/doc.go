@@ -1,0 +1,5 @@
+// Package lab holds what is built out of both wings, the data wing and training: preparing data with a tokenizer, the
+// demo from source text to samples, and the look ahead at what a run will need.
+//
+// Start with Demo (demo.go). It may import everything below it in the house: train, plan, and the data wing.
+package lab

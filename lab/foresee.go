@@ -1,0 +1,46 @@
+package lab
+
+import (
+	"fmt"
+
+	"anneal/dataset"
+	"anneal/internal/machine"
+	"anneal/plan"
+	"anneal/train/config"
+)
+
+// Foresight is what a run will need, said before it starts.
+type Foresight struct {
+	Parameters    int64         `json:"parameters"`
+	FLOPsPerToken float64       `json:"flops_per_token"`
+	Tokens        int64         `json:"tokens"` // of the whole run
+	Memory        plan.Estimate `json:"memory"`
+	Bytes         int64         `json:"memory_bytes"`
+	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
+	Fits          bool          `json:"fits"`
+}
+
+// Foresee derives what the config leaves to the data set and says what the run will need. Nothing is allocated and
+// nothing is written.
+func Foresee(cfg *config.Config) (*Foresight, error) {
+	set, err := dataset.Open(cfg.Data.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	if cfg.Model.Vocab == 0 {
+		cfg.Derive("model.vocab", set.Manifest.Tokenizer.VocabSize, "the tokenizer of "+set.Dir)
+	}
+	shape := cfg.Shape()
+	memory, err := plan.Memory(shape, cfg.Precision, cfg.Train.MicroBatch)
+	if err != nil {
+		return nil, fmt.Errorf("precision: %w", err)
+	}
+	f := &Foresight{
+		Parameters: shape.Parameters(), FLOPsPerToken: shape.FLOPsPerToken(),
+		Tokens: int64(cfg.Train.Steps) * int64(cfg.Train.BatchTokens),
+		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
+	}
+	f.Fits = f.Available == 0 || memory.Fits(f.Available)
+	return f, nil
+}

@@ -1,0 +1,52 @@
+package lab
+
+import (
+	"testing"
+
+	"anneal/model"
+	"anneal/plan"
+	"anneal/precision"
+)
+
+// The formulas of plan against the model's own code, run on a device that computes nothing. Arenas align tensors, which
+// is worth less than a page each.
+func TestPlannedMemoryIsWhatTheModelTakes(t *testing.T) {
+	for _, s := range []plan.Shape{
+		{Layers: 6, Dim: 384, Heads: 6, KVHeads: 6, HeadDim: 64, FFN: 1024, Context: 256, Vocab: 4096, Tied: true},
+		{Layers: 12, Dim: 768, Heads: 12, KVHeads: 12, HeadDim: 64, FFN: 2048, Context: 512, Vocab: 16384, Tied: true},
+		{Layers: 4, Dim: 512, Heads: 8, KVHeads: 2, HeadDim: 64, FFN: 1408, Context: 512, Vocab: 8192, QKNorm: true},
+	} {
+		for _, name := range []string{"bf16", "fp32", "fp64"} {
+			policy, err := precision.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := model.Measure(model.Config{
+				Layers: s.Layers, Dim: s.Dim, Heads: s.Heads, KVHeads: s.KVHeads, HeadDim: s.HeadDim, FFN: s.FFN,
+				Context: s.Context, Vocab: s.Vocab, TieEmbeddings: s.Tied, QKNorm: s.QKNorm,
+				RopeTheta: 1e4, NormEps: 1e-5, InitStd: 0.02,
+			}, policy, 4, s.Context, true)
+			estimate, err := plan.Memory(s, name, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			planned := map[string]int64{}
+			for _, i := range estimate {
+				planned[i.Name] = i.Bytes
+			}
+			for _, c := range []struct {
+				what      string
+				plan, run int64
+			}{
+				{"parameters", planned["parameters"] + planned["positions"], int64(got.Params)},
+				{"gradients", planned["gradients"], int64(got.Grads)},
+				{"activations", planned["activations"], int64(got.Keep)},
+				{"scratch", planned["scratch"], int64(got.Temp)},
+			} {
+				if c.run < c.plan || c.run-c.plan > 64<<10 {
+					t.Errorf("%+v %s: %s planned %d bytes, the model takes %d", s, name, c.what, c.plan, c.run)
+				}
+			}
+		}
+	}
+}

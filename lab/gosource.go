@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNoGoSource says that this machine has no source of the Go standard library.
+var ErrNoGoSource = errors.New("the source of the Go standard library was not found\n" +
+	"  install Go and put it on the PATH, or set GOROOT to its directory")
+
+// GoSource returns the directory with the source of the Go standard library: the src of $GOROOT, else of what
+// `go env GOROOT` says.
+func GoSource() (string, error) {
+	if dir := sourceOf(os.Getenv("GOROOT")); dir != "" {
+		return dir, nil
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", ErrNoGoSource
+	}
+	if dir := sourceOf(strings.TrimSpace(string(root))); dir != "" {
+		return dir, nil
+	}
+	return "", ErrNoGoSource
+}
+
+// sourceOf returns root/src if the standard library is there, else "".
+func sourceOf(root string) string {
+	if root == "" {
+		return ""
+	}
+	dir := filepath.Join(root, "src")
+	if _, err := os.Stat(filepath.Join(dir, "fmt", "print.go")); err != nil {
+		return ""
+	}
+	return dir
+}
