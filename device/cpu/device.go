@@ -3,19 +3,27 @@ package cpu
 import (
 	"fmt"
 
+	"anneal/device"
+	"anneal/device/cpu/flash"
+	"anneal/device/cpu/gemm"
 	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
 	"anneal/device/cpu/vec"
+	"anneal/tensor"
 )
 
 // A Device computes with one tier of kernels on a fixed number of threads. It implements device.Device.
 type Device struct {
-	tier isa.Tier
-	pool *pool.Pool
-	f32  *engine[float32]
-	f64  *engine[float64] // the reference mode
-	raw  raw
+	tier  isa.Tier
+	pool  *pool.Pool
+	gemm  *gemm.Engine
+	flash *flash.Engine
+	f32   *engine[float32]
+	f64   *engine[float64] // the reference mode
+	raw   raw
 }
+
+var _ device.Device = (*Device)(nil)
 
 // New returns a device of this machine's tier (see isa.Choose); threads 0 means one per CPU that Go may use.
 func New(threads int) (*Device, error) {
@@ -29,9 +37,15 @@ func New(threads int) (*Device, error) {
 // NewTier returns a device of the given tier, which the machine must run.
 func NewTier(tier isa.Tier, threads int) *Device {
 	p := pool.New(threads)
-	d := &Device{tier: tier, pool: p, f32: newEngine(p, vec.Float32(tier)), f64: newEngine(p, vec.Float64())}
-	d.raw.d = d
-	return d
+	return &Device{
+		tier:  tier,
+		pool:  p,
+		gemm:  gemm.New(tier, p),
+		flash: flash.New(tier, p),
+		f32:   newEngine(p, vec.Float32(tier)),
+		f64:   newEngine(p, vec.Float64()),
+		raw:   raw{pool: p},
+	}
 }
 
 // Name implements device.Device.
@@ -53,4 +67,23 @@ func (d *Device) Threads() int { return d.pool.Threads() }
 func (d *Device) Pool() *pool.Pool { return d.pool }
 
 // Close implements device.Device.
-func (d *Device) Close() { d.pool.Close() }
+func (d *Device) Close() {
+	d.pool.Close()
+	d.gemm.Close()
+	d.flash.Close()
+}
+
+// MatMul implements device.Device; see package gemm.
+func (d *Device) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
+	d.gemm.MatMul(dst, a, b, form, opt)
+}
+
+// Attention implements device.Device; see package flash.
+func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	d.flash.Forward(out, lse, qkv, heads, mask)
+}
+
+// AttentionGrad implements device.Device; see package flash.
+func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	d.flash.Backward(dqkv, dout, out, lse, qkv, heads, mask)
+}

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"anneal/device/cpu/pool"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
@@ -33,7 +34,7 @@ func (d *Device) Add(dst, src *tensor.Tensor) {
 
 // raw copies or clears bytes.
 type raw struct {
-	d        *Device
+	pool     *pool.Pool
 	dst, src []byte
 }
 
@@ -41,7 +42,7 @@ const rawChunk = 256 << 10
 
 func (j *raw) run(dst, src []byte) {
 	j.dst, j.src = dst, src
-	j.d.pool.Run(ceilDiv(len(dst), rawChunk), j)
+	j.pool.Run(ceilDiv(len(dst), rawChunk), j)
 }
 
 // Do copies or clears one stretch.
