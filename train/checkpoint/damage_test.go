@@ -1,0 +1,327 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// wantFault demands that err is a fault of the given file, tensor and offset (-2 for any).
+func wantFault(t *testing.T, err error, file, tensor string, offset int64) {
+	t.Helper()
+	var f *Fault
+	if !errors.As(err, &f) {
+		t.Fatalf("error = %v, want a Fault in %s", err, file)
+	}
+	if f.File != file || f.Tensor != tensor || offset != -2 && f.Offset != offset {
+		t.Fatalf("fault = %v; want file %s, tensor %q, offset %d", f, file, tensor, offset)
+	}
+}
+
+// Every bit of every file counts: one that flips is found, its tensor named, and the checkpoint before is used.
+func TestFlippedBitsAreFoundNamedAndFallenBackFrom(t *testing.T) {
+	const big = 9 << 20
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	mustSave(t, s, big, 1, 2)
+	e, err := find(root, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := e.manifest
+	type spot struct {
+		file   string
+		at     int64
+		tensor string
+	}
+	spots := []spot{{stateName, 3, ""}, {modelName, 0, ""}, {modelName, 9, ""}, {optimName, 20, ""}}
+	for name, ten := range m.Tensors {
+		if ten.Size > 0 {
+			spots = append(spots, spot{ten.File, ten.Offset, name}, spot{ten.File, ten.Offset + ten.Size - 1, name},
+				spot{ten.File, ten.Offset + rand.Int64N(ten.Size), name})
+		}
+	}
+	for _, c := range spots {
+		flip := func(b []byte) []byte { b[c.at] ^= 1 << rand.IntN(8); return b }
+		path := at(root, 2, c.file)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, flip(bytes.Clone(whole)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		offset := c.at / chunkBytes * chunkBytes
+		if c.tensor != "" {
+			offset = max(offset, m.Tensors[c.tensor].Offset)
+		}
+		info := wantLatest(t, root, 1, big)
+		if len(info.Skipped) != 1 {
+			t.Fatalf("skipped = %v, want one", info.Skipped)
+		}
+		wantFault(t, info.Skipped[0], c.file, c.tensor, offset)
+		_, err = LoadStep(root, 2, blank(big), nil)
+		wantFault(t, err, c.file, c.tensor, offset)
+		_, err = Verify(root)
+		wantFault(t, err, c.file, c.tensor, offset)
+		if _, _, step, err := Hash(root); c.file != stateName && (err != nil || step != 1) {
+			t.Errorf("Hash used step %d, %v; want 1", step, err)
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLatest(t, root, 2, big)
+}
+
+func TestBrokenFilesAreFallenBackFrom(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, root string)
+		file   string
+		tensor string
+		offset int64
+	}{
+		"truncated shard": {func(t *testing.T, root string) {
+			edit(t, at(root, 2, modelName), func(b []byte) []byte { return b[:len(b)-1000] })
+		}, modelName, "embed", -2},
+		"shard with a byte more": {func(t *testing.T, root string) {
+			edit(t, at(root, 2, optimName), func(b []byte) []byte { return append(b, 0) })
+		}, optimName, "", -2},
+		"empty shard":   {func(t *testing.T, root string) { edit(t, at(root, 2, modelName), func([]byte) []byte { return nil }) }, modelName, "", 0},
+		"missing shard": {func(t *testing.T, root string) { os.Remove(at(root, 2, optimName)) }, optimName, "", -1},
+		"shard is a directory": {func(t *testing.T, root string) {
+			os.Remove(at(root, 2, modelName))
+			os.Mkdir(at(root, 2, modelName), 0o755)
+		}, modelName, "", -1},
+		"missing state": {func(t *testing.T, root string) { os.Remove(at(root, 2, stateName)) }, stateName, "", -1},
+		"truncated state": {func(t *testing.T, root string) {
+			edit(t, at(root, 2, stateName), func(b []byte) []byte { return b[:5] })
+		}, stateName, "", 5},
+		"missing manifest": {func(t *testing.T, root string) { os.Remove(at(root, 2, manifestName)) }, manifestName, "", -1},
+		"empty manifest": {func(t *testing.T, root string) {
+			edit(t, at(root, 2, manifestName), func([]byte) []byte { return nil })
+		}, manifestName, "", -1},
+		"manifest of another step": {func(t *testing.T, root string) {
+			b, _ := os.ReadFile(at(root, 1, manifestName))
+			os.WriteFile(at(root, 2, manifestName), b, 0o644)
+		}, manifestName, "", -1},
+		"manifest of an older format": {func(t *testing.T, root string) {
+			edit(t, at(root, 2, manifestName), func(b []byte) []byte {
+				return bytes.Replace(b, []byte(`"format_version": 1`), []byte(`"format_version": 0`), 1)
+			})
+		}, manifestName, "", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			s, err := open(root, Options{Log: quiet}, &faulty{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			mustSave(t, s, small, 1, 2)
+			c.damage(t, root)
+			info := wantLatest(t, root, 1, small)
+			if len(info.Skipped) != 1 {
+				t.Fatalf("skipped = %v, want one", info.Skipped)
+			}
+			wantFault(t, info.Skipped[0], c.file, c.tensor, c.offset)
+			_, err = LoadStep(root, 2, blank(small), nil)
+			wantFault(t, err, c.file, c.tensor, c.offset)
+			_, err = VerifyStep(root, 2)
+			wantFault(t, err, c.file, c.tensor, c.offset)
+		})
+	}
+}
+
+func TestNothingUsableNamesEveryFault(t *testing.T) {
+	root := t.TempDir()
+	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 1, 2)
+	os.Remove(at(root, 1, optimName))
+	os.Remove(at(root, 2, manifestName))
+	_, err := LoadLatest(root, blank(small), nil)
+	if err == nil || !strings.Contains(err.Error(), step(1)+": "+optimName) || !strings.Contains(err.Error(), step(2)+": "+manifestName) {
+		t.Errorf("error = %v, want both faults", err)
+	}
+	if errors.Is(err, ErrNone) {
+		t.Error("damaged checkpoints were taken for none: a run would start over")
+	}
+	if _, err := LoadStep(root, 3, blank(small), nil); err == nil || !strings.Contains(err.Error(), "none of step 3") {
+		t.Errorf("error = %v, want one about step 3", err)
+	}
+}
+
+func TestExtraFilesAreIgnoredAndListed(t *testing.T) {
+	root := t.TempDir()
+	var log journal
+	s := mustOpen(t, root, Options{Log: log.logger()})
+	mustSave(t, s, small, 1)
+	if err := os.WriteFile(at(root, 1, "model-00002.safetensors"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	info := wantLatest(t, root, 1, small)
+	if !slices.Equal(info.Ignored, []string{"model-00002.safetensors"}) {
+		t.Errorf("ignored = %v", info.Ignored)
+	}
+	if _, err := s.LoadLatest(blank(small), nil); err != nil || !strings.Contains(log.String(), "model-00002.safetensors") {
+		t.Errorf("%v; the log does not name the file: %s", err, log.String())
+	}
+}
+
+// A newer anneal may have trained here in between: its checkpoint is not used, not deleted, and the message says why.
+func TestFutureCheckpointsAreKept(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
+	mustSave(t, s, small, 1, 2)
+	edit(t, at(root, 2, manifestName), func(b []byte) []byte {
+		return bytes.Replace(b, []byte(`"format_version": 1`), []byte(`"format_version": 2, "novelty": []`), 1)
+	})
+	info := wantLatest(t, root, 1, small)
+	if len(info.Skipped) != 1 || !errors.Is(info.Skipped[0], ErrFuture) || !strings.Contains(info.Skipped[0].Error(), "newer version of anneal") {
+		t.Errorf("skipped = %v, want ErrFuture", info.Skipped)
+	}
+	mustSave(t, s, small, 3, 4, 5)
+	if got, want := names(t, root), []string{"latest", step(2), step(4), step(5)}; !slices.Equal(got, want) {
+		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+}
+
+func TestForeignNamesAreLeftAlone(t *testing.T) {
+	root := t.TempDir()
+	foreign := []string{"notes", "step-12", "step-00000001.bak", "step-00000001.tmp-xyz", "latest.tmp-1", "step-00000009"}
+	for _, name := range foreign[:5] {
+		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, foreign[5]), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
+	mustSave(t, s, small, 1, 2, 3)
+	for _, name := range foreign {
+		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Any cut and any changed byte of a manifest is noticed.
+func TestManifestChecksItself(t *testing.T) {
+	root := t.TempDir()
+	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 1)
+	text, err := os.ReadFile(at(root, 1, manifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeManifest(text); err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		if _, err := decodeManifest(text[:i]); err == nil && i < len(text)-1 {
+			t.Fatalf("cut at byte %d of %d: accepted", i, len(text))
+		}
+		changed := bytes.Clone(text)
+		changed[i] ^= 1 << rand.IntN(8)
+		if _, err := decodeManifest(changed); err == nil && !sameJSON(changed, text) {
+			t.Fatalf("byte %d changed from %q to %q: accepted", i, text[i], changed[i])
+		}
+	}
+}
+
+// sameJSON: the digits of the checksum may change their case.
+func sameJSON(a, b []byte) bool { return bytes.EqualFold(a, b) }
+
+func TestManifestRejectsInconsistencies(t *testing.T) {
+	root := t.TempDir()
+	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 1)
+	for name, change := range map[string]func(*manifest){
+		"file name with a path":   func(m *manifest) { m.Files[0].Name = "../model.safetensors" },
+		"hidden file name":        func(m *manifest) { m.Files[0].Name = ".." },
+		"manifest lists itself":   func(m *manifest) { m.Files[0].Name = manifestName },
+		"file twice":              func(m *manifest) { m.Files[0].Name = m.Files[1].Name },
+		"negative size":           func(m *manifest) { m.Files[0].Size = -1 },
+		"too few checksums":       func(m *manifest) { m.Files[0].CRC32C = nil },
+		"huge size":               func(m *manifest) { m.Files[0].Size = 1 << 62 },
+		"no state":                func(m *manifest) { m.Files = m.Files[:2] },
+		"other chunks":            func(m *manifest) { m.ChunkBytes = 1 },
+		"negative step":           func(m *manifest) { m.Step = -1 },
+		"tensor in no file":       func(m *manifest) { alter(m, func(e *tensorEntry) { e.File = "x.safetensors" }) },
+		"tensor in the state":     func(m *manifest) { alter(m, func(e *tensorEntry) { e.File = stateName; e.Offset = 0 }) },
+		"tensor past the end":     func(m *manifest) { alter(m, func(e *tensorEntry) { e.Offset += 1 << 40 }) },
+		"tensor before the start": func(m *manifest) { alter(m, func(e *tensorEntry) { e.Offset = -64 }) },
+		"tensor of another size":  func(m *manifest) { alter(m, func(e *tensorEntry) { e.Size-- }) },
+		"negative dimension":      func(m *manifest) { alter(m, func(e *tensorEntry) { e.Shape = []int{-4, -4} }) },
+		"unknown dtype":           func(m *manifest) { alter(m, func(e *tensorEntry) { e.DType = "F31" }) },
+		"overlap":                 func(m *manifest) { alter(m, func(e *tensorEntry) { e.Offset -= 8 }) },
+	} {
+		e, err := find(root, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(e.manifest)
+		text, err := e.manifest.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeManifest(text); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func alter(m *manifest, change func(*tensorEntry)) {
+	e := m.Tensors["layer.norm"]
+	change(&e)
+	m.Tensors["layer.norm"] = e
+}
+
+var crcDigits = regexp.MustCompile(`"manifest_crc32c": "[0-9a-f]{8}"`)
+
+// FuzzManifest mends the checksum of its input first, so that the checks behind it are reached. The decoder may allocate
+// 128 bytes for each byte of input, and 256 KiB.
+func FuzzManifest(f *testing.F) {
+	m := manifest{
+		Format: formatName, FormatVersion: formatVersion, ChunkBytes: chunkBytes, Step: 1,
+		Files:   []fileEntry{{modelName, 80, "00", []checksum{1}}, {stateName, 2, "00", []checksum{2}}},
+		Tensors: map[string]tensorEntry{"a": {"F32", []int{2}, modelName, 72, 8, 3}},
+	}
+	text, err := m.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if loc := crcDigits.FindIndex(text); loc != nil {
+			var plain manifest
+			if json.Unmarshal(text, &plain) == nil {
+				if mended, err := plain.encode(); err == nil {
+					text = mended
+				}
+			}
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, err := decodeManifest(text)
+		runtime.ReadMemStats(&after)
+		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(128*len(text)+256<<10); got > limit {
+			t.Errorf("%d bytes allocated for %d bytes of manifest, the ceiling is %d", got, len(text), limit)
+		}
+		if err != nil {
+			return
+		}
+		for name, ten := range m.Tensors {
+			i := slices.IndexFunc(m.Files, func(f fileEntry) bool { return f.Name == ten.File })
+			if i < 0 || ten.Offset < 0 || ten.Offset+ten.Size > m.Files[i].Size {
+				t.Errorf("tensor %q lies outside of its file", name)
+			}
+		}
+	})
+}

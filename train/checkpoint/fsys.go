@@ -1,0 +1,47 @@
+package checkpoint
+
+import (
+	"io"
+	"os"
+)
+
+// filesystem is every change that the package makes on disk. Tests put one in its place that fails, or stops for good,
+// at a chosen operation.
+type filesystem interface {
+	Mkdir(path string) error
+	Create(path string) (writable, error) // the file must not exist
+	Rename(from, to string) error
+	Remove(path string) error
+	RemoveAll(path string) error
+	SyncDir(path string) error
+}
+
+type writable interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// disk is the filesystem of the machine.
+type disk struct{}
+
+func (disk) Mkdir(path string) error      { return os.Mkdir(path, 0o755) }
+func (disk) Rename(from, to string) error { return os.Rename(from, to) }
+func (disk) Remove(path string) error     { return os.Remove(path) }
+func (disk) RemoveAll(path string) error  { return os.RemoveAll(path) }
+
+func (disk) Create(path string) (writable, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+func (disk) SyncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+package checkpoint
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The test binary runs itself as the process that is killed.
+func TestMain(m *testing.M) {
+	root := os.Getenv("CHECKPOINT_TEST_DIR")
+	var err error
+	switch os.Getenv("CHECKPOINT_TEST_CHILD") {
+	case "saver":
+		err = saver(root)
+	case "limited":
+		err = limited(root)
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func child(kind, root string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "CHECKPOINT_TEST_CHILD="+kind, "CHECKPOINT_TEST_DIR="+root)
+	return cmd
+}
+
+const childBytes = 1<<20 + 12
+
+// saver resumes from the newest checkpoint and saves one step after another until it is killed. It prints a step when it
+// knows that it is committed: when the next Save, which waits for it, has returned.
+func saver(root string) error {
+	s, err := Open(root, Options{Keep: 2, Log: quiet})
+	if err != nil {
+		return err
+	}
+	tensors, state := blank(childBytes), runState{}
+	info, err := s.LoadLatest(tensors, &state)
+	if err != nil && !errors.Is(err, ErrNone) {
+		return err
+	}
+	if len(info.Skipped) > 0 {
+		return fmt.Errorf("resumed at step %d past %v", info.Step, info.Skipped)
+	}
+	if err == nil {
+		if d := differs(tensors, state, info.Step, childBytes); d != "" {
+			return fmt.Errorf("resumed at step %d: %s", info.Step, d)
+		}
+	}
+	for step := info.Step + 1; ; step++ {
+		for i := range tensors {
+			fillAt(tensors[i].Data, step, i)
+		}
+		_, state := stateAt(step, 8)
+		if err := s.Save(step, step*10, tensors, state); err != nil {
+			return err
+		}
+		if step > info.Step+1 {
+			fmt.Println(step - 1)
+		}
+	}
+}
+
+// SIGKILL at 30 random instants of a process that saves all the time: every time the newest checkpoint verifies, is one
+// that was saved, and is not older than what the process knew to be committed.
+func TestKillAtRandomInstants(t *testing.T) {
+	root := t.TempDir()
+	newest := int64(0)
+	for round := range 30 {
+		cmd := child("saver", root)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(rand.IntN(200))*time.Millisecond, func() { cmd.Process.Kill() })
+		committed := int64(0)
+		lines := bufio.NewReader(out)
+		for {
+			line, err := lines.ReadString('\n')
+			if err == io.EOF {
+				break // a torn last line is no promise
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if committed, err = strconv.ParseInt(strings.TrimSpace(line), 10, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = cmd.Wait()
+		timer.Stop()
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+			t.Fatalf("round %d: the saver ended by itself: %v: %s", round, err, stderr.String())
+		}
+		tensors, state := blank(childBytes), runState{}
+		info, err := LoadLatest(root, tensors, &state)
+		if errors.Is(err, ErrNone) && newest == 0 && committed == 0 {
+			continue // killed before the first save was complete
+		}
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if d := differs(tensors, state, info.Step, childBytes); d != "" {
+			t.Fatalf("round %d, step %d: %s", round, info.Step, d)
+		}
+		if info.Step < max(newest, committed) || len(info.Skipped) > 0 {
+			t.Fatalf("round %d: step %d is the newest, but step %d was committed; skipped: %v",
+				round, info.Step, max(newest, committed), info.Skipped)
+		}
+		newest = info.Step
+	}
+	if newest < 5 {
+		t.Errorf("only %d steps in 30 rounds: the kills came too early to test anything", newest)
+	}
+	var log journal
+	s := mustOpen(t, root, Options{Log: log.logger()})
+	if !strings.Contains(log.String(), "taking over the lock") {
+		t.Errorf("the dead process's lock was not reported: %s", log.String())
+	}
+	for _, name := range names(t, root) {
+		if strings.Contains(name, ".tmp-") {
+			t.Errorf("%s is left after the next start", name)
+		}
+	}
+	mustSave(t, s, childBytes, newest+1)
+	wantLatest(t, root, newest+1, childBytes)
+}
+
+// limited saves under a limit on file sizes, so that the kernel itself breaks off a write in the middle.
+func limited(root string) error {
+	signal.Ignore(unix.SIGXFSZ)
+	s, err := Open(root, Options{Log: quiet})
+	if err != nil {
+		return err
+	}
+	tensors, state := stateAt(1, 64<<10)
+	if err := errors.Join(s.Save(1, 10, tensors, state), s.Wait()); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1<<20 + 777, Max: 1<<20 + 777}); err != nil {
+		return err
+	}
+	tensors, state = stateAt(2, 2<<20)
+	err = errors.Join(s.Save(2, 20, tensors, state), s.Wait())
+	if !errors.Is(err, unix.EFBIG) || !strings.Contains(err.Error(), modelName) {
+		return fmt.Errorf("the save past the limit gave: %v", err)
+	}
+	return s.Close()
+}
+
+func TestShortWriteByTheKernel(t *testing.T) {
+	root := t.TempDir()
+	if out, err := child("limited", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantLatest(t, root, 1, 64<<10)
+	if got := names(t, root); len(got) != 2 {
+		t.Errorf("the directory holds %v, want one checkpoint and latest", got)
+	}
+}

@@ -1,0 +1,105 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Info describes a checkpoint by its manifest.
+type Info struct {
+	Name        string // of its directory
+	Step        int64
+	Tokens      int64
+	ConfigHash  string
+	CodeVersion string
+	Bytes       int64    // of all files but the manifest
+	Skipped     []error  // after LoadLatest: newer checkpoints that could not be used, and why
+	Ignored     []string // files in the directory that the manifest does not list
+}
+
+// Entry is a directory that is, or should be, a checkpoint.
+type Entry struct {
+	Info
+	Err error // why it cannot be used; then only Name and Step are set
+
+	sequence int64
+	manifest *manifest
+}
+
+// ErrNone says that a directory has no checkpoint at all.
+var ErrNone = errors.New("no checkpoint")
+
+var stepDir = regexp.MustCompile(`^step-(\d{8,18})(-\d{1,9})?$`)
+
+// List reads the manifests under root: usable checkpoints from newest to oldest, then unusable ones. It does not read
+// tensors and needs no lock. A root that does not exist has none.
+func List(root string) ([]Entry, error) {
+	dirs, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	var entries []Entry
+	for _, d := range dirs {
+		match := stepDir.FindStringSubmatch(d.Name())
+		if match == nil || !d.IsDir() {
+			continue
+		}
+		step, err := strconv.ParseInt(match[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint: %w", err) // 18 digits always fit
+		}
+		entries = append(entries, readEntry(root, d.Name(), step))
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		if (a.Err == nil) != (b.Err == nil) {
+			if a.Err == nil {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.sequence, a.sequence), cmp.Compare(b.Step, a.Step), cmp.Compare(b.Name, a.Name))
+	})
+	return entries, nil
+}
+
+func readEntry(root, name string, step int64) Entry {
+	e := Entry{Info: Info{Name: name, Step: step}}
+	m, err := readManifest(filepath.Join(root, name))
+	if err == nil && m.Step != step {
+		err = fmt.Errorf("it is of step %d", m.Step)
+	}
+	if err != nil {
+		e.Err = &Fault{Checkpoint: name, File: manifestName, Offset: -1, Err: err}
+		return e
+	}
+	e.Tokens, e.ConfigHash, e.CodeVersion, e.Bytes = m.Tokens, m.ConfigHash, m.CodeVersion, m.bytes()
+	e.sequence, e.manifest = m.Sequence, m
+	return e
+}
+
+func readManifest(dir string) (*manifest, error) {
+	f, err := os.Open(filepath.Join(dir, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("it is missing: %w", fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxManifest {
+		return nil, fmt.Errorf("larger than %d bytes", maxManifest)
+	}
+	return decodeManifest(text)
+}

@@ -1,0 +1,247 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// LoadLatest fills tensors and state from the newest checkpoint under root that verifies, and says in Info.Skipped which
+// newer ones did not, and why. tensors must be exactly the checkpoint's weights, with exactly its optimizer state or none
+// of it. state is a pointer for json.Unmarshal, or nil. If the directory has no checkpoint the error is ErrNone. After an
+// error the tensors hold nothing of use.
+//
+// It needs no lock: another process may be training and saving meanwhile.
+func LoadLatest(root string, tensors []Tensor, state any) (info Info, err error) {
+	skipped, err := newest(root, func(e *Entry) error {
+		info, err = e.load(root, tensors, state)
+		return err
+	})
+	info.Skipped = skipped
+	return info, err
+}
+
+// newest calls use with the usable checkpoints from newest to oldest until it returns no *Fault, and returns the faults of
+// those that are newer. If all fail while a writer replaced them, it starts over.
+func newest(root string, use func(*Entry) error) (skipped []error, err error) {
+	first := ""
+	for {
+		entries, err := List(root)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 {
+			return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
+		}
+		var faults []error
+		for i := range entries {
+			err := entries[i].Err
+			if err == nil {
+				err = use(&entries[i])
+			}
+			if fault := (*Fault)(nil); errors.As(err, &fault) {
+				faults = append(faults, err)
+				continue
+			}
+			for _, rest := range entries[i:] { // unusable ones are last in the list, whatever their step
+				if rest.Err != nil && rest.Step > entries[i].Step {
+					faults = append(faults, rest.Err)
+				}
+			}
+			return faults, err
+		}
+		if entries[0].Name == first {
+			return nil, fmt.Errorf("checkpoint: none in %s is usable:\n%w", root, errors.Join(faults...))
+		}
+		first = entries[0].Name
+	}
+}
+
+// LoadStep is LoadLatest for the newest checkpoint of one step. There is no falling back.
+func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error) {
+	e, err := find(root, step)
+	if err != nil {
+		return Info{}, err
+	}
+	if e.Err != nil {
+		return Info{}, e.Err
+	}
+	return e.load(root, tensors, state)
+}
+
+// find returns the newest checkpoint of a step; one that can be used, if there is any.
+func find(root string, step int64) (*Entry, error) {
+	entries, err := List(root)
+	if err != nil {
+		return nil, err
+	}
+	var steps []string
+	for i := range entries {
+		if entries[i].Step == step {
+			return &entries[i], nil
+		}
+		steps = append(steps, fmt.Sprint(entries[i].Step))
+	}
+	if len(steps) == 0 {
+		return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
+	}
+	return nil, fmt.Errorf("checkpoint: %s has none of step %d\n  it has %s", root, step, strings.Join(steps, ", "))
+}
+
+// load fills tensors and state from one checkpoint. Damage is a *Fault.
+func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
+	if err := checkTensors(tensors); err != nil {
+		return Info{}, err
+	}
+	dst, err := e.manifest.match(tensors)
+	if err != nil {
+		return Info{}, fmt.Errorf("checkpoint: %s is of another model: %w", e.Name, err)
+	}
+	r := e.reader(root)
+	var stateText []byte
+	for _, f := range e.manifest.Files {
+		switch {
+		case f.Name == stateName:
+			// The manifest's claim of a size is honoured only when the file on disk has it.
+			if st, err := os.Stat(filepath.Join(r.dir, f.Name)); err == nil && st.Size() == f.Size {
+				stateText = make([]byte, f.Size)
+			}
+			if err := r.read(f, map[string][]byte{"": stateText}, nil); err != nil {
+				return Info{}, err
+			}
+		case slices.ContainsFunc(e.manifest.placed(f.Name), func(t placedTensor) bool { return dst[t.name] != nil }):
+			if err := r.read(f, dst, nil); err != nil {
+				return Info{}, err
+			}
+		}
+	}
+	if state != nil {
+		if err := json.Unmarshal(stateText, state); err != nil {
+			return Info{}, fmt.Errorf("checkpoint: %s: %s does not fit this program: %w", e.Name, stateName, err)
+		}
+	}
+	return e.info(root)
+}
+
+// match pairs the tensors of a run with those of the checkpoint and reports every difference.
+func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
+	var problems []string
+	dst := make(map[string][]byte, len(tensors))
+	withOptim := false
+	for _, t := range tensors {
+		withOptim = withOptim || t.Optim
+		have, ok := m.Tensors[t.Name]
+		switch {
+		case !ok || t.Optim != (have.File == optimName):
+			problems = append(problems, fmt.Sprintf("it lacks tensor %q", t.Name))
+		case t.DType != have.DType || !slices.Equal(t.Shape, have.Shape):
+			problems = append(problems, fmt.Sprintf("tensor %q is %s %v there, %s %v here", t.Name, have.DType, have.Shape, t.DType, t.Shape))
+		}
+		dst[t.Name] = t.Data
+	}
+	for name, t := range m.Tensors {
+		if _, ok := dst[name]; !ok && (withOptim || t.File != optimName) {
+			problems = append(problems, fmt.Sprintf("it has a tensor %q that this run lacks", name))
+		}
+	}
+	if len(problems) == 0 {
+		return dst, nil
+	}
+	slices.Sort(problems)
+	if n := len(problems); n > 8 {
+		problems = append(problems[:8], fmt.Sprintf("and %d more", n-8))
+	}
+	return nil, errors.New(strings.Join(problems, "; "))
+}
+
+// LoadLatest is the function LoadLatest for the store's directory. It also warns of what was skipped, remembers it, and
+// mends the pointer to the latest checkpoint.
+func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
+	if err := s.Wait(); err != nil {
+		return Info{}, err
+	}
+	info, err := LoadLatest(s.root, tensors, state)
+	if err != nil {
+		return info, err
+	}
+	for _, err := range info.Skipped {
+		s.opt.Log.Warn("checkpoint skipped", "fault", err, "using", info.Name)
+		if fault := (*Fault)(nil); errors.As(err, &fault) {
+			s.bad[fault.Checkpoint] = true
+		}
+	}
+	return info, s.goOn(info)
+}
+
+// LoadStep is the function LoadStep for the store's directory. The next save goes on from there: it counts as newer than
+// the checkpoints of later steps that exist already.
+func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) {
+	if err := s.Wait(); err != nil {
+		return Info{}, err
+	}
+	info, err := LoadStep(s.root, step, tensors, state)
+	if err != nil {
+		return info, err
+	}
+	return info, s.goOn(info)
+}
+
+// goOn makes a loaded checkpoint the parent of the next, and points latest at it.
+func (s *Store) goOn(info Info) error {
+	s.parent = info.Name
+	for _, name := range info.Ignored {
+		s.opt.Log.Warn("checkpoint holds a file that is not its own; ignored", "checkpoint", info.Name, "file", name)
+	}
+	text, err := os.ReadFile(s.path("latest"))
+	if err == nil && strings.TrimSpace(string(text)) == info.Name {
+		return nil
+	}
+	if err := s.publish(info.Name); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// Hash returns the hashes of HashTensors, and the step, for the newest checkpoint under root that verifies.
+func Hash(root string) (weights, optimizer string, step int64, err error) {
+	_, err = newest(root, func(e *Entry) (err error) {
+		step = e.Step
+		weights, optimizer, err = e.hash(root)
+		return err
+	})
+	return weights, optimizer, step, err
+}
+
+// hash reads and verifies all tensors once.
+func (e *Entry) hash(root string) (weights, optimizer string, err error) {
+	r := e.reader(root)
+	sum := map[string]string{}
+	for _, f := range e.manifest.Files {
+		if f.Name != modelName && f.Name != optimName {
+			continue
+		}
+		var d digests
+		hashes := map[string]hash.Hash{}
+		for _, t := range e.manifest.placed(f.Name) {
+			hashes[t.name] = newTensorHash(t.name, t.DType, t.Shape)
+		}
+		err := r.read(f, nil, func(tensor string, p []byte) {
+			if h := hashes[tensor]; h != nil {
+				h.Write(p)
+			}
+		})
+		if err != nil {
+			return "", "", err
+		}
+		for name, h := range hashes {
+			d = append(d, digest{name, h.Sum(nil)})
+		}
+		sum[f.Name] = d.sum()
+	}
+	return sum[modelName], sum[optimName], nil
+}

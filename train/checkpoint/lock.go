@@ -1,0 +1,77 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockedError says that another process writes checkpoints to the same directory.
+type LockedError struct {
+	Path string // of the lock file
+	Holder
+}
+
+// Holder is what the lock file says about the process that holds it.
+type Holder struct {
+	PID  int    `json:"pid"`
+	Host string `json:"host"`
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s is locked by process %d on %s\n  stop that run first, or write to another directory", e.Path, e.PID, e.Host)
+}
+
+// lock takes the lock of root. The kernel drops it when the process ends in whatever way, so that a lock file which says
+// that somebody holds it while the lock is free is a leftover: it is taken over with a notice.
+func lock(root string, log *slog.Logger) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	var last Holder
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err == nil && len(text) > 0 {
+		// A torn lock file has no holder worth naming.
+		_ = json.Unmarshal(text, &last)
+	}
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		f.Close()
+		return nil, &LockedError{f.Name(), last}
+	case err != nil:
+		log.Warn("the file system has no locks; make sure that only one process writes here", "dir", root, "error", err)
+	case last.PID != 0:
+		log.Info("taking over the lock of a process that ended without closing", "pid", last.PID, "host", last.Host)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	if err := writeHolder(f, &Holder{os.Getpid(), host}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// unlock empties the lock file and lets go of it. The file stays: removing it would race with a process that opened it.
+func unlock(f *os.File) error { return errors.Join(writeHolder(f, nil), f.Close()) }
+
+func writeHolder(f *os.File, h *Holder) error {
+	if err := f.Truncate(0); err != nil || h == nil {
+		return err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(text, 0)
+	return err
+}

@@ -1,0 +1,224 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path"
+	"regexp"
+	"slices"
+
+	"anneal/safetensors"
+)
+
+const (
+	manifestName  = "MANIFEST.json"
+	stateName     = "state.json"
+	modelName     = "model.safetensors"
+	optimName     = "optim.safetensors"
+	formatName    = "anneal checkpoint"
+	formatVersion = 1
+	chunkBytes    = 4 << 20
+	maxManifest   = 64 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB
+	maxState      = 64 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrFuture marks a checkpoint of a newer format. It is never deleted.
+var ErrFuture = errors.New("written by a newer version of anneal")
+
+// checksum is a CRC-32C, written as eight hex digits.
+type checksum uint32
+
+func (c checksum) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%08x", uint32(c)), nil }
+
+func (c *checksum) UnmarshalText(b []byte) error {
+	var raw [4]byte
+	if len(b) != 8 {
+		return fmt.Errorf("checksum %.20q is not eight hex digits", b)
+	}
+	if _, err := hex.Decode(raw[:], b); err != nil {
+		return err
+	}
+	*c = checksum(uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3]))
+	return nil
+}
+
+// manifest is MANIFEST.json.
+type manifest struct {
+	Format        string                 `json:"format"`
+	FormatVersion int                    `json:"format_version"`
+	Sequence      int64                  `json:"sequence"` // grows by one with every save, across resumes and rewinds
+	Step          int64                  `json:"step"`
+	Tokens        int64                  `json:"tokens"`
+	Parent        string                 `json:"parent,omitempty"` // the checkpoint that the run saved or loaded before
+	ConfigHash    string                 `json:"config_sha256,omitempty"`
+	CodeVersion   string                 `json:"code_version,omitempty"`
+	ChunkBytes    int64                  `json:"chunk_bytes"`
+	Files         []fileEntry            `json:"files"`
+	Tensors       map[string]tensorEntry `json:"tensors"`
+	CRC32C        checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; stays last
+}
+
+type fileEntry struct {
+	Name   string     `json:"name"`
+	Size   int64      `json:"size"`
+	SHA256 string     `json:"sha256"`
+	CRC32C []checksum `json:"crc32c"` // one for each chunk
+}
+
+type tensorEntry struct {
+	DType  string   `json:"dtype"`
+	Shape  []int    `json:"shape"`
+	File   string   `json:"file"`
+	Offset int64    `json:"offset"` // of the first byte, in the file
+	Size   int64    `json:"size"`
+	CRC32C checksum `json:"crc32c"`
+}
+
+const crcField = `"manifest_crc32c": "`
+
+// encode renders the manifest with its own checksum.
+func (m *manifest) encode() ([]byte, error) {
+	m.CRC32C = 0
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	digits, err := checksum(crc32.Checksum(text, castagnoli)).MarshalText()
+	if err != nil {
+		return nil, err
+	}
+	copy(text[bytes.LastIndex(text, []byte(crcField))+len(crcField):], digits)
+	return text, nil
+}
+
+// decodeManifest parses and checks a manifest. What it returns is consistent in itself: every tensor lies within a listed
+// file, tensors do not overlap, every file has as many checksums as chunks.
+func decodeManifest(text []byte) (*manifest, error) {
+	var head struct {
+		Format        string `json:"format"`
+		FormatVersion int    `json:"format_version"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("torn or invalid JSON: %w", err)
+	}
+	switch {
+	case head.Format != formatName:
+		return nil, fmt.Errorf("format is %.40q, not %q", head.Format, formatName)
+	case head.FormatVersion > formatVersion:
+		return nil, fmt.Errorf("%w: format version %d, this one reads up to %d", ErrFuture, head.FormatVersion, formatVersion)
+	case head.FormatVersion != formatVersion:
+		return nil, fmt.Errorf("unknown format version %d", head.FormatVersion)
+	}
+	if err := checkOwnSum(text); err != nil {
+		return nil, err
+	}
+	m := &manifest{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(m); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// checkOwnSum compares the checksum that stands in text with the one of text.
+func checkOwnSum(text []byte) error {
+	at := bytes.LastIndex(text, []byte(crcField))
+	if at < 0 || len(text) < at+len(crcField)+8 {
+		return errors.New("it has no checksum of its own")
+	}
+	at += len(crcField)
+	var want checksum
+	if err := want.UnmarshalText(text[at : at+8]); err != nil {
+		return err
+	}
+	sum := crc32.Update(0, castagnoli, text[:at])
+	sum = crc32.Update(sum, castagnoli, []byte("00000000"))
+	sum = crc32.Update(sum, castagnoli, text[at+8:])
+	if checksum(sum) != want {
+		return fmt.Errorf("its checksum is %08x, it says %08x", sum, uint32(want))
+	}
+	return nil
+}
+
+var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
+
+func (m *manifest) check() error {
+	if m.ChunkBytes != chunkBytes || m.Step < 0 || m.Tokens < 0 || m.Sequence < 0 {
+		return errors.New("chunk_bytes, step, tokens or sequence is out of range")
+	}
+	files := map[string]int64{}
+	for _, f := range m.Files {
+		_, dup := files[f.Name]
+		switch {
+		case dup || !fileName.MatchString(f.Name) || f.Name == manifestName:
+			return fmt.Errorf("file name %.40q is not allowed or not unique", f.Name)
+		case f.Size < 0 || int64(len(f.CRC32C)) != chunksOf(f.Size):
+			return fmt.Errorf("file %s: %d checksums do not fit %d bytes", f.Name, len(f.CRC32C), f.Size)
+		}
+		files[f.Name] = f.Size
+	}
+	if n, ok := files[stateName]; !ok || n > maxState {
+		return fmt.Errorf("%s is not listed or too large", stateName)
+	}
+	for name, t := range m.Tensors {
+		fileSize, ok := files[t.File]
+		size, err := safetensors.DType(t.DType).ByteSize(t.Shape)
+		switch {
+		case err != nil:
+			return fmt.Errorf("tensor %.80q: %w", name, err)
+		case !ok || path.Ext(t.File) != ".safetensors":
+			return fmt.Errorf("tensor %.80q is in %.80q, which is not listed", name, t.File)
+		case size != t.Size || t.Offset < 0 || t.Offset > fileSize || t.Size > fileSize-t.Offset:
+			return fmt.Errorf("tensor %.80q does not fit its place in %s", name, t.File)
+		}
+	}
+	for _, f := range m.Files {
+		at, last := int64(0), ""
+		for _, p := range m.placed(f.Name) {
+			if p.Offset < at {
+				return fmt.Errorf("tensors %.80q and %.80q overlap in %s", last, p.name, f.Name)
+			}
+			at, last = p.Offset+p.Size, p.name
+		}
+	}
+	return nil
+}
+
+// chunksOf is the number of chunks of a file.
+func chunksOf(size int64) int64 { return (size-1)/chunkBytes + min(size, 1) }
+
+type placedTensor struct {
+	name string
+	tensorEntry
+}
+
+// placed lists the tensors of a file by offset.
+func (m *manifest) placed(file string) []placedTensor {
+	var list []placedTensor
+	for name, t := range m.Tensors {
+		if t.File == file {
+			list = append(list, placedTensor{name, t})
+		}
+	}
+	slices.SortFunc(list, func(a, b placedTensor) int {
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.name, b.name))
+	})
+	return list
+}
+
+// bytes is the size of all files together, the manifest not counted.
+func (m *manifest) bytes() (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}

@@ -1,0 +1,69 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+)
+
+// leftover matches what a killed save or deletion leaves behind.
+var leftover = regexp.MustCompile(`^(step-\d{8,}(-\d+)?|latest)\.tmp-[0-9a-f]{8}$`)
+
+// sweep removes leftovers. The lock is held, so no other save is under way.
+func (s *Store) sweep() error {
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !leftover.MatchString(e.Name()) {
+			continue
+		}
+		if err := s.fs.RemoveAll(s.path(e.Name())); err != nil {
+			return fmt.Errorf("remove an unfinished checkpoint: %w", err)
+		}
+		s.opt.Log.Info("removed an unfinished checkpoint", "name", e.Name())
+	}
+	return nil
+}
+
+// prune keeps the newest Keep readable checkpoints that did not fail verification, one for each step, and deletes what is
+// older. It runs right after a commit: that one is the newest and is always kept, so at least one good one remains.
+// Checkpoints of a newer format are not ours to delete.
+func (s *Store) prune() {
+	entries, err := List(s.root)
+	if err != nil {
+		s.opt.Log.Warn("old checkpoints are not deleted", "error", err)
+		return
+	}
+	steps := map[int64]bool{}
+	for _, e := range entries {
+		good := e.Err == nil && !s.bad[e.Name]
+		if good && !steps[e.Step] && len(steps) < s.opt.Keep {
+			steps[e.Step] = true
+			continue
+		}
+		if errors.Is(e.Err, ErrFuture) || len(steps) < s.opt.Keep && !steps[e.Step] {
+			continue
+		}
+		if err := s.remove(e.Name); err != nil {
+			s.opt.Log.Warn("an old checkpoint cannot be deleted", "name", e.Name, "error", err)
+		}
+	}
+}
+
+// remove deletes a checkpoint, the manifest first: from then on it is none, however far the rest gets.
+func (s *Store) remove(name string) error {
+	if err := s.fs.Remove(s.path(name, manifestName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := s.fs.SyncDir(s.path(name)); err != nil {
+		return err
+	}
+	tmp := s.path(tempName(name))
+	if err := s.fs.Rename(s.path(name), tmp); err != nil {
+		return err
+	}
+	return s.fs.RemoveAll(tmp)
+}

@@ -1,0 +1,189 @@
+package checkpoint
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options of a Store. The zero value is good.
+type Options struct {
+	Keep        int          // checkpoints to keep; at least 2, 0 means 3
+	Synchronous bool         // write within Save from live memory: no copy of the state, but training waits for the disk
+	ConfigHash  string       // of the run's configuration; comes back in Info
+	CodeVersion string       // comes back in Info
+	Log         *slog.Logger // notices and warnings; nil means slog.Default
+}
+
+// Store writes the checkpoints of one run. Its methods are for one goroutine.
+type Store struct {
+	root     string
+	opt      Options
+	fs       filesystem
+	free     func(path string) (uint64, error) // bytes a user may still write at path
+	lock     *os.File
+	sequence int64           // of the next save
+	parent   string          // name of the checkpoint last saved or loaded, "" if none
+	bad      map[string]bool // names of checkpoints that failed verification
+	buffer   []byte          // the snapshot, reused
+	inflight chan error      // nil when no write is under way
+}
+
+// Open locks the directory root (made if need be), clears what killed saves left there, and returns a Store. A directory
+// in use gives a *LockedError.
+func Open(root string, opt Options) (*Store, error) { return open(root, opt, disk{}) }
+
+func open(root string, opt Options, fs filesystem) (*Store, error) {
+	if opt.Keep == 0 {
+		opt.Keep = 3
+	}
+	if opt.Keep < 2 {
+		return nil, fmt.Errorf("checkpoint: keep = %d; at least 2, so that a damaged one has a predecessor", opt.Keep)
+	}
+	if opt.Log == nil {
+		opt.Log = slog.Default()
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", root, err)
+	}
+	l, err := lock(root, opt.Log)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	s := &Store{root: root, opt: opt, fs: fs, free: freeBytes, lock: l, bad: map[string]bool{}}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), unlock(l))
+	}
+	return s, nil
+}
+
+// prepare sweeps leftovers and finds where the sequence goes on.
+func (s *Store) prepare() error {
+	if err := s.sweep(); err != nil {
+		return err
+	}
+	entries, err := List(s.root)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 && entries[0].Err == nil {
+		s.sequence = entries[0].sequence + 1
+	}
+	return nil
+}
+
+// Save takes a snapshot of tensors and state (encoded as JSON) and returns; a goroutine writes it. Live memory may change
+// as soon as Save returns. One write is under way at most: Save waits for the one before, and returns its error if it
+// failed. It has then started the new save all the same, unless the error says otherwise. A failed save leaves earlier
+// checkpoints as they were.
+func (s *Store) Save(step, tokens int64, tensors []Tensor, state any) error {
+	return errors.Join(s.Wait(), s.start(step, tokens, tensors, state))
+}
+
+func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
+	if s.lock == nil {
+		return errors.New("checkpoint: Save after Close")
+	}
+	if step < 0 || tokens < 0 {
+		return fmt.Errorf("checkpoint: negative step %d or tokens %d", step, tokens)
+	}
+	if err := checkTensors(tensors); err != nil {
+		return err
+	}
+	stateText, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("checkpoint: state: %w", err)
+	}
+	j := &job{step: step, tokens: tokens, sequence: s.sequence, parent: s.parent, state: stateText, began: time.Now()}
+	if err := j.plan(tensors); err != nil {
+		return err
+	}
+	if err := s.checkSpace(j); err != nil {
+		return err
+	}
+	s.sequence++
+	if s.opt.Synchronous {
+		return s.write(j)
+	}
+	s.snapshot(j)
+	done := make(chan error, 1)
+	s.inflight = done
+	go func() { done <- s.write(j) }()
+	return nil
+}
+
+// snapshot moves the job from live memory into the store's buffer.
+func (s *Store) snapshot(j *job) {
+	if need := int(j.tensorBytes()); cap(s.buffer) < need {
+		s.buffer = make([]byte, need)
+	}
+	rest := s.buffer[:cap(s.buffer)]
+	for i := range j.tensors {
+		t := &j.tensors[i]
+		n := copy(rest, t.Data)
+		t.Data, rest = rest[:n:n], rest[n:]
+	}
+}
+
+// checkSpace refuses a save that cannot fit, before anything is copied or written.
+func (s *Store) checkSpace(j *job) error {
+	const slack = 1 << 20 // headers, the manifest, directories
+	need := uint64(j.tensorBytes()) + uint64(len(j.state)) + slack
+	free, err := s.free(s.root)
+	if err != nil {
+		return fmt.Errorf("checkpoint: step %d not saved: %w", j.step, err)
+	}
+	if free < need {
+		return fmt.Errorf("checkpoint: step %d not saved: it needs %.1f MB, %s has %.1f MB free: %w\n  free some space, or lower the number of checkpoints to keep (now %d)",
+			j.step, float64(need)/1e6, s.root, float64(free)/1e6, syscall.ENOSPC, s.opt.Keep)
+	}
+	return nil
+}
+
+func freeBytes(path string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), nil
+}
+
+// Wait waits for the write under way, if any, and returns its error.
+func (s *Store) Wait() error {
+	if s.inflight == nil {
+		return nil
+	}
+	err := <-s.inflight
+	s.inflight = nil
+	return err
+}
+
+// Close waits for the write under way, gives up the lock, and returns the error of either.
+func (s *Store) Close() error {
+	if s.lock == nil {
+		return nil
+	}
+	err := errors.Join(s.Wait(), unlock(s.lock))
+	s.lock, s.buffer = nil, nil
+	return err
+}
+
+// tempName makes a name for a directory that does not count yet, or no more.
+func tempName(name string) string {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return name + ".tmp-" + hex.EncodeToString(b[:])
+}
+
+func (s *Store) path(elem ...string) string {
+	return filepath.Join(append([]string{s.root}, elem...)...)
+}

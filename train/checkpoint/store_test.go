@@ -1,0 +1,384 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+func TestSavedStateComesBack(t *testing.T) {
+	for _, synchronous := range []bool{false, true} {
+		root := filepath.Join(t.TempDir(), "run", "checkpoints")
+		s := mustOpen(t, root, Options{Synchronous: synchronous, ConfigHash: "c0ffee", CodeVersion: "v1", Log: quiet})
+		const big = 9<<20 + 40 // three chunks and a bit
+		mustSave(t, s, big, 7)
+		info := wantLatest(t, root, 7, big)
+		if info.ConfigHash != "c0ffee" || info.CodeVersion != "v1" || info.Name != "step-00000007" || info.Bytes < 2*big {
+			t.Errorf("info = %+v", info)
+		}
+		got := names(t, filepath.Join(root, info.Name))
+		if want := []string{"MANIFEST.json", "model.safetensors", "optim.safetensors", "state.json"}; !slices.Equal(got, want) {
+			t.Errorf("files = %v, want %v", got, want)
+		}
+		if latest, _ := os.ReadFile(filepath.Join(root, "latest")); string(latest) != "step-00000007\n" {
+			t.Errorf("latest = %q", latest)
+		}
+		if _, err := Verify(root); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSnapshotIsOfTheMomentOfSave(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	const big = 8 << 20
+	tensors, state := stateAt(1, big)
+	for step := int64(1); step <= 3; step++ {
+		for i := range tensors {
+			fillAt(tensors[i].Data, step, i)
+		}
+		_, state = stateAt(step, small)
+		if err := s.Save(step, step*10, tensors, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range tensors {
+		clear(tensors[i].Data) // while the third is being written
+	}
+	if err := s.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	wantLatest(t, root, 3, big)
+	if _, err := LoadStep(root, 2, tensors, &state); err != nil {
+		t.Fatal(err)
+	}
+	if d := differs(tensors, state, 2, big); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWeightsLoadWithoutOptimizerState(t *testing.T) {
+	root := t.TempDir()
+	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 4)
+	weights := slices.DeleteFunc(blank(small), func(t Tensor) bool { return t.Optim })
+	if _, err := LoadLatest(root, weights, nil); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := stateAt(4, small)
+	for i := range weights {
+		if !bytes.Equal(weights[i].Data, want[i].Data) {
+			t.Errorf("tensor %q is not that of step 4", weights[i].Name)
+		}
+	}
+}
+
+func TestLoadingAnotherModelIsAnErrorThatNamesTheTensor(t *testing.T) {
+	root := t.TempDir()
+	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 1, 2)
+	for name, change := range map[string]func([]Tensor) []Tensor{
+		`"layer.norm" is F32 [16] there, F32 [4 4] here`:           func(l []Tensor) []Tensor { l[1].Shape = []int{4, 4}; return l },
+		`"layer.norm" is F32 [16] there, BF16 [32] here`:           func(l []Tensor) []Tensor { l[1].DType, l[1].Shape = "BF16", []int{32}; return l },
+		`it lacks tensor "layer.n"`:                                func(l []Tensor) []Tensor { l[1].Name = "layer.n"; return l },
+		`it has a tensor "layer.norm" that this run lacks`:         func(l []Tensor) []Tensor { return slices.Delete(l, 1, 2) },
+		`it has a tensor "count" that this run lacks`:              func(l []Tensor) []Tensor { return l[:5] },
+		`it lacks tensor "embed.m"`:                                func(l []Tensor) []Tensor { l[4].Optim = false; return l },
+		`tensor "embed" has 8 bytes, F32 [1024] needs 4096`:        func(l []Tensor) []Tensor { l[0].Data = l[0].Data[:8]; return l },
+		`tensor "embed" is given twice`:                            func(l []Tensor) []Tensor { l[1] = l[0]; return l },
+		`a tensor has no name`:                                     func(l []Tensor) []Tensor { l[1].Name = ""; return l },
+		`tensor "embed": unknown dtype "F31"`:                      func(l []Tensor) []Tensor { l[0].DType = "F31"; return l },
+		"no tensors":                                               func(l []Tensor) []Tensor { return nil },
+		`this run lacks; it lacks tensor "a"; it lacks tensor "b"`: func(l []Tensor) []Tensor { l[1].Name, l[0].Name = "a", "b"; return l },
+	} {
+		_, err := LoadLatest(root, change(blank(small)), nil)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error = %v, want one that says: %s", err, name)
+		}
+	}
+	var wrong struct{ Step string }
+	if _, err := LoadLatest(root, blank(small), &wrong); err == nil || !strings.Contains(err.Error(), stateName) {
+		t.Errorf("error = %v, want one about %s", err, stateName)
+	}
+}
+
+func TestSaveRefusesNonsense(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	tensors, _ := stateAt(1, small)
+	for name, err := range map[string]error{
+		"negative step":    s.Save(-1, 0, tensors, nil),
+		"negative tokens":  s.Save(1, -1, tensors, nil),
+		"no tensors":       s.Save(1, 1, nil, nil),
+		"a state of funcs": s.Save(1, 1, tensors, func() {}),
+		"twice the name":   s.Save(1, 1, append(tensors, tensors[0]), nil),
+	} {
+		if err == nil {
+			t.Errorf("%s was saved", name)
+		}
+	}
+	if got := names(t, root); len(got) != 0 {
+		t.Errorf("the directory holds %v", got)
+	}
+	if _, err := Open(t.TempDir(), Options{Keep: 1}); err == nil {
+		t.Error("keep = 1 was accepted")
+	}
+}
+
+func TestNoCheckpointIsItsOwnError(t *testing.T) {
+	for _, root := range []string{t.TempDir(), filepath.Join(t.TempDir(), "absent")} {
+		if _, err := LoadLatest(root, blank(small), nil); !errors.Is(err, ErrNone) {
+			t.Errorf("LoadLatest: %v, want ErrNone", err)
+		}
+		if _, err := LoadStep(root, 1, blank(small), nil); !errors.Is(err, ErrNone) {
+			t.Errorf("LoadStep: %v, want ErrNone", err)
+		}
+		if _, err := Verify(root); !errors.Is(err, ErrNone) {
+			t.Errorf("Verify: %v, want ErrNone", err)
+		}
+		if _, _, _, err := Hash(root); !errors.Is(err, ErrNone) {
+			t.Errorf("Hash: %v, want ErrNone", err)
+		}
+	}
+}
+
+func TestKeepsTheNewest(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
+	mustSave(t, s, small, 1, 2, 3, 4)
+	if got, want := names(t, root), []string{"latest", step(3), step(4)}; !slices.Equal(got, want) {
+		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+}
+
+// After a rewind the new checkpoints are the newest, though their steps are smaller, and the abandoned ones go.
+func TestRewindMakesALaterCheckpointOfAnEarlierStep(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Keep: 3, Log: quiet})
+	mustSave(t, s, small, 10, 20, 30)
+	if _, err := s.LoadStep(10, blank(small), nil); err != nil {
+		t.Fatal(err)
+	}
+	if latest, _ := os.ReadFile(filepath.Join(root, "latest")); string(latest) != step(10)+"\n" {
+		t.Errorf("latest = %q after the rewind", latest)
+	}
+	mustSave(t, s, small, 15)
+	wantLatest(t, root, 15, small)
+	mustSave(t, s, small, 20) // there is an older one of this step
+	wantLatest(t, root, 20, small)
+	if got, want := names(t, root), []string{"latest", step(15), step(20) + "-2", step(30)}; !slices.Equal(got, want) {
+		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+	entries, err := List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := entries[1].manifest.Parent; got != step(10) {
+		t.Errorf("parent of step 15 is %q, want %q", got, step(10))
+	}
+	mustSave(t, s, small, 25)
+	if got, want := names(t, root), []string{"latest", step(15), step(20) + "-2", step(25)}; !slices.Equal(got, want) {
+		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+}
+
+// Two damaged newer ones: retention must neither count them nor delete the good one that was loaded in their stead.
+func TestRetentionDoesNotCountDamagedCheckpoints(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
+	mustSave(t, s, small, 1, 2)
+	s.opt.Keep = 4
+	mustSave(t, s, small, 3, 4)
+	s.opt.Keep = 2
+	for _, n := range []int{3, 4} {
+		edit(t, at(root, n, modelName), func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+	}
+	tensors, state := blank(small), runState{}
+	info, err := s.LoadLatest(tensors, &state)
+	if err != nil || info.Step != 2 || len(info.Skipped) != 2 {
+		t.Fatalf("info = %+v, %v; want step 2 and two skipped", info, err)
+	}
+	mustSave(t, s, small, 5)
+	if got, want := names(t, root), []string{"latest", step(2), step(3), step(4), step(5)}; !slices.Equal(got[:2], want[:2]) || !slices.Contains(got, step(5)) {
+		t.Errorf("the directory holds %v, want at least %v", got, []string{step(2), step(5)})
+	}
+	mustSave(t, s, small, 6)
+	if got, want := names(t, root), []string{"latest", step(5), step(6)}; !slices.Equal(got, want) {
+		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+}
+
+func TestLatestPointerIsAdvisoryAndMended(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	mustSave(t, s, small, 1, 2)
+	latest := filepath.Join(root, "latest")
+	for _, content := range []string{"step-00000099\n", "", "../../etc/passwd", "\x00\xff", "absent"} {
+		if err := os.WriteFile(latest, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if content == "absent" {
+			os.Remove(latest)
+		}
+		wantLatest(t, root, 2, small)
+		if _, err := s.LoadLatest(blank(small), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(latest); string(got) != step(2)+"\n" {
+			t.Errorf("latest = %q after %q, want it mended", got, content)
+		}
+	}
+}
+
+func TestSecondProcessIsRefused(t *testing.T) {
+	root := t.TempDir()
+	s, err := Open(root, Options{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(root, Options{Log: quiet})
+	var locked *LockedError
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Host == "" {
+		t.Errorf("error = %v, want a LockedError with our pid", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	var log journal
+	s, err = Open(root, Options{Log: log.logger()})
+	if err != nil {
+		t.Fatalf("after Close: %v", err)
+	}
+	s.Close()
+	if log.String() != "" {
+		t.Errorf("a lock that was given back was reported as taken over: %s", log.String())
+	}
+	if err := s.Save(1, 1, blank(small), nil); err == nil {
+		t.Error("Save after Close succeeded")
+	}
+}
+
+func TestUnusableDirectoryIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range []string{file, filepath.Join(file, "x"), "/proc/anneal"} {
+		if _, err := Open(root, Options{Log: quiet}); err == nil || !strings.Contains(err.Error(), root) {
+			t.Errorf("Open(%s): %v, want an error with the path", root, err)
+		}
+	}
+}
+
+func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	mustSave(t, s, small, 1)
+	s.free = func(string) (uint64, error) { return 1 << 20, nil }
+	err := s.Save(2, 20, blank(small), nil)
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "has 1.0 MB free") || !strings.Contains(err.Error(), root) {
+		t.Errorf("error = %v, want ENOSPC with the space, and the path", err)
+	}
+	s.free = freeBytes
+	mustSave(t, s, small, 3)
+	if free, err := freeBytes(root); err != nil || free == 0 {
+		t.Errorf("freeBytes = %d, %v", free, err)
+	}
+}
+
+func TestSavesReuseTheirMemory(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	const big = 16 << 20
+	tensors, state := stateAt(1, big)
+	measure := func(step int64) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := errors.Join(s.Save(step, 1, tensors, state), s.Wait()); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if first := measure(1); first < 2*big {
+		t.Errorf("the first save allocated %d bytes, less than the state: is there a snapshot?", first)
+	}
+	for step := int64(2); step < 5; step++ {
+		if later := measure(step); later > 1<<20 {
+			t.Errorf("save %d allocated %d bytes, want less than 1 MiB", step, later)
+		}
+	}
+}
+
+// A reader without the lock (generate, eval) always finds a whole checkpoint while a run saves and deletes.
+func TestReadersBesideAWriter(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
+	mustSave(t, s, small, 1)
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		last := int64(0)
+		for n := 0; ctx.Err() == nil; n++ {
+			tensors, state := blank(small), runState{}
+			info, err := LoadLatest(root, tensors, &state)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if d := differs(tensors, state, info.Step, small); d != "" || info.Step < last {
+				t.Errorf("step %d after step %d: %s", info.Step, last, d)
+			}
+			last = info.Step
+		}
+	})
+	for step := int64(2); step <= 40; step++ {
+		mustSave(t, s, small, step)
+	}
+	stop()
+	wg.Wait()
+}
+
+func TestHashIsOfContentAlone(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	const big = 5 << 20
+	mustSave(t, s, big, 3)
+	tensors, _ := stateAt(3, big)
+	weights, optimizer := HashTensors(tensors)
+	gotW, gotO, step, err := Hash(root)
+	if err != nil || gotW != weights || gotO != optimizer || step != 3 {
+		t.Errorf("Hash = %s, %s, %d, %v; live tensors have %s, %s", gotW, gotO, step, err, weights, optimizer)
+	}
+	rand.Shuffle(len(tensors), func(i, j int) { tensors[i], tensors[j] = tensors[j], tensors[i] })
+	if w, o := HashTensors(tensors); w != weights || o != optimizer {
+		t.Error("the hash depends on the order of tensors")
+	}
+	for name, change := range map[string]func(*Tensor){
+		"a bit":  func(t *Tensor) { t.Data = bytes.Clone(t.Data); t.Data[0] ^= 1 },
+		"name":   func(t *Tensor) { t.Name = "layer.norn" },
+		"dtype":  func(t *Tensor) { t.DType = "I32" },
+		"shape":  func(t *Tensor) { t.Shape = []int{4, 4} },
+		"absent": func(t *Tensor) { t.Optim = true },
+	} {
+		other, _ := stateAt(3, big)
+		change(&other[1])
+		if w, _ := HashTensors(other); w == weights {
+			t.Errorf("the hash does not depend on %s", name)
+		}
+	}
+	if w, o := HashTensors(nil); w != "" || o != "" {
+		t.Errorf("hashes of nothing: %q, %q", w, o)
+	}
+}

@@ -1,0 +1,99 @@
+package checkpoint
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+
+	"anneal/safetensors"
+)
+
+// Tensor is one tensor of a run: its bytes in live memory, which Save reads and Load fills.
+type Tensor struct {
+	Name  string
+	DType string // a safetensors dtype: "F32", "BF16", …
+	Shape []int
+	Data  []byte
+	Optim bool // optimizer state, kept in a file of its own
+}
+
+// checkTensors demands different names and as much data as dtype and shape say.
+func checkTensors(tensors []Tensor) error {
+	if len(tensors) == 0 {
+		return errors.New("checkpoint: no tensors")
+	}
+	seen := make(map[string]bool, len(tensors))
+	for _, t := range tensors {
+		size, err := safetensors.DType(t.DType).ByteSize(t.Shape)
+		switch {
+		case t.Name == "":
+			return errors.New("checkpoint: a tensor has no name")
+		case err != nil:
+			return fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err)
+		case size != int64(len(t.Data)):
+			return fmt.Errorf("checkpoint: tensor %q has %d bytes, %s %v needs %d", t.Name, len(t.Data), t.DType, t.Shape, size)
+		case seen[t.Name]:
+			return fmt.Errorf("checkpoint: tensor %q is given twice", t.Name)
+		}
+		seen[t.Name] = true
+	}
+	return nil
+}
+
+// HashTensors returns SHA-256 hashes, in hex, of the weights and of the optimizer state (empty if there is none). A hash
+// covers name, dtype, shape and bytes of every tensor, in order of name; it depends neither on files nor on the order
+// given. Hash gives the same for a checkpoint on disk.
+func HashTensors(tensors []Tensor) (weights, optimizer string) {
+	var w, o digests
+	for _, t := range tensors {
+		h := newTensorHash(t.Name, t.DType, t.Shape)
+		h.Write(t.Data)
+		if t.Optim {
+			o = append(o, digest{t.Name, h.Sum(nil)})
+		} else {
+			w = append(w, digest{t.Name, h.Sum(nil)})
+		}
+	}
+	return w.sum(), o.sum()
+}
+
+// digest is the SHA-256 of one tensor: of what newTensorHash writes, then its bytes.
+type digest struct {
+	name string
+	sum  []byte
+}
+
+type digests []digest
+
+// sum is the SHA-256 of the digests in order of name.
+func (d digests) sum() string {
+	if len(d) == 0 {
+		return ""
+	}
+	slices.SortFunc(d, func(a, b digest) int { return cmp.Compare(a.name, b.name) })
+	h := sha256.New()
+	for _, t := range d {
+		h.Write(t.sum)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// newTensorHash has taken in name and dtype, each with its length, the rank and the dimensions.
+func newTensorHash(name, dtype string, shape []int) hash.Hash {
+	var b []byte
+	for _, s := range []string{name, dtype} {
+		b = append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(shape)))
+	for _, n := range shape {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	h := sha256.New()
+	h.Write(b)
+	return h
+}

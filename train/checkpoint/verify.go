@@ -1,0 +1,253 @@
+package checkpoint
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"anneal/safetensors"
+)
+
+// Fault is damage found in a checkpoint.
+type Fault struct {
+	Checkpoint string // name of its directory
+	File       string
+	Tensor     string // "" if it is not within a tensor
+	Offset     int64  // in the file, where the damaged chunk (of at most 4 MiB) of the tensor begins; -1 if not known
+	Err        error
+}
+
+func (f *Fault) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.Checkpoint, f.File)
+	if f.Tensor != "" {
+		fmt.Fprintf(&b, ", tensor %q", f.Tensor)
+	}
+	if f.Offset >= 0 {
+		fmt.Fprintf(&b, ", offset %d", f.Offset)
+	}
+	return b.String() + ": " + f.Err.Error()
+}
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Verify reads every byte of every checkpoint under root, newest first, and returns what it found good and the first
+// fault. It checks chunk and file checksums, sizes, and that the safetensors headers agree with the manifest. A root
+// without checkpoints gives ErrNone.
+func Verify(root string) ([]Info, error) {
+	entries, err := List(root)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
+	}
+	var good []Info
+	for i := range entries {
+		info, err := entries[i].verify(root)
+		if err != nil {
+			return good, err
+		}
+		good = append(good, info)
+	}
+	return good, nil
+}
+
+// VerifyStep is Verify for the newest checkpoint of one step.
+func VerifyStep(root string, step int64) (Info, error) {
+	e, err := find(root, step)
+	if err != nil {
+		return Info{}, err
+	}
+	return e.verify(root)
+}
+
+func (e *Entry) verify(root string) (Info, error) {
+	if e.Err != nil {
+		return Info{}, e.Err
+	}
+	r := e.reader(root)
+	for _, f := range e.manifest.Files {
+		sha := sha256.New()
+		if err := r.read(f, nil, func(_ string, p []byte) { sha.Write(p) }); err != nil {
+			return Info{}, err
+		}
+		if got := hex.EncodeToString(sha.Sum(nil)); got != f.SHA256 {
+			return Info{}, r.fault(f.Name, "", -1, fmt.Errorf("sha256 is %s, the manifest says %s", got, f.SHA256))
+		}
+		if err := r.checkHeader(f); err != nil {
+			return Info{}, err
+		}
+	}
+	return e.info(root)
+}
+
+// info lists the files that the manifest does not know.
+func (e *Entry) info(root string) (Info, error) {
+	info := e.Info
+	files, err := os.ReadDir(filepath.Join(root, e.Name))
+	if err != nil {
+		return Info{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	for _, d := range files {
+		known := slices.ContainsFunc(e.manifest.Files, func(f fileEntry) bool { return f.Name == d.Name() })
+		if !known && d.Name() != manifestName {
+			info.Ignored = append(info.Ignored, d.Name())
+		}
+	}
+	return info, nil
+}
+
+// reader reads the files of one checkpoint and verifies them on the way.
+type reader struct {
+	dir, name string
+	m         *manifest
+	scratch   []byte // for bytes nobody asked for
+}
+
+func (e *Entry) reader(root string) *reader {
+	return &reader{filepath.Join(root, e.Name), e.Name, e.manifest, make([]byte, 1<<20)}
+}
+
+func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
+	return &Fault{r.name, file, tensor, offset, err}
+}
+
+// region is a stretch of a file up to end: a tensor, or ("") what lies between tensors.
+type region struct {
+	tensor string
+	end    int64
+	dst    []byte // where its bytes go, nil for nowhere
+}
+
+func (r *reader) regions(f fileEntry, dst map[string][]byte) []region {
+	var list []region
+	at := int64(0)
+	for _, t := range r.m.placed(f.Name) {
+		if t.Offset > at {
+			list = append(list, region{end: t.Offset})
+		}
+		at = t.Offset + t.Size
+		list = append(list, region{t.name, at, dst[t.name]})
+	}
+	if at < f.Size {
+		list = append(list, region{end: f.Size, dst: dst[""]})
+	}
+	return list
+}
+
+// read goes once through a file and checks every chunk. Tensors in dst land there, and each sees every piece with the
+// name of its tensor. A file without tensors goes to dst[""] whole. What dst got is worth nothing after an error.
+func (r *reader) read(file fileEntry, dst map[string][]byte, each func(tensor string, p []byte)) error {
+	f, err := os.Open(filepath.Join(r.dir, file.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.fault(file.Name, "", -1, fmt.Errorf("it is missing: %w", fs.ErrNotExist))
+	}
+	if err != nil {
+		return r.fault(file.Name, "", -1, err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return r.fault(file.Name, "", -1, err)
+	}
+	if !st.Mode().IsRegular() {
+		return r.fault(file.Name, "", -1, errors.New("it is not a regular file"))
+	}
+	if st.Size() != file.Size {
+		at := min(st.Size(), file.Size)
+		return r.fault(file.Name, r.tensorAt(file.Name, at), at,
+			fmt.Errorf("it has %d bytes, the manifest says %d", st.Size(), file.Size))
+	}
+	at, crc := int64(0), uint32(0)
+	for _, reg := range r.regions(file, dst) {
+		for at < reg.end {
+			n := min(reg.end-at, chunkBytes-at%chunkBytes)
+			p := r.scratch[:min(n, int64(len(r.scratch)))]
+			if reg.dst != nil {
+				p = reg.dst[int64(len(reg.dst))-(reg.end-at):][:n]
+			}
+			if _, err := io.ReadFull(f, p); err != nil {
+				return r.fault(file.Name, reg.tensor, at, err)
+			}
+			crc = crc32.Update(crc, castagnoli, p)
+			if each != nil {
+				each(reg.tensor, p)
+			}
+			at += int64(len(p))
+			if at%chunkBytes != 0 && at != file.Size {
+				continue
+			}
+			if i := (at - 1) / chunkBytes; file.CRC32C[i] != checksum(crc) {
+				return r.blame(f, file, i, checksum(crc))
+			}
+			crc = 0
+		}
+	}
+	return nil
+}
+
+func (r *reader) tensorAt(file string, offset int64) string {
+	for _, t := range r.m.placed(file) {
+		if t.Offset <= offset && offset < t.Offset+t.Size {
+			return t.name
+		}
+	}
+	return ""
+}
+
+// blame finds which tensor of a damaged chunk is the damaged one, by the tensors' own checksums.
+func (r *reader) blame(f *os.File, file fileEntry, chunk int64, got checksum) error {
+	begin, end := chunk*chunkBytes, min((chunk+1)*chunkBytes, file.Size)
+	err := fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, the manifest says %08x",
+		begin, end, uint32(got), uint32(file.CRC32C[chunk]))
+	for _, t := range r.m.placed(file.Name) {
+		if t.Offset >= end || t.Offset+t.Size <= begin {
+			continue
+		}
+		sum := crc32.New(castagnoli)
+		if _, rerr := io.Copy(sum, io.NewSectionReader(f, t.Offset, t.Size)); rerr != nil {
+			return r.fault(file.Name, t.name, t.Offset, rerr)
+		}
+		if checksum(sum.Sum32()) != t.CRC32C {
+			return r.fault(file.Name, t.name, max(begin, t.Offset), err)
+		}
+	}
+	return r.fault(file.Name, "", begin, err)
+}
+
+// checkHeader demands that a safetensors file says of its tensors what the manifest says.
+func (r *reader) checkHeader(file fileEntry) error {
+	if filepath.Ext(file.Name) != ".safetensors" {
+		return nil
+	}
+	f, err := safetensors.Open(filepath.Join(r.dir, file.Name))
+	if err != nil {
+		return r.fault(file.Name, "", 0, err)
+	}
+	defer f.Close()
+	placed := r.m.placed(file.Name)
+	infos := slices.Clone(f.Tensors())
+	slices.SortFunc(infos, func(a, b safetensors.Info) int {
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))
+	})
+	if len(placed) != len(infos) {
+		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d tensors, the manifest %d", len(infos), len(placed)))
+	}
+	for i, t := range placed {
+		info := infos[i]
+		if info.Name != t.name || string(info.DType) != t.DType || !slices.Equal(info.Shape, t.Shape) || info.Offset != t.Offset {
+			return r.fault(file.Name, t.name, t.Offset, errors.New("header and manifest disagree"))
+		}
+	}
+	return nil
+}
