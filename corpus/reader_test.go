@@ -283,7 +283,7 @@ func TestDocumentsStartsAgain(t *testing.T) {
 		break
 	}
 	n := 0
-	for range r.Documents() {
+	for range r.Texts() {
 		n++
 	}
 	if rep := r.Report(); n != 2 || rep.Documents != 2 || rep.Rejects[0].Count != 1 || r.BytesRead() != r.Size() {

@@ -128,7 +128,7 @@ func files(t testing.TB, dir string) map[string]string {
 func TestBuildRoundTrip(t *testing.T) {
 	for _, vocab := range []int{257, 70000} { // u16 and u32
 		for _, limit := range []uint64{1, 1000, 1 << 27} {
-			docs := randomDocs(1, 300, 200)
+			docs := randomDocs(1, 60, 200)
 			tok := byteTokenizer
 			tok.Vocab = vocab
 			d := build(t, docs, BuildOptions{Tokenizer: tok, ValFraction: 0.25, ShardTokens: limit})
@@ -298,5 +298,20 @@ func TestBuildDoesNotReplaceUnlessAsked(t *testing.T) {
 	opt.Replace = true
 	if m, err := Build(t.Context(), opt, sequence([]string{"three"})); err != nil || m.Train.Documents != 1 {
 		t.Errorf("replacing: %v, %+v", err, m)
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	docs := randomDocs(6, 1000, 20_000)
+	total := 0
+	for _, d := range docs {
+		total += len(d)
+	}
+	b.SetBytes(int64(total))
+	for b.Loop() {
+		opt := BuildOptions{Dir: b.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder, ValFraction: 0.01}
+		if _, err := Build(b.Context(), opt, sequence(docs)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

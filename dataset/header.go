@@ -13,7 +13,6 @@ const (
 	shardMagic   = "\x93ANNEAL\n"
 	shardVersion = 1
 	headerSize   = 4096
-	headerUsed   = 128     // the rest is zero, up to the checksum
 	blockSize    = 1 << 20 // bytes under one checksum
 	maxVocab     = math.MaxInt32
 )

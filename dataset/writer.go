@@ -39,26 +39,35 @@ func (w *shardWriter) add(tokens []uint32, textBytes int) error {
 	w.h.docs++
 	w.h.textBytes += uint64(textBytes)
 	w.ends = binary.LittleEndian.AppendUint64(w.ends, w.h.tokens)
-	if err := w.token(w.h.tokenizer.EOT); err != nil {
+	if err := w.append([]uint32{w.h.tokenizer.EOT}); err != nil {
 		return err
 	}
-	for _, t := range tokens {
-		if err := w.token(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.append(tokens)
 }
 
-// token appends one token. Blocks are a multiple of four bytes, so a token never spans two of them.
-func (w *shardWriter) token(t uint32) error {
-	if w.h.tokenBytes == 2 {
-		w.block = binary.LittleEndian.AppendUint16(w.block, uint16(t))
-	} else {
-		w.block = binary.LittleEndian.AppendUint32(w.block, t)
-	}
-	if len(w.block) == blockSize {
-		return w.flush()
+// append writes tokens. A block is a multiple of four bytes, so a token never spans two of them.
+func (w *shardWriter) append(tokens []uint32) error {
+	width := int(w.h.tokenBytes)
+	for len(tokens) > 0 {
+		at := len(w.block)
+		n := min(len(tokens), (blockSize-at)/width)
+		w.block = w.block[:at+n*width]
+		out := w.block[at:]
+		if width == 2 {
+			for i, t := range tokens[:n] {
+				binary.LittleEndian.PutUint16(out[2*i:], uint16(t))
+			}
+		} else {
+			for i, t := range tokens[:n] {
+				binary.LittleEndian.PutUint32(out[4*i:], t)
+			}
+		}
+		if len(w.block) == blockSize {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+		tokens = tokens[n:]
 	}
 	return nil
 }
