@@ -1,0 +1,36 @@
+package flash
+
+import (
+	"fmt"
+	"testing"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// BenchmarkAttention reports useful GFLOP/s on one thread: half of the square of scores, two products forward and four
+// backward, so that the fifth product of the backward pass and the exponentials count as overhead.
+func BenchmarkAttention(b *testing.B) {
+	heads := device.Heads{Q: 6, KV: 6, Size: 64}
+	for _, tier := range isa.Tiers() {
+		for _, length := range []int{256, 512, 2048} {
+			e := newEngine(b, tier, 1)
+			p := newProblem(tensor.BF16, 1, length, heads, nil, 1)
+			p.run(e)
+			product := float64(heads.Q*length*length*heads.Size) / 1e9
+			b.Run(fmt.Sprintf("%v/forward/T%d", tier, length), func(b *testing.B) {
+				for b.Loop() {
+					e.Forward(p.out, p.lse, p.qkv, p.heads, p.mask)
+				}
+				b.ReportMetric(2*product*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
+			})
+			b.Run(fmt.Sprintf("%v/backward/T%d", tier, length), func(b *testing.B) {
+				for b.Loop() {
+					e.Backward(p.dqkv, p.dout, p.out, p.lse, p.qkv, p.heads, p.mask)
+				}
+				b.ReportMetric(4*product*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
+			})
+		}
+	}
+}

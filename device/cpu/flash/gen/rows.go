@@ -1,0 +1,174 @@
+package main
+
+import "anneal/internal/asmgen"
+
+// eachRow writes a loop over CX rows and, inside, over the chunks of R13 columns; body handles one chunk of a row, at byte
+// offset AX (for float32; half of it for BF16).
+func (k *kernel) eachRow(chunk int, begin, body, end func()) {
+	k.I("SHLQ $2, R13")
+	k.repeat("CX", func() {
+		begin()
+		k.I("XORQ AX, AX")
+		loop := k.NewLabel("chunk")
+		k.Label(loop)
+		body()
+		k.I("ADDQ $%d, AX", 4*chunk)
+		k.I("CMPQ AX, R13")
+		k.I("JLT %s", loop)
+		end()
+	})
+}
+
+func (s *set) scaleRows(f *asmgen.File) {
+	k := s.kernel(f, "scaleRows", "is kernels.scaleRows; rows and cols are positive.", "x *float32, ld, rows, cols int, f *float32")
+	k.Arg("x", "DI")
+	k.argBytes("ld", "DX")
+	k.Arg("rows", "CX")
+	k.Arg("cols", "R13")
+	k.Arg("f", "SI")
+	k.eachRow(s.tileN,
+		func() { k.I("VBROADCASTSS (SI), %s", k.v(0)) },
+		func() {
+			for u := range 2 {
+				k.I("VMULPS %d(DI)(AX*1), %s, %s", u*s.bytes(), k.v(0), k.v(1+u))
+				k.I("VMOVUPS %s, %d(DI)(AX*1)", k.v(1+u), u*s.bytes())
+			}
+		},
+		func() {
+			k.I("ADDQ $4, SI")
+			k.I("ADDQ DX, DI")
+		})
+	k.Ret()
+}
+
+func (s *set) dot(f *asmgen.File) {
+	k := s.kernel(f, "dot", "is kernels.dot; rows and cols are positive.", "d, a, b *float32, ld, rows, cols int")
+	k.Arg("d", "DI")
+	k.Arg("a", "SI")
+	k.Arg("b", "BX")
+	k.argBytes("ld", "DX")
+	k.Arg("rows", "CX")
+	k.Arg("cols", "R13")
+	k.eachRow(s.tileN,
+		func() {
+			k.op("VXORPS", 0, 0, 0)
+			k.op("VXORPS", 1, 1, 1)
+		},
+		func() {
+			for u := range 2 {
+				k.I("VMOVUPS %d(SI)(AX*1), %s", u*s.bytes(), k.v(2+u))
+				k.I("VFMADD231PS %d(BX)(AX*1), %s, %s", u*s.bytes(), k.v(2+u), k.v(u))
+			}
+		},
+		func() {
+			k.op("VADDPS", 1, 0, 0)
+			if s.wide() {
+				k.I("VEXTRACTF64X4 $1, Z0, Y1")
+				k.I("VADDPS Y1, Y0, Y0")
+			}
+			k.I("VEXTRACTF128 $1, Y0, X1")
+			k.I("VADDPS X1, X0, X0")
+			k.I("VHADDPS X0, X0, X0")
+			k.I("VHADDPS X0, X0, X0")
+			k.I("VMOVSS X0, (DI)")
+			k.I("ADDQ $4, DI")
+			k.I("ADDQ DX, SI")
+			k.I("ADDQ DX, BX")
+		})
+	k.Ret()
+}
+
+// load writes the kernel that reads float32 or BF16.
+func (s *set) load(f *asmgen.File, name, from string) {
+	k := s.kernel(f, name, "is kernels."+name+"; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
+		"dst *float32, ld int, src *"+from+", stride, rows, cols, scale int")
+	k.Arg("dst", "DI")
+	k.argBytes("ld", "DX")
+	k.Arg("src", "SI")
+	k.argBytes("stride", "R8")
+	if name == "loadBF16" {
+		k.I("SHRQ $1, R8")
+	}
+	k.Arg("rows", "CX")
+	k.Arg("cols", "R13")
+	k.Arg("scale", "AX")
+	k.I("VMOVD AX, X0")
+	k.I("VBROADCASTSS X0, %s", k.v(0))
+	k.eachRow(16,
+		func() { k.I("MOVQ SI, BX") },
+		func() {
+			for u := range 16 / s.lanes {
+				x := 1 + u
+				if name == "loadBF16" {
+					k.I("VPMOVZXWD %d(BX), %s", u*s.bytes()/2, k.v(x))
+					k.I("VPSLLD $16, %[1]s, %[1]s", k.v(x))
+					k.op("VMULPS", 0, x, x)
+				} else {
+					k.I("VMULPS %d(BX), %s, %s", u*s.bytes(), k.v(0), k.v(x))
+				}
+				k.I("VMOVUPS %s, %d(DI)(AX*1)", k.v(x), u*s.bytes())
+			}
+			if name == "loadBF16" {
+				k.I("ADDQ $32, BX")
+			} else {
+				k.I("ADDQ $64, BX")
+			}
+		},
+		func() {
+			k.I("ADDQ R8, SI")
+			k.I("ADDQ DX, DI")
+		})
+	k.Ret()
+}
+
+// storeBF16 rounds to nearest even in integers, u + 0x7fff + (u>>16 & 1) >> 16, and keeps NaN quiet.
+func (s *set) storeBF16(f *asmgen.File) {
+	k := s.kernel(f, "storeBF16", "is kernels.storeBF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
+		"dst *uint16, stride int, src *float32, ld, rows, cols, scale int")
+	k.loadConstants(lsb, quiet)
+	k.Arg("dst", "DI")
+	k.Arg("stride", "R8")
+	k.I("SHLQ $1, R8")
+	k.Arg("src", "SI")
+	k.argBytes("ld", "DX")
+	k.Arg("rows", "CX")
+	k.Arg("cols", "R13")
+	k.Arg("scale", "AX")
+	k.I("VMOVD AX, X0")
+	k.I("VBROADCASTSS X0, %s", k.v(0))
+	k.eachRow(16,
+		func() { k.I("MOVQ DI, BX") },
+		func() {
+			for u := range 16 / s.lanes {
+				x, t, r := 1+4*u, 2+4*u, 3+4*u
+				k.I("VMULPS %d(SI)(AX*1), %s, %s", u*s.bytes(), k.v(0), k.v(x))
+				k.I("VPSRLD $16, %s, %s", k.v(x), k.v(t))
+				and, or := "VPAND", "VPOR"
+				if s.wide() {
+					and, or = "VPANDD", "VPORD"
+				}
+				k.with(and, lsb, t, r)
+				k.with("VPADDD", half, r, r)
+				k.op("VPADDD", x, r, r)
+				k.I("VPSRLD $16, %[1]s, %[1]s", k.v(r))
+				if s.wide() {
+					k.I("VCMPPS $3, %[1]s, %[1]s, K1", k.v(x))
+					k.I("%s %s, %s, K1, %s", or, k.constant(quiet), k.v(t), k.v(r))
+					k.I("VPMOVDW %s, %d(BX)", k.v(r), u*32)
+					continue
+				}
+				k.with(or, quiet, t, t)
+				k.I("VCMPPS $3, %[1]s, %[1]s, %[1]s", k.v(x))
+				k.I("VPBLENDVB %s, %s, %s, %s", k.v(x), k.v(t), k.v(r), k.v(r))
+				k.I("VEXTRACTI128 $1, %s, X%d", k.v(r), t)
+				k.I("VPACKUSDW X%[1]d, X%[2]d, X%[2]d", t, r)
+				k.I("VMOVDQU X%d, %d(BX)", r, u*16)
+			}
+			k.I("ADDQ $32, BX")
+		},
+		func() {
+			k.I("ADDQ R8, DI")
+			k.I("ADDQ DX, SI")
+		})
+	k.Ret()
+}
