@@ -13,7 +13,7 @@ var (
 	errNoString = errors.New("the value is not a string")
 )
 
-// maxNesting is the depth at which encoding/json gives up too.
+// maxNesting is how deep objects and arrays may nest, as in encoding/json.
 const maxNesting = 10000
 
 // textField returns the string under key in the JSON object on line. The whole line must be valid JSON (RFC 8259),
@@ -27,38 +27,16 @@ func textField(line []byte, key string) ([]byte, error) {
 		return nil, s.unexpected("an object")
 	}
 	text, found := []byte(nil), errNoField
-	s.space()
-	if !s.take('}') {
-		for {
-			name, err := s.str()
-			if err != nil {
-				return nil, err
-			}
-			wanted := nameIs(name, key)
-			s.space()
-			if !s.take(':') {
-				return nil, s.unexpected("a colon")
-			}
-			s.space()
-			start := s.i
-			if err := s.value(1); err != nil {
-				return nil, err
-			}
-			if wanted {
-				text, found = nil, errNoString
-				if v := line[start:s.i]; v[0] == '"' {
-					text, found = v, nil
-				}
-			}
-			s.space()
-			if s.take('}') {
-				break
-			}
-			if !s.take(',') {
-				return nil, s.unexpected("a comma or the end of the object")
-			}
-			s.space()
+	err := s.list('}', 0, func(name, value []byte) {
+		if !nameIs(name, key) {
+			return
 		}
+		if text, found = value, nil; value[0] != '"' {
+			text, found = nil, errNoString
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	s.space()
 	if s.i != len(line) {
@@ -105,11 +83,8 @@ func (s *jsonScanner) take(c byte) bool {
 	return false
 }
 
-// value passes over one value, nested depth deep.
+// value passes over one value inside depth objects and arrays.
 func (s *jsonScanner) value(depth int) error {
-	if depth > maxNesting {
-		return errors.New("nested too deeply")
-	}
 	if s.i >= len(s.b) {
 		return s.unexpected("a value")
 	}
@@ -118,9 +93,11 @@ func (s *jsonScanner) value(depth int) error {
 		_, err := s.str()
 		return err
 	case c == '{':
-		return s.list('}', depth, true)
+		s.i++
+		return s.list('}', depth, nil)
 	case c == '[':
-		return s.list(']', depth, false)
+		s.i++
+		return s.list(']', depth, nil)
 	case c == 't':
 		return s.word("true")
 	case c == 'f':
@@ -132,16 +109,21 @@ func (s *jsonScanner) value(depth int) error {
 	}
 }
 
-// list passes over an object (with names) or an array, from its opening bracket to its end.
-func (s *jsonScanner) list(end byte, depth int, names bool) error {
-	s.i++
+// list passes over the members of an object (end is '}') or an array, inside depth others, from behind its opening
+// bracket. visit, if not nil, is called for each member; the name, quoted, is empty in an array.
+func (s *jsonScanner) list(end byte, depth int, visit func(name, value []byte)) error {
+	if depth >= maxNesting {
+		return errors.New("nested too deeply")
+	}
 	s.space()
 	if s.take(end) {
 		return nil
 	}
 	for {
-		if names {
-			if _, err := s.str(); err != nil {
+		var name []byte
+		if end == '}' {
+			var err error
+			if name, err = s.str(); err != nil {
 				return err
 			}
 			s.space()
@@ -150,8 +132,12 @@ func (s *jsonScanner) list(end byte, depth int, names bool) error {
 			}
 			s.space()
 		}
+		start := s.i
 		if err := s.value(depth + 1); err != nil {
 			return err
+		}
+		if visit != nil {
+			visit(name, s.b[start:s.i])
 		}
 		s.space()
 		if s.take(end) {

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -192,6 +193,17 @@ func TestBrokenLinesAreQuarantinedWithTheirPlace(t *testing.T) {
 	for _, r := range seen {
 		if at := strings.Split(content[3:], "\n")[:r.Line-1]; int64(len(strings.Join(at, "\n"))+1+3) != r.Offset {
 			t.Errorf("%s: line %d is reported at byte %d", r.Reason, r.Line, r.Offset)
+		}
+	}
+}
+
+func TestNestingIsLimitedAsInEncodingJSON(t *testing.T) {
+	for _, depth := range []int{9999, 10000} {
+		line := []byte("{\"text\":\"t\",\"x\":" + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "}")
+		var v any
+		_, err := textField(line, "text")
+		if want := json.Unmarshal(line, &v); (err == nil) != (want == nil) {
+			t.Errorf("%d arrays in an object: %v, encoding/json says %v", depth, err, want)
 		}
 	}
 }

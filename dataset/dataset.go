@@ -10,7 +10,7 @@ import (
 // Tokenizer identifies the tokenizer of a dataset.
 type Tokenizer struct {
 	Path   string   // where its file stands, for people; not compared
-	SHA256 [32]byte // of that file
+	SHA256 [32]byte // of what determines its tokens
 	Vocab  int      // number of token ids
 	EOT    uint32   // the token that delimits documents
 }
@@ -28,7 +28,7 @@ func (t Tokenizer) check() error {
 		return fmt.Errorf("vocabulary size %d is not in 1…%d", t.Vocab, maxVocab)
 	}
 	if int64(t.EOT) >= int64(t.Vocab) {
-		return fmt.Errorf("the end-of-text token has id %d, but the vocabulary has %d entries", t.EOT, t.Vocab)
+		return fmt.Errorf("the end-of-text token has id %d, but the vocabulary has %d entries\n  use a tokenizer with an end-of-text token, such as <|endoftext|>", t.EOT, t.Vocab)
 	}
 	return nil
 }
