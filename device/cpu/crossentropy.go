@@ -78,7 +78,7 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		x := j.logits.load(buf.at(1), at, cols)
 		m, right := j.e.vec.Max(x), x[target] // p may overwrite x
 		sum := j.e.vec.ExpSum(p, x, m)
-		j.loss.native[r] = T(math.Log(float64(sum)) + float64(m) - float64(right))
+		j.loss.native[r] = T(math.Log(float64(sum)) + (float64(m) - float64(right)))
 		if j.grad {
 			j.e.vec.Scale(p, p, 1/sum)
 			p[target]--
