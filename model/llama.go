@@ -50,6 +50,15 @@ type Block struct {
 	eps   float64
 }
 
+// params returns the block's parameters in the order of the model's list.
+func (b *Block) params() []*nn.Param {
+	list := []*nn.Param{b.norm1, b.wqkv, b.wo}
+	if b.qnorm != nil {
+		list = append(list, b.qnorm, b.knorm)
+	}
+	return append(list, b.norm2, b.wgu, b.wdown)
+}
+
 // Memory is where a model's tensors live.
 type Memory struct {
 	Params *tensor.Arena // weights and position tables

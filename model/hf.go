@@ -1,0 +1,47 @@
+package model
+
+import (
+	"fmt"
+
+	"anneal/tensor"
+)
+
+// A View is a tensor of the model under the name and in the layout that Hugging Face transformers uses: linear weights
+// [out, in], one per projection.
+type View struct {
+	Name   string
+	Tensor tensor.Tensor
+}
+
+// hfNames maps the parameters of a layer, and the parts of fused ones, to transformers' names.
+var hfNames = map[string]string{
+	"attention_norm": "input_layernorm", "mlp_norm": "post_attention_layernorm",
+	"attention.qkv.q": "self_attn.q_proj", "attention.qkv.k": "self_attn.k_proj", "attention.qkv.v": "self_attn.v_proj",
+	"attention.out": "self_attn.o_proj", "attention.q_norm": "self_attn.q_norm", "attention.k_norm": "self_attn.k_norm",
+	"mlp.gate_up.gate": "mlp.gate_proj", "mlp.gate_up.up": "mlp.up_proj", "mlp.down": "mlp.down_proj",
+}
+
+// HFViews returns every weight in transformers' layout, in its order: fused weights as the rows of their parts. The
+// tensors share the model's memory, so writing to them loads a model.
+func (m *Llama) HFViews() []View {
+	views := []View{{"model.embed_tokens.weight", m.embed.Value}}
+	for i, b := range m.blocks {
+		at := fmt.Sprintf("layers.%d.", i)
+		for _, p := range b.params() {
+			name := p.Name[len(at):]
+			row := 0
+			for _, part := range p.Parts {
+				views = append(views, View{"model." + at + hfNames[name+"."+part.Name] + ".weight", p.Value.Slice(row, row+part.Rows)})
+				row += part.Rows
+			}
+			if p.Parts == nil {
+				views = append(views, View{"model." + at + hfNames[name] + ".weight", p.Value})
+			}
+		}
+	}
+	views = append(views, View{"model.norm.weight", m.norm.Value})
+	if m.head != m.embed {
+		views = append(views, View{"lm_head.weight", m.head.Value})
+	}
+	return views
+}

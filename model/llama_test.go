@@ -1,0 +1,254 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/device/cpu"
+	"anneal/device/cpu/isa"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+var small = Config{
+	Layers: 2, Dim: 16, Heads: 4, KVHeads: 2, HeadDim: 4, FFN: 24, Context: 8, Vocab: 31,
+	TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.2,
+}
+
+// bench is a model with a batch, ready to run.
+type bench struct {
+	m    *Llama
+	b    *Batch
+	tape *autograd.Tape
+	dev  device.Device
+	foot Footprint
+}
+
+func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
+	t.Helper()
+	dev, err := cpu.New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if policy == "fp64" {
+		dev.Close()
+		dev = cpu.NewTier(isa.Generic, 1)
+	}
+	t.Cleanup(dev.Close)
+	p, err := precision.Lookup(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Measure(c, p, rows, tokens, true)
+	arena := func(size int) *tensor.Arena {
+		a, err := tensor.NewArena("test", size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Close() })
+		return a
+	}
+	x := &bench{dev: dev, foot: f}
+	x.m = New(c, Memory{Params: arena(f.Params), Grads: arena(f.Grads), DType: p.Master})
+	x.m.Init(1)
+	x.b = NewBatch(arena(f.Batch), p, rows, tokens)
+	rng := tensor.NewRNG(2, tensor.PurposeData, 0)
+	for i := range rows * tokens {
+		x.b.Tokens.I32()[i] = int32(rng.Uint32(uint64(2*i)) % uint32(c.Vocab))
+		x.b.Targets.I32()[i] = int32(rng.Uint32(uint64(2*i+1)) % uint32(c.Vocab))
+		if i%tokens >= tokens/2 {
+			x.b.Start.I32()[i] = int32(tokens / 2) // two documents a row
+		}
+	}
+	x.b.Targets.I32()[1] = -100
+	x.b.SetPositions(true)
+	x.tape = autograd.NewTape(dev, p.Types(), arena(f.Keep), arena(f.Temp))
+	return x
+}
+
+func (x *bench) loss() float64 {
+	x.tape.Reset(false)
+	x.m.Loss(x.tape, x.b)
+	return x.dev.Sum(&x.b.Losses)
+}
+
+func (x *bench) gradients() {
+	for _, p := range x.m.Params() {
+		p.ResetGrad()
+	}
+	x.tape.Reset(true)
+	x.m.Loss(x.tape, x.b)
+	x.tape.Backward()
+}
+
+// Central differences in float64 through the whole model, for coordinates of every parameter.
+func TestGradientsMatchFiniteDifferences(t *testing.T) {
+	for _, variant := range []struct {
+		name   string
+		change func(*Config)
+	}{
+		{"tied", func(*Config) {}},
+		{"untied", func(c *Config) { c.TieEmbeddings = false }},
+		{"qk-norm", func(c *Config) { c.QKNorm = true }},
+		{"multi-head", func(c *Config) { c.KVHeads = c.Heads }},
+	} {
+		t.Run(variant.name, func(t *testing.T) {
+			c := small
+			variant.change(&c)
+			x := newBench(t, c, "fp64", 2, 8)
+			x.gradients()
+			const eps = 1e-5
+			for i, p := range x.m.Params() {
+				w, g := p.Value.F64(), p.Grad.F64()
+				rng := tensor.NewRNG(3, tensor.PurposeData, uint32(i))
+				for n := range uint64(6) {
+					j := int(rng.Uint32(n)) % len(w)
+					at := w[j]
+					w[j] = at + eps
+					up := x.loss()
+					w[j] = at - eps
+					down := x.loss()
+					w[j] = at
+					want := (up - down) / (2 * eps)
+					if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) {
+						t.Errorf("%s[%d]: gradient %v, finite difference %v", p.Name, j, g[j], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The loss of a fresh model is ln V plus half the variance that the head's random logits have.
+func TestInitialLossIsTheEntropyOfTheVocabulary(t *testing.T) {
+	c := small
+	c.Vocab, c.Dim, c.InitStd = 256, 64, 0.02
+	c.HeadDim = 16
+	c.Context = 32
+	x := newBench(t, c, "fp32", 8, 32)
+	got := x.loss() / float64(8*32-1)
+	want := math.Log(256) + 64*0.02*0.02/2
+	if math.Abs(got-want) > 0.05 {
+		t.Errorf("initial loss %v, want %v", got, want)
+	}
+}
+
+func TestInitialStdPerTensor(t *testing.T) {
+	c := small
+	c.Dim, c.FFN, c.Vocab, c.HeadDim, c.InitStd = 64, 128, 200, 16, 0.02
+	x := newBench(t, c, "fp32", 1, 8)
+	for _, p := range x.m.Params() {
+		sum, n := 0.0, p.Value.Len()
+		for _, w := range p.Value.F32() {
+			sum += float64(w) * float64(w)
+		}
+		got, want := math.Sqrt(sum/float64(n)), p.Std
+		if want == 0 {
+			want = 1
+		}
+		// The sample's standard deviation has a relative error of 1/sqrt(2n).
+		if math.Abs(got-want) > 5*want/math.Sqrt(2*float64(n)) {
+			t.Errorf("%s: std %v, want %v", p.Name, got, want)
+		}
+	}
+}
+
+// A second backward pass adds to gradients: two micro-batches of the same tokens give twice the gradient of one.
+func TestMicroBatchesAddUp(t *testing.T) {
+	x := newBench(t, small, "fp64", 2, 8)
+	x.gradients()
+	once := map[string][]float64{}
+	for _, p := range x.m.Params() {
+		once[p.Name] = append([]float64(nil), p.Grad.F64()...)
+	}
+	x.tape.Reset(true)
+	x.m.Loss(x.tape, x.b)
+	x.tape.Backward()
+	for _, p := range x.m.Params() {
+		for j, g := range p.Grad.F64() {
+			if want := 2 * once[p.Name][j]; math.Abs(g-want) > 1e-12*(1+math.Abs(want)) {
+				t.Fatalf("%s[%d] = %v after two passes, want %v", p.Name, j, g, want)
+			}
+		}
+	}
+}
+
+// A row that packs two documents behind a mask gives each token the loss it has when its document stands alone.
+func TestPackedDocumentsEqualSeparateOnes(t *testing.T) {
+	packed := newBench(t, small, "fp64", 1, 8)
+	packed.loss()
+	alone := newBench(t, small, "fp64", 2, 4)
+	copy(alone.b.Tokens.I32(), packed.b.Tokens.I32())
+	copy(alone.b.Targets.I32(), packed.b.Targets.I32())
+	alone.b.SetPositions(false)
+	alone.loss()
+	for i := range 8 {
+		if got, want := packed.b.Losses.F64()[i], alone.b.Losses.F64()[i]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("token %d: packed loss %v, alone %v", i, got, want)
+		}
+	}
+}
+
+// What Measure says on a device that computes nothing is what a real step uses, to the byte.
+func TestMeasuredFootprintIsExact(t *testing.T) {
+	for _, policy := range []string{"bf16", "fp32"} {
+		x := newBench(t, small, policy, 3, 8)
+		x.gradients() // panics if an arena is too small
+		p, _ := precision.Lookup(policy)
+		again := Measure(small, p, 3, 8, true)
+		if again != x.foot {
+			t.Errorf("%s: measured %+v, then %+v", policy, x.foot, again)
+		}
+	}
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	for _, policy := range []string{"bf16", "fp32"} {
+		x := newBench(t, small, policy, 2, 8)
+		x.gradients()
+		if n := testing.AllocsPerRun(10, x.gradients); n != 0 {
+			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
+		}
+	}
+}
+
+func TestForwardIsCausal(t *testing.T) {
+	x := newBench(t, small, "fp64", 1, 8)
+	for i := range x.b.Start.I32() {
+		x.b.Start.I32()[i] = 0
+	}
+	x.loss()
+	before := append([]float64(nil), x.b.Losses.F64()...)
+	x.b.Tokens.I32()[5] = (x.b.Tokens.I32()[5] + 1) % int32(small.Vocab)
+	x.loss()
+	for i, l := range x.b.Losses.F64() {
+		if same := l == before[i]; same != (i < 5) && i != 1 {
+			t.Errorf("changing token 5 changes the loss of token %d: %v", i, !same)
+		}
+	}
+}
+
+func TestHFViewsCoverTheModel(t *testing.T) {
+	c := small
+	c.QKNorm, c.TieEmbeddings = true, false
+	x := newBench(t, c, "fp32", 1, 8)
+	total, seen := 0, map[string]bool{}
+	for _, v := range x.m.HFViews() {
+		if seen[v.Name] {
+			t.Errorf("%s appears twice", v.Name)
+		}
+		seen[v.Name] = true
+		total += v.Tensor.Len()
+	}
+	if int64(total) != x.m.Count() {
+		t.Errorf("views hold %d weights, the model %d", total, x.m.Count())
+	}
+	for _, name := range []string{"self_attn.k_proj", "mlp.up_proj", "self_attn.q_norm"} {
+		if full := fmt.Sprintf("model.layers.1.%s.weight", name); !seen[full] {
+			t.Errorf("no %s", full)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package schedule
+
+// A Schedule gives the learning rate of update t (from 1) as a fraction of the peak.
+type Schedule interface {
+	Factor(t int) float64
+}
+
+// warmup rises linearly to the peak at t = w; it reports whether t is still within it.
+func warmup(t, w int) (float64, bool) {
+	if t >= w {
+		return 1, false
+	}
+	return float64(t) / float64(w), true
+}
+
+// progress returns how far t is from from (0) to to (1).
+func progress(t, from, to int) float64 {
+	if t >= to {
+		return 1
+	}
+	return float64(t-from) / float64(to-from)
+}

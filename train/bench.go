@@ -1,0 +1,129 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"anneal/dataset"
+	"anneal/device/cpu"
+	"anneal/device/cpu/gemm"
+	"anneal/train/config"
+)
+
+// BenchOptions says which training step to time.
+type BenchOptions struct {
+	Shape     string // a name of Shapes
+	Precision string
+	Threads   int
+	Seconds   float64 // how long to measure, after warm-up
+	Batch     int     // sequences a step; 0 means the shape's own
+	Context   int     // tokens a sequence; 0 means the shape's own
+}
+
+// BenchResult is what a training step costs.
+type BenchResult struct {
+	TokensPerSecond  float64 `json:"tokens_per_second"`
+	StepMsMedian     float64 `json:"step_ms_median"`
+	Steps            int     `json:"steps"`
+	FirstStepSeconds float64 `json:"first_step_seconds"` // from the call to the end of the first step
+	PeakRSSBytes     int64   `json:"peak_rss_bytes"`
+	GFLOPS           float64 `json:"gflops"`      // by plan.Shape.FLOPsPerToken
+	PeakGFLOPS       float64 `json:"peak_gflops"` // measured in this process
+	FractionOfPeak   float64 `json:"fraction_of_peak"`
+	Parameters       int64   `json:"parameters"`
+	Tier             string  `json:"tier"`
+	Threads          int     `json:"threads"`
+	Loss             float64 `json:"loss"` // of the last step, on random tokens: about ln V
+}
+
+// Shapes are the models that `bench step` knows.
+var Shapes = map[string]struct {
+	Model config.Model
+	Batch int
+}{
+	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16},
+	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4},
+}
+
+func benchModel(layers, dim, heads, ffn, context, vocab int) config.Model {
+	m := config.Default().Model
+	m.Layers, m.Dim, m.Heads, m.FFN, m.Context, m.Vocab = layers, dim, heads, ffn, context, vocab
+	return m
+}
+
+// peakTime is how long the machine's matrix product peak is measured.
+const peakTime = 100 * time.Millisecond
+
+// BenchStep times whole training steps (forward, backward, clip, AdamW) on random tokens.
+func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
+	begin := time.Now()
+	cfg, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	dev, err := cpu.New(o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	t, err := newTrainer(cfg, dev)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	r := &BenchResult{Tier: dev.Tier().String(), Threads: dev.Threads(), Parameters: t.model.Count()}
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
+	var times []time.Duration
+	for measured := time.Duration(0); len(times) < 3 || measured.Seconds() < o.Seconds; {
+		start := time.Now()
+		stats, err := t.Step(ctx, src)
+		if err != nil {
+			return nil, err
+		}
+		r.Loss = stats.Loss
+		if t.progress.Step == 1 {
+			r.FirstStepSeconds = time.Since(begin).Seconds()
+			continue // warm-up: pages are touched for the first time
+		}
+		times = append(times, time.Since(start))
+		measured += times[len(times)-1]
+	}
+	slices.Sort(times)
+	median := times[len(times)/2].Seconds()
+	r.Steps, r.StepMsMedian = len(times), median*1e3
+	r.TokensPerSecond = float64(cfg.Train.BatchTokens) / median
+	r.GFLOPS = r.TokensPerSecond * cfg.Shape().FLOPsPerToken() / 1e9
+	_, r.PeakRSSBytes = residentBytes()
+	r.PeakGFLOPS = gemm.Peak(dev.Tier(), t.policy.Operand, dev.Pool(), peakTime)
+	r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
+	return r, nil
+}
+
+// config returns the configuration of the benchmark's run.
+func (o BenchOptions) config() (*config.Config, error) {
+	shape, ok := Shapes[o.Shape]
+	if !ok {
+		names := make([]string, 0, len(Shapes))
+		for name := range Shapes {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("no shape is called %q\n  try one of: %s", o.Shape, strings.Join(names, ", "))
+	}
+	cfg := config.Default()
+	cfg.Precision, cfg.Threads, cfg.Model = o.Precision, o.Threads, shape.Model
+	if o.Context > 0 {
+		cfg.Model.Context = o.Context
+	}
+	cfg.Train.MicroBatch = shape.Batch
+	if o.Batch > 0 {
+		cfg.Train.MicroBatch = o.Batch
+	}
+	cfg.Train.BatchTokens = cfg.Train.MicroBatch * cfg.Model.Context
+	cfg.Data.Path = "random"
+	cfg.Resolve()
+	return cfg, cfg.Validate()
+}

@@ -1,0 +1,97 @@
+package train
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"anneal/dataset"
+	"anneal/model"
+	"anneal/tokenizer"
+	"anneal/train/config"
+)
+
+// corpus is a data set opened for a run: what it trains on, what it is measured on, and the tokenizer of both.
+type corpus struct {
+	set           *dataset.Dataset
+	train         *dataset.Loader
+	tok           *tokenizer.Tokenizer
+	tokenizerJSON []byte
+	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
+}
+
+// openCorpus opens the data set of a configuration and fills in the vocabulary size.
+func openCorpus(cfg *config.Config) (*corpus, error) {
+	set, err := dataset.Open(cfg.Data.Path)
+	if err != nil {
+		return nil, err
+	}
+	c := &corpus{set: set}
+	if err := c.open(cfg); err != nil {
+		set.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *corpus) open(cfg *config.Config) error {
+	path := filepath.Join(c.set.Dir, "tokenizer.json")
+	var err error
+	if c.tokenizerJSON, err = os.ReadFile(path); err != nil {
+		return fmt.Errorf("the data set has no tokenizer: %w\n  re-build it with `anneal data build`", err)
+	}
+	if c.tok, err = tokenizer.Load(path); err != nil {
+		return err
+	}
+	if err := c.set.RequireTokenizer(DatasetTokenizer(c.tok, path)); err != nil {
+		return err
+	}
+	vocab := c.set.Manifest.Tokenizer.VocabSize
+	if cfg.Model.Vocab == 0 {
+		cfg.Derive("model.vocab", vocab, "the tokenizer of "+c.set.Dir)
+	}
+	if cfg.Model.Vocab < vocab {
+		return fmt.Errorf("model.vocab = %d is smaller than the %d tokens of the data set's tokenizer\n  try model.vocab = %d, or leave it out", cfg.Model.Vocab, vocab, vocab)
+	}
+	c.byteLen = byteLengths(c.tok, cfg.Model.Vocab)
+	c.train, err = c.set.TrainLoader(cfg.Model.Context, cfg.Seed)
+	return err
+}
+
+func (c *corpus) close() { c.set.Close() }
+
+// DatasetTokenizer describes a tokenizer the way data sets identify theirs. A tokenizer without an end-of-text token
+// cannot delimit documents; its EOT is then out of range, which dataset refuses.
+func DatasetTokenizer(tok *tokenizer.Tokenizer, path string) dataset.Tokenizer {
+	d := dataset.Tokenizer{Path: path, Vocab: tok.VocabSize(), EOT: uint32(tok.VocabSize())}
+	if eot, ok := tok.EOT(); ok {
+		d.EOT = eot
+	}
+	hex.Decode(d.SHA256[:], []byte(tok.Hash()))
+	return d
+}
+
+// byteLengths returns how many bytes of text each token stands for: 0 for special tokens and for padding of the vocabulary.
+func byteLengths(tok *tokenizer.Tokenizer, vocab int) []int32 {
+	n := make([]int32, vocab)
+	for id := range min(vocab, tok.VocabSize()) {
+		n[id] = int32(len(tok.Token(uint32(id))))
+	}
+	for _, s := range tok.Specials() {
+		if int(s.ID) < vocab {
+			n[s.ID] = 0
+		}
+	}
+	return n
+}
+
+// fill copies a batch of samples into the model's tensors.
+func fill(dst *model.Batch, src *dataset.Batch) {
+	tokens := dst.Tokens.I32()
+	for i, id := range src.Tokens {
+		tokens[i] = int32(id)
+	}
+	copy(dst.Targets.I32(), src.Targets)
+	copy(dst.Start.I32(), src.DocStart)
+}

@@ -1,0 +1,93 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"anneal/autograd"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/model"
+	"anneal/precision"
+	"anneal/tensor"
+	"anneal/train/config"
+)
+
+// EvalResult is how well a model predicts held-out text.
+type EvalResult struct {
+	Loss        float64 // mean nats per token
+	BitsPerByte float64 // of text: comparable across tokenizers
+	Tokens      int64   // targets scored
+	Bytes       int64   // of text they stand for
+}
+
+// evaluator runs a model forward over samples of a data set. Within a run it shares the trainer's memory.
+type evaluator struct {
+	dev       device.Device
+	model     *model.Llama
+	tape      *autograd.Tape
+	data      dataset.Batch // as the loader gives it
+	batch     *model.Batch  // as the model reads it
+	rows      int           // samples in a batch
+	documents bool          // whether attention stops at document boundaries
+	arenas    []*tensor.Arena
+}
+
+// newEvaluator allocates what evaluating m takes.
+func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Llama) (*evaluator, error) {
+	rows := cfg.Train.MicroBatch
+	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
+	e := &evaluator{dev: dev, model: m, rows: rows, documents: cfg.Data.DocumentMask}
+	arenas, err := newArenas(arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
+	if err != nil {
+		return nil, err
+	}
+	e.arenas = arenas
+	e.tape = autograd.NewTape(dev, p.Types(), arenas[0], arenas[1])
+	e.batch = model.NewBatch(arenas[2], p, rows, m.Config.Context)
+	return e, nil
+}
+
+func (e *evaluator) close() { closeArenas(e.arenas) }
+
+// load reads samples from src into the batch.
+func (e *evaluator) load(src dataset.Source, first uint64) error {
+	if err := src.Batch(&e.data, first, e.rows); err != nil {
+		return err
+	}
+	fill(e.batch, &e.data)
+	e.batch.SetPositions(e.documents)
+	return nil
+}
+
+// evaluate scores the first tokens of the validation split, all of it if limit is 0. Without a validation split both
+// measures are NaN.
+func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
+	none := EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
+	val, err := c.set.ValLoader(e.batch.T)
+	if errors.Is(err, dataset.ErrNoValidation) {
+		return none, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	var r EvalResult
+	nats := 0.0
+	for first := uint64(0); first < val.Windows() && (limit == 0 || r.Tokens < int64(limit)); first += uint64(e.rows) {
+		if err := ctx.Err(); err != nil {
+			return none, err
+		}
+		if err := e.load(val, first); err != nil {
+			return none, err
+		}
+		e.tape.Reset(false)
+		e.model.Loss(e.tape, e.batch)
+		nats += e.dev.Sum(&e.batch.Losses)
+		r.Tokens += int64(e.data.Valid())
+		r.Bytes += int64(e.data.TextBytes(c.byteLen))
+	}
+	r.Loss = nats / float64(r.Tokens)
+	r.BitsPerByte = dataset.BitsPerByte(nats, uint64(r.Bytes))
+	return r, nil
+}

@@ -1,0 +1,319 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"anneal/device/cpu"
+	"anneal/device/cpu/gemm"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// Options of a run.
+type Options struct {
+	Config     *config.Config // resolved; for Resume it is read from the run
+	Dir        string         // the run directory
+	Threads    int            // overrides Config.Threads if above 0
+	OnProgress func(Progress) // called after every step; may be nil
+	Warn       func(string)   // takes remarks for people; may be nil
+}
+
+// Progress describes a run after a step.
+type Progress struct {
+	Step, Steps             int
+	Tokens                  int64
+	Loss, LR, GradNorm      float64
+	TokensPerSecond         float64 // over the last few seconds
+	FractionOfPeak          float64 // of the machine's measured matrix product peak at the run's precision
+	ValLoss, ValBitsPerByte float64 // NaN unless the model was just evaluated
+	RSS                     int64   // bytes
+	ETA                     time.Duration
+	Skipped                 int // updates not applied so far
+}
+
+// ArenaUse is the memory of one arena in bytes.
+type ArenaUse struct {
+	Name        string
+	Bytes, Peak int64
+}
+
+// Result is how a run ended.
+type Result struct {
+	Step                               int
+	Tokens, Parameters                 int64
+	TokensPerSecond                    float64 // of this process's steps
+	TrainLoss, ValLoss, ValBitsPerByte float64
+	WeightsHash, OptimizerHash         string
+	Interrupted                        bool // ctx ended before the last step; the state is saved
+	PeakRSS                            int64
+	Arenas                             []ArenaUse
+}
+
+// Run starts a new run in o.Dir and trains to its end, or until ctx ends.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	s, err := newSession(o.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.dir.create(o.Config, s.corpus.tokenizerJSON); err != nil {
+		return nil, err
+	}
+	if err := s.openStore(); err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.
+func Resume(ctx context.Context, o Options) (*Result, error) {
+	cfg, err := runDir(o.Dir).load()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSession(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.openStore(); err != nil {
+		return nil, err
+	}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// session is a run in this process.
+type session struct {
+	Options
+	cfg     *config.Config
+	dir     runDir
+	dev     *cpu.Device
+	corpus  *corpus
+	trainer *Trainer
+	store   *checkpoint.Store
+	tensors []checkpoint.Tensor
+	metrics *metricsFile
+
+	peak    float64 // measured GFLOP/s of the device at the run's precision
+	flops   float64 // per token
+	last    state   // what the last step and evaluation gave
+	saved   int     // step of the last checkpoint started; −1 if none
+	clock   clock
+	started time.Time
+}
+
+func newSession(cfg *config.Config, o Options) (*session, error) {
+	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saved: -1, started: time.Now()}
+	if s.Warn == nil {
+		s.Warn = func(string) {}
+	}
+	if err := s.open(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) open() (err error) {
+	if s.corpus, err = openCorpus(s.cfg); err != nil {
+		return err
+	}
+	if err := s.cfg.Validate(); err != nil {
+		return err
+	}
+	threads := s.cfg.Threads
+	if s.Threads > 0 {
+		threads = s.Threads
+	}
+	if s.dev, err = cpu.New(threads); err != nil {
+		return err
+	}
+	if s.trainer, err = newTrainer(s.cfg, s.dev); err != nil {
+		return err
+	}
+	s.tensors = s.trainer.checkpointTensors()
+	s.peak = gemm.Peak(s.dev.Tier(), s.trainer.policy.Operand, s.dev.Pool(), peakTime)
+	s.flops = s.cfg.Shape().FLOPsPerToken()
+	s.last = state{TrainLoss: number(math.NaN()), ValLoss: number(math.NaN()), ValBitsPerByte: number(math.NaN())}
+	return nil
+}
+
+func (s *session) openStore() (err error) {
+	s.store, err = checkpoint.Open(s.dir.checkpoints(), checkpoint.Options{Keep: s.cfg.Checkpoint.Keep})
+	return err
+}
+
+func (s *session) close() {
+	if s.metrics != nil {
+		s.metrics.close()
+	}
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.trainer != nil {
+		s.trainer.Close()
+	}
+	if s.dev != nil {
+		s.dev.Close()
+	}
+	if s.corpus != nil {
+		s.corpus.close()
+	}
+}
+
+// restore loads the newest verified checkpoint into the trainer.
+func (s *session) restore() error {
+	info, err := s.store.LoadLatest(s.tensors, &s.last)
+	if errors.Is(err, checkpoint.ErrNone) {
+		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range info.Skipped {
+		s.Warn(fmt.Sprintf("a newer checkpoint cannot be used: %v", e))
+	}
+	if err := s.corpus.train.Check(s.last.Data); err != nil {
+		return err
+	}
+	t := s.trainer
+	t.progress = s.last.Progress
+	t.guard.restore(s.last.Guard)
+	s.saved = t.progress.Step
+	return nil
+}
+
+// run steps to the end, evaluating, logging and saving on the way.
+func (s *session) run(ctx context.Context) (*Result, error) {
+	t := s.trainer
+	var err error
+	if s.metrics, err = openMetrics(s.dir.metrics(), t.progress.Step, s.Warn); err != nil {
+		return nil, err
+	}
+	s.clock.start(t.progress.Tokens)
+	for t.progress.Step < s.cfg.Train.Steps && !s.outOfTime() {
+		if err = s.step(ctx); err != nil {
+			break
+		}
+	}
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
+		return nil, errors.Join(err, s.store.Wait())
+	}
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	if err := s.store.Wait(); err != nil {
+		return nil, err
+	}
+	return s.result(interrupted), nil
+}
+
+// outOfTime reports whether train.minutes have passed in this process.
+func (s *session) outOfTime() bool {
+	limit := s.cfg.Train.Minutes
+	return limit > 0 && time.Since(s.started).Minutes() >= limit
+}
+
+// step makes one step and what is due after it.
+func (s *session) step(ctx context.Context) error {
+	t := s.trainer
+	stats, err := t.Step(ctx, s.corpus.train)
+	if err != nil {
+		return err
+	}
+	if !stats.Skipped {
+		s.last.TrainLoss = number(stats.Loss)
+	}
+	if t.guard.exhausted() {
+		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.NonFinite, LR: stats.LR, Dir: s.Dir}
+	}
+	s.clock.tick(t.progress.Tokens)
+	eval := EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
+	last := t.progress.Step == s.cfg.Train.Steps
+	if last || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {
+		if eval, err = t.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens); err != nil && ctx.Err() == nil {
+			return err
+		}
+		s.last.ValLoss, s.last.ValBitsPerByte = number(eval.Loss), number(eval.BitsPerByte)
+		s.clock.pause()
+	}
+	s.report(stats, eval)
+	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !last {
+		return s.save()
+	}
+	return nil
+}
+
+// report writes the step's line of metrics and calls OnProgress.
+func (s *session) report(stats StepStats, eval EvalResult) {
+	t := s.trainer
+	rate := s.clock.rate()
+	rss, _ := residentBytes()
+	fraction := rate * s.flops / 1e9 / s.peak
+	line := metricsLine{
+		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
+		Skipped: stats.Skipped, TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
+	}
+	if eval.Tokens > 0 {
+		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.Loss), (*number)(&eval.BitsPerByte)
+	}
+	s.metrics.write(line)
+	if s.OnProgress == nil {
+		return
+	}
+	p := Progress{
+		Step: t.progress.Step, Steps: s.cfg.Train.Steps, Tokens: t.progress.Tokens, Loss: stats.Loss, LR: stats.LR, GradNorm: stats.GradNorm,
+		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.Loss, ValBitsPerByte: eval.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
+	}
+	left := float64(p.Steps-p.Step) * float64(s.cfg.Train.BatchTokens) / rate
+	p.ETA = time.Duration(left * float64(time.Second))
+	if m := s.cfg.Train.Minutes; m > 0 {
+		p.ETA = min(p.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started))
+	}
+	s.OnProgress(p)
+}
+
+// save starts a checkpoint of the current step, unless it has one.
+func (s *session) save() error {
+	t := s.trainer
+	if s.saved == t.progress.Step {
+		return nil
+	}
+	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
+	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
+		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
+	}
+	s.saved = t.progress.Step
+	return nil
+}
+
+func (s *session) result(interrupted bool) *Result {
+	t := s.trainer
+	weights, optimizer := checkpoint.HashTensors(s.tensors)
+	r := &Result{
+		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
+		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
+		WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
+	}
+	_, r.PeakRSS = residentBytes()
+	for _, a := range t.arenas {
+		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
+	}
+	return r
+}
+
+// Exists reports whether dir holds a run.
+func Exists(dir string) bool {
+	_, err := os.Stat(runDir(dir).config())
+	return err == nil
+}

@@ -1,0 +1,47 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"anneal/internal/machine"
+	"anneal/model"
+)
+
+// overhead is what a process takes beside its arenas: code, stacks, packing buffers of the matrix products, tokenizer.
+const overhead = 64 << 20
+
+// checkMemory refuses a run that does not fit what the machine has left.
+func checkMemory(f model.Footprint) error {
+	need := int64(f.Params+3*f.Grads+f.Keep+f.Temp+f.Batch) + overhead
+	available := machine.ReadMemory().Available
+	if available == 0 || need <= available {
+		return nil
+	}
+	mib := func(n int) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+	return &MemoryError{Need: need, Available: available, Detail: fmt.Sprintf("parameters %s, gradients %s, optimizer state %s, activations %s, scratch %s",
+		mib(f.Params), mib(f.Grads), mib(2*f.Grads), mib(f.Keep), mib(f.Temp))}
+}
+
+// residentBytes returns the memory of this process that is in RAM now and at its peak; 0 where the system does not tell.
+func residentBytes() (now, peak int64) {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name != "VmRSS" && name != "VmHWM" {
+			continue
+		}
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if name == "VmRSS" {
+			now = kib << 10
+		} else {
+			peak = kib << 10
+		}
+	}
+	return now, peak
+}

@@ -1,0 +1,103 @@
+package train
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+)
+
+// number is a float64 that JSON can hold: null if it is not finite.
+type number float64
+
+// MarshalJSON writes null for what JSON has no number for.
+func (n number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
+}
+
+// metricsLine is one line of metrics.jsonl. Losses are nats per token, rates per second of wall time.
+type metricsLine struct {
+	Step            int     `json:"step"`
+	Tokens          int64   `json:"tokens"`
+	Loss            number  `json:"loss"`
+	LR              float64 `json:"lr"`
+	GradNorm        number  `json:"grad_norm"`
+	Skipped         bool    `json:"skipped,omitempty"`
+	TokensPerSecond number  `json:"tokens_per_second"`
+	FractionOfPeak  number  `json:"fraction_of_peak"`
+	RSSBytes        int64   `json:"rss_bytes"`
+	ValLoss         *number `json:"val_loss,omitempty"`
+	ValBitsPerByte  *number `json:"val_bits_per_byte,omitempty"`
+}
+
+// metricsFile appends lines to metrics.jsonl. A disk that is full must not end a run that could go on: the first
+// failure is reported once, and writing stops.
+type metricsFile struct {
+	f    *os.File
+	warn func(string)
+}
+
+// openMetrics opens the file for a run at the given step: lines of later steps, written before a kill by steps that
+// will run again, are removed, and so is a last line cut short.
+func openMetrics(path string, step int, warn func(string)) (*metricsFile, error) {
+	if err := trimMetrics(path, step); err != nil {
+		return nil, fmt.Errorf("cannot read metrics: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write metrics: %w", err)
+	}
+	return &metricsFile{f, warn}, nil
+}
+
+func trimMetrics(path string, step int) error {
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	keep := 0
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l struct{ Step int }
+		end := keep + len(lines.Bytes()) + 1
+		if json.Unmarshal(lines.Bytes(), &l) != nil || l.Step > step || end > len(data) {
+			break
+		}
+		keep = end
+	}
+	if keep == len(data) {
+		return nil
+	}
+	return os.Truncate(path, int64(keep))
+}
+
+func (m *metricsFile) write(l metricsLine) {
+	if m.f == nil {
+		return
+	}
+	line, err := json.Marshal(l)
+	if err == nil {
+		_, err = m.f.Write(append(line, '\n'))
+	}
+	if err != nil {
+		m.warn(fmt.Sprintf("metrics are no longer written: %v", err))
+		m.close()
+	}
+}
+
+func (m *metricsFile) close() {
+	if m.f != nil {
+		m.f.Close()
+		m.f = nil
+	}
+}

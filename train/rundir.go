@@ -1,0 +1,52 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"anneal/train/config"
+)
+
+// A run directory holds everything about a run, as files:
+//
+//	config.yaml      the resolved configuration, with where each value came from
+//	tokenizer.json   the tokenizer the data was built with
+//	metrics.jsonl    one line a step
+//	checkpoints/     see package checkpoint
+type runDir string
+
+func (d runDir) config() string      { return filepath.Join(string(d), "config.yaml") }
+func (d runDir) tokenizer() string   { return filepath.Join(string(d), "tokenizer.json") }
+func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
+func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
+
+// ErrExists means that the directory for a new run already holds one.
+var ErrExists = errors.New("already holds a run")
+
+// create makes the directory of a new run and writes its configuration and tokenizer.
+func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
+	if _, err := os.Stat(d.config()); err == nil {
+		return fmt.Errorf("%s %w\n  continue it with `anneal resume %s`, or choose another --out", d, ErrExists, d)
+	}
+	if err := os.MkdirAll(string(d), 0o777); err != nil {
+		return fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	if err := os.WriteFile(d.tokenizer(), tokenizerJSON, 0o666); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	// The configuration comes last: a directory without it is not yet a run.
+	if err := os.WriteFile(d.config(), cfg.YAML(), 0o666); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	return nil
+}
+
+// load reads the configuration of an existing run.
+func (d runDir) load() (*config.Config, error) {
+	if _, err := os.Stat(d.config()); err != nil {
+		return nil, fmt.Errorf("%s is not a run: it has no config.yaml\n  start one with `anneal train CONFIG --out %s`", d, d)
+	}
+	return config.Load(d.config(), nil)
+}

@@ -1,0 +1,151 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"anneal/device/cpu"
+	"anneal/model"
+	"anneal/precision"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// Trained is a run opened for use: its newest verified weights, its tokenizer and its configuration.
+type Trained struct {
+	Config    *config.Config
+	Model     *model.Llama
+	Tokenizer *tokenizer.Tokenizer
+	Step      int64
+	Skipped   []error // newer checkpoints that could not be used
+
+	dir    runDir
+	policy precision.Policy
+	dev    *cpu.Device
+	params *tensor.Arena
+}
+
+// Open loads the run in dir. The caller closes it.
+func Open(dir string, threads int) (*Trained, error) {
+	cfg, err := runDir(dir).load()
+	if err != nil {
+		return nil, err
+	}
+	r := &Trained{Config: cfg, dir: runDir(dir)}
+	if err := r.open(threads); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Trained) open(threads int) (err error) {
+	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
+		return err
+	}
+	if r.policy, err = precision.Lookup(r.Config.Precision); err != nil {
+		return err
+	}
+	if threads <= 0 {
+		threads = r.Config.Threads
+	}
+	if r.dev, err = cpu.New(threads); err != nil {
+		return err
+	}
+	c := modelConfig(r.Config)
+	need := model.Measure(c, r.policy, 1, c.Context, false)
+	if r.params, err = tensor.NewArena("parameters", need.Params); err != nil {
+		return err
+	}
+	r.Model = model.New(c, model.Memory{Params: r.params, DType: r.policy.Master})
+	var weights []checkpoint.Tensor
+	for _, p := range r.Model.Params() {
+		weights = append(weights, checkpoint.Tensor{Name: p.Name, DType: strings.ToUpper(p.Value.DType().String()), Shape: p.Value.Shape(), Data: p.Value.Raw()})
+	}
+	var last state
+	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), weights, &last)
+	if err != nil {
+		return err
+	}
+	r.Step, r.Skipped = info.Step, info.Skipped
+	return nil
+}
+
+// Close frees the model's memory.
+func (r *Trained) Close() {
+	if r.params != nil {
+		r.params.Close()
+	}
+	if r.dev != nil {
+		r.dev.Close()
+	}
+}
+
+// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer.
+func (r *Trained) Evaluate(ctx context.Context, dir string, limit int) (EvalResult, error) {
+	cfg := *r.Config
+	cfg.Data.Path = dir
+	c, err := openCorpus(&cfg)
+	if err != nil {
+		return EvalResult{}, err
+	}
+	defer c.close()
+	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
+		return EvalResult{}, fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", dir, b, r.dir, a, r.dir.tokenizer())
+	}
+	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
+	if err != nil {
+		return EvalResult{}, err
+	}
+	defer e.close()
+	return e.evaluate(ctx, c, limit)
+}
+
+// GenerateOptions says what to generate.
+type GenerateOptions struct {
+	Prompt    string
+	MaxTokens int
+	model.Sampling
+}
+
+// Generate continues the prompt, the way a document of the training data would go on, and hands out text as it becomes
+// whole characters. It ends at MaxTokens, at the end of the document, or with ctx. It returns the number of tokens made.
+func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(text string)) (int, error) {
+	g, err := model.NewGenerator(r.Model, r.policy, r.dev)
+	if err != nil {
+		return 0, err
+	}
+	defer g.Close()
+	eot, _ := r.Tokenizer.EOT()
+	ids := []int32{int32(eot)} // documents begin with it
+	for _, id := range r.Tokenizer.NewEncoder().Encode(nil, []byte(o.Prompt)) {
+		ids = append(ids, int32(id))
+	}
+	stream := r.Tokenizer.NewStreamDecoder()
+	defer func() {
+		if rest := stream.Flush(); rest != "" {
+			emit(rest)
+		}
+	}()
+	for n := range o.MaxTokens {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		id := g.Next(ids, o.Sampling)
+		if uint32(id) == eot {
+			return n, nil
+		}
+		ids = append(ids, id)
+		if text := stream.Next(uint32(id)); text != "" {
+			emit(text)
+		}
+	}
+	return o.MaxTokens, nil
+}
+
+// readTokenizer returns the run's tokenizer.json.
+func (r *Trained) readTokenizer() ([]byte, error) { return os.ReadFile(r.dir.tokenizer()) }

@@ -1,0 +1,180 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"anneal/autograd"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/model"
+	"anneal/nn"
+	"anneal/optim"
+	"anneal/precision"
+	"anneal/schedule"
+	"anneal/train/config"
+)
+
+// A Trainer holds a model in training and makes optimizer steps. A step allocates nothing: all memory is in arenas laid
+// out when the trainer is built.
+type Trainer struct {
+	evaluator // the forward pass and the memory it shares with evaluation
+
+	cfg    *config.Config
+	policy precision.Policy
+	opt    optim.AdamW
+	sched  schedule.Schedule
+	states []optim.Moments // one per parameter
+	accum  int             // micro-batches per step
+
+	progress progress
+	guard    guard
+}
+
+// progress is where a run stands; checkpoints keep it.
+type progress struct {
+	Step    int    `json:"step"`    // batches seen
+	Updates int    `json:"updates"` // steps whose update was applied: Adam's t and the schedule count these
+	Sample  uint64 `json:"sample"`  // next sample to read
+	Tokens  int64  `json:"tokens"`
+}
+
+// StepStats describes one step.
+type StepStats struct {
+	Loss     float64 // mean nats per target over the whole batch, before the update
+	GradNorm float64 // global norm of the gradient of that mean, before clipping
+	LR       float64
+	Skipped  bool // the guard did not apply the update
+}
+
+// newTrainer lays out the memory of a run and initialises the model. The configuration must be resolved and valid.
+func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
+	policy, err := precision.Lookup(cfg.Precision)
+	if err != nil {
+		return nil, err
+	}
+	c := modelConfig(cfg)
+	rows := cfg.Train.MicroBatch
+	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
+	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp)
+	if err := checkMemory(f); err != nil {
+		return nil, err
+	}
+	arenas, err := newArenas(
+		arenaSize{"parameters", f.Params}, arenaSize{"gradients", f.Grads}, arenaSize{"optimizer state", 2 * f.Grads},
+		arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
+	if err != nil {
+		return nil, err
+	}
+	params, grads, moments, keep, temp, batch := arenas[0], arenas[1], arenas[2], arenas[3], arenas[4], arenas[5]
+	t := &Trainer{
+		evaluator: evaluator{
+			dev:   dev,
+			model: model.New(c, model.Memory{Params: params, Grads: grads, DType: policy.Master}),
+			tape:  autograd.NewTape(dev, policy.Types(), keep, temp),
+			batch: model.NewBatch(batch, policy, rows, c.Context),
+			rows:  rows, documents: cfg.Data.DocumentMask, arenas: arenas,
+		},
+		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
+		opt:   optim.AdamW{Beta1: cfg.Optimizer.Beta1, Beta2: cfg.Optimizer.Beta2, Eps: cfg.Optimizer.Eps},
+		accum: cfg.Train.BatchTokens / (rows * c.Context),
+	}
+	t.model.Init(cfg.Seed)
+	for _, p := range t.model.Params() {
+		t.states = append(t.states, optim.NewMoments(moments, &p.Value))
+	}
+	return t, nil
+}
+
+func modelConfig(cfg *config.Config) model.Config {
+	m := cfg.Model
+	return model.Config{
+		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
+		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
+		RopeTheta: m.RopeTheta, NormEps: m.NormEps, InitStd: m.InitStd,
+	}
+}
+
+func newSchedule(cfg *config.Config) schedule.Schedule {
+	s, steps := cfg.Schedule, cfg.Train.Steps
+	switch s.Name {
+	case "constant":
+		return schedule.Constant{Warmup: s.Warmup}
+	case "wsd":
+		decay := int(math.Round(s.DecayFraction * float64(steps)))
+		return schedule.WSD{Warmup: s.Warmup, Steps: steps, Decay: decay, Final: s.FinalRatio, Sqrt: s.DecayShape == "sqrt"}
+	default:
+		return schedule.Cosine{Warmup: s.Warmup, Steps: steps, Final: s.FinalRatio}
+	}
+}
+
+// Close frees the run's memory. The device is the caller's.
+func (t *Trainer) Close() { t.evaluator.close() }
+
+// Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
+// micro-batches the step is undone and ctx's error returned.
+//
+// Gradients of sums are added over the micro-batches and divided once by the number of targets in the whole batch, so a
+// token weighs the same wherever it stands. The order is: accumulate, norm, finite check, clip, update, schedule.
+func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
+	loss, targets, err := t.gradient(ctx, src)
+	if err != nil {
+		return StepStats{}, err
+	}
+	t.progress.Step++
+	t.progress.Sample += uint64(t.accum * t.rows)
+	t.progress.Tokens += int64(t.accum * t.batch.Tokens.Len())
+	if targets == 0 {
+		return StepStats{}, fmt.Errorf("step %d: the batch has no target to train on: every token is ignored", t.progress.Step)
+	}
+	params := t.model.Params()
+	sumSquares := 0.0
+	for _, p := range params {
+		sumSquares += t.dev.SumSquares(&p.Grad)
+	}
+	lr := t.cfg.Optimizer.LR * t.sched.Factor(t.progress.Updates+1)
+	stats := StepStats{Loss: loss / float64(targets), GradNorm: math.Sqrt(sumSquares) / float64(targets), LR: lr}
+	if !t.guard.accept(stats.Loss, stats.GradNorm) {
+		stats.Skipped = true
+		return stats, nil
+	}
+	t.progress.Updates++
+	scale := optim.ClipScale(stats.GradNorm, t.cfg.Train.Clip) / float64(targets)
+	for i, p := range params {
+		t.opt.Step(t.dev, &p.Value, &p.Grad, &t.states[i], t.progress.Updates, lr, t.decay(p.Role), scale)
+	}
+	return stats, nil
+}
+
+// gradient leaves the gradient of the next batch's summed loss in the parameters, and returns that sum in nats and the
+// number of targets in it.
+func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (loss float64, targets int, err error) {
+	for _, p := range t.model.Params() {
+		p.ResetGrad()
+	}
+	for i := range t.accum {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		if err := t.load(src, t.progress.Sample+uint64(i*t.rows)); err != nil {
+			return 0, 0, err
+		}
+		t.tape.Reset(true)
+		t.model.Loss(t.tape, t.batch)
+		t.tape.Backward()
+		loss += t.dev.Sum(&t.batch.Losses)
+		targets += t.data.Valid()
+	}
+	return loss, targets, nil
+}
+
+// decay returns the weight decay of a role: matrices and the head decay, gains never, embeddings as configured. A tied
+// head is the embedding and goes by its rule.
+func (t *Trainer) decay(r nn.Role) float64 {
+	o := t.cfg.Optimizer
+	if r == nn.Norm || r == nn.Embedding && !o.DecayEmbeddings {
+		return 0
+	}
+	return o.WeightDecay
+}
