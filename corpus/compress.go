@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 type kind struct {
 	compression string // ".gz", ".zst" or none
 	ext         string // of the content, in lower case
-	lines       bool   // JSON lines
+	lines       bool   // JSON lines, if the content agrees
 }
 
 func kindOf(path string) kind {
@@ -29,6 +30,17 @@ func kindOf(path string) kind {
 	}
 	k.lines = k.ext == ".jsonl" || k.ext == ".ndjson" || k.ext == ".json" && k.compression != ""
 	return k
+}
+
+// jsonLines says whether content that begins with head is JSON lines: always under the names made for that, and under
+// ".json" when the first line is a whole object, rather than the start of a document laid out over many.
+func (k kind) jsonLines(head []byte) bool {
+	if !k.lines || k.ext != ".json" {
+		return k.lines
+	}
+	first, _, more := bytes.Cut(bytes.TrimPrefix(head, bom), []byte("\n"))
+	first = bytes.TrimSpace(first)
+	return bytes.HasPrefix(first, []byte("{")) && (!more || bytes.HasSuffix(first, []byte("}")))
 }
 
 // maxWindow is the most memory a zstd frame may ask for: that of `zstd -22 --ultra`, and all that `zstd -d` gives

@@ -7,7 +7,8 @@
 //     rather than a document; it is cut at blank lines, else at line ends, into pieces of at most Options.Piece bytes
 //     (64 KiB), so that nothing is lost, memory stays bounded and a single large file still has a held-out part.
 //   - A line of a .jsonl or .ndjson file is one document: the string under Options.TextField ("text") of the object on
-//     that line. A .json file that is compressed is read as JSON lines too, which is how C4 and Dolma are published.
+//     that line. A compressed .json file whose first line is a whole object is read as JSON lines too, which is how C4
+//     and Dolma are published.
 //   - .gz, .zst and .zstd are stripped from the name to find out what is inside.
 //   - A directory is walked in sorted order. Hidden files and directories are left out; symbolic links are followed,
 //     but no file or directory is read twice, so that a loop of links ends.

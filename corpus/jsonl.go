@@ -8,15 +8,14 @@ import (
 )
 
 // lines delivers the text of each line of JSON. Blank lines are passed over; a broken one is rejected by itself.
-func (c *cutter) lines(src io.Reader) error {
-	in := bufio.NewReaderSize(src, 64<<10)
-	if head, _ := in.Peek(len(bom)); bytes.Equal(head, bom) {
-		in.Discard(len(bom))
+func (c *cutter) lines() error {
+	if head, _ := c.in.Peek(len(bom)); bytes.Equal(head, bom) {
+		c.in.Discard(len(bom))
 		c.offset = int64(len(bom))
 	}
 	seen := false
 	for number := 1; ; number++ {
-		size, tooLong, err := c.line(in)
+		size, tooLong, err := c.line()
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -43,10 +42,10 @@ func (c *cutter) lines(src io.Reader) error {
 
 // line reads a line into c.buf without its end. It returns how many bytes it took, and whether the line was longer
 // than allowed, in which case c.buf holds only a part of it.
-func (c *cutter) line(in *bufio.Reader) (size int64, tooLong bool, err error) {
+func (c *cutter) line() (size int64, tooLong bool, err error) {
 	c.buf = c.buf[:0]
 	for {
-		part, err := in.ReadSlice('\n')
+		part, err := c.in.ReadSlice('\n')
 		size += int64(len(part))
 		if len(c.buf)+len(part) <= c.r.opt.MaxLine+1 {
 			c.buf = append(c.buf, part...)

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +93,7 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 		for _, rej := range r.listing {
 			r.reject(rej)
 		}
-		c := cutter{r: r, yield: yield}
+		c := cutter{r: r, yield: yield, in: bufio.NewReaderSize(nil, peekBytes)}
 		for _, path := range r.files {
 			err := r.file(&c, path)
 			if errors.Is(err, errStop) {
@@ -137,10 +138,11 @@ func (r *Reader) file(c *cutter, path string) error {
 	kind := kindOf(path)
 	src, err := kind.open(disk, r.opt.MaxRatio)
 	if err == nil {
-		if kind.lines {
-			err = c.lines(src)
+		c.in.Reset(src)
+		if head, _ := c.in.Peek(peekBytes); kind.jsonLines(head) {
+			err = c.lines()
 		} else {
-			err = c.text(src)
+			err = c.text()
 		}
 		src.Close()
 	}

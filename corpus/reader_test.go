@@ -197,6 +197,25 @@ func TestBrokenLinesAreQuarantinedWithTheirPlace(t *testing.T) {
 	}
 }
 
+func TestCompressedJSONIsReadAsLinesIfItIsLines(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"c4.json.gz":      gz("{\"text\":\"a\"}\n{\"text\":\"b\"}\n"),
+		"one.json.zst":    zst("{\"text\":\"" + strings.Repeat("long ", 20000) + "\"}"),
+		"pretty.json.gz":  gz("{\n  \"text\": \"c\"\n}\n"),
+		"plain.json":      "{\"text\":\"d\"}\n",
+		"pretty.jsonl.gz": gz("{\n}\n"),
+	})
+	docs, rep := read(t, dir, Options{}, ".")
+	var got []string
+	for _, d := range docs {
+		got = append(got, string(d.Text[:min(10, len(d.Text))]))
+	}
+	want := []string{"a", "b", "long long ", "{\"text\":\"d", "{\n  \"text\""}
+	if d := cmp.Diff(want, got); d != "" || counts(rep)[BadJSON] != 2 {
+		t.Errorf("%s%v", d, rep)
+	}
+}
+
 func TestNestingIsLimitedAsInEncodingJSON(t *testing.T) {
 	for _, depth := range []int{9999, 10000} {
 		line := []byte("{\"text\":\"t\",\"x\":" + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "}")

@@ -1,16 +1,21 @@
 package corpus
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"unicode/utf8"
 )
 
+// peekBytes is how much of a file is looked at before it is known what it is.
+const peekBytes = 64 << 10
+
 // cutter cuts the content of files into documents. Its buffers live as long as a call of Documents.
 type cutter struct {
 	r      *Reader
 	yield  func(Document, error) bool
-	source string
+	in     *bufio.Reader // the content of the present file
+	source string        // its path
 	index  int
 	offset int64  // of what was not yet delivered or rejected
 	buf    []byte // text: what was read and not yet delivered; lines: the current line
@@ -21,12 +26,12 @@ func (c *cutter) start(source string) { c.source, c.index, c.offset, c.buf = sou
 var bom = []byte("\xef\xbb\xbf")
 
 // text cuts a plain-text file: whole if it is short enough, else in pieces.
-func (c *cutter) text(src io.Reader) error {
+func (c *cutter) text() error {
 	limit := c.r.opt.MaxDocument
 	if cap(c.buf) < limit+1 {
 		c.buf = make([]byte, 0, limit+1)
 	}
-	eof, err := c.fill(src, c.buf[:0])
+	eof, err := c.fill(c.buf[:0])
 	if err != nil {
 		return err
 	}
@@ -48,7 +53,7 @@ func (c *cutter) text(src io.Reader) error {
 	}
 	for {
 		if !eof && len(rest) <= c.r.opt.Piece {
-			if eof, err = c.fill(src, c.buf[:copy(c.buf[:cap(c.buf)], rest)]); err != nil {
+			if eof, err = c.fill(c.buf[:copy(c.buf[:cap(c.buf)], rest)]); err != nil {
 				return err
 			}
 			rest = c.buf
@@ -67,9 +72,9 @@ func (c *cutter) text(src io.Reader) error {
 	}
 }
 
-// fill sets c.buf to held and what follows it in src, as much as fits. It reports whether src is at its end.
-func (c *cutter) fill(src io.Reader, held []byte) (eof bool, err error) {
-	n, err := io.ReadFull(src, held[len(held):cap(held)])
+// fill sets c.buf to held and what follows it in the file, as much as fits. It reports whether the file is at its end.
+func (c *cutter) fill(held []byte) (eof bool, err error) {
+	n, err := io.ReadFull(c.in, held[len(held):cap(held)])
 	c.buf = held[:len(held)+n]
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return true, nil
