@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // BuildOptions says how to build a dataset.
@@ -41,8 +42,9 @@ func (o BuildOptions) check() error {
 // Build tokenises docs into a dataset and returns its manifest. A document is held out for validation by the hash of
 // its content, so that it stays on its side when others come or go and equal documents stay together; if a fraction is
 // asked for and there are two different documents, each side gets at least one. The bytes of the dataset are a function
-// of the documents and the options, Threads excepted. A build that fails or is cancelled leaves no manifest, so what it
-// wrote does not pass for a dataset; the next build into the same directory removes it.
+// of the documents and the options, Threads excepted. A build that fails or is cancelled removes what it wrote; one
+// that is killed leaves no manifest, so that the rest does not pass for a dataset, and the next build into the same
+// directory removes it.
 //
 // The slices that docs yields may be reused by it after the next one is asked for.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
@@ -68,10 +70,6 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 	if err == nil {
 		err = b.finish()
 	}
-	if err != nil {
-		b.abort()
-		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
-	}
 	m := Manifest{
 		Format: manifestFormat, Version: manifestVersion,
 		Tokenizer: TokenizerInfo{
@@ -80,7 +78,11 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 		},
 		ValFraction: opt.ValFraction, Train: b.train.info, Val: b.val.info,
 	}
-	if err := m.write(opt.Dir); err != nil {
+	if err == nil {
+		err = m.write(opt.Dir)
+	}
+	if err != nil {
+		b.abort()
 		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
 	}
 	return m, nil
@@ -101,15 +103,17 @@ func prepare(dir string, replace bool) error {
 		return fmt.Errorf("build %s: %s", dir, cause(err))
 	}
 	for _, split := range []string{"train", "val"} {
-		for _, pattern := range []string{"[0-9][0-9][0-9][0-9][0-9].tokens", "[0-9][0-9][0-9][0-9][0-9].tokens" + temporary} {
-			old, err := filepath.Glob(filepath.Join(dir, split, pattern))
-			if err != nil {
-				return err
+		entries, err := os.ReadDir(filepath.Join(dir, split))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("build %s: %s: %s", dir, split, cause(err))
+		}
+		for _, e := range entries {
+			name := strings.TrimSuffix(e.Name(), temporary)
+			if ours, _ := filepath.Match("[0-9][0-9][0-9][0-9][0-9].tokens", name); !ours {
+				continue
 			}
-			for _, path := range old {
-				if err := os.Remove(path); err != nil {
-					return err
-				}
+			if err := os.Remove(filepath.Join(dir, split, e.Name())); err != nil {
+				return err
 			}
 		}
 	}

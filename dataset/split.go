@@ -97,7 +97,7 @@ func (b *builder) finish() error {
 	return b.val.finish()
 }
 
-// abort drops what is not complete.
+// abort removes what was written.
 func (b *builder) abort() {
 	b.train.abort()
 	b.val.abort()
@@ -155,5 +155,8 @@ func (w *splitWriter) abort() {
 	if w.shard != nil {
 		w.shard.close()
 		w.shard = nil
+	}
+	for _, s := range w.info.Shards {
+		os.Remove(filepath.Join(w.opt.Dir, filepath.FromSlash(s.Path)))
 	}
 }
