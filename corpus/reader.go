@@ -110,17 +110,6 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 	}
 }
 
-// Texts is Documents for those who want the text alone.
-func (r *Reader) Texts() iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for d, err := range r.Documents() {
-			if !yield(d.Text, err) {
-				return
-			}
-		}
-	}
-}
-
 // errStop says that the receiver of the documents wants no more.
 var errStop = errors.New("stop")
 

@@ -314,7 +314,7 @@ func TestDocumentsStartsAgain(t *testing.T) {
 		break
 	}
 	n := 0
-	for range r.Texts() {
+	for range r.Documents() {
 		n++
 	}
 	if rep := r.Report(); n != 2 || rep.Documents != 2 || rep.Rejects[0].Count != 1 || r.BytesRead() != r.Size() {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -18,6 +19,9 @@ type BuildOptions struct {
 	Dir       string    // made if missing; must not hold a dataset unless Replace is set
 	Replace   bool      // replace the dataset in Dir; it is gone from the start of the build on
 	Tokenizer Tokenizer // that NewEncoder encodes with
+
+	// TokenizerFile is kept in Dir as tokenizer.json, so that the dataset can be used on its own; may be nil.
+	TokenizerFile io.WriterTo
 
 	// NewEncoder returns a function that appends the tokens of a text to dst, to be used by one goroutine. It must not
 	// produce EOT, not even for text that spells it.
@@ -66,26 +70,35 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 			opt.Progress(b.train.info.Counts, b.val.info.Counts)
 		}
 	}
+	var m Manifest
 	err := encodeAll(ctx, opt, docs, b.add, progress)
 	if err == nil {
-		err = b.finish()
-	}
-	m := Manifest{
-		Format: manifestFormat, Version: manifestVersion,
-		Tokenizer: TokenizerInfo{
-			Path: opt.Tokenizer.Path, SHA256: hex.EncodeToString(opt.Tokenizer.SHA256[:]),
-			VocabSize: opt.Tokenizer.Vocab, EOT: opt.Tokenizer.EOT,
-		},
-		ValFraction: opt.ValFraction, Train: b.train.info, Val: b.val.info,
-	}
-	if err == nil {
-		err = m.write(opt.Dir)
+		m, err = b.finish()
 	}
 	if err != nil {
 		b.abort()
 		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
 	}
 	return m, nil
+}
+
+// finish completes the shards, then what stands beside them, and last the manifest.
+func (b *builder) finish() (Manifest, error) {
+	if err := b.finishSplits(); err != nil {
+		return Manifest{}, err
+	}
+	if b.opt.TokenizerFile != nil {
+		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerName), b.opt.TokenizerFile); err != nil {
+			return Manifest{}, err
+		}
+	}
+	tok := b.opt.Tokenizer
+	m := Manifest{
+		Format: manifestFormat, Version: manifestVersion,
+		Tokenizer:   TokenizerInfo{Path: tok.Path, SHA256: hex.EncodeToString(tok.SHA256[:]), VocabSize: tok.Vocab, EOT: tok.EOT},
+		ValFraction: b.opt.ValFraction, Train: b.train.info, Val: b.val.info,
+	}
+	return m, m.write(b.opt.Dir)
 }
 
 // prepare makes dir ready for a build: no manifest, and none of the shards of an earlier or interrupted build.

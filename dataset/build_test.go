@@ -296,9 +296,12 @@ func TestBuildDoesNotReplaceUnlessAsked(t *testing.T) {
 	if err := d.Verify(); err != nil {
 		t.Error(err)
 	}
-	opt.Replace = true
+	opt.Replace, opt.TokenizerFile = true, strings.NewReader("{}")
 	if m, err := Build(t.Context(), opt, sequence([]string{"three"})); err != nil || m.Train.Documents != 1 {
 		t.Errorf("replacing: %v, %+v", err, m)
+	}
+	if kept := files(t, d.Dir)[tokenizerName]; kept != "{}" {
+		t.Errorf("the tokenizer beside the shards is %q", kept)
 	}
 }
 

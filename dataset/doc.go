@@ -5,6 +5,7 @@
 // # A dataset on disk
 //
 //	DIR/dataset.json         the manifest: what the shards hold; written last, so a directory without it is no dataset
+//	DIR/tokenizer.json       the tokenizer, if Build was given it
 //	DIR/train/00000.tokens   shards of the training split
 //	DIR/val/00000.tokens     shards of the validation split (absent if there is none)
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 const (
 	manifestName    = "dataset.json"
+	tokenizerName   = "tokenizer.json"
 	manifestFormat  = "anneal-dataset"
 	manifestVersion = 1
 	manifestLimit   = 64 << 20 // bytes
@@ -128,18 +130,26 @@ func (s *SplitInfo) check(name string) error {
 	return nil
 }
 
-// write makes the dataset valid: the manifest is complete and durable before it takes its name.
+// write makes the dataset valid: the manifest takes its name when all else is durable.
 func (m *Manifest) write(dir string) error {
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, manifestName)
+	if err := writeFile(filepath.Join(dir, manifestName), bytes.NewReader(append(b, '\n'))); err != nil {
+		return err
+	}
+	syncDir(dir)
+	return nil
+}
+
+// writeFile makes a file complete and durable before it takes its name.
+func writeFile(path string, content io.WriterTo) error {
 	f, err := os.Create(path + temporary)
 	if err != nil {
 		return err
 	}
-	_, err = bytes.NewReader(append(b, '\n')).WriteTo(f)
+	_, err = content.WriteTo(f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -151,8 +161,6 @@ func (m *Manifest) write(dir string) error {
 	}
 	if err != nil {
 		os.Remove(path + temporary)
-		return err
 	}
-	syncDir(dir)
-	return nil
+	return err
 }

@@ -79,8 +79,8 @@ func (b *builder) release(to *splitWriter) error {
 	return nil
 }
 
-// finish completes both splits.
-func (b *builder) finish() error {
+// finishSplits completes both splits.
+func (b *builder) finishSplits() error {
 	to := &b.train // a single document is for training
 	if b.train.info.Documents > 0 {
 		to = &b.val
