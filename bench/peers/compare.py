@@ -3,18 +3,20 @@
 
     compare.py --anneal ./anneal --python /path/to/python --best results.json
 
---python needs torch; results.json is what best_torch.py wrote, and without it PyTorch runs compiled with hand-written
-attention. PyTorch runs twice per case: as it comes, and with its best settings. Runs alternate, so that a machine that
-slows down slows both; each figure is the best of --rounds runs. One JSON object with every run goes to --out.
+--python needs torch; results.json is what best_torch.py wrote, and for cases it lacks PyTorch's best is taken to be torch.compile.
+PyTorch runs twice per case: as it comes, and with its best settings. Runs alternate, so that a machine that slows down
+slows both; speeds are the best of --rounds runs, memory is the least. Seconds to PyTorch's first step are given with an empty and
+with a filled cache of compiled code. One JSON object with every run goes to --out.
 """
 import argparse
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFAULT_BEST = {"flags": ["--compile", "--attention", "math"], "env": {}}
+DEFAULT_BEST = {"flags": ["--compile"], "env": {}}
 
 
 def parse_args():
@@ -55,25 +57,42 @@ def speed(run):
     return run.get("tokens_per_second_best", run.get("tokens_per_second", 0))
 
 
-def best_run(runs):
-    return max(runs, key=speed)
+def fastest(runs):
+    return max(map(speed, runs))
+
+
+def least(runs, key):
+    """The smallest figure under key among the runs that have it, or 0."""
+    return min((r[key] for r in runs if key in r), default=0)
+
+
+def first_steps(runs):
+    """Seconds to the first step in the first run and, if there were more, at least in the later ones."""
+    cold, warm = least(runs[:1], "first_step_seconds"), least(runs[1:], "first_step_seconds")
+    return number(cold, ".1f") + (" / " + number(warm, ".1f") if warm else "")
 
 
 def compare(a, best, shape, precision, threads):
     """Alternates the engines; returns every run by engine."""
     tuned = best.get(f"{shape}/{precision}/{threads}", {}).get("best", DEFAULT_BEST)
-    engines = {
-        "anneal": lambda: anneal_step(a, shape, precision, threads),
-        "best": lambda: torch_step(a, shape, precision, threads, tuned),
-    }
-    if not a.skip_out_of_box:
-        engines["out_of_box"] = lambda: torch_step(a, shape, precision, threads, {"flags": [], "env": {}})
+    with tempfile.TemporaryDirectory() as cache:
+        tuned = {"flags": tuned["flags"], "env": {**tuned["env"], "TORCHINDUCTOR_CACHE_DIR": cache}}
+        engines = {
+            "anneal": lambda: anneal_step(a, shape, precision, threads),
+            "best": lambda: torch_step(a, shape, precision, threads, tuned),
+        }
+        if not a.skip_out_of_box:
+            engines["out_of_box"] = lambda: torch_step(a, shape, precision, threads, {"flags": [], "env": {}})
+        return alternate(engines, a.rounds, f"{shape} {precision} {threads}")
+
+
+def alternate(engines, rounds, label):
     runs = {name: [] for name in engines}
-    for _ in range(a.rounds):
+    for _ in range(rounds):
         for name, engine in engines.items():
-            runs[name].append(engine())
-            latest = runs[name][-1]
-            print(f"{shape} {precision} {threads} {name}: {latest.get('error') or round(speed(latest))}", file=sys.stderr, flush=True)
+            run = engine()
+            runs[name].append(run)
+            print(f"{label} {name}: {run.get('error') or round(speed(run))}", file=sys.stderr, flush=True)
     return runs
 
 
@@ -86,20 +105,18 @@ def number(x, form=",.0f"):
 
 
 def row(shape, precision, threads, runs):
-    ours, best = best_run(runs["anneal"]), best_run(runs["best"])
-    plain = best_run(runs.get("out_of_box", [{}]))
+    ours, best, plain = runs["anneal"], runs["best"], runs.get("out_of_box", [{}])
+    share = max(r.get("fraction_of_peak", 0) for r in ours)
     cells = [
-        shape, precision, str(threads), number(speed(ours)), number(speed(best)), number(speed(plain)),
-        ratio(speed(ours), speed(best)), ratio(speed(ours), speed(plain)),
-        number(100 * ours.get("fraction_of_peak", 0), ".0f") + " %",
-        number(ours.get("peak_rss_bytes", 0) / 1e6), number(best.get("peak_rss_bytes", 0) / 1e6),
-        number(ours.get("first_step_seconds", 0), ".1f"), number(best.get("first_step_seconds", 0), ".1f"),
+        shape, precision, str(threads), number(fastest(ours)), number(fastest(best)), number(fastest(plain)),
+        ratio(fastest(ours), fastest(best)), ratio(fastest(ours), fastest(plain)), number(100 * share, ".0f"),
+        number(least(ours, "peak_rss_bytes") / 1e6), number(least(best, "peak_rss_bytes") / 1e6), first_steps(best),
     ]
     return "| " + " | ".join(cells) + " |"
 
 
-HEADER = """| shape | precision | threads | anneal tokens/s | PyTorch best | PyTorch as it comes | ratio to best | ratio as it comes | anneal share of peak | anneal RSS MB | PyTorch RSS MB | anneal first step s | PyTorch first step s |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
+HEADER = """| shape | precision | threads | anneal tokens/s | PyTorch best tokens/s | PyTorch as it comes tokens/s | against best | against as it comes | anneal % of peak | anneal RSS MB | PyTorch best RSS MB | PyTorch first step s, cold / warm |
+|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def main():
