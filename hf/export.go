@@ -1,0 +1,247 @@
+package hf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"anneal/safetensors"
+)
+
+// Export is what goes into a model directory besides the config.
+type Export struct {
+	Tensors        []safetensors.Tensor // exactly LlamaTensors(config), in any order; all F32, all BF16 or all F16
+	TokenizerJSON  []byte               // tokenizer.json; the config's special ids must be among its added tokens
+	Card           Card
+	MaxShard       int64 // bytes of weights in one file; 0 means 5 GB
+	AllowNonFinite bool  // export weights that are NaN or infinite; otherwise they are an error
+}
+
+// Card is what README.md says.
+type Card struct {
+	Name    string      // heading
+	License string      // an identifier of the hub, such as "mit"; empty leaves it out
+	Facts   [][2]string // rows of a table: parameters, tokens, loss, …
+}
+
+// ExportLlama writes a model directory. dir must be empty or absent; it appears when it is complete.
+func ExportLlama(dir string, c LlamaConfig, e Export) (err error) {
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("hf: the model cannot be exported:\n%w", err)
+	}
+	if err := match(c, infos(e.Tensors)); err != nil {
+		return fmt.Errorf("hf: the tensors to export do not fit the config:\n  %w", err)
+	}
+	files, err := texts(c, e)
+	if err != nil {
+		return err
+	}
+	if e.MaxShard == 0 {
+		e.MaxShard = 5_000_000_000
+	}
+	staging, err := stage(dir)
+	if err != nil {
+		return fmt.Errorf("hf: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("hf: %w", err), os.RemoveAll(staging))
+		}
+	}()
+	tensors := e.Tensors
+	if !e.AllowNonFinite {
+		tensors = finite(tensors)
+	}
+	if err := safetensors.WriteDir(staging, tensors, e.MaxShard); err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(staging, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(staging, dir)
+}
+
+// stage makes a directory beside dir, which must be empty or absent.
+func stage(dir string) (string, error) {
+	old, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if len(old) > 0 {
+		return "", fmt.Errorf("%s is not empty (it holds %s)\n  export to a new directory, or remove that one first", dir, old[0].Name())
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	staging, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".tmp-")
+	if err != nil {
+		return "", err
+	}
+	return staging, os.Chmod(staging, 0o755)
+}
+
+func infos(tensors []safetensors.Tensor) []safetensors.Info {
+	list := make([]safetensors.Info, len(tensors))
+	for i, t := range tensors {
+		list[i] = safetensors.Info{Name: t.Name, DType: t.DType, Shape: t.Shape}
+	}
+	return list
+}
+
+// texts renders every file but the weights.
+func texts(c LlamaConfig, e Export) (map[string][]byte, error) {
+	dtype, err := dtypeName(e.Tensors)
+	if err != nil {
+		return nil, err
+	}
+	special, err := specialTokens(c, e.TokenizerJSON)
+	if err != nil {
+		return nil, fmt.Errorf("hf: tokenizer.json: %w", err)
+	}
+	files := map[string][]byte{
+		"tokenizer.json": e.TokenizerJSON,
+		"README.md":      []byte(e.Card.markdown()),
+	}
+	tokenizer := map[string]any{
+		// With any other class transformers 5 rebuilds parts of the tokenizer and ignores what tokenizer.json says.
+		"tokenizer_class":              "PreTrainedTokenizerFast",
+		"model_max_length":             c.MaxPositions,
+		"clean_up_tokenization_spaces": false,
+		"add_prefix_space":             false,
+		"add_bos_token":                false,
+		"add_eos_token":                false,
+		"model_input_names":            []string{"input_ids", "attention_mask"}, // the default adds token_type_ids, which no Llama takes
+	}
+	for key, token := range special {
+		tokenizer[key] = token
+	}
+	for name, v := range map[string]any{
+		"config.json":             c.configJSON(dtype),
+		"generation_config.json":  c.generationJSON(),
+		"tokenizer_config.json":   tokenizer,
+		"special_tokens_map.json": special,
+	} {
+		text, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("hf: %s: %w", name, err)
+		}
+		files[name] = append(text, '\n')
+	}
+	return files, nil
+}
+
+// dtypeName is what PyTorch calls the one dtype of all tensors.
+func dtypeName(tensors []safetensors.Tensor) (string, error) {
+	names := map[safetensors.DType]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16", safetensors.F16: "float16"}
+	first := tensors[0] // a model that matched its config has tensors
+	name, ok := names[first.DType]
+	if !ok {
+		return "", fmt.Errorf("hf: tensor %q is %s; weights are exported as F32, BF16 or F16", first.Name, first.DType)
+	}
+	for _, t := range tensors {
+		if t.DType != first.DType {
+			return "", fmt.Errorf("hf: tensor %q is %s and %q is %s; all must have one dtype", first.Name, first.DType, t.Name, t.DType)
+		}
+	}
+	return name, nil
+}
+
+// writtenFor is the version of transformers whose conventions the files follow. Later ones read them, and so does 4.51.
+const writtenFor = "5.0.0"
+
+// configJSON holds RoPE in the words of transformers 4 (rope_theta) and of 5 (rope_parameters), and the dtype likewise.
+func (c LlamaConfig) configJSON(dtype string) map[string]any {
+	class, modelType := c.architecture()
+	m := map[string]any{
+		"architectures": []string{class}, "model_type": modelType,
+		"vocab_size": c.VocabSize, "hidden_size": c.HiddenSize, "intermediate_size": c.FFNSize,
+		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads,
+		"head_dim": c.HeadDim, "max_position_embeddings": c.MaxPositions,
+		"hidden_act": "silu", "rms_norm_eps": float(c.NormEps), "initializer_range": float(c.InitStd),
+		"rope_theta": float(c.RopeTheta), "rope_scaling": nil,
+		"rope_parameters":     map[string]any{"rope_type": "default", "rope_theta": float(c.RopeTheta)},
+		"tie_word_embeddings": c.Tied, "attention_bias": false, "attention_dropout": float(0), "use_cache": true,
+		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.Pad),
+		"torch_dtype": dtype, "dtype": dtype, "transformers_version": writtenFor,
+	}
+	if c.QKNorm {
+		m["use_sliding_window"], m["sliding_window"], m["max_window_layers"] = false, nil, c.Layers
+	} else {
+		m["mlp_bias"], m["pretraining_tp"] = false, 1
+	}
+	return m
+}
+
+func (c LlamaConfig) generationJSON() map[string]any {
+	return map[string]any{
+		"_from_model_config": true, "transformers_version": writtenFor,
+		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.Pad),
+	}
+}
+
+func idOrNull(id int) any {
+	if id < 0 {
+		return nil
+	}
+	return id
+}
+
+func idsOrNull(ids []int) any {
+	switch len(ids) {
+	case 0:
+		return nil
+	case 1:
+		return ids[0]
+	}
+	return ids
+}
+
+// float is written with a point or an exponent: transformers 5 checks that floats are not integers.
+type float float64
+
+// MarshalJSON writes the shortest form that is a float in Python too.
+func (f float) MarshalJSON() ([]byte, error) {
+	s := strconv.FormatFloat(float64(f), 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return []byte(s), nil
+}
+
+func (k Card) markdown() string {
+	var b strings.Builder
+	b.WriteString("---\n")
+	if k.License != "" {
+		fmt.Fprintf(&b, "license: %s\n", strconv.Quote(k.License))
+	}
+	b.WriteString("library_name: transformers\npipeline_tag: text-generation\n---\n\n")
+	name := strings.Join(strings.Fields(k.Name), " ")
+	if name == "" {
+		name = "A language model"
+	}
+	fmt.Fprintf(&b, "# %s\n\nTrained with anneal.\n", name)
+	if len(k.Facts) > 0 {
+		b.WriteString("\n| | |\n|---|---|\n")
+		cell := strings.NewReplacer("|", `\|`, "\n", " ")
+		for _, f := range k.Facts {
+			fmt.Fprintf(&b, "| %s | %s |\n", cell.Replace(f[0]), cell.Replace(f[1]))
+		}
+	}
+	b.WriteString("\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n" +
+		"tokenizer = AutoTokenizer.from_pretrained(\".\")\n" +
+		"model = AutoModelForCausalLM.from_pretrained(\".\")\n" +
+		"inputs = tokenizer(\"Once\", return_tensors=\"pt\")\n" +
+		"print(tokenizer.decode(model.generate(**inputs, max_new_tokens=50)[0]))\n```\n")
+	return b.String()
+}

@@ -1,0 +1,35 @@
+"""Loads the directories that `go test ./hf -run TestExportGivesTheModelBack -args -keep DIR` leaves, with transformers.
+
+Checks the class, the logits against logits.json, the tokenizer against the tokenizers library, and generation.
+Usage, from this directory: python check_export.py DIR
+"""
+import json
+import sys
+
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+for name, cls in (("llama", "LlamaForCausalLM"), ("qwen3", "Qwen3ForCausalLM")):
+    golden = json.load(open(f"{name}/logits.json"))
+    plain = Tokenizer.from_file(f"{name}/tokenizer.json")
+    for suffix in ("", "-sharded"):
+        path = f"{sys.argv[1]}/exports/{name}{suffix}"
+        model, info = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True)
+        assert type(model).__name__ == cls, type(model)
+        assert not any(info.values()), info
+        dtype = model.dtype
+        with torch.no_grad():
+            wide = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).double()
+            logits = wide(torch.tensor([golden["ids"]])).logits[0]
+        off = (logits - torch.tensor(golden["logits"], dtype=torch.float64)).abs().max().item()
+        assert off < 1e-6, off
+        tok = AutoTokenizer.from_pretrained(path)
+        text = "the cat sat on the rat"
+        assert tok(text)["input_ids"] == plain.encode(text).ids, (tok(text), plain.encode(text).ids)
+        assert tok.decode(plain.encode(text).ids) == text
+        assert (tok.bos_token_id, tok.eos_token_id, tok.pad_token_id) == (1, 2, 0)
+        assert (model.config.bos_token_id, model.generation_config.eos_token_id) == (1, 2)
+        inputs = tok("the cat", return_tensors="pt")
+        out = model.generate(**inputs, max_new_tokens=4, do_sample=False)
+        print(f"{path}: {cls}, {dtype}, logits within {off:.1e}, {type(tok).__name__}, generated {out.shape[1]} tokens")

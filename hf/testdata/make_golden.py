@@ -1,0 +1,48 @@
+"""Makes llama/ and qwen3/: tiny models saved by transformers, a tokenizer, and logits.json with what the model answers.
+
+Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
+python make_golden.py
+"""
+import json
+import shutil
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
+
+
+def tokenizer(path):
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tok.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=60, special_tokens=["<|pad|>", "<|bos|>", "<|eos|>"], show_progress=False)
+    tok.train_from_iterator(["the cat sat on the mat and the dog ate the fat rat"] * 4, trainer)
+    tok.save(path)
+
+
+def make(name, model, dtype):
+    with torch.no_grad():
+        for k, (pname, p) in enumerate(sorted(model.named_parameters())):
+            i = torch.arange(p.numel(), dtype=torch.float64)
+            w = torch.sin(i * 1.7 + k * 0.9) * 0.3 + torch.cos(i * 0.31) * 0.05
+            if "norm" in pname:
+                w = 1 + w * 0.5
+            p.copy_(w.reshape(p.shape))
+    model = model.to(dtype)
+    shutil.rmtree(name, ignore_errors=True)
+    model.save_pretrained(name)
+    tokenizer(f"{name}/tokenizer.json")
+    with torch.no_grad():
+        # Loaded anew, because .to(bfloat16) has rounded the RoPE frequencies too, which loading does not.
+        fresh = type(model).from_pretrained(name, dtype=torch.float32).double()
+        logits = fresh(torch.tensor([IDS])).logits[0]
+    with open(f"{name}/logits.json", "w") as f:
+        json.dump({"ids": IDS, "logits": [[round(v, 9) for v in row] for row in logits.tolist()]}, f)
+
+
+common = dict(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+              num_key_value_heads=2, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+make("llama", LlamaForCausalLM(LlamaConfig(**common, rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)
+make("qwen3", Qwen3ForCausalLM(Qwen3Config(**common, head_dim=16, tie_word_embeddings=True)), torch.bfloat16)
