@@ -21,8 +21,8 @@ func (m *merger) append(dst []uint32, piece []byte) []uint32 {
 		return append(dst, m.t.byteID[piece[0]])
 	}
 	if m.t.ignoreMerges {
-		if i := m.t.index.find(piece); i >= 0 {
-			return append(dst, m.t.ordinary[i])
+		if i := m.t.vocab.find(piece); i >= 0 {
+			return append(dst, m.t.ids[i])
 		}
 	}
 	if len(piece) <= shortPiece {

@@ -1,7 +1,5 @@
 package tokenizer
 
-import "bytes"
-
 // EncodeSpecial encodes text in which the texts of special tokens, such as "<|endoftext|>", stand for those tokens. Of
 // two that start at the same place the longer one counts. Use it for text you wrote yourself; text from outside belongs
 // in [Encoder.Encode].
@@ -22,14 +20,14 @@ func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 
 // nextSpecial finds the first special token in text, the longest of those that start there.
 func (t *Tokenizer) nextSpecial(text []byte) (at int, found *Special) {
-	for i := range text {
-		for _, k := range t.openers[text[i]] {
-			if s := &t.specials[k]; bytes.HasPrefix(text[i:], []byte(s.Text)) && (found == nil || len(s.Text) > len(found.Text)) {
-				at, found = i, s
+	for i, b := range text {
+		for _, n := range t.openers[b] {
+			if i+n > len(text) {
+				continue
 			}
-		}
-		if found != nil {
-			return at, found
+			if k := t.texts.find(text[i : i+n]); k >= 0 {
+				return i, &t.specials[k]
+			}
 		}
 	}
 	return 0, nil

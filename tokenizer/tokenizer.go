@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"unicode/utf8"
 )
 
 // Tokenizer is a byte-level BPE vocabulary with its merges, its pre-tokenizer pattern and its special tokens. It does
@@ -18,14 +19,15 @@ type Tokenizer struct {
 	pattern      pattern
 	ignoreMerges bool // a pretoken that is a token is that token, whatever the merges say
 
-	tokens   [][]byte // by id; nil: no such token. For special tokens, their text
-	index    interner // ordinary tokens, numbered as in ordinary
-	ordinary []uint32 // id of each string of index
+	vocab    *interner // the ordinary tokens, numbered in any order
+	ids      []uint32  // by that number
+	byID     []tokenRef
 	byteID   [256]uint32
 	merges   []merge // by rank
 	ranks    rankTable
-	specials []Special     // by id
-	openers  [256][]uint32 // the special tokens that start with a byte, as indexes of specials
+	specials []Special  // by id
+	texts    interner   // of the special tokens, numbered as in specials
+	openers  [256][]int // the lengths of special tokens that start with a byte, longest first
 
 	post json.RawMessage // post_processor of the file it was read from; kept for the way back
 
@@ -35,6 +37,9 @@ type Tokenizer struct {
 
 // merge replaces the tokens left, right, side by side, by id.
 type merge struct{ left, right, id uint32 }
+
+// tokenRef says what an id stands for: 0 nothing, n > 0 the ordinary token n-1, n < 0 the special token -n-1.
+type tokenRef int32
 
 // Special is a token that stands for no text of its own, such as <|endoftext|>. Encoding yields it only where it is
 // allowed: see [Tokenizer.EncodeSpecial].
@@ -46,32 +51,24 @@ type Special struct {
 	Added bool
 }
 
-// maxVocab bounds ids, so that memory stays in proportion to what a file holds.
+// maxVocab bounds ids.
 const maxVocab = 1 << 24
 
-// newTokenizer builds the look-up tables. tokens holds the bytes of ordinary tokens by id, nil where there is none.
-func newTokenizer(p pattern, tokens [][]byte, merges []merge, specials []Special, ignoreMerges bool) (*Tokenizer, error) {
-	t := &Tokenizer{pattern: p, tokens: tokens, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
-	for id, token := range tokens {
-		if token == nil {
-			continue
-		}
-		if len(token) == 0 {
-			return nil, fmt.Errorf("token %d is empty", id)
-		}
-		if i := t.index.add(token); i < len(t.ordinary) {
-			return nil, fmt.Errorf("tokens %d and %d are both %.100q", t.ordinary[i], id, token)
-		}
-		t.ordinary = append(t.ordinary, uint32(id))
+// newTokenizer builds the look-up tables. vocab holds the ordinary tokens and ids their ids.
+func newTokenizer(p pattern, vocab *interner, ids []uint32, merges []merge, specials []Special, ignoreMerges bool) (*Tokenizer, error) {
+	t := &Tokenizer{pattern: p, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
+	slices.SortFunc(t.specials, func(a, b Special) int { return int(a.ID) - int(b.ID) })
+	if err := t.numberTokens(); err != nil {
+		return nil, err
 	}
 	for b := range 256 {
-		i := t.index.find([]byte{byte(b)})
-		if i < 0 {
+		n := vocab.find([]byte{byte(b)})
+		if n < 0 {
 			return nil, fmt.Errorf("no token for the byte 0x%02x: some texts could not be encoded", b)
 		}
-		t.byteID[b] = t.ordinary[i]
+		t.byteID[b] = ids[n]
 	}
-	if err := t.addSpecials(); err != nil {
+	if err := t.indexSpecials(); err != nil {
 		return nil, err
 	}
 	t.ranks.build(merges, &t.byteID)
@@ -80,53 +77,75 @@ func newTokenizer(p pattern, tokens [][]byte, merges []merge, specials []Special
 	return t, nil
 }
 
-func (t *Tokenizer) addSpecials() error {
-	slices.SortFunc(t.specials, func(a, b Special) int { return int(a.ID) - int(b.ID) })
-	texts := make(map[string]uint32, len(t.specials))
+// numberTokens fills byID. No two tokens may have one id, and ids must not be far beyond the number of tokens: memory
+// stays in proportion to what a file holds.
+func (t *Tokenizer) numberTokens() error {
+	count := len(t.ids) + len(t.specials)
+	limit := min(maxVocab, 2*count+1024)
+	top := 0
+	for _, id := range t.ids {
+		top = max(top, int(id)+1)
+	}
+	for _, s := range t.specials {
+		top = max(top, int(s.ID)+1)
+	}
+	if top > limit {
+		return fmt.Errorf("the largest id is %d, far beyond the %d tokens there are", top-1, count)
+	}
+	t.byID = make([]tokenRef, top)
+	set := func(id uint32, ref tokenRef, token []byte) error {
+		if t.byID[id] != 0 {
+			return fmt.Errorf("the token %.100q has the id %d of another", token, id)
+		}
+		t.byID[id] = ref
+		return nil
+	}
+	for n, id := range t.ids {
+		if err := set(id, tokenRef(n+1), t.vocab.at(n)); err != nil {
+			return err
+		}
+	}
 	for i, s := range t.specials {
-		switch {
-		case s.Text == "":
-			return fmt.Errorf("special token %d is empty", s.ID)
-		case s.ID >= maxVocab:
-			return fmt.Errorf("special token %.100q: id %d is not below %d", s.Text, s.ID, maxVocab)
+		if err := set(s.ID, tokenRef(-i-1), []byte(s.Text)); err != nil {
+			return err
 		}
-		if id, dup := texts[s.Text]; dup {
-			return fmt.Errorf("special tokens %d and %d are both %.100q", id, s.ID, s.Text)
+	}
+	return nil
+}
+
+// indexSpecials fills texts and openers.
+func (t *Tokenizer) indexSpecials() error {
+	for i, s := range t.specials {
+		if s.Text == "" || !utf8.ValidString(s.Text) {
+			return fmt.Errorf("special token %d is %.100q: it must be text, in UTF-8", s.ID, s.Text)
 		}
-		texts[s.Text] = s.ID
-		// In a file both are keys of one vocabulary, the ordinary token in the byte-level alphabet.
+		// In a file both are keys of one vocabulary, ordinary tokens in the byte-level alphabet.
 		if b, ok := appendBytes(nil, []byte(s.Text)); ok {
-			if i := t.index.find(b); i >= 0 {
-				return fmt.Errorf("special token %.100q is written like the ordinary token %d", s.Text, t.ordinary[i])
+			if n := t.vocab.find(b); n >= 0 {
+				return fmt.Errorf("special token %.100q is written like the ordinary token %d", s.Text, t.ids[n])
 			}
 		}
-		for int(s.ID) >= len(t.tokens) {
-			if int(s.ID) > 2*len(t.tokens)+1024 {
-				return fmt.Errorf("special token %.100q: id %d is far beyond the vocabulary of %d", s.Text, s.ID, len(t.tokens))
-			}
-			t.tokens = append(t.tokens, make([][]byte, int(s.ID)+1-len(t.tokens))...)
+		if n := t.texts.add([]byte(s.Text)); n < i {
+			return fmt.Errorf("special tokens %d and %d are both %.100q", t.specials[n].ID, s.ID, s.Text)
 		}
-		if t.tokens[s.ID] != nil {
-			return fmt.Errorf("special token %.100q has the id %d of the token %.100q", s.Text, s.ID, t.tokens[s.ID])
+		lengths := &t.openers[s.Text[0]]
+		if k, found := slices.BinarySearchFunc(*lengths, len(s.Text), func(a, b int) int { return b - a }); !found {
+			*lengths = slices.Insert(*lengths, k, len(s.Text))
 		}
-		t.tokens[s.ID] = []byte(s.Text)
-		t.openers[s.Text[0]] = append(t.openers[s.Text[0]], uint32(i))
 	}
 	return nil
 }
 
 // VocabSize is the largest id plus one: the rows that an embedding needs.
-func (t *Tokenizer) VocabSize() int { return len(t.tokens) }
+func (t *Tokenizer) VocabSize() int { return len(t.byID) }
 
 // ID returns the id of the token with exactly these bytes (as in " the"), or of the special token with this text.
 func (t *Tokenizer) ID(token string) (uint32, bool) {
-	for _, s := range t.specials {
-		if s.Text == token {
-			return s.ID, true
-		}
+	if n := t.texts.find([]byte(token)); n >= 0 {
+		return t.specials[n].ID, true
 	}
-	if i := t.index.find([]byte(token)); i >= 0 {
-		return t.ordinary[i], true
+	if n := t.vocab.find([]byte(token)); n >= 0 {
+		return t.ids[n], true
 	}
 	return 0, false
 }
@@ -134,10 +153,16 @@ func (t *Tokenizer) ID(token string) (uint32, bool) {
 // Token returns the bytes of the token id, or the text of a special token; nil if there is none. The caller must not
 // change them.
 func (t *Tokenizer) Token(id uint32) []byte {
-	if int64(id) >= int64(len(t.tokens)) {
+	if int64(id) >= int64(len(t.byID)) {
 		return nil
 	}
-	return t.tokens[id]
+	switch ref := t.byID[id]; {
+	case ref > 0:
+		return t.vocab.at(int(ref - 1))
+	case ref < 0:
+		return t.texts.at(int(-ref - 1))
+	}
+	return nil
 }
 
 // Specials returns the special tokens by id.
@@ -146,10 +171,8 @@ func (t *Tokenizer) Specials() []Special { return slices.Clone(t.specials) }
 // EOT returns the special token that ends a document: the first there is of <|endoftext|>, <|end_of_text|>, </s>, <eos>.
 func (t *Tokenizer) EOT() (uint32, bool) {
 	for _, name := range []string{"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"} {
-		for _, s := range t.specials {
-			if s.Text == name {
-				return s.ID, true
-			}
+		if n := t.texts.find([]byte(name)); n >= 0 {
+			return t.specials[n].ID, true
 		}
 	}
 	return 0, false
@@ -166,12 +189,13 @@ func (t *Tokenizer) computeHash() string {
 	h := sha256.New()
 	io.WriteString(h, "byte-level bpe 1\n")
 	hashBytes(h, []byte(t.pattern.regex))
-	hashInts(h, uint64(len(t.tokens)), uint64(len(t.merges)), uint64(len(t.specials)))
+	ignore := uint64(0)
 	if t.ignoreMerges {
-		hashInts(h, 1)
+		ignore = 1
 	}
-	for _, token := range t.tokens {
-		hashBytes(h, token)
+	hashInts(h, ignore, uint64(len(t.byID)), uint64(len(t.merges)), uint64(len(t.specials)))
+	for id := range t.byID {
+		hashBytes(h, t.Token(uint32(id)))
 	}
 	for _, m := range t.merges {
 		hashInts(h, uint64(m.left), uint64(m.right), uint64(m.id))

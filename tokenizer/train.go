@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -70,17 +69,17 @@ func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error])
 	return assemble(p, l.vocab, l.merges, opt.Special)
 }
 
-// assemble makes the tokenizer of a vocabulary; the special tokens follow it.
+// assemble makes the tokenizer of a vocabulary numbered in the order of its ids; the special tokens follow it.
 func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string) (*Tokenizer, error) {
-	tokens := make([][]byte, vocab.len())
-	for i := range tokens {
-		tokens[i] = slices.Clone(vocab.at(i))
+	ids := make([]uint32, vocab.len())
+	for i := range ids {
+		ids[i] = uint32(i)
 	}
 	specials := make([]Special, len(specialTexts))
 	for i, text := range specialTexts {
-		specials[i] = Special{ID: uint32(len(tokens) + i), Text: text}
+		specials[i] = Special{ID: uint32(len(ids) + i), Text: text}
 	}
-	return newTokenizer(p, tokens, merges, specials, false)
+	return newTokenizer(p, vocab, ids, merges, specials, false)
 }
 
 // checkSpecials finds special tokens that cannot be, before the work and not after it.

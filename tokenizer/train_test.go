@@ -126,7 +126,6 @@ func TestTrainMatchesTheDefinition(t *testing.T) {
 	})
 }
 
-
 func TestTrainDoesNotDependOnThreadsOrOrder(t *testing.T) {
 	docs := make([]string, 200)
 	for i := range docs {

@@ -1,0 +1,104 @@
+package tokenizer
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestStreamDecoderEmitsWholeCharacters(t *testing.T) {
+	tok := sample()
+	e := tok.NewEncoder()
+	rapid.Check(t, func(t *rapid.T) {
+		text := drawText(t)
+		d := tok.NewStreamDecoder()
+		var got strings.Builder
+		for _, id := range e.Encode(nil, text) {
+			part := d.Next(id)
+			for i, r := range part {
+				if r == '\uFFFD' && !strings.HasPrefix(part[i:], "\uFFFD") {
+					t.Fatalf("part %q of a character of %q", part, text)
+				}
+			}
+			got.WriteString(part)
+		}
+		got.WriteString(d.Flush())
+		// Conversion to runes has the same rule: each byte that is no part of a character becomes U+FFFD. Only an
+		// unfinished character at the end, several bytes, becomes one and not one each.
+		want := string([]rune(string(text)))
+		if g := strings.TrimRight(got.String(), "\uFFFD"); g != strings.TrimRight(want, "\uFFFD") {
+			t.Fatalf("text %q streamed as %q, want %q", text, got.String(), want)
+		}
+	})
+}
+
+func TestDecodeMarksUnknownIDs(t *testing.T) {
+	tok := sample()
+	a, _ := tok.ID("a")
+	if got := string(tok.Decode([]byte("<"), []uint32{a, math.MaxUint32, a, uint32(tok.VocabSize())})); got != "<a\uFFFDa\uFFFD" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSpecialTokensOnlyWhereAllowed(t *testing.T) {
+	tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: []string{"<|endoftext|>", "<|end", "<|x|>"}}, "a b <|endoftext|> <|x|>")
+	eot, ok := tok.EOT()
+	if !ok || string(tok.Token(eot)) != "<|endoftext|>" {
+		t.Fatalf("EOT is %d (%v), token %q", eot, ok, tok.Token(eot))
+	}
+	end, _ := tok.ID("<|end")
+	x, _ := tok.ID("<|x|>")
+	text := []byte("a<|endoftext|><|endof<|x|><|x")
+	ids := tok.EncodeSpecial(text)
+	var special []uint32
+	for _, id := range ids {
+		if id >= min(eot, end, x) {
+			special = append(special, id)
+		}
+	}
+	if want := []uint32{eot, end, x}; !slices.Equal(special, want) {
+		t.Errorf("special tokens %d in %d, want %d: the longest at each place", special, ids, want)
+	}
+	for _, id := range tok.NewEncoder().Encode(nil, text) {
+		if id >= min(eot, end, x) {
+			t.Errorf("ordinary encoding yields the special token %q", tok.Token(id))
+		}
+	}
+	if got := string(tok.Decode(nil, ids)); got != string(text) {
+		t.Errorf("decoded to %q", got)
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	bytewise := mustTrain(t, TrainOptions{VocabSize: 257}, "")
+	const text = "the cat\tsat \u00a0on it\n"
+	got, err := Evaluate(bytewise, each(text, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := float64(len(text))
+	if want := (Stats{Documents: 2, Bytes: int64(n), Tokens: int64(n), Words: 5, BytesPerToken: 1, Fertility: n / 5, ContinuedWords: 1}); got != want {
+		t.Errorf("bytes as tokens: %+v, want %+v", got, want)
+	}
+	// A vocabulary with each word, blank included, gives one token a word.
+	whole := mustTrain(t, TrainOptions{VocabSize: 400}, strings.Repeat("the cat sat on it ", 20))
+	got, err = Evaluate(whole, each("the cat sat on it"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Fertility != 1 || got.ContinuedWords != 0 || got.BytesPerToken != 17.0/5 {
+		t.Errorf("words as tokens: %+v, want fertility 1, no continued words, 3.4 bytes per token", got)
+	}
+	// "catnip," is cut, "the" and "sat" are not.
+	if got, _ = Evaluate(whole, each("the catnip, sat")); math.Abs(got.ContinuedWords-1.0/3) > 1e-15 {
+		t.Errorf("continued words %v, want 1/3", got.ContinuedWords)
+	}
+	broken := errors.New("no more")
+	if _, err := Evaluate(whole, func(yield func([]byte, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
+		t.Errorf("error of the documents: got %v", err)
+	}
+}

@@ -1,0 +1,290 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxFile is the largest tokenizer file that is read. The largest in use are about 40 MB.
+const maxFile = 1 << 30
+
+// Load reads a Hugging Face tokenizer.json. See [Read].
+func Load(path string) (*Tokenizer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", pre-tokenizer
+// ByteLevel, or a Sequence of one Split and ByteLevel. Whatever else the file asks for and this package does not do
+// (normalizers, prefix spaces, dropout, …) is an error that names the field, never ignored; a post-processor is kept but
+// not applied: it adds tokens around a text, which is the caller's business.
+func Read(r io.Reader) (*Tokenizer, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkJSON(data); err != nil {
+		return nil, err
+	}
+	f := hfFile{}
+	c := jsonCursor{data: data}
+	if err := c.object(func(key []byte) error { return f.field(string(key), &c) }); err != nil {
+		return nil, err
+	}
+	return f.tokenizer()
+}
+
+// readAll reads a tokenizer file, up to maxFile. Files are read in one piece, without the garbage of growing buffers.
+func readAll(r io.Reader) ([]byte, error) {
+	var buf bytes.Buffer
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < maxFile {
+			buf.Grow(int(info.Size()) + bytes.MinRead)
+		}
+	}
+	n, err := buf.ReadFrom(io.LimitReader(r, maxFile+1))
+	if err == nil && n > maxFile {
+		err = fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	return buf.Bytes(), err
+}
+
+// hfFile collects the parts of a tokenizer.json; those that depend on each other stay JSON until all are there.
+type hfFile struct {
+	pre, post     []byte
+	vocab, merges []byte
+	added         []hfAdded
+	ignoreMerges  bool
+}
+
+// hfAdded is an entry of added_tokens.
+type hfAdded struct {
+	ID         uint32 `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	LStrip     bool   `json:"lstrip"`
+	RStrip     bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"` // without a normalizer it has no meaning
+	Special    bool   `json:"special"`
+}
+
+// field takes one member of the top level.
+func (f *hfFile) field(key string, c *jsonCursor) error {
+	switch key {
+	case "added_tokens":
+		err := c.array(func(i int) error {
+			var a hfAdded
+			if err := strict(c.value(), &a); err != nil {
+				return fmt.Errorf("added_tokens[%d]: %w", i, err)
+			}
+			if a.SingleWord || a.LStrip || a.RStrip {
+				return fmt.Errorf("added_tokens[%d] (%.100q): single_word, lstrip and rstrip are not supported", i, a.Content)
+			}
+			f.added = append(f.added, a)
+			return nil
+		})
+		return err
+	case "model":
+		return f.model(c)
+	}
+	v := c.value()
+	switch key {
+	case "version":
+	case "pre_tokenizer":
+		f.pre = v
+	case "post_processor":
+		f.post = v
+	case "decoder":
+		return checkDecoder(v)
+	case "normalizer":
+		if !isNull(v) && !emptySequence(v) {
+			return fmt.Errorf("normalizer: %.100s is not supported: text is encoded byte for byte", v)
+		}
+	case "truncation", "padding":
+		if !isNull(v) {
+			return fmt.Errorf("%s: is set; texts are encoded whole\n  try the file with %q: null", key, key)
+		}
+	default:
+		return fmt.Errorf("%.100s: unknown field", key)
+	}
+	return nil
+}
+
+// model takes the model, which must be BPE.
+func (f *hfFile) model(c *jsonCursor) error {
+	return c.object(func(key []byte) error {
+		v := c.value()
+		ok := true
+		switch string(key) {
+		case "type":
+			ok = string(v) == `"BPE"`
+		case "vocab":
+			f.vocab = v
+		case "merges":
+			f.merges = v
+		case "ignore_merges":
+			ok = json.Unmarshal(v, &f.ignoreMerges) == nil
+		case "dropout":
+			ok = isNull(v) || string(v) == "0.0" || string(v) == "0"
+		case "continuing_subword_prefix", "end_of_word_suffix":
+			ok = isNull(v) || string(v) == `""`
+		case "unk_token", "fuse_unk", "byte_fallback": // about texts without a token; there are none
+		default:
+			return fmt.Errorf("model.%.100s: unknown field", key)
+		}
+		if !ok {
+			return fmt.Errorf("model.%s: %.100s is not supported, only byte-level BPE without dropout, prefix and suffix", key, v)
+		}
+		return nil
+	})
+}
+
+// tokenizer puts the parts together.
+func (f *hfFile) tokenizer() (*Tokenizer, error) {
+	if f.vocab == nil || f.merges == nil {
+		return nil, errors.New("model: vocab or merges are missing")
+	}
+	p, err := parsePreTokenizer(f.pre)
+	if err != nil {
+		return nil, fmt.Errorf("pre_tokenizer: %w", err)
+	}
+	specials := make([]Special, len(f.added))
+	addedID := make(map[string]uint32, len(f.added))
+	for i, a := range f.added {
+		specials[i] = Special{ID: a.ID, Text: a.Content, Added: !a.Special}
+		addedID[a.Content] = a.ID
+	}
+	vocab, ids, err := parseVocab(f.vocab, addedID)
+	if err != nil {
+		return nil, fmt.Errorf("model.vocab: %w", err)
+	}
+	merges, err := parseMerges(f.merges, vocab, ids)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTokenizer(p, vocab, ids, merges, specials, f.ignoreMerges)
+	if err != nil {
+		return nil, err
+	}
+	t.post = bytes.Clone(f.post)
+	return t, nil
+}
+
+// parseVocab reads the ordinary tokens; special ones, which are keys too, must have the id they were added with.
+func parseVocab(data []byte, addedID map[string]uint32) (*interner, []uint32, error) {
+	vocab := &interner{}
+	var ids []uint32
+	var token []byte
+	c := jsonCursor{data: data}
+	err := c.object(func(key []byte) error {
+		id, err := c.id()
+		if err != nil {
+			return fmt.Errorf("%.100q: %w", key, err)
+		}
+		if want, ok := addedID[string(key)]; ok {
+			if id != want {
+				return fmt.Errorf("%.100q: id %d, but %d in added_tokens", key, id, want)
+			}
+			return nil
+		}
+		var ok bool
+		if token, ok = appendBytes(token[:0], key); !ok || len(token) == 0 {
+			return fmt.Errorf("%.100q: not a token in the byte-level alphabet", key)
+		}
+		if vocab.add(token) < len(ids) {
+			return fmt.Errorf("%.100q: occurs twice", key)
+		}
+		ids = append(ids, id)
+		return nil
+	})
+	return vocab, ids, err
+}
+
+// parseMerges reads merges, each a pair of strings or one string with a space between the two.
+func parseMerges(data []byte, vocab *interner, ids []uint32) ([]merge, error) {
+	var merges []merge
+	var token []byte
+	find := func(i int, name, what []byte) (uint32, error) {
+		n := vocab.find(what)
+		if n < 0 {
+			return 0, fmt.Errorf("model.merges[%d]: %.100q is not in the vocabulary", i, name)
+		}
+		return ids[n], nil
+	}
+	c := jsonCursor{data: data}
+	err := c.array(func(i int) error {
+		left, right, err := mergeText(&c)
+		if err != nil {
+			return fmt.Errorf("model.merges[%d]: %w", i, err)
+		}
+		if left == nil {
+			return nil // the version line of merges.txt
+		}
+		token, _ = appendBytes(token[:0], left)
+		n := len(token)
+		token, _ = appendBytes(token, right)
+		var m merge
+		if m.left, err = find(i, left, token[:n]); err != nil {
+			return err
+		}
+		if m.right, err = find(i, right, token[n:]); err != nil {
+			return err
+		}
+		if m.id, err = find(i, appendByteLevel(nil, token), token); err != nil {
+			return err
+		}
+		merges = append(merges, m)
+		return nil
+	})
+	return merges, err
+}
+
+// mergeText reads the two tokens of a merge.
+func mergeText(c *jsonCursor) (left, right []byte, err error) {
+	if c.peek() == '"' {
+		line := c.str()
+		if bytes.HasPrefix(line, []byte("#version")) {
+			return nil, nil, nil
+		}
+		left, right, ok := bytes.Cut(line, []byte(" "))
+		if !ok || bytes.IndexByte(right, ' ') >= 0 {
+			return nil, nil, fmt.Errorf("%.100q is not two tokens with a space between", line)
+		}
+		return left, right, nil
+	}
+	var pair [2][]byte
+	n := 0
+	err = c.array(func(i int) error {
+		s, err := c.text()
+		if i < 2 {
+			pair[i] = s
+		}
+		n++
+		return err
+	})
+	if err == nil && n != 2 {
+		err = fmt.Errorf("%d tokens, not two", n)
+	}
+	return pair[0], pair[1], err
+}
+
+// strict decodes v and refuses unknown fields.
+func strict(v []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(v))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+func isNull(v []byte) bool { return len(v) == 0 || string(v) == "null" }

@@ -1,0 +1,202 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Whatever a file asks for that is not done here is refused, and the error names the field.
+func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
+	type object = map[string]any
+	model := func(doc object) object { return doc["model"].(object) }
+	vocab := func(doc object) object { return model(doc)["vocab"].(object) }
+	sequence := func(parts ...any) object { return object{"type": "Sequence", "pretokenizers": parts} }
+	split := func(change func(object)) object {
+		s := object{"type": "Split", "pattern": object{"Regex": `\d+`}, "behavior": "Isolated", "invert": false}
+		change(s)
+		return s
+	}
+	bytesOnly := object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
+	for name, c := range map[string]struct {
+		want   string // in the error
+		change func(doc object)
+	}{
+		"normalizer":       {"normalizer", func(d object) { d["normalizer"] = object{"type": "NFC"} }},
+		"truncation":       {"truncation", func(d object) { d["truncation"] = object{"max_length": 5} }},
+		"padding":          {"padding", func(d object) { d["padding"] = object{} }},
+		"unknown field":    {"postprocess", func(d object) { d["postprocess"] = 1 }},
+		"other model":      {"model.type", func(d object) { model(d)["type"] = "Unigram" }},
+		"dropout":          {"model.dropout", func(d object) { model(d)["dropout"] = 0.1 }},
+		"suffix":           {"end_of_word_suffix", func(d object) { model(d)["end_of_word_suffix"] = "</w>" }},
+		"prefix":           {"continuing_subword_prefix", func(d object) { model(d)["continuing_subword_prefix"] = "##" }},
+		"unknown in model": {"model.scores", func(d object) { model(d)["scores"] = []any{} }},
+		"decoder":          {"decoder", func(d object) { d["decoder"] = object{"type": "WordPiece"} }},
+		"no pre-tokenizer": {"pre_tokenizer", func(d object) { d["pre_tokenizer"] = nil }},
+		"other splitting":  {"Whitespace", func(d object) { d["pre_tokenizer"] = object{"type": "Whitespace"} }},
+		"prefix space":     {"add_prefix_space", func(d object) { d["pre_tokenizer"] = object{"type": "ByteLevel", "add_prefix_space": true} }},
+		"no splitting":     {"use_regex", func(d object) { d["pre_tokenizer"] = bytesOnly }},
+		"behavior": {"behavior", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["behavior"] = "Removed" }), bytesOnly)
+		}},
+		"invert": {"invert", func(d object) { d["pre_tokenizer"] = sequence(split(func(s object) { s["invert"] = true }), bytesOnly) }},
+		"string pattern": {"pattern", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"String": " "} }), bytesOnly)
+		}},
+		"bad pattern": {"does not compile", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": "(a"} }), bytesOnly)
+		}},
+		"huge pattern": {"16 KiB", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)
+		}},
+		"three parts":       {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly, bytesOnly) }},
+		"lstrip":            {"added_tokens[0]", func(d object) { d["added_tokens"].([]any)[0].(object)["lstrip"] = true }},
+		"odd added token":   {"added_tokens[0]", func(d object) { d["added_tokens"].([]any)[0].(object)["score"] = 1 }},
+		"empty special":     {"special token 600", func(d object) { d["added_tokens"] = []any{object{"id": 600, "content": ""}} }},
+		"special id":        {"added_tokens", func(d object) { d["added_tokens"].([]any)[0].(object)["id"] = 5 }},
+		"special twice":     {"id 0 of another", func(d object) { d["added_tokens"] = append(d["added_tokens"].([]any), d["added_tokens"].([]any)[0]) }},
+		"huge special id":   {"4294967", func(d object) { d["added_tokens"] = []any{object{"id": 4294967295, "content": "<x>"}} }},
+		"huge id":           {"id", func(d object) { vocab(d)["zzz"] = 4000000000 }},
+		"far id":            {"far beyond", func(d object) { vocab(d)["zzz"] = 1 << 23 }},
+		"negative id":       {"id", func(d object) { vocab(d)["zzz"] = -1 }},
+		"fractional id":     {"id", func(d object) { vocab(d)["zzz"] = 1.5 }},
+		"id not a number":   {"id", func(d object) { vocab(d)["zzz"] = "7" }},
+		"duplicate id":      {"id 300", func(d object) { vocab(d)["zzz"] = 300 }},
+		"not byte-level":    {"byte-level", func(d object) { vocab(d)["a b"] = 600 }},
+		"empty token":       {"byte-level", func(d object) { vocab(d)[""] = 600 }},
+		"missing byte":      {"0x61", func(d object) { delete(vocab(d), "a"); model(d)["merges"] = []any{} }},
+		"unknown in merges": {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "qqq"} }},
+		"unknown result":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q"} }},
+		"merge of three":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q", "q"} }},
+		"merge of one":      {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = "qq" }},
+		"merge no text":     {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", 1} }},
+		"merges no array":   {"array", func(d object) { model(d)["merges"] = 7 }},
+		"vocab no object":   {"object", func(d object) { model(d)["vocab"] = []any{} }},
+		"model no object":   {"object", func(d object) { d["model"] = "BPE" }},
+		"no vocab":          {"vocab", func(d object) { delete(model(d), "vocab") }},
+		"special as token":  {"601 in added_tokens", func(d object) { d["added_tokens"] = []any{object{"id": 601, "content": "Ġ"}} }},
+	} {
+		_, err := Read(bytes.NewReader(edit(t, "testdata/hf_llama3.json", c.change)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
+		}
+	}
+}
+
+func TestReadRefusesBrokenJSON(t *testing.T) {
+	data, err := os.ReadFile("testdata/hf_gpt2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(data); n += 1 + n/37 {
+		if _, err := Read(bytes.NewReader(data[:n])); err == nil {
+			t.Errorf("the first %d bytes of %d were read without an error", n, len(data))
+		}
+	}
+	twice := bytes.Replace(data, []byte(`"vocab":{`), []byte(`"vocab":{"!":1,`), 1)
+	if _, err := Read(bytes.NewReader(twice)); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a token with two ids: error %v", err)
+	}
+	for _, text := range []string{"[]", "7", "null", `"x"`, "{}", `{"model":{}}`, strings.Repeat("[", 1<<20)} {
+		if _, err := Read(strings.NewReader(text)); err == nil {
+			t.Errorf("%.20q was read without an error", text)
+		}
+	}
+}
+
+func TestReadAcceptsCommonVariants(t *testing.T) {
+	type object = map[string]any
+	for name, change := range map[string]func(doc object){
+		"empty normalizer": func(d object) { d["normalizer"] = object{"type": "Sequence", "normalizers": []any{}} },
+		"no decoder":       func(d object) { d["decoder"] = nil },
+		"inverted": func(d object) {
+			s := d["pre_tokenizer"].(object)["pretokenizers"].([]any)[0].(object)
+			s["behavior"], s["invert"] = "Removed", true
+		},
+		"special only added": func(d object) { delete(d["model"].(object)["vocab"].(object), "<|endoftext|>") },
+		"unknown token set":  func(d object) { d["model"].(object)["unk_token"] = "<|endoftext|>" },
+	} {
+		tok := mustRead(t, edit(t, "testdata/hf_llama3.json", change))
+		if want := mustLoad(t, "testdata/hf_llama3.json"); tok.Hash() != want.Hash() {
+			t.Errorf("%s: changes the hash", name)
+		}
+	}
+}
+
+func TestReadTiktokenRefusesBrokenFiles(t *testing.T) {
+	var all strings.Builder
+	for b := range 256 {
+		fmt.Fprintf(&all, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
+	}
+	if _, err := ReadTiktoken(strings.NewReader(all.String()), "cl100k", nil); err != nil {
+		t.Fatalf("256 bytes: %v", err)
+	}
+	for name, extra := range map[string]string{
+		"not base64": "?? 256\n", "no rank": "YWI=\n", "rank not a number": "YWI= x\n", "huge rank": "YWI= 4294967295\n",
+		"far rank": "YWI= 9999999\n", "same rank": "YWI= 7\n", "same token": "YQ== 256\n", "empty token": " 256\n",
+		"long token": base64.StdEncoding.EncodeToString(make([]byte, 2000)) + " 256\n", "long line": strings.Repeat("A", 1<<17),
+	} {
+		if _, err := ReadTiktoken(strings.NewReader(all.String()+extra), "cl100k", nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := ReadTiktoken(strings.NewReader(""), "cl100k", nil); err == nil {
+		t.Error("empty file: no error")
+	}
+	if _, err := ReadTiktoken(strings.NewReader(all.String()), "cl100k", map[string]uint32{"<x>": 3}); err == nil {
+		t.Error("special token with the id of a byte: no error")
+	}
+}
+
+// FuzzRead feeds Read hostile files. It must not panic, must not allocate out of proportion, and what it accepts must
+// work: encode, decode and come back from a file.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"gpt2", "llama3", "digits"} {
+		small := edit(f, "testdata/hf_"+name+".json", func(doc map[string]any) {
+			model := doc["model"].(map[string]any)
+			model["merges"] = model["merges"].([]any)[:3]
+			for token, id := range model["vocab"].(map[string]any) {
+				if id.(float64) > 259 {
+					delete(model["vocab"].(map[string]any), token)
+				}
+			}
+		})
+		f.Add(small)
+		f.Add(bytes.Replace(small, []byte(`:259`), []byte(`:16000000`), 1))
+		f.Add(small[:len(small)/2])
+	}
+	f.Add([]byte(`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		tok, err := Read(bytes.NewReader(data))
+		runtime.ReadMemStats(&after)
+		// 2 MiB: the tables that every tokenizer has, and those of Unicode.
+		if used, most := after.TotalAlloc-before.TotalAlloc, uint64(2<<20+200*len(data)); used > most {
+			t.Fatalf("%d bytes allocated for a file of %d, want at most %d", used, len(data), most)
+		}
+		if err != nil {
+			return
+		}
+		text := append([]byte("it's <x> 12\n\n"), data[:min(len(data), 200)]...)
+		ids := tok.EncodeSpecial(text)
+		if got := tok.Decode(nil, ids); !bytes.Equal(got, text) {
+			t.Fatalf("text %q came back as %q", text, got)
+		}
+		var out bytes.Buffer
+		if _, err := tok.WriteTo(&out); err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid(out.Bytes()) {
+			t.Fatalf("wrote broken JSON: %s", out.Bytes())
+		}
+		if again := mustRead(t, out.Bytes()); again.Hash() != tok.Hash() {
+			t.Fatal("the hash changed on the way through a file")
+		}
+	})
+}

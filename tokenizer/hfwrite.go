@@ -1,0 +1,129 @@
+package tokenizer
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Save writes the tokenizer as a Hugging Face tokenizer.json that the tokenizers library reads with the same effect. The
+// file appears under its name only when it is complete.
+func (t *Tokenizer) Save(path string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err = t.WriteTo(f); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// WriteTo writes the tokenizer as a Hugging Face tokenizer.json.
+func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
+	count := &countingWriter{w: w}
+	b := bufio.NewWriterSize(count, 1<<16)
+	fmt.Fprintf(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [")
+	for i, s := range t.specials {
+		fmt.Fprintf(b, "%s\n    {\"id\": %d, \"content\": %s, \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": %v, \"special\": %v}",
+			comma(i), s.ID, appendQuoted(nil, []byte(s.Text)), s.Added, !s.Added)
+	}
+	post := t.post
+	if isNull(post) {
+		post = []byte(`{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false, "use_regex": true}`)
+	}
+	fmt.Fprintf(b, "\n  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": %s,\n", t.pattern.preTokenizer(), post)
+	fmt.Fprintf(b, "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true},\n")
+	fmt.Fprintf(b, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n    \"continuing_subword_prefix\": null,\n")
+	fmt.Fprintf(b, "    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": %v,\n", t.ignoreMerges)
+	t.writeVocab(b)
+	t.writeMerges(b)
+	fmt.Fprintf(b, "  }\n}\n")
+	err := b.Flush()
+	return count.n, err
+}
+
+// writeVocab writes all tokens by id, special ones too: their ids are safe from the renumbering of added tokens there.
+func (t *Tokenizer) writeVocab(b *bufio.Writer) {
+	fmt.Fprintf(b, "    \"vocab\": {")
+	var line []byte
+	first := 0
+	for id, ref := range t.byID {
+		if ref == 0 {
+			continue
+		}
+		name := t.Token(uint32(id))
+		if ref > 0 {
+			name = appendByteLevel(nil, name)
+		}
+		line = append(line[:0], comma(first)...)
+		line = append(line, "\n      "...)
+		line = appendQuoted(line, name)
+		line = fmt.Appendf(line, ": %d", id)
+		b.Write(line)
+		first = 1
+	}
+	fmt.Fprintf(b, "\n    },\n")
+}
+
+func (t *Tokenizer) writeMerges(b *bufio.Writer) {
+	fmt.Fprintf(b, "    \"merges\": [")
+	var line []byte
+	for i, m := range t.merges {
+		line = append(line[:0], comma(i)...)
+		line = append(line, "\n      ["...)
+		line = appendQuoted(line, appendByteLevel(nil, t.Token(m.left)))
+		line = append(line, ", "...)
+		line = appendQuoted(line, appendByteLevel(nil, t.Token(m.right)))
+		line = append(line, ']')
+		b.Write(line)
+	}
+	fmt.Fprintf(b, "\n    ]\n")
+}
+
+// comma goes before the i-th item of a list.
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}
+
+// preTokenizer is the JSON of the pre-tokenizer that splits by p.
+func (p pattern) preTokenizer() string {
+	if p.name == "gpt2" {
+		return `{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}`
+	}
+	return fmt.Sprintf(`{"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "pattern": {"Regex": %s}, "behavior": "Isolated", "invert": false},
+    {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
+  ]}`, appendQuoted(nil, []byte(p.regex)))
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
