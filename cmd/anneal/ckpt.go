@@ -1,0 +1,90 @@
+package main
+
+import (
+	"path/filepath"
+
+	"anneal/train/checkpoint"
+)
+
+type ckptCmd struct {
+	Ls     ckptLsCmd     `cmd:"" help:"List checkpoints, newest first."`
+	Verify ckptVerifyCmd `cmd:"" help:"Check every byte of every checkpoint."`
+	Hash   ckptHashCmd   `cmd:"" help:"Hash the weights and the optimizer state of the newest checkpoint."`
+}
+
+// runArg names the directory of a run.
+type runArg struct {
+	Dir string `arg:"" name:"run" help:"Directory of the run."`
+}
+
+func (r runArg) checkpoints() string { return filepath.Join(r.Dir, "checkpoints") }
+
+type ckptLsCmd struct{ runArg }
+
+func (ckptLsCmd) Help() string { return example("anneal ckpt ls runs/go") }
+
+func (c ckptLsCmd) Run(s *session) error {
+	entries, err := checkpoint.List(c.checkpoints())
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Name   string `json:"name"`
+		Step   int64  `json:"step"`
+		Tokens int64  `json:"tokens"`
+		Bytes  int64  `json:"bytes"`
+		Error  string `json:"error,omitempty"`
+	}
+	rows := make([]row, 0, len(entries))
+	for _, e := range entries {
+		r := row{e.Name, e.Step, e.Tokens, e.Bytes, ""}
+		if e.Err != nil {
+			r.Error = e.Err.Error()
+			s.printf("%-16s unusable: %s\n", e.Name, r.Error)
+		} else {
+			s.printf("%-16s step %-9s %s tokens  %s\n", e.Name, thousands(e.Step), thousands(e.Tokens), megabytes(e.Bytes))
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		return checkpoint.ErrNone
+	}
+	return s.emit(map[string]any{"checkpoints": rows})
+}
+
+type ckptVerifyCmd struct{ runArg }
+
+func (ckptVerifyCmd) Help() string {
+	return example("anneal ckpt verify runs/go") + "\n\nExits 0, or 5 with the first fault: file, tensor and offset."
+}
+
+func (c ckptVerifyCmd) Run(s *session) error {
+	good, err := checkpoint.Verify(c.checkpoints())
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(good))
+	for i, info := range good {
+		names[i] = info.Name
+		s.printf("%-16s ok  %s\n", info.Name, megabytes(info.Bytes))
+		for _, f := range info.Ignored {
+			s.notef("warning: %s/%s is not part of the checkpoint", info.Name, f)
+		}
+	}
+	return s.emit(map[string]any{"ok": true, "checkpoints": names})
+}
+
+type ckptHashCmd struct{ runArg }
+
+func (ckptHashCmd) Help() string {
+	return example("anneal ckpt hash runs/go --json") + "\n\nTwo runs with the same hashes hold the same bits."
+}
+
+func (c ckptHashCmd) Run(s *session) error {
+	weights, optimizer, step, err := checkpoint.Hash(c.checkpoints())
+	if err != nil {
+		return err
+	}
+	s.printf("weights    %s\noptimizer  %s\nstep       %d\n", weights, optimizer, step)
+	return s.emit(map[string]any{"weights_hash": weights, "optimizer_hash": optimizer, "step": step})
+}

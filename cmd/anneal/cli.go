@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the grammar of the command line.
+type cli struct {
+	JSON bool `name:"json" help:"Print one JSON object on standard output at the end; text for people goes to standard error."`
+
+	Demo      demoCmd      `cmd:"" help:"Train a small model on the Go standard library's source and print samples."`
+	Tokenizer tokenizerCmd `cmd:"" help:"Train and use tokenizers."`
+	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
+	Train     trainCmd     `cmd:"" help:"Start a training run."`
+	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
+	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
+	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`
+	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
+	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
+	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify and hash the checkpoints of a run."`
+	Explain   explainCmd   `cmd:"" help:"Say what a config key is."`
+	Doctor    doctorCmd    `cmd:"" help:"Look at this machine: what can run, how fast, what is missing."`
+	Bench     benchCmd     `cmd:"" help:"Measure this machine against its own peak."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+}
+
+const description = `Pre-train language models: text → tokenizer → data → train → evaluate → export.
+
+Start with: anneal demo`
+
+// run is main with its surroundings as arguments; it returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var c cli
+	helped := false
+	parser := kong.Must(&c,
+		kong.Name("anneal"),
+		kong.Description(description),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+	)
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if helped {
+		return exitOK
+	}
+	s := &session{stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, status: newStatus(stderr)}
+	if err != nil {
+		return s.fail(&usageError{err.Error(), "try `" + helpFor(err) + "`"})
+	}
+	err = parsed.Run(s)
+	s.status.clear()
+	if err != nil {
+		return s.fail(err)
+	}
+	return exitOK
+}
+
+// helpFor is the help command nearest to where parsing stopped.
+func helpFor(err error) string {
+	var p *kong.ParseError
+	if errors.As(err, &p) && p.Context != nil {
+		if command := p.Context.Command(); command != "" {
+			words := strings.Fields(command)
+			for i, w := range words {
+				if strings.HasPrefix(w, "<") || strings.HasPrefix(w, "[") {
+					words = words[:i]
+					break
+				}
+			}
+			return fmt.Sprintf("anneal %s --help", strings.Join(words, " "))
+		}
+	}
+	return "anneal --help"
+}
+
+// example is the part of a command's help that shows it at work.
+func example(lines ...string) string {
+	return "Example:\n\n    " + strings.Join(lines, "\n    ")
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"anneal/dataset"
+	"anneal/lab"
+	"anneal/tokenizer"
+)
+
+type dataCmd struct {
+	Build  dataBuildCmd  `cmd:"" help:"Tokenise text into shards for training."`
+	Verify dataVerifyCmd `cmd:"" help:"Check every byte of a data set."`
+}
+
+type dataBuildCmd struct {
+	textArgs
+	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
+	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
+	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
+	Replace   bool    `help:"Replace a data set that is in DIR already."`
+	Threads   int     `help:"Worker threads; 0 takes all."`
+}
+
+func (dataBuildCmd) Help() string {
+	return example("anneal data build --tokenizer tok.json --out data/go --ext .go src/")
+}
+
+func (c dataBuildCmd) Run(s *session) error {
+	tok, err := tokenizer.Load(c.Tokenizer)
+	if err != nil {
+		return err
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
+		m, report, err := lab.BuildData(ctx, c.text(s, "tokenising"), lab.DataOptions{
+			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val, Threads: c.Threads,
+		})
+		if err != nil {
+			return err
+		}
+		s.reportText(report)
+		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
+		s.printSplit("train", m.Train.Counts)
+		s.printSplit("val", m.Val.Counts)
+		s.printf("%s: %.1f MB/s\n", c.Out, rate)
+		return s.emit(map[string]any{
+			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize, "corpus": report, "mb_per_second": rate,
+		})
+	})
+}
+
+func (s *session) printSplit(name string, c dataset.Counts) {
+	s.printf("%-6s %s documents, %s tokens, %.2f bytes/token\n", name, thousands(int64(c.Documents)), thousands(int64(c.Tokens)),
+		float64(c.TextBytes)/float64(max(c.Tokens, 1)))
+}
+
+type dataVerifyCmd struct {
+	Dir string `arg:"" help:"Directory of the data set."`
+}
+
+func (dataVerifyCmd) Help() string { return example("anneal data verify data/go") }
+
+func (c dataVerifyCmd) Run(s *session) error {
+	d, err := dataset.Open(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Verify(); err != nil {
+		return err
+	}
+	s.printSplit("train", d.Manifest.Train.Counts)
+	s.printSplit("val", d.Manifest.Val.Counts)
+	return s.emit(map[string]any{"ok": true, "train": d.Manifest.Train.Counts, "val": d.Manifest.Val.Counts, "fingerprint": d.Fingerprint()})
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// The exit codes, as docs/commands.md lists them.
+const (
+	exitOK         = 0
+	exitInternal   = 1  // a defect in anneal
+	exitUsage      = 2  // the command line or the config
+	exitData       = 3  // text, tokenizer or data set cannot be used
+	exitDiverged   = 4  // training stopped by the guard
+	exitCheckpoint = 5  // no usable checkpoint
+	exitResources  = 6  // memory or disk does not suffice
+	exitLocked     = 10 // another process has the run
+	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
+	exitInterrupt  = 130
+	exitTerminate  = 143
+)
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ message, hint string }
+
+func (e *usageError) Error() string { return e.message + "\n  " + e.hint }
+
+// stopped is a run that a signal ended after its state was saved.
+type stopped struct{ message string }
+
+func (e *stopped) Error() string { return e.message }
+
+// exitCode classifies an error by the type its package gave it.
+func exitCode(err error) int {
+	var (
+		usage *usageError
+		saved *stopped
+		conf  *config.Error
+		fault *checkpoint.Fault
+		held  *checkpoint.LockedError
+		stop  *interrupted
+	)
+	switch {
+	case errors.As(err, &usage), errors.As(err, &conf):
+		return exitUsage
+	case errors.As(err, &saved):
+		return exitStopped
+	case errors.As(err, &stop):
+		return stop.code()
+	case errors.As(err, &held):
+		return exitLocked
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.ENOMEM):
+		return exitResources
+	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
+		return exitCheckpoint
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return exitData
+	}
+	return exitInternal
+}

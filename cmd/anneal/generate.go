@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"anneal/model"
+	"anneal/train"
+)
+
+type generateCmd struct {
+	runArg
+	Prompt      string  `help:"What the text begins with."`
+	MaxTokens   int     `default:"200" help:"Most tokens to add."`
+	Temperature float64 `default:"0.8" help:"0 always takes the likeliest token; 1 samples as the model predicts."`
+	TopK        int     `help:"Sample among this many likeliest tokens; 0 sets no limit."`
+	TopP        float64 `default:"0.95" help:"Sample among the likeliest tokens of this joint probability."`
+	Seed        uint64  `default:"1" help:"The same seed gives the same text."`
+	Threads     int     `help:"Worker threads; 0 takes all."`
+}
+
+func (generateCmd) Help() string {
+	return example(`anneal generate runs/go --prompt "func main" --max-tokens 100`)
+}
+
+func (c generateCmd) Run(s *session) error {
+	r, err := train.Open(c.Dir, c.Threads)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return s.untilSignal(func(ctx context.Context) error {
+		var text strings.Builder
+		s.printf("%s", c.Prompt)
+		n, err := r.Generate(ctx, train.GenerateOptions{
+			Prompt: c.Prompt, MaxTokens: c.MaxTokens,
+			Sampling: model.Sampling{Temperature: c.Temperature, TopK: c.TopK, TopP: c.TopP, Seed: c.Seed},
+		}, func(piece string) {
+			text.WriteString(piece)
+			s.printf("%s", piece)
+		})
+		s.printf("\n")
+		if err != nil {
+			return err
+		}
+		return s.emit(map[string]any{"prompt": c.Prompt, "text": text.String(), "tokens": n, "step": r.Step})
+	})
+}

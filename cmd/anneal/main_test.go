@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"anneal/train/config"
+)
+
+// anneal runs a command line and returns its exit code and what it printed.
+func anneal(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// leaves calls f with the words of every command.
+func leaves(n *kong.Node, words []string, f func(words []string)) {
+	commands := 0
+	for _, c := range n.Children {
+		if c.Type == kong.CommandNode {
+			commands++
+			leaves(c, append(append([]string(nil), words...), c.Name), f)
+		}
+	}
+	if commands == 0 {
+		f(words)
+	}
+}
+
+func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
+	n := 0
+	leaves(kong.Must(&cli{}).Model.Node, nil, func(words []string) {
+		n++
+		code, out, errs := anneal(append(words, "--help")...)
+		command := "anneal " + strings.Join(words, " ")
+		if code != exitOK || errs != "" {
+			t.Errorf("%s --help: exit %d, stderr %q", command, code, errs)
+		}
+		if !strings.Contains(out, "Example:\n\n    "+command) {
+			t.Errorf("%s --help holds no example of itself:\n%s", command, out)
+		}
+	})
+	if n < 20 {
+		t.Errorf("found %d commands", n)
+	}
+}
+
+// Every command and every exit code is in docs/commands.md.
+func TestDocumentationListsEveryCommand(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves(kong.Must(&cli{}).Model.Node, nil, func(words []string) {
+		if command := "anneal " + strings.Join(words, " "); !bytes.Contains(doc, []byte(command)) {
+			t.Errorf("docs/commands.md does not mention %q", command)
+		}
+	})
+	for _, code := range []int{exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitLocked, exitStopped, exitInterrupt} {
+		if !bytes.Contains(doc, fmt.Appendf(nil, "\n| %d", code)) {
+			t.Errorf("docs/commands.md does not list exit code %d", code)
+		}
+	}
+}
+
+// The examples are configs that work, apart from the data they name.
+func TestExamplesLoad(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, f := range files {
+		if _, err := config.Load(f, nil); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+// A mistake is told once, on stderr, with what to do, and has its exit code.
+func TestMistakesExitWithTheirCode(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bad := write("bad.yaml", "data:\n  path: x\nmodel:\n  dmi: 4\n")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"trian"}, exitUsage, `try`},
+		{[]string{"train"}, exitUsage, "try `anneal train --help`"},
+		{[]string{"train", bad, "--out", dir}, exitUsage, "error: unknown key model.dmi\n  at " + bad + ":4:3\n  try model.dim\n"},
+		{[]string{"train", filepath.Join(dir, "none.yaml"), "--out", dir}, exitUsage, "cannot read the config"},
+		{[]string{"explain", "modle.dim"}, exitUsage, "try model.dim"},
+		{[]string{"ckpt", "hash", dir}, exitCheckpoint, "no checkpoint"},
+		{[]string{"ckpt", "verify", dir}, exitCheckpoint, "no checkpoint"},
+		{[]string{"ckpt", "ls", dir}, exitCheckpoint, "no checkpoint"},
+	} {
+		code, out, errs := anneal(c.args...)
+		if code != c.code || !strings.Contains(errs, c.want) || out != "" || strings.Count(errs, "error:") != 1 {
+			t.Errorf("anneal %s: exit %d, want %d\nstdout %q\nstderr %q\nwant it to hold %q", strings.Join(c.args, " "), code, c.code, out, errs, c.want)
+		}
+	}
+}
+
+// With --json, standard output is exactly one object, in success and in failure.
+func TestJSONIsOneObject(t *testing.T) {
+	for _, args := range [][]string{
+		{"version", "--json"}, {"--json", "explain"}, {"explain", "model.dim", "--json"}, {"ckpt", "hash", "nowhere", "--json"},
+	} {
+		_, out, _ := anneal(args...)
+		d := json.NewDecoder(strings.NewReader(out))
+		var v map[string]any
+		if err := d.Decode(&v); err != nil || d.More() {
+			t.Errorf("anneal %s: %v, more %v: %q", strings.Join(args, " "), err, d.More(), out)
+		}
+	}
+}

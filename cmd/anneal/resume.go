@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+
+	"anneal/train"
+)
+
+type resumeCmd struct{ runArg }
+
+func (resumeCmd) Help() string {
+	return example("anneal resume runs/go") + "\n\nThe result is the same, bit for bit, as if the run had never stopped."
+}
+
+func (c resumeCmd) Run(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, OnProgress: s.trainProgress(0), Warn: s.warn})
+		if err != nil {
+			return err
+		}
+		return s.finishRun(r, c.Dir)
+	})
+}

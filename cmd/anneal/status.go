@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+const (
+	terminalEvery = 100 * time.Millisecond
+	plainEvery    = 10 * time.Second
+)
+
+// status is the one line that tells how far a command is. On a terminal the line is rewritten in place; elsewhere (a
+// file, a pipe, a job's log) it is a plain line every ten seconds.
+type status struct {
+	mu       sync.Mutex
+	w        io.Writer
+	shown    bool
+	last     time.Time
+	now      func() time.Time
+	terminal func() int // columns, 0 if there is none
+}
+
+func newStatus(w io.Writer) *status {
+	s := &status{w: w, now: time.Now, terminal: func() int { return 0 }}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		s.terminal = func() int {
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || width < 20 {
+				return 80
+			}
+			return width
+		}
+	}
+	s.last = s.now()
+	return s
+}
+
+// rewrites reports whether there is a terminal, on which the line is rewritten.
+func (s *status) rewrites() bool { return s.terminal() > 0 }
+
+// update shows what line returns, if it is time to. line is not called otherwise.
+func (s *status) update(line func() string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	width, every := s.terminal(), plainEvery
+	if width > 0 {
+		every = terminalEvery
+	}
+	now := s.now()
+	if now.Sub(s.last) < every {
+		return
+	}
+	s.last = now
+	s.write(line(), width)
+}
+
+// keep shows a line that stays, whatever the time.
+func (s *status) keep(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	fmt.Fprintln(s.w, line)
+	s.last = s.now()
+}
+
+// clear takes the rewritten line away before something else is printed.
+func (s *status) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+}
+
+func (s *status) erase() {
+	if s.shown {
+		io.WriteString(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+func (s *status) write(line string, width int) {
+	if width == 0 {
+		fmt.Fprintln(s.w, line)
+		return
+	}
+	if r := []rune(line); len(r) >= width {
+		line = string(r[:width-1])
+	}
+	io.WriteString(s.w, "\r"+line+"\x1b[K")
+	s.shown = true
+}
+
+// bytesProgress returns a function that shows how far a command is in its input, with rate and time left.
+func (s *status) bytesProgress(what string, total int64) func(done int64) {
+	start := s.now()
+	return func(done int64) {
+		s.update(func() string {
+			elapsed := s.now().Sub(start)
+			line := fmt.Sprintf("%s  %s of %s", what, megabytes(done), megabytes(total))
+			if total > 0 {
+				line += fmt.Sprintf("  %2d%%", min(100, 100*done/total))
+			}
+			if elapsed > 0 && done > 0 {
+				rate := float64(done) / elapsed.Seconds()
+				line += fmt.Sprintf("  %.1f MB/s", rate/1e6)
+				if total > done {
+					line += "  ETA " + clock(time.Duration(float64(total-done)/rate*1e9))
+				}
+			}
+			return line
+		})
+	}
+}
+
+// megabytes writes a number of bytes in units of a million.
+func megabytes(n int64) string {
+	switch {
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e10:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// mebibytes writes a size of memory.
+func mebibytes(n int64) string { return thousands(n>>20) + " MiB" }
+
+// thousands writes 65536 as 65,536.
+func thousands(n int64) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return sign + b.String()
+}
+
+// clock writes a duration as 2m03s.
+func clock(d time.Duration) string {
+	d = d.Round(time.Second)
+	h, m, sec := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	switch {
+	case h > 0:
+		return fmt.Sprintf("%dh%02dm", h, m)
+	case m > 0:
+		return fmt.Sprintf("%dm%02ds", m, sec)
+	}
+	return fmt.Sprintf("%ds", sec)
+}

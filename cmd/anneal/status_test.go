@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A pipe gets a whole line every ten seconds; a terminal one line, rewritten, cut to its width.
+func TestStatusRewritesOnTerminalsOnly(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"pipe", 0, "line 10\nline 20\nkept\n"},
+		{"terminal", 8, "\rline 5\x1b[K\rline 10\x1b[K\rline 15\x1b[K\rline 20\x1b[K\rline 25\x1b[K\r\x1b[Kkept\n"},
+	} {
+		var b strings.Builder
+		clockAt := time.Unix(0, 0)
+		s := newStatus(&b)
+		s.now, s.last = func() time.Time { return clockAt }, clockAt
+		s.terminal = func() int { return c.width }
+		for sec := 5; sec <= 25; sec += 5 {
+			clockAt = time.Unix(int64(sec), 0)
+			s.update(func() string { return "line " + thousands(int64(sec)) })
+		}
+		s.keep("kept")
+		if b.String() != c.want {
+			t.Errorf("%s:\n got %q\nwant %q", c.name, b.String(), c.want)
+		}
+	}
+}
+
+func TestStatusCutsToTheWidth(t *testing.T) {
+	var b strings.Builder
+	s := newStatus(&b)
+	s.last = time.Time{}
+	s.terminal = func() int { return 20 }
+	s.update(func() string { return strings.Repeat("é", 50) })
+	if n := strings.Count(b.String(), "é"); n != 19 {
+		t.Errorf("%d characters on a terminal of 20 columns, want 19", n)
+	}
+}
+
+func TestBytesProgressTellsRateAndTimeLeft(t *testing.T) {
+	var b strings.Builder
+	clockAt := time.Unix(0, 0)
+	s := newStatus(&b)
+	s.now, s.last = func() time.Time { return clockAt }, clockAt
+	progress := s.bytesProgress("reading", 400e6)
+	clockAt = time.Unix(10, 0)
+	progress(100e6)
+	if want := "reading  100.0 MB of 400.0 MB  25%  10.0 MB/s  ETA 30s\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for got, want := range map[string]string{
+		thousands(65536): "65,536", thousands(-1000): "-1,000", thousands(7): "7", thousands(999): "999",
+		clock(123 * time.Second): "2m03s", clock(59 * time.Second): "59s", clock(3660 * time.Second): "1h01m",
+		megabytes(1234): "1.2 kB", megabytes(5e9): "5000.0 MB", mebibytes(3 << 30): "3,072 MiB",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"anneal/corpus"
+	"anneal/dataset"
+	"anneal/tokenizer"
+	"anneal/train"
+)
+
+// Text says where the text of a tokenizer or a data set comes from.
+type Text struct {
+	Paths    []string // files and directories
+	Options  corpus.Options
+	Progress func(read, total int64) // bytes on disk, after each document; may be nil
+}
+
+// open returns the documents as plain bytes, until ctx ends, with the reader that accounts for them.
+func (t Text) open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error], error) {
+	r, err := corpus.Open(t.Paths, t.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, func(yield func([]byte, error) bool) {
+		for d, err := range r.Documents() {
+			if !yield(d.Text, errors.Join(ctx.Err(), err)) {
+				return
+			}
+			if t.Progress != nil {
+				t.Progress(r.BytesRead(), r.Size())
+			}
+		}
+	}, nil
+}
+
+// TrainTokenizer learns a vocabulary from text; the report accounts for what was read and what was left out.
+func TrainTokenizer(ctx context.Context, text Text, o tokenizer.TrainOptions) (*tokenizer.Tokenizer, corpus.Report, error) {
+	r, docs, err := text.open(ctx)
+	if err != nil {
+		return nil, corpus.Report{}, err
+	}
+	tok, err := tokenizer.Train(ctx, o, docs)
+	return tok, r.Report(), err
+}
+
+// DataOptions says how to build a data set for training.
+type DataOptions struct {
+	Dir           string
+	Replace       bool // a data set that is in Dir already
+	Tokenizer     *tokenizer.Tokenizer
+	TokenizerPath string // where it was read from, for messages
+	ValFraction   float64
+	Threads       int
+}
+
+// BuildData tokenises text into a data set at o.Dir and puts the tokenizer beside it, so that a run needs nothing else.
+func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest, corpus.Report, error) {
+	r, docs, err := text.open(ctx)
+	if err != nil {
+		return dataset.Manifest{}, corpus.Report{}, err
+	}
+	m, err := dataset.Build(ctx, dataset.BuildOptions{
+		Dir: o.Dir, Replace: o.Replace, Tokenizer: train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
+		NewEncoder:  func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
+		ValFraction: o.ValFraction, Threads: o.Threads,
+	}, docs)
+	return m, r.Report(), err
+}

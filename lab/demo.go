@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"anneal/corpus"
+	"anneal/model"
+	"anneal/tokenizer"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// DemoOptions says how long the demo may train and where it leaves its files. The first limit that is reached counts.
+type DemoOptions struct {
+	Minutes float64 // of training, 0 for no limit
+	Steps   int     // 0 for as many as fit in Minutes, by the measured speed
+	Out     string  // directory for tokenizer, data and run
+	Seed    uint64
+	Threads int
+
+	OnStage    func(string)                         // says what begins
+	OnText     func(what string, read, total int64) // progress of reading
+	OnProgress func(train.Progress)                 // progress of training
+	OnSample   func(text string)                    // takes the samples, piece by piece
+}
+
+// DemoResult is how the run ended and where it is.
+type DemoResult struct {
+	*train.Result
+	Run string
+}
+
+const (
+	demoVocab   = 4096
+	demoVal     = 0.02 // of the files are held out
+	demoSteps   = 1000 // where nothing limits
+	demoPlanned = 0.9  // of the time goes into planned steps: the rest is evaluation, and the schedule reaches its end
+	demoProbe   = 2    // seconds to measure the speed
+	demoTokens  = 120  // in a sample
+)
+
+// demoPrompts are beginnings that the standard library is full of.
+var demoPrompts = []string{"// Copyright 20", "func (b *Buffer) Read", "package http\n\nimport ("}
+
+// Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set with
+// held-out files, a run, a few continuations. When ctx ends during training the run is saved and can be resumed.
+func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
+	run := filepath.Join(o.Out, "run")
+	if train.Exists(run) {
+		return nil, fmt.Errorf("%s %w\n  go on with `anneal resume %s`, or choose another --out", run, train.ErrExists, run)
+	}
+	source, err := GoSource()
+	if err != nil {
+		return nil, err
+	}
+	data, err := o.prepare(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := o.config(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	result, err := train.Run(ctx, train.Options{Config: cfg, Dir: run, OnProgress: o.OnProgress})
+	if err != nil {
+		return nil, err
+	}
+	if !result.Interrupted {
+		err = o.sample(ctx, run)
+	}
+	return &DemoResult{result, run}, err
+}
+
+// prepare learns a vocabulary from the source and tokenises it; it returns the directory of the data set.
+func (o DemoOptions) prepare(ctx context.Context, source string) (dir string, err error) {
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return "", err
+	}
+	text := func(what string) Text {
+		return Text{
+			Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}},
+			Progress: func(read, total int64) { o.OnText(what, read, total) },
+		}
+	}
+	o.OnStage("text: the Go standard library, " + source)
+	tok, report, err := TrainTokenizer(ctx, text("tokenizer"), tokenizer.TrainOptions{VocabSize: demoVocab, Threads: o.Threads})
+	if err != nil {
+		return "", err
+	}
+	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files", tok.VocabSize(), float64(report.Bytes)/1e6, report.Files))
+	dir = filepath.Join(o.Out, "data")
+	m, _, err := BuildData(ctx, text("data"), DataOptions{
+		Dir: dir, Replace: true, Tokenizer: tok, TokenizerPath: filepath.Join(dir, "tokenizer.json"), ValFraction: demoVal, Threads: o.Threads,
+	})
+	if err != nil {
+		return "", err
+	}
+	o.OnStage(fmt.Sprintf("data: %.1f million tokens to train on, %d documents held out", float64(m.Train.Tokens)/1e6, m.Val.Documents))
+	return dir, nil
+}
+
+// config is the demo's run: a model small enough to see millions of tokens in three minutes on two cores.
+func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, error) {
+	shape := train.Shapes["demo"]
+	c := config.Default()
+	c.Seed, c.Threads, c.Data.Path, c.Model = o.Seed, o.Threads, data, shape.Model
+	c.Model.Vocab = 0 // the tokenizer's
+	c.Train.MicroBatch, c.Train.BatchTokens = shape.Batch, 2*shape.Batch*c.Model.Context
+	c.Train.Minutes, c.Train.Steps, c.Train.EvalEvery = o.Minutes, o.Steps, 100
+	c.Optimizer.LR = 3e-3
+	switch {
+	case o.Steps > 0:
+	case o.Minutes > 0:
+		steps, err := o.stepsInTime(ctx, c.Train.BatchTokens)
+		if err != nil {
+			return nil, err
+		}
+		c.Derive("train.steps", steps, "what fits in the demo's minutes at the measured speed")
+	default:
+		c.Train.Steps = demoSteps
+	}
+	c.Resolve()
+	return c, c.Validate()
+}
+
+// stepsInTime measures the speed of the demo's model, so that the learning rate reaches its end when the time does.
+func (o DemoOptions) stepsInTime(ctx context.Context, batchTokens int) (int, error) {
+	b, err := train.BenchStep(ctx, train.BenchOptions{Shape: "demo", Precision: "bf16", Threads: o.Threads, Seconds: demoProbe})
+	if err != nil {
+		return 0, err
+	}
+	steps := int(demoPlanned * o.Minutes * 60 * b.TokensPerSecond / float64(batchTokens))
+	o.OnStage(fmt.Sprintf("model: %.1fM parameters at %.0f tokens/s on %d threads (%s): %d steps fit",
+		float64(b.Parameters)/1e6, b.TokensPerSecond, b.Threads, b.Tier, steps))
+	return max(steps, 1), nil
+}
+
+// sample continues each of the demo's prompts with the trained model.
+func (o DemoOptions) sample(ctx context.Context, run string) error {
+	r, err := train.Open(run, o.Threads)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, prompt := range demoPrompts {
+		o.OnSample("\n--- " + strings.ReplaceAll(prompt, "\n", " ") + "…\n" + prompt)
+		_, err := r.Generate(ctx, train.GenerateOptions{
+			Prompt: prompt, MaxTokens: demoTokens, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: o.Seed},
+		}, o.OnSample)
+		if err != nil {
+			return err
+		}
+		o.OnSample("\n")
+	}
+	o.OnSample("\n")
+	return nil
+}

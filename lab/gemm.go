@@ -1,0 +1,88 @@
+package lab
+
+import (
+	"time"
+
+	"anneal/device/cpu/gemm"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+// PeakGFLOPS is what the best multiply-add instructions reach on registers alone.
+type PeakGFLOPS struct {
+	BF16 float64 `json:"bf16"`
+	FP32 float64 `json:"fp32"`
+}
+
+// GEMMCase is one matrix product as measured.
+type GEMMCase struct {
+	Name           string  `json:"name"`
+	Form           string  `json:"form"` // nn, nt or tn
+	M              int     `json:"m"`
+	N              int     `json:"n"`
+	K              int     `json:"k"`
+	DType          string  `json:"dtype"` // bf16 or fp32
+	Threads        int     `json:"threads"`
+	GFLOPS         float64 `json:"gflops"`
+	FractionOfPeak float64 `json:"fraction_of_peak"` // of the peak with as many threads
+}
+
+// GEMMReport is the products of training against the machine's peak.
+type GEMMReport struct {
+	Tier    string     `json:"tier"`
+	Threads int        `json:"threads"`
+	Peak    PeakGFLOPS `json:"peak_gflops"` // with all threads that were measured
+	Cases   []GEMMCase `json:"cases"`
+}
+
+// MeasurePeak measures the peak of a tier with a number of threads, 0 for all.
+func MeasurePeak(tier isa.Tier, threads int) PeakGFLOPS {
+	p := pool.New(threads)
+	defer p.Close()
+	return peakOf(tier, p)
+}
+
+func peakOf(tier isa.Tier, p *pool.Pool) PeakGFLOPS {
+	const d = 200 * time.Millisecond
+	return PeakGFLOPS{BF16: gemm.Peak(tier, tensor.BF16, p, d), FP32: gemm.Peak(tier, tensor.F32, p, d)}
+}
+
+// BenchGEMM measures the products of gemm.Cases in BF16 and FP32 for each number of threads, d each; each is called as
+// they come. The peak is measured beside the products of each number of threads, under the same load and clock.
+func BenchGEMM(tier isa.Tier, threads []int, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
+	r := &GEMMReport{Tier: tier.String()}
+	for _, n := range threads {
+		if err := r.measure(tier, n, d, each); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (r *GEMMReport) measure(tier isa.Tier, threads int, d time.Duration, each func(GEMMCase)) error {
+	p := pool.New(threads)
+	defer p.Close()
+	e := gemm.New(tier, p)
+	defer e.Close()
+	peak := peakOf(tier, p)
+	if p.Threads() >= r.Threads {
+		r.Threads, r.Peak = p.Threads(), peak
+	}
+	for _, o := range []struct {
+		name  string
+		dtype tensor.DType
+		peak  float64
+	}{{"bf16", tensor.BF16, peak.BF16}, {"fp32", tensor.F32, peak.FP32}} {
+		for _, c := range gemm.Cases() {
+			rate, err := e.Measure(c, o.dtype, d)
+			if err != nil {
+				return err
+			}
+			g := GEMMCase{c.Name, c.Form.String(), c.M, c.N, c.K, o.name, p.Threads(), rate, rate / o.peak}
+			r.Cases = append(r.Cases, g)
+			each(g)
+		}
+	}
+	return nil
+}
