@@ -11,11 +11,11 @@ func genericTile[E tensor.Number]() tile[E] {
 	return tile[E]{mr: RowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E]}
 }
 
-func genericRows[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int) {
+func genericRows[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, _, _ uintptr, _, _ int) {
 	genericKernel(c, ldc, a, lda, 1, b, ldb, k, add)
 }
 
-func genericCols[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int) {
+func genericCols[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, _, _ uintptr, _, _ int) {
 	genericKernel(c, ldc, a, 1, lda, b, ldb, k, add)
 }
 

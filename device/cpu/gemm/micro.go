@@ -19,7 +19,10 @@ const (
 //	c[i·ldc+j] = Σ_p a(i,p) · b[p·ldb+j], added to c if add is not 0
 //
 // where a(i,p) is a[i·lda+p] for kernels named rows and a[p·lda+i] for those named cols. Strides count elements.
-type kernel[E tensor.Number] func(c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int)
+//
+// Meanwhile a kernel asks for memory that will be packed soon: every 4 steps along k, the cache lines at next and at later,
+// which then move by step and stride bytes. These are hints: any address is allowed, and the portable kernels ignore them.
+type kernel[E tensor.Number] func(c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, next, later uintptr, step, stride int)
 
 // A tile is the set of kernels of a tier: the main ones, mr rows high, and those for the RowStep rows that are left over.
 type tile[E tensor.Number] struct {
@@ -81,10 +84,10 @@ func (u *Micro) mul(main, last kernel[float32], stepA int, c []float32, ldc int,
 	for j := 0; j < n; j += ColStep {
 		i := 0
 		for ; i+u.tile.mr <= m; i += u.tile.mr {
-			main(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag)
+			main(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag, 0, 0, 0, 0)
 		}
 		for ; i < m; i += RowStep {
-			last(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag)
+			last(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag, 0, 0, 0, 0)
 		}
 	}
 }

@@ -427,40 +427,32 @@ TEXT ·panelsF3212(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $2, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $4095, AX
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $12, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
 	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
+	SHRQ $12, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $12, CX
-	JLT rest3
-panel2:
-	VMOVUPS.Z 0(R10), K3, Z0
-	VMOVUPS Z0, K3, 0(R11)
-	ADDQ $48, R10
-	ADDQ R8, R11
-	SUBQ $12, CX
-	JGE panel2
-rest3:
-	ADDQ $12, CX
-	JZ next4
-	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
-	KANDW K1, K4, K5
-	SHRQ $16, AX
-	KMOVW AX, K2
-	KANDW K2, K4, K6
+	MOVQ DX, CX
+row3:
 	VMOVUPS.Z 0(R10), K1, Z0
 	VMOVUPS Z0, K1, 0(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ $48, DI
-	SUBQ $1, DX
-	JGT row1
+	LEAQ (R10)(R9*1), R10
+	ADDQ $48, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $48, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -474,44 +466,37 @@ TEXT ·panelsF3232(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $2, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $65535, AX
-	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $32, CX
-	JLT rest3
-panel2:
-	VMOVUPS.Z 0(R10), K3, Z0
-	VMOVUPS.Z 64(R10), K3, Z1
-	VMOVUPS Z0, K3, 0(R11)
-	VMOVUPS Z1, K3, 64(R11)
-	ADDQ $128, R10
-	ADDQ R8, R11
-	SUBQ $32, CX
-	JGE panel2
-rest3:
-	ADDQ $32, CX
-	JZ next4
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $32, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
 	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
+	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KANDW K1, K4, K5
+	KMOVW AX, K3
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KANDW K2, K4, K6
+	KMOVW AX, K4
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
 	VMOVUPS.Z 0(R10), K1, Z0
 	VMOVUPS.Z 64(R10), K2, Z1
 	VMOVUPS Z0, K1, 0(R11)
 	VMOVUPS Z1, K2, 64(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ $128, DI
-	SUBQ $1, DX
-	JGT row1
+	LEAQ (R10)(R9*1), R10
+	ADDQ $128, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -1268,41 +1253,22 @@ TEXT ·panelsF32Rounded12(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $2, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $4095, AX
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $12, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
 	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
+	SHRQ $12, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $12, CX
-	JLT rest3
-panel2:
-	VMOVUPS.Z 0(R10), K3, Z0
-	VPSRLD $16, Z0, Z16
-	VPANDD Z31, Z16, Z16
-	VPADDD Z30, Z16, Z16
-	VPADDD Z0, Z16, Z16
-	VCMPPS $3, Z0, Z0, K7
-	VPORD Z29, Z0, K7, Z16
-	VMOVDQA32 Z16, Z0
-	VPANDD Z27, Z0, Z0
-	VMOVUPS Z0, K3, 0(R11)
-	ADDQ $48, R10
-	ADDQ R8, R11
-	SUBQ $12, CX
-	JGE panel2
-rest3:
-	ADDQ $12, CX
-	JZ next4
-	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
-	KANDW K1, K4, K5
-	SHRQ $16, AX
-	KMOVW AX, K2
-	KANDW K2, K4, K6
+	MOVQ DX, CX
+row3:
 	VMOVUPS.Z 0(R10), K1, Z0
 	VPSRLD $16, Z0, Z16
 	VPANDD Z31, Z16, Z16
@@ -1313,11 +1279,14 @@ rest3:
 	VMOVDQA32 Z16, Z0
 	VPANDD Z27, Z0, Z0
 	VMOVUPS Z0, K1, 0(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ $48, DI
-	SUBQ $1, DX
-	JGT row1
+	LEAQ (R10)(R9*1), R10
+	ADDQ $48, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $48, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -1339,51 +1308,25 @@ TEXT ·panelsF32Rounded32(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $2, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $65535, AX
-	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $32, CX
-	JLT rest3
-panel2:
-	VMOVUPS.Z 0(R10), K3, Z0
-	VPSRLD $16, Z0, Z16
-	VPANDD Z31, Z16, Z16
-	VPADDD Z30, Z16, Z16
-	VPADDD Z0, Z16, Z16
-	VCMPPS $3, Z0, Z0, K7
-	VPORD Z29, Z0, K7, Z16
-	VMOVDQA32 Z16, Z0
-	VPANDD Z27, Z0, Z0
-	VMOVUPS.Z 64(R10), K3, Z1
-	VPSRLD $16, Z1, Z17
-	VPANDD Z31, Z17, Z17
-	VPADDD Z30, Z17, Z17
-	VPADDD Z1, Z17, Z17
-	VCMPPS $3, Z1, Z1, K7
-	VPORD Z29, Z1, K7, Z17
-	VMOVDQA32 Z17, Z1
-	VPANDD Z27, Z1, Z1
-	VMOVUPS Z0, K3, 0(R11)
-	VMOVUPS Z1, K3, 64(R11)
-	ADDQ $128, R10
-	ADDQ R8, R11
-	SUBQ $32, CX
-	JGE panel2
-rest3:
-	ADDQ $32, CX
-	JZ next4
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $32, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
 	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
+	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KANDW K1, K4, K5
+	KMOVW AX, K3
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KANDW K2, K4, K6
+	KMOVW AX, K4
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
 	VMOVUPS.Z 0(R10), K1, Z0
 	VPSRLD $16, Z0, Z16
 	VPANDD Z31, Z16, Z16
@@ -1404,11 +1347,14 @@ rest3:
 	VPANDD Z27, Z1, Z1
 	VMOVUPS Z0, K1, 0(R11)
 	VMOVUPS Z1, K2, 64(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ $128, DI
-	SUBQ $1, DX
-	JGT row1
+	LEAQ (R10)(R9*1), R10
+	ADDQ $128, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -2005,42 +1951,33 @@ TEXT ·panelsBF1612(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $1, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $4095, AX
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $12, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
 	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
+	SHRQ $12, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $12, CX
-	JLT rest3
-panel2:
-	VPMOVZXWD.Z 0(R10), K3, Z0
-	VPSLLD $16, Z0, Z0
-	VMOVUPS Z0, K3, 0(R11)
-	ADDQ $24, R10
-	ADDQ R8, R11
-	SUBQ $12, CX
-	JGE panel2
-rest3:
-	ADDQ $12, CX
-	JZ next4
-	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
-	KANDW K1, K4, K5
-	SHRQ $16, AX
-	KMOVW AX, K2
-	KANDW K2, K4, K6
+	MOVQ DX, CX
+row3:
 	VPMOVZXWD.Z 0(R10), K1, Z0
 	VPSLLD $16, Z0, Z0
 	VMOVUPS Z0, K1, 0(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ $48, DI
-	SUBQ $1, DX
-	JGT row1
+	LEAQ (R10)(R9*1), R10
+	ADDQ $48, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $24, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -2056,48 +1993,39 @@ TEXT ·panelsBF1632(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $1, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $65535, AX
-	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $32, CX
-	JLT rest3
-panel2:
-	VPMOVZXWD.Z 0(R10), K3, Z0
-	VPSLLD $16, Z0, Z0
-	VPMOVZXWD.Z 32(R10), K3, Z1
-	VPSLLD $16, Z1, Z1
-	VMOVUPS Z0, K3, 0(R11)
-	VMOVUPS Z1, K3, 64(R11)
-	ADDQ $64, R10
-	ADDQ R8, R11
-	SUBQ $32, CX
-	JGE panel2
-rest3:
-	ADDQ $32, CX
-	JZ next4
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $32, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
 	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
+	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KANDW K1, K4, K5
+	KMOVW AX, K3
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KANDW K2, K4, K6
+	KMOVW AX, K4
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
 	VPMOVZXWD.Z 0(R10), K1, Z0
 	VPSLLD $16, Z0, Z0
 	VPMOVZXWD.Z 32(R10), K2, Z1
 	VPSLLD $16, Z1, Z1
 	VMOVUPS Z0, K1, 0(R11)
 	VMOVUPS Z1, K2, 64(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ $128, DI
-	SUBQ $1, DX
-	JGT row1
+	LEAQ (R10)(R9*1), R10
+	ADDQ $128, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $64, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -2604,48 +2532,28 @@ TEXT ·panelsF32Pair12(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $2, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $4095, AX
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $12, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
 	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	LEAQ (SI)(R9*1), R12
-	CMPQ DX, $2
-	JGE pair5
-	KXORW K4, K4, K4
-pair5:
+	SHRQ $12, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $12, CX
-	JLT rest3
-panel2:
-	VMOVUPS.Z 0(R10), K3, Z0
-	VMOVUPS.Z 0(R12), K4, Z16
-	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
-	VPMOVZXWD Y16, Z0
-	VEXTRACTI64X4 $1, Z16, Y16
-	VPMOVZXWD Y16, Z16
-	VPSLLD $16, Z16, Z16
-	VPORD Z16, Z0, Z0
-	VMOVUPS Z0, K3, 0(R11)
-	ADDQ $48, R10
-	ADDQ $48, R12
-	ADDQ R8, R11
-	SUBQ $12, CX
-	JGE panel2
-rest3:
-	ADDQ $12, CX
-	JZ next4
-	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
-	KANDW K1, K4, K5
-	SHRQ $16, AX
-	KMOVW AX, K2
-	KANDW K2, K4, K6
+	MOVQ DX, CX
+row3:
+	CMPQ CX, $2
+	JGE pair4
+	KXORW K3, K3, K3
+pair4:
 	VMOVUPS.Z 0(R10), K1, Z0
-	VMOVUPS.Z 0(R12), K5, Z16
+	VMOVUPS.Z 0(R10)(R9*1), K3, Z16
 	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
 	VPMOVZXWD Y16, Z0
 	VEXTRACTI64X4 $1, Z16, Y16
@@ -2653,12 +2561,14 @@ rest3:
 	VPSLLD $16, Z16, Z16
 	VPORD Z16, Z0, Z0
 	VMOVUPS Z0, K1, 0(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ R9, SI
-	ADDQ $48, DI
-	SUBQ $2, DX
-	JGT row1
+	LEAQ (R10)(R9*2), R10
+	ADDQ $48, R11
+	SUBQ $2, CX
+	JGT row3
+	ADDQ $48, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -2672,57 +2582,32 @@ TEXT ·panelsF32Pair32(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $2, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $65535, AX
-	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	LEAQ (SI)(R9*1), R12
-	CMPQ DX, $2
-	JGE pair5
-	KXORW K4, K4, K4
-pair5:
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $32, CX
-	JLT rest3
-panel2:
-	VMOVUPS.Z 0(R10), K3, Z0
-	VMOVUPS.Z 0(R12), K4, Z16
-	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
-	VPMOVZXWD Y16, Z0
-	VEXTRACTI64X4 $1, Z16, Y16
-	VPMOVZXWD Y16, Z16
-	VPSLLD $16, Z16, Z16
-	VPORD Z16, Z0, Z0
-	VMOVUPS.Z 64(R10), K3, Z1
-	VMOVUPS.Z 64(R12), K4, Z17
-	BYTE $0x62; BYTE $0xe2; BYTE $0x77; BYTE $0x40; BYTE $0x72; BYTE $0xc9 // VCVTNE2PS2BF16 Z1, Z17, Z17
-	VPMOVZXWD Y17, Z1
-	VEXTRACTI64X4 $1, Z17, Y17
-	VPMOVZXWD Y17, Z17
-	VPSLLD $16, Z17, Z17
-	VPORD Z17, Z1, Z1
-	VMOVUPS Z0, K3, 0(R11)
-	VMOVUPS Z1, K3, 64(R11)
-	ADDQ $128, R10
-	ADDQ $128, R12
-	ADDQ R8, R11
-	SUBQ $32, CX
-	JGE panel2
-rest3:
-	ADDQ $32, CX
-	JZ next4
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $32, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
 	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
+	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KANDW K1, K4, K5
+	KMOVW AX, K3
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KANDW K2, K4, K6
+	KMOVW AX, K4
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	CMPQ CX, $2
+	JGE pair4
+	KXORW K3, K3, K3
+	KXORW K4, K4, K4
+pair4:
 	VMOVUPS.Z 0(R10), K1, Z0
-	VMOVUPS.Z 0(R12), K5, Z16
+	VMOVUPS.Z 0(R10)(R9*1), K3, Z16
 	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
 	VPMOVZXWD Y16, Z0
 	VEXTRACTI64X4 $1, Z16, Y16
@@ -2730,7 +2615,7 @@ rest3:
 	VPSLLD $16, Z16, Z16
 	VPORD Z16, Z0, Z0
 	VMOVUPS.Z 64(R10), K2, Z1
-	VMOVUPS.Z 64(R12), K6, Z17
+	VMOVUPS.Z 64(R10)(R9*1), K4, Z17
 	BYTE $0x62; BYTE $0xe2; BYTE $0x77; BYTE $0x40; BYTE $0x72; BYTE $0xc9 // VCVTNE2PS2BF16 Z1, Z17, Z17
 	VPMOVZXWD Y17, Z1
 	VEXTRACTI64X4 $1, Z17, Y17
@@ -2739,12 +2624,14 @@ rest3:
 	VPORD Z17, Z1, Z1
 	VMOVUPS Z0, K1, 0(R11)
 	VMOVUPS Z1, K2, 64(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ R9, SI
-	ADDQ $128, DI
-	SUBQ $2, DX
-	JGT row1
+	LEAQ (R10)(R9*2), R10
+	ADDQ $128, R11
+	SUBQ $2, CX
+	JGT row3
+	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -3171,53 +3058,39 @@ TEXT ·panelsBF16Pair12(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $1, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $4095, AX
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $12, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
 	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	LEAQ (SI)(R9*1), R12
-	CMPQ DX, $2
-	JGE pair5
-	KXORW K4, K4, K4
-pair5:
+	SHRQ $12, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $12, CX
-	JLT rest3
-panel2:
-	VPMOVZXWD.Z 0(R10), K3, Z0
-	VPMOVZXWD.Z 0(R12), K4, Z16
-	VPSLLD $16, Z16, Z16
-	VPORD Z16, Z0, Z0
-	VMOVUPS Z0, K3, 0(R11)
-	ADDQ $24, R10
-	ADDQ $24, R12
-	ADDQ R8, R11
-	SUBQ $12, CX
-	JGE panel2
-rest3:
-	ADDQ $12, CX
-	JZ next4
-	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
-	KMOVW AX, K1
-	KANDW K1, K4, K5
-	SHRQ $16, AX
-	KMOVW AX, K2
-	KANDW K2, K4, K6
+	MOVQ DX, CX
+row3:
+	CMPQ CX, $2
+	JGE pair4
+	KXORW K3, K3, K3
+pair4:
 	VPMOVZXWD.Z 0(R10), K1, Z0
-	VPMOVZXWD.Z 0(R12), K5, Z16
+	VPMOVZXWD.Z 0(R10)(R9*1), K3, Z16
 	VPSLLD $16, Z16, Z16
 	VPORD Z16, Z0, Z0
 	VMOVUPS Z0, K1, 0(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ R9, SI
-	ADDQ $48, DI
-	SUBQ $2, DX
-	JGT row1
+	LEAQ (R10)(R9*2), R10
+	ADDQ $48, R11
+	SUBQ $2, CX
+	JGT row3
+	ADDQ $24, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 
@@ -3231,63 +3104,48 @@ TEXT ·panelsBF16Pair32(SB), NOSPLIT, $0-48
 	MOVQ cols+40(FP), BX
 	SHLQ $2, R8
 	SHLQ $1, R9
-	// K3 masks a whole vector of a panel, K4 the same in the second row of a pair
-	MOVL $65535, AX
-	KMOVW AX, K3
-	KMOVW AX, K4
-row1:
-	LEAQ (SI)(R9*1), R12
-	CMPQ DX, $2
-	JGE pair5
-	KXORW K4, K4, K4
-pair5:
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ BX, CX
-	SUBQ $32, CX
-	JLT rest3
-panel2:
-	VPMOVZXWD.Z 0(R10), K3, Z0
-	VPMOVZXWD.Z 0(R12), K4, Z16
-	VPSLLD $16, Z16, Z16
-	VPORD Z16, Z0, Z0
-	VPMOVZXWD.Z 32(R10), K3, Z1
-	VPMOVZXWD.Z 32(R12), K4, Z17
-	VPSLLD $16, Z17, Z17
-	VPORD Z17, Z1, Z1
-	VMOVUPS Z0, K3, 0(R11)
-	VMOVUPS Z1, K3, 64(R11)
-	ADDQ $64, R10
-	ADDQ $64, R12
-	ADDQ R8, R11
-	SUBQ $32, CX
-	JGE panel2
-rest3:
-	ADDQ $32, CX
-	JZ next4
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	MOVL $32, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
 	MOVQ $-1, AX
-	BZHIQ CX, AX, AX
+	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KANDW K1, K4, K5
+	KMOVW AX, K3
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KANDW K2, K4, K6
+	KMOVW AX, K4
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	CMPQ CX, $2
+	JGE pair4
+	KXORW K3, K3, K3
+	KXORW K4, K4, K4
+pair4:
 	VPMOVZXWD.Z 0(R10), K1, Z0
-	VPMOVZXWD.Z 0(R12), K5, Z16
+	VPMOVZXWD.Z 0(R10)(R9*1), K3, Z16
 	VPSLLD $16, Z16, Z16
 	VPORD Z16, Z0, Z0
 	VPMOVZXWD.Z 32(R10), K2, Z1
-	VPMOVZXWD.Z 32(R12), K6, Z17
+	VPMOVZXWD.Z 32(R10)(R9*1), K4, Z17
 	VPSLLD $16, Z17, Z17
 	VPORD Z17, Z1, Z1
 	VMOVUPS Z0, K1, 0(R11)
 	VMOVUPS Z1, K2, 64(R11)
-next4:
-	ADDQ R9, SI
-	ADDQ R9, SI
-	ADDQ $128, DI
-	SUBQ $2, DX
-	JGT row1
+	LEAQ (R10)(R9*2), R10
+	ADDQ $128, R11
+	SUBQ $2, CX
+	JGT row3
+	ADDQ $64, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
 	VZEROUPPER
 	RET
 

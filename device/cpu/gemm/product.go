@@ -35,12 +35,13 @@ type product[E tensor.Number] struct {
 	arena   *tensor.Arena
 	scratch []scratch[E] // one per worker
 
-	form       device.Form
-	m, n, k    int
-	rows, cols int // of a task's tile
-	across     int // tasks side by side
-	a, b       source
-	dst        sink
+	form          device.Form
+	m, n, k       int
+	rows, cols    int // of a task's tile
+	tasks, across int // all of them, and side by side
+	depth         int // of a K block
+	a, b          source
+	dst           sink
 }
 
 // scratch is the memory of a worker.
@@ -116,11 +117,12 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.reserve(p.Threads())
 	}
 	x.form, x.m, x.n, x.k, x.a, x.b = form, m, n, k, a, b
+	x.depth = even(k, maxK*x.group, 8*x.group)
 	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), add}
 	x.rows, x.cols = x.cut(m, n)
-	down := (m + x.rows - 1) / x.rows
 	x.across = (n + x.cols - 1) / x.cols
-	p.Run(down*x.across, x)
+	x.tasks = (m + x.rows - 1) / x.rows * x.across
+	p.Run(x.tasks, x)
 }
 
 // cut chooses the size of a task's tile from the shape alone.
@@ -132,85 +134,4 @@ func (x *product[E]) cut(m, n int) (rows, cols int) {
 func even(n, limit, step int) int {
 	parts := max(1, (n+limit-1)/limit)
 	return min(roundUp((n+parts-1)/parts, step), limit)
-}
-
-// Do computes one task's tile of the result: for each K block in order, panels of b, then blocks of a against all of them.
-func (x *product[E]) Do(worker, task int) {
-	s := &x.scratch[worker]
-	i0, j0 := task/x.across*x.rows, task%x.across*x.cols
-	rows, cols := min(x.rows, x.m-i0), min(x.cols, x.n-j0)
-	depth := even(x.k, maxK*x.group, 8*x.group)
-	for p := 0; ; p += depth {
-		k := min(depth, x.k-p)
-		words := (k + x.group - 1) / x.group
-		last := p+k == x.k
-		if k > 0 {
-			x.packB(s, p, j0, k, cols)
-		}
-		for i := 0; i < rows; i += maxA {
-			block := min(maxA, rows-i)
-			if k > 0 {
-				x.packA(s, i0+i, p, block, k)
-			}
-			x.multiply(s, i0, j0, i, block, cols, words, p == 0, last)
-		}
-		if last {
-			return
-		}
-	}
-}
-
-func (x *product[E]) packA(s *scratch[E], i, p, rows, k int) {
-	if x.form == device.TN {
-		x.pack.panels(&s.a[0], x.tile.mr, x.tile.mr*maxK, x.a.at(p, i), k, rows)
-	} else {
-		x.pack.copyRows(&s.a[0], strideRows, x.a.at(i, p), rows, k)
-	}
-}
-
-func (x *product[E]) packB(s *scratch[E], p, j, k, cols int) {
-	if x.form != device.NT {
-		x.pack.panels(&s.b[0], ColStep, stridePanelB, x.b.at(p, j), k, cols)
-		return
-	}
-	for q := 0; q < cols; q += ColStep {
-		x.pack.transpose(&s.b[q/ColStep*stridePanelB], ColStep, x.b.at(j+q, p), min(ColStep, cols-q), k)
-	}
-}
-
-// multiply adds the product of the packed block of a, rows i… of the task's tile, and the packed panels of b to the running sums.
-// With the last K block the sums, still in the first-level cache, go to the result.
-func (x *product[E]) multiply(s *scratch[E], i0, j0, i, rows, cols, words int, first, last bool) {
-	mr := x.tile.mr
-	main, rest, lda, step := x.tile.rows, x.tile.rows4, strideRows, strideRows
-	if x.form == device.TN {
-		main, rest, lda, step = x.tile.cols, x.tile.cols4, mr, maxK
-	}
-	add := 1
-	if first {
-		add = 0
-	}
-	for j := 0; j < cols; j += ColStep {
-		b := &s.b[j/ColStep*stridePanelB]
-		for r := 0; r < rows; r += mr {
-			c := &s.c[0]
-			if !first || !last { // the sums wait for the next K block
-				c = &s.c[((i+r)/mr*(maxN/ColStep)+j/ColStep)*mr*ColStep]
-			}
-			if high := rows - r; high > mr-RowStep {
-				main(c, ColStep, &s.a[r*step], lda, b, ColStep, words, add)
-			} else {
-				for q := 0; q < high; q += RowStep {
-					skip := q * step
-					if x.form == device.TN {
-						skip = q
-					}
-					rest(at(c, q*ColStep), ColStep, &s.a[r*step+skip], lda, b, ColStep, words, add)
-				}
-			}
-			if last {
-				x.store.put(x.dst.at(i0+i+r, j0+j), c, min(mr, rows-r), min(ColStep, cols-j))
-			}
-		}
-	}
 }

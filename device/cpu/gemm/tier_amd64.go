@@ -26,23 +26,23 @@ func f32Tile(t isa.Tier) tile[float32] {
 
 // halves makes a kernel of ColStep columns from one of half as many.
 func halves(k kernel[float32]) kernel[float32] {
-	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int) {
-		k(c, ldc, a, lda, b, ldb, n, add)
-		k(at(c, ColStep/2), ldc, a, lda, at(b, ColStep/2), ldb, n, add)
+	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int, next, later uintptr, step, stride int) {
+		k(c, ldc, a, lda, b, ldb, n, add, next, later, step, stride)
+		k(at(c, ColStep/2), ldc, a, lda, at(b, ColStep/2), ldb, n, add, next, later, step, stride)
 	}
 }
 
 // quarters makes a kernel of 12×ColStep from one of 6 rows and half as many columns, columns on the outside, so that b is read
 // from memory once.
 func quarters(k kernel[float32], cols bool) kernel[float32] {
-	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int) {
+	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int, next, later uintptr, step, stride int) {
 		lower := at(a, 6*lda)
 		if cols {
 			lower = at(a, 6)
 		}
 		for j := 0; j < ColStep; j += ColStep / 2 {
-			k(at(c, j), ldc, a, lda, at(b, j), ldb, n, add)
-			k(at(c, 6*ldc+j), ldc, lower, lda, at(b, j), ldb, n, add)
+			k(at(c, j), ldc, a, lda, at(b, j), ldb, n, add, next, later, step, stride)
+			k(at(c, 6*ldc+j), ldc, lower, lda, at(b, j), ldb, n, add, next, later, step, stride)
 		}
 	}
 }
@@ -130,4 +130,18 @@ func f32Store(t isa.Tier) store[float32] {
 			storeF32(dst.p, dst.ld, c, rows, cols, add)
 		}
 	}}
+}
+
+// peakLoop returns a loop that multiplies at the tier's best rate for operands of a precision, and its operations per turn.
+func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
+	switch {
+	case operand == tensor.F64:
+	case t == isa.AVX512BF16 && operand == tensor.BF16:
+		return peakDot, 4 * 24 * 64
+	case t >= isa.AVX512:
+		return peakAVX512, 4 * 24 * 32
+	case t == isa.AVX2:
+		return peakAVX2, 4 * 12 * 16
+	}
+	return genericPeak, genericPeakFLOPs
 }

@@ -2,7 +2,10 @@
 
 package gemm
 
-import "anneal/device/cpu/isa"
+import (
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
 
 func f32Tile(isa.Tier) tile[float32]     { return genericTile[float32]() }
 func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
@@ -10,3 +13,7 @@ func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
 func f32Store(isa.Tier) store[float32] { return genericStore[float32]() }
 func dotTile() tile[float32]           { return genericTile[float32]() }
 func dotPacker() packer[float32]       { return genericPacker[float32]() }
+
+func peakLoop(isa.Tier, tensor.DType) (loop func(n int), flops int) {
+	return genericPeak, genericPeakFLOPs
+}

@@ -41,7 +41,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	cols := 2 * v.bytes / 4
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
 		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols),
-		"c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int")
+		"c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int")
 	b0 := 2 * rows
 	b1, spare := b0+1, b0+2
 	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
@@ -65,9 +65,8 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	} else {
 		fn.I("LEAQ (DX)(DX*2), R9") // three rows of a
 	}
-	fn.Arg("c", "DI")
-	fn.Arg("ldc", "R13")
-	fn.I("SHLQ $2, R13")
+	fn.Arg("next", "R12")
+	fn.Arg("later", "R13")
 	for i := range 2 * rows {
 		fn.I("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", v.reg, i)
 	}
@@ -110,6 +109,14 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.Label(loop)
 	for u := range unroll {
 		step(u)
+		switch u {
+		case 1:
+			fn.I("PREFETCHT1 (R12)")
+			fn.I("ADDQ %s, R12", fn.ArgRef("step"))
+		case 3:
+			fn.I("PREFETCHT1 (R13)")
+			fn.I("ADDQ %s, R13", fn.ArgRef("stride"))
+		}
 	}
 	advance(unroll)
 	fn.I("SUBQ $%d, CX", unroll)
@@ -125,6 +132,9 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.Label(done)
 
 	store := fn.NewLabel("store")
+	fn.Arg("c", "DI")
+	fn.Arg("ldc", "R13")
+	fn.I("SHLQ $2, R13")
 	fn.I("CMPQ %s, $0", fn.ArgRef("add"))
 	fn.I("JEQ %s", store)
 	each := func(f func(half, reg int)) {

@@ -19,6 +19,9 @@ func main() {
 		kernel(f, avx2, rows, byRows)
 		kernel(f, avx2, rows, byCols)
 	}
+	peak(f, avx2, 12)
+	peak(f, avx512, 24)
+	peak(f, dot, 24)
 	if err := f.Write("kernel"); err != nil {
 		log.Fatal(err)
 	}

@@ -211,67 +211,54 @@ func panels(f *asmgen.File, l loader, width int) {
 	fn.Arg("cols", "BX")
 	fn.I("SHLQ $2, R8")
 	fn.I("SHLQ $%d, R9", log2(l.size))
-	fn.Comment("K3 masks a whole vector of a panel, K4 the same in the second row of a pair")
 	vectors, lanes := 2, 16
 	if width == 12 {
 		vectors, lanes = 1, 12
 	}
-	fn.I("MOVL $%d, AX", 1<<lanes-1)
-	fn.I("KMOVW AX, K3")
-	fn.I("KMOVW AX, K4")
 
-	row, panel, rest, next := fn.NewLabel("row"), fn.NewLabel("panel"), fn.NewLabel("rest"), fn.NewLabel("next")
-	fn.Label(row)
-	if l.wide == 2 {
-		pair := fn.NewLabel("pair")
-		fn.I("LEAQ (SI)(R9*1), R12")
-		fn.I("CMPQ DX, $2")
-		fn.I("JGE %s", pair)
-		fn.I("KXORW K4, K4, K4")
-		fn.Label(pair)
+	panel, whole, row := fn.NewLabel("panel"), fn.NewLabel("whole"), fn.NewLabel("row")
+	fn.Label(panel)
+	fn.Comment("columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)")
+	fn.I("MOVL $%d, R13", width)
+	fn.I("CMPQ BX, R13")
+	fn.I("JGE %s", whole)
+	fn.I("MOVQ BX, R13")
+	fn.Label(whole)
+	fn.I("MOVQ $-1, AX")
+	fn.I("BZHIQ R13, AX, AX")
+	for v := range vectors {
+		fn.I("KMOVW AX, K%d", 1+v)
+		fn.I("KMOVW AX, K%d", 3+v)
+		fn.I("SHRQ $%d, AX", lanes)
 	}
 	fn.I("MOVQ SI, R10")
 	fn.I("MOVQ DI, R11")
-	fn.I("MOVQ BX, CX")
-	body := func(first, second []string) {
-		for v := range vectors {
-			off := 16 * v * l.size
-			l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R12)", off), first[v], second[v], v, 16+v)
-		}
-		for v := range vectors {
-			fn.I("VMOVUPS Z%d, %s, %d(R11)", v, first[v], 64*v)
-		}
-	}
-	fn.I("SUBQ $%d, CX", width)
-	fn.I("JLT %s", rest)
-	fn.Label(panel)
-	body([]string{"K3", "K3"}, []string{"K4", "K4"})
-	fn.I("ADDQ $%d, R10", width*l.size)
+	fn.I("MOVQ DX, CX")
+	fn.Label(row)
 	if l.wide == 2 {
-		fn.I("ADDQ $%d, R12", width*l.size)
+		pair := fn.NewLabel("pair")
+		fn.I("CMPQ CX, $2")
+		fn.I("JGE %s", pair)
+		for v := range vectors {
+			fn.I("KXORW K%[1]d, K%[1]d, K%[1]d", 3+v)
+		}
+		fn.Label(pair)
 	}
-	fn.I("ADDQ R8, R11")
-	fn.I("SUBQ $%d, CX", width)
-	fn.I("JGE %s", panel)
-	fn.Label(rest)
-	fn.I("ADDQ $%d, CX", width)
-	fn.I("JZ %s", next)
-	fn.I("MOVQ $-1, AX")
-	fn.I("BZHIQ CX, AX, AX")
-	fn.I("KMOVW AX, K1")
-	fn.I("KANDW K1, K4, K5")
-	fn.I("SHRQ $16, AX")
-	fn.I("KMOVW AX, K2")
-	fn.I("KANDW K2, K4, K6")
-	body([]string{"K1", "K2"}, []string{"K5", "K6"})
-	fn.Label(next)
-	if l.wide == 2 {
-		fn.I("ADDQ R9, SI")
+	for v := range vectors {
+		off := 16 * v * l.size
+		l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R10)(R9*1)", off), fmt.Sprintf("K%d", 1+v), fmt.Sprintf("K%d", 3+v), v, 16+v)
 	}
-	fn.I("ADDQ R9, SI")
-	fn.I("ADDQ $%d, DI", 4*width)
-	fn.I("SUBQ $%d, DX", l.wide)
+	for v := range vectors {
+		fn.I("VMOVUPS Z%d, K%d, %d(R11)", v, 1+v, 64*v)
+	}
+	fn.I("LEAQ (R10)(R9*%d), R10", l.wide)
+	fn.I("ADDQ $%d, R11", 4*width)
+	fn.I("SUBQ $%d, CX", l.wide)
 	fn.I("JGT %s", row)
+	fn.I("ADDQ $%d, SI", width*l.size)
+	fn.I("ADDQ R8, DI")
+	fn.I("SUBQ R13, BX")
+	fn.I("JGT %s", panel)
 	fn.Ret()
 }
 

@@ -1,0 +1,52 @@
+package gemm
+
+import "anneal/device"
+
+// A trail leads through the cache lines of a block that will be packed next, in portions that one call of a kernel fetches: packing
+// would wait for memory, while kernels hardly use it. It only ever leads to addresses, it never reads.
+type trail struct {
+	p          uintptr
+	line       int // bytes from one portion to the next: to the next row, or the next cache line of the rows
+	step       int // bytes from one fetch to the next, within a portion
+	count      int // portions side by side, before turning back …
+	turn       int // … by this many bytes
+	left, done int
+}
+
+// portion returns where the next portion begins and its step.
+func (t *trail) portion() (p uintptr, step int) {
+	if t.left == 0 {
+		return t.p, 0
+	}
+	p = t.p
+	t.left--
+	t.p += uintptr(t.line)
+	if t.done++; t.done == t.count {
+		t.done = 0
+		t.p += uintptr(t.turn)
+	}
+	return p, t.step
+}
+
+// trailA returns the trail of rows rows of a at K block p; a call of a kernel covers words words.
+func (x *product[E]) trailA(i, p, rows, words int) trail {
+	return x.trail(x.blockA(i, p), x.form == device.TN, rows, min(x.depth, x.k-p), words)
+}
+
+// trailB returns the trail of cols columns of b at K block p.
+func (x *product[E]) trailB(p, j, cols, words int) trail {
+	return x.trail(x.blockB(p, j), x.form != device.NT, cols, min(x.depth, x.k-p), words)
+}
+
+// trail returns the trail of a block of n rows along k or, if k runs down, n columns.
+func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
+	size := s.dtype.Size()
+	ld := s.ld * size
+	start := uintptr(s.p)
+	if !down {
+		return trail{p: start, line: ld, step: 4 * x.group * size, count: n, left: n}
+	}
+	lines := (n*size + 63) / 64
+	reach := max(1, words/4) // rows in a portion
+	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
+}
