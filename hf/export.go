@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,11 +133,14 @@ func texts(c LlamaConfig, e Export) (map[string][]byte, error) {
 		"tokenizer_config.json":   tokenizer,
 		"special_tokens_map.json": special,
 	} {
-		text, err := json.MarshalIndent(v, "", "  ")
-		if err != nil {
+		var text bytes.Buffer
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false) // special tokens like <|eos|> stay readable
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(v); err != nil {
 			return nil, fmt.Errorf("hf: %s: %w", name, err)
 		}
-		files[name] = append(text, '\n')
+		files[name] = text.Bytes()
 	}
 	return files, nil
 }

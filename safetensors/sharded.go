@@ -86,6 +86,9 @@ func (s *Set) open(root *os.Root) error {
 func (s *Set) add(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {
+		if st, serr := root.Lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%w\n  %s is a symbolic link; links out of the directory are not followed, put the file itself there", err, name)
+		}
 		return err
 	}
 	file, err := openFile(f)

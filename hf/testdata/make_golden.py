@@ -1,4 +1,5 @@
-"""Makes llama/ and qwen3/: tiny models saved by transformers, a tokenizer, and logits.json with what the model answers.
+"""Makes llama/ (one file of weights) and qwen3/ (shards): tiny models saved by transformers, a tokenizer, and logits.json
+with what the model answers.
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -22,7 +23,7 @@ def tokenizer(path):
     tok.save(path)
 
 
-def make(name, model, dtype):
+def make(name, model, dtype, **save):
     with torch.no_grad():
         for k, (pname, p) in enumerate(sorted(model.named_parameters())):
             i = torch.arange(p.numel(), dtype=torch.float64)
@@ -32,7 +33,7 @@ def make(name, model, dtype):
             p.copy_(w.reshape(p.shape))
     model = model.to(dtype)
     shutil.rmtree(name, ignore_errors=True)
-    model.save_pretrained(name)
+    model.save_pretrained(name, **save)
     tokenizer(f"{name}/tokenizer.json")
     with torch.no_grad():
         # Loaded anew, because .to(bfloat16) has rounded the RoPE frequencies too, which loading does not.
@@ -45,4 +46,5 @@ def make(name, model, dtype):
 common = dict(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
               num_key_value_heads=2, max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
 make("llama", LlamaForCausalLM(LlamaConfig(**common, rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)
-make("qwen3", Qwen3ForCausalLM(Qwen3Config(**common, head_dim=16, tie_word_embeddings=True)), torch.bfloat16)
+make("qwen3", Qwen3ForCausalLM(Qwen3Config(**common, head_dim=16, tie_word_embeddings=True)), torch.bfloat16,
+     max_shard_size="20KB")

@@ -257,6 +257,25 @@ func TestFailureSurfacesAtTheNextCallWhicheverItIs(t *testing.T) {
 	}
 }
 
+func TestSynchronousSaveReportsItsOwnFailure(t *testing.T) {
+	root := t.TempDir()
+	s, err := open(root, Options{Synchronous: true, Log: quiet}, &faulty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	mustSave(t, s, small, 1)
+	s.fs = &faulty{at: 4, err: syscall.EIO}
+	tensors, state := stateAt(2, small)
+	if err := s.Save(2, 20, tensors, state); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Save = %v, want EIO", err)
+	}
+	if s.buffer != nil {
+		t.Error("a synchronous save took a snapshot")
+	}
+	wantLatest(t, root, 1, small)
+}
+
 // What cannot be deleted does not make the save a failure; a later one tries again.
 func TestOldCheckpointThatCannotBeDeletedIsAWarning(t *testing.T) {
 	root := t.TempDir()
