@@ -72,7 +72,10 @@ func (j *qkNorm[T]) Do(worker, task int) {
 		x := j.qkv.load(buf.at(0), at, cols)
 		xhat := j.xhat.room(buf.at(1), r*cols, cols)
 		for h := range n {
-			j.rstd.native[r*n+h] = j.e.normalise(xhat[h*size:(h+1)*size], x[h*size:(h+1)*size], j.eps)
+			head := x[h*size : (h+1)*size]
+			rstd := j.e.rstd(head, j.eps)
+			j.rstd.native[r*n+h] = rstd
+			j.e.vec.Scale(xhat[h*size:(h+1)*size], head, rstd)
 		}
 		j.xhat.store(xhat, r*cols)
 		xhat = j.xhat.load(buf.at(1), r*cols, cols)

@@ -68,6 +68,7 @@ func (d *Device) RMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor) {
 type rmsNorm[T vec.Float] struct {
 	e                      *engine[T]
 	y, xhat, rstd, x, gain view[T]
+	narrow                 *vec.Narrow[T]
 	rows, perTask          int
 	eps                    float64
 }
@@ -75,6 +76,7 @@ type rmsNorm[T vec.Float] struct {
 func (e *engine[T]) runRMSNorm(y, xhat, rstd, x, gain *tensor.Tensor, eps float64) {
 	j := &e.rmsNorm
 	*j = rmsNorm[T]{e: e, y: e.view(y), xhat: e.view(xhat), rstd: e.view(rstd), x: e.view(x), gain: e.view(gain), rows: x.Rows(), eps: eps}
+	j.narrow = e.narrow(x.Cols(), &j.y, &j.xhat)
 	e.reserve(2 * x.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, x.Cols())
@@ -89,9 +91,14 @@ func (j *rmsNorm[T]) Do(worker, task int) {
 	for r := from; r < to; r++ {
 		at := r * cols
 		x := j.x.native[at : at+cols]
-		xhat := j.xhat.room(buf.at(0), at, cols)
-		rstd := j.e.normalise(xhat, x, j.eps)
+		rstd := j.e.rstd(x, j.eps)
 		j.rstd.native[r] = rstd
+		if j.narrow != nil {
+			j.narrow.Normalise(j.y.bf16[at:at+cols], j.xhat.bf16[at:], x, j.gain.native, rstd)
+			continue
+		}
+		xhat := j.xhat.room(buf.at(0), at, cols)
+		j.e.vec.Scale(xhat, x, rstd)
 		j.xhat.store(xhat, at)
 		xhat = j.xhat.load(buf.at(0), at, cols)
 		y := j.y.room(buf.at(1), at, cols)
@@ -100,22 +107,22 @@ func (j *rmsNorm[T]) Do(worker, task int) {
 	}
 }
 
-// normalise writes dst = x·rstd and returns rstd = 1/sqrt(mean(x²) + eps).
-func (e *engine[T]) normalise(dst, x []T, eps float64) T {
-	rstd := T(1 / math.Sqrt(float64(e.vec.Dot(x, x))/float64(len(x))+eps))
-	e.vec.Scale(dst, x, rstd)
-	return rstd
+// rstd returns 1/sqrt(mean(x²) + eps).
+func (e *engine[T]) rstd(x []T, eps float64) T {
+	return T(1 / math.Sqrt(float64(e.vec.Dot(x, x))/float64(len(x))+eps))
 }
 
 type rmsNormAgain[T vec.Float] struct {
 	e             *engine[T]
 	y, xhat, gain view[T]
+	narrow        *vec.Narrow[T]
 	rows, perTask int
 }
 
 func (e *engine[T]) runRMSNormAgain(y, xhat, gain *tensor.Tensor) {
 	j := &e.rmsNormAgain
 	*j = rmsNormAgain[T]{e: e, y: e.view(y), xhat: e.view(xhat), gain: e.view(gain), rows: xhat.Rows()}
+	j.narrow = e.narrow(xhat.Cols(), &j.y, &j.xhat)
 	e.reserve(2 * xhat.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, xhat.Cols())
@@ -129,6 +136,10 @@ func (j *rmsNormAgain[T]) Do(worker, task int) {
 	from, to := span(task, j.perTask, j.rows)
 	for r := from; r < to; r++ {
 		at := r * cols
+		if j.narrow != nil {
+			j.narrow.Mul(j.y.bf16[at:at+cols], j.xhat.bf16[at:], j.gain.native)
+			continue
+		}
 		xhat := j.xhat.load(buf.at(0), at, cols)
 		y := j.y.room(buf.at(1), at, cols)
 		j.e.vec.Mul(y, xhat, j.gain.native)
@@ -140,6 +151,7 @@ type rmsNormGrad[T vec.Float] struct {
 	e                        *engine[T]
 	dx, dy, xhat, rstd, gain view[T]
 	dgain                    []T // one row of sums per task
+	narrow                   *vec.Narrow[T]
 	rows, perTask            int
 }
 
@@ -147,6 +159,7 @@ func (e *engine[T]) runRMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tenso
 	j := &e.rmsNormGrad
 	*j = rmsNormGrad[T]{e: e, dx: e.view(dx), dy: e.view(dy), xhat: e.view(xhat), rstd: e.view(rstd), gain: e.view(gain), rows: dx.Rows()}
 	cols := dx.Cols()
+	j.narrow = e.narrow(cols, &j.dy, &j.xhat)
 	e.reserve(3 * cols)
 	var tasks int
 	j.perTask, tasks = sumTasks(j.rows)
@@ -166,9 +179,15 @@ func (j *rmsNormGrad[T]) Do(worker, task int) {
 	from, to := span(task, j.perTask, j.rows)
 	for r := from; r < to; r++ {
 		at := r * cols
+		dx, rstd := j.dx.native[at:at+cols], j.rstd.native[r]
+		if j.narrow != nil {
+			dy, xhat := j.dy.bf16[at:], j.xhat.bf16[at:]
+			mean := j.narrow.NormDot(dgain, dy, xhat, j.gain.native) / T(cols)
+			j.narrow.NormGrad(dx, dy, xhat, j.gain.native, rstd, mean)
+			continue
+		}
 		dy := j.dy.load(buf.at(0), at, cols)
 		xhat := j.xhat.load(buf.at(1), at, cols)
-		dx, rstd := j.dx.native[at:at+cols], j.rstd.native[r]
 		v.MulAdd(dgain, dy, xhat)
 		dxhat := buf.at(2)
 		v.Mul(dxhat, dy, j.gain.native)

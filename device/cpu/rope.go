@@ -34,6 +34,7 @@ type rope[T vec.Float] struct {
 	positions     int // rows of the tables
 	heads         device.Heads
 	inverse       bool
+	narrow        *vec.Narrow[T]
 	rows, perTask int
 }
 
@@ -41,6 +42,7 @@ func (e *engine[T]) runRoPE(qkv, cos, sin, pos *tensor.Tensor, heads device.Head
 	j := &e.rope
 	*j = rope[T]{e: e, qkv: e.view(qkv), cos: e.view(cos), sin: e.view(sin), pos: pos.I32(), positions: cos.Rows(), heads: heads, inverse: inverse, rows: qkv.Rows()}
 	cols := (heads.Q + heads.KV) * heads.Size
+	j.narrow = e.narrow(heads.Size/2, &j.qkv)
 	e.reserve(cols + heads.Size/2)
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, cols)
@@ -62,6 +64,11 @@ func (j *rope[T]) Do(worker, task int) {
 		if j.inverse {
 			j.e.vec.Scale(minus, sin, -1)
 			sin = minus
+		}
+		if j.narrow != nil {
+			row := j.qkv.bf16[r*j.qkv.cols:]
+			j.narrow.Rotate(cos, sin, row, row[half:], j.heads.Q+j.heads.KV)
+			continue
 		}
 		row := j.qkv.load(buf, r*j.qkv.cols, cols)
 		for h := 0; h < cols; h += size {

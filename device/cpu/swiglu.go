@@ -36,12 +36,14 @@ func (d *Device) SwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
 type swiGLU[T vec.Float] struct {
 	e             *engine[T]
 	act, gu       view[T]
+	narrow        *vec.Narrow[T]
 	rows, perTask int
 }
 
 func (e *engine[T]) runSwiGLU(act, gu *tensor.Tensor) {
 	j := &e.swiGLU
 	*j = swiGLU[T]{e: e, act: e.view(act), gu: e.view(gu), rows: act.Rows()}
+	j.narrow = e.narrow(act.Cols(), &j.act, &j.gu)
 	e.reserve(3 * tile)
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, act.Cols())
@@ -54,6 +56,11 @@ func (j *swiGLU[T]) Do(worker, task int) {
 	buf := j.e.buffers(worker, tile)
 	from, to := span(task, j.perTask, j.rows)
 	for r := from; r < to; r++ {
+		if j.narrow != nil {
+			gu := j.gu.bf16[2*r*cols:]
+			j.narrow.SwiGLU(j.act.bf16[r*cols:(r+1)*cols], gu, gu[cols:])
+			continue
+		}
 		for c := 0; c < cols; c += tile {
 			n := min(tile, cols-c)
 			gate := j.gu.load(buf.at(0), 2*r*cols+c, n)
@@ -68,12 +75,14 @@ func (j *swiGLU[T]) Do(worker, task int) {
 type swiGLUGrad[T vec.Float] struct {
 	e             *engine[T]
 	dgu, dact, gu view[T]
+	narrow        *vec.Narrow[T]
 	rows, perTask int
 }
 
 func (e *engine[T]) runSwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
 	j := &e.swiGLUGrad
 	*j = swiGLUGrad[T]{e: e, dgu: e.view(dgu), dact: e.view(dact), gu: e.view(gu), rows: dact.Rows()}
+	j.narrow = e.narrow(dact.Cols(), &j.dgu, &j.dact, &j.gu)
 	e.reserve(5 * tile)
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, dact.Cols())
@@ -86,6 +95,11 @@ func (j *swiGLUGrad[T]) Do(worker, task int) {
 	buf := j.e.buffers(worker, tile)
 	from, to := span(task, j.perTask, j.rows)
 	for r := from; r < to; r++ {
+		if j.narrow != nil {
+			gu, dgu := j.gu.bf16[2*r*cols:], j.dgu.bf16[2*r*cols:]
+			j.narrow.SwiGLUGrad(dgu[:cols], dgu[cols:], j.dact.bf16[r*cols:], gu, gu[cols:])
+			continue
+		}
 		for c := 0; c < cols; c += tile {
 			n := min(tile, cols-c)
 			g, u := 2*r*cols+c, (2*r+1)*cols+c

@@ -63,6 +63,21 @@ func (v *view[T]) room(buf []T, from, n int) []T {
 	return buf[:n]
 }
 
+// narrow returns the primitives that work on rows of n elements of the views' bfloat16 storage directly, or nil if the tier has
+// none or a view is stored otherwise.
+func (e *engine[T]) narrow(n int, views ...*view[T]) *vec.Narrow[T] {
+	p := e.vec.Narrow
+	if p == nil || n%p.Multiple != 0 {
+		return nil
+	}
+	for _, v := range views {
+		if v.bf16 == nil {
+			return nil
+		}
+	}
+	return p
+}
+
 // store rounds a row that load or room returned to the tensor's storage.
 func (v *view[T]) store(row []T, from int) {
 	switch {

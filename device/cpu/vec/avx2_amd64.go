@@ -75,9 +75,44 @@ func adamWAVX2(p []float32, g []float32, m []float32, v []float32, o *AdamW[floa
 // packAVX2 rounds src to bfloat16. Elements past a multiple of 8 are left out.
 //
 //go:noescape
-func packAVX2(narrow []bfloat16, src []float32)
+func packAVX2(dst []bfloat16, src []float32)
 
 // unpackAVX2 widens bfloat16. Elements past a multiple of 8 are left out.
 //
 //go:noescape
-func unpackAVX2(dst []float32, narrow []bfloat16)
+func unpackAVX2(dst []float32, src []bfloat16)
+
+// narrowSwiGLUAVX2 is dst = silu(gate)·up.
+//
+//go:noescape
+func narrowSwiGLUAVX2(dst []bfloat16, gate []bfloat16, up []bfloat16)
+
+// narrowSwiGLUGradAVX2 is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+//
+//go:noescape
+func narrowSwiGLUGradAVX2(dgate []bfloat16, dup []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
+
+// narrowNormaliseAVX2 is xhat = r·x, y = xhat·gain.
+//
+//go:noescape
+func narrowNormaliseAVX2(y []bfloat16, xhat []bfloat16, x []float32, gain []float32, r float32)
+
+// narrowMulAVX2 is y = xhat·gain.
+//
+//go:noescape
+func narrowMulAVX2(y []bfloat16, xhat []bfloat16, gain []float32)
+
+// narrowNormDotAVX2 is dgain += dy·xhat; it returns Σ gain·dy·xhat.
+//
+//go:noescape
+func narrowNormDotAVX2(dgain []float32, dy []bfloat16, xhat []bfloat16, gain []float32) float32
+
+// narrowNormGradAVX2 is dx += r·(gain·dy − mean·xhat).
+//
+//go:noescape
+func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []float32, r float32, mean float32)
+
+// narrowRotateAVX2 turns the pairs (a, b) of heads that follow each other.
+//
+//go:noescape
+func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)

@@ -75,9 +75,44 @@ func adamWAVX512(p []float32, g []float32, m []float32, v []float32, o *AdamW[fl
 // packAVX512 rounds src to bfloat16.
 //
 //go:noescape
-func packAVX512(narrow []bfloat16, src []float32)
+func packAVX512(dst []bfloat16, src []float32)
 
 // unpackAVX512 widens bfloat16.
 //
 //go:noescape
-func unpackAVX512(dst []float32, narrow []bfloat16)
+func unpackAVX512(dst []float32, src []bfloat16)
+
+// narrowSwiGLUAVX512 is dst = silu(gate)·up.
+//
+//go:noescape
+func narrowSwiGLUAVX512(dst []bfloat16, gate []bfloat16, up []bfloat16)
+
+// narrowSwiGLUGradAVX512 is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+//
+//go:noescape
+func narrowSwiGLUGradAVX512(dgate []bfloat16, dup []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
+
+// narrowNormaliseAVX512 is xhat = r·x, y = xhat·gain.
+//
+//go:noescape
+func narrowNormaliseAVX512(y []bfloat16, xhat []bfloat16, x []float32, gain []float32, r float32)
+
+// narrowMulAVX512 is y = xhat·gain.
+//
+//go:noescape
+func narrowMulAVX512(y []bfloat16, xhat []bfloat16, gain []float32)
+
+// narrowNormDotAVX512 is dgain += dy·xhat; it returns Σ gain·dy·xhat.
+//
+//go:noescape
+func narrowNormDotAVX512(dgain []float32, dy []bfloat16, xhat []bfloat16, gain []float32) float32
+
+// narrowNormGradAVX512 is dx += r·(gain·dy − mean·xhat).
+//
+//go:noescape
+func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []float32, r float32, mean float32)
+
+// narrowRotateAVX512 turns the pairs (a, b) of heads that follow each other.
+//
+//go:noescape
+func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)

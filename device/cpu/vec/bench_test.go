@@ -11,7 +11,7 @@ import (
 // Time per element of rows that lie in the first-level cache, per tier.
 func BenchmarkPrimitives(b *testing.B) {
 	const n = 1024
-	narrow := make([]tensor.BFloat16, n)
+	narrow, gate, up := make([]tensor.BFloat16, n), make([]tensor.BFloat16, n), make([]tensor.BFloat16, n)
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)
 		a, x, y, z, w := normals(1, n), normals(2, n), normals(3, n), normals(4, n), normals(5, n)
@@ -19,7 +19,13 @@ func BenchmarkPrimitives(b *testing.B) {
 		for i := range w {
 			w[i] *= w[i]
 		}
-		for _, c := range []struct {
+		cos, sin := make([]float32, n), make([]float32, n)
+		for i := range cos {
+			cos[i], sin[i] = 0.6, 0.8
+		}
+		v.Pack(gate, x)
+		v.Pack(up, y)
+		list := []struct {
 			name string
 			run  func()
 		}{
@@ -32,10 +38,24 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"SwiGLU", func() { v.SwiGLU(a, x, y) }},
 			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, x, y, x) }},
 			{"AdamW", func() { v.AdamW(a, x, y, w, step) }},
-			{"Rotate", func() { v.Rotate(a[:32], x[:32], y[:32], z[:32]) }},
+			{"Rotate", func() { v.Rotate(z, w, cos, sin) }},
 			{"Pack", func() { v.Pack(narrow, x) }},
-			{"Unpack", func() { v.Unpack(z, narrow) }},
-		} {
+			{"Unpack", func() { v.Unpack(a, narrow) }},
+		}
+		if p := v.Narrow; p != nil {
+			list = append(list, []struct {
+				name string
+				run  func()
+			}{
+				{"NarrowSwiGLU", func() { p.SwiGLU(narrow, gate, up) }},
+				{"NarrowSwiGLUGrad", func() { p.SwiGLUGrad(narrow, narrow, gate, gate, up) }},
+				{"NarrowNormalise", func() { p.Normalise(narrow, narrow, x, y, 1.1) }},
+				{"NarrowNormDot", func() { p.NormDot(a, gate, up, x) }},
+				{"NarrowNormGrad", func() { p.NormGrad(a, gate, up, x, 1e-9, 1) }},
+				{"NarrowRotate", func() { p.Rotate(cos[:32], sin, gate, gate[32:], n/64) }},
+			}...)
+		}
+		for _, c := range list {
 			b.Run(fmt.Sprintf("%v/%s", tier, c.name), func(b *testing.B) {
 				for b.Loop() {
 					c.run()

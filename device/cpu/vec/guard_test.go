@@ -39,7 +39,10 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 		for i := range s {
 			s[i] = fenced[float32](t, 70, atEnd)
 		}
-		narrow := fenced[tensor.BFloat16](t, 70, atEnd)
+		var h [5][]tensor.BFloat16
+		for i := range h {
+			h[i] = fenced[tensor.BFloat16](t, 70, atEnd)
+		}
 		for _, tier := range isa.Tiers() {
 			v := Float32(tier)
 			for n := range 71 {
@@ -62,8 +65,21 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e)
 				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
-				v.Pack(narrow[from:from+n], a)
-				v.Unpack(a, narrow[from:from+n])
+				row := func(i int) []tensor.BFloat16 { return h[i][from : from+n] }
+				v.Pack(row(0), a)
+				v.Unpack(a, row(0))
+				if v.Narrow == nil || n%v.Narrow.Multiple != 0 {
+					continue
+				}
+				v.Narrow.SwiGLU(row(0), row(1), row(2))
+				v.Narrow.SwiGLUGrad(row(0), row(1), row(2), row(3), row(4))
+				v.Narrow.Normalise(row(0), row(1), a, b, 2)
+				v.Narrow.Mul(row(0), row(1), a)
+				v.Narrow.NormDot(a, row(0), row(1), b)
+				v.Narrow.NormGrad(a, row(0), row(1), b, 2, 3)
+				if half := n / 4; n%4 == 0 && half%v.Narrow.Multiple == 0 {
+					v.Narrow.Rotate(a[:half], b, row(0), row(0)[half:], 2)
+				}
 			}
 		}
 	}

@@ -35,6 +35,27 @@ type Table[T Float] struct {
 	// Pack rounds to bfloat16, ties to even, NaN to quiet NaN. Unpack widens.
 	Pack   func(dst []tensor.BFloat16, src []T)
 	Unpack func(dst []T, src []tensor.BFloat16)
+
+	// Narrow is nil in the portable tier.
+	Narrow *Narrow[T]
+}
+
+// Narrow is the primitives that go from rows of bfloat16 to rows of bfloat16 in one pass, where going through T, a pass each to widen, compute
+// and round, would take twice as long. Their arithmetic is that of the passes. The length must be a multiple of Multiple.
+type Narrow[T Float] struct {
+	Multiple int
+
+	// SwiGLU and SwiGLUGrad are those of Table.
+	SwiGLU     func(dst, gate, up []tensor.BFloat16)
+	SwiGLUGrad func(dgate, dup, dact, gate, up []tensor.BFloat16)
+	// Normalise is xhat = r·x, y = xhat·gain; y is computed from the rounded xhat. Mul is the second part alone.
+	Normalise func(y, xhat []tensor.BFloat16, x, gain []T, r T)
+	Mul       func(y, xhat []tensor.BFloat16, gain []T)
+	// NormDot is dgain += dy·xhat; it returns Σ gain·dy·xhat. NormGrad is dx += r·(gain·dy − mean·xhat).
+	NormDot  func(dgain []T, dy, xhat []tensor.BFloat16, gain []T) T
+	NormGrad func(dx []T, dy, xhat []tensor.BFloat16, gain []T, r, mean T)
+	// Rotate is Table's on heads that follow each other in memory, each its halves a and b. cos gives the length.
+	Rotate func(cos, sin []T, a, b []tensor.BFloat16, heads int)
 }
 
 // AdamW is the constants of one step, in the order in which the assembly reads them:

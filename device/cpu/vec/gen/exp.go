@@ -1,56 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"anneal/internal/asmgen"
-)
-
-// The rows of vec.lanes, by number.
-const (
-	expLow = iota
-	expHigh
-	log2e
-	ln2Hi
-	ln2Lo
-	expC6
-	expC5
-	expC4
-	expC3
-	expC2
-	one
-	signBit
-	bias // int32: 127
-	constants
-)
-
-// firstConstant is where AVX-512 kernels keep the constants; AVX2 has too few registers and reads them from memory.
-const firstConstant = 32 - constants
-
-func (k *kernel) loadConstants() {
-	if !k.wide() {
-		return
-	}
-	for c := range constants {
-		k.I("VBROADCASTSS ·lanes+%d(SB), Z%d", 32*c, firstConstant+c)
-	}
-}
-
-// constant returns the operand of a constant; it must stand first in the instruction.
-func (k *kernel) constant(c int) string {
-	if k.wide() {
-		return fmt.Sprintf("Z%d", firstConstant+c)
-	}
-	return fmt.Sprintf("·lanes+%d(SB)", 32*c)
-}
-
-// with writes an instruction whose first operand is a constant.
-func (k *kernel) with(name string, c, a, dst int) {
-	k.I("%s %s, %s, %s", name, k.constant(c), k.reg(a), k.reg(dst))
-}
-
-// fill sets register r to a constant.
-func (k *kernel) fill(c, r int) { k.I("VMOVUPS %s, %s", k.constant(c), k.reg(r)) }
+import "anneal/internal/asmgen"
 
 // exp replaces register x by e^x, as exp.go of package vec explains; n and p are overwritten. mask is an AVX-512 mask
 // register, or for AVX2 the vector register, that it may use.
@@ -63,12 +13,9 @@ func (k *kernel) exp(x, n, p, mask int) {
 	}
 	k.fill(expHigh, n)
 	k.op("VMINPS", x, n, x) // x if it is NaN
-	k.with("VMULPS", log2e, x, n)
-	if k.wide() {
-		k.I("VRNDSCALEPS $8, %[1]s, %[1]s", k.reg(n))
-	} else {
-		k.I("VROUNDPS $8, %[1]s, %[1]s", k.reg(n))
-	}
+	k.fill(roundMagic, n)
+	k.with("VFMADD231PS", log2e, x, n)
+	k.with("VSUBPS", roundMagic, n, n)
 	k.with("VFNMADD231PS", ln2Hi, n, x)
 	k.with("VFNMADD231PS", ln2Lo, n, x)
 	k.fill(expC6, p)
@@ -94,7 +41,7 @@ func (k *kernel) exp(x, n, p, mask int) {
 func (s *isa) exponentials(f *asmgen.File) {
 	k := s.kernel(f, "expSum", "is dst = exp(x − shift); it returns Σ dst.", []string{"dst", "x"}, "shift float32", "float32")
 	const shift = 14
-	k.loadConstants()
+	k.useExp()
 	k.broadcast("shift", shift)
 	k.zero(0, 2)
 	k.loop(2, func(u int) {
@@ -110,8 +57,15 @@ func (s *isa) exponentials(f *asmgen.File) {
 	k.across("VADD", "PS", 0)
 	k.ret("SS", 0)
 
-	k = s.kernel(f, "swiGLU", "is dst = silu(gate)·up.", []string{"dst", "gate", "up"}, "", "")
-	k.loadConstants()
+	s.swiGLU(f, "swiGLU", "")
+	s.swiGLUGrad(f, "swiGLUGrad", "")
+}
+
+// swiGLU and swiGLUGrad are written for float32, and with the suffix ":bf16" for storage in bfloat16.
+func (s *isa) swiGLU(f *asmgen.File, name, suffix string) {
+	k := s.kernel(f, name, "is dst = silu(gate)·up.", []string{"dst" + suffix, "gate" + suffix, "up" + suffix}, "", "")
+	k.useExp()
+	k.useBF16()
 	k.loop(2, func(u int) {
 		g, x := 5*u, 5*u+1
 		k.load("gate", u, g)
@@ -121,13 +75,17 @@ func (s *isa) exponentials(f *asmgen.File) {
 		k.op("VDIVPS", x, g, g)
 		k.load("up", u, x)
 		k.op("VMULPS", x, g, g)
+		k.roundQuiet(g, "dst")
 		k.store(g, "dst", u)
 	})
 	k.Ret()
+}
 
-	k = s.kernel(f, "swiGLUGrad", "is dup = dact·silu(gate), dgate = dact·up·silu'(gate).",
-		[]string{"dgate", "dup", "dact", "gate", "up"}, "", "")
-	k.loadConstants()
+func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
+	k := s.kernel(f, name, "is dup = dact·silu(gate), dgate = dact·up·silu'(gate).",
+		[]string{"dgate" + suffix, "dup" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "", "")
+	k.useExp()
+	k.useBF16()
 	k.loop(2, func(u int) {
 		g, x, d, s := 5*u, 5*u+1, 5*u+2, 5*u+3
 		k.load("gate", u, g)
@@ -139,12 +97,14 @@ func (s *isa) exponentials(f *asmgen.File) {
 		k.op("VMULPS", s, g, g) // silu
 		k.load("dact", u, d)
 		k.op("VMULPS", d, g, x)
+		k.roundQuiet(x, "dup")
 		k.store(x, "dup", u)
 		k.load("up", u, x)
 		k.op("VMULPS", x, d, d)
 		k.op("VADDPS", g, s, x) // s + silu − silu·s = s·(1 + gate·(1 − s))
 		k.op("VFNMADD231PS", g, s, x)
 		k.op("VMULPS", x, d, d)
+		k.roundQuiet(d, "dgate")
 		k.store(d, "dgate", u)
 	})
 	k.Ret()

@@ -26,40 +26,41 @@ type kernel struct {
 	*asmgen.Func
 	*isa
 	base  map[string]string // slice → register with its address
+	bf16  map[string]bool   // slice → whether it is of bfloat16
 	whole bool              // the kernel takes whole vectors only: no rest
 	tail  bool              // the body being written is the masked rest
 }
-
-// narrow is the name of the slice of bfloat16 in the kernels that convert.
-const narrow = "narrow"
 
 var pointers = []string{"DI", "SI", "DX", "BX", "R8", "R9"}
 
 // tailMask is the register that holds the AVX2 mask of the rest; AVX-512 uses K1.
 const tailMask = 15
 
-// kernel starts the function name on slices of float32, of which the first gives the length, and further parameters. The slice
-// narrow, if it is among them, is of bfloat16.
+// kernel starts the function name on slices, of which the first gives the length, and further parameters. Slices are of
+// float32, or of bfloat16 if their name ends in ":bf16".
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
+	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}}
 	var params []string
-	for _, p := range slices {
-		if p == narrow {
-			params = append(params, p+" []bfloat16")
-		} else {
-			params = append(params, p+" []float32")
-		}
+	for i, p := range slices {
+		p, narrow := strings.CutSuffix(p, ":bf16")
+		slices[i], k.base[p], k.bf16[p] = p, pointers[i], narrow
+		params = append(params, p+map[bool]string{false: " []float32", true: " []bfloat16"}[narrow])
 	}
 	if more != "" {
 		params = append(params, more)
 	}
-	k := &kernel{Func: f.FuncOf(name+s.name, doc, strings.Join(params, ", "), result), isa: s, base: map[string]string{}}
-	for i, p := range slices {
-		k.base[p] = pointers[i]
-		k.Arg(p+"_base", pointers[i])
+	k.Func = f.FuncOf(name+s.name, doc, strings.Join(params, ", "), result)
+	for _, p := range slices {
+		k.Arg(p+"_base", k.base[p])
 	}
-	k.Arg(slices[0]+"_len", "CX")
-	k.I("XORQ AX, AX")
+	k.restart(slices[0])
 	return k
+}
+
+// restart sets the loop to the beginning of rows as long as the slice.
+func (k *kernel) restart(slice string) {
+	k.Arg(slice+"_len", "CX")
+	k.I("XORQ AX, AX")
 }
 
 // loop writes body for every vector of the rows. body gets the number u of the vector within an iteration, which selects
@@ -109,15 +110,17 @@ func (k *kernel) loop(unroll int, body func(u int)) {
 // at returns the address of vector u of a slice.
 func (k *kernel) at(slice string, u int) string {
 	size := 4
-	if slice == narrow {
+	if k.bf16[slice] {
 		size = 2
 	}
 	return fmt.Sprintf("%d(%s)(AX*%d)", size*k.lanes*u, k.base[slice], size)
 }
 
-// load reads vector u of a slice; lanes past its end are 0.
+// load reads vector u of a slice as float32; lanes past its end are 0.
 func (k *kernel) load(slice string, u, dst int) {
 	switch {
+	case k.bf16[slice]:
+		k.loadBF16(k.at(slice, u), dst)
 	case !k.tail:
 		k.I("VMOVUPS %s, %s", k.at(slice, u), k.reg(dst))
 	case k.wide():
@@ -127,9 +130,11 @@ func (k *kernel) load(slice string, u, dst int) {
 	}
 }
 
-// store writes vector u of a slice, only its lanes before the end.
+// store writes vector u of a slice, only its lanes before the end. For a slice of bfloat16 round has come before.
 func (k *kernel) store(src int, slice string, u int) {
 	switch {
+	case k.bf16[slice]:
+		k.storeBF16(src, k.at(slice, u))
 	case !k.tail:
 		k.I("VMOVUPS %s, %s", k.reg(src), k.at(slice, u))
 	case k.wide():

@@ -19,6 +19,7 @@ func main() {
 		set.exponentials(f)
 		set.adamW(f)
 		set.conversions(f)
+		set.narrow(f)
 		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[set.name]); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)

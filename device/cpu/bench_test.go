@@ -1,0 +1,71 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// Bytes that each kernel must move at least (every operand once), per second, at the sizes of a model of 98M parameters:
+// compare with Copy, which does nothing else.
+func BenchmarkKernels(b *testing.B) {
+	const rows, cols, inner, vocabulary, shard = 2048, 768, 2048, 32000, 8 << 20
+	heads := device.Heads{Q: 12, KV: 12, Size: 64}
+	f32, bf16 := tensor.F32, tensor.BF16
+	x, dx, gain, rstd := gaussian(1, f32, rows, cols), zeros(f32, rows, cols), gaussian(2, f32, cols), empty(f32, rows)
+	y, xhat, dgain := zeros(bf16, rows, cols), gaussian(3, bf16, rows, cols), empty(f32, cols)
+	qkv, pos := gaussian(4, bf16, rows, heads.Cols()), ints(5, rows, 1024)
+	cos, sin := angles(f32, 1024, heads.Size)
+	gu, dgu, act := gaussian(6, bf16, rows, 2*inner), zeros(bf16, rows, 2*inner), gaussian(7, bf16, rows, inner)
+	table, ids := zeros(f32, vocabulary, cols), ints(8, rows, vocabulary)
+	logits, targets, loss := zeros(f32, 256, vocabulary), ints(9, 256, vocabulary), empty(f32, 256)
+	p, g, m, v, narrow := zeros(f32, shard), zeros(f32, shard), zeros(f32, shard), zeros(f32, shard), zeros(bf16, shard)
+	for _, c := range []struct {
+		name  string
+		bytes int
+		run   func(d *Device)
+	}{
+		{"Copy", 2 * p.Bytes(), func(d *Device) { d.Copy(p, g) }},
+		{"Zero", p.Bytes(), func(d *Device) { d.Zero(p) }},
+		{"CopyToBF16", p.Bytes() + narrow.Bytes(), func(d *Device) { d.Copy(narrow, p) }},
+		{"Add", 3 * p.Bytes(), func(d *Device) { d.Add(p, g) }},
+		{"AddBF16", 2*p.Bytes() + narrow.Bytes(), func(d *Device) { d.Add(p, narrow) }},
+		{"SumSquares", p.Bytes(), func(d *Device) { d.SumSquares(p) }},
+		{"AdamW", 7 * p.Bytes(), func(d *Device) {
+			d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
+		}},
+		{"RMSNorm", x.Bytes() + 2*y.Bytes(), func(d *Device) { d.RMSNorm(y, xhat, rstd, x, gain, 1e-5) }},
+		{"RMSNormAgain", 2 * y.Bytes(), func(d *Device) { d.RMSNormAgain(y, xhat, gain) }},
+		{"RMSNormGrad", 2*dx.Bytes() + 2*y.Bytes(), func(d *Device) { d.RMSNormGrad(dx, dgain, y, xhat, rstd, gain) }},
+		{"RoPE", 2 * qkv.Bytes() * 2 / 3, func(d *Device) { d.RoPE(qkv, cos, sin, pos, heads, false) }},
+		{"SwiGLU", gu.Bytes() + act.Bytes(), func(d *Device) { d.SwiGLU(act, gu) }},
+		{"SwiGLUGrad", 2*gu.Bytes() + act.Bytes(), func(d *Device) { d.SwiGLUGrad(dgu, act, gu) }},
+		{"Embedding", 2 * x.Bytes(), func(d *Device) { d.Embedding(x, table, ids) }},
+		{"EmbeddingGrad", 3 * x.Bytes(), func(d *Device) { d.EmbeddingGrad(table, x, ids) }},
+		{"CrossEntropy", 2 * logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, logits, logits, targets) }},
+		{"CrossEntropyLoss", logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, nil, logits, targets) }},
+	} {
+		for _, tier := range isa.Tiers() {
+			for _, threads := range []int{1, 2} {
+				b.Run(fmt.Sprintf("%s/%v/threads=%d", c.name, tier, threads), func(b *testing.B) {
+					d := NewTier(tier, threads)
+					defer d.Close()
+					b.SetBytes(int64(c.bytes))
+					for b.Loop() {
+						c.run(d)
+					}
+				})
+			}
+		}
+	}
+}
+
+// zeros returns a tensor whose pages are there: untouched ones would all be one page of zeros in the cache.
+func zeros(dtype tensor.DType, shape ...int) *tensor.Tensor {
+	t := empty(dtype, shape...)
+	clear(t.Raw())
+	return t
+}

@@ -1,0 +1,236 @@
+package main
+
+import "anneal/internal/asmgen"
+
+// Registers that kernels with slices of bfloat16 leave free: two to work in for AVX2; for AVX-512 one to work in, the
+// numbers of the odd words of a register, and those that spread 16 words over its odd ones.
+const (
+	roundTemp = 12
+	nanTemp   = 13
+	oddWords  = 13
+	spread    = 14
+)
+
+// useBF16 prepares for slices of bfloat16, if the kernel has any. AVX2 has no masked loads and stores of 16 bits, so
+// that such kernels take whole vectors only there.
+func (k *kernel) useBF16() {
+	for _, narrow := range k.bf16 {
+		if !narrow {
+			continue
+		}
+		k.use(lastBit, belowHalf, half, upperHalf)
+		if k.wide() {
+			k.I("VMOVDQU ·oddWords(SB), Y%d", oddWords)
+			k.I("VMOVDQU32 ·spreadWords(SB), Z%d", spread)
+			k.I("MOVL $0xaaaaaaaa, R10")
+			k.I("KMOVD R10, K6")
+		}
+		k.whole = !k.wide()
+		return
+	}
+}
+
+// loadBF16 reads words into the upper halves of the lanes.
+func (k *kernel) loadBF16(at string, dst int) {
+	switch {
+	case !k.wide():
+		k.I("VPMOVZXWD %s, %s", at, k.reg(dst))
+		k.I("VPSLLD $16, %[1]s, %[1]s", k.reg(dst))
+		return
+	case k.tail:
+		k.I("VMOVDQU16.Z %s, K1, Y%d", at, dst)
+	default:
+		k.I("VMOVDQU16 %s, Y%d", at, dst)
+	}
+	k.I("VPERMW.Z %[1]s, %[2]s, K6, %[1]s", k.reg(dst), k.reg(spread))
+}
+
+// round rounds register x to what the slice can hold, in place. To nearest even in integers: add half of the last place, or just
+// below half if the last bit is even; the upper half is the result, and the lower is left for store or upper to drop. A NaN
+// keeps its upper half and becomes quiet.
+func (k *kernel) round(x int, slice string) {
+	if !k.bf16[slice] {
+		return
+	}
+	if k.wide() {
+		k.I("VCMPPS $3, %[1]s, %[1]s, K4", k.reg(x)) // unordered
+		k.nearest(x)
+		k.I("VPORD.BCST ·lanes+%d(SB), %s, K4, %s", 32*quietBit, k.reg(x), k.reg(roundTemp))
+		k.I("VMOVDQA32 %s, %s", k.reg(roundTemp), k.reg(x))
+		return
+	}
+	k.I("VCMPPS $3, %[1]s, %[1]s, %[2]s", k.reg(x), k.reg(nanTemp)) // unordered
+	k.nearest(x)
+	k.with("VPOR", quietBit, x, x)
+	k.op("VBLENDVPS", nanTemp, x, roundTemp, x)
+}
+
+// roundQuiet is round for a result of arithmetic on bfloat16 alone: a NaN is quiet then, and the lower half of its bits is
+// empty, so that adding changes nothing in the upper.
+func (k *kernel) roundQuiet(x int, slice string) {
+	if k.bf16[slice] {
+		k.nearest(x)
+		k.I("%s %s, %s", map[bool]string{true: "VMOVDQA32", false: "VMOVDQA"}[k.wide()], k.reg(roundTemp), k.reg(x))
+	}
+}
+
+// nearest sets roundTemp to the bits of x plus half of the last place of bfloat16, or just below.
+func (k *kernel) nearest(x int) {
+	if k.wide() {
+		k.I("VPTESTMD %s, %s, K5", k.constant(lastBit), k.reg(x))
+		k.with("VPADDD", belowHalf, x, roundTemp)
+		k.I("VPADDD %s, %s, K5, %s", k.constant(half), k.reg(x), k.reg(roundTemp))
+		return
+	}
+	k.I("VPSRLD $16, %s, %s", k.reg(x), k.reg(roundTemp))
+	k.with("VPAND", tieBit, roundTemp, roundTemp)
+	k.with("VPADDD", belowHalf, roundTemp, roundTemp)
+	k.op("VPADDD", x, roundTemp, roundTemp)
+}
+
+// upper makes a rounded register the float32 that will be read back.
+func (k *kernel) upper(x int) { k.with("VANDPS", upperHalf, x, x) }
+
+func (k *kernel) storeBF16(src int, at string) {
+	if k.wide() {
+		k.op("VPERMW", src, oddWords, roundTemp)
+		mask := ""
+		if k.tail {
+			mask = "K1, "
+		}
+		k.I("VMOVDQU16 Y%d, %s%s", roundTemp, mask, at)
+		return
+	}
+	k.I("VPSRLD $16, %s, %s", k.reg(src), k.reg(roundTemp))
+	k.I("VEXTRACTI128 $1, Y%d, X%d", roundTemp, nanTemp)
+	k.I("VPACKUSDW X%[2]d, X%[1]d, X%[1]d", roundTemp, nanTemp)
+	k.I("VMOVDQU X%d, %s", roundTemp, at)
+}
+
+// conversions writes pack and unpack.
+func (s *isa) conversions(f *asmgen.File) {
+	limit := ""
+	if !s.wide() {
+		limit = " Elements past a multiple of 8 are left out."
+	}
+	k := s.kernel(f, "pack", "rounds src to bfloat16."+limit, []string{"dst:bf16", "src"}, "", "")
+	k.useBF16()
+	k.loop(4, func(u int) {
+		k.load("src", u, u)
+		k.round(u, "dst")
+		k.store(u, "dst", u)
+	})
+	k.Ret()
+
+	k = s.kernel(f, "unpack", "widens bfloat16."+limit, []string{"dst", "src:bf16"}, "", "")
+	k.useBF16()
+	k.loop(4, func(u int) {
+		k.load("src", u, u)
+		k.store(u, "dst", u)
+	})
+	k.Ret()
+}
+
+// narrow writes the primitives of vec.Narrow: rows of bfloat16 from memory to memory in one pass.
+func (s *isa) narrow(f *asmgen.File) {
+	s.swiGLU(f, "narrowSwiGLU", ":bf16")
+	s.swiGLUGrad(f, "narrowSwiGLUGrad", ":bf16")
+
+	k := s.kernel(f, "narrowNormalise", "is xhat = r·x, y = xhat·gain.", []string{"y:bf16", "xhat:bf16", "x", "gain"}, "r float32", "")
+	k.useBF16()
+	k.broadcast("r", 11)
+	k.loop(2, func(u int) {
+		x, gain := 2*u, 2*u+1
+		k.load("x", u, x)
+		k.op("VMULPS", 11, x, x)
+		k.round(x, "xhat")
+		k.store(x, "xhat", u)
+		k.upper(x)
+		k.load("gain", u, gain)
+		k.op("VMULPS", gain, x, x)
+		k.round(x, "y")
+		k.store(x, "y", u)
+	})
+	k.Ret()
+
+	k = s.kernel(f, "narrowMul", "is y = xhat·gain.", []string{"y:bf16", "xhat:bf16", "gain"}, "", "")
+	k.useBF16()
+	k.loop(2, func(u int) {
+		x, gain := 2*u, 2*u+1
+		k.load("xhat", u, x)
+		k.load("gain", u, gain)
+		k.op("VMULPS", gain, x, x)
+		k.round(x, "y")
+		k.store(x, "y", u)
+	})
+	k.Ret()
+
+	k = s.kernel(f, "narrowNormDot", "is dgain += dy·xhat; it returns Σ gain·dy·xhat.",
+		[]string{"dgain", "dy:bf16", "xhat:bf16", "gain"}, "", "float32")
+	k.useBF16()
+	k.zero(0, 2)
+	k.loop(2, func(u int) {
+		dy, xhat, gain, dgain := 2+4*u, 3+4*u, 4+4*u, 5+4*u
+		k.load("dy", u, dy)
+		k.load("xhat", u, xhat)
+		k.load("gain", u, gain)
+		k.load("dgain", u, dgain)
+		k.op("VFMADD231PS", dy, xhat, dgain)
+		k.store(dgain, "dgain", u)
+		k.op("VMULPS", dy, gain, gain)
+		k.op("VFMADD231PS", gain, xhat, u)
+	})
+	k.fold("VADDPS", 0, 2)
+	k.across("VADD", "PS", 0)
+	k.ret("SS", 0)
+
+	k = s.kernel(f, "narrowNormGrad", "is dx += r·(gain·dy − mean·xhat).",
+		[]string{"dx", "dy:bf16", "xhat:bf16", "gain"}, "r float32, mean float32", "")
+	k.useBF16()
+	k.broadcast("r", 10)
+	k.broadcast("mean", 11)
+	k.loop(2, func(u int) {
+		dy, xhat, gain, dx := 4*u, 4*u+1, 4*u+2, 4*u+3
+		k.load("dy", u, dy)
+		k.load("xhat", u, xhat)
+		k.load("gain", u, gain)
+		k.load("dx", u, dx)
+		k.op("VMULPS", gain, dy, dy)
+		k.op("VFNMADD231PS", 11, xhat, dy)
+		k.op("VFMADD231PS", 10, dy, dx)
+		k.store(dx, "dx", u)
+	})
+	k.Ret()
+
+	k = s.kernel(f, "narrowRotate", "turns the pairs (a, b) of heads that follow each other.",
+		[]string{"cos", "sin", "a:bf16", "b:bf16"}, "heads int", "")
+	k.useBF16()
+	k.Arg("heads", "R11")
+	k.I("MOVQ CX, R12")
+	k.I("SHLQ $2, R12") // bytes of a head: two halves of 2 bytes an element
+	head, done := k.NewLabel("head"), k.NewLabel("done")
+	k.Label(head)
+	k.I("DECQ R11")
+	k.I("JLT %s", done)
+	k.loop(2, func(u int) {
+		a, b, cos, sin, next := 5*u, 5*u+1, 5*u+2, 5*u+3, 5*u+4
+		k.load("a", u, a)
+		k.load("b", u, b)
+		k.load("cos", u, cos)
+		k.load("sin", u, sin)
+		k.op("VMULPS", a, cos, next)
+		k.op("VFNMADD231PS", b, sin, next)
+		k.op("VMULPS", b, cos, b)
+		k.op("VFMADD231PS", a, sin, b)
+		k.round(next, "a")
+		k.store(next, "a", u)
+		k.round(b, "b")
+		k.store(b, "b", u)
+	})
+	k.I("ADDQ R12, %s", k.base["a"])
+	k.I("ADDQ R12, %s", k.base["b"])
+	k.restart("cos")
+	k.I("JMP %s", head)
+	k.Label(done)
+	k.Ret()
+}

@@ -1,0 +1,62 @@
+package main
+
+import "fmt"
+
+// The rows of vec.lanes, by number.
+const (
+	expLow = iota
+	expHigh
+	log2e
+	roundMagic
+	ln2Hi
+	ln2Lo
+	expC6
+	expC5
+	expC4
+	expC3
+	expC2
+	one
+	signBit
+	lastBit              // of bfloat16: 0x10000
+	belowHalf            // 0x7fff
+	half                 // 0x8000
+	upperHalf            // 0xffff0000
+	constants            // the rest is read from memory in AVX-512 too, or not used there
+	quietBit  = iota - 1 // of a NaN: 0x400000
+	bias                 // int32 127
+	tieBit               // int32 1
+)
+
+// firstConstant is where AVX-512 kernels keep the constants that they use; AVX2 has too few registers and reads them
+// from memory.
+const firstConstant = 32 - constants
+
+// use makes constants available.
+func (k *kernel) use(constants ...int) {
+	for _, c := range constants {
+		if k.wide() {
+			k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.constant(c))
+		}
+	}
+}
+
+// useExp makes the constants of exp available.
+func (k *kernel) useExp() {
+	k.use(expLow, expHigh, log2e, roundMagic, ln2Hi, ln2Lo, expC6, expC5, expC4, expC3, expC2, one, signBit)
+}
+
+// constant returns the operand of a constant; it must stand first in the instruction.
+func (k *kernel) constant(c int) string {
+	if k.wide() {
+		return fmt.Sprintf("Z%d", firstConstant+c)
+	}
+	return fmt.Sprintf("·lanes+%d(SB)", 32*c)
+}
+
+// with writes an instruction whose first operand is a constant.
+func (k *kernel) with(name string, c, a, dst int) {
+	k.I("%s %s, %s, %s", name, k.constant(c), k.reg(a), k.reg(dst))
+}
+
+// fill sets register r to a constant.
+func (k *kernel) fill(c, r int) { k.I("VMOVUPS %s, %s", k.constant(c), k.reg(r)) }
