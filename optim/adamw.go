@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"iter"
 	"math"
 
 	"anneal/device"
@@ -24,6 +25,13 @@ type Moments struct{ M, V tensor.Tensor }
 // NewMoments allocates zero moments for a parameter.
 func NewMoments(a *tensor.Arena, p *tensor.Tensor) Moments {
 	return Moments{M: a.New(p.DType(), p.Shape()...), V: a.New(p.DType(), p.Shape()...)}
+}
+
+// Named yields the tensors of the state under the names that checkpoints give them.
+func (s *Moments) Named() iter.Seq2[string, *tensor.Tensor] {
+	return func(yield func(string, *tensor.Tensor) bool) {
+		_ = yield("m", &s.M) && yield("v", &s.V)
+	}
 }
 
 // Step makes update number t (from 1) at rate lr with the given decay. The gradient used is scale·g.

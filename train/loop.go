@@ -234,9 +234,6 @@ func (s *session) step(ctx context.Context) error {
 	if !stats.Skipped {
 		s.last.TrainLoss = number(stats.Loss)
 	}
-	if t.guard.exhausted() {
-		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.NonFinite, LR: stats.LR, Dir: s.Dir}
-	}
 	s.clock.tick(t.progress.Tokens)
 	eval := EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 	last := t.progress.Step == s.cfg.Train.Steps
@@ -248,6 +245,9 @@ func (s *session) step(ctx context.Context) error {
 		s.clock.pause()
 	}
 	s.report(stats, eval)
+	if t.guard.exhausted() {
+		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.NonFinite, LR: stats.LR, Dir: s.Dir}
+	}
 	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !last {
 		return s.save()
 	}

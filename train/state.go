@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"anneal/dataset"
+	"anneal/model"
 	"anneal/tensor"
 	"anneal/train/checkpoint"
 )
@@ -32,18 +33,26 @@ func (n *number) UnmarshalJSON(b []byte) error {
 
 // checkpointTensors lists the live tensors of a run in a fixed order: weights, then both moments.
 func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
-	var list []checkpoint.Tensor
-	add := func(name string, x *tensor.Tensor, optim bool) {
-		list = append(list, checkpoint.Tensor{
-			Name: name, DType: strings.ToUpper(x.DType().String()), Shape: x.Shape(), Data: x.Raw(), Optim: optim,
-		})
-	}
-	for _, p := range t.model.Params() {
-		add(p.Name, &p.Value, false)
-	}
+	list := weightTensors(t.model)
 	for i, p := range t.model.Params() {
-		add(p.Name+".m", &t.states[i].M, true)
-		add(p.Name+".v", &t.states[i].V, true)
+		for name, x := range t.states[i].Named() {
+			s := checkpointTensor(p.Name+"."+name, x)
+			s.Optim = true
+			list = append(list, s)
+		}
 	}
 	return list
+}
+
+// weightTensors lists the live weights of a model.
+func weightTensors(m *model.Llama) []checkpoint.Tensor {
+	var list []checkpoint.Tensor
+	for _, p := range m.Params() {
+		list = append(list, checkpointTensor(p.Name, &p.Value))
+	}
+	return list
+}
+
+func checkpointTensor(name string, x *tensor.Tensor) checkpoint.Tensor {
+	return checkpoint.Tensor{Name: name, DType: strings.ToUpper(x.DType().String()), Shape: x.Shape(), Data: x.Raw()}
 }

@@ -3,8 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 
 	"anneal/device/cpu"
 	"anneal/model"
@@ -62,12 +60,8 @@ func (r *Trained) open(threads int) (err error) {
 		return err
 	}
 	r.Model = model.New(c, model.Memory{Params: r.params, DType: r.policy.Master})
-	var weights []checkpoint.Tensor
-	for _, p := range r.Model.Params() {
-		weights = append(weights, checkpoint.Tensor{Name: p.Name, DType: strings.ToUpper(p.Value.DType().String()), Shape: p.Value.Shape(), Data: p.Value.Raw()})
-	}
 	var last state
-	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), weights, &last)
+	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), weightTensors(r.Model), &last)
 	if err != nil {
 		return err
 	}
@@ -146,6 +140,3 @@ func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(tex
 	}
 	return o.MaxTokens, nil
 }
-
-// readTokenizer returns the run's tokenizer.json.
-func (r *Trained) readTokenizer() ([]byte, error) { return os.ReadFile(r.dir.tokenizer()) }

@@ -1,0 +1,396 @@
+package train
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"anneal/dataset"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// TestMain lets the test binary act as a training process that a test can kill.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("ANNEAL_TEST_RUN"); dir != "" {
+		os.Exit(childRun(dir, os.Getenv("ANNEAL_TEST_DATA")))
+	}
+	os.Exit(m.Run())
+}
+
+// childRun starts the run in dir, or goes on with it.
+func childRun(dir, data string) int {
+	o := Options{Dir: dir}
+	var err error
+	if Exists(dir) {
+		_, err = Resume(context.Background(), o)
+	} else {
+		o.Config = killConfig(data)
+		_, err = Run(context.Background(), o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		return 1
+	}
+	return 0
+}
+
+// killConfig is a run of about a second that saves often.
+func killConfig(data string) *config.Config {
+	cfg := tinyConfig(data)
+	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Train.EvalEvery = 800, 25, 400
+	return cfg
+}
+
+// tinyConfig is a small model on a data set.
+func tinyConfig(data string) *config.Config {
+	cfg := config.Default()
+	cfg.Data.Path = data
+	cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.Context = 2, 32, 2, 32
+	cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Train.EvalTokens = 40, 256, 2048
+	cfg.Train.EvalEvery, cfg.Checkpoint.Every = 20, 10
+	cfg.Optimizer.LR = 3e-3
+	cfg.Resolve()
+	return cfg
+}
+
+// documents generates text with structure: sums that a model can learn.
+func documents(n int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for range n {
+			var b bytes.Buffer
+			for range 1 + r.IntN(20) {
+				x, y := r.IntN(50), r.IntN(50)
+				fmt.Fprintf(&b, "the sum of %d and %d is %d\n", x, y, x+y)
+			}
+			if !yield(b.Bytes(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// testData builds a small data set with its tokenizer.
+func testData(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 320}, documents(200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "tokenizer.json")
+	opt := dataset.BuildOptions{
+		Dir: dir, Tokenizer: DatasetTokenizer(tok, path), ValFraction: 0.1,
+		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
+	}
+	if _, err := dataset.Build(context.Background(), opt, documents(200)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tok.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func mustRun(t testing.TB, o Options) *Result {
+	t.Helper()
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func readMetrics(t testing.TB, dir string) []map[string]any {
+	t.Helper()
+	f, err := os.Open(runDir(dir).metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var lines []map[string]any
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var l map[string]any
+		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
+			t.Fatalf("line %d of metrics.jsonl: %v", len(lines)+1, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+func TestRunLearnsAndLeavesACompleteRunDirectory(t *testing.T) {
+	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	cfg := tinyConfig(data)
+	cfg.Train.Steps = 150
+	cfg.Resolve()
+	r := mustRun(t, Options{Config: cfg, Dir: dir})
+	if r.Step != 150 || r.Tokens != 150*256 || r.Interrupted {
+		t.Errorf("ended at step %d with %d tokens, interrupted %v", r.Step, r.Tokens, r.Interrupted)
+	}
+	lines := readMetrics(t, dir)
+	if len(lines) != 150 {
+		t.Fatalf("%d lines of metrics for 150 steps", len(lines))
+	}
+	first, last := lines[0]["loss"].(float64), lines[149]["loss"].(float64)
+	if math.Abs(first-math.Log(320)) > 0.3 || last > 0.6*first {
+		t.Errorf("loss went from %.3f (ln 320 = %.3f) to %.3f", first, math.Log(320), last)
+	}
+	if _, ok := lines[19]["val_bits_per_byte"]; !ok {
+		t.Error("step 20 was evaluated but its line has no val_bits_per_byte")
+	}
+	weights, optimizer, step, err := checkpoint.Hash(runDir(dir).checkpoints())
+	if err != nil || weights != r.WeightsHash || optimizer != r.OptimizerHash || step != 150 {
+		t.Errorf("checkpoint has %.12s, %.12s at step %d (%v); the run reported %.12s, %.12s", weights, optimizer, step, err, r.WeightsHash, r.OptimizerHash)
+	}
+	again, err := config.Load(runDir(dir).config(), nil)
+	if err != nil || again.Train.Steps != 150 || again.Model.Vocab != cfg.Model.Vocab {
+		t.Errorf("config.yaml does not read back: %v", err)
+	}
+}
+
+// The bits of a run do not depend on the number of threads, nor on being stopped and resumed.
+func TestThreadsAndInterruptionsDoNotChangeARun(t *testing.T) {
+	data := testData(t)
+	var want *Result
+	for _, threads := range []int{1, 2} {
+		r := mustRun(t, Options{Config: tinyConfig(data), Dir: filepath.Join(t.TempDir(), "run"), Threads: threads})
+		if want == nil {
+			want = r
+		} else if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.ValLoss != want.ValLoss {
+			t.Errorf("2 threads give weights %.12s, 1 thread %.12s", r.WeightsHash, want.WeightsHash)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := func(p Progress) {
+		if p.Step == 17 {
+			cancel()
+		}
+	}
+	r, err := Run(ctx, Options{Config: tinyConfig(data), Dir: dir, OnProgress: stop})
+	if err != nil || !r.Interrupted || r.Step != 17 {
+		t.Fatalf("interrupted run ended at step %d: %v", r.Step, err)
+	}
+	r, err = Resume(context.Background(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.TrainLoss != want.TrainLoss {
+		t.Errorf("resumed run has weights %.12s, uninterrupted %.12s", r.WeightsHash, want.WeightsHash)
+	}
+}
+
+// Killed with SIGKILL at 50 random instants and resumed, a run ends with the bits and the metrics of one never killed.
+func TestKilledRunsResumeBitForBit(t *testing.T) {
+	data := testData(t)
+	whole := filepath.Join(t.TempDir(), "run")
+	want := mustRun(t, Options{Config: killConfig(data), Dir: whole})
+	losses := readMetrics(t, whole)
+
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	kills := 50
+	if testing.Short() {
+		kills = 10
+	}
+	for n := 0; kills > 0; n++ {
+		dir := filepath.Join(t.TempDir(), fmt.Sprint("run", n))
+		for done := false; !done; {
+			delay := time.Duration(rng.IntN(250)) * time.Millisecond
+			if kills == 0 {
+				delay = time.Minute
+			}
+			done = runChild(t, dir, data, delay)
+			if !done {
+				kills--
+			}
+		}
+		weights, optimizer, step, err := checkpoint.Hash(runDir(dir).checkpoints())
+		if err != nil || step != 800 {
+			t.Fatalf("run %d: step %d, %v", n, step, err)
+		}
+		if weights != want.WeightsHash || optimizer != want.OptimizerHash {
+			t.Fatalf("run %d (seed %d): weights %.12s, uninterrupted %.12s", n, seed, weights, want.WeightsHash)
+		}
+		got := readMetrics(t, dir)
+		if len(got) != len(losses) {
+			t.Fatalf("run %d: %d lines of metrics, want %d", n, len(got), len(losses))
+		}
+		for i := range got {
+			if got[i]["step"] != losses[i]["step"] || got[i]["loss"] != losses[i]["loss"] {
+				t.Fatalf("run %d: metrics line %d has step %v loss %v, want %v %v", n, i, got[i]["step"], got[i]["loss"], losses[i]["step"], losses[i]["loss"])
+			}
+		}
+	}
+}
+
+// runChild runs the training process for at most delay; it reports whether the run was completed before the kill.
+func runChild(t *testing.T, dir, data string, delay time.Duration) bool {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "ANNEAL_TEST_RUN="+dir, "ANNEAL_TEST_DATA="+data)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(delay, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		t.Fatalf("the child failed: %v\n%s", err, stderr.String())
+	}
+	return err == nil
+}
+
+func TestGuardStopsADivergedRun(t *testing.T) {
+	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	cfg := tinyConfig(data)
+	cfg.Optimizer.LR, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips = 1e5, 0, 1, 3
+	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
+	var diverged *DivergedError
+	if !errors.As(err, &diverged) || diverged.Skips != 3 || diverged.NonFinite == 0 {
+		t.Fatalf("error %v, want a DivergedError after 3 skips", err)
+	}
+	lines := readMetrics(t, dir)
+	if last := lines[len(lines)-1]; last["skipped"] != true {
+		t.Errorf("the last line of metrics does not say that the update was skipped: %v", last)
+	}
+}
+
+// A step whose loss is not finite leaves weights, moments and Adam's count as they were.
+func TestSkippedStepChangesNothing(t *testing.T) {
+	p := loadParity(t)
+	tr, src := parityTrainer(t, p, 0, "fp32", 1, 4)
+	if _, err := tr.Step(context.Background(), src); err != nil {
+		t.Fatal(err)
+	}
+	// A NaN in one embedding row makes the loss NaN; its own bits are restored before comparing.
+	w := tr.model.Params()[0].Value.F32()
+	before, updates := hashes(tr), tr.progress.Updates
+	keep := w[5]
+	w[5] = float32(math.NaN())
+	s, err := tr.Step(context.Background(), src)
+	if err != nil || !s.Skipped {
+		t.Fatalf("step with a NaN weight: skipped %v, %v", s.Skipped, err)
+	}
+	w[5] = keep
+	if after := hashes(tr); after != before || tr.progress.Updates != updates || tr.guard.NonFinite != 1 {
+		t.Errorf("a skipped step changed the state: %v, %v; %d updates, %d non-finite", before, after, tr.progress.Updates, tr.guard.NonFinite)
+	}
+}
+
+func TestSpikeGuardSkipsAnOutlier(t *testing.T) {
+	g := newGuard(config.Guard{SpikeZ: 4})
+	for i := range spikeWindow {
+		if !g.accept(2+0.01*float64(i%3), 1) {
+			t.Fatalf("ordinary loss %d was skipped", i)
+		}
+	}
+	if g.accept(3, 1) {
+		t.Error("a loss 100 standard deviations up was accepted")
+	}
+	if !g.accept(2.01, 1) || g.Row != 0 || g.Skipped != 1 {
+		t.Errorf("after the spike: row %d, skipped %d", g.Row, g.Skipped)
+	}
+}
+
+func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
+	data := testData(t)
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: tinyConfig(data), Dir: dir})
+	for _, c := range []struct {
+		name string
+		run  func() error
+		want string
+	}{
+		{"existing run", func() error {
+			_, err := Run(context.Background(), Options{Config: tinyConfig(data), Dir: dir})
+			return err
+		}, "anneal resume"},
+		{"not a run", func() error {
+			_, err := Resume(context.Background(), Options{Dir: data})
+			return err
+		}, "not a run"},
+		{"no data", func() error {
+			_, err := Run(context.Background(), Options{Config: tinyConfig(t.TempDir()), Dir: filepath.Join(t.TempDir(), "r")})
+			return err
+		}, "anneal data build"},
+		{"context longer than the data", func() error {
+			cfg := tinyConfig(data)
+			cfg.Model.Context, cfg.Train.BatchTokens, cfg.Train.MicroBatch = 1<<20, 1<<20, 1
+			_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "r")})
+			return err
+		}, "try a context of at most"},
+		{"too large a model", func() error {
+			cfg := tinyConfig(data)
+			cfg.Model.Dim, cfg.Model.Layers, cfg.Model.FFN = 1<<14, 64, 1<<16
+			cfg.Model.HeadDim = 1 << 13
+			_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "r")})
+			return err
+		}, "GiB are available"},
+	} {
+		if err := c.run(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
+		}
+	}
+}
+
+// An exported model read back gives the same logits, and an imported one generates what the original did.
+func TestExportAndImportKeepTheModel(t *testing.T) {
+	data := testData(t)
+	for _, qkNorm := range []bool{false, true} {
+		dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
+		cfg := tinyConfig(data)
+		cfg.Model.QKNorm, cfg.Model.TieEmbeddings = qkNorm, !qkNorm
+		mustRun(t, Options{Config: cfg, Dir: dir})
+		text := generateText(t, dir, out)
+		if err := ImportHF(out, back); err != nil {
+			t.Fatal(err)
+		}
+		if again := generateText(t, back, ""); again != text {
+			t.Errorf("qk_norm %v: the imported model writes %q, the original %q", qkNorm, again, text)
+		}
+	}
+}
+
+// generateText continues a prompt greedily, and exports the run if export is not empty.
+func generateText(t *testing.T, dir, export string) string {
+	t.Helper()
+	r, err := Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var text strings.Builder
+	if _, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the sum of 2", MaxTokens: 24}, func(s string) { text.WriteString(s) }); err != nil {
+		t.Fatal(err)
+	}
+	if export != "" {
+		report, err := r.ExportHF(export, "F32")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.MaxLogitDiff != 0 {
+			t.Errorf("exported in F32, logits differ by %v", report.MaxLogitDiff)
+		}
+	}
+	return text.String()
+}
