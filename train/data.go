@@ -25,12 +25,12 @@ type corpus struct {
 func openCorpus(cfg *config.Config) (*corpus, error) {
 	set, err := dataset.Open(cfg.Data.Path)
 	if err != nil {
-		return nil, err
+		return nil, &DataError{err}
 	}
 	c := &corpus{set: set}
 	if err := c.open(cfg); err != nil {
 		set.Close()
-		return nil, err
+		return nil, &DataError{err}
 	}
 	return c, nil
 }

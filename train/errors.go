@@ -21,6 +21,13 @@ func (e *DivergedError) Error() string {
 		"  try a lower optimizer.lr than %.3g, a longer schedule.warmup, or model.qk_norm=true", e.Step, e.Skips, what, e.Dir, e.LR)
 }
 
+// DataError means that a data set or its tokenizer cannot be used.
+type DataError struct{ Err error }
+
+func (e *DataError) Error() string { return e.Err.Error() }
+
+func (e *DataError) Unwrap() error { return e.Err }
+
 // MemoryError means that a run does not fit this machine.
 type MemoryError struct {
 	Need, Available int64 // bytes

@@ -54,7 +54,7 @@ func (e *evaluator) close() { closeArenas(e.arenas) }
 // load reads samples from src into the batch.
 func (e *evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
-		return err
+		return &DataError{err}
 	}
 	fill(e.batch, &e.data)
 	e.batch.SetPositions(e.documents)

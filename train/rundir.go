@@ -22,8 +22,12 @@ func (d runDir) tokenizer() string   { return filepath.Join(string(d), "tokenize
 func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
 
-// ErrExists means that the directory for a new run already holds one.
-var ErrExists = errors.New("already holds a run")
+var (
+	// ErrExists means that the directory for a new run already holds one.
+	ErrExists = errors.New("already holds a run")
+	// ErrNoRun means that a directory does not hold a run.
+	ErrNoRun = errors.New("is not a run: it has no config.yaml")
+)
 
 // create makes the directory of a new run and writes its configuration and tokenizer.
 func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
@@ -36,8 +40,12 @@ func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
 	if err := os.WriteFile(d.tokenizer(), tokenizerJSON, 0o666); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
-	// The configuration comes last: a directory without it is not yet a run.
-	if err := os.WriteFile(d.config(), cfg.YAML(), 0o666); err != nil {
+	// The configuration comes last and whole: a directory without it is not yet a run.
+	half := d.config() + ".tmp"
+	if err := os.WriteFile(half, cfg.YAML(), 0o666); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	if err := os.Rename(half, d.config()); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	return nil
@@ -46,7 +54,7 @@ func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
 // load reads the configuration of an existing run.
 func (d runDir) load() (*config.Config, error) {
 	if _, err := os.Stat(d.config()); err != nil {
-		return nil, fmt.Errorf("%s is not a run: it has no config.yaml\n  start one with `anneal train CONFIG --out %s`", d, d)
+		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
 	}
 	return config.Load(d.config(), nil)
 }
