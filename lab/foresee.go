@@ -6,6 +6,7 @@ import (
 	"anneal/dataset"
 	"anneal/internal/machine"
 	"anneal/plan"
+	"anneal/train"
 	"anneal/train/config"
 )
 
@@ -25,7 +26,7 @@ type Foresight struct {
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	set, err := dataset.Open(cfg.Data.Path)
 	if err != nil {
-		return nil, err
+		return nil, &train.DataError{Err: err}
 	}
 	defer set.Close()
 	if cfg.Model.Vocab == 0 {

@@ -94,7 +94,7 @@ func (c benchTokenizerCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.BenchTokenizer(ctx, text, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: c.Threads})
 		if err != nil {
-			return err
+			return asData(err)
 		}
 		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s), encodes %.1f MB/s cold and %.1f MB/s warm on one core, %.2f bytes/token\n",
 			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)

@@ -30,7 +30,7 @@ func (dataBuildCmd) Help() string {
 func (c dataBuildCmd) Run(s *session) error {
 	tok, err := tokenizer.Load(c.Tokenizer)
 	if err != nil {
-		return err
+		return asData(err)
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
@@ -38,7 +38,7 @@ func (c dataBuildCmd) Run(s *session) error {
 			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val, Threads: c.Threads,
 		})
 		if err != nil {
-			return err
+			return asData(err)
 		}
 		s.reportText(report)
 		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
@@ -65,11 +65,11 @@ func (dataVerifyCmd) Help() string { return example("anneal data verify data/go"
 func (c dataVerifyCmd) Run(s *session) error {
 	d, err := dataset.Open(c.Dir)
 	if err != nil {
-		return err
+		return asData(err)
 	}
 	defer d.Close()
 	if err := d.Verify(); err != nil {
-		return err
+		return asData(err)
 	}
 	s.printSplit("train", d.Manifest.Train.Counts)
 	s.printSplit("val", d.Manifest.Val.Counts)

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"syscall"
 
+	"anneal/lab"
+	"anneal/train"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -34,6 +36,14 @@ type stopped struct{ message string }
 
 func (e *stopped) Error() string { return e.message }
 
+// asData marks an error of the packages that read text, tokenizers and data sets.
+func asData(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &train.DataError{Err: err}
+}
+
 // exitCode classifies an error by the type its package gave it.
 func exitCode(err error) int {
 	var (
@@ -43,9 +53,12 @@ func exitCode(err error) int {
 		fault *checkpoint.Fault
 		held  *checkpoint.LockedError
 		stop  *interrupted
+		away  *train.DivergedError
+		large *train.MemoryError
+		data  *train.DataError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &conf):
+	case errors.As(err, &usage), errors.As(err, &conf), errors.Is(err, train.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped
@@ -53,11 +66,13 @@ func exitCode(err error) int {
 		return stop.code()
 	case errors.As(err, &held):
 		return exitLocked
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &away):
+		return exitDiverged
+	case errors.As(err, &large), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.ENOMEM):
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
 		return exitCheckpoint
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+	case errors.As(err, &data), errors.Is(err, lab.ErrNoGoSource), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return exitData
 	}
 	return exitInternal

@@ -77,7 +77,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 			},
 		})
 		if err != nil {
-			return err
+			return asData(err)
 		}
 		if err := tok.Save(c.Out); err != nil {
 			return err
@@ -102,7 +102,8 @@ type tokenizerArg struct {
 
 func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) {
 	if filepath.Ext(a.Tokenizer) != ".tiktoken" {
-		return tokenizer.Load(a.Tokenizer)
+		tok, err := tokenizer.Load(a.Tokenizer)
+		return tok, asData(err)
 	}
 	f, err := os.Open(a.Tokenizer)
 	if err != nil {
@@ -111,7 +112,7 @@ func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) {
 	defer f.Close()
 	tok, err := tokenizer.ReadTiktoken(f, a.Pattern, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.Tokenizer, err)
+		return nil, asData(fmt.Errorf("%s: %w", a.Tokenizer, err))
 	}
 	return tok, nil
 }
@@ -219,7 +220,7 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 		start := time.Now()
 		e, report, err := lab.EvalTokenizer(ctx, c.text(s, "encoding"), tok)
 		if err != nil {
-			return err
+			return asData(err)
 		}
 		s.reportText(report)
 		rate := float64(e.Bytes) / 1e6 / time.Since(start).Seconds()

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary stand in for the command in a process of its own, where signals can reach it.
+func TestMain(m *testing.M) {
+	if os.Getenv("ANNEAL_TEST_COMMAND") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// workshop is a directory with text, a tokenizer, a data set and a config.
+type workshop struct {
+	t   *testing.T
+	dir string
+}
+
+func (w workshop) path(name string) string { return filepath.Join(w.dir, name) }
+
+// object runs a command with --json, demands the exit code and returns the one object it printed.
+func (w workshop) object(code int, args ...string) map[string]any {
+	w.t.Helper()
+	got, out, errs := anneal(append(args, "--json")...)
+	if got != code {
+		w.t.Fatalf("anneal %s: exit %d, want %d\n%s", strings.Join(args, " "), got, code, errs)
+	}
+	var v map[string]any
+	d := json.NewDecoder(strings.NewReader(out))
+	if err := d.Decode(&v); err != nil {
+		w.t.Fatalf("anneal %s: %v in %q", strings.Join(args, " "), err, out)
+	}
+	if rest, _ := io.ReadAll(d.Buffered()); strings.TrimSpace(string(rest)) != "" {
+		w.t.Fatalf("anneal %s: more than one object on standard output: %q", strings.Join(args, " "), out)
+	}
+	return v
+}
+
+func (w workshop) keys(v map[string]any, keys ...string) {
+	w.t.Helper()
+	for _, k := range keys {
+		if _, ok := v[k]; !ok {
+			w.t.Errorf("no %q in %v", k, v)
+		}
+	}
+}
+
+func newWorkshop(t *testing.T) workshop {
+	t.Helper()
+	w := workshop{t, t.TempDir()}
+	if err := os.Mkdir(w.path("text"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 80 {
+		var b strings.Builder
+		for j := range 40 {
+			fmt.Fprintf(&b, "func f%d(x int) int {\n\treturn x + %d // number %d\n}\n\n", i*j%17, j%5, (i+j)%7)
+		}
+		if err := os.WriteFile(w.path(fmt.Sprintf("text/%02d.go", i)), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := `
+precision: fp32
+model: {layers: 1, dim: 32, heads: 2, ffn: 64, context: 32}
+data: {path: ` + w.path("data") + `}
+train: {steps: 20, batch_tokens: 128, eval_every: 10, eval_tokens: 512}
+optimizer: {lr: 1e-2}
+checkpoint: {every: 5}
+`
+	if err := os.WriteFile(w.path("run.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	v := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--out", w.path("tok.json"), w.path("text"))
+	w.keys(v, "vocab_size", "hash", "corpus")
+	v = w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), "--val", "0.1", w.path("text"))
+	w.keys(v, "train", "val", "corpus")
+	return w
+}
+
+// From text to a model that other tools open, by the commands alone; the keys are those that scripts rely on.
+func TestPipeline(t *testing.T) {
+	w := newWorkshop(t)
+	run, exported, imported := w.path("run"), w.path("hf"), w.path("imported")
+
+	v := w.object(exitOK, "tokenizer", "encode", w.path("tok.json"), w.path("text/00.go"))
+	w.keys(v, "ids", "tokens", "bytes")
+	ids := strings.Trim(fmt.Sprint(v["ids"]), "[]")
+	if err := os.WriteFile(w.path("ids"), []byte(ids), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(w.path("text/00.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := anneal("tokenizer", "decode", w.path("tok.json"), w.path("ids")); out != string(text) {
+		t.Errorf("decode(encode(text)) has %d bytes, the text %d", len(out), len(text))
+	}
+	w.keys(w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text")), "bytes_per_token", "fertility")
+	w.keys(w.object(exitOK, "data", "verify", w.path("data")), "ok", "fingerprint")
+	w.keys(w.object(exitOK, "train", w.path("run.yaml"), "--dry-run"), "parameters", "memory", "fits")
+
+	v = w.object(exitOK, "train", w.path("run.yaml"), "--out", run)
+	w.keys(v, "step", "tokens", "train_loss", "val_bits_per_byte", "weights_hash")
+	hash := w.object(exitOK, "ckpt", "hash", run)
+	w.keys(hash, "weights_hash", "optimizer_hash", "step")
+	if v["step"] != 20.0 || v["tokens"] != 2560.0 || v["weights_hash"] != hash["weights_hash"] {
+		t.Errorf("train said %v, ckpt hash %v", v, hash)
+	}
+	if again := w.object(exitOK, "resume", run); again["weights_hash"] != v["weights_hash"] {
+		t.Errorf("resuming a run that is done changed its weights from %v to %v", v["weights_hash"], again["weights_hash"])
+	}
+	w.keys(w.object(exitOK, "ckpt", "verify", run), "ok")
+	w.keys(w.object(exitOK, "ckpt", "ls", run), "checkpoints")
+	w.keys(w.object(exitOK, "eval", run, "--data", w.path("data")), "loss", "bits_per_byte")
+
+	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--seed", "3")
+	w.keys(w.object(exitOK, "export", run, "--to", "hf", exported), "max_logit_difference")
+	w.object(exitOK, "import", exported, "--out", imported)
+	if back := w.object(exitOK, "generate", imported, "--prompt", "func", "--max-tokens", "8", "--seed", "3"); back["text"] != said["text"] {
+		t.Errorf("the model says %q, and %q after export and import", said["text"], back["text"])
+	}
+
+	w.object(exitUsage, "train", w.path("run.yaml"), "--out", run)
+	w.object(exitUsage, "resume", w.path("text"))
+	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("other"))
+	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
+	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("other"))
+	shard, err := filepath.Glob(filepath.Join(run, "checkpoints", "*20", "model.safetensors"))
+	if err != nil || len(shard) != 1 {
+		t.Fatalf("%v, %v", shard, err)
+	}
+	if err := os.Truncate(shard[0], 100); err != nil {
+		t.Fatal(err)
+	}
+	w.object(exitCheckpoint, "ckpt", "verify", run)
+}
+
+// SIGTERM saves the run and exits with 75; resumed, it ends with the bits of a run that nothing stopped.
+func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
+	w := newWorkshop(t)
+	steps := "train.steps=200"
+	whole := w.object(exitOK, "train", w.path("run.yaml"), steps, "--out", w.path("whole"))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := w.path("stopped")
+	cmd := exec.Command(exe, "train", w.path("run.yaml"), steps, "--out", run)
+	cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The run is under way when its first step is in the log.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if s, err := os.Stat(filepath.Join(run, "metrics.jsonl")); err == nil && s.Size() > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			cmd.Process.Kill()
+			t.Fatalf("no step within 20 s\n%s", errs.String())
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitStopped || !strings.Contains(errs.String(), "go on with `anneal resume "+run+"`") {
+		t.Fatalf("exit %d, want %d\n%s", code, exitStopped, errs.String())
+	}
+	rest := w.object(exitOK, "resume", run)
+	if rest["weights_hash"] != whole["weights_hash"] || rest["optimizer_hash"] != whole["optimizer_hash"] {
+		t.Errorf("stopped and resumed: weights %v, optimizer %v; without a stop: %v, %v",
+			rest["weights_hash"], rest["optimizer_hash"], whole["weights_hash"], whole["optimizer_hash"])
+	}
+}
