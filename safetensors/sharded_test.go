@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -131,10 +132,17 @@ func TestSameTensorInTwoShards(t *testing.T) {
 	}
 }
 
+// FuzzIndex: the parser may allocate 48 bytes for each byte of the index, and 64 KiB.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"total_size":1},"weight_map":{"a":"model.safetensors"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		m, err := parseIndex(b)
+		runtime.ReadMemStats(&after)
+		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(48*len(b)+64<<10); got > limit {
+			t.Errorf("%d bytes allocated for an index of %d, the ceiling is %d", got, len(b), limit)
+		}
 		if err == nil && m == nil {
 			t.Error("neither a map nor an error")
 		}
