@@ -4,14 +4,15 @@ import (
 	"math"
 
 	"anneal/device"
+	"anneal/tensor"
 )
 
-// Attention is device.Device.Attention in float64, written as the formula: for each query and head the softmax over all
-// keys it sees. start holds Mask.Start, or is nil.
-func Attention(qkv []float64, heads device.Heads, length int, start []int32) (out, lse []float64) {
+// Attention is device.Device.Attention as the formula: for each query and head the softmax over all keys it sees. start holds
+// Mask.Start, or is nil.
+func Attention[T tensor.Number](qkv []T, heads device.Heads, length int, start []int32) (out, lse []T) {
 	tokens := len(qkv) / heads.Cols()
-	out = make([]float64, tokens*heads.Q*heads.Size)
-	lse = make([]float64, heads.Q*tokens)
+	out = make([]T, tokens*heads.Q*heads.Size)
+	lse = make([]T, heads.Q*tokens)
 	for n := range tokens {
 		for h := range heads.Q {
 			p, l := probabilities(qkv, heads, length, start, n, h)
@@ -27,20 +28,23 @@ func Attention(qkv []float64, heads device.Heads, length int, start []int32) (ou
 	return out, lse
 }
 
-// AttentionGrad is the gradient of Σ out·dout by qkv.
-func AttentionGrad(dout, qkv []float64, heads device.Heads, length int, start []int32) []float64 {
+// AttentionGrad is the gradient of Σ out·dout by qkv. If out is not nil, row sums of out·dout are taken from it.
+func AttentionGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, length int, start []int32) []T {
 	tokens := len(qkv) / heads.Cols()
-	d := make([]float64, len(qkv))
-	scale := 1 / math.Sqrt(float64(heads.Size))
+	d := make([]T, len(qkv))
+	scale := T(1 / math.Sqrt(float64(heads.Size)))
 	for n := range tokens {
 		for h := range heads.Q {
 			p, _ := probabilities(qkv, heads, length, start, n, h)
 			do := dout[(n*heads.Q+h)*heads.Size:][:heads.Size]
-			dp := make([]float64, len(p))
-			var mean float64
+			dp := make([]T, len(p))
+			var mean T
 			for j, w := range p {
 				dp[j] = dot(do, value(qkv, heads, n-n%length+j, h))
 				mean += w * dp[j]
+			}
+			if out != nil {
+				mean = dot(do, out[(n*heads.Q+h)*heads.Size:])
 			}
 			for j, w := range p {
 				if w == 0 {
@@ -58,20 +62,20 @@ func AttentionGrad(dout, qkv []float64, heads device.Heads, length int, start []
 }
 
 // probabilities returns the weights of keys 0…i of token n's row, i being n's position, and the log-sum-exp of the scores.
-func probabilities(qkv []float64, heads device.Heads, length int, start []int32, n, h int) (p []float64, lse float64) {
+func probabilities[T tensor.Number](qkv []T, heads device.Heads, length int, start []int32, n, h int) (p []T, lse T) {
 	i, first := n%length, 0
 	if start != nil {
 		first = int(start[n])
 	}
-	p = make([]float64, i+1)
-	top := math.Inf(-1)
+	p = make([]T, i+1)
+	top := T(math.Inf(-1))
 	for j := first; j <= i; j++ {
-		p[j] = dot(query(qkv, heads, n, h), key(qkv, heads, n-i+j, h)) / math.Sqrt(float64(heads.Size))
-		top = math.Max(top, p[j])
+		p[j] = dot(query(qkv, heads, n, h), key(qkv, heads, n-i+j, h)) * T(1/math.Sqrt(float64(heads.Size)))
+		top = max(top, p[j])
 	}
-	var sum float64
+	var sum T
 	for j := first; j <= i; j++ {
-		p[j] = math.Exp(p[j] - top)
+		p[j] = exp(p[j] - top)
 		sum += p[j]
 	}
 	for j := range p {
@@ -79,24 +83,23 @@ func probabilities(qkv []float64, heads device.Heads, length int, start []int32,
 			p[j] /= sum
 		}
 	}
-	return p, top + math.Log(sum)
+	return p, top + T(math.Log(float64(sum)))
 }
 
 // query, key and value return what query head h of token n uses of qkv.
-func query(x []float64, heads device.Heads, n, h int) []float64 {
+func query[T any](x []T, heads device.Heads, n, h int) []T {
 	return x[n*heads.Cols()+h*heads.Size:][:heads.Size]
 }
 
-func key(x []float64, heads device.Heads, n, h int) []float64 {
+func key[T any](x []T, heads device.Heads, n, h int) []T {
 	return x[n*heads.Cols()+(heads.Q+h*heads.KV/heads.Q)*heads.Size:][:heads.Size]
 }
 
-func value(x []float64, heads device.Heads, n, h int) []float64 {
+func value[T any](x []T, heads device.Heads, n, h int) []T {
 	return x[n*heads.Cols()+(heads.Q+heads.KV+h*heads.KV/heads.Q)*heads.Size:][:heads.Size]
 }
 
-func dot(a, b []float64) float64 {
-	var sum float64
+func dot[T tensor.Number](a, b []T) (sum T) {
 	for i := range a {
 		sum += a[i] * b[i]
 	}
@@ -104,8 +107,10 @@ func dot(a, b []float64) float64 {
 }
 
 // axpy adds f·x to y.
-func axpy(y []float64, f float64, x []float64) {
+func axpy[T tensor.Number](y []T, f T, x []T) {
 	for i := range y {
 		y[i] += f * x[i]
 	}
 }
+
+func exp[T tensor.Number](x T) T { return T(math.Exp(float64(x))) }

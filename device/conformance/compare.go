@@ -1,0 +1,67 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+
+	"anneal/tensor"
+)
+
+// compare reports how got fails to be close to exact. In F64 that is within 1e-12 of the largest value. Otherwise the
+// allowance is twice (for gradients three times) the largest error of the float32 formula rounded to got's storage, and
+// a few units of float32 for other orders of adding: FlashAttention's rule for kernels in low precision.
+// Values that are not finite must be so in the same places.
+func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
+	if got.Len() != len(exact) {
+		return fmt.Errorf("%v has not the %d elements of the reference", got, len(exact))
+	}
+	far, worst := 0.0, 0
+	for i, want := range exact {
+		g := got.Float64(i)
+		if g == want || math.IsNaN(g) && math.IsNaN(want) {
+			continue
+		}
+		if d := math.Abs(g - want); !(d <= far) {
+			far, worst = d, i
+		}
+		if math.IsNaN(far) || math.IsInf(far, 0) {
+			break
+		}
+	}
+	if allowed := c.allowance(got.DType(), exact, naive); !(far <= allowed) {
+		return fmt.Errorf("element %d of %v is %v, want %v: off by %.3g, allowed %.3g", worst, got, got.Float64(worst), exact[worst], far, allowed)
+	}
+	return nil
+}
+
+func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) float64 {
+	if c.exactly {
+		return 0
+	}
+	var top, far float64
+	for _, want := range exact {
+		if a := math.Abs(want); a < math.Inf(1) {
+			top = math.Max(top, a)
+		}
+	}
+	if dt == tensor.F64 {
+		return 1e-12 * top
+	}
+	rounded := tensor.View(dt, make([]byte, len(exact)*dt.Size()), len(exact))
+	for _, n := range naive {
+		for i, v := range n {
+			rounded.SetFloat64(i, v)
+			if d := math.Abs(rounded.Float64(i) - exact[i]); d < math.Inf(1) {
+				far = math.Max(far, d)
+			}
+		}
+	}
+	factor := c.factor
+	if factor == 0 {
+		factor = 2
+	}
+	if c.rounds {
+		far += top / 256
+	}
+	return factor*far + 1e-6*top + 1e-37
+}

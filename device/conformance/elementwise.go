@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+
+	"pgregory.net/rapid"
+)
+
+// Kernels that copy, add and sum have exact answers.
+
+func copies(s *scope) call {
+	n := s.size("n") * s.size("m")
+	src := s.random(s.anyStorage("src"), n)
+	dst := s.empty(s.anyStorage("dst"), n)
+	return exactly(func(d device.Device) { d.Copy(dst, src) }, dst, func(i int) float64 { return src.Float64(i) })
+}
+
+func adds(s *scope) call {
+	n := s.size("n") * s.size("m")
+	src, dst := s.random(s.storage("src"), n), s.random(s.storage("dst"), n)
+	before := read[float64](dst, 0)
+	return exactly(func(d device.Device) { d.Add(dst, src) }, dst, func(i int) float64 {
+		if s.wide == tensor.F64 {
+			return before[i] + src.Float64(i)
+		}
+		return float64(float32(before[i]) + float32(src.Float64(i)))
+	})
+}
+
+func zero(s *scope) call {
+	t := s.empty(s.anyStorage("t"), s.size("n"))
+	return exactly(func(d device.Device) { d.Zero(t) }, t, func(int) float64 { return 0 })
+}
+
+// anyStorage draws a float format whatever the mode, since copies are what connects them.
+func (s *scope) anyStorage(name string) tensor.DType {
+	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F64}).Draw(s.T, name)
+}
+
+// exactly is a call whose result is want(i), rounded to dst, and nothing else.
+func exactly(run func(device.Device), dst *tensor.Tensor, want func(i int) float64) call {
+	f := func(uint64) [][]float64 {
+		r := tensor.View(dst.DType(), make([]byte, dst.Bytes()), dst.Shape()...)
+		for i := range dst.Len() {
+			r.SetFloat64(i, want(i))
+		}
+		return [][]float64{read[float64](&r, 0)}
+	}
+	return call{run: run, out: []*tensor.Tensor{dst}, exact: f, naive: f, exactly: true}
+}
+
+// sums holds Sum and SumSquares against sums in float64, which they must come close to although their order is their own.
+func sums(s *scope) call {
+	t := s.random(s.storage("t"), s.size("n"), s.size("m"))
+	got := s.empty(tensor.F64, 2)
+	f := func(uint64) [][]float64 {
+		var sum, squares float64
+		for _, v := range read[float64](t, 0) {
+			sum += v
+			squares += v * v
+		}
+		return [][]float64{{sum, squares}}
+	}
+	return call{
+		run: func(d device.Device) {
+			got.F64()[0], got.F64()[1] = d.Sum(t), d.SumSquares(t)
+		},
+		out: []*tensor.Tensor{got}, exact: f, naive: f,
+	}
+}

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+
+	"pgregory.net/rapid"
+)
+
+// The kernels that work on the heads of a fused projection.
+
+// heads draws head counts and the size of a head.
+func (s *scope) heads(even bool) device.Heads {
+	kv := rapid.IntRange(1, 2).Draw(s.T, "K")
+	h := device.Heads{Q: kv * rapid.IntRange(1, 3).Draw(s.T, "H/K"), KV: kv}
+	h.Size = rapid.SampledFrom([]int{1, 2, 3, 5, 8, 13, 16, 22, 32, 48, 64, 70}).Draw(s.T, "E")
+	if even {
+		h.Size += h.Size % 2
+	}
+	return h
+}
+
+func qkNorm(s *scope) call {
+	heads, n := s.heads(false), s.size("N")
+	norms := heads.Q + heads.KV
+	qkv, gainQ, gainK := s.random(s.act, n, heads.Cols()), s.random(s.wide, heads.Size), s.random(s.wide, heads.Size)
+	xhat, rstd := s.empty(s.storage("xhat"), n, norms*heads.Size), s.empty(s.wide, n, norms)
+	c := call{
+		run:    func(d device.Device) { d.QKNorm(qkv, xhat, rstd, gainQ, gainK, heads, eps) },
+		out:    []*tensor.Tensor{qkv, xhat, rstd},
+		rounds: xhat.DType() == tensor.BF16,
+	}
+	c.formulas(qkNormOf[float64](qkv, xhat, gainQ, gainK, heads), qkNormOf[float32](qkv, xhat, gainQ, gainK, heads))
+	return c
+}
+
+func qkNormOf[T tensor.Number](qkv, stored, gainQ, gainK *tensor.Tensor, heads device.Heads) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		y := read[T](qkv, w)
+		gains := [][]T{read[T](gainQ, w), read[T](gainK, w)}
+		var xhat, rstd []T
+		eachNorm(heads, qkv.Rows(), func(n, h, at int) {
+			x, s := RMSNorm(y[at:at+heads.Size], heads.Size, eps)
+			copy(y[at:], Scale(round(x, stored), gains[kind(h, heads)]))
+			xhat, rstd = append(xhat, x...), append(rstd, s...)
+		})
+		return [][]T{y, xhat, rstd}
+	}
+}
+
+func qkNormGrad(s *scope) call {
+	heads, n := s.heads(false), s.size("N")
+	norms := heads.Q + heads.KV
+	dqkv, xhat, rstd := s.random(s.act, n, heads.Cols()), s.random(s.storage("xhat"), n, norms*heads.Size), s.positive(s.wide, n, norms)
+	gainQ, gainK, dgainQ, dgainK := s.random(s.wide, heads.Size), s.random(s.wide, heads.Size), s.random(s.wide, heads.Size), s.random(s.wide, heads.Size)
+	c := call{
+		run:    func(d device.Device) { d.QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads) },
+		out:    []*tensor.Tensor{dqkv, dgainQ, dgainK},
+		factor: 3,
+	}
+	c.formulas(qkNormGradOf[float64](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads),
+		qkNormGradOf[float32](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads))
+	return c
+}
+
+func qkNormGradOf[T tensor.Number](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		dx, dgains := read[T](dqkv, w), [][]T{read[T](dgainQ, w), read[T](dgainK, w)}
+		gains := [][]T{read[T](gainQ, w), read[T](gainK, w)}
+		hat, scale := read[T](xhat, w), read[T](rstd, w)
+		size, norms := heads.Size, heads.Q+heads.KV
+		eachNorm(heads, dqkv.Rows(), func(n, h, at int) {
+			i := n*norms + h
+			d, dgain := RMSNormGrad(dx[at:at+size], hat[i*size:(i+1)*size], scale[i:i+1], gains[kind(h, heads)])
+			copy(dx[at:], d)
+			axpy(dgains[kind(h, heads)], 1, dgain)
+		})
+		return [][]T{dx, dgains[0], dgains[1]}
+	}
+}
+
+// eachNorm calls f for every head that QKNorm normalises, with the place of its first element in qkv.
+func eachNorm(heads device.Heads, rows int, f func(n, h, at int)) {
+	for n := range rows {
+		for h := range heads.Q + heads.KV {
+			f(n, h, n*heads.Cols()+h*heads.Size)
+		}
+	}
+}
+
+// kind returns 0 for a query head, 1 for a key head.
+func kind(h int, heads device.Heads) int {
+	if h < heads.Q {
+		return 0
+	}
+	return 1
+}
+
+// mask draws rows of tokens with or without documents.
+func (s *scope) mask(rows int) device.Mask {
+	m := device.Mask{Len: s.size("T")}
+	if rapid.Bool().Draw(s.T, "documents") {
+		every := 1 + s.size("tokens per document")
+		m.Start = s.empty(tensor.I32, rows*m.Len)
+		for i := range m.Start.I32() {
+			m.Start.I32()[i] = int32(i % m.Len / every * every)
+		}
+	}
+	return m
+}
+
+func starts(m device.Mask) []int32 {
+	if m.Start == nil {
+		return nil
+	}
+	return m.Start.I32()
+}
+
+func attention(s *scope) call {
+	heads, rows := s.heads(false), rapid.IntRange(1, 2).Draw(s.T, "B")
+	mask := s.mask(rows)
+	n := rows * mask.Len
+	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
+	c := call{run: func(d device.Device) { d.Attention(out, lse, qkv, heads, mask) }, out: []*tensor.Tensor{out, lse}}
+	c.formulas(attentionOf[float64](qkv, heads, mask), attentionOf[float32](qkv, heads, mask))
+	return c
+}
+
+func attentionOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		out, lse := Attention(read[T](qkv, w), heads, mask.Len, starts(mask))
+		return [][]T{out, lse}
+	}
+}
+
+func attentionGrad(d device.Device) func(s *scope) call {
+	return func(s *scope) call {
+		heads, rows := s.heads(false), rapid.IntRange(1, 2).Draw(s.T, "B")
+		mask := s.mask(rows)
+		n := rows * mask.Len
+		qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
+		d.Attention(out, lse, qkv, heads, mask)
+		dout, dqkv := s.random(s.act, n, heads.Q*heads.Size), s.empty(s.act, n, heads.Cols())
+		c := call{
+			run:    func(d device.Device) { d.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask) },
+			out:    []*tensor.Tensor{dqkv},
+			factor: 3,
+		}
+		c.formulas(attentionGradOf[float64](dout, out, qkv, heads, mask), attentionGradOf[float32](dout, out, qkv, heads, mask))
+		return c
+	}
+}
+
+func attentionGradOf[T tensor.Number](dout, out, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		var o []T
+		if w != 0 { // the kernel reads the rounded output; so may the measure of its error
+			o = read[T](out, w)
+		}
+		return [][]T{AttentionGrad(read[T](dout, w), o, read[T](qkv, w), heads, mask.Len, starts(mask))}
+	}
+}

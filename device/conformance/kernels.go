@@ -1,0 +1,241 @@
+package conformance
+
+import (
+	"math"
+
+	"anneal/device"
+	"anneal/tensor"
+
+	"pgregory.net/rapid"
+)
+
+// Each kernel has two functions here: one draws a call, the other says with the references what must come out.
+
+const eps = 1e-5
+
+func matMul(s *scope) call {
+	form := rapid.SampledFrom([]device.Form{device.NN, device.NT, device.TN}).Draw(s.T, "form")
+	m, n, k := s.size("M"), s.size("N"), s.size("K")
+	opt := device.MatMulOptions{Operand: s.storage("operand"), Accumulate: rapid.Bool().Draw(s.T, "accumulate")}
+	shapes := map[device.Form][4]int{device.NN: {m, k, k, n}, device.NT: {m, k, n, k}, device.TN: {k, m, k, n}}[form]
+	a, b := s.random(s.storage("a"), shapes[0], shapes[1]), s.random(s.storage("b"), shapes[2], shapes[3])
+	dst := s.empty(s.storage("dst"), m, n)
+	if opt.Accumulate {
+		s.fill(dst)
+	}
+	c := call{run: func(d device.Device) { d.MatMul(dst, a, b, form, opt) }, out: []*tensor.Tensor{dst}}
+	c.formulas(matMulOf[float64](dst, a, b, form, opt, k), matMulOf[float32](dst, a, b, form, opt, k))
+	return c
+}
+
+func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions, k int) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		c := MatMul(operand[T](a, opt.Operand, w), operand[T](b, opt.Operand, w), form, dst.Rows(), dst.Cols(), k)
+		if opt.Accumulate {
+			axpy(c, 1, read[T](dst, w))
+		}
+		return [][]T{c}
+	}
+}
+
+// operand returns the elements of t rounded to BF16 if that is what products are made of.
+func operand[T tensor.Number](t *tensor.Tensor, dt tensor.DType, w uint64) []T {
+	x := read[T](t, w)
+	for i := range x {
+		if dt == tensor.BF16 {
+			x[i] = T(tensor.BF16FromFloat32(float32(x[i])).Float32())
+		}
+	}
+	return x
+}
+
+func rmsNorm(s *scope) call {
+	n, cols := s.size("N"), s.size("D")
+	x, gain := s.random(s.wide, n, cols), s.random(s.wide, cols)
+	y, xhat, rstd := s.empty(s.storage("y"), n, cols), s.empty(s.storage("xhat"), n, cols), s.empty(s.wide, n)
+	c := call{
+		run:    func(d device.Device) { d.RMSNorm(y, xhat, rstd, x, gain, eps) },
+		out:    []*tensor.Tensor{y, xhat, rstd},
+		rounds: xhat.DType() == tensor.BF16,
+	}
+	c.formulas(rmsNormOf[float64](xhat, x, gain), rmsNormOf[float32](xhat, x, gain))
+	return c
+}
+
+func rmsNormOf[T tensor.Number](stored, x, gain *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		xhat, rstd := RMSNorm(read[T](x, w), x.Cols(), eps)
+		return [][]T{Scale(round(xhat, stored), read[T](gain, w)), xhat, rstd}
+	}
+}
+
+// round returns x rounded to the storage of t, for kernels that go on with what they have stored. An element near a tie may be
+// rounded the other way there; call.rounds allows for that.
+func round[T tensor.Number](x []T, t *tensor.Tensor) []T {
+	r := tensor.View(t.DType(), make([]byte, len(x)*t.DType().Size()), len(x))
+	for i, v := range x {
+		r.SetFloat64(i, float64(v))
+	}
+	return read[T](&r, 0)
+}
+
+func rmsNormAgain(s *scope) call {
+	n, cols := s.size("N"), s.size("D")
+	xhat, gain, y := s.random(s.storage("xhat"), n, cols), s.random(s.wide, cols), s.empty(s.storage("y"), n, cols)
+	c := call{run: func(d device.Device) { d.RMSNormAgain(y, xhat, gain) }, out: []*tensor.Tensor{y}}
+	c.formulas(scaleOf[float64](xhat, gain), scaleOf[float32](xhat, gain))
+	return c
+}
+
+func scaleOf[T tensor.Number](x, gain *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T { return [][]T{Scale(read[T](x, w), read[T](gain, w))} }
+}
+
+func rmsNormGrad(s *scope) call {
+	n, cols := s.size("N"), s.size("D")
+	dy, xhat := s.random(s.storage("dy"), n, cols), s.random(s.storage("xhat"), n, cols)
+	rstd, gain := s.positive(s.wide, n), s.random(s.wide, cols)
+	dx, dgain := s.random(s.wide, n, cols), s.random(s.wide, cols)
+	c := call{
+		run:    func(d device.Device) { d.RMSNormGrad(dx, dgain, dy, xhat, rstd, gain) },
+		out:    []*tensor.Tensor{dx, dgain},
+		factor: 3,
+	}
+	c.formulas(rmsNormGradOf[float64](dx, dgain, dy, xhat, rstd, gain), rmsNormGradOf[float32](dx, dgain, dy, xhat, rstd, gain))
+	return c
+}
+
+func rmsNormGradOf[T tensor.Number](dx, dgain, dy, xhat, rstd, gain *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		x, g := RMSNormGrad(read[T](dy, w), read[T](xhat, w), read[T](rstd, w), read[T](gain, w))
+		axpy(x, 1, read[T](dx, w))
+		axpy(g, 1, read[T](dgain, w))
+		return [][]T{x, g}
+	}
+}
+
+func rope(s *scope) call {
+	const positions = 50
+	heads, n, inverse := s.heads(true), s.size("N"), rapid.Bool().Draw(s.T, "inverse")
+	cos, sin := s.empty(s.wide, positions, heads.Size/2), s.empty(s.wide, positions, heads.Size/2)
+	for i := range cos.Len() {
+		angle := float64(i*i%7919) / 100
+		cos.SetFloat64(i, math.Cos(angle))
+		sin.SetFloat64(i, math.Sin(angle))
+	}
+	pos, qkv := s.integers(n, positions), s.random(s.act, n, heads.Cols())
+	c := call{run: func(d device.Device) { d.RoPE(qkv, cos, sin, pos, heads, inverse) }, out: []*tensor.Tensor{qkv}}
+	c.formulas(ropeOf[float64](qkv, cos, sin, pos, heads, inverse), ropeOf[float32](qkv, cos, sin, pos, heads, inverse))
+	return c
+}
+
+func ropeOf[T tensor.Number](qkv, cos, sin, pos *tensor.Tensor, heads device.Heads, inverse bool) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		return [][]T{RoPE(read[T](qkv, w), read[T](cos, w), read[T](sin, w), pos.I32(), heads, inverse)}
+	}
+}
+
+func swiGLU(s *scope) call {
+	n, f := s.size("N"), s.size("F")
+	gu, act := s.random(s.storage("gu"), n, 2*f), s.empty(s.storage("act"), n, f)
+	c := call{run: func(d device.Device) { d.SwiGLU(act, gu) }, out: []*tensor.Tensor{act}}
+	c.formulas(swiGLUOf[float64](gu), swiGLUOf[float32](gu))
+	return c
+}
+
+func swiGLUOf[T tensor.Number](gu *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T { return [][]T{SwiGLU(read[T](gu, w), gu.Cols()/2)} }
+}
+
+func swiGLUGrad(s *scope) call {
+	n, f := s.size("N"), s.size("F")
+	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dgu"), n, 2*f)
+	c := call{run: func(d device.Device) { d.SwiGLUGrad(dgu, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 3}
+	c.formulas(swiGLUGradOf[float64](dact, gu), swiGLUGradOf[float32](dact, gu))
+	return c
+}
+
+func swiGLUGradOf[T tensor.Number](dact, gu *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T { return [][]T{SwiGLUGrad(read[T](dact, w), read[T](gu, w), dact.Cols())} }
+}
+
+func embedding(s *scope) call {
+	n, v, cols := s.size("N"), s.size("V"), s.size("D")
+	table, ids, x := s.random(s.wide, v, cols), s.integers(n, v), s.empty(s.wide, n, cols)
+	c := call{run: func(d device.Device) { d.Embedding(x, table, ids) }, out: []*tensor.Tensor{x}}
+	c.formulas(embeddingOf[float64](table, ids), embeddingOf[float32](table, ids))
+	return c
+}
+
+func embeddingOf[T tensor.Number](table, ids *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		var x []T
+		rows, cols := read[T](table, w), table.Cols()
+		for _, id := range ids.I32() {
+			x = append(x, rows[int(id)*cols:][:cols]...)
+		}
+		return [][]T{x}
+	}
+}
+
+func embeddingGrad(s *scope) call {
+	n, v, cols := s.size("N"), s.size("V"), s.size("D")
+	dtable, ids, dx := s.random(s.wide, v, cols), s.integers(n, v), s.random(s.wide, n, cols)
+	c := call{run: func(d device.Device) { d.EmbeddingGrad(dtable, dx, ids) }, out: []*tensor.Tensor{dtable}, factor: 3}
+	c.formulas(embeddingGradOf[float64](dtable, dx, ids), embeddingGradOf[float32](dtable, dx, ids))
+	return c
+}
+
+func embeddingGradOf[T tensor.Number](dtable, dx, ids *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		d, x, cols := read[T](dtable, w), read[T](dx, w), dx.Cols()
+		for n, id := range ids.I32() {
+			axpy(d[int(id)*cols:][:cols], 1, x[n*cols:])
+		}
+		return [][]T{d}
+	}
+}
+
+func crossEntropy(s *scope) call {
+	n, v := s.size("n"), s.size("V")
+	logits, targets, loss := s.random(s.storage("logits"), n, v), s.integers(n, v), s.empty(s.wide, n)
+	for i := range targets.I32() {
+		if i%5 == 2 {
+			targets.I32()[i] = Ignored
+		}
+	}
+	c := call{run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets) }, out: []*tensor.Tensor{loss}}
+	if grad := rapid.SampledFrom([]string{"none", "in place", "apart"}).Draw(s.T, "gradient"); grad != "none" {
+		dlogits := logits
+		if grad == "apart" {
+			dlogits = s.empty(s.storage("dlogits"), n, v)
+		}
+		c.run = func(d device.Device) { d.CrossEntropy(loss, dlogits, logits, targets) }
+		c.out = append(c.out, dlogits)
+	}
+	c.formulas(crossEntropyOf[float64](logits, targets), crossEntropyOf[float32](logits, targets))
+	return c
+}
+
+func crossEntropyOf[T tensor.Number](logits, targets *tensor.Tensor) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		loss, dlogits := CrossEntropy(read[T](logits, w), targets.I32())
+		return [][]T{loss, dlogits}
+	}
+}
+
+func adamW(s *scope) call {
+	n := s.size("n") * s.size("m")
+	p, g, m, v := s.random(s.wide, n), s.random(s.wide, n), s.random(s.wide, n), s.positive(s.wide, n)
+	o := device.AdamW{LR: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.25, Correct1: 1 / (1 - 0.9*0.9), Correct2: 1 / (1 - 0.95*0.95)}
+	c := call{run: func(d device.Device) { d.AdamW(p, g, m, v, o) }, out: []*tensor.Tensor{p, m, v}}
+	c.formulas(adamWOf[float64](p, g, m, v, o), adamWOf[float32](p, g, m, v, o))
+	return c
+}
+
+func adamWOf[T tensor.Number](p, g, m, v *tensor.Tensor, o device.AdamW) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		p1, m1, v1 := AdamW(read[T](p, w), read[T](g, w), read[T](m, w), read[T](v, w), o)
+		return [][]T{p1, m1, v1}
+	}
+}

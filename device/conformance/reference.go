@@ -1,0 +1,152 @@
+package conformance
+
+import (
+	"math"
+
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// MatMul returns the product [m, n] of a and b, whose sums have k terms; form says how a and b lie.
+func MatMul[T tensor.Number](a, b []T, form device.Form, m, n, k int) []T {
+	c := make([]T, m*n)
+	for i := range m {
+		for j := range n {
+			var sum T
+			for l := range k {
+				switch form {
+				case device.NN:
+					sum += a[i*k+l] * b[l*n+j]
+				case device.NT:
+					sum += a[i*k+l] * b[j*k+l]
+				case device.TN:
+					sum += a[l*m+i] * b[l*n+j]
+				}
+			}
+			c[i*n+j] = sum
+		}
+	}
+	return c
+}
+
+// RMSNorm returns xhat and rstd of rows of x as long as cols; y is Scale of xhat.
+func RMSNorm[T tensor.Number](x []T, cols int, eps float64) (xhat, rstd []T) {
+	for r := 0; r < len(x); r += cols {
+		row := x[r : r+cols]
+		s := T(1 / math.Sqrt(float64(dot(row, row))/float64(cols)+eps))
+		rstd = append(rstd, s)
+		for _, v := range row {
+			xhat = append(xhat, v*s)
+		}
+	}
+	return xhat, rstd
+}
+
+// Scale returns rows of x times gain, elementwise.
+func Scale[T tensor.Number](x, gain []T) []T {
+	y := make([]T, len(x))
+	for i := range x {
+		y[i] = x[i] * gain[i%len(gain)]
+	}
+	return y
+}
+
+// RMSNormGrad returns what RMSNorm with a gain adds to the gradients of x and gain.
+func RMSNormGrad[T tensor.Number](dy, xhat, rstd, gain []T) (dx, dgain []T) {
+	cols := len(gain)
+	dx, dgain = make([]T, len(dy)), make([]T, cols)
+	for r, s := range rstd {
+		g, h := Scale(dy[r*cols:(r+1)*cols], gain), xhat[r*cols:(r+1)*cols]
+		mean := dot(g, h) / T(cols)
+		for c := range cols {
+			dx[r*cols+c] = s * (g[c] - h[c]*mean)
+			dgain[c] += dy[r*cols+c] * h[c]
+		}
+	}
+	return dx, dgain
+}
+
+// RoPE returns qkv with its query and key heads turned by the angles of pos, or back.
+func RoPE[T tensor.Number](qkv, cos, sin []T, pos []int32, heads device.Heads, inverse bool) []T {
+	y := append([]T(nil), qkv...)
+	half := heads.Size / 2
+	for n, p := range pos {
+		for h := range heads.Q + heads.KV {
+			v := y[n*heads.Cols()+h*heads.Size:]
+			for i := range half {
+				c, s := cos[int(p)*half+i], sin[int(p)*half+i]
+				if inverse {
+					s = -s
+				}
+				v[i], v[i+half] = v[i]*c-v[i+half]*s, v[i]*s+v[i+half]*c
+			}
+		}
+	}
+	return y
+}
+
+// SwiGLU returns silu(gate)·up for rows of gu that hold f of each.
+func SwiGLU[T tensor.Number](gu []T, f int) []T {
+	var act []T
+	for r := 0; r < len(gu); r += 2 * f {
+		for c := range f {
+			g := gu[r+c]
+			act = append(act, g/(1+exp(-g))*gu[r+f+c])
+		}
+	}
+	return act
+}
+
+// SwiGLUGrad returns the gradient of Σ act·dact by gu.
+func SwiGLUGrad[T tensor.Number](dact, gu []T, f int) []T {
+	d := make([]T, len(gu))
+	for i, da := range dact {
+		g, u := i/f*2*f+i%f, i/f*2*f+f+i%f
+		s := 1 / (1 + exp(-gu[g]))
+		d[g] = da * gu[u] * s * (1 + gu[g]*(1-s))
+		d[u] = da * gu[g] * s
+	}
+	return d
+}
+
+// CrossEntropy returns the loss of each row of logits and the gradient of their sum.
+func CrossEntropy[T tensor.Number](logits []T, targets []int32) (loss, dlogits []T) {
+	cols := len(logits) / len(targets)
+	loss, dlogits = make([]T, len(targets)), make([]T, len(logits))
+	for r, target := range targets {
+		if target == Ignored {
+			continue
+		}
+		row, d := logits[r*cols:(r+1)*cols], dlogits[r*cols:(r+1)*cols]
+		top := row[0]
+		for _, x := range row {
+			top = max(top, x)
+		}
+		var sum T
+		for c, x := range row {
+			d[c] = exp(x - top)
+			sum += d[c]
+		}
+		for c := range d {
+			d[c] /= sum
+		}
+		d[target]--
+		loss[r] = T(math.Log(float64(sum))) + top - row[target]
+	}
+	return loss, dlogits
+}
+
+// Ignored is the target of a token without a loss.
+const Ignored = -100
+
+// AdamW returns the parameter and the moments after one step.
+func AdamW[T tensor.Number](p, g, m, v []T, o device.AdamW) (p1, m1, v1 []T) {
+	for i := range p {
+		d := T(o.Scale) * g[i]
+		m1 = append(m1, T(o.Beta1)*m[i]+T(1-o.Beta1)*d)
+		v1 = append(v1, T(o.Beta2)*v[i]+T(1-o.Beta2)*d*d)
+		step := m1[i] * T(o.Correct1) / (T(math.Sqrt(float64(v1[i]*T(o.Correct2)))) + T(o.Eps))
+		p1 = append(p1, p[i]*T(1-o.LR*o.Decay)-T(o.LR)*step)
+	}
+	return p1, m1, v1
+}

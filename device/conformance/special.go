@@ -1,0 +1,351 @@
+package conformance
+
+import (
+	"math"
+	"testing"
+
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// special holds what only some kernels promise about values that are not finite, or finite and extreme. Each is tried in every
+// storage of activations.
+var special = []struct {
+	name string
+	test func(t *testing.T, d device.Device, act, wide tensor.DType)
+}{
+	{"CopyRoundsLikeTheFormat", copyRounds},
+	{"NaNStaysInItsRow", nanStays},
+	{"NaNStaysInItsBatchRow", nanStaysInAttention},
+	{"SumsAreNotFiniteIfAnElementIsNot", sumsNotFinite},
+	{"CrossEntropyOfExtremeLogits", extremeLogits},
+	{"IgnoredRowsReadNothing", ignoredRows},
+	{"SwiGLUSaturates", saturates},
+	{"RMSNormOfZeros", zeroRow},
+	{"RMSNormAgainGivesTheSameBits", again},
+	{"RoPEInverseUndoes", inverseUndoes},
+	{"AdamWWithZeroGradientDecays", decays},
+	{"AttentionOfLargeScores", largeScores},
+}
+
+func runSpecial(t *testing.T, d device.Device) {
+	for _, k := range special {
+		t.Run(k.name, func(t *testing.T) {
+			k.test(t, d, tensor.F32, tensor.F32)
+			k.test(t, d, tensor.BF16, tensor.F32)
+			k.test(t, d, tensor.F64, tensor.F64)
+		})
+	}
+}
+
+var (
+	nan = math.NaN()
+	inf = math.Inf(1)
+)
+
+// of returns a tensor of values in a storage, on memory with margins.
+func of(dt tensor.DType, values []float64, shape ...int) *tensor.Tensor {
+	if len(shape) == 0 {
+		shape = []int{len(values)}
+	}
+	t := tensor.View(dt, make([]byte, len(values)*dt.Size()), shape...)
+	for i, v := range values {
+		t.SetFloat64(i, v)
+	}
+	return &t
+}
+
+// normal returns n normal numbers.
+func normal(n int, seed uint64) []float64 {
+	rng := tensor.NewRNG(seed, tensor.PurposeInit, 1)
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.Normals(uint64(i))[0]
+	}
+	return x
+}
+
+// copyRounds tries every rounding case of float32 to BF16 against the scalar conversion, bit for bit but for the payload of NaN.
+func copyRounds(t *testing.T, d device.Device, act, _ tensor.DType) {
+	var bits []uint32
+	for exponent := range uint32(256) {
+		for _, low := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x17fff, 0x18000, 0x7f7fff, 0x7f8000, 0x7fffff} {
+			bits = append(bits, exponent<<23|low, 1<<31|exponent<<23|low)
+		}
+	}
+	src := make([]float32, len(bits))
+	for i, b := range bits {
+		src[i] = math.Float32frombits(b)
+	}
+	dst := of(act, make([]float64, len(bits)))
+	d.Copy(dst, tensor.Of(src))
+	for i, x := range src {
+		want := float64(x)
+		if act == tensor.BF16 {
+			want = float64(tensor.BF16FromFloat32(x).Float32())
+		}
+		got := dst.Float64(i)
+		if math.Float64bits(got) != math.Float64bits(want) && !(got != got && want != want) {
+			t.Fatalf("%v: %#08x is copied to %v, want %v", act, bits[i], got, want)
+		}
+	}
+}
+
+// nanStays puts NaN into one row of the kernels that work row by row: that row is lost, the others are as if it were not there.
+func nanStays(t *testing.T, d device.Device, act, wide tensor.DType) {
+	const rows, cols, bad = 5, 37, 3
+	gain := of(wide, normal(cols, 1))
+	weight := of(act, normal(cols*cols, 2), cols, cols)
+	operand := act
+	for _, k := range []struct {
+		name string
+		run  func(x, y *tensor.Tensor)
+		in   tensor.DType
+		n    int // columns of x per column of y
+	}{
+		{"MatMul", func(x, y *tensor.Tensor) {
+			d.MatMul(y, x, weight, device.NT, device.MatMulOptions{Operand: operand})
+		}, act, 1},
+		{"RMSNorm", func(x, y *tensor.Tensor) {
+			d.RMSNorm(y, of(act, make([]float64, rows*cols), rows, cols), of(wide, make([]float64, rows)), x, gain, eps)
+		}, wide, 1},
+		{"CrossEntropy", func(x, y *tensor.Tensor) {
+			d.CrossEntropy(of(wide, make([]float64, rows)), y, x, tensor.Of([]int32{1, 2, 3, 4, 5}))
+		}, act, 1},
+		{"SwiGLU", func(x, y *tensor.Tensor) { d.SwiGLU(y, x) }, act, 2},
+	} {
+		values := normal(rows*cols*k.n, 3)
+		clean, dirty := of(act, make([]float64, rows*cols), rows, cols), of(act, make([]float64, rows*cols), rows, cols)
+		k.run(of(k.in, values, rows, cols*k.n), clean)
+		const at = 11
+		values[bad*cols*k.n+at] = nan
+		k.run(of(k.in, values, rows, cols*k.n), dirty)
+		for i := range rows * cols {
+			lost := i/cols == bad && (k.name != "SwiGLU" || i%cols == at)
+			if got := dirty.Float64(i); lost && !math.IsNaN(got) || !lost && got != clean.Float64(i) {
+				t.Errorf("%s, %v: element [%d, %d] is %v, without NaN in row %d it is %v", k.name, act, i/cols, i%cols, got, bad, clean.Float64(i))
+				break
+			}
+		}
+	}
+}
+
+// nanStaysInAttention: rows of the batch do not see each other, nor do key-value heads.
+func nanStaysInAttention(t *testing.T, d device.Device, act, wide tensor.DType) {
+	heads, mask := device.Heads{Q: 2, KV: 2, Size: 16}, device.Mask{Len: 9}
+	const rows, bad = 3, 1
+	n := rows * mask.Len
+	values := normal(n*heads.Cols(), 4)
+	run := func() (out, dqkv *tensor.Tensor) {
+		qkv, lse := of(act, values, n, heads.Cols()), of(wide, make([]float64, heads.Q*n), heads.Q, n)
+		out, dqkv = of(act, make([]float64, n*heads.Q*heads.Size), n, heads.Q*heads.Size), of(act, make([]float64, n*heads.Cols()), n, heads.Cols())
+		d.Attention(out, lse, qkv, heads, mask)
+		d.AttentionGrad(dqkv, of(act, normal(out.Len(), 5), n, heads.Q*heads.Size), out, lse, qkv, heads, mask)
+		return out, dqkv
+	}
+	clean, dclean := run()
+	values[(bad*mask.Len+2)*heads.Cols()+heads.Q*heads.Size] = nan // a key of head 0
+	dirty, ddirty := run()
+	same := func(name string, got, want *tensor.Tensor, head int) {
+		for i := range got.Len() {
+			if row, h := i/got.Cols()/mask.Len, i%got.Cols()/heads.Size%heads.KV; (row != bad || h == head) && got.Float64(i) != want.Float64(i) {
+				t.Fatalf("%s, %v: element %d (row %d) is %v, without NaN in row %d it is %v", name, act, i, row, got.Float64(i), bad, want.Float64(i))
+			}
+		}
+	}
+	same("out", dirty, clean, 1)
+	same("dqkv", ddirty, dclean, 1)
+	if last := ((bad+1)*mask.Len - 1) * heads.Q * heads.Size; !math.IsNaN(dirty.Float64(last)) {
+		t.Errorf("%v: the last query of row %d does not notice a key that is NaN", act, bad)
+	}
+}
+
+func sumsNotFinite(t *testing.T, d device.Device, act, _ tensor.DType) {
+	for _, n := range []int{1, 15, 16, 17, 63, 1000, 5000} {
+		for at := 0; at < n; at += 1 + n/7 {
+			for _, v := range []float64{nan, inf, -inf} {
+				x := normal(n, 5)
+				x[at] = v
+				if s := d.SumSquares(of(act, x)); !math.IsNaN(s) && !math.IsInf(s, 0) {
+					t.Fatalf("%v: SumSquares of %d elements with %v at %d is %v", act, n, v, at, s)
+				}
+				if s := d.Sum(of(act, x)); s != v && !(math.IsNaN(s) && math.IsNaN(v)) {
+					t.Fatalf("%v: Sum of %d elements with %v at %d is %v", act, n, v, at, s)
+				}
+			}
+		}
+	}
+}
+
+// extremeLogits: exponentials neither overflow nor lose a loss, and −Inf is a probability of 0.
+func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
+	logits := of(act, []float64{
+		1e4, -1e4, 0, 0,
+		-1e4, -1e4, -1e4, -1e4,
+		3e38, 0, -3e38, 0,
+		2, -inf, 2, -inf,
+	}, 4, 4)
+	if act == tensor.BF16 { // whose largest numbers are not 3e38
+		for _, i := range []int{8, 10} {
+			logits.SetFloat64(i, math.Copysign(1e38, logits.Float64(i)))
+		}
+	}
+	top, low := logits.Float64(0), logits.Float64(1)
+	loss, dlogits := of(wide, make([]float64, 4)), of(wide, make([]float64, 16), 4, 4)
+	d.CrossEntropy(loss, dlogits, logits, tensor.Of([]int32{1, 2, 0, 2}))
+	for i, want := range []float64{top - low, math.Log(4), 0, math.Log(2)} {
+		if got := loss.Float64(i); !(math.Abs(got-want) <= 1e-6*want) {
+			t.Errorf("%v: loss %d is %v, want %v", act, i, got, want)
+		}
+	}
+	for i, want := range []float64{1, -1, 0, 0, .25, .25, -.75, .25, 0, 0, 0, 0, .5, 0, -.5, 0} {
+		if got := dlogits.Float64(i); !(math.Abs(got-want) <= 1e-6) {
+			t.Errorf("%v: dlogits %d is %v, want %v", act, i, got, want)
+		}
+	}
+}
+
+func ignoredRows(t *testing.T, d device.Device, act, wide tensor.DType) {
+	const n, v = 3, 21
+	x := normal(n*v, 6)
+	for i := range v {
+		x[v+i] = nan
+	}
+	loss, logits := of(wide, []float64{nan, nan, nan}), of(act, x, n, v)
+	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{0, Ignored, 20}))
+	for i := range n * v {
+		if got := logits.Float64(i); math.IsNaN(got) || i/v == 1 && got != 0 {
+			t.Fatalf("%v: dlogits[%d, %d] is %v", act, i/v, i%v, got)
+		}
+	}
+	if got := loss.Float64(1); got != 0 {
+		t.Errorf("%v: the loss of an ignored token is %v", act, got)
+	}
+}
+
+func saturates(t *testing.T, d device.Device, act, _ tensor.DType) {
+	gates := []float64{-3e38, -1e4, -200, -90, 0, 90, 200, 1e4, 1e38}
+	n := len(gates)
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	gu := of(act, append(append([]float64(nil), gates...), ones...), 1, 2*n)
+	y, dgu := of(act, make([]float64, n), 1, n), of(act, make([]float64, 2*n), 1, 2*n)
+	d.SwiGLU(y, gu)
+	d.SwiGLUGrad(dgu, of(act, ones, 1, n), gu)
+	for i := range gates {
+		g := gu.Float64(i)
+		want := map[bool]float64{true: g, false: 0}[g > 0]
+		slope := map[bool]float64{true: 1, false: 0}[g > 0]
+		if g == 0 {
+			slope = .5
+		}
+		for _, c := range []struct {
+			name      string
+			got, want float64
+		}{{"silu", y.Float64(i), want}, {"its slope", dgu.Float64(i), slope}, {"the gradient of up", dgu.Float64(n + i), want}} {
+			if !(math.Abs(c.got-c.want) <= 1e-6*math.Abs(c.want)+1e-30) {
+				t.Errorf("%v: %s at %v is %v, want %v", act, c.name, g, c.got, c.want)
+			}
+		}
+	}
+}
+
+func zeroRow(t *testing.T, d device.Device, act, wide tensor.DType) {
+	const cols = 19
+	y, xhat, rstd := of(act, normal(2*cols, 0), 2, cols), of(act, normal(2*cols, 0), 2, cols), of(wide, []float64{0, 0})
+	x := make([]float64, 2*cols)
+	for i := range cols {
+		x[cols+i] = 1e-30 // squares vanish beside eps, and in float32 altogether
+	}
+	d.RMSNorm(y, xhat, rstd, of(wide, x, 2, cols), of(wide, normal(cols, 7)), eps)
+	want := 1 / math.Sqrt(eps)
+	for r := range 2 {
+		if got := rstd.Float64(r); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("%v: rstd of row %d is %v, want %v", act, r, got, want)
+		}
+	}
+	for i := range 2 * cols {
+		if got := xhat.Float64(i); math.Abs(got-x[i]*want) > 1e-2*x[i]*want {
+			t.Errorf("%v: xhat[%d] is %v, want %v", act, i, got, x[i]*want)
+		}
+	}
+}
+
+func again(t *testing.T, d device.Device, act, wide tensor.DType) {
+	const rows, cols = 7, 83
+	zeros := make([]float64, rows*cols)
+	gain := of(wide, normal(cols, 8))
+	y, xhat, more := of(act, zeros, rows, cols), of(act, zeros, rows, cols), of(act, zeros, rows, cols)
+	d.RMSNorm(y, xhat, of(wide, zeros[:rows]), of(wide, normal(rows*cols, 9), rows, cols), gain, eps)
+	d.RMSNormAgain(more, xhat, gain)
+	if string(more.Raw()) != string(y.Raw()) {
+		t.Errorf("%v: RMSNormAgain gives other bits than RMSNorm", act)
+	}
+}
+
+func inverseUndoes(t *testing.T, d device.Device, act, wide tensor.DType) {
+	heads := device.Heads{Q: 3, KV: 1, Size: 26}
+	const n = 8
+	cos, sin := make([]float64, n*13), make([]float64, n*13)
+	for i := range cos {
+		sin[i], cos[i] = math.Sincos(float64(i))
+	}
+	x := of(act, normal(n*heads.Cols(), 10), n, heads.Cols())
+	want := read[float64](x, 0)
+	pos := tensor.Of([]int32{7, 6, 5, 4, 3, 2, 1, 0})
+	d.RoPE(x, of(wide, cos, n, 13), of(wide, sin, n, 13), pos, heads, false)
+	d.RoPE(x, of(wide, cos, n, 13), of(wide, sin, n, 13), pos, heads, true)
+	tolerance := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 1.0 / 32, tensor.F64: 1e-14}[act]
+	for i, w := range want {
+		if got := x.Float64(i); math.Abs(got-w) > tolerance*4 {
+			t.Fatalf("%v: element %d is %v after turning there and back, was %v", act, i, got, w)
+		}
+	}
+}
+
+// decays: with no gradient and no moments, decoupled decay shrinks a parameter by exactly 1 − LR·Decay, and NaN in one gradient
+// stays with its parameter.
+func decays(t *testing.T, d device.Device, act, wide tensor.DType) {
+	const n, bad = 70, 33
+	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Scale: 1, Correct1: 1, Correct2: 1}
+	zeros := make([]float64, n)
+	g := make([]float64, n)
+	g[bad] = nan
+	p := of(wide, normal(n, 11))
+	want := read[float64](p, 0)
+	d.AdamW(p, of(wide, g), of(wide, zeros), of(wide, zeros), o)
+	for i, w := range want {
+		got := p.Float64(i)
+		if i == bad && !math.IsNaN(got) || i != bad && math.Abs(got-w*.875) > 1e-7*math.Abs(w) {
+			t.Errorf("%v: parameter %d goes from %v to %v, want %v", wide, i, w, got, w*.875)
+		}
+	}
+}
+
+// largeScores: with scores of thousands, the softmax is all but a choice, and nothing overflows.
+func largeScores(t *testing.T, d device.Device, act, wide tensor.DType) {
+	heads, mask := device.Heads{Q: 1, KV: 1, Size: 4}, device.Mask{Len: 40}
+	x := normal(40*12, 12)
+	for i := range x {
+		if i%12 < 8 {
+			x[i] *= 200
+		}
+	}
+	qkv, out, lse := of(act, x, 40, 12), of(act, make([]float64, 160), 40, 4), of(wide, make([]float64, 40), 1, 40)
+	d.Attention(out, lse, qkv, heads, mask)
+	want, _ := Attention(read[float64](qkv, 0), heads, mask.Len, nil)
+	for i, w := range want {
+		if got := out.Float64(i); !(math.Abs(got-w) <= .02*math.Abs(w)+.02) {
+			t.Fatalf("%v: out[%d, %d] is %v, want %v", act, i/4, i%4, got, w)
+		}
+	}
+	dqkv := of(act, make([]float64, 480), 40, 12)
+	d.AttentionGrad(dqkv, of(act, normal(160, 13), 40, 4), out, lse, qkv, heads, mask)
+	for i := range dqkv.Len() {
+		if got := dqkv.Float64(i); math.IsNaN(got) || math.IsInf(got, 0) {
+			t.Fatalf("%v: dqkv[%d, %d] is %v", act, i/12, i%12, got)
+		}
+	}
+}
