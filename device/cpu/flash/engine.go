@@ -28,6 +28,9 @@ func New(tier isa.Tier, p *pool.Pool) *Engine {
 	}
 }
 
+// ScratchBytes returns the memory that the engine holds for its workers.
+func (e *Engine) ScratchBytes() int { return e.f32.bytes() + e.f64.bytes() }
+
 // Close frees the scratch memory.
 func (e *Engine) Close() {
 	e.f32.free()
@@ -105,7 +108,7 @@ func (s *shape) see(row, from, to int) (lo, hi, common int) {
 		lo = min(lo, int(p))
 		common = max(common, int(p))
 	}
-	return lo, to, common
+	return max(lo, 0), to, common
 }
 
 // queryCol, keyCol and valueCol return the first column of a head in qkv.
@@ -142,6 +145,13 @@ func (r *runner[T]) reserve(workers, n int) {
 		t := arena.New(tensor.U8, n*size)
 		r.scratch[w] = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), n)
 	}
+}
+
+func (r *runner[T]) bytes() int {
+	if r.arena == nil {
+		return 0
+	}
+	return r.arena.Size()
 }
 
 func (r *runner[T]) free() {

@@ -61,7 +61,7 @@ func (p *problem) reference() (out, lse, dqkv []float64) {
 		start = p.mask.Start.I32()
 	}
 	out, lse = conformance.Attention(values(p.qkv), p.heads, p.mask.Len, start)
-	return out, lse, conformance.AttentionGrad(values(p.dout), values(p.qkv), p.heads, p.mask.Len, start)
+	return out, lse, conformance.AttentionGrad(values(p.dout), nil, values(p.qkv), p.heads, p.mask.Len, start)
 }
 
 func zeros(dt tensor.DType, shape ...int) *tensor.Tensor {
@@ -99,13 +99,17 @@ func farthest(got, want []float64) float64 {
 	return far
 }
 
-// documents draws the first positions of documents for rows of length tokens.
-func documents(t *rapid.T, rows, length int) []int32 {
+// starts draws the first visible positions of rows of length tokens: documents, or anything that lets a token see itself.
+func starts(t *rapid.T, rows, length int) []int32 {
 	start := make([]int32, rows*length)
+	documents := rapid.Bool().Draw(t, "documents")
 	for r := range rows {
 		var first int32
 		for i := range length {
-			if i > 0 && rapid.IntRange(0, 5).Draw(t, "boundary") == 0 {
+			switch {
+			case !documents:
+				first = int32(rapid.IntRange(0, i).Draw(t, "start"))
+			case i > 0 && rapid.IntRange(0, 5).Draw(t, "boundary") == 0:
 				first = int32(i)
 			}
 			start[r*length+i] = first
@@ -124,8 +128,8 @@ func TestTiledEqualsNaiveInFloat64(t *testing.T) {
 		kv := rapid.IntRange(1, 3).Draw(rt, "K")
 		heads := device.Heads{Q: kv * rapid.IntRange(1, 3).Draw(rt, "H/K"), KV: kv, Size: rapid.IntRange(1, 19).Draw(rt, "E")}
 		var start []int32
-		if rapid.Bool().Draw(rt, "documents") {
-			start = documents(rt, rows, length)
+		if rapid.Bool().Draw(rt, "masked") {
+			start = starts(rt, rows, length)
 		}
 		p := newProblem(tensor.F64, rows, length, heads, start, 7)
 		p.run(e)
@@ -351,6 +355,19 @@ func TestBitsDoNotDependOnThreads(t *testing.T) {
 				t.Errorf("%v: %d threads give other bits than 1", tier, threads)
 			}
 		}
+	}
+}
+
+// Scratch memory grows with the length of a row, not with its square.
+func TestScratchIsLinearInLength(t *testing.T) {
+	var bytes [2]int
+	for i, length := range []int{1024, 4096} {
+		e := newEngine(t, isa.Generic, 1)
+		newProblem(tensor.F64, 1, length, device.Heads{Q: 1, KV: 1, Size: 1}, slices.Repeat([]int32{0}, length), 1).run(e)
+		bytes[i] = e.ScratchBytes()
+	}
+	if bytes[1] > 4*bytes[0] || bytes[1] > 4096*4096 {
+		t.Errorf("%d bytes for 1024 tokens, %d for 4096", bytes[0], bytes[1])
 	}
 }
 

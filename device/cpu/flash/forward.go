@@ -130,7 +130,7 @@ func (j *forwardJob[T]) finish(t *forwardTile[T], g, row, kv, q0, q1 int) {
 			lse[i] = negInf[T]()
 			continue
 		}
-		lse[i] = T((float64(m[i]) + math.Log2(float64(l[i]))) * math.Ln2)
+		lse[i] = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
 		l[i] = 1 / l[i]
 	}
 	o := t.o[g*t.buf:]
