@@ -63,7 +63,6 @@ type node struct {
 	tables    [3]*tensor.Tensor // owned by the caller
 	heads     device.Heads
 	mask      device.Mask
-	eps       float64
 
 	firstVar, lastVar int // of a block
 	tempMark          int

@@ -106,6 +106,7 @@ type session struct {
 	flops   float64 // per token
 	last    state   // what the last step and evaluation gave
 	saved   int     // step of the last checkpoint started; −1 if none
+	done    bool    // the step just made is the last, by number or by time
 	clock   clock
 	started time.Time
 }
@@ -147,7 +148,11 @@ func (s *session) open() (err error) {
 }
 
 func (s *session) openStore() (err error) {
-	s.store, err = checkpoint.Open(s.dir.checkpoints(), checkpoint.Options{Keep: s.cfg.Checkpoint.Keep})
+	o := checkpoint.Options{Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer)}
+	if o.Synchronous {
+		s.Warn("memory is short: training waits while checkpoints are written")
+	}
+	s.store, err = checkpoint.Open(s.dir.checkpoints(), o)
 	return err
 }
 
@@ -200,7 +205,7 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	s.clock.start(t.progress.Tokens)
-	for t.progress.Step < s.cfg.Train.Steps && !s.outOfTime() {
+	for t.progress.Step < s.cfg.Train.Steps && !s.done {
 		if err = s.step(ctx); err != nil {
 			break
 		}
@@ -236,8 +241,8 @@ func (s *session) step(ctx context.Context) error {
 	}
 	s.clock.tick(t.progress.Tokens)
 	eval := EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
-	last := t.progress.Step == s.cfg.Train.Steps
-	if last || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {
+	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
+	if s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {
 		if eval, err = t.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens); err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -248,7 +253,7 @@ func (s *session) step(ctx context.Context) error {
 	if t.guard.exhausted() {
 		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.NonFinite, LR: stats.LR, Dir: s.Dir}
 	}
-	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !last {
+	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done {
 		return s.save()
 	}
 	return nil

@@ -25,6 +25,21 @@ func checkMemory(f model.Footprint) error {
 		mib(f.Params), mib(f.Grads), mib(2*f.Grads), mib(f.Keep), mib(f.Temp))}
 }
 
+// snapshotFits reports whether there is room, beside the run itself, for the copy of weights and optimizer state that lets a
+// checkpoint be written while training goes on.
+func snapshotFits(t *Trainer) bool {
+	snapshot := int64(0)
+	for _, x := range t.checkpointTensors() {
+		snapshot += int64(len(x.Data))
+	}
+	untouched := int64(0) // arenas cost memory only once they are used
+	for _, a := range t.arenas {
+		untouched += int64(a.Size())
+	}
+	available := machine.ReadMemory().Available
+	return available == 0 || snapshot+untouched+overhead <= available
+}
+
 // residentBytes returns the memory of this process that is in RAM now and at its peak; 0 where the system does not tell.
 func residentBytes() (now, peak int64) {
 	data, err := os.ReadFile("/proc/self/status")
