@@ -57,16 +57,17 @@ func (s *session) finishRun(r *train.Result, dir string) error {
 		s.printf("  validation loss %.4f, %.4f bits/byte", r.ValLoss, r.ValBitsPerByte)
 	}
 	s.printf("\nweights %.16s…\n", r.WeightsHash)
-	arenas := make([]string, 0, len(r.Arenas))
+	arenas, bytes := make([]string, 0, len(r.Arenas)), map[string]int64{}
 	for _, a := range r.Arenas {
 		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
+		bytes[a.Name] = a.Peak
 	}
 	s.printf("memory: %s\n", strings.Join(arenas, ", "))
 	err := s.emit(map[string]any{
 		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
 		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte),
 		"weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
-		"peak_rss_bytes": r.PeakRSS, "arenas": r.Arenas, "run": dir,
+		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
 	})
 	if err == nil && r.Interrupted {
 		return &stopped{fmt.Sprintf("stopped at step %d; its state is saved\n  go on with `anneal resume %s`", r.Step, dir)}
