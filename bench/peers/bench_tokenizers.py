@@ -4,7 +4,7 @@
     bench_tokenizers.py [--vocab 8192] [--threads 1] [--anneal ./anneal]
 
 Trains a byte-level BPE tokenizer with the GPT-2 splitter (Hugging Face), then encodes the same files with it and with
-tiktoken given the same merges. "cold" is the first pass of a fresh encoder, "warm" the best of the later ones. One call per
+tiktoken given the same merges. "cold" is the first pass of a fresh encoder, "warm" the best of the later ones, both on one thread. One call per
 file, megabytes are 10^6 bytes of text. Prints one JSON object; with --anneal it holds anneal's own figures, too.
 """
 import argparse
@@ -21,8 +21,8 @@ def parse_args():
     p.add_argument("--go", default="go", help="the go command, which knows where its sources are")
     p.add_argument("--vocab", type=int, default=8192)
     p.add_argument("--threads", type=int, default=1, help="threads for training; encoding uses one")
-    p.add_argument("--passes", type=int, default=3)
-    p.add_argument("--limit-mb", type=float, default=1000, help="stop reading after this much text")
+    p.add_argument("--passes", type=int, default=2)
+    p.add_argument("--limit-mb", type=float, default=20, help="stop reading after this much text")
     p.add_argument("--anneal", help="path of the anneal binary, to run beside")
     return p.parse_args()
 
@@ -104,7 +104,8 @@ def main():
         "tiktoken": encode_speed(fresh_tiktoken, texts, size, a.passes),
     }
     if a.anneal:
-        out = subprocess.run([a.anneal, "bench", "tokenizer", "--json"], capture_output=True, text=True, check=True).stdout
+        flags = ["--vocab", str(a.vocab), "--mb", str(int(a.limit_mb)), "--pattern", "gpt2", "--threads", str(a.threads), "--json"]
+        out = subprocess.run([a.anneal, "bench", "tokenizer", *flags], capture_output=True, text=True, check=True).stdout
         result["anneal"] = json.loads(out.strip().splitlines()[-1])
     print(json.dumps(result, indent=1))
 

@@ -28,7 +28,7 @@ def parse_args():
     p.add_argument("--precisions", nargs="+", default=["bf16", "fp32"])
     p.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     p.add_argument("--rounds", type=int, default=2)
-    p.add_argument("--seconds", type=float, default=8, help="PyTorch measures at least this long a run")
+    p.add_argument("--seconds", type=float, default=8, help="each run measures at least this long")
     p.add_argument("--skip-out-of-box", action="store_true", help="leave out PyTorch as it comes")
     p.add_argument("--out", help="JSON file for every run")
     return p.parse_args()
@@ -45,7 +45,7 @@ def run_json(command, env):
 
 def anneal_step(a, shape, precision, threads):
     case = ["--shape", shape, "--precision", precision, "--threads", str(threads)]
-    return run_json([a.anneal, "bench", "step", *case, "--json"], {})
+    return run_json([a.anneal, "bench", "step", *case, "--seconds", str(a.seconds), "--json"], {})
 
 
 def torch_step(a, shape, precision, threads, setting):
@@ -110,13 +110,14 @@ def row(shape, precision, threads, runs):
     cells = [
         shape, precision, str(threads), number(fastest(ours)), number(fastest(best)), number(fastest(plain)),
         ratio(fastest(ours), fastest(best)), ratio(fastest(ours), fastest(plain)), number(100 * share, ".0f"),
-        number(least(ours, "peak_rss_bytes") / 1e6), number(least(best, "peak_rss_bytes") / 1e6), first_steps(best),
+        number(least(ours, "peak_rss_bytes") / 1e6), number(least(best, "peak_rss_bytes") / 1e6),
+        number(least(ours, "first_step_seconds"), ".2f"), first_steps(best),
     ]
     return "| " + " | ".join(cells) + " |"
 
 
-HEADER = """| shape | precision | threads | anneal tokens/s | PyTorch best tokens/s | PyTorch as it comes tokens/s | against best | against as it comes | anneal % of peak | anneal RSS MB | PyTorch best RSS MB | PyTorch first step s, cold / warm |
-|---|---|---|---|---|---|---|---|---|---|---|---|"""
+HEADER = """| shape | precision | threads | anneal tokens/s | PyTorch best tokens/s | PyTorch as it comes tokens/s | against best | against as it comes | anneal % of peak | anneal RSS MB | PyTorch best RSS MB | anneal first step s | PyTorch first step s, cold / warm |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def main():
