@@ -51,6 +51,9 @@ func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
 	return nil
 }
 
+// Config reads the configuration of the run in dir.
+func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
+
 // load reads the configuration of an existing run.
 func (d runDir) load() (*config.Config, error) {
 	if _, err := os.Stat(d.config()); err != nil {

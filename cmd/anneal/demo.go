@@ -42,6 +42,6 @@ func (c demoCmd) Run(s *session) error {
 		if r.Interrupted && c.Out == "" {
 			return context.Cause(ctx)
 		}
-		return s.finishRun(r.Result, r.Run)
+		return s.finishRun(r.Result, r.Run, nil)
 	})
 }

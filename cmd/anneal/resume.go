@@ -13,11 +13,19 @@ func (resumeCmd) Help() string {
 }
 
 func (c resumeCmd) Run(s *session) error {
+	cfg, err := train.Config(c.Dir)
+	if err != nil {
+		return err
+	}
+	plan, err := s.header(cfg)
+	if err != nil {
+		return err
+	}
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, OnProgress: s.trainProgress(0), Warn: s.warn})
+		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn})
 		if err != nil {
 			return err
 		}
-		return s.finishRun(r, c.Dir)
+		return s.finishRun(r, c.Dir, plan)
 	})
 }

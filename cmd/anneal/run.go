@@ -3,11 +3,34 @@ package main
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"time"
 
+	"anneal/device/cpu/isa"
+	"anneal/lab"
 	"anneal/train"
+	"anneal/train/config"
 )
+
+// header says what is about to run, and what it is planned to take; the plan comes back for comparison.
+func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
+	plan, err := lab.Foresee(cfg)
+	if err != nil {
+		return nil, err
+	}
+	tier, err := isa.Choose()
+	if err != nil {
+		return nil, &usageError{err.Error(), "try `unset ANNEAL_CPU`"}
+	}
+	threads := cfg.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
+		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, thousands(int64(cfg.Train.BatchTokens)), mebibytes(plan.Bytes))
+	return plan, nil
+}
 
 // trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line of
 // the present step is rewritten; elsewhere there is a line every so many steps, and every ten seconds at most if that is 0.
@@ -48,10 +71,10 @@ func stepLine(p train.Progress) string {
 	return b.String()
 }
 
-// finishRun prints how a run ended. A run that a signal ended is told how to go on, and exits with exitStopped.
-func (s *session) finishRun(r *train.Result, dir string) error {
-	s.printf("%d steps, %s tokens, %s parameters, %s tok/s, peak memory %s\n",
-		r.Step, thousands(r.Tokens), thousands(r.Parameters), thousands(int64(r.TokensPerSecond)), mebibytes(r.PeakRSS))
+// finishRun prints how a run ended, beside the plan if there was one. A run that a signal ended is told how to go on, and exits with exitStopped.
+func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) error {
+	s.printf("%s steps, %s tokens, %s parameters, %s tok/s\n",
+		thousands(int64(r.Step)), thousands(r.Tokens), thousands(r.Parameters), thousands(int64(r.TokensPerSecond)))
 	s.printf("train loss %.4f", r.TrainLoss)
 	if !math.IsNaN(r.ValBitsPerByte) {
 		s.printf("  validation loss %.4f, %.4f bits/byte", r.ValLoss, r.ValBitsPerByte)
@@ -62,12 +85,18 @@ func (s *session) finishRun(r *train.Result, dir string) error {
 		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
 		bytes[a.Name] = a.Peak
 	}
-	s.printf("memory: %s\n", strings.Join(arenas, ", "))
+	s.printf("peak memory %s", mebibytes(r.PeakRSS))
+	var planned int64
+	if plan != nil {
+		planned = plan.Bytes
+		s.printf(" (planned %s)", mebibytes(planned))
+	}
+	s.printf(": %s\n", strings.Join(arenas, ", "))
 	err := s.emit(map[string]any{
 		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
 		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte),
 		"weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
-		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
+		"peak_rss_bytes": r.PeakRSS, "planned_bytes": planned, "arena_bytes": bytes, "run": dir,
 	})
 	if err == nil && r.Interrupted {
 		return &stopped{fmt.Sprintf("stopped at step %d; its state is saved\n  go on with `anneal resume %s`", r.Step, dir)}

@@ -34,6 +34,10 @@ func (c trainCmd) Run(s *session) error {
 	if c.Out == "" {
 		return &usageError{"train needs a directory for the run", "try --out runs/" + runName(c.Config)}
 	}
+	plan, err := s.header(cfg)
+	if err != nil {
+		return err
+	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := train.Run(ctx, train.Options{
 			Config: cfg, Dir: c.Out, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn,
@@ -41,7 +45,7 @@ func (c trainCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.finishRun(r, c.Out)
+		return s.finishRun(r, c.Out, plan)
 	})
 }
 
