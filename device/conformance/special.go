@@ -14,6 +14,7 @@ var special = []struct {
 	name string
 	test func(t *testing.T, d device.Device, act, wide tensor.DType)
 }{
+	{"MatMulOfManyBlocks", manyBlocks},
 	{"CopyRoundsLikeTheFormat", copyRounds},
 	{"NaNStaysInItsRow", nanStays},
 	{"NaNStaysInItsBatchRow", nanStaysInAttention},
@@ -63,6 +64,43 @@ func normal(n int, seed uint64) []float64 {
 		x[i] = rng.Normals(uint64(i))[0]
 	}
 	return x
+}
+
+// manyBlocks is a product larger than any kernel's blocks in all directions, checked at random elements.
+func manyBlocks(t *testing.T, d device.Device, act, _ tensor.DType) {
+	const m, n, k = 101, 531, 781
+	a, b := normal(m*k, 1), normal(n*k, 2)
+	for _, form := range []device.Form{device.NN, device.NT, device.TN} {
+		x, y, dst := of(act, a, m, k), of(act, b, k, n), of(act, make([]float64, m*n), m, n)
+		switch form {
+		case device.NT:
+			y = of(act, b, n, k)
+		case device.TN:
+			x = of(act, a, k, m)
+		}
+		d.MatMul(dst, x, y, form, device.MatMulOptions{Operand: act})
+		xs, ys := read[float64](x, 0), read[float64](y, 0)
+		rng := tensor.NewRNG(3, tensor.PurposeInit, 0)
+		for i := range uint64(300) {
+			at := int(rng.Uint32(i) % (m * n))
+			var want float64
+			for l := range k {
+				p, q := at/n*k+l, l*n+at%n
+				switch form {
+				case device.NT:
+					q = at%n*k + l
+				case device.TN:
+					p = l*m + at/n
+				}
+				want += xs[p] * ys[q]
+			}
+			// Sums of 781 products of normal numbers are about 28, with float32 errors of about 1e-5.
+			tolerance := map[tensor.DType]float64{tensor.F32: 1e-4, tensor.BF16: 1e-4 + math.Abs(want)/256, tensor.F64: 1e-12}[act]
+			if got := dst.Float64(at); !(math.Abs(got-want) <= tolerance) {
+				t.Fatalf("%v, %v: element [%d, %d] is %v, want %v", form, act, at/n, at%n, got, want)
+			}
+		}
+	}
 }
 
 // copyRounds tries every rounding case of float32 to BF16 against the scalar conversion, bit for bit but for the payload of NaN.
