@@ -25,7 +25,7 @@ func (e Estimate) Total() int64 {
 func (e Estimate) Fits(available int64) bool { return e.Total() <= available }
 
 // processBytes is what the binary, the Go heap, the loader and the worker stacks take beside the arenas.
-const processBytes = 64 << 20
+const processBytes = 32 << 20
 
 // logitBytes bounds the logits that exist at one time; the loss never holds [tokens, vocab].
 const logitBytes = 16 << 20

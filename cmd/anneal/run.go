@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"anneal/device/cpu/isa"
 	"anneal/lab"
@@ -36,12 +38,12 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 // the present step is rewritten; elsewhere there is a line every so many steps, and every ten seconds at most if that is 0.
 func (s *session) trainProgress(every int) func(train.Progress) {
 	return func(p train.Progress) {
-		line := func() string { return stepLine(p) }
+		line := func(columns int) string { return stepLine(p, columns) }
 		switch {
 		case !math.IsNaN(p.ValLoss):
-			s.status.keep(line())
+			s.status.keep(line(0))
 		case every > 0 && p.Step%every == 0 && !s.status.rewrites():
-			s.status.keep(line())
+			s.status.keep(line(0))
 		default:
 			s.status.update(line)
 		}
@@ -50,25 +52,55 @@ func (s *session) trainProgress(every int) func(train.Progress) {
 
 // stepLine is a step for people, such as
 //
-//	step   840/2400  35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s
-func stepLine(p train.Progress) string {
+//	step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s
+//
+// Where there are fewer columns (0 is no limit) the parts that matter least are left out.
+func stepLine(p train.Progress, columns int) string {
 	total := fmt.Sprint(p.Steps)
-	var b strings.Builder
-	fmt.Fprintf(&b, "step %*d/%s  %3d%%  loss %.3f", len(total), p.Step, total, 100*p.Step/max(p.Steps, 1), p.Loss)
+	line := fit{columns: columns}
+	line.add(0, "step %*d/%s  %3d%%", len(total), p.Step, total, 100*p.Step/max(p.Steps, 1))
+	line.add(0, "loss %.3f", p.Loss)
 	if !math.IsNaN(p.ValBitsPerByte) {
-		fmt.Fprintf(&b, "  val %.3f bits/byte", p.ValBitsPerByte)
+		line.add(1, "val %.3f bits/byte", p.ValBitsPerByte)
 	}
-	fmt.Fprintf(&b, "  lr %.1e  |g| %.2f  %s tok/s", p.LR, p.GradNorm, thousands(int64(p.TokensPerSecond)))
+	line.add(4, "lr %.1e", p.LR)
+	line.add(4, "|g| %.2f", p.GradNorm)
+	line.add(2, "%s tok/s", thousands(int64(p.TokensPerSecond)))
 	if p.FractionOfPeak > 0 {
-		fmt.Fprintf(&b, "  %.0f%% of peak", 100*p.FractionOfPeak)
+		line.add(3, "%.0f%% of peak", 100*p.FractionOfPeak)
 	}
 	if p.Skipped > 0 {
-		fmt.Fprintf(&b, "  %d skipped", p.Skipped)
+		line.add(1, "%d skipped", p.Skipped)
 	}
 	if p.ETA > 0 && p.ETA < 10000*time.Hour {
-		fmt.Fprintf(&b, "  ETA %s", clock(p.ETA))
+		line.add(0, "ETA %s", clock(p.ETA))
 	}
-	return b.String()
+	return line.String()
+}
+
+// fit is a line made of parts, of which those of the highest rank go first when columns run out.
+type fit struct {
+	columns int
+	parts   []string
+	ranks   []int
+}
+
+func (f *fit) add(rank int, format string, args ...any) {
+	f.parts, f.ranks = append(f.parts, fmt.Sprintf(format, args...)), append(f.ranks, rank)
+}
+
+func (f *fit) String() string {
+	line := strings.Join(f.parts, "  ")
+	for f.columns > 0 && utf8.RuneCountInString(line) >= f.columns {
+		worst := slices.Max(f.ranks)
+		if worst == 0 {
+			break
+		}
+		i := slices.Index(f.ranks, worst)
+		f.parts, f.ranks = slices.Delete(f.parts, i, i+1), slices.Delete(f.ranks, i, i+1)
+		line = strings.Join(f.parts, "  ")
+	}
+	return line
 }
 
 // finishRun prints how a run ended, beside the plan if there was one. A run that a signal ended is told how to go on, and exits with exitStopped.

@@ -45,8 +45,9 @@ func newStatus(w io.Writer) *status {
 // rewrites reports whether there is a terminal, on which the line is rewritten.
 func (s *status) rewrites() bool { return s.terminal() > 0 }
 
-// update shows what line returns, if it is time to. line is not called otherwise.
-func (s *status) update(line func() string) {
+// update shows what line returns for so many columns (0 where there is no terminal), if it is time to. line is not called
+// otherwise.
+func (s *status) update(line func(columns int) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	width, every := s.terminal(), plainEvery
@@ -58,7 +59,7 @@ func (s *status) update(line func() string) {
 		return
 	}
 	s.last = now
-	s.write(line(), width)
+	s.write(line(width), width)
 }
 
 // keep shows a line that stays, whatever the time.
@@ -100,7 +101,7 @@ func (s *status) write(line string, width int) {
 func (s *status) bytesProgress(what string, total int64) func(done int64) {
 	start := s.now()
 	return func(done int64) {
-		s.update(func() string {
+		s.update(func(int) string {
 			elapsed := s.now().Sub(start)
 			line := fmt.Sprintf("%s  %s of %s", what, megabytes(done), megabytes(total))
 			if total > 0 {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"anneal/train"
 )
 
 // A pipe gets a whole line every ten seconds; a terminal one line, rewritten, cut to its width.
@@ -23,7 +26,7 @@ func TestStatusRewritesOnTerminalsOnly(t *testing.T) {
 		s.terminal = func() int { return c.width }
 		for sec := 5; sec <= 25; sec += 5 {
 			clockAt = time.Unix(int64(sec), 0)
-			s.update(func() string { return "line " + thousands(int64(sec)) })
+			s.update(func(int) string { return "line " + thousands(int64(sec)) })
 		}
 		s.keep("kept")
 		if b.String() != c.want {
@@ -37,7 +40,7 @@ func TestStatusCutsToTheWidth(t *testing.T) {
 	s := newStatus(&b)
 	s.last = time.Time{}
 	s.terminal = func() int { return 20 }
-	s.update(func() string { return strings.Repeat("é", 50) })
+	s.update(func(int) string { return strings.Repeat("é", 50) })
 	if n := strings.Count(b.String(), "é"); n != 19 {
 		t.Errorf("%d characters on a terminal of 20 columns, want 19", n)
 	}
@@ -64,6 +67,23 @@ func TestNumbersForPeople(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A narrow terminal loses the rate and the gradient before it loses the time left.
+func TestStepLineFitsNarrowTerminals(t *testing.T) {
+	p := train.Progress{
+		Step: 840, Steps: 2400, Loss: 1.9474, LR: 9.1e-4, GradNorm: 0.62, TokensPerSecond: 7940, FractionOfPeak: 0.71,
+		ValLoss: math.NaN(), ValBitsPerByte: 1.31, ETA: 123 * time.Second,
+	}
+	for width, want := range map[int]string{
+		0:  "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s",
+		80: "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  7,940 tok/s  ETA 2m03s",
+		40: "step  840/2400   35%  loss 1.947  ETA 2m03s",
+	} {
+		if got := stepLine(p, width); got != want {
+			t.Errorf("%d columns:\n got %q\nwant %q", width, got, want)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 			VocabSize: c.Vocab, Pattern: c.Pattern, Special: c.Special, Threads: c.Threads,
 			Progress: func(p tokenizer.Progress) {
 				if p.Phase == "merge" {
-					s.status.update(func() string {
+					s.status.update(func(int) string {
 						return fmt.Sprintf("merging  %s of %s", thousands(int64(p.Merges)), thousands(int64(p.Total)))
 					})
 				}
