@@ -22,6 +22,8 @@ type DemoOptions struct {
 	Seed    uint64
 	Threads int
 
+	SampleTokens int // tokens of each sample
+
 	OnStage    func(string)                         // says what begins
 	OnText     func(what string, read, total int64) // progress of reading
 	OnProgress func(train.Progress)                 // progress of training
@@ -40,7 +42,6 @@ const (
 	demoSteps   = 1000 // where nothing limits
 	demoPlanned = 0.9  // of the time goes into planned steps: the rest is evaluation, and the schedule reaches its end
 	demoProbe   = 2    // seconds to measure the speed
-	demoTokens  = 120  // in a sample
 )
 
 // demoPrompts are beginnings that the standard library is full of.
@@ -149,7 +150,7 @@ func (o DemoOptions) sample(ctx context.Context, run string) error {
 	for _, prompt := range demoPrompts {
 		o.OnSample("\n--- " + strings.ReplaceAll(prompt, "\n", " ") + "…\n" + prompt)
 		_, err := r.Generate(ctx, train.GenerateOptions{
-			Prompt: prompt, MaxTokens: demoTokens, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: o.Seed},
+			Prompt: prompt, MaxTokens: o.SampleTokens, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: o.Seed},
 		}, o.OnSample)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ type Foresight struct {
 	Parameters    int64         `json:"parameters"`
 	FLOPsPerToken float64       `json:"flops_per_token"`
 	Tokens        int64         `json:"tokens"` // of the whole run
+	Epochs        float64       `json:"epochs"` // how often the run sees its data
 	Memory        plan.Estimate `json:"memory"`
 	Bytes         int64         `json:"memory_bytes"`
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
@@ -42,6 +43,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Tokens: int64(cfg.Train.Steps) * int64(cfg.Train.BatchTokens),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
 	}
+	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || memory.Fits(f.Available)
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -51,7 +52,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if helped {
 		return exitOK
 	}
-	s := &session{stdin: stdin, stdout: stdout, stderr: stderr, json: c.JSON, status: newStatus(stderr)}
+	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
+	asJSON := c.JSON || slices.Contains(args, "--json")
+	s := &session{stdin: stdin, stdout: stdout, stderr: stderr, json: asJSON, status: newStatus(stderr)}
 	if err != nil {
 		return s.fail(&usageError{err.Error(), "try `" + helpFor(err) + "`"})
 	}

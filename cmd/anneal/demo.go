@@ -13,6 +13,8 @@ type demoCmd struct {
 	Out     string  `placeholder:"DIR" help:"Where to leave tokenizer, data and run; without it they are deleted."`
 	Seed    uint64  `default:"1" help:"Seed of weights, data order and samples."`
 	Threads int     `help:"Worker threads; 0 takes all."`
+
+	SampleTokens int `default:"120" placeholder:"N" help:"Length of a sample."`
 }
 
 func (demoCmd) Help() string {
@@ -32,7 +34,7 @@ func (c demoCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.Demo(ctx, lab.DemoOptions{
-			Minutes: c.Minutes, Steps: c.Steps, Out: out, Seed: c.Seed, Threads: c.Threads,
+			Minutes: c.Minutes, Steps: c.Steps, Out: out, Seed: c.Seed, Threads: c.Threads, SampleTokens: c.SampleTokens,
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(), OnProgress: s.trainProgress(0),
 			OnSample: func(text string) { s.printf("%s", text) },
 		})

@@ -8,14 +8,13 @@ import (
 )
 
 type explainCmd struct {
-	Key string `arg:"" optional:"" help:"A config key, such as model.dim; none lists all."`
+	Key string `arg:"" optional:"" help:"A config key or a section, such as model.dim or model; none lists all."`
 }
 
 func (explainCmd) Help() string { return example("anneal explain schedule.warmup") }
 
 func (c explainCmd) Run(s *session) error {
-	if c.Key == "" {
-		keys := config.Keys()
+	if keys := keysOf(c.Key); keys != nil {
 		for _, k := range keys {
 			s.printf("%-26s %-10s %s\n", k.Name, k.Default, firstSentence(k.Doc))
 		}
@@ -30,6 +29,20 @@ func (c explainCmd) Run(s *session) error {
 		s.printf("  rule     %s\n", k.Rule)
 	}
 	return s.emit(k)
+}
+
+// keysOf returns the keys of a section, all for "", or nil if there is no such section.
+func keysOf(section string) []config.Key {
+	if section == "" {
+		return config.Keys()
+	}
+	var keys []config.Key
+	for _, k := range config.Keys() {
+		if strings.HasPrefix(k.Name, section+".") {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 func typeOf(k config.Key) string {

@@ -120,6 +120,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 func TestJSONIsOneObject(t *testing.T) {
 	for _, args := range [][]string{
 		{"version", "--json"}, {"--json", "explain"}, {"explain", "model.dim", "--json"}, {"ckpt", "hash", "nowhere", "--json"},
+		{"trian", "--json"}, {"explain", "model", "--json"},
 	} {
 		_, out, _ := anneal(args...)
 		d := json.NewDecoder(strings.NewReader(out))

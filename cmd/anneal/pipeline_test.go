@@ -147,6 +147,35 @@ func TestPipeline(t *testing.T) {
 	w.object(exitCheckpoint, "ckpt", "verify", run)
 }
 
+// The demo, on a small stand-in for the source of Go: text to samples, with the keys that scripts rely on.
+func TestDemo(t *testing.T) {
+	w := newWorkshop(t)
+	if err := os.MkdirAll(w.path("go/src"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(w.path("text"), w.path("go/src/fmt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.path("go/src/fmt/print.go"), []byte("package fmt\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOROOT", w.path("go"))
+	v := w.object(exitOK, "demo", "--steps", "2", "--sample-tokens", "4", "--out", w.path("demo"), "--seed", "7")
+	w.keys(v, "steps", "tokens", "parameters", "tokens_per_second", "train_loss", "val_bits_per_byte", "weights_hash")
+	if v["steps"] != 2.0 || v["val_bits_per_byte"] == nil {
+		t.Errorf("steps %v, val_bits_per_byte %v", v["steps"], v["val_bits_per_byte"])
+	}
+	w.object(exitUsage, "demo", "--steps", "2", "--out", w.path("demo"))
+}
+
+func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
+	w := newWorkshop(t)
+	v := w.object(exitOK, "bench", "step", "--shape", "demo", "--seconds", "0.01", "--batch", "1")
+	w.keys(v, "tokens_per_second", "step_ms_median", "peak_rss_bytes", "gflops", "peak_gflops", "fraction_of_peak", "tier", "threads")
+	v = w.object(exitOK, "bench", "tokenizer", "--vocab", "300", w.path("text"))
+	w.keys(v, "train_mb_per_second", "encode_cold_mb_per_second", "encode_warm_mb_per_second", "bytes_per_token")
+}
+
 // SIGTERM saves the run and exits with 75; resumed, it ends with the bits of a run that nothing stopped.
 func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
 	w := newWorkshop(t)

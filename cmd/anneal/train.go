@@ -60,7 +60,8 @@ func dryRun(s *session, cfg *config.Config) error {
 		return err
 	}
 	s.printf("%s\n", cfg.YAML())
-	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all\n", thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens))
+	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all (%.2f times the data)\n",
+		thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), p.Epochs)
 	for _, i := range p.Memory {
 		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Formula)
 	}
