@@ -15,21 +15,23 @@ func BenchmarkAttention(b *testing.B) {
 	heads := device.Heads{Q: 6, KV: 6, Size: 64}
 	for _, tier := range isa.Tiers() {
 		for _, length := range []int{256, 512, 2048} {
-			e := newEngine(b, tier, 1)
-			p := newProblem(tensor.BF16, 1, length, heads, nil, 1)
-			p.run(e)
-			product := float64(heads.Q*length*length*heads.Size) / 1e9
-			b.Run(fmt.Sprintf("%v/forward/T%d", tier, length), func(b *testing.B) {
-				for b.Loop() {
-					e.Forward(p.out, p.lse, p.qkv, p.heads, p.mask)
-				}
-				b.ReportMetric(2*product*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
-			})
-			b.Run(fmt.Sprintf("%v/backward/T%d", tier, length), func(b *testing.B) {
-				for b.Loop() {
-					e.Backward(p.dqkv, p.dout, p.out, p.lse, p.qkv, p.heads, p.mask)
-				}
-				b.ReportMetric(4*product*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
+			b.Run(fmt.Sprintf("%v/T%d", tier, length), func(b *testing.B) {
+				e := newEngine(b, tier, 1)
+				p := newProblem(tensor.BF16, 1, length, heads, nil, 1)
+				p.run(e)
+				product := float64(heads.Q*length*length*heads.Size) / 1e9
+				b.Run("forward", func(b *testing.B) {
+					for b.Loop() {
+						e.Forward(p.out, p.lse, p.qkv, p.heads, p.mask)
+					}
+					b.ReportMetric(2*product*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
+				})
+				b.Run("backward", func(b *testing.B) {
+					for b.Loop() {
+						e.Backward(p.dqkv, p.dout, p.out, p.lse, p.qkv, p.heads, p.mask)
+					}
+					b.ReportMetric(4*product*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
+				})
 			})
 		}
 	}
