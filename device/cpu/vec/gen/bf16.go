@@ -116,6 +116,7 @@ func (s *isa) conversions(f *asmgen.File) {
 	k := s.kernel(f, "pack", "rounds src to bfloat16."+limit, []string{"dst:bf16", "src"}, "", "")
 	k.useBF16()
 	k.loop(4, func(u int) {
+		k.ahead(u, "src")
 		k.load("src", u, u)
 		k.round(u, "dst")
 		k.store(u, "dst", u)
@@ -125,6 +126,7 @@ func (s *isa) conversions(f *asmgen.File) {
 	k = s.kernel(f, "unpack", "widens bfloat16."+limit, []string{"dst", "src:bf16"}, "", "")
 	k.useBF16()
 	k.loop(4, func(u int) {
+		k.ahead(u, "src")
 		k.load("src", u, u)
 		k.store(u, "dst", u)
 	})
@@ -157,6 +159,7 @@ func (s *isa) narrow(f *asmgen.File) {
 	k.useBF16()
 	k.loop(2, func(u int) {
 		x, gain := 2*u, 2*u+1
+		k.ahead(u, "xhat")
 		k.load("xhat", u, x)
 		k.load("gain", u, gain)
 		k.op("VMULPS", gain, x, x)
@@ -171,6 +174,7 @@ func (s *isa) narrow(f *asmgen.File) {
 	k.zero(0, 2)
 	k.loop(2, func(u int) {
 		dy, xhat, gain, dgain := 2+4*u, 3+4*u, 4+4*u, 5+4*u
+		k.ahead(u, "dy", "xhat")
 		k.load("dy", u, dy)
 		k.load("xhat", u, xhat)
 		k.load("gain", u, gain)
@@ -191,6 +195,7 @@ func (s *isa) narrow(f *asmgen.File) {
 	k.broadcast("mean", 11)
 	k.loop(2, func(u int) {
 		dy, xhat, gain, dx := 4*u, 4*u+1, 4*u+2, 4*u+3
+		k.ahead(u, "dx")
 		k.load("dy", u, dy)
 		k.load("xhat", u, xhat)
 		k.load("gain", u, gain)
@@ -214,6 +219,7 @@ func (s *isa) narrow(f *asmgen.File) {
 	k.I("JLT %s", done)
 	k.loop(2, func(u int) {
 		a, b, cos, sin, next := 5*u, 5*u+1, 5*u+2, 5*u+3, 5*u+4
+		k.ahead(u, "a", "b")
 		k.load("a", u, a)
 		k.load("b", u, b)
 		k.load("cos", u, cos)

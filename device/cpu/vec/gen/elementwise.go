@@ -77,6 +77,7 @@ func (s *isa) adamW(f *asmgen.File) {
 	}
 	k.loop(1, func(u int) {
 		const g, m, v, t, p = 0, 1, 2, 3, 4
+		k.ahead(u, "p", "g", "m", "v")
 		k.load("g", u, g)
 		k.op("VMULPS", scale, g, g)
 		k.load("m", u, m)

@@ -68,6 +68,7 @@ func (s *isa) swiGLU(f *asmgen.File, name, suffix string) {
 	k.useBF16()
 	k.loop(2, func(u int) {
 		g, x := 5*u, 5*u+1
+		k.ahead(u, "gate", "up")
 		k.load("gate", u, g)
 		k.with("VXORPS", signBit, g, x)
 		k.exp(x, x+1, x+2, k.maskFor(u, x+3))
@@ -88,6 +89,7 @@ func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
 	k.useBF16()
 	k.loop(2, func(u int) {
 		g, x, d, s := 5*u, 5*u+1, 5*u+2, 5*u+3
+		k.ahead(u, "dact", "gate", "up")
 		k.load("gate", u, g)
 		k.with("VXORPS", signBit, g, x)
 		k.exp(x, x+1, x+2, k.maskFor(u, x+3))

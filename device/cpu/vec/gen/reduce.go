@@ -7,6 +7,7 @@ func (s *isa) reductions(f *asmgen.File) {
 	k := s.kernel(f, "dot", "returns Σ a·b.", []string{"a", "b"}, "", "float32")
 	k.zero(0, 4)
 	k.loop(4, func(u int) {
+		k.ahead(u, "a")
 		k.load("a", u, u+4)
 		k.load("b", u, u+8)
 		k.op("VFMADD231PS", u+4, u+8, u)
@@ -24,6 +25,7 @@ func (s *isa) reductions(f *asmgen.File) {
 		k.I("VMOVAPS %s, %s", k.reg(minusInf), k.reg(r))
 	}
 	k.loop(4, func(u int) {
+		k.ahead(u, "x")
 		k.load("x", u, u+4)
 		switch {
 		case !k.tail:
