@@ -1,6 +1,11 @@
 package gemm
 
-import "anneal/device"
+import (
+	"unsafe"
+
+	"anneal/device"
+	"anneal/tensor"
+)
 
 // A trail leads through the cache lines of a block that will be packed next, in portions that one call of a kernel fetches: packing
 // would wait for memory, while kernels hardly use it. It only ever leads to addresses, it never reads.
@@ -30,12 +35,12 @@ func (t *trail) portion() (p uintptr, step int) {
 
 // trailA returns the trail of rows rows of a at K block p; a call of a kernel covers words words.
 func (x *product[E]) trailA(i, p, rows, words int) trail {
-	return x.trail(x.blockA(i, p), x.form == device.TN, rows, min(x.depth, x.k-p), words)
+	return x.trail(x.blockA(i, p), x.form == device.TN, rows, min(x.cut.depth, x.cut.k-p), words)
 }
 
 // trailB returns the trail of cols columns of b at K block p.
 func (x *product[E]) trailB(p, j, cols, words int) trail {
-	return x.trail(x.blockB(p, j), x.form != device.NT, cols, min(x.depth, x.k-p), words)
+	return x.trail(x.blockB(p, j), x.form != device.NT, cols, min(x.cut.depth, x.cut.k-p), words)
 }
 
 // trail returns the trail of a block of n rows along k or, if k runs down, n columns.
@@ -49,4 +54,11 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	lines := (n*size + 63) / 64
 	reach := max(1, words/4) // rows in a portion
 	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
+}
+
+// packedTrail returns the trail of a packed panel of b, of size words.
+func packedTrail[E tensor.Number](panel *E, size, words int) trail {
+	lines := ceil(size*int(unsafe.Sizeof(*panel)), 64)
+	reach := max(1, words/4)
+	return trail{p: uintptr(unsafe.Pointer(panel)), line: 64 * reach, step: 64, left: ceil(lines, reach)}
 }

@@ -141,7 +141,7 @@ func TestProductMatchesFloat64(t *testing.T) {
 
 // Sizes around the block limits, in every form and storage.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
-	sizes := [][3]int{{maxM + 5, 33, 40}, {13, maxN + 1, 20}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}}
+	sizes := [][3]int{{maxC/32 + 5, 33, 7}, {13, maxN + 1, 20}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {590, 600, 12}}
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)
 		for i, s := range sizes {

@@ -26,7 +26,7 @@ type kernel[E tensor.Number] func(c *E, ldc int, a *E, lda int, b *E, ldb int, k
 
 // A tile is the set of kernels of a tier: the main ones, mr rows high, and those for the RowStep rows that are left over.
 type tile[E tensor.Number] struct {
-	mr                       int
+	mr, pitch                int // rows of the main kernels, and words between rows of a panel of a
 	rows, cols, rows4, cols4 kernel[E]
 }
 

@@ -8,22 +8,6 @@ import (
 	"anneal/tensor"
 )
 
-// Block sizes. A task's part of the result is at most maxM×maxN; it is computed in K blocks of at most maxK words, for
-// which the panels of b (maxK×maxN words, 512 KB) stay in the second-level cache together with a block of a (maxA rows, 96 KB)
-// while the running sums pass through it; a panel of b (maxK×ColStep, 32 KB) stays in the first-level cache.
-const (
-	maxM = 528
-	maxN = 512
-	maxK = 256
-	maxA = 96
-)
-
-// Strides of packed blocks are not powers of two, lest rows compete for the same lines of a cache.
-const (
-	strideRows   = maxK + 16            // words between rows of a
-	stridePanelB = (maxK + 1) * ColStep // words between panels of b
-)
-
 // A product is a matrix product in progress, cut into tasks, and the machinery for it: kernels and scratch memory. One is
 // reused for all products of a precision.
 type product[E tensor.Number] struct {
@@ -35,13 +19,10 @@ type product[E tensor.Number] struct {
 	arena   *tensor.Arena
 	scratch []scratch[E] // one per worker
 
-	form          device.Form
-	m, n, k       int
-	rows, cols    int // of a task's tile
-	tasks, across int // all of them, and side by side
-	depth         int // of a K block
-	a, b          source
-	dst           sink
+	form device.Form
+	a, b source
+	dst  sink
+	cut  cut
 }
 
 // scratch is the memory of a worker.
@@ -49,6 +30,8 @@ type scratch[E tensor.Number] struct {
 	a []E // maxA rows, or panels of mr columns
 	b []E // panels of ColStep columns
 	c []E // running sums, in tiles of mr×ColStep, each contiguous
+
+	column int // the first column of the panels in b, −1 if they are not to be used again
 }
 
 // A sink is where the result goes.
@@ -79,9 +62,8 @@ func (x *product[E]) close() {
 
 // reserve makes the workers' scratch memory.
 func (x *product[E]) reserve(workers int) {
-	sizeA := (maxA + x.tile.mr) * strideRows
-	sizeB := maxN / ColStep * stridePanelB
-	sizeC := (maxM + x.tile.mr) * maxN
+	sizeA := (maxA + x.tile.mr) * max(strideRows, (maxK*x.tile.pitch+x.tile.mr-1)/x.tile.mr)
+	sizeB, sizeC := maxB, maxC
 	total := workers * (sizeA + sizeB + sizeC)
 	var zero E
 	arena, err := tensor.NewArena("matrix products", total*int(unsafe.Sizeof(zero)))
@@ -116,22 +98,11 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 	if x.arena == nil {
 		x.reserve(p.Threads())
 	}
-	x.form, x.m, x.n, x.k, x.a, x.b = form, m, n, k, a, b
-	x.depth = even(k, maxK*x.group, 8*x.group)
+	x.form, x.a, x.b = form, a, b
 	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), add}
-	x.rows, x.cols = x.cut(m, n)
-	x.across = (n + x.cols - 1) / x.cols
-	x.tasks = (m + x.rows - 1) / x.rows * x.across
-	p.Run(x.tasks, x)
-}
-
-// cut chooses the size of a task's tile from the shape alone.
-func (x *product[E]) cut(m, n int) (rows, cols int) {
-	return even(m, maxM/x.tile.mr*x.tile.mr, x.tile.mr), even(n, maxN, ColStep)
-}
-
-// even splits n into the fewest parts of at most limit and returns their size, a multiple of step.
-func even(n, limit, step int) int {
-	parts := max(1, (n+limit-1)/limit)
-	return min(roundUp((n+parts-1)/parts, step), limit)
+	x.cut = choose(form, m, n, k, x.tile.mr, x.group)
+	for i := range x.scratch {
+		x.scratch[i].column = -1
+	}
+	p.Run(x.cut.down*x.cut.across, x)
 }

@@ -11,12 +11,12 @@ func f32Tile(t isa.Tier) tile[float32] {
 	switch t {
 	case isa.AVX512, isa.AVX512BF16:
 		return tile[float32]{
-			mr: 12, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
+			mr: 12, pitch: 16, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32,
 		}
 	case isa.AVX2:
 		return tile[float32]{
-			mr: 12, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
+			mr: 12, pitch: 16, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
 			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16),
 		}
 	default:
@@ -69,7 +69,7 @@ func f32Packer(t isa.Tier) packer[float32] {
 // The avx512bf16 tier multiplies pairs of BF16.
 func dotTile() tile[float32] {
 	return tile[float32]{
-		mr: 12, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
+		mr: 12, pitch: 16, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
 		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32,
 	}
 }
@@ -104,7 +104,7 @@ func vectorPacker(pick func(source) *copier) packer[float32] {
 				turn(at(dst, i), ldd, src.at(i, 0).p, src.ld, min(16, rows-i), cols)
 			}
 		},
-		panels: func(dst *float32, width, stride int, src source, rows, cols int) {
+		panels: func(dst *float32, width, _, stride int, src source, rows, cols int) {
 			c := pick(src)
 			run := c.panels32
 			if width == 12 {

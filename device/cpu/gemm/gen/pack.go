@@ -197,8 +197,8 @@ func log2(n int) int {
 	return map[int]int{1: 0, 2: 1, 4: 2}[n]
 }
 
-// panels writes the copy of rows into panels of width columns, 12 or 32. Where words are pairs, a pair comes from two rows, the
-// second of which is zero if there is none.
+// panels writes the copy of rows into panels of width columns, 12 or 32, whose rows are whole cache lines: stores that cross
+// lines take twice as long. Where words are pairs, a pair comes from two rows, the second of which is zero if there is none.
 func panels(f *asmgen.File, l loader, width int) {
 	fn := f.Func(fmt.Sprintf("panels%s%d", l.name, width), fmt.Sprintf("copies rows×cols elements into panels of %d columns.", width),
 		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
@@ -249,10 +249,10 @@ func panels(f *asmgen.File, l loader, width int) {
 		l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R10)(R9*1)", off), fmt.Sprintf("K%d", 1+v), fmt.Sprintf("K%d", 3+v), v, 16+v)
 	}
 	for v := range vectors {
-		fn.I("VMOVUPS Z%d, K%d, %d(R11)", v, 1+v, 64*v)
+		fn.I("VMOVUPS Z%d, %d(R11)", v, 64*v)
 	}
 	fn.I("LEAQ (R10)(R9*%d), R10", l.wide)
-	fn.I("ADDQ $%d, R11", 4*width)
+	fn.I("ADDQ $%d, R11", 64*vectors)
 	fn.I("SUBQ $%d, CX", l.wide)
 	fn.I("JGT %s", row)
 	fn.I("ADDQ $%d, SI", width*l.size)
