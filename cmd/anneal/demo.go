@@ -44,6 +44,10 @@ func (c demoCmd) Run(s *session) error {
 		if r.Interrupted && c.Out == "" {
 			return context.Cause(ctx)
 		}
-		return s.finishRun(r.Result, r.Run, nil)
+		if err := s.finishRun(r.Result, r.Run, nil); err != nil || c.Out == "" {
+			return err
+		}
+		s.notef("try `anneal generate %s --prompt \"func main\"`", r.Run)
+		return nil
 	})
 }

@@ -35,7 +35,7 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 }
 
 // trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line of
-// the present step is rewritten; elsewhere there is a line every so many steps, and every ten seconds at most if that is 0.
+// the present step is rewritten; elsewhere there is a line every so many steps, or, if that is 0, every ten seconds.
 func (s *session) trainProgress(every int) func(train.Progress) {
 	return func(p train.Progress) {
 		line := func(columns int) string { return stepLine(p, columns) }
@@ -103,7 +103,7 @@ func (f *fit) String() string {
 	return line
 }
 
-// finishRun prints how a run ended, beside the plan if there was one. A run that a signal ended is told how to go on, and exits with exitStopped.
+// finishRun prints how a run ended, beside the plan if there was one. If a signal ended it, the error says how to go on.
 func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) error {
 	s.printf("%s steps, %s tokens, %s parameters, %s tok/s\n",
 		thousands(int64(r.Step)), thousands(r.Tokens), thousands(r.Parameters), thousands(int64(r.TokensPerSecond)))
