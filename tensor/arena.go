@@ -33,15 +33,10 @@ func NewMeasure(name string) *Arena { return &Arena{name: name} }
 // Backed reports whether the arena has memory: one made by NewMeasure has none.
 func (a *Arena) Backed() bool { return a.mem != nil }
 
-// full is apart from New so that New's tensor can stay on the stack.
-func (a *Arena) full(t Tensor) string {
-	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, len(a.mem))
-}
-
 // Name returns the name given to NewArena.
 func (a *Arena) Name() string { return a.name }
 
-// Size returns the bytes reserved, Used those handed out now, Peak the most ever handed out.
+// Size returns the bytes reserved.
 func (a *Arena) Size() int { return len(a.mem) }
 
 // Used returns the bytes handed out now.
@@ -51,20 +46,49 @@ func (a *Arena) Used() int { return a.used }
 func (a *Arena) Peak() int { return a.peak }
 
 // New returns a tensor of the arena's memory. Fresh memory is zero; memory reused after Release holds what was there.
-// An arena that is too small is a planning error and panics with the sizes.
+// An arena that is too small is a planning error and panics with the sizes; one made by NewMeasure counts up to 2⁵⁸ bytes.
 func (a *Arena) New(dtype DType, shape ...int) Tensor {
 	var t Tensor
 	t.set(dtype, shape)
+	if a.mem == nil {
+		a.take(measuredBytes(&t))
+		return t
+	}
 	need := (t.Bytes() + Align - 1) &^ (Align - 1)
-	if a.mem != nil && need > len(a.mem)-a.used {
+	if need > len(a.mem)-a.used {
 		panic(a.full(t))
 	}
-	if need > 0 && a.mem != nil {
+	if need > 0 {
 		t.data = ptr(a.mem[a.used:])
 	}
-	a.used += need
-	a.peak = max(a.peak, a.used)
+	a.take(need)
 	return t
+}
+
+func (a *Arena) take(n int) {
+	a.used = min(a.used+n, measureLimit)
+	a.peak = max(a.peak, a.used)
+}
+
+// measureLimit is more memory than any machine has. Measures stop there, so that sizes that overflow an int, such as those of
+// a mistyped configuration, come out as too large and never as small.
+const measureLimit = 1 << 58
+
+// measuredBytes is what t takes of an arena, at most measureLimit.
+func measuredBytes(t *Tensor) int {
+	bytes := float64(t.dtype.Size())
+	for _, d := range t.Shape() {
+		bytes *= float64(d)
+	}
+	if bytes >= measureLimit {
+		return measureLimit
+	}
+	return (t.Bytes() + Align - 1) &^ (Align - 1)
+}
+
+// full is apart from New so that New's tensor can stay on the stack.
+func (a *Arena) full(t Tensor) string {
+	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, len(a.mem))
 }
 
 // Mark returns a position to give to Release.

@@ -6,27 +6,26 @@ import "math"
 // (seed, purpose, step, index). Nothing is consumed, so results depend on no order of calls, no thread and no rank,
 // and a resumed run needs no generator state.
 type RNG struct {
-	key  [2]uint32
-	step uint32
+	key           [2]uint32
+	step, purpose uint32
 }
 
-// Purposes keep streams of one seed apart.
+// Purposes keep the streams of one seed apart: they are a word of the counter, so no two can ever meet.
 const (
-	PurposeInit    uint32 = 1 + iota // weight initialisation; step is the tensor's index
-	PurposeSample                    // text generation; step is the position
-	PurposeDropout                   // regularisation masks
-	PurposeRound                     // stochastic rounding
-	PurposeData                      // synthetic data
+	PurposeInit   uint32 = 1 + iota // weight initialisation; step is the tensor's index
+	PurposeSample                   // text generation; step is the position
+	PurposeRound                    // stochastic rounding
+	PurposeData                     // synthetic data
 )
 
 // NewRNG returns the stream of (seed, purpose, step).
 func NewRNG(seed uint64, purpose, step uint32) RNG {
-	return RNG{key: [2]uint32{uint32(seed), uint32(seed>>32) ^ purpose*0x9e3779b9}, step: step}
+	return RNG{key: [2]uint32{uint32(seed), uint32(seed >> 32)}, step: step, purpose: purpose}
 }
 
 // Block returns the four 32-bit numbers at index.
 func (r RNG) Block(index uint64) [4]uint32 {
-	return philox([4]uint32{uint32(index), uint32(index >> 32), r.step, 0}, r.key)
+	return philox([4]uint32{uint32(index), uint32(index >> 32), r.step, r.purpose}, r.key)
 }
 
 func philox(c [4]uint32, k [2]uint32) [4]uint32 {
@@ -40,16 +39,16 @@ func philox(c [4]uint32, k [2]uint32) [4]uint32 {
 	return c
 }
 
-// Uint32 returns the number at index.
+// Uint32 returns number index of the stream, four to a block: number i is element i mod 4 of Block(i/4).
 func (r RNG) Uint32(index uint64) uint32 { return r.Block(index >> 2)[index&3] }
 
-// Float64 returns a uniform number in [0, 1) at index, with 53 random bits.
+// Float64 returns a uniform number in [0, 1) made of Block(index), with 53 random bits.
 func (r RNG) Float64(index uint64) float64 {
 	b := r.Block(index)
 	return float64((uint64(b[0])<<32|uint64(b[1]))>>11) * 0x1p-53
 }
 
-// Normals returns four standard normal numbers at index (two Box–Muller pairs of 32-bit uniforms: tails end at 6.7σ).
+// Normals returns four standard normal numbers made of Block(index) (two Box–Muller pairs of 32-bit uniforms: tails end at 6.7σ).
 func (r RNG) Normals(index uint64) [4]float64 {
 	b := r.Block(index)
 	n0, n1 := boxMuller(b[0], b[1])

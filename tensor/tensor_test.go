@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -72,11 +74,34 @@ func TestFullArenaPanicsWithTheSizes(t *testing.T) {
 	}
 	defer a.Close()
 	defer func() {
-		if recover() == nil {
-			t.Fatal("no panic")
+		text := fmt.Sprint(recover())
+		for _, want := range []string{"small", "f32[17]", "68 bytes", "0 of 64"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("panic %q does not say %q", text, want)
+			}
 		}
 	}()
 	a.New(F32, 17)
+}
+
+// A size that overflows an int must never look as if it fitted.
+func TestMeasureOfAbsurdSizesStaysAbsurd(t *testing.T) {
+	for _, shape := range [][]int{{1 << 40, 1 << 30}, {1 << 32, 1 << 32}, {1 << 61}, {3 << 30, 3 << 30, 4}} {
+		m := NewMeasure("m")
+		x := m.New(F32, shape...)
+		if m.Peak() != measureLimit {
+			t.Errorf("%v measures %d bytes, want %d", shape, m.Peak(), measureLimit)
+		}
+		for range 100 {
+			m.New(F64, 1<<40)
+		}
+		if m.Peak() != measureLimit {
+			t.Errorf("%v and more measure %d bytes, want %d", shape, m.Peak(), measureLimit)
+		}
+		if row := x.Slice(x.Dim(0)/2, x.Dim(0)/2+1); row.data != nil {
+			t.Errorf("a slice of a tensor without memory points to %p", row.data)
+		}
+	}
 }
 
 func TestArenaNewAllocatesNothingOnTheGoHeap(t *testing.T) {
@@ -209,6 +234,44 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 	} {
 		if got := philox(c.ctr, c.key); got != c.want {
 			t.Errorf("philox(%x, %x) = %x, want %x", c.ctr, c.key, got, c.want)
+		}
+	}
+}
+
+// Different seeds, purposes, steps and indices give different blocks: the map into Philox's key and counter loses nothing.
+func TestStreamsNeverMeet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type place struct {
+			seed          uint64
+			purpose, step uint32
+			index         uint64
+		}
+		draw := func(label string) place {
+			return place{
+				rapid.Uint64().Draw(t, label+" seed"), rapid.Uint32().Draw(t, label+" purpose"),
+				rapid.Uint32().Draw(t, label+" step"), rapid.Uint64().Draw(t, label+" index"),
+			}
+		}
+		a, b := draw("a"), draw("b")
+		same := NewRNG(a.seed, a.purpose, a.step).Block(a.index) == NewRNG(b.seed, b.purpose, b.step).Block(b.index)
+		if same != (a == b) {
+			t.Fatalf("%+v and %+v: equal blocks %v", a, b, same)
+		}
+	})
+	// Neighbours, which random draws rarely hit.
+	seen := map[[4]uint32]string{}
+	for seed := range uint64(3) {
+		for purpose := range PurposeData + 1 {
+			for step := range uint32(3) {
+				for index := range uint64(3) {
+					at := fmt.Sprint(seed, purpose, step, index)
+					b := NewRNG(seed|seed<<32, purpose, step).Block(index)
+					if other, ok := seen[b]; ok {
+						t.Fatalf("(seed, purpose, step, index) = %s and %s give the same block %x", at, other, b)
+					}
+					seen[b] = at
+				}
+			}
 		}
 	}
 }
