@@ -45,12 +45,3 @@ func attentionBack(t *Tape, n *node) {
 	g := t.onlyGrad(n.x)
 	t.Device.AttentionGrad(g, dout, &n.out.Value, n.saved[0], t.value(n.x), n.heads, n.mask)
 }
-
-// onlyGrad returns the gradient buffer of a value that has this one use: the kernel that fills it cannot add.
-func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
-	g, add := t.gradOf(v)
-	if add {
-		panic("autograd: a projection or gate has a second use; its gradient kernel overwrites")
-	}
-	return g
-}

@@ -24,7 +24,7 @@ type golden struct {
 	}
 }
 
-// rig is a float64 tape on the portable kernels.
+// rig is a tape under test: of float64 on the portable kernels unless said otherwise.
 type rig struct {
 	*Tape
 	t testing.TB
@@ -32,17 +32,22 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	dev := cpu.NewTier(isa.Generic, 1)
+	return newRigOf(t, isa.Generic, Types{Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64, Stat: tensor.F64})
+}
+
+// newRigOf is a tape of any types on the kernels of any tier.
+func newRigOf(t testing.TB, tier isa.Tier, types Types) *rig {
+	t.Helper()
+	dev := cpu.NewTier(tier, 1)
 	t.Cleanup(dev.Close)
 	arena := func(name string) *tensor.Arena {
-		a, err := tensor.NewArena(name, 8<<20)
+		a, err := tensor.NewArena(name, 64<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { a.Close() })
 		return a
 	}
-	types := Types{Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64, Stat: tensor.F64}
 	r := &rig{NewTape(dev, types, arena("keep"), arena("temp")), t}
 	r.Reset(true)
 	return r
@@ -50,8 +55,10 @@ func newRig(t testing.TB) *rig {
 
 // leaf returns a variable with the given values, as if an earlier operation had made it.
 func (r *rig) leaf(data []float64, shape ...int) *Var {
-	v := r.wrap(r.keep.New(tensor.F64, shape...))
-	copy(v.Value.F64(), data)
+	v := r.wrap(r.keep.New(r.Types.Stream, shape...))
+	for i, x := range data {
+		v.Value.SetFloat64(i, x)
+	}
 	return v
 }
 

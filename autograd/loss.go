@@ -10,7 +10,8 @@ const logitBytes = 16 << 20
 
 // HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V, D].
 // It works through the tokens in chunks. If the tape records, each chunk's gradients of the *summed* loss are computed
-// while its logits exist; divide by the number of targets where the step's gradients are scaled.
+// while its logits exist, so that backward has nothing left to do here; divide by the number of targets where the step's
+// gradients are scaled. It ends a model: h has no other use after it, and it stands outside of blocks.
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -18,12 +19,13 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor) {
 	operand := device.MatMulOptions{Operand: t.Types.Operand}
 	var dh *tensor.Tensor
 	if t.grad {
-		dh, _ = t.gradOf(h)
-		t.node().back = headLossBack
+		dh = t.onlyGrad(h)
 	}
 	mark := t.temp.Mark()
 	logits := t.ref(t.temp.New(t.Types.Stat, chunk, vocab))
+	refs := t.tensorN
 	for from := 0; from < rows; from += chunk {
+		t.tensorN = refs // headers of one chunk serve the next
 		to := min(from+chunk, rows)
 		x := t.ref(in.Slice(from, to))        // [c, D]
 		z := t.ref(logits.Slice(0, to-from))  // [c, V]
@@ -40,9 +42,6 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor) {
 	}
 	t.temp.Release(mark)
 }
-
-// headLossBack has nothing left to do: HeadLoss left the gradient of h in place.
-func headLossBack(*Tape, *node) {}
 
 // headChunk returns how many rows of logits to hold: as many as logitBytes allow, at least 64.
 func headChunk(rows, vocab, size int) int {

@@ -82,16 +82,24 @@ func (t *Tape) Reset(grad bool) {
 	t.temp.Release(0)
 }
 
-// Backward runs the recorded operations in reverse. Gradients of parameters are added to Param.Grad.
+// Backward runs the recorded operations in reverse. Gradients of parameters are added to Param.Grad. An operation whose
+// result leads to no loss has no gradient and is passed over: its parameters then have none either (Param.HasGrad).
 func (t *Tape) Backward() {
+	if !t.grad {
+		panic("autograd: Backward on a tape that was Reset without gradients")
+	}
 	for i := t.nodeN - 1; i >= 0; i-- {
 		n := t.nodes[i]
+		if n.out != nil && n.out.grad.IsZero() {
+			continue
+		}
 		n.back(t, n)
 	}
 }
 
 // A Segment is a part of a model that maps the residual stream to itself.
 type Segment interface {
+	// Forward takes the stream x [N, D] to the stream after the segment, [N, D]; both outlive the segment's block.
 	Forward(t *Tape, x *Var, seq *Sequence) *Var
 }
 
@@ -115,6 +123,9 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	begin.back = endBlockBackward
 	begin.firstVar, begin.tempMark = first, mark
 	out := s.Forward(t, x, seq)
+	if out.maker != nil {
+		panic("autograd: a block returned a temporary value, which ends with the block")
+	}
 	begin.lastVar = t.varN
 	t.drop(begin)
 	return out
@@ -177,10 +188,14 @@ func (t *Tape) ref(x tensor.Tensor) *tensor.Tensor {
 	return p
 }
 
-// take marks v as consumed: its memory now belongs to the result of the operation. Using v afterwards is a programming error.
+// take marks v as consumed: its memory now belongs to the result of the operation. Using v afterwards is a programming
+// error, and so is consuming a temporary, whose memory ends with the block while the result may not.
 func (t *Tape) take(v *Var) tensor.Tensor {
 	if v.used {
 		panic("autograd: a value was used after an operation consumed it")
+	}
+	if v.maker != nil {
+		panic("autograd: a temporary value cannot be changed in place")
 	}
 	v.used = true
 	return v.Value
@@ -206,6 +221,15 @@ func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
 		return &v.grad, false
 	}
 	return &v.grad, true
+}
+
+// onlyGrad returns the gradient buffer of a value that nothing has written yet, for kernels that overwrite it.
+func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
+	g, add := t.gradOf(v)
+	if add {
+		panic("autograd: a value has a second use, but the gradient kernel of this one cannot add")
+	}
+	return g
 }
 
 // streamGrad returns the gradient buffer of the residual stream at v, cleared if it is new. It outlives blocks.
