@@ -71,7 +71,7 @@ func (j *embed[T]) Do(_, task int) {
 }
 
 // embedCols is the width of the column slices that EmbeddingGrad works on in parallel: rows of one id would collide.
-const embedCols = 128
+const embedCols = 64
 
 type embedGrad[T vec.Float] struct {
 	vec        *vec.Table[T]

@@ -55,7 +55,10 @@ type qkNorm[T vec.Float] struct {
 
 func (e *engine[T]) runQKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads, eps float64) {
 	j := &e.qkNorm
-	*j = qkNorm[T]{e: e, qkv: e.view(qkv), xhat: e.view(xhat), rstd: e.view(rstd), gainQ: e.view(gainQ), gainK: e.view(gainK), heads: heads, rows: qkv.Rows(), eps: eps}
+	*j = qkNorm[T]{
+		e: e, qkv: e.view(qkv), xhat: e.view(xhat), rstd: e.view(rstd), gainQ: e.view(gainQ), gainK: e.view(gainK),
+		heads: heads, rows: qkv.Rows(), eps: eps,
+	}
 	e.reserve(2 * xhat.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, xhat.Cols())
@@ -104,7 +107,10 @@ type qkNormGrad[T vec.Float] struct {
 
 func (e *engine[T]) runQKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads) {
 	j := &e.qkNormGrad
-	*j = qkNormGrad[T]{e: e, dqkv: e.view(dqkv), xhat: e.view(xhat), rstd: e.view(rstd), gainQ: e.view(gainQ), gainK: e.view(gainK), heads: heads, rows: dqkv.Rows()}
+	*j = qkNormGrad[T]{
+		e: e, dqkv: e.view(dqkv), xhat: e.view(xhat), rstd: e.view(rstd), gainQ: e.view(gainQ), gainK: e.view(gainK),
+		heads: heads, rows: dqkv.Rows(),
+	}
 	e.reserve(2*xhat.Cols() + heads.Size)
 	var tasks int
 	j.perTask, tasks = sumTasks(j.rows)

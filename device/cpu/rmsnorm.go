@@ -75,7 +75,10 @@ type rmsNorm[T vec.Float] struct {
 
 func (e *engine[T]) runRMSNorm(y, xhat, rstd, x, gain *tensor.Tensor, eps float64) {
 	j := &e.rmsNorm
-	*j = rmsNorm[T]{e: e, y: e.view(y), xhat: e.view(xhat), rstd: e.view(rstd), x: e.view(x), gain: e.view(gain), rows: x.Rows(), eps: eps}
+	*j = rmsNorm[T]{
+		e: e, y: e.view(y), xhat: e.view(xhat), rstd: e.view(rstd), x: e.view(x), gain: e.view(gain),
+		rows: x.Rows(), eps: eps,
+	}
 	j.narrow = e.narrow(x.Cols(), &j.y, &j.xhat)
 	e.reserve(2 * x.Cols())
 	var tasks int
@@ -157,7 +160,10 @@ type rmsNormGrad[T vec.Float] struct {
 
 func (e *engine[T]) runRMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor) {
 	j := &e.rmsNormGrad
-	*j = rmsNormGrad[T]{e: e, dx: e.view(dx), dy: e.view(dy), xhat: e.view(xhat), rstd: e.view(rstd), gain: e.view(gain), rows: dx.Rows()}
+	*j = rmsNormGrad[T]{
+		e: e, dx: e.view(dx), dy: e.view(dy), xhat: e.view(xhat), rstd: e.view(rstd), gain: e.view(gain),
+		rows: dx.Rows(),
+	}
 	cols := dx.Cols()
 	j.narrow = e.narrow(cols, &j.dy, &j.xhat)
 	e.reserve(3 * cols)

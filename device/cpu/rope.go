@@ -40,7 +40,10 @@ type rope[T vec.Float] struct {
 
 func (e *engine[T]) runRoPE(qkv, cos, sin, pos *tensor.Tensor, heads device.Heads, inverse bool) {
 	j := &e.rope
-	*j = rope[T]{e: e, qkv: e.view(qkv), cos: e.view(cos), sin: e.view(sin), pos: pos.I32(), positions: cos.Rows(), heads: heads, inverse: inverse, rows: qkv.Rows()}
+	*j = rope[T]{
+		e: e, qkv: e.view(qkv), cos: e.view(cos), sin: e.view(sin), pos: pos.I32(), positions: cos.Rows(),
+		heads: heads, inverse: inverse, rows: qkv.Rows(),
+	}
 	cols := (heads.Q + heads.KV) * heads.Size
 	j.narrow = e.narrow(heads.Size/2, &j.qkv)
 	e.reserve(cols + heads.Size/2)

@@ -63,8 +63,8 @@ func (v *view[T]) room(buf []T, from, n int) []T {
 	return buf[:n]
 }
 
-// narrow returns the primitives that work on rows of n elements of the views' bfloat16 storage directly, or nil if the tier has
-// none or a view is stored otherwise.
+// narrow returns the primitives that work directly on rows of n elements of the views' bfloat16 storage, or nil if the
+// tier has none or a view is stored otherwise.
 func (e *engine[T]) narrow(n int, views ...*view[T]) *vec.Narrow[T] {
 	p := e.vec.Narrow
 	if p == nil || n%p.Multiple != 0 {

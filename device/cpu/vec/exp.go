@@ -2,18 +2,20 @@ package vec
 
 import "math"
 
-// exp32 is e^x with an error below 1 unit in the last place over the whole range, subnormal results included (1.2 in this
-// version, which rounds between multiplying and adding; the assembly does not);
-// exp(−Inf) = 0, exp(+Inf) = +Inf, NaN stays NaN. Every tier computes it the same way:
+// exp32 is e^x with an error below 1 unit in the last place over the whole range, subnormal results included (below 1.2
+// here, where a product is rounded before it is added to; the assembly fuses the two). exp(−Inf) = 0, exp(+Inf) = +Inf,
+// NaN stays NaN. Every tier computes it the same way:
 //
 //	n = round(x·log2 e);  r = x − n·ln 2, in two parts, |r| ≤ 0.3466;  e^x = 2ⁿ · p(r)
 //
 // where p(r) = 1 + r + r²·(c2 + c3·r + … + c6·r⁴) is within 2⁻²⁷·⁹ of e^r (a weighted minimax fit).
 func exp32(x float32) float32 {
-	if x < expLow {
+	switch {
+	case x != x:
+		return x
+	case x < expLow:
 		return 0
-	}
-	if x > expHigh { // false for NaN
+	case x > expHigh:
 		x = expHigh
 	}
 	n := x*log2e + roundMagic - roundMagic
@@ -26,9 +28,6 @@ func exp32(x float32) float32 {
 	p = p*r + expC2
 	p = p*r + 1
 	p = p*r + 1
-	if n != n {
-		return n
-	}
 	half := int32(n) >> 1 // two steps: 2ⁿ itself may be out of range
 	return p * power2(half) * power2(int32(n)-half)
 }

@@ -9,8 +9,8 @@ import (
 type Float interface{ float32 | float64 }
 
 // A Table is the primitives of one tier. The first slice gives the length n; every other slice must hold at least n
-// elements, which is the caller's duty: the assembly does not look. A destination may be one of its sources, but must not overlap
-// one otherwise. No primitive reads or writes past n, and none allocates.
+// elements, which is the caller's duty: the assembly does not look. A destination may be one of its sources, but must
+// not overlap one otherwise. No primitive reads or writes past n, and none allocates.
 type Table[T Float] struct {
 	Add    func(dst, x []T)            // dst += x
 	Axpy   func(dst, x []T, a T)       // dst += a·x
@@ -29,7 +29,7 @@ type Table[T Float] struct {
 	SwiGLU func(dst, gate, up []T)
 	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
 	SwiGLUGrad func(dgate, dup, dact, gate, up []T)
-	// AdamW is one step on a stretch of a parameter, its gradient and its two moments.
+	// AdamW is one step on a stretch of a parameter, its gradient and its two moments. It may take subnormal numbers for 0.
 	AdamW func(p, g, m, v []T, o *AdamW[T])
 
 	// Pack rounds to bfloat16, ties to even, NaN to quiet NaN. Unpack widens.
@@ -40,8 +40,8 @@ type Table[T Float] struct {
 	Narrow *Narrow[T]
 }
 
-// Narrow is the primitives that go from rows of bfloat16 to rows of bfloat16 in one pass, where going through T, a pass each to widen, compute
-// and round, would take twice as long. Their arithmetic is that of the passes. The length must be a multiple of Multiple.
+// Narrow is the primitives on rows of bfloat16 in one pass, where a pass each to widen, to compute and to round would
+// take twice as long. Their arithmetic is that of the passes. The length must be a multiple of Multiple.
 type Narrow[T Float] struct {
 	Multiple int
 

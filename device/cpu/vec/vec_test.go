@@ -45,7 +45,8 @@ func near(t *testing.T, what string, got []float32, want []float64, tol float64)
 	}
 }
 
-// Every primitive of every tier computes the float64 definition of the same inputs on every length, and writes nothing past its end.
+// Every primitive of every tier computes the float64 definition of the same inputs on every length, and writes nothing
+// past its end.
 func TestPrimitivesMatchFloat64(t *testing.T) {
 	ref := Float64()
 	for _, tier := range isa.Tiers() {
@@ -197,6 +198,18 @@ func TestSumOfExpShowsNaN(t *testing.T) {
 			if s := v.ExpSum(dst, x, v.Max(x)); s == s {
 				t.Errorf("%v: a row with one NaN sums to %v, want NaN", tier, s)
 			}
+		}
+	}
+}
+
+// AdamW switches subnormal numbers off for itself; they must be on again for everyone else.
+func TestAdamWLeavesSubnormalsOn(t *testing.T) {
+	for _, tier := range isa.Tiers() {
+		x := []float32{1e-40}
+		Float32(tier).AdamW(x, []float32{0}, []float32{1e-40}, []float32{1e-40}, &AdamW[float32]{Eps: 1})
+		y := []float32{1e-40}
+		if y[0] *= 0.5; y[0] == 0 {
+			t.Fatalf("%v: 1e-40 · 0.5 = 0 after AdamW", tier)
 		}
 	}
 }

@@ -45,9 +45,9 @@ func (k *kernel) loadBF16(at string, dst int) {
 	k.I("VPERMW.Z %[1]s, %[2]s, K6, %[1]s", k.reg(dst), k.reg(spread))
 }
 
-// round rounds register x to what the slice can hold, in place. To nearest even in integers: add half of the last place, or just
-// below half if the last bit is even; the upper half is the result, and the lower is left for store or upper to drop. A NaN
-// keeps its upper half and becomes quiet.
+// round rounds register x to what the slice can hold, in place. To nearest even in integers: add half of the last
+// place, or just below half if the last bit is even; the upper half is the result, and the lower is left for store or
+// upper to drop. A NaN keeps its upper half and becomes quiet.
 func (k *kernel) round(x int, slice string) {
 	if !k.bf16[slice] {
 		return

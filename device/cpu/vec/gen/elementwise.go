@@ -67,7 +67,9 @@ func (s *isa) elementwise(f *asmgen.File) {
 	k.Ret()
 }
 
-// adamW reads its nine constants in the order of the fields of vec.AdamW.
+// adamW reads its nine constants in the order of the fields of vec.AdamW. It takes subnormal numbers for 0, by modes of
+// the control register (Go code runs with the default ones): the moments of a token that is not seen decay into them
+// and stay there, and each would cost a hundred cycles.
 func (s *isa) adamW(f *asmgen.File) {
 	k := s.kernel(f, "adamW", "is one step of AdamW.", []string{"p", "g", "m", "v"}, "o *AdamW[float32]", "")
 	const scale, beta1, keep1, beta2, keep2, decay, rate, correct2, eps = 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -75,6 +77,7 @@ func (s *isa) adamW(f *asmgen.File) {
 	for i := range 9 {
 		k.I("VBROADCASTSS %d(R11), %s", 4*i, k.reg(scale+i))
 	}
+	k.I("LDMXCSR ·flushSubnormals(SB)")
 	k.loop(1, func(u int) {
 		const g, m, v, t, p = 0, 1, 2, 3, 4
 		k.ahead(u, "p", "g", "m", "v")
@@ -99,5 +102,6 @@ func (s *isa) adamW(f *asmgen.File) {
 		k.op("VSUBPS", m, p, p)
 		k.store(p, "p", u)
 	})
+	k.I("LDMXCSR ·keepSubnormals(SB)")
 	k.Ret()
 }

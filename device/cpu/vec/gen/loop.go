@@ -116,9 +116,9 @@ func (k *kernel) at(slice string, u int) string {
 	return fmt.Sprintf("%d(%s)(AX*%d)", size*k.lanes*u, k.base[slice], size)
 }
 
-// ahead fetches what lies some iterations ahead of vector u of the slices. Rows are short and the hardware stops at every page, so
-// that without it a kernel on rows in memory waits: SwiGLU takes half the time with it. In rows that follow each other the
-// distance covers the start of the next.
+// ahead fetches what lies some iterations ahead of vector u of the slices. Rows are short and the hardware's own fetching
+// stops at every page, so that without it a kernel on rows in memory waits: SwiGLU takes half the time with it. In rows
+// that follow each other the distance reaches into the next.
 func (k *kernel) ahead(u int, slices ...string) {
 	const distance, line = 2048, 64
 	for _, slice := range slices {
@@ -204,8 +204,8 @@ func (k *kernel) fold(op string, from, n int) {
 	}
 }
 
-// across combines the lanes of float32 (PS) or float64 (PD) of register r, halving, and leaves the result in its lowest; r+1 is
-// overwritten. op is VADD or VMAX.
+// across combines the lanes of float32 (PS) or float64 (PD) of register r, halving, and leaves the result in its lowest;
+// r+1 is overwritten. op is VADD or VMAX.
 func (k *kernel) across(op, kind string, r int) {
 	if k.wide() {
 		k.I("VEXTRACTF64X4 $1, Z%d, Y%d", r, r+1)

@@ -1,0 +1,33 @@
+package vec
+
+//lint:file-ignore U1000 The assembly reads these variables; see gen.
+
+import "math"
+
+// lanes holds constants of the assembly, as wide as an AVX2 register; gen/constants.go names its rows.
+var lanes = [...][8]float32{
+	same(expLow), same(expHigh), same(log2e), same(roundMagic), same(ln2Hi), same(ln2Lo),
+	same(expC6), same(expC5), same(expC4), same(expC3), same(expC2), same(1),
+	bits(0x80000000),                                            // the sign
+	bits(0x10000), bits(0x7fff), bits(0x8000), bits(0xffff0000), // rounding to bfloat16
+	bits(0x400000), bits(127), bits(1),
+}
+
+func bits(b uint32) [8]float32 { return same(math.Float32frombits(b)) }
+
+func same(x float32) [8]float32 { return [8]float32{x, x, x, x, x, x, x, x} }
+
+// Values of MXCSR: all exceptions masked, round to nearest; with and without flush-to-zero and denormals-are-zero.
+var flushSubnormals, keepSubnormals uint32 = 0x9fc0, 0x1f80
+
+// firstLanes: 8 words from firstLanes[8−n] on are a mask of the first n lanes of an AVX2 register.
+var firstLanes = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// spreadWords puts 16 words into the upper halves of 32-bit lanes.
+var spreadWords = [32]uint16{
+	1: 0, 3: 1, 5: 2, 7: 3, 9: 4, 11: 5, 13: 6, 15: 7,
+	17: 8, 19: 9, 21: 10, 23: 11, 25: 12, 27: 13, 29: 14, 31: 15,
+}
+
+// oddWords selects the upper halves of 16 words of 32 bits.
+var oddWords = [16]uint16{1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31}
