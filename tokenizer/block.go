@@ -1,21 +1,20 @@
 package tokenizer
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // blockSize is the number of bytes that are classified at once: one bit each in a 64-bit mask.
 const blockSize = 64
 
-// masks has one bit per byte of a block and class; bits from limit on are zero.
+// masks has one bit per byte of a block and class; bits from limit on are zero. The assembly knows the order of the
+// first seven fields.
 type masks struct {
 	letter, number uint64
 	space          uint64 // white space but \r and \n
 	blank          uint64 // the space character, also in space
 	newline        uint64 // \r, \n
 	apostrophe     uint64
-	limit          int // bytes before the first one that is not ASCII or not in the text
+	foreign        uint64 // not ASCII
+	limit          int    // bytes before the first foreign one
 }
 
 // block finds the pretokens whose ends are certain from the next 64 bytes alone, and writes their ends; 0 means that
@@ -26,15 +25,19 @@ func (s *handSplitter) block(ends []int) int {
 	var m masks
 	if rest := s.text[s.pos:]; len(rest) >= blockSize {
 		b = (*[blockSize]byte)(rest)
-		m = classify(b)
 	} else {
 		var tail [blockSize]byte
 		for i := copy(tail[:], rest); i < blockSize; i++ {
 			tail[i] = 0x80
 		}
 		b = &tail
+	}
+	if useAVX2 {
+		classifyAVX2(b, &m)
+	} else {
 		m = classify(b)
 	}
+	m.trim()
 	var starts uint64
 	if s.grammar == gpt2 {
 		starts = startsGPT2(&m)
@@ -138,51 +141,14 @@ func certain(starts uint64, m *masks) uint64 {
 // below has the bits 0 … n-1 set.
 func below(n int) uint64 { return 1<<uint(n) - 1 }
 
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// classify computes the masks eight bytes at a time: comparisons of all bytes of a word by additions whose carries stay
-// in their byte, then a multiplication that gathers the eight top bits.
-func classify(b *[blockSize]byte) (m masks) {
-	var foreign uint64
-	for k := 0; k < blockSize; k += 8 {
-		x := binary.LittleEndian.Uint64(b[k:])
-		foreign |= gather(x&highs) << k
-		y := x &^ highs
-		z := y | ' '*ones
-		letters := (z + (0x80-'a')*ones) &^ (z + (0x7f-'z')*ones) & highs
-		digits := (y + (0x80-'0')*ones) &^ (y + (0x7f-'9')*ones) & highs
-		newlines := (equal(y, '\n') | equal(y, '\r'))
-		blanks := equal(y, ' ')
-		spaces := (y+(0x80-'\t')*ones)&^(y+(0x7f-'\r')*ones)&highs&^newlines | blanks
-		m.letter |= gather(letters) << k
-		m.number |= gather(digits) << k
-		m.space |= gather(spaces) << k
-		m.blank |= gather(blanks) << k
-		m.newline |= gather(newlines) << k
-		m.apostrophe |= gather(equal(y, '\'')) << k
-	}
-	m.limit = bits.TrailingZeros64(foreign)
-	if m.limit < blockSize {
-		in := below(m.limit)
-		m.letter &= in
-		m.number &= in
-		m.space &= in
-		m.blank &= in
-		m.newline &= in
-		m.apostrophe &= in
-	}
-	return m
-}
-
-// equal sets the top bit of each byte of y (all below 0x80) that is c.
-func equal(y uint64, c byte) uint64 {
-	return ^((y ^ uint64(c)*ones) + 0x7f*ones) & highs
-}
-
-// gather packs the top bits of the eight bytes into one byte, lowest first.
-func gather(x uint64) uint64 {
-	return x >> 7 * 0x0102040810204080 >> 56
+// trim sets limit and clears the bits from there on.
+func (m *masks) trim() {
+	m.limit = bits.TrailingZeros64(m.foreign)
+	in := below(m.limit)
+	m.letter &= in
+	m.number &= in
+	m.space &= in
+	m.blank &= in
+	m.newline &= in
+	m.apostrophe &= in
 }

@@ -58,16 +58,17 @@ type entry struct {
 // holds reports whether the entry is that of w.
 func (e *entry) holds(w word) bool { return e.lo == w.lo && (e.hi^w.hi)<<4 == 0 }
 
-// wordCache remembers the tokens of short pretokens: lines of two entries, one cache line of the processor. A new entry
-// takes the first place of its line and moves that one to the second. It grows with use up to maxLines.
+// wordCache remembers the tokens of short pretokens: lines of two entries, one cache line of the processor. The first
+// word of a line stays, as frequent words come early; the second place goes to whichever came last. It grows with use
+// up to maxLines.
 type wordCache struct {
-	lines []([2]entry)
-	used  int
+	lines [][2]entry
+	used  int // lines
 }
 
 const (
 	minLines = 1 << 8
-	maxLines = 1 << 17 // 8 MiB
+	maxLines = 1 << 17 // 4 MiB
 )
 
 // find returns the entry of w, or nil.
@@ -89,7 +90,7 @@ func (c *wordCache) add(w word, ids []uint32) {
 	}
 	e := entry{lo: w.lo, hi: w.hi | uint64(len(ids))<<60}
 	copy(e.ids[:], ids)
-	if c.used > len(c.lines) && len(c.lines) < maxLines {
+	if 4*c.used > 3*len(c.lines) && len(c.lines) < maxLines {
 		c.grow()
 	}
 	c.put(e)
@@ -97,19 +98,21 @@ func (c *wordCache) add(w word, ids []uint32) {
 
 func (c *wordCache) put(e entry) {
 	line := &c.lines[word{e.lo, e.hi << 4 >> 4}.hash()&uint64(len(c.lines)-1)]
-	if line[1].hi == 0 {
+	if line[0].hi == 0 {
 		c.used++
+		line[0] = e
+	} else {
+		line[1] = e
 	}
-	line[1], line[0] = line[0], e
 }
 
 func (c *wordCache) grow() {
 	old := c.lines
-	c.lines, c.used = make([][2]entry, 4*len(old)), 0
+	c.lines, c.used = make([][2]entry, 2*len(old)), 0
 	for i := range old {
-		for k := 1; k >= 0; k-- {
-			if old[i][k].hi != 0 {
-				c.put(old[i][k])
+		for _, e := range old[i] {
+			if e.hi != 0 {
+				c.put(e)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package tokenizer
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Encoder encodes texts. It holds up to about 16 MiB of caches and belongs to one goroutine.
 type Encoder struct {
@@ -37,10 +40,21 @@ func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int)
 	dst = slices.Grow(dst, 4*len(ends))
 	n := len(dst)
 	room := dst[:cap(dst)]
+	lines := e.words.lines
 	for i, end := range ends {
-		if end-start <= shortWord {
-			w := packWord(text, start, end)
-			if hit := e.words.find(w); hit != nil {
+		if size := end - start; size <= shortWord && start+16 <= len(text) {
+			// What packWord and find do, by hand: this is most of the work, and calls would cost as much again.
+			b, m := (*[16]byte)(text[start:]), &wordMasks[size&15]
+			w := word{
+				binary.LittleEndian.Uint64(b[:]) & m.lo,
+				binary.LittleEndian.Uint64(b[8:])&m.hi | uint64(size)<<56,
+			}
+			line := &lines[w.hash()&uint64(len(lines)-1)]
+			hit := &line[0]
+			if !hit.holds(w) {
+				hit = &line[1]
+			}
+			if hit.holds(w) {
 				*(*[4]uint32)(room[n:]) = hit.ids // all four: cheaper than asking how many
 				n += int(hit.hi >> 60)
 				start = end
@@ -49,7 +63,7 @@ func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int)
 		}
 		dst = e.encodeNew(room[:n], text[start:end])
 		dst = slices.Grow(dst, 4*(len(ends)-i))
-		n, room = len(dst), dst[:cap(dst)]
+		n, room, lines = len(dst), dst[:cap(dst)], e.words.lines
 		start = end
 	}
 	return room[:n]

@@ -129,6 +129,27 @@ func TestBlocksMatchSinglePretokens(t *testing.T) {
 	})
 }
 
+// Every byte at every place, among others: the assembly and the portable code agree.
+func TestClassifyAVX2MatchesClassify(t *testing.T) {
+	if !useAVX2 {
+		t.Skip("no AVX2 on this machine, or not wanted")
+	}
+	var b [blockSize]byte
+	for c := range 256 {
+		for at := range b {
+			for i := range b {
+				b[i] = byte(c*i*7 + at*i + i>>3)
+			}
+			b[at] = byte(c)
+			var got masks
+			classifyAVX2(&b, &got)
+			if want := classify(&b); got != want {
+				t.Fatalf("block %q:\n got  %x\n want %x", b, got, want)
+			}
+		}
+	}
+}
+
 func TestClassTable(t *testing.T) {
 	table := classTable()
 	for r := rune(0); r <= unicode.MaxRune; r++ {
