@@ -118,7 +118,7 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 // interrupted is the cause of a context that a signal cancelled.
 type interrupted struct{ signal os.Signal }
 
-func (i *interrupted) Error() string { return "stopped by " + i.signal.String() }
+func (i *interrupted) Error() string { return "stopped by signal: " + i.signal.String() }
 
 func (i *interrupted) code() int {
 	if i.signal == syscall.SIGTERM {

@@ -2,8 +2,10 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -85,6 +87,20 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	want := []string{"model.nope", "optimizer.lr", "", "optimizer.name", "model.heads", "train.steps", "data.path"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("keys of the problems (-want +got):\n%s", d)
+	}
+}
+
+// A file that is not a config at all is told so in one problem, or in a report of bounded length.
+func TestReportsStayShort(t *testing.T) {
+	if p := problemsOf(t, "a: [", "x"); len(p) != 1 || !strings.Contains(p[0].Message, "not YAML") {
+		t.Errorf("broken YAML: %+v", p)
+	}
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	if p := problemsOf(t, b.String(), "data.path=/d"); len(p) != maxProblems+1 || p[maxProblems].Message != "and 980 more mistakes" {
+		t.Errorf("1000 unknown keys gave %d problems, the last %+v", len(p), p[len(p)-1])
 	}
 }
 
@@ -203,7 +219,8 @@ func TestEditDistance(t *testing.T) {
 	}
 }
 
-// Any bytes give a config or an *Error whose problems all say something; a config that loads is written and read back.
+// Any bytes give a config or an *Error whose problems all say something, within 32 MiB of allocations for 4 KiB of text; a
+// config that loads is written and read back.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(minimal), "model.dim=512")
 	f.Add([]byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), "")
@@ -213,7 +230,13 @@ func FuzzLoad(f *testing.F) {
 		if len(text) > 4096 {
 			return
 		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		c, err := parse(text, "f.yaml", []string{override})
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
+			t.Fatalf("%d bytes allocated for %d bytes of text", n, len(text))
+		}
 		if err != nil {
 			var e *Error
 			if !errors.As(err, &e) || len(e.Problems) == 0 {

@@ -14,8 +14,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile is far above any config; a larger file is something else.
-const maxFile = 64 << 10
+const (
+	maxFile     = 32 << 10 // far above any config; the parser is slow on hostile files that are longer
+	maxProblems = 20       // in one report: a file with more is something else
+)
 
 // Load reads a config file ("" for none), applies overrides of the form section.key=value in order, derives what was
 // left out and checks the whole. On failure the error is an *Error with every problem found.
@@ -51,7 +53,10 @@ func readFile(path string) ([]byte, error) {
 
 func parse(text []byte, path string, overrides []string) (*Config, error) {
 	c := Default()
-	problems := c.readYAML(text, path)
+	problems, readable := c.readYAML(text, path)
+	if !readable {
+		return nil, &Error{problems}
+	}
 	for _, o := range overrides {
 		problems = append(problems, c.override(o)...)
 	}
@@ -63,8 +68,11 @@ func parse(text []byte, path string, overrides []string) (*Config, error) {
 	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
 	c.Resolve()
 	problems = append(problems, c.check()...)
-	if len(problems) > 0 {
-		return nil, &Error{problems}
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems], Problem{Message: fmt.Sprintf("and %d more mistakes", more), At: path})
+	}
+	if err := asError(problems); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -85,23 +93,24 @@ func (c *Config) override(o string) []Problem {
 	return nil
 }
 
-func (c *Config) readYAML(text []byte, path string) []Problem {
+// readYAML sets what the file says. If the file as a whole cannot be read, the one problem says why and readable is false.
+func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
 	if !utf8.Valid(text) {
-		return []Problem{{Message: "the config is not UTF-8 text", At: path, Try: "a YAML file, such as examples/tiny.yaml"}}
+		return []Problem{{Message: "the config is not UTF-8 text", At: path, Try: "a YAML file, such as examples/tiny.yaml"}}, false
 	}
 	file, problem := parseYAML(text, path)
 	if problem != nil {
-		return []Problem{*problem}
+		return []Problem{*problem}, false
 	}
 	if len(file.Docs) > 1 {
-		return []Problem{{Message: "the file holds more than one YAML document", At: path, Try: "one document per file"}}
+		return []Problem{{Message: "the file holds more than one YAML document", At: path, Try: "one document per file"}}, false
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil
+		return nil, true
 	}
 	r := reader{c: c, path: path}
 	r.mapping(file.Docs[0].Body, "")
-	return r.problems
+	return r.problems, true
 }
 
 // parseYAML turns the parser's errors, and its panics on hostile input, into a Problem.
