@@ -1,7 +1,7 @@
 package schedule
 
 // Constant stays at the peak after a linear warmup.
-type Constant struct{ Warmup int }
+type Constant struct{ Warmup int } // updates
 
 // Factor returns the fraction of the peak at update t.
 func (s Constant) Factor(t int) float64 {

@@ -6,7 +6,7 @@ import "math"
 // final + (1−final)·½(1+cos πr), r the progress after warmup. The usual final ratio is 0.1. The length must be known in
 // advance; to train on from any point, use WSD.
 type Cosine struct {
-	Warmup, Steps int
+	Warmup, Steps int     // updates
 	Final         float64 // at the last update, as a fraction of the peak
 }
 

@@ -2,7 +2,7 @@ package schedule
 
 // A Schedule gives the learning rate of update t (from 1) as a fraction of the peak.
 type Schedule interface {
-	Factor(t int) float64
+	Factor(t int) float64 // in [0, 1]; beyond the last update it stays what it was there
 }
 
 // warmup rises linearly to the peak at t = w; it reports whether t is still within it.

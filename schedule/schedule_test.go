@@ -40,7 +40,7 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.IntRange(20, 500).Draw(t, "steps")
 		warm := rapid.IntRange(0, steps/4).Draw(t, "warmup")
-		decay := rapid.IntRange(10, steps/2).Draw(t, "decay")
+		decay := rapid.IntRange(1, steps).Draw(t, "decay")
 		final := rapid.Float64Range(0, 1).Draw(t, "final")
 		for name, s := range map[string]Schedule{
 			"cosine": Cosine{warm, steps, final},
@@ -49,8 +49,11 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 			if got := s.Factor(steps); math.Abs(got-final) > 1e-12 {
 				t.Fatalf("%s ends at %v, want %v", name, got, final)
 			}
+			if got := s.Factor(steps + 7); math.Abs(got-final) > 1e-12 {
+				t.Fatalf("%s goes on to %v after its end, want %v", name, got, final)
+			}
 			// No jump is larger than the steepest slope of any phase.
-			slope := max(1/float64(max(warm, 1)), math.Pi/2/float64(steps-warm), 1/float64(decay)) + 1e-12
+			slope := max(1/float64(max(warm, 1)), math.Pi/2/float64(steps-warm), 1/float64(min(decay, steps-warm))) + 1e-12
 			for i := 2; i <= steps; i++ {
 				if jump := math.Abs(s.Factor(i) - s.Factor(i-1)); jump > slope {
 					t.Fatalf("%s jumps by %v at %d of %d, more than %v", name, jump, i, steps, slope)
@@ -58,6 +61,28 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Mean rates over a whole run, of the continuous curves: cosine to a tenth ½(1+0.1), WSD over 20 % linear 0.9 and 1−√x 0.8667.
+func TestMeanRates(t *testing.T) {
+	const steps = 100_000
+	for _, c := range []struct {
+		name string
+		s    Schedule
+		want float64
+	}{
+		{"cosine", Cosine{Steps: steps, Final: 0.1}, 0.55},
+		{"wsd linear", WSD{Steps: steps, Decay: steps / 5}, 0.9},
+		{"wsd sqrt", WSD{Steps: steps, Decay: steps / 5, Sqrt: true}, 0.8 + 0.2/3},
+	} {
+		sum := 0.0
+		for i := 1; i <= steps; i++ {
+			sum += c.s.Factor(i)
+		}
+		if got := sum / steps; math.Abs(got-c.want) > 1e-4 {
+			t.Errorf("%s: mean %v of the peak, want %v", c.name, got, c.want)
+		}
+	}
 }
 
 // Until its decay begins a WSD run does not know its length: that is what lets it continue from a stable checkpoint.

@@ -1,0 +1,210 @@
+package optim
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"anneal/device/cpu"
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+
+	"pgregory.net/rapid"
+)
+
+// fixture is ten steps of torch.optim.AdamW and clips of torch.nn.utils.clip_grad_norm_ (testdata/make_adamw.py).
+type fixture struct {
+	Start     []float64
+	Gradients [][]float64 // [step][element]
+	Sets      []struct {
+		Name              string
+		GradScale         float64 `json:"grad_scale"`
+		LR                float64
+		Beta1, Beta2, Eps float64
+		WeightDecay       float64 `json:"weight_decay"`
+		Float64, Float32  struct {
+			Weights [][]float64 // after each step
+			M, V    []float64   // after the last
+		}
+	}
+	Clips []struct {
+		Name        string
+		MaxNorm     float64 `json:"max_norm"`
+		Grads       [][]float64
+		TotalNorm   float64 `json:"total_norm"`
+		Coefficient float64
+		Clipped     [][]float64
+	}
+}
+
+func load(t *testing.T) fixture {
+	t.Helper()
+	data, err := os.ReadFile("testdata/adamw.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f fixture
+	if err := json.Unmarshal(data, &f); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Sets) == 0 || len(f.Clips) == 0 {
+		t.Fatal("testdata/adamw.json is empty")
+	}
+	return f
+}
+
+// parameter is one tensor with its gradient and state on a device.
+type parameter struct {
+	dev  *cpu.Device
+	p, g tensor.Tensor
+	s    Moments
+}
+
+func newParameter(t testing.TB, tier isa.Tier, dtype tensor.DType, start []float64) *parameter {
+	t.Helper()
+	a, err := tensor.NewArena("test", 1<<16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := cpu.NewTier(tier, 1)
+	t.Cleanup(func() { dev.Close(); a.Close() })
+	x := &parameter{dev: dev, p: a.New(dtype, len(start)), g: a.New(dtype, len(start))}
+	x.s = NewMoments(a, &x.p)
+	fill(&x.p, start, 1)
+	return x
+}
+
+func fill(x *tensor.Tensor, values []float64, scale float64) {
+	for i, v := range values {
+		x.SetFloat64(i, v*scale)
+	}
+}
+
+// each runs f on every tier in F32, and in F64 on the portable kernels.
+func each(t *testing.T, f func(t *testing.T, tier isa.Tier, dtype tensor.DType)) {
+	for _, tier := range isa.Tiers() {
+		t.Run(fmt.Sprint(tier, "/f32"), func(t *testing.T) { f(t, tier, tensor.F32) })
+	}
+	t.Run("generic/f64", func(t *testing.T) { f(t, isa.Generic, tensor.F64) })
+}
+
+// near compares with a relative tolerance, or with an absolute one where that is wider.
+func near(t *testing.T, what string, got *tensor.Tensor, want []float64, relative, absolute float64) {
+	t.Helper()
+	for i, w := range want {
+		if g := got.Float64(i); !(math.Abs(g-w) <= max(absolute, relative*math.Abs(w))) {
+			t.Errorf("%s[%d] = %.12g, want %.12g", what, i, g, w)
+		}
+	}
+}
+
+func TestAdamWMatchesPyTorch(t *testing.T) {
+	f := load(t)
+	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
+		for _, c := range f.Sets {
+			want, relative, absolute := c.Float64, 1e-10, 1e-14
+			if dtype == tensor.F32 {
+				want, relative, absolute = c.Float32, 1e-5, 1e-6
+			}
+			x := newParameter(t, tier, dtype, f.Start)
+			o := AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
+			for step, g := range f.Gradients {
+				// Four times the gradient at a scale of a quarter: powers of two, so the rounding is PyTorch's.
+				fill(&x.g, g, 4*c.GradScale)
+				o.Step(x.dev, &x.p, &x.g, &x.s, step+1, c.LR, c.WeightDecay, 0.25)
+				near(t, fmt.Sprintf("%s: step %d: weights", c.Name, step+1), &x.p, want.Weights[step], relative, absolute)
+			}
+			// Moments of tiny gradients are tiny, and sums that cancel are rounded at the size of their terms.
+			near(t, c.Name+": m", &x.s.M, want.M, relative, relative*c.GradScale)
+			near(t, c.Name+": v", &x.s.V, want.V, relative, 0)
+		}
+	})
+}
+
+// OPT-4: whatever a gradient's size, the first update is the learning rate against its sign.
+func TestFirstStepIsTheLearningRate(t *testing.T) {
+	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
+		gradient := []float64{1e-3, -1e-2, 0.5, -3, 1e3, -1e6}
+		x := newParameter(t, tier, dtype, make([]float64, len(gradient)))
+		fill(&x.g, gradient, 1)
+		AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-10}.Step(x.dev, &x.p, &x.g, &x.s, 1, 0.02, 0, 1)
+		near(t, "weights", &x.p, []float64{-0.02, 0.02, -0.02, 0.02, -0.02, 0.02}, 1e-6, 0)
+	})
+}
+
+// OPT-5: a factor on all gradients, given in them or as scale, leaves the weights as they are where ε is small.
+func TestUpdatesDoNotDependOnTheGradientsScale(t *testing.T) {
+	f := load(t)
+	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
+		run := func(inGradient, asScale float64) *parameter {
+			x := newParameter(t, tier, dtype, f.Start)
+			for step, g := range f.Gradients {
+				fill(&x.g, g, inGradient)
+				AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}.Step(x.dev, &x.p, &x.g, &x.s, step+1, 1e-2, 0.1, asScale)
+			}
+			return x
+		}
+		want := make([]float64, len(f.Start))
+		one := run(1, 1)
+		for i := range want {
+			want[i] = one.p.Float64(i)
+		}
+		near(t, "gradients × 1000", &run(1000, 1).p, want, 0, 1e-6)
+		near(t, "scale 1/1000", &run(1, 1e-3).p, want, 0, 1e-6)
+	})
+}
+
+// OPT-6: with g = 0, decoupled decay shrinks weights by exactly Π(1 − lr·λ) and leaves no moments; coupled L2 does neither.
+func TestDecayIsDecoupled(t *testing.T) {
+	f := load(t)
+	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
+		x := newParameter(t, tier, dtype, f.Start)
+		factor := 1.0
+		for step := 1; step <= 20; step++ {
+			lr := 0.01 * float64(step)
+			AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}.Step(x.dev, &x.p, &x.g, &x.s, step, lr, 0.3, 1)
+			factor *= 1 - lr*0.3
+		}
+		want := make([]float64, len(f.Start))
+		for i, w := range f.Start {
+			want[i] = w * factor
+		}
+		relative := map[tensor.DType]float64{tensor.F64: 1e-14, tensor.F32: 20 * 0x1p-23}[dtype]
+		near(t, "weights", &x.p, want, relative, 0)
+		for name, m := range x.s.Named() {
+			near(t, name, m, make([]float64, len(want)), 0, 0)
+		}
+	})
+}
+
+func TestClipScaleMatchesPyTorch(t *testing.T) {
+	for _, c := range load(t).Clips {
+		scale := ClipScale(c.TotalNorm, c.MaxNorm)
+		if math.Abs(scale-c.Coefficient) > 1e-14 {
+			t.Errorf("%s: norm %v, limit %v: scale %v, want %v", c.Name, c.TotalNorm, c.MaxNorm, scale, c.Coefficient)
+		}
+		for k, g := range c.Grads {
+			for i, v := range g {
+				if want := c.Clipped[k][i]; math.Abs(v*scale-want) > 1e-14 {
+					t.Errorf("%s: gradient %d[%d] becomes %v, want %v", c.Name, k, i, v*scale, want)
+				}
+			}
+		}
+	}
+}
+
+func TestClippedNormIsNeverAboveTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		norm := rapid.Float64Range(0, 1e30).Draw(t, "norm")
+		limit := rapid.Float64Range(1e-6, 1e6).Draw(t, "limit")
+		scale := ClipScale(norm, limit)
+		if scale*norm > limit*(1+1e-15) || scale > 1 {
+			t.Fatalf("norm %v, limit %v: scale %v gives %v", norm, limit, scale, scale*norm)
+		}
+		if off := ClipScale(norm, 0); off != 1 {
+			t.Fatalf("limit 0 scales norm %v by %v, want no clipping", norm, off)
+		}
+	})
+}
