@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"anneal/lab"
+	"anneal/train"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// Each kind of error has its code, however deep it is wrapped and whatever else the chain holds.
+func TestErrorsHaveTheirExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+	}{
+		{errors.New("a defect"), exitInternal},
+		{&usageError{"m", "h"}, exitUsage},
+		{&config.Error{}, exitUsage},
+		{train.ErrExists, exitUsage},
+		{train.ErrNoRun, exitUsage},
+		{asData(errors.New("corrupt")), exitData},
+		{asData(&fs.PathError{Err: syscall.ENOSPC}), exitResources},
+		{lab.ErrNoGoSource, exitData},
+		{fs.ErrNotExist, exitData},
+		{&train.DivergedError{}, exitDiverged},
+		{&checkpoint.Fault{Err: fs.ErrNotExist}, exitCheckpoint},
+		{checkpoint.ErrNone, exitCheckpoint},
+		{checkpoint.ErrFuture, exitCheckpoint},
+		{&train.MemoryError{}, exitResources},
+		{syscall.ENOMEM, exitResources},
+		{&checkpoint.LockedError{}, exitLocked},
+		{&stopped{}, exitStopped},
+		{&interrupted{os.Interrupt}, exitInterrupt},
+		{&interrupted{syscall.SIGTERM}, exitTerminate},
+	} {
+		if got := exitCode(fmt.Errorf("while testing: %w", c.err)); got != c.code {
+			t.Errorf("%T %v: exit %d, want %d", c.err, c.err, got, c.code)
+		}
+	}
+	if asData(nil) != nil {
+		t.Error("no error became one")
+	}
+}
