@@ -10,7 +10,7 @@ import (
 // Footprint is the memory in bytes that training a model takes, arena by arena.
 type Footprint struct {
 	Params, Grads int // weights with position tables; gradients
-	Keep          int // activations kept for backward
+	Keep          int // activations kept for backward, and the residual stream
 	Temp          int // temporaries of one block, logits of one chunk
 	Batch         int // token ids, targets, positions, losses
 }

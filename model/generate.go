@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -14,11 +15,25 @@ import (
 type Sampling struct {
 	Temperature float64 // 0 takes the most likely token
 	TopK        int     // keep the K most likely; 0 keeps all
-	TopP        float64 // keep the most likely that together have this probability; 0 or 1 keeps all
+	TopP        float64 // of what K leaves, keep the fewest most likely that together have this probability; 0 or 1 keeps all
 	Seed        uint64
 }
 
-// A Generator continues token sequences with a model.
+// Validate says which setting cannot be used, and what would.
+func (s Sampling) Validate() error {
+	switch {
+	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
+		return fmt.Errorf("temperature %v is not a number from 0 up\n  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
+	case s.TopK < 0:
+		return fmt.Errorf("top-k %d is negative\n  try 0 to keep all tokens, or 40", s.TopK)
+	case !(s.TopP >= 0 && s.TopP <= 1):
+		return fmt.Errorf("top-p %v is not a probability\n  try 1 to keep all tokens, or 0.95", s.TopP)
+	}
+	return nil
+}
+
+// A Generator continues token sequences with a model. Each token costs a forward pass over all that the model sees of the
+// sequence: keys and values are not kept between tokens.
 type Generator struct {
 	model  *Llama
 	policy precision.Policy
@@ -55,7 +70,7 @@ func NewGenerator(m *Llama, p precision.Policy, dev device.Device) (*Generator, 
 	return g, nil
 }
 
-// Close frees the generator's memory.
+// Close frees the generator's memory; the model is the caller's.
 func (g *Generator) Close() {
 	for _, a := range g.arenas {
 		a.Close()
@@ -63,8 +78,8 @@ func (g *Generator) Close() {
 	g.arenas = nil
 }
 
-// Logits returns the logits [V] of the token that follows ids; of a longer sequence than the model's context it sees the
-// end. They stay valid until the next call.
+// Logits returns the logits [1, V], in the policy's master format, of the token that follows ids; of a longer sequence than
+// the model's context it sees the end. They stay valid until the next call. At least one id is needed, all below V.
 func (g *Generator) Logits(ids []int32) *tensor.Tensor {
 	ids = ids[max(0, len(ids)-g.model.Config.Context):]
 	n := len(ids)
@@ -76,7 +91,8 @@ func (g *Generator) Logits(ids []int32) *tensor.Tensor {
 	return g.model.Logits(g.tape, b, n-1, n)
 }
 
-// Next draws the token that follows ids: a pure function of the sequence, the sampling and its seed.
+// Next draws the token that follows ids: a pure function of the sequence, the sampling and its seed. The sampling must be
+// valid.
 func (g *Generator) Next(ids []int32, s Sampling) int32 {
 	logits := g.Logits(ids)
 	g.probs = g.probs[:0]

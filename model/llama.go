@@ -21,10 +21,10 @@ type Config struct {
 	Context       int // T, the longest sequence
 	Vocab         int // V
 	TieEmbeddings bool
-	QKNorm        bool // RMSNorm on each query and key head before RoPE
-	RopeTheta     float64
-	NormEps       float64
-	InitStd       float64
+	QKNorm        bool    // RMSNorm on each query and key head before RoPE
+	RopeTheta     float64 // base of the rotary wavelengths
+	NormEps       float64 // added to the mean square inside RMSNorm
+	InitStd       float64 // of the normal distribution that matrices and embeddings start from
 }
 
 // heads describes the columns of the fused q, k, v projection.
@@ -143,7 +143,7 @@ func (m *Llama) Loss(t *autograd.Tape, b *Batch) {
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses) // never forms [N, V]
 }
 
-// Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling.
+// Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the tape's Reset.
 func (m *Llama) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor {
 	h := m.Forward(t, &b.Tokens, &b.Seq)
 	return t.Logits(h, &m.head.Param, from, to)

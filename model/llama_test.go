@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -25,6 +26,13 @@ type bench struct {
 	tape *autograd.Tape
 	dev  device.Device
 	foot Footprint
+
+	params, grads, batch, keep, temp *tensor.Arena
+}
+
+// peaks returns what was really used of each arena.
+func (x *bench) peaks() Footprint {
+	return Footprint{Params: x.params.Peak(), Grads: x.grads.Peak(), Keep: x.keep.Peak(), Temp: x.temp.Peak(), Batch: x.batch.Peak()}
 }
 
 func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
@@ -51,10 +59,10 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 		t.Cleanup(func() { a.Close() })
 		return a
 	}
-	x := &bench{dev: dev, foot: f}
-	x.m = New(c, Memory{Params: arena(f.Params), Grads: arena(f.Grads), DType: p.Master})
+	x := &bench{dev: dev, foot: f, params: arena(f.Params), grads: arena(f.Grads), batch: arena(f.Batch), keep: arena(f.Keep), temp: arena(f.Temp)}
+	x.m = New(c, Memory{Params: x.params, Grads: x.grads, DType: p.Master})
 	x.m.Init(1)
-	x.b = NewBatch(arena(f.Batch), p, rows, tokens)
+	x.b = NewBatch(x.batch, p, rows, tokens)
 	rng := tensor.NewRNG(2, tensor.PurposeData, 0)
 	for i := range rows * tokens {
 		x.b.Tokens.I32()[i] = int32(rng.Uint32(uint64(2*i)) % uint32(c.Vocab))
@@ -65,7 +73,7 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 	}
 	x.b.Targets.I32()[1] = -100
 	x.b.SetPositions(true)
-	x.tape = autograd.NewTape(dev, p.Types(), arena(f.Keep), arena(f.Temp))
+	x.tape = autograd.NewTape(dev, p.Types(), x.keep, x.temp)
 	return x
 }
 
@@ -194,13 +202,38 @@ func TestPackedDocumentsEqualSeparateOnes(t *testing.T) {
 
 // What Measure says on a device that computes nothing is what a real step uses, to the byte.
 func TestMeasuredFootprintIsExact(t *testing.T) {
-	for _, policy := range []string{"bf16", "fp32"} {
-		x := newBench(t, small, policy, 3, 8)
-		x.gradients() // panics if an arena is too small
-		p, _ := precision.Lookup(policy)
-		again := Measure(small, p, 3, 8, true)
-		if again != x.foot {
-			t.Errorf("%s: measured %+v, then %+v", policy, x.foot, again)
+	for _, policy := range precision.Names() {
+		c := small
+		c.QKNorm, c.TieEmbeddings = policy == "bf16", policy == "fp32"
+		x := newBench(t, c, policy, 3, 8)
+		x.gradients()
+		if got := x.peaks(); got != x.foot {
+			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
+		}
+		p, err := precision.Lookup(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forward := Measure(c, p, 3, 8, false)
+		y := newBench(t, c, policy, 3, 8)
+		y.loss()
+		if got := y.peaks(); got != forward {
+			t.Errorf("%s: a forward pass used %+v, measured %+v", policy, got, forward)
+		}
+	}
+}
+
+// Evaluation runs the code of training without recording: each token's loss has the same bits.
+func TestForwardWithoutGradientsEqualsTraining(t *testing.T) {
+	for _, policy := range precision.Names() {
+		c := small
+		c.QKNorm = true
+		x := newBench(t, c, policy, 3, 8)
+		x.gradients()
+		recorded := bytes.Clone(x.b.Losses.Raw())
+		x.loss()
+		if !bytes.Equal(x.b.Losses.Raw(), recorded) {
+			t.Errorf("%s: losses without recording differ from those with", policy)
 		}
 	}
 }
