@@ -56,9 +56,9 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
 }
 
-// packedTrail returns the trail of a packed panel of b, of size words.
-func packedTrail[E tensor.Number](panel *E, size, words int) trail {
-	lines := ceil(size*int(unsafe.Sizeof(*panel)), 64)
+// packedTrail returns the trail of packed panels of b.
+func packedTrail[E tensor.Number](b []E, words int) trail {
+	lines := ceil(len(b)*int(unsafe.Sizeof(b[0])), 64)
 	reach := max(1, words/4)
-	return trail{p: uintptr(unsafe.Pointer(panel)), line: 64 * reach, step: 64, left: ceil(lines, reach)}
+	return trail{p: uintptr(unsafe.Pointer(&b[0])), line: 64 * reach, step: 64, left: ceil(lines, reach)}
 }

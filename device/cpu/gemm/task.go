@@ -27,9 +27,9 @@ func (x *product[E]) Do(worker, task int) {
 		if last {
 			next, q = after, 0
 		}
-		var later trail
-		if !packed && !(last && c.keep && after.j == t.j) {
-			later = x.trailB(q, next.j, next.cols, words)
+		later := x.trailB(q, next.j, next.cols, words)
+		if c.keep && next.j == t.j && (packed || last) { // it is packed already
+			later = packedTrail(s.b[q/c.depth*c.strideK:][:c.strideK], words)
 		}
 		for i := 0; i < t.rows; i += maxA {
 			rows := min(maxA, t.rows-i)
@@ -94,9 +94,6 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 	}
 	for j := 0; j < t.cols; j += ColStep {
 		panel := &b[j/ColStep*x.cut.strideB]
-		if later.left == 0 {
-			*later = packedTrail(at(panel, x.cut.strideB), x.cut.strideB, words)
-		}
 		for r := 0; r < rows; r += mr {
 			block := &a[r/mr*step]
 			sums := &c[0]
