@@ -55,25 +55,37 @@ type entry struct {
 	ids    [4]uint32
 }
 
+// word returns the pretoken of the entry.
+func (e *entry) word() word { return word{e.lo, e.hi << 4 >> 4} }
+
 // holds reports whether the entry is that of w.
 func (e *entry) holds(w word) bool { return e.lo == w.lo && (e.hi^w.hi)<<4 == 0 }
 
-// wordCache remembers the tokens of short pretokens: lines of two entries, one cache line of the processor. The first
-// word of a line stays, as frequent words come early; the second place goes to whichever came last. It grows with use
-// up to maxLines.
+// wordCache remembers the tokens of short pretokens, in lines of two entries: one cache line of the processor. The first
+// word of a line stays, as frequent words come early; the second place goes to whichever came last. The table grows with
+// use up to a bound.
 type wordCache struct {
 	lines [][2]entry
 	used  int // lines
+	most  int // lines
 }
 
 const (
-	minLines = 1 << 8
-	maxLines = 1 << 17 // 4 MiB
+	minLines  = 1 << 8
+	mainLines = 1 << 17 // 8 MiB
+	lateLines = 1 << 16 // 4 MiB
 )
+
+func newWordCache(most int) wordCache {
+	return wordCache{lines: make([][2]entry, minLines), most: most}
+}
+
+// line returns the line where w belongs.
+func (c *wordCache) line(w word) *[2]entry { return &c.lines[w.hash()&uint64(len(c.lines)-1)] }
 
 // find returns the entry of w, or nil.
 func (c *wordCache) find(w word) *entry {
-	line := &c.lines[w.hash()&uint64(len(c.lines)-1)]
+	line := c.line(w)
 	if line[0].holds(w) {
 		return &line[0]
 	}
@@ -83,27 +95,23 @@ func (c *wordCache) find(w word) *entry {
 	return nil
 }
 
-// add stores w, which is not there yet, if its tokens fit in an entry.
-func (c *wordCache) add(w word, ids []uint32) {
-	if len(ids) > 4 {
-		return
-	}
-	e := entry{lo: w.lo, hi: w.hi | uint64(len(ids))<<60}
-	copy(e.ids[:], ids)
-	if 4*c.used > 3*len(c.lines) && len(c.lines) < maxLines {
+// add stores e, whose word is not there yet, and returns the entry that had to go, if any.
+func (c *wordCache) add(e entry) (gone entry) {
+	if 4*c.used > 3*len(c.lines) && len(c.lines) < c.most {
 		c.grow()
 	}
-	c.put(e)
+	return c.put(e)
 }
 
-func (c *wordCache) put(e entry) {
-	line := &c.lines[word{e.lo, e.hi << 4 >> 4}.hash()&uint64(len(c.lines)-1)]
+func (c *wordCache) put(e entry) (gone entry) {
+	line := c.line(e.word())
 	if line[0].hi == 0 {
 		c.used++
 		line[0] = e
-	} else {
-		line[1] = e
+		return entry{}
 	}
+	gone, line[1] = line[1], e
+	return gone
 }
 
 func (c *wordCache) grow() {

@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// Encoder encodes texts. It holds up to about 16 MiB of caches and belongs to one goroutine.
+// Encoder encodes texts. It holds up to about 20 MiB of caches and belongs to one goroutine.
 type Encoder struct {
 	t      *Tokenizer
 	split  splitter
 	merge  merger
 	words  wordCache
+	late   wordCache // words that had to leave words
 	pieces pieceCache
 	ends   [512]int
 }
 
 // NewEncoder returns an encoder with empty caches, which grow with use.
 func (t *Tokenizer) NewEncoder() *Encoder {
-	return &Encoder{t: t, split: t.pattern.new(), merge: merger{t: t}, words: wordCache{lines: make([][2]entry, minLines)}}
+	return &Encoder{t: t, split: t.pattern.new(), merge: merger{t: t}, words: newWordCache(mainLines), late: newWordCache(lateLines)}
 }
 
 // Encode appends the tokens of text to dst. No text yields a special token: "<|endoftext|>" is encoded like any other
@@ -69,20 +70,41 @@ func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int)
 	return room[:n]
 }
 
-// encodeNew appends the tokens of a pretoken that is not among the words.
+// encodeNew appends the tokens of a pretoken that encodePieces did not find.
 func (e *Encoder) encodeNew(dst []uint32, piece []byte) []uint32 {
-	n := len(dst)
-	if len(piece) <= longestCached {
-		if ids := e.pieces.find(piece); ids != nil {
-			return append(dst, ids...)
+	if len(piece) > longestCached {
+		return e.merge.append(dst, piece)
+	}
+	var w word
+	if len(piece) <= shortWord {
+		w = packWord(piece, 0, len(piece))
+		if hit := e.words.find(w); hit != nil { // at the end of a text encodePieces does not look
+			return append(dst, hit.ids[:hit.hi>>60]...)
+		}
+		if hit := e.late.find(w); hit != nil {
+			found := *hit
+			e.remember(found)
+			return append(dst, found.ids[:found.hi>>60]...)
 		}
 	}
+	if ids := e.pieces.find(piece); ids != nil {
+		return append(dst, ids...)
+	}
+	n := len(dst)
 	dst = e.merge.append(dst, piece)
-	switch {
-	case len(piece) <= shortWord && len(dst)-n <= 4:
-		e.words.add(packWord(piece, 0, len(piece)), dst[n:])
-	case len(piece) <= longestCached:
-		e.pieces.add(piece, dst[n:])
+	if ids := dst[n:]; len(piece) <= shortWord && len(ids) <= 4 {
+		found := entry{lo: w.lo, hi: w.hi | uint64(len(ids))<<60}
+		copy(found.ids[:], ids)
+		e.remember(found)
+	} else {
+		e.pieces.add(piece, ids)
 	}
 	return dst
+}
+
+// remember puts a word into the first cache; the one that goes for it moves to the second.
+func (e *Encoder) remember(found entry) {
+	if gone := e.words.add(found); gone.hi != 0 && e.late.find(gone.word()) == nil {
+		e.late.add(gone)
+	}
 }
