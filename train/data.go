@@ -15,7 +15,7 @@ import (
 // corpus is a data set opened for a run: what it trains on, what it is measured on, and the tokenizer of both.
 type corpus struct {
 	set           *dataset.Dataset
-	train         *dataset.Loader
+	train         *dataset.Loader // nil until openTraining
 	tok           *tokenizer.Tokenizer
 	tokenizerJSON []byte
 	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
@@ -55,8 +55,15 @@ func (c *corpus) open(cfg *config.Config) error {
 		return fmt.Errorf("model.vocab = %d is smaller than the %d tokens of the data set's tokenizer\n  try model.vocab = %d, or leave it out", cfg.Model.Vocab, vocab, vocab)
 	}
 	c.byteLen = byteLengths(c.tok, cfg.Model.Vocab)
-	c.train, err = c.set.TrainLoader(cfg.Model.Context, cfg.Seed)
-	return err
+	return nil
+}
+
+// openTraining opens the training split; what is only evaluated may have none.
+func (c *corpus) openTraining(cfg *config.Config) (err error) {
+	if c.train, err = c.set.TrainLoader(cfg.Model.Context, cfg.Seed); err != nil {
+		return &DataError{err}
+	}
+	return nil
 }
 
 func (c *corpus) close() { c.set.Close() }

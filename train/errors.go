@@ -5,19 +5,22 @@ import "fmt"
 // DivergedError means that the guard stopped a run: too many updates in a row could not be applied.
 type DivergedError struct {
 	Step      int
-	Skips     int // in a row
-	NonFinite int // of all skips, those whose loss or gradient was not finite
-	LR        float64
+	Skips     int     // in a row
+	NonFinite int     // of those, how many had a loss or gradient that was not finite
+	LR        float64 // the run's optimizer.lr
 	Dir       string
 }
 
 func (e *DivergedError) Error() string {
-	what := "losses far above the recent ones"
-	if e.NonFinite > 0 {
-		what = fmt.Sprintf("losses or gradients that are not finite (%d so far)", e.NonFinite)
+	what := "losses far above the recent ones (guard.spike_z)"
+	switch {
+	case e.NonFinite == e.Skips:
+		what = "losses or gradients that are not finite"
+	case e.NonFinite > 0:
+		what += fmt.Sprintf(", %d of them of losses or gradients that are not finite", e.NonFinite)
 	}
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
-		"  the last checkpoint in %s is from before that\n"+
+		"  no skipped update is in the checkpoints of %s\n"+
 		"  try a lower optimizer.lr than %.3g, a longer schedule.warmup, or model.qk_norm=true", e.Step, e.Skips, what, e.Dir, e.LR)
 }
 

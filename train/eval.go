@@ -22,6 +22,9 @@ type EvalResult struct {
 	Bytes       int64   // of text they stand for
 }
 
+// unevaluated is what is known of a model without an evaluation.
+var unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
+
 // evaluator runs a model forward over samples of a data set. Within a run it shares the trainer's memory.
 type evaluator struct {
 	dev       device.Device
@@ -61,26 +64,30 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 	return nil
 }
 
-// evaluate scores the first tokens of the validation split, all of it if limit is 0. Without a validation split both
-// measures are NaN.
+// evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit is 0.
+// Which tokens these are does not depend on the size of a batch. Without a validation split both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
-	none := EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 	val, err := c.set.ValLoader(e.batch.T)
 	if errors.Is(err, dataset.ErrNoValidation) {
-		return none, nil
+		return unevaluated, nil
 	}
 	if err != nil {
-		return none, err
+		return unevaluated, &DataError{err}
+	}
+	samples := val.Windows()
+	if limit > 0 {
+		samples = min(samples, uint64((limit+e.batch.T-1)/e.batch.T))
 	}
 	var r EvalResult
 	nats := 0.0
-	for first := uint64(0); first < val.Windows() && (limit == 0 || r.Tokens < int64(limit)); first += uint64(e.rows) {
+	for first := uint64(0); first < samples; first += uint64(e.rows) {
 		if err := ctx.Err(); err != nil {
-			return none, err
+			return unevaluated, err
 		}
 		if err := e.load(val, first); err != nil {
-			return none, err
+			return unevaluated, err
 		}
+		e.ignoreFrom(samples - first)
 		e.tape.Reset(false)
 		e.model.Loss(e.tape, e.batch)
 		nats += e.dev.Sum(&e.batch.Losses)
@@ -90,4 +97,16 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	r.Loss = nats / float64(r.Tokens)
 	r.BitsPerByte = dataset.BitsPerByte(nats, uint64(r.Bytes))
 	return r, nil
+}
+
+// ignoreFrom leaves the samples from row on out of the loss, where the last batch is larger than what is left.
+func (e *evaluator) ignoreFrom(row uint64) {
+	if row >= uint64(e.rows) {
+		return
+	}
+	rest := e.data.Targets[int(row)*e.batch.T:]
+	for i := range rest {
+		rest[i] = dataset.Ignore
+	}
+	copy(e.batch.Targets.I32(), e.data.Targets)
 }

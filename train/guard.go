@@ -18,7 +18,9 @@ type guard struct {
 	Window    []float64 `json:"window"` // the last accepted losses, oldest first
 	Row       int       `json:"row"`    // skips in a row
 	Skipped   int       `json:"skipped"`
-	NonFinite int       `json:"non_finite"`
+	NonFinite int       `json:"non_finite"` // of all skips
+
+	RowNonFinite int `json:"row_non_finite"` // of those in a row
 }
 
 func newGuard(c config.Guard) guard {
@@ -28,7 +30,7 @@ func newGuard(c config.Guard) guard {
 // restore takes over what a checkpoint counted; the limits stay those of the configuration.
 func (g *guard) restore(saved guard) {
 	g.Window = append(g.Window[:0], saved.Window...)
-	g.Row, g.Skipped, g.NonFinite = saved.Row, saved.Skipped, saved.NonFinite
+	g.Row, g.Skipped, g.NonFinite, g.RowNonFinite = saved.Row, saved.Skipped, saved.NonFinite, saved.RowNonFinite
 }
 
 // accept reports whether to apply the update of a step with this loss and gradient norm, and counts.
@@ -36,13 +38,14 @@ func (g *guard) accept(loss, norm float64) bool {
 	finite := !math.IsNaN(loss+norm) && !math.IsInf(loss+norm, 0)
 	if !finite {
 		g.NonFinite++
+		g.RowNonFinite++
 	}
 	if !finite || g.spike(loss) {
 		g.Row++
 		g.Skipped++
 		return false
 	}
-	g.Row = 0
+	g.Row, g.RowNonFinite = 0, 0
 	if len(g.Window) == spikeWindow {
 		copy(g.Window, g.Window[1:])
 		g.Window = g.Window[:spikeWindow-1]

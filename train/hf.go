@@ -74,7 +74,7 @@ func float32s(t *tensor.Tensor) []float32 {
 	return out
 }
 
-// checkExport loads the export and compares its logits with the run's on a probe: the first tokens of the vocabulary.
+// checkExport loads the export and compares its logits with the run's on a probe: tokens from all over the vocabulary.
 func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	m, params, err := loadHF(dir)
 	if err != nil {
@@ -168,7 +168,11 @@ func ImportHF(src, runDirectory string) error {
 	}
 	defer params.Close()
 	path := filepath.Join(src, "tokenizer.json")
-	if _, err := tokenizer.Load(path); err != nil {
+	t, err := tokenizer.Load(path)
+	if err != nil {
+		return err
+	}
+	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
 		return err
 	}
 	tok, err := os.ReadFile(path)

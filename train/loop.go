@@ -16,7 +16,7 @@ import (
 
 // Options of a run.
 type Options struct {
-	Config     *config.Config // resolved; for Resume it is read from the run
+	Config     *config.Config // Run fills in what the data set decides (model.vocab); Resume reads it from the run
 	Dir        string         // the run directory
 	Threads    int            // overrides Config.Threads if above 0
 	OnProgress func(Progress) // called after every step; may be nil
@@ -26,8 +26,8 @@ type Options struct {
 // Progress describes a run after a step.
 type Progress struct {
 	Step, Steps             int
-	Tokens                  int64
-	Loss, LR, GradNorm      float64
+	Tokens                  int64   // trained on so far
+	Loss, LR, GradNorm      float64 // nats per token; peak rate times schedule; before clipping
 	TokensPerSecond         float64 // over the last few seconds
 	FractionOfPeak          float64 // of the machine's measured matrix product peak at the run's precision
 	ValLoss, ValBitsPerByte float64 // NaN unless the model was just evaluated
@@ -44,14 +44,15 @@ type ArenaUse struct {
 
 // Result is how a run ended.
 type Result struct {
-	Step                               int
-	Tokens, Parameters                 int64
-	TokensPerSecond                    float64 // of this process's steps
-	TrainLoss, ValLoss, ValBitsPerByte float64
-	WeightsHash, OptimizerHash         string
-	Interrupted                        bool // ctx ended before the last step; the state is saved
-	PeakRSS                            int64
-	Arenas                             []ArenaUse
+	Step                       int
+	Tokens, Parameters         int64
+	TokensPerSecond            float64 // of this process's steps; NaN if it made none
+	TrainLoss                  float64 // nats per token of the last step that was applied; NaN if there was none
+	ValLoss, ValBitsPerByte    float64 // of the last evaluation; NaN without a validation split
+	WeightsHash, OptimizerHash string
+	Interrupted                bool  // ctx ended before the last step; the state is saved
+	PeakRSS                    int64 // bytes, of the process
+	Arenas                     []ArenaUse
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
@@ -137,6 +138,9 @@ func (s *session) open() (err error) {
 	if s.dev, err = cpu.New(threads); err != nil {
 		return err
 	}
+	if err := s.corpus.openTraining(s.cfg); err != nil {
+		return err
+	}
 	if s.trainer, err = newTrainer(s.cfg, s.dev); err != nil {
 		return err
 	}
@@ -210,7 +214,10 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 			break
 		}
 	}
-	interrupted := err != nil && ctx.Err() != nil
+	if err == nil && s.last.EvalStep != t.progress.Step { // an earlier process was stopped while it evaluated
+		_, err = s.evaluate(ctx)
+	}
+	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
 	if err != nil && !interrupted {
 		return nil, errors.Join(err, s.store.Wait())
 	}
@@ -240,23 +247,32 @@ func (s *session) step(ctx context.Context) error {
 		s.last.TrainLoss = number(stats.Loss)
 	}
 	s.clock.tick(t.progress.Tokens)
-	eval := EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
+	eval := unevaluated
 	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
 	if s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {
-		if eval, err = t.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens); err != nil && ctx.Err() == nil {
-			return err
-		}
-		s.last.ValLoss, s.last.ValBitsPerByte = number(eval.Loss), number(eval.BitsPerByte)
+		eval, err = s.evaluate(ctx)
 		s.clock.pause()
 	}
 	s.report(stats, eval)
+	if err != nil {
+		return err
+	}
 	if t.guard.exhausted() {
-		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.NonFinite, LR: stats.LR, Dir: s.Dir}
+		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR, Dir: s.Dir}
 	}
 	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done {
 		return s.save()
 	}
 	return nil
+}
+
+// evaluate measures the model and notes the result. If it does not come to its end, what was noted before stays.
+func (s *session) evaluate(ctx context.Context) (EvalResult, error) {
+	r, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
+	if err == nil {
+		s.last.ValLoss, s.last.ValBitsPerByte, s.last.EvalStep = number(r.Loss), number(r.BitsPerByte), s.trainer.progress.Step
+	}
+	return r, err
 }
 
 // report writes the step's line of metrics and calls OnProgress.

@@ -21,6 +21,15 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
 }
 
+// UnmarshalJSON reads null back as NaN.
+func (n *number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*n = number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
 // metricsLine is one line of metrics.jsonl. Losses are nats per token, rates per second of wall time.
 type metricsLine struct {
 	Step            int     `json:"step"`

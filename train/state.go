@@ -1,8 +1,6 @@
 package train
 
 import (
-	"encoding/json"
-	"math"
 	"strings"
 
 	"anneal/dataset"
@@ -20,15 +18,7 @@ type state struct {
 	TrainLoss      number `json:"train_loss"`
 	ValLoss        number `json:"val_loss"`
 	ValBitsPerByte number `json:"val_bits_per_byte"`
-}
-
-// UnmarshalJSON reads null back as NaN.
-func (n *number) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		*n = number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(b, (*float64)(n))
+	EvalStep       int    `json:"eval_step"` // of the two above
 }
 
 // checkpointTensors lists the live tensors of a run in a fixed order: weights, then both moments.

@@ -45,6 +45,12 @@ func (r *Trained) open(threads int) (err error) {
 	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
 		return err
 	}
+	if r.Config.Model.Vocab == 0 {
+		r.Config.Derive("model.vocab", r.Tokenizer.VocabSize(), "the tokenizer of "+string(r.dir))
+	}
+	if err := checkVocabulary(r.Tokenizer, r.dir.tokenizer(), r.Config.Model.Vocab); err != nil {
+		return err
+	}
 	if r.policy, err = precision.Lookup(r.Config.Precision); err != nil {
 		return err
 	}
@@ -66,6 +72,14 @@ func (r *Trained) open(threads int) (err error) {
 		return err
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
+	return nil
+}
+
+// checkVocabulary refuses a tokenizer whose ids the model has no rows for.
+func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
+	if n := tok.VocabSize(); n > vocab {
+		return &DataError{fmt.Errorf("%s has %d tokens, but the model has %d\n  put the tokenizer there that the model was trained with", path, n, vocab)}
+	}
 	return nil
 }
 
@@ -101,23 +115,32 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int) (EvalResu
 
 // GenerateOptions says what to generate.
 type GenerateOptions struct {
-	Prompt    string
-	MaxTokens int
+	Prompt    string // may be empty if the tokenizer has an end-of-text token, which documents begin with
+	MaxTokens int    // at most so many are made
 	model.Sampling
 }
 
 // Generate continues the prompt, the way a document of the training data would go on, and hands out text as it becomes
 // whole characters. It ends at MaxTokens, at the end of the document, or with ctx. It returns the number of tokens made.
 func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(text string)) (int, error) {
+	if err := o.Validate(); err != nil {
+		return 0, err
+	}
 	g, err := model.NewGenerator(r.Model, r.policy, r.dev)
 	if err != nil {
 		return 0, err
 	}
 	defer g.Close()
-	eot, _ := r.Tokenizer.EOT()
-	ids := []int32{int32(eot)} // documents begin with it
+	var ids []int32
+	eot, delimited := r.Tokenizer.EOT()
+	if delimited {
+		ids = append(ids, int32(eot)) // documents begin with it
+	}
 	for _, id := range r.Tokenizer.NewEncoder().Encode(nil, []byte(o.Prompt)) {
 		ids = append(ids, int32(id))
+	}
+	if len(ids) == 0 {
+		return 0, fmt.Errorf("the tokenizer of %s has no end-of-text token to begin with\n  try a prompt of at least one character", r.dir)
 	}
 	stream := r.Tokenizer.NewStreamDecoder()
 	defer func() {
@@ -130,7 +153,7 @@ func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(tex
 			return n, err
 		}
 		id := g.Next(ids, o.Sampling)
-		if uint32(id) == eot {
+		if delimited && uint32(id) == eot {
 			return n, nil
 		}
 		ids = append(ids, id)

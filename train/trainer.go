@@ -48,6 +48,9 @@ type StepStats struct {
 	Skipped  bool // the guard did not apply the update
 }
 
+// maxMicroTokens is more tokens than any machine can hold the activations of; beyond it not even measuring makes sense.
+const maxMicroTokens = 1 << 24
+
 // newTrainer lays out the memory of a run and initialises the model. The configuration must be resolved and valid.
 func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	policy, err := precision.Lookup(cfg.Precision)
@@ -56,6 +59,13 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	}
 	c := modelConfig(cfg)
 	rows := cfg.Train.MicroBatch
+	if rows > maxMicroTokens/c.Context {
+		return nil, &config.Error{Problems: []config.Problem{{
+			Key:     "train.micro_batch",
+			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens are more than a forward pass can take", rows, c.Context),
+			Try:     fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
+		}}}
+	}
 	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
 	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp)
 	if err := checkMemory(f); err != nil {
@@ -165,6 +175,11 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (loss float6
 		t.tape.Backward()
 		loss += t.dev.Sum(&t.batch.Losses)
 		targets += t.data.Valid()
+	}
+	for _, p := range t.model.Params() {
+		if !p.HasGrad() {
+			t.dev.Zero(&p.Grad) // no loss depends on it; what is there is of an earlier step
+		}
 	}
 	return loss, targets, nil
 }

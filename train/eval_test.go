@@ -1,0 +1,203 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"anneal/dataset"
+	"anneal/device/cpu"
+	"anneal/device/cpu/isa"
+	"anneal/train/config"
+)
+
+// testTrainer returns a fresh trainer on a data set.
+func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *corpus) {
+	t.Helper()
+	c, err := openCorpus(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	dev, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Precision == "fp64" {
+		dev.Close()
+		dev = cpu.NewTier(isa.Generic, 1)
+	}
+	t.Cleanup(dev.Close)
+	tr, err := newTrainer(cfg, dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.Close)
+	return tr, c
+}
+
+// The size of a batch decides neither which tokens are scored nor what they cost.
+func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
+	data := testData(t)
+	for _, precision := range []string{"bf16", "fp32", "fp64"} {
+		for _, limit := range []int{0, 1, 500} {
+			var want EvalResult
+			for _, rows := range []int{1, 3, 8} {
+				cfg := tinyConfig(data)
+				cfg.Precision, cfg.Train.MicroBatch, cfg.Train.BatchTokens = precision, rows, rows*cfg.Model.Context
+				tr, c := testTrainer(t, cfg)
+				got, err := tr.evaluate(context.Background(), c, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rows == 1 {
+					want = got
+				}
+				if got.Tokens != want.Tokens || got.Bytes != want.Bytes || math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss {
+					t.Errorf("%s, limit %d: micro-batches of %d give %+v, of 1 %+v", precision, limit, rows, got, want)
+				}
+				if context := int64(cfg.Model.Context); limit > 0 && got.Tokens != (int64(limit)+context-1)/context*context {
+					t.Errorf("limit %d: %d tokens scored, want whole samples of %d", limit, got.Tokens, context)
+				}
+			}
+		}
+	}
+}
+
+// A model whose logits are all 0 spends log2 V bits on every token, whatever the text.
+func TestBitsPerByteOfAUniformModel(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	tr, c := testTrainer(t, cfg)
+	for _, p := range tr.model.Params() {
+		clear(p.Value.F32())
+	}
+	got, err := tr.evaluate(context.Background(), c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The text that is scored, put together again from its tokens.
+	val, err := c.set.ValLoader(cfg.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b dataset.Batch
+	if err := val.Batch(&b, 0, int(val.Windows())); err != nil {
+		t.Fatal(err)
+	}
+	eot, _ := c.tok.EOT()
+	var ids []uint32
+	tokens := 0
+	for _, target := range b.Targets {
+		if target == dataset.Ignore {
+			continue
+		}
+		tokens++
+		if uint32(target) != eot {
+			ids = append(ids, uint32(target))
+		}
+	}
+	text := c.tok.Decode(nil, ids)
+	vocab := float64(cfg.Model.Vocab)
+	want := math.Log2(vocab) * float64(tokens) / float64(len(text))
+	if got.Tokens != int64(tokens) || got.Bytes != int64(len(text)) {
+		t.Errorf("%d tokens of %d bytes scored, want %d of %d", got.Tokens, got.Bytes, tokens, len(text))
+	}
+	if math.Abs(got.BitsPerByte-want) > 1e-6*want || math.Abs(got.Loss-math.Log(vocab)) > 1e-6 {
+		t.Errorf("%v bits per byte at a loss of %v, want %v at ln %v = %v", got.BitsPerByte, got.Loss, want, vocab, math.Log(vocab))
+	}
+}
+
+// twoDocuments is a source of rows of two documents of equal length; the first token is given.
+type twoDocuments struct {
+	context int
+	first   uint32
+}
+
+func (s twoDocuments) Context() int { return s.context }
+func (s twoDocuments) Vocab() int   { return 64 }
+
+func (s twoDocuments) Batch(b *dataset.Batch, _ uint64, rows int) error {
+	n := rows * s.context
+	b.Rows, b.Context = rows, s.context
+	b.Tokens, b.Targets, b.DocStart = make([]uint32, n), make([]int32, n), make([]int32, n)
+	for i := range n {
+		b.Tokens[i], b.Targets[i] = uint32(i*7%64), int32(i*5%64)
+		if i%s.context >= s.context/2 {
+			b.DocStart[i] = int32(s.context / 2)
+		}
+	}
+	b.Tokens[0] = s.first
+	return nil
+}
+
+// With data.document_mask the second document of a row does not see the first; without it attention is plain causal, and
+// positions count from the start of the row.
+func TestDocumentMaskSeparatesDocuments(t *testing.T) {
+	p := loadParity(t)
+	for _, mask := range []bool{true, false} {
+		tr, _ := parityTrainer(t, p, 0, "fp64", 1, 2)
+		tr.documents = mask
+		losses := func(first uint32) []float64 {
+			if err := tr.load(twoDocuments{tr.batch.T, first}, 0); err != nil {
+				t.Fatal(err)
+			}
+			tr.tape.Reset(false)
+			tr.model.Loss(tr.tape, tr.batch)
+			return slices.Clone(tr.batch.Losses.F64())
+		}
+		a, b := losses(1), losses(2)
+		half := tr.batch.T / 2
+		if sees := a[half] != b[half]; sees == mask {
+			t.Errorf("document_mask %v: the second document sees the first: %v", mask, sees)
+		}
+		for i, pos := range tr.batch.Seq.Pos.I32() {
+			at, want := i%tr.batch.T, int32(i%tr.batch.T)
+			if mask && at >= half {
+				want -= int32(half)
+			}
+			if start := tr.batch.Start.I32()[i]; pos != want || start != int32(at)-want {
+				t.Fatalf("document_mask %v: token %d has position %d in a document from %d, want %d from %d", mask, i, pos, start, want, at-int(want))
+			}
+			if got, want := fmt.Sprint(tr.batch.Tokens.I32()[i], tr.batch.Targets.I32()[i]), fmt.Sprint(tr.data.Tokens[i], tr.data.Targets[i]); got != want {
+				t.Fatalf("token and target %d are %s, the source gave %s", i, got, want)
+			}
+		}
+	}
+}
+
+// Evaluating needs a validation split and nothing else: here the training split is shorter than one sample.
+func TestEvaluationNeedsNoTrainingData(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), t.TempDir()+"/run"
+	cfg.Train.Steps, cfg.Model.Context, cfg.Train.BatchTokens, cfg.Train.MicroBatch = 1, 1024, 1024, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	r, err := Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	held := t.TempDir()
+	opt := dataset.BuildOptions{
+		Dir: held, Tokenizer: DatasetTokenizer(r.Tokenizer, held+"/tokenizer.json"), ValFraction: 0.5,
+		NewEncoder: func() func([]uint32, []byte) []uint32 { return r.Tokenizer.NewEncoder().Encode },
+	}
+	if _, err := dataset.Build(context.Background(), opt, documents(4)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Tokenizer.Save(held + "/tokenizer.json"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Evaluate(context.Background(), held, 0); err != nil || got.Tokens == 0 || got.Bytes == 0 {
+		t.Errorf("scored %+v, %v", got, err)
+	}
+	cfg.Data.Path = held
+	var unfit *DataError
+	if _, err := Run(context.Background(), Options{Config: cfg, Dir: t.TempDir() + "/run"}); !errors.As(err, &unfit) {
+		t.Errorf("trained on a split that is shorter than one sample: %v", err)
+	}
+}

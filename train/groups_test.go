@@ -1,0 +1,93 @@
+package train
+
+import (
+	"strings"
+	"testing"
+
+	"anneal/model"
+	"anneal/tensor"
+	"anneal/train/config"
+)
+
+// OPT-7: every parameter of a two-layer model, by hand, in the group where decoupled decay works or in the one where not.
+func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
+	layer := map[string]bool{
+		"attention_norm": false, "attention.qkv": true, "attention.out": true, "attention.q_norm": false, "attention.k_norm": false,
+		"mlp_norm": false, "mlp.gate_up": true, "mlp.down": true,
+	}
+	for _, embeddings := range []bool{true, false} {
+		for _, tied := range []bool{true, false} {
+			want := map[string]bool{"embed": embeddings, "norm": false}
+			if !tied {
+				want["head"] = true // a matrix product like any other
+			}
+			for name, decays := range layer {
+				want["layers.0."+name], want["layers.1."+name] = decays, decays
+			}
+			cfg := tinyConfig("none")
+			cfg.Model.Vocab, cfg.Model.QKNorm, cfg.Model.TieEmbeddings, cfg.Optimizer.DecayEmbeddings = 50, true, tied, embeddings
+			tr := &Trainer{cfg: cfg}
+			tr.model = model.New(modelConfig(cfg), model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+			for _, p := range tr.model.Params() {
+				decays, known := want[p.Name]
+				if !known {
+					t.Errorf("%s is not in the list, or twice in the model", p.Name)
+				}
+				delete(want, p.Name)
+				wantDecay := 0.0
+				if decays {
+					wantDecay = cfg.Optimizer.WeightDecay
+				}
+				if got := tr.decay(p.Role); got != wantDecay {
+					t.Errorf("decay_embeddings %v, tied %v: %s decays by %v, want %v", embeddings, tied, p.Name, got, wantDecay)
+				}
+			}
+			for name := range want {
+				t.Errorf("tied %v: the model has no %s", tied, name)
+			}
+		}
+	}
+}
+
+// The parameters counted from the shape alone are those that the model lays out.
+func TestPlannedParametersAreTheModels(t *testing.T) {
+	for name, shape := range Shapes {
+		for _, change := range []func(*config.Model){
+			func(*config.Model) {},
+			func(m *config.Model) { m.QKNorm, m.TieEmbeddings, m.KVHeads = true, false, m.Heads/2 },
+		} {
+			cfg := config.Default()
+			cfg.Model = shape.Model
+			change(&cfg.Model)
+			cfg.Resolve()
+			m := model.New(modelConfig(cfg), model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+			if got, want := cfg.Shape().Parameters(), m.Count(); got != want {
+				t.Errorf("%s, %+v: planned %d parameters, the model has %d", name, cfg.Model, got, want)
+			}
+		}
+	}
+}
+
+// Sizes far beyond any machine, alone or multiplied until they overflow, are errors before anything is laid out.
+func TestAbsurdSizesAreErrors(t *testing.T) {
+	for name, change := range map[string]func(*config.Config){
+		"sequences in a micro-batch": func(c *config.Config) { c.Train.MicroBatch, c.Train.BatchTokens = 1<<30, 1<<35 },
+		"widths": func(c *config.Config) {
+			c.Model.Layers, c.Model.Dim, c.Model.Heads, c.Model.HeadDim, c.Model.FFN = 1<<12, 1<<18, 1<<12, 1<<14, 1<<20
+			c.Model.KVHeads = 1 << 12
+			c.Train.MicroBatch, c.Train.BatchTokens = 1<<18, 1<<23
+		},
+		"vocabulary": func(c *config.Config) { c.Model.Vocab, c.Model.Dim = 1<<24, 1<<18 },
+	} {
+		cfg := tinyConfig("none")
+		cfg.Model.Vocab = 320
+		change(cfg)
+		if err := cfg.Validate(); err != nil {
+			t.Fatalf("%s: the configuration is refused before memory is: %v", name, err)
+		}
+		_, err := newTrainer(cfg, nil)
+		if err == nil || !strings.Contains(err.Error(), "try") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a kill or a full disk leaves behind is cut off before a run goes on at its checkpoint's step.
+func TestMetricsAreTrimmedToTheCheckpoint(t *testing.T) {
+	const one, two, three = `{"step":1,"loss":2}` + "\n", `{"step":2,"loss":null}` + "\n", `{"step":3,"loss":1}` + "\n"
+	for _, c := range []struct {
+		name, before string
+		step         int
+		after        string
+	}{
+		{"no file", "", 5, ""},
+		{"nothing to cut", one + two + three, 3, one + two + three},
+		{"later steps", one + two + three, 1, one},
+		{"from the start", one + two + three, 0, ""},
+		{"torn last line", one + two + `{"step":3,"lo`, 3, one + two},
+		{"whole last line without its end", one + two + `{"step":3,"loss":1}`, 3, one + two},
+		{"zeros of a lost block", one + strings.Repeat("\x00", 4096), 3, one},
+		{"a line longer than any", one + strings.Repeat("x", 2<<20), 3, one},
+	} {
+		path := filepath.Join(t.TempDir(), "metrics.jsonl")
+		if c.name != "no file" {
+			if err := os.WriteFile(path, []byte(c.before), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := openMetrics(path, c.step, func(s string) { t.Errorf("%s: %s", c.name, s) })
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		m.write(metricsLine{Step: 9})
+		m.close()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := json.Marshal(metricsLine{Step: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.after + string(line) + "\n"; string(data) != want {
+			t.Errorf("%s: the file holds %.200q, want %.200q", c.name, data, want)
+		}
+	}
+}
+
+// A disk that fails is reported once and does not end the run.
+func TestMetricsThatCannotBeWrittenAreReportedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path) // for reading: every write fails
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings := 0
+	m := &metricsFile{f: f, warn: func(string) { warnings++ }}
+	for step := range 3 {
+		m.write(metricsLine{Step: step})
+	}
+	m.close()
+	if warnings != 1 {
+		t.Errorf("%d warnings for 3 lines that could not be written, want 1", warnings)
+	}
+}
+
+func TestNumbersThatJSONLacksAreNull(t *testing.T) {
+	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1.5, 1e300, math.SmallestNonzeroFloat64} {
+		data, err := json.Marshal(number(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := number(7)
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatalf("%v becomes %s: %v", f, data, err)
+		}
+		finite := !math.IsNaN(f) && !math.IsInf(f, 0)
+		if finite && float64(back) != f || !finite && (string(data) != "null" || !math.IsNaN(float64(back))) {
+			t.Errorf("%v becomes %s and reads back as %v", f, data, back)
+		}
+	}
+}
+
+// The clock counts the time between ticks, forgets what is older than its window, and leaves pauses out.
+func TestClockMeasuresTrainingTime(t *testing.T) {
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) <= 0.01*want) {
+			t.Errorf("%s: %v tokens per second, want %v", what, got, want)
+		}
+	}
+	var c clock
+	tokens := int64(5000) // a resumed run has seen tokens before
+	c.start(tokens)
+	if !math.IsNaN(c.rate()) || !math.IsNaN(c.average()) {
+		t.Errorf("before the first tick the rates are %v and %v, want NaN", c.rate(), c.average())
+	}
+	pass := func(d time.Duration, n int64) {
+		c.since = c.since.Add(-d) // as if d had passed
+		tokens += n
+		c.tick(tokens)
+	}
+	for range 10 {
+		pass(2*time.Second, 200)
+	}
+	near("steady rate", c.rate(), 100)
+	c.since = c.since.Add(-time.Hour)
+	c.pause()
+	pass(2*time.Second, 200)
+	near("rate after a pause", c.rate(), 100)
+	for range 6 {
+		pass(2*time.Second, 800)
+	}
+	near("rate of the last seconds", c.rate(), 400)
+	near("average", c.average(), float64(11*200+6*800)/(17*2))
+	if n := len(c.marks); n > 8 {
+		t.Errorf("%d marks kept for a window of %v", n, rateWindow)
+	}
+	for range 100 {
+		pass(time.Minute, 600)
+	}
+	near("steps longer than the window", c.rate(), 10)
+	if len(c.marks) > 8 {
+		t.Error(fmt.Sprint("marks pile up: ", len(c.marks)))
+	}
+}

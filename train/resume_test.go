@@ -1,0 +1,135 @@
+package train
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/train/config"
+)
+
+// edit changes the configuration that a run has on disk.
+func edit(t *testing.T, dir string, overrides ...string) {
+	t.Helper()
+	cfg, err := config.Load(runDir(dir).config(), overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(runDir(dir).config(), cfg.YAML(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A configuration that no longer fits the checkpoint is refused; one that only asks for more goes on.
+func TestResumeWithAChangedConfiguration(t *testing.T) {
+	data, other := testData(t), t.TempDir()
+	cfg := tinyConfig(data)
+	cfg.Train.Steps, cfg.Schedule.Warmup = 10, 1
+	first := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: cfg, Dir: first})
+	if err := os.CopyFS(other, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		set  []string
+		want string // in the error; "" where the run goes on
+	}{
+		{"another shape", []string{"model.ffn=64"}, "another model"},
+		{"another number format", []string{"precision=fp64"}, "another model"},
+		{"another seed", []string{"seed=2"}, "seed 2"},
+		{"another context", []string{"model.context=16"}, "context 16"},
+		{"data that moved", []string{"data.path=" + other}, ""},
+		{"more steps at another rate", []string{"optimizer.lr=1e-4", "train.steps=12"}, ""},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		if err := os.CopyFS(dir, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, dir, c.set...)
+		r, err := Resume(context.Background(), Options{Dir: dir})
+		switch {
+		case c.want != "":
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		default:
+			now, err := Config(dir)
+			if err != nil || r.Step != now.Train.Steps {
+				t.Errorf("%s: ended at step %d of %d, %v", c.name, r.Step, now.Train.Steps, err)
+			}
+		}
+	}
+}
+
+// A run out of minutes ends after a whole step, measured and saved; resumed, it has its minutes again.
+func TestMinutesEndARun(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Minutes = 1e-9
+	r := mustRun(t, Options{Config: cfg, Dir: dir})
+	if r.Step != 1 || r.Interrupted || math.IsNaN(r.ValBitsPerByte) {
+		t.Errorf("ended at step %d, interrupted %v, %v bits per byte; want step 1, measured", r.Step, r.Interrupted, r.ValBitsPerByte)
+	}
+	r, err := Resume(context.Background(), Options{Dir: dir})
+	if err != nil || r.Step != 2 {
+		t.Errorf("resumed it ended at step %d, %v; want 2", r.Step, err)
+	}
+	edit(t, dir, "train.minutes=10", "train.steps=5", "schedule.warmup=1")
+	if r, err = Resume(context.Background(), Options{Dir: dir}); err != nil || r.Step != 5 {
+		t.Errorf("with time for all it ended at step %d, %v; want 5", r.Step, err)
+	}
+}
+
+// countdown is a context that ends when it was asked so many times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever a run is stopped, in a step or while it evaluates, what it reports after it was resumed is what an
+// uninterrupted run reports.
+func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
+	data := testData(t)
+	make := func() *config.Config {
+		cfg := tinyConfig(data)
+		cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 2, 8, 1, 512
+		cfg.Schedule.Warmup = 1
+		return cfg
+	}
+	want := mustRun(t, Options{Config: make(), Dir: filepath.Join(t.TempDir(), "run")})
+	stops := 0
+	for n := 0; ; n++ {
+		dir := filepath.Join(t.TempDir(), "run")
+		r, err := Run(&countdown{context.Background(), n}, Options{Config: make(), Dir: dir})
+		if err != nil {
+			t.Fatalf("stopped at question %d: %v", n, err)
+		}
+		if !r.Interrupted {
+			break
+		}
+		stops++
+		r, err = Resume(context.Background(), Options{Dir: dir})
+		if err != nil {
+			t.Fatalf("stopped at question %d and resumed: %v", n, err)
+		}
+		if r.Interrupted || r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.TrainLoss != want.TrainLoss || r.ValLoss != want.ValLoss || r.ValBitsPerByte != want.ValBitsPerByte {
+			t.Errorf("stopped at question %d and resumed: step %d, weights %.12s, losses %v and %v; uninterrupted: step %d, %.12s, %v and %v",
+				n, r.Step, r.WeightsHash, r.TrainLoss, r.ValLoss, want.Step, want.WeightsHash, want.TrainLoss, want.ValLoss)
+		}
+	}
+	if steps, evaluations := 2*1, 2*2; stops < steps+evaluations {
+		t.Errorf("the run was stopped at %d places, it has %d micro-batches and %d batches of evaluation", stops, steps, evaluations)
+	}
+}
