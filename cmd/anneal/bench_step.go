@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+
+	"anneal/train"
+)
+
+type benchStepCmd struct {
+	Shape     string  `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
+	Precision string  `default:"bf16" enum:"bf16,fp32,fp64" help:"One of ${enum}."`
+	Threads   int     `help:"Worker threads; 0 takes all."`
+	Seconds   float64 `default:"10" help:"How long to measure, after the first step."`
+	Batch     int     `help:"Sequences in a step; 0 takes the shape's own."`
+	Context   int     `help:"Tokens in a sequence; 0 takes the shape's own."`
+}
+
+func (benchStepCmd) Help() string {
+	return example("anneal bench step --shape llama-98m --precision bf16 --threads 2 --json")
+}
+
+func (c benchStepCmd) Run(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := train.BenchStep(ctx, train.BenchOptions{
+			Shape: c.Shape, Precision: c.Precision, Threads: c.Threads, Seconds: c.Seconds, Batch: c.Batch, Context: c.Context,
+		})
+		if err != nil {
+			return err
+		}
+		s.printf("%s %s, %s, %d threads: %s tok/s, median step %.1f ms, first step after %.2f s\n",
+			c.Shape, c.Precision, r.Tier, r.Threads, thousands(int64(r.TokensPerSecond)), r.StepMsMedian, r.FirstStepSeconds)
+		s.printf("%.1f of %.1f GFLOP/s, %.0f%% of peak; peak memory %s\n", r.GFLOPS, r.PeakGFLOPS, 100*r.FractionOfPeak, mebibytes(r.PeakRSSBytes))
+		return s.emit(r)
+	})
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"anneal/corpus"
+	"anneal/lab"
+	"anneal/tokenizer"
+)
+
+type benchTokenizerCmd struct {
+	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text; none takes the Go source on this machine."`
+	Vocab   int      `default:"32768" help:"Tokens of the vocabulary to learn."`
+	MB      int      `name:"mb" default:"100" help:"Text to read, in MB."`
+	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, or a regular expression."`
+	Threads int      `help:"Threads that learn; 0 takes all. Encoding is measured on one."`
+}
+
+func (benchTokenizerCmd) Help() string { return example("anneal bench tokenizer --vocab 8192 --mb 20") }
+
+func (c benchTokenizerCmd) Run(s *session) error {
+	text := lab.Text{Paths: c.Paths}
+	if len(c.Paths) == 0 {
+		source, err := lab.GoSource()
+		if err != nil {
+			return err
+		}
+		text = lab.Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}}
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.BenchTokenizer(ctx, text, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: c.Threads})
+		if err != nil {
+			return asData(err)
+		}
+		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s), encodes %.1f MB/s cold and %.1f MB/s warm on one core, %.2f bytes/token\n",
+			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
+		return s.emit(r)
+	})
+}

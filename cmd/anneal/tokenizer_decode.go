@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+type tokenizerDecodeCmd struct {
+	tokenizerArg
+	File string `arg:"" optional:"" help:"Token ids, separated by spaces; none reads standard input."`
+}
+
+func (tokenizerDecodeCmd) Help() string {
+	return example("anneal tokenizer decode tok.json ids.txt", "anneal tokenizer encode tok.json main.go | anneal tokenizer decode tok.json")
+}
+
+func (c tokenizerDecodeCmd) Run(s *session) error {
+	tok, err := c.load()
+	if err != nil {
+		return err
+	}
+	text, err := s.input(c.File)
+	if err != nil {
+		return err
+	}
+	ids, err := parseIDs(text, tok.VocabSize())
+	if err != nil {
+		return err
+	}
+	decoded := tok.Decode(nil, ids)
+	if !s.json {
+		_, err = s.stdout.Write(decoded)
+		return err
+	}
+	return s.emit(map[string]any{"text": string(decoded), "tokens": len(ids)})
+}
+
+// parseIDs reads token ids separated by white space.
+func parseIDs(text []byte, vocab int) ([]uint32, error) {
+	var ids []uint32
+	for i, word := range bytes.Fields(text) {
+		n, err := strconv.ParseUint(string(word), 10, 32)
+		if err != nil || n >= uint64(vocab) {
+			return nil, &usageError{
+				fmt.Sprintf("id %d of the input, %.40q, is not a token of this vocabulary of %d", i+1, word, vocab),
+				"try the output of `anneal tokenizer encode`",
+			}
+		}
+		ids = append(ids, uint32(n))
+	}
+	return ids, nil
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bytes"
+	"strconv"
+)
+
+type tokenizerEncodeCmd struct {
+	tokenizerArg
+	File    string `arg:"" optional:"" help:"Text; none reads standard input."`
+	Special bool   `help:"Take the names of special tokens in the text for the tokens themselves."`
+}
+
+func (tokenizerEncodeCmd) Help() string { return example("anneal tokenizer encode tok.json main.go") }
+
+func (c tokenizerEncodeCmd) Run(s *session) error {
+	tok, err := c.load()
+	if err != nil {
+		return err
+	}
+	text, err := s.input(c.File)
+	if err != nil {
+		return err
+	}
+	var ids []uint32
+	if c.Special {
+		ids = tok.EncodeSpecial(text)
+	} else {
+		ids = tok.NewEncoder().Encode(nil, text)
+	}
+	var line []byte
+	for _, id := range ids {
+		line = append(strconv.AppendUint(line, uint64(id), 10), ' ')
+	}
+	s.printf("%s\n", bytes.TrimSpace(line))
+	return s.emit(map[string]any{"ids": ids, "tokens": len(ids), "bytes": len(text)})
+}
