@@ -64,8 +64,7 @@ def additions(a, compiled):
             setting("inductor cpp_wrapper", "--inductor", "cpp_wrapper=true"),
             setting("inductor max_autotune", "--inductor", "max_autotune=true"),
         ]
-    else:
-        out.append(setting("chunked loss", "--loss", "chunked"))
+    out.append(setting("chunked loss", "--loss", "chunked"))
     if a.precision == "bf16":
         out += [setting("oneDNN " + isa, ONEDNN_MAX_CPU_ISA=isa) for isa in ("AVX512_CORE_BF16", "AVX512_CORE_VNNI")]
         out.append(setting("FP32 storage, BF16 products", "--precision", "fp32-medium"))

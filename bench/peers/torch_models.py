@@ -74,12 +74,12 @@ def loss_full(h, head, targets):
 
 
 def loss_chunked(h, head, targets):
-    """The library's linear_cross_entropy, which need not keep all logits; operands cast as autocast would."""
+    """The library's linear_cross_entropy in pieces, which never forms all logits; operands cast as autocast would."""
     if torch.is_autocast_enabled("cpu"):
         kind = torch.get_autocast_dtype("cpu")
         h, head = h.to(kind), head.to(kind)
     with torch.autocast("cpu", enabled=False):
-        return F.linear_cross_entropy(h.reshape(-1, h.size(-1)), head, targets.reshape(-1))
+        return F.linear_cross_entropy(h.reshape(-1, h.size(-1)), head, targets.reshape(-1), options=nn.LinearCrossEntropyOptions())
 
 
 LOSS = {"full": loss_full, "chunked": loss_chunked}
