@@ -188,7 +188,7 @@ func ImportHF(src, runDirectory string) error {
 		return err
 	}
 	defer store.Close()
-	return store.Save(0, 0, weightTensors(m), &state{})
+	return store.Save(0, 0, weightTensors(m), &state{Model: m.Config})
 }
 
 // importConfig describes an imported model; what concerns training keeps its defaults.

@@ -195,6 +195,9 @@ func (s *session) restore() error {
 		return err
 	}
 	t := s.trainer
+	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
+		return err
+	}
 	t.progress = s.last.Progress
 	t.guard.restore(s.last.Guard)
 	s.saved = t.progress.Step
@@ -310,7 +313,7 @@ func (s *session) save() error {
 	if s.saved == t.progress.Step {
 		return nil
 	}
-	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
+	s.last.Progress, s.last.Data, s.last.Guard, s.last.Model = t.progress, s.corpus.train.State(t.progress.Sample), t.guard, t.model.Config
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
 		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
 	}

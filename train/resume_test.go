@@ -40,6 +40,8 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 	}{
 		{"another shape", []string{"model.ffn=64"}, "another model"},
 		{"another number format", []string{"precision=fp64"}, "another model"},
+		{"other heads of the same total", []string{"model.heads=4", "model.kv_heads=4", "model.head_dim=8"}, "trained with 2"},
+		{"other wavelengths", []string{"model.rope_theta=500000"}, "model.rope_theta"},
 		{"another seed", []string{"seed=2"}, "seed 2"},
 		{"another context", []string{"model.context=16"}, "context 16"},
 		{"data that moved", []string{"data.path=" + other}, ""},
@@ -53,6 +55,12 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 		r, err := Resume(context.Background(), Options{Dir: dir})
 		switch {
 		case c.want != "":
+			if strings.Contains(c.want, "model.") {
+				if r, err := Open(dir, 1); err == nil {
+					r.Close()
+					t.Errorf("%s: weights that mean something else were opened", c.name)
+				}
+			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
 			}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"strings"
 
 	"anneal/dataset"
@@ -14,11 +15,30 @@ type state struct {
 	Progress progress      `json:"progress"`
 	Data     dataset.State `json:"data"`
 	Guard    guard         `json:"guard"`
+	Model    model.Config  `json:"model"` // that the weights were trained in
 	// Last results, so that a finished run can report them again.
 	TrainLoss      number `json:"train_loss"`
 	ValLoss        number `json:"val_loss"`
 	ValBitsPerByte number `json:"val_bits_per_byte"`
 	EvalStep       int    `json:"eval_step"` // of the two above
+}
+
+// checkModel refuses a model in which the weights would fit but compute something else than they were trained to. What
+// changes their shapes is noticed when they are loaded.
+func (s *state) checkModel(now model.Config, dir runDir) error {
+	was := s.Model
+	for _, f := range []struct {
+		key      string
+		was, now any
+	}{
+		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
+		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
+	} {
+		if f.was != f.now {
+			return fmt.Errorf("%s has model.%s = %v, but the weights were trained with %v\n  set it back, or start a new run", dir.config(), f.key, f.now, f.was)
+		}
+	}
+	return nil
 }
 
 // checkpointTensors lists the live tensors of a run in a fixed order: weights, then both moments.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"anneal/device/cpu"
@@ -68,7 +69,13 @@ func (r *Trained) open(threads int) (err error) {
 	r.Model = model.New(c, model.Memory{Params: r.params, DType: r.policy.Master})
 	var last state
 	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), weightTensors(r.Model), &last)
+	if errors.Is(err, checkpoint.ErrNone) {
+		return fmt.Errorf("%w\n  the run has saved nothing yet: it saves every checkpoint.every steps, at its end and when it is stopped", err)
+	}
 	if err != nil {
+		return err
+	}
+	if err := last.checkModel(c, r.dir); err != nil {
 		return err
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped

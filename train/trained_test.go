@@ -1,0 +1,111 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+)
+
+// openRun opens a short run whose directory change has been at.
+func openRun(t *testing.T, change func(dir string)) (*Trained, error) {
+	t.Helper()
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	change(dir)
+	r, err := Open(dir, 1)
+	if err == nil {
+		t.Cleanup(r.Close)
+	}
+	return r, err
+}
+
+// generate returns the number of tokens made and their text.
+func generate(r *Trained, o GenerateOptions) (int, string, error) {
+	var text strings.Builder
+	n, err := r.Generate(context.Background(), o, func(s string) { text.WriteString(s) })
+	return n, text.String(), err
+}
+
+// A tokenizer with ids that the model has no rows for would end in a panic at the first such token.
+func TestTokenizerLargerThanTheModelIsRefused(t *testing.T) {
+	_, err := openRun(t, func(dir string) {
+		tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 400}, documents(200))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tok.Save(runDir(dir).tokenizer()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	var unfit *DataError
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "tokens, but the model has 320") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Without an end-of-text token nothing begins a document and nothing ends it: token 0 is a token like any other.
+func TestGenerationWithoutAnEndOfTextToken(t *testing.T) {
+	r, err := openRun(t, func(dir string) {
+		path := runDir(dir).tokenizer()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), "<|endoftext|>", "<|other|>")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.Tokenizer.EOT(); ok {
+		t.Fatal("the tokenizer still has an end-of-text token")
+	}
+	if n, _, err := generate(r, GenerateOptions{MaxTokens: 3}); n != 0 || err == nil || !strings.Contains(err.Error(), "try a prompt") {
+		t.Errorf("without a prompt: %d tokens, %v", n, err)
+	}
+	for _, p := range r.Model.Params() {
+		clear(p.Value.F32()) // equal logits: the most likely token is 0
+	}
+	if n, _, err := generate(r, GenerateOptions{Prompt: "the", MaxTokens: 3}); n != 3 || err != nil {
+		t.Errorf("with a prompt: %d tokens, %v; want 3", n, err)
+	}
+}
+
+func TestBadGenerationsAreErrors(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := GenerateOptions{MaxTokens: 3}
+	bad.Temperature = -1
+	if _, _, err := generate(r, bad); err == nil || !strings.Contains(err.Error(), "temperature") {
+		t.Errorf("temperature -1: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if n, err := r.Generate(ctx, GenerateOptions{MaxTokens: 3}, func(string) {}); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %d tokens, %v", n, err)
+	}
+	if n, text, err := generate(r, GenerateOptions{}); n != 0 || text != "" || err != nil {
+		t.Errorf("no tokens asked for: %d, %q, %v", n, text, err)
+	}
+}
+
+func TestRunWithoutACheckpointSaysWhenThereWillBeOne(t *testing.T) {
+	_, err := openRun(t, func(dir string) {
+		if err := os.RemoveAll(runDir(dir).checkpoints()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "saved nothing yet") {
+		t.Errorf("error %v", err)
+	}
+}
