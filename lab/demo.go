@@ -81,9 +81,13 @@ func (o DemoOptions) prepare(ctx context.Context, source string) (dir string, er
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return "", err
 	}
+	dirs, err := standardLibrary(source)
+	if err != nil {
+		return "", err
+	}
 	text := func(what string) Text {
 		return Text{
-			Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}},
+			Paths: dirs, Options: corpus.Options{Extensions: []string{".go"}},
 			Progress: func(read, total int64) { o.OnText(what, read, total) },
 		}
 	}

@@ -28,6 +28,22 @@ func GoSource() (string, error) {
 	return "", ErrNoGoSource
 }
 
+// standardLibrary returns the directories of the source that hold the standard library: all but the tools in cmd, whose
+// generated tables would outweigh what people wrote, and copies of other projects.
+func standardLibrary(source string) ([]string, error) {
+	entries, err := os.ReadDir(source)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "cmd" && e.Name() != "vendor" {
+			dirs = append(dirs, filepath.Join(source, e.Name()))
+		}
+	}
+	return dirs, nil
+}
+
 // sourceOf returns root/src if the standard library is there, else "".
 func sourceOf(root string) string {
 	if root == "" {

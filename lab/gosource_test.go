@@ -21,3 +21,21 @@ func TestGoSourceIsFoundWhereverGoIs(t *testing.T) {
 		t.Errorf("%s is not the standard library: %v", dir, err)
 	}
 }
+
+func TestStandardLibraryLeavesOutTheTools(t *testing.T) {
+	source, err := GoSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := standardLibrary(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for _, d := range dirs {
+		has[filepath.Base(d)] = true
+	}
+	if !has["net"] || !has["fmt"] || has["cmd"] || has["vendor"] {
+		t.Errorf("%v", dirs)
+	}
+}
