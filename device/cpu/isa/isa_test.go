@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,12 +13,25 @@ func TestEveryMachineRunsGeneric(t *testing.T) {
 	}
 }
 
-func TestForcedTierIsHonoured(t *testing.T) {
-	for _, tier := range Tiers() {
+// A tier that was asked for is used or refused; there is no third outcome.
+func TestForcedTierIsHonouredOrAnError(t *testing.T) {
+	for tier := Generic; tier <= AVX512BF16; tier++ {
 		t.Setenv("ANNEAL_CPU", tier.String())
-		if got, err := Choose(); got != tier || err != nil {
+		got, err := Choose()
+		switch runs := slices.Contains(Tiers(), tier); {
+		case runs && (got != tier || err != nil):
 			t.Errorf("ANNEAL_CPU=%v chose %v, %v", tier, got, err)
+		case !runs && (err == nil || !strings.Contains(err.Error(), "lacks")):
+			t.Errorf("ANNEAL_CPU=%v, which this CPU lacks, chose %v, %v", tier, got, err)
 		}
+	}
+}
+
+func TestUnforcedChoiceIsATierThatRuns(t *testing.T) {
+	t.Setenv("ANNEAL_CPU", "")
+	got, err := Choose()
+	if err != nil || !slices.Contains(Tiers(), got) {
+		t.Fatalf("chose %v, %v; this CPU runs %v", got, err, Tiers())
 	}
 }
 

@@ -5,6 +5,7 @@ package pool
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -25,7 +26,7 @@ type Pool struct {
 	fault atomic.Pointer[fault]
 }
 
-type fault struct{ value any }
+type fault struct{ text string }
 
 // New starts a pool of the given number of workers, the caller included; 0 means one per CPU that Go may use.
 func New(threads int) *Pool {
@@ -62,7 +63,7 @@ func (p *Pool) Run(tasks int, job Job) {
 	p.done.Wait()
 	p.job = nil
 	if f := p.fault.Swap(nil); f != nil {
-		panic(f.value)
+		panic(f.text)
 	}
 }
 
@@ -73,11 +74,12 @@ func (p *Pool) worker(id int, wake <-chan struct{}) {
 	}
 }
 
-// work takes tasks until none is left. A panic is kept for the caller, whose goroutine can report it.
+// work takes tasks until none is left. A panic is kept for the caller, whose goroutine can report it, with the stack that
+// would be lost with the worker's.
 func (p *Pool) work(id int) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.fault.CompareAndSwap(nil, &fault{fmt.Sprintf("%v (in worker %d)", r, id)})
+			p.fault.CompareAndSwap(nil, &fault{fmt.Sprintf("%v (in worker %d)\n%s", r, id, debug.Stack())})
 		}
 	}()
 	for p.fault.Load() == nil {
@@ -89,7 +91,7 @@ func (p *Pool) work(id int) {
 	}
 }
 
-// Close ends the workers.
+// Close ends the workers. A pool that is closed still runs jobs, on the caller alone.
 func (p *Pool) Close() {
 	for _, c := range p.wake {
 		close(c)

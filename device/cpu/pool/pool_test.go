@@ -1,6 +1,9 @@
 package pool
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -25,6 +28,45 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 	}
 }
 
+// exclusive fails if a worker number is out of range or used by two tasks at once: scratch memory goes by it.
+type exclusive struct {
+	busy  []atomic.Int32
+	wrong atomic.Int32
+}
+
+func (e *exclusive) Do(worker, task int) {
+	if worker < 0 || worker >= len(e.busy) || e.busy[worker].Add(1) != 1 {
+		e.wrong.Add(1)
+		return
+	}
+	runtime.Gosched()
+	e.busy[worker].Add(-1)
+}
+
+func TestAWorkerNumberIsForOneTaskAtATime(t *testing.T) {
+	p := New(4)
+	defer p.Close()
+	e := &exclusive{busy: make([]atomic.Int32, p.Threads())}
+	for range 50 {
+		p.Run(64, e)
+	}
+	if n := e.wrong.Load(); n != 0 {
+		t.Errorf("%d tasks of %d shared a worker number or had none", n, 50*64)
+	}
+}
+
+func TestClosedPoolRunsOnTheCaller(t *testing.T) {
+	p := New(3)
+	p.Close()
+	c := &count{hits: make([]atomic.Int32, 10)}
+	p.Run(10, c)
+	for i := range c.hits {
+		if n := c.hits[i].Load(); n != 1 {
+			t.Errorf("task %d ran %d times", i, n)
+		}
+	}
+}
+
 type failing struct{}
 
 func (failing) Do(worker, task int) {
@@ -38,8 +80,11 @@ func TestPanicReachesTheCallerAndThePoolSurvives(t *testing.T) {
 	defer p.Close()
 	func() {
 		defer func() {
-			if recover() == nil {
-				t.Error("no panic reached the caller")
+			text := fmt.Sprint(recover())
+			for _, want := range []string{"seven", "worker", "failing.Do"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("the caller's panic does not say %q: %.300s", want, text)
+				}
 			}
 		}()
 		p.Run(100, failing{})
