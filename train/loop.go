@@ -198,6 +198,9 @@ func (s *session) restore() error {
 	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
 		return err
 	}
+	if here := s.dev.Tier().String(); here != s.last.Tier {
+		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
+	}
 	t.progress = s.last.Progress
 	t.guard.restore(s.last.Guard)
 	s.saved = t.progress.Step
@@ -302,7 +305,7 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 	left := float64(p.Steps-p.Step) * float64(s.cfg.Train.BatchTokens) / rate
 	p.ETA = time.Duration(left * float64(time.Second))
 	if m := s.cfg.Train.Minutes; m > 0 {
-		p.ETA = min(p.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started))
+		p.ETA = max(min(p.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started)), 0)
 	}
 	s.OnProgress(p)
 }
@@ -313,7 +316,8 @@ func (s *session) save() error {
 	if s.saved == t.progress.Step {
 		return nil
 	}
-	s.last.Progress, s.last.Data, s.last.Guard, s.last.Model = t.progress, s.corpus.train.State(t.progress.Sample), t.guard, t.model.Config
+	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
+	s.last.Model, s.last.Tier = t.model.Config, s.dev.Tier().String()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
 		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
 	}

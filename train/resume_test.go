@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/device/cpu/isa"
 	"anneal/train/config"
 )
 
@@ -139,5 +140,28 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 	}
 	if steps, evaluations := 2*1, 2*2; stops < steps+evaluations {
 		t.Errorf("the run was stopped at %d places, it has %d micro-batches and %d batches of evaluation", stops, steps, evaluations)
+	}
+}
+
+// Kernels of another tier round differently: the run goes on, but not without saying so.
+func TestResumeOnOtherKernelsWarns(t *testing.T) {
+	tiers := isa.Tiers()
+	if len(tiers) < 2 {
+		t.Skip("this machine runs one tier of kernels")
+	}
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
+	t.Setenv("ANNEAL_CPU", tiers[0].String())
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	for _, tier := range tiers[:2] {
+		t.Setenv("ANNEAL_CPU", tier.String())
+		var warnings []string
+		if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { warnings = append(warnings, s) }}); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(strings.Join(warnings, "\n"), tiers[0].String()+" kernels")
+		if said != (tier != tiers[0]) {
+			t.Errorf("trained with %v, resumed with %v: warnings %q", tiers[0], tier, warnings)
+		}
 	}
 }

@@ -16,6 +16,7 @@ type state struct {
 	Data     dataset.State `json:"data"`
 	Guard    guard         `json:"guard"`
 	Model    model.Config  `json:"model"` // that the weights were trained in
+	Tier     string        `json:"tier"`  // of the kernels: another one gives other bits
 	// Last results, so that a finished run can report them again.
 	TrainLoss      number `json:"train_loss"`
 	ValLoss        number `json:"val_loss"`

@@ -1,0 +1,74 @@
+package nn
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"anneal/tensor"
+)
+
+// Every element is Std times its number of the stream (seed, PurposeInit, index), for any length and number of workers.
+func TestInitIsAPureFunction(t *testing.T) {
+	const n = 3<<14 + 7 // several stretches, the last not a multiple of 4
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, workers := range []int{1, 3} {
+		runtime.GOMAXPROCS(workers)
+		p := Param{Std: 0.02}
+		p.Value = *tensor.Of(make([]float64, n))
+		p.Init(5, 2)
+		rng := tensor.NewRNG(5, tensor.PurposeInit, 2)
+		for i, w := range p.Value.F64() {
+			if want := 0.02 * rng.Normals(uint64(i / 4))[i%4]; w != want {
+				t.Fatalf("%d workers: element %d is %v, want %v", workers, i, w, want)
+			}
+		}
+	}
+}
+
+func TestInitDependsOnSeedAndIndex(t *testing.T) {
+	values := func(seed uint64, index int) []float32 {
+		p := Param{Std: 1}
+		p.Value = *tensor.Of(make([]float32, 64))
+		p.Init(seed, index)
+		return p.Value.F32()
+	}
+	first := values(1, 0)
+	for _, other := range [][]float32{values(2, 0), values(1, 1), values(1<<32|1, 0)} {
+		if slices.Equal(other, first) {
+			t.Error("another seed or index gives the same weights")
+		}
+	}
+}
+
+func TestGainsStartAtOne(t *testing.T) {
+	p := Param{Role: Norm}
+	p.Value = *tensor.Of(make([]float32, 5))
+	p.Init(1, 0)
+	if want := []float32{1, 1, 1, 1, 1}; !slices.Equal(p.Value.F32(), want) {
+		t.Errorf("gains %v, want %v", p.Value.F32(), want)
+	}
+}
+
+// The angle of pair i at position p is p·θ^(−2i/E): turning pair by pair from position to position arrives there, too.
+func TestRoPETablesAreRotations(t *testing.T) {
+	const positions, e, theta = 300, 8, 10000.0
+	a, err := tensor.NewArena("test", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	r := NewRoPE(a, tensor.F64, positions, e, theta)
+	for i, wavelength := range []float64{1, 10, 100, 1000} { // θ^(2i/8) for θ = 10000
+		cos, sin := 1.0, 0.0
+		for p := range positions {
+			c, s := r.Cos.F64()[p*e/2+i], r.Sin.F64()[p*e/2+i]
+			if math.Abs(c-cos) > 1e-10 || math.Abs(s-sin) > 1e-10 {
+				t.Fatalf("position %d, pair %d: (%v, %v), want (%v, %v)", p, i, c, s, cos, sin)
+			}
+			dc, ds := math.Cos(1/wavelength), math.Sin(1/wavelength)
+			cos, sin = cos*dc-sin*ds, sin*dc+cos*ds
+		}
+	}
+}
