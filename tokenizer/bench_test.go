@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"iter"
@@ -100,23 +101,50 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
+// prose keeps the text of comments that stand on lines of their own: English, mostly.
+func prose(docs [][]byte) (out [][]byte, size int64) {
+	for _, d := range docs {
+		var b []byte
+		for line := range bytes.Lines(d) {
+			if text, ok := bytes.CutPrefix(bytes.TrimLeft(line, "\t "), []byte("// ")); ok {
+				b = append(b, text...)
+			}
+		}
+		out = append(out, b)
+		size += int64(len(b))
+	}
+	return out, size
+}
+
 // BenchmarkEncodeWarm encodes the same texts again and again with one encoder.
 func BenchmarkEncodeWarm(b *testing.B) {
-	e := trainSample(b).NewEncoder()
-	docs, size := sourceSample(b, 16<<20)
-	var ids []uint32
-	for _, d := range docs {
-		ids = e.Encode(ids[:0], d)
-	}
-	b.SetBytes(size)
-	for b.Loop() {
-		for _, d := range docs {
-			ids = e.Encode(ids[:0], d)
-		}
+	tok := trainSample(b)
+	source, sourceSize := sourceSample(b, 16<<20)
+	all, _ := sourceSample(b, 1<<30)
+	comments, proseSize := prose(all)
+	for _, c := range []struct {
+		name string
+		docs [][]byte
+		size int64
+	}{{"source", source, sourceSize}, {"prose", comments, proseSize}} {
+		b.Run(c.name, func(b *testing.B) {
+			e := tok.NewEncoder()
+			var ids []uint32
+			round := func() {
+				for _, d := range c.docs {
+					ids = e.Encode(ids[:0], d)
+				}
+			}
+			round()
+			b.SetBytes(c.size)
+			for b.Loop() {
+				round()
+			}
+		})
 	}
 }
 
-// BenchmarkEncodeCold starts each round with empty caches.
+// BenchmarkEncodeCold encodes everything once with an encoder that starts with empty caches.
 func BenchmarkEncodeCold(b *testing.B) {
 	tok := trainSample(b)
 	docs, size := sourceSample(b, 1<<30)
@@ -127,5 +155,19 @@ func BenchmarkEncodeCold(b *testing.B) {
 		for _, d := range docs {
 			ids = e.Encode(ids[:0], d)
 		}
+	}
+}
+
+// BenchmarkEncodeWorstCase encodes ten megabytes of one pretoken.
+func BenchmarkEncodeWorstCase(b *testing.B) {
+	tok := trainSample(b)
+	for name, unit := range map[string]string{"letters": "a", "spaces": " ", "words": "therefore"} {
+		b.Run(name, func(b *testing.B) {
+			text := bytes.Repeat([]byte(unit), 10_000_000/len(unit))
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				tok.NewEncoder().Encode(nil, text)
+			}
+		})
 	}
 }

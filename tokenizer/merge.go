@@ -73,12 +73,17 @@ type queue struct {
 	ids    []uint32 // of the token that starts here
 	ranks  []uint32 // of that token with the next
 	nodes  []node   // lists of positions, one per rank
-	heads  []uint32 // by rank: its last node plus one; 0: none
+	lists  []list   // by rank
+	free   uint32   // the first of the nodes that are in no list, plus one
 	heap   []uint32 // the ranks with a list, lowest first
 	at     []uint32 // positions of the ranks in hand, a stack
 }
 
+// node is a position in a list; next is the number of the node that was there before it, plus one, or 0.
 type node struct{ pos, next uint32 }
+
+// list is the nodes of a rank: the numbers of the newest and the oldest, plus one.
+type list struct{ newest, oldest, size uint32 }
 
 const (
 	keepQueue = 1 << 16 // bytes of pretoken
@@ -129,9 +134,9 @@ func (m *merger) fill(piece []byte) {
 	m.starts = slices.Grow(m.starts[:0], n/64+1)[:n/64+1]
 	m.ids = slices.Grow(m.ids[:0], n)[:n]
 	m.ranks = slices.Grow(m.ranks[:0], n)[:n]
-	m.nodes = m.nodes[:0]
-	if m.heads == nil {
-		m.heads = make([]uint32, len(m.t.merges))
+	m.nodes, m.free = slices.Grow(m.nodes[:0], n), 0
+	if m.lists == nil {
+		m.lists = make([]list, len(m.t.merges))
 	}
 	for i := range m.starts {
 		m.starts[i] = 1<<64 - 1
@@ -201,14 +206,25 @@ func (q *queue) push(rank uint32, pos int) {
 	if rank == noRank {
 		return
 	}
-	if q.heads[rank] == 0 {
+	l := &q.lists[rank]
+	if l.size == 0 {
 		q.heap = append(q.heap, rank)
 		for i := len(q.heap) - 1; i > 0 && q.heap[i] < q.heap[(i-1)/2]; i = (i - 1) / 2 {
 			q.heap[i], q.heap[(i-1)/2] = q.heap[(i-1)/2], q.heap[i]
 		}
 	}
-	q.nodes = append(q.nodes, node{uint32(pos), q.heads[rank]})
-	q.heads[rank] = uint32(len(q.nodes))
+	n := q.free
+	if n == 0 {
+		q.nodes = append(q.nodes, node{})
+		n = uint32(len(q.nodes))
+	}
+	q.free = q.nodes[n-1].next
+	q.nodes[n-1] = node{uint32(pos), l.newest}
+	l.newest = n
+	if l.size == 0 {
+		l.oldest = n
+	}
+	l.size++
 }
 
 // pop removes the lowest rank from the heap.
@@ -237,15 +253,18 @@ func (q *queue) pop() uint32 {
 
 // take empties the list of rank and returns it from left to right, on top of at.
 func (q *queue) take(rank uint32) []uint32 {
-	top := len(q.at)
-	for n := q.heads[rank]; n != 0; n = q.nodes[n-1].next {
-		q.at = append(q.at, q.nodes[n-1].pos)
+	l := q.lists[rank]
+	q.lists[rank] = list{}
+	top, size := len(q.at), int(l.size)
+	q.at = slices.Grow(q.at, size)[:top+size]
+	at, n := q.at[top:], l.newest
+	for i := size - 1; i >= 0; i-- {
+		at[i] = q.nodes[n-1].pos
+		n = q.nodes[n-1].next
 	}
-	q.heads[rank] = 0
-	list := q.at[top:]
-	slices.Reverse(list)
-	if !slices.IsSorted(list) {
-		slices.Sort(list)
+	q.nodes[l.oldest-1].next, q.free = q.free, l.newest
+	if !slices.IsSorted(at) {
+		slices.Sort(at)
 	}
-	return list
+	return at
 }
