@@ -67,7 +67,6 @@ def additions(a, compiled):
     out.append(setting("chunked loss", "--loss", "chunked"))
     if a.precision == "bf16":
         out += [setting("oneDNN " + isa, ONEDNN_MAX_CPU_ISA=isa) for isa in ("AVX512_CORE_BF16", "AVX512_CORE_VNNI")]
-        out.append(setting("FP32 storage, BF16 products", "--precision", "fp32-medium"))
     else:
         out.append(setting("MKL AVX512", MKL_ENABLE_INSTRUCTIONS="AVX512"))
     if a.threads > 1:
