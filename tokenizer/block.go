@@ -45,12 +45,12 @@ func (s *handSplitter) block(ends []int) int {
 		starts = startsLlama3(&m)
 	}
 	starts = contractions(starts, &m, b, s.grammar != gpt2)
-	starts = certain(starts, &m) &^ 1
+	starts = certain(starts, &m) &^ 1 // pos itself ends nothing
 
 	n := 0
 	ends = ends[:blockSize]
 	for ; starts != 0; starts &= starts - 1 {
-		ends[n&(blockSize-1)] = s.pos + bits.TrailingZeros64(starts)
+		ends[n&(blockSize-1)] = s.pos + bits.TrailingZeros64(starts) // n stays below 64; so the compiler knows
 		n++
 	}
 	return n

@@ -65,12 +65,20 @@ func (c *wordCounts) addLong(piece []byte, n int64) {
 	c.longN[i] += n
 }
 
+// longestCounted is the longest pretoken, in bytes, that is counted whole; longer ones count as pieces of this length.
+// A merge looks through each word that it touches, so a genome without a line break would take hours otherwise. Tokens
+// as long as that serve nobody.
+const longestCounted = 1024
+
 // addText counts the pretokens of text.
 func (c *wordCounts) addText(s splitter, ends []int, text []byte) {
 	s.reset(text)
 	start := 0
 	for n := s.next(ends); n > 0; n = s.next(ends) {
 		for _, end := range ends[:n] {
+			for ; end-start > longestCounted; start += longestCounted {
+				c.addLong(text[start:start+longestCounted], 1)
+			}
 			if end-start <= shortWord {
 				c.addWord(packWord(text, start, end), 1)
 			} else {

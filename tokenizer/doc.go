@@ -5,10 +5,10 @@
 // [Read]) or from a tiktoken rank file ([ReadTiktoken]). Each goroutine that encodes takes its own [Encoder], which
 // holds the cache of pretokens that makes encoding fast.
 //
-// The way of a text: a splitter cuts it into pretokens (classes.go, split.go, block.go; regexp.go for patterns that
-// have no hand-written splitter), the cache answers for those seen before (cache.go), and merges are run for the rest
-// (merge.go). Training counts pretokens (count.go) and merges the most frequent pair again and again (train.go,
-// pairs.go). Files: json.go, hf.go, hfwrite.go, tiktoken.go.
+// The way of a text (encode.go): a splitter cuts it into pretokens (pattern.go, split.go, block.go; regexp.go for
+// patterns that have no hand-written splitter), a cache answers for those seen before (cache.go), and merges are run for
+// the rest (merge.go, ranks.go). Training (train.go) counts pretokens (count.go) and merges the most frequent pair again
+// and again (learn.go, pairs.go). Files: hf.go, hfparts.go and hfwrite.go for tokenizer.json, tiktoken.go for ranks.
 //
 // Every byte string can be encoded, valid UTF-8 or not, and decoding gives back the same bytes.
 //

@@ -18,7 +18,13 @@ type Encoder struct {
 
 // NewEncoder returns an encoder with empty caches, which grow with use.
 func (t *Tokenizer) NewEncoder() *Encoder {
-	return &Encoder{t: t, split: t.pattern.new(), merge: merger{t: t}, words: newWordCache(mainLines), late: newWordCache(lateLines)}
+	return &Encoder{
+		t:     t,
+		split: t.pattern.new(),
+		merge: merger{t: t},
+		words: newWordCache(mainLines),
+		late:  newWordCache(lateLines),
+	}
 }
 
 // Encode appends the tokens of text to dst. No text yields a special token: "<|endoftext|>" is encoded like any other

@@ -48,8 +48,11 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"string pattern": {"pattern", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"String": " "} }), bytesOnly)
 		}},
-		"bad pattern": {"does not compile", func(d object) {
+		"bad pattern": {"cannot be used", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": "(a"} }), bytesOnly)
+		}},
+		"endless pattern": {"gives up", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(\s+)+x`} }), bytesOnly)
 		}},
 		"huge pattern": {"16 KiB", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)

@@ -87,7 +87,7 @@ type list struct{ newest, oldest, size uint32 }
 
 const (
 	keepQueue = 1 << 16 // bytes of pretoken
-	// maxPiece is where a pretoken is cut: positions and nodes have 32-bit numbers. No text that fits in memory twenty times over has one.
+	// maxPiece is where a pretoken is cut: positions and nodes have 32-bit numbers. It would take 20 GiB.
 	maxPiece = 1 << 30
 )
 

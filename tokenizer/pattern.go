@@ -41,7 +41,7 @@ func parsePattern(s string) (pattern, error) {
 	}
 	re, err := compileRegexp(s)
 	if err != nil {
-		return pattern{}, fmt.Errorf("pattern %.200q does not compile: %w\n  try gpt2, cl100k, llama3 or a regular expression", s, err)
+		return pattern{}, fmt.Errorf("pattern %.200q cannot be used: %w\n  try gpt2, cl100k, llama3 or a regular expression", s, err)
 	}
 	return pattern{regex: s, new: func() splitter { return &regexpSplitter{re: re} }}, nil
 }

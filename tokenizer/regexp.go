@@ -2,6 +2,9 @@ package tokenizer
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2/v2"
@@ -18,7 +21,28 @@ func compileRegexp(s string) (*regexp2.Regexp, error) {
 	if len(s) > maxRegexp {
 		return nil, errors.New("longer than 16 KiB")
 	}
-	return regexp2.Compile(s, regexp2.OptionMaxBacktrackingStackSize(regexpStack))
+	re, err := regexp2.Compile(s, regexp2.OptionMaxBacktrackingStackSize(regexpStack))
+	if err != nil {
+		return nil, err
+	}
+	return re, checkRegexp(re)
+}
+
+// probeUnits are repeated to find out whether a pattern takes exponential time.
+var probeUnits = []string{"a", "A", "é", "1", " ", "\n", "-", "'", "ab", "a1", "a ", "\x00"}
+
+// checkRegexp refuses patterns such as `(\s+)+x`, whose time doubles with every character of an unlucky text: a text of
+// 40 takes them longer than anyone would wait. Patterns of tokenizers take microseconds here.
+func checkRegexp(re *regexp2.Regexp) error {
+	re.MatchTimeout = time.Second
+	defer func() { re.MatchTimeout = regexp2.DefaultMatchTimeout }()
+	for _, unit := range probeUnits {
+		text := []rune(strings.Repeat(unit, 40) + "!")
+		if err := re.FindRunesMatches(text, 0, func(regexp2.MatchView) bool { return true }); err != nil {
+			return fmt.Errorf("it gives up on %q: %w", string(text), err)
+		}
+	}
+	return nil
 }
 
 // regexpSplitter cuts a text at the matches of a regular expression; text between matches is a pretoken as well

@@ -55,7 +55,8 @@ type Special struct {
 const maxVocab = 1 << 24
 
 // newTokenizer builds the look-up tables. vocab holds the ordinary tokens and ids their ids.
-func newTokenizer(p pattern, vocab *interner, ids []uint32, merges []merge, specials []Special, ignoreMerges bool) (*Tokenizer, error) {
+func newTokenizer(p pattern, vocab *interner, ids []uint32, merges []merge, specials []Special,
+	ignoreMerges bool) (*Tokenizer, error) {
 	t := &Tokenizer{pattern: p, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
 	slices.SortFunc(t.specials, func(a, b Special) int { return int(a.ID) - int(b.ID) })
 	if err := t.numberTokens(); err != nil {

@@ -29,8 +29,9 @@ type Progress struct {
 
 // Train learns a byte-level BPE vocabulary from docs: it counts pretokens, then makes the most frequent pair of adjacent
 // tokens a token of its own, again and again. Of pairs with equal counts the one with the smaller ids goes first, with
-// byte ids in the order of the byte-level alphabet, so the merges are those of the Hugging Face trainer. They do not
-// depend on the order of the documents or on the number of threads.
+// byte ids in the order of the byte-level alphabet, so the merges are those of the Hugging Face trainer, as long as no
+// pretoken is longer than 1,024 bytes (those count in pieces). They do not depend on the order of the documents or on
+// the number of threads.
 //
 // Bytes get the ids 0–255 in that order, merges the following ones, special tokens the last. Texts with too few pairs
 // for VocabSize give a smaller vocabulary. Memory grows with the number of distinct pretokens, not with the text. A
@@ -51,8 +52,8 @@ func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error])
 	}
 	want := opt.VocabSize - 256 - len(opt.Special)
 	if want < 0 || opt.VocabSize > maxVocab {
-		return nil, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n  try 8192 or 32768",
-			opt.VocabSize, len(opt.Special), maxVocab)
+		return nil, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n"+
+			"  try 8192 or 32768", opt.VocabSize, len(opt.Special), maxVocab)
 	}
 	if err := checkSpecials(p, opt.Special); err != nil {
 		return nil, err

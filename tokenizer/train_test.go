@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -141,6 +142,22 @@ func TestTrainDoesNotDependOnThreadsOrOrder(t *testing.T) {
 	}
 }
 
+// Where a long text is cut for the workers, no pretoken changes.
+func TestSeamsDoNotChangePretokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := append(append(drawText(t), "x\n"...), drawText(t)...)
+		for _, p := range patterns {
+			whole := split(p.new(), text)
+			for at := seam(text, 1); at < len(text); at = seam(text, at+1) {
+				parts := append(split(p.new(), text[:at]), split(p.new(), text[at:])...)
+				if d := cmp.Diff(whole, parts); d != "" {
+					t.Fatalf("%s: text %q cut at %d (- whole, + parts):\n%s", p.name, text, at, d)
+				}
+			}
+		}
+	})
+}
+
 // "aaabdaaabac": (a,a) first; then (aa,a) and (a,b) tie at 2 and the smaller ids win, a before aa; five symbols in the end.
 func TestTiesGoToTheSmallerIDs(t *testing.T) {
 	tok := mustTrain(t, TrainOptions{VocabSize: 256 + 3, Special: []string{}}, "aaabdaaabac")
@@ -178,6 +195,23 @@ func TestTrainNeverMakesASpecialToken(t *testing.T) {
 	}
 	if d := cmp.Diff([]Special{{ID: uint32(tok.VocabSize() - 1), Text: "end"}}, tok.Specials()); d != "" {
 		t.Error(d)
+	}
+}
+
+// A pretoken without end is trained on in pieces.
+func TestLongPretokensCountInPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	word := make([]byte, 3*longestCounted+77)
+	for i := range word {
+		word[i] = "acgt"[rng.IntN(4)]
+	}
+	var parts []string
+	for part := range slices.Chunk(word, longestCounted) {
+		parts = append(parts, string(part))
+	}
+	whole := mustTrain(t, TrainOptions{VocabSize: 600}, string(word))
+	if d := cmp.Diff(mergeNames(mustTrain(t, TrainOptions{VocabSize: 600}, parts...)), mergeNames(whole)); d != "" {
+		t.Errorf("merges (- pieces, + whole):\n%s", d)
 	}
 }
 
