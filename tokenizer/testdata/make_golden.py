@@ -18,7 +18,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 TIKTOKEN_CL100K = CL100K.replace("{1,3}", "{1,3}+")
-DIGITS = r"\p{N}|[^\p{N}]+"  # a pattern without a splitter of its own
+DIGITS = r"\p{N}| ?[^\p{N}\s]+|\s"  # a pattern without a splitter of its own
 
 WORDS = """the of and to in a is that it for was on as with be by at from this have are not which or an but were they
 their has one would all we can more if when will there about out up who them some could into other than only new its time
