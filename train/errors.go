@@ -17,7 +17,7 @@ func (e *DivergedError) Error() string {
 	case e.NonFinite == e.Skips:
 		what = "losses or gradients that are not finite"
 	case e.NonFinite > 0:
-		what += fmt.Sprintf(", %d of them of losses or gradients that are not finite", e.NonFinite)
+		what += fmt.Sprintf(", %d of them not finite", e.NonFinite)
 	}
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
 		"  no skipped update is in the checkpoints of %s\n"+
