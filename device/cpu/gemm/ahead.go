@@ -51,7 +51,7 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	if !down {
 		return trail{p: start, line: ld, step: 4 * x.group * size, count: n, left: n}
 	}
-	lines := (n*size + 63) / 64
+	lines := ceil(int(start&63)+n*size, 64)
 	reach := max(1, words/4) // rows in a portion
 	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
 }

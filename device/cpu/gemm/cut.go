@@ -14,7 +14,8 @@ const (
 )
 
 // A cut is how a product is divided: the result into tasks, panels of mr rows and of ColStep columns being dealt to them as evenly as
-// they go, and K into blocks. It depends on the shape alone.
+// they go, and K into blocks. The blocks of K, which fix the order of every sum, depend on K alone; the tasks may follow the number of
+// workers, since what an element adds up to does not depend on the task that computes it.
 type cut struct {
 	m, n, k          int
 	mr, group        int
@@ -26,17 +27,19 @@ type cut struct {
 }
 
 // Costs in nanoseconds per element on one core of a 3 GHz server, for choosing a cut: of a product, and of packing rows as they lie,
-// rows transposed, and panels.
+// rows transposed, and panels; and
+// what packing costs more if the packed block does not fit the second-level cache, maxL2 words.
 const (
 	costProduct = 0.0114
 	costRows    = 0.08
 	costTurn    = 0.24
 	costPanels  = 0.15
+	costSpill   = 0.2
+	maxL2       = 192 << 10
 )
 
-// choose returns the cut that wastes the least time on packing and on workers without a task. Wide tasks pack a less often, tall ones
-// b; few tasks leave workers idle. Two workers count in full and eight a little, so that the cut does not depend on the machine.
-func choose(form device.Form, m, n, k, mr, group int) cut {
+// choose returns the cut that takes least time by these costs. Wide tasks pack a less often, tall ones b; few tasks leave workers idle.
+func choose(form device.Form, m, n, k, mr, group, workers int) cut {
 	c := cut{m: m, n: n, k: k, mr: mr, group: group, depth: max(1, even(k, maxK*group, 8*group))}
 	costA, costB := costRows, costPanels
 	switch form {
@@ -55,14 +58,15 @@ func choose(form device.Form, m, n, k, mr, group int) cut {
 			c.down, c.across, c.rows, c.cols = down, across, ceil(panelsM, down), cols
 			c.strideB = (ceil(c.depth, group) + 1) * ColStep
 			c.strideK = c.cols * c.strideB
-			c.keep = ceil(k, c.depth)*c.strideK <= maxB
-			turns := down
-			if c.keep {
-				turns = min(down, 2)
+			all := ceil(k, c.depth) * c.strideK
+			packs, keeping := costB*float64(n*down), costB*float64(n*min(down, workers))
+			if all > maxL2 {
+				keeping += costSpill * float64(n*min(down, workers))
 			}
-			size := float64(m) * float64(n)
-			cost := costA*float64(m*across) + costB*float64(n*turns) +
-				costProduct*size*(idle(down*across, 2)+idle(down*across, 8)/8)
+			if c.keep = all <= maxB && keeping < packs; c.keep {
+				packs = keeping
+			}
+			cost := (costProduct*float64(m*n) + costA*float64(m*across) + packs) * idle(down*across, workers)
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
 			}
@@ -71,9 +75,9 @@ func choose(form device.Form, m, n, k, mr, group int) cut {
 	return best
 }
 
-// idle returns the share of time lost when a number of workers does equal tasks.
+// idle returns how much longer a number of workers takes for equal tasks than if all were busy to the end.
 func idle(tasks, workers int) float64 {
-	return float64(ceil(tasks, workers)*workers)/float64(tasks) - 1
+	return float64(ceil(tasks, workers)*workers) / float64(tasks)
 }
 
 // A span is the part of the result that a task computes.

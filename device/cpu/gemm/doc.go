@@ -1,16 +1,17 @@
 // Package gemm multiplies matrices on the CPU: the three products of training (device.NN, NT, TN) in FP32, BF16 and FP64.
 //
-// A product is cut into tiles of the result, by its shape alone; a worker takes a tile, walks its K blocks in order,
-// copies ("packs") the operands' blocks into its own scratch memory in the order in which the kernel reads them, converting
-// them on the way, and adds the block's contribution to the tile in FP32. So the bits of a result depend on the tier and on
-// the shape, never on the number of threads.
+// A product is cut into tiles of the result; a worker takes a tile, walks its K blocks in order, copies ("packs") the
+// operands' blocks into its own scratch memory in the order in which the kernel reads them, converting them on the way, and adds
+// the block's contribution to the tile in FP32. K is cut by its length alone and never shared among workers, so the bits of a
+// result depend on the tier and on the shape, not on the number of threads.
 //
 // BF16 operands are multiplied in one of two ways. The avx512bf16 tier keeps pairs of them and uses the dot product
 // instruction, which is fast on AMD; the other tiers widen them to FP32 while packing, which makes every product
 // exact, and use FMA.
 //
-// Read engine.go (what is computed in which order), then micro.go (the inner kernel, which attention uses too), then
-// pack.go. gen writes the assembly.
+// Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), micro.go (the inner
+// kernel, which attention uses too), pack.go and ahead.go (how memory is asked for early). gen writes the assembly. Measure and Peak
+// are the figures that benchmarks print.
 //
 // It may import device, tensor, isa and pool.
 package gemm

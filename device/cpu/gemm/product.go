@@ -100,7 +100,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 	}
 	x.form, x.a, x.b = form, a, b
 	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), add}
-	x.cut = choose(form, m, n, k, x.tile.mr, x.group)
+	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch))
 	for i := range x.scratch {
 		x.scratch[i].column = -1
 	}
