@@ -101,6 +101,10 @@ func TestMeasureOfAbsurdSizesStaysAbsurd(t *testing.T) {
 		if row := x.Slice(x.Dim(0)/2, x.Dim(0)/2+1); row.data != nil {
 			t.Errorf("a slice of a tensor without memory points to %p", row.data)
 		}
+		if a, err := NewArena("absurd", m.Peak()); err == nil {
+			a.Close()
+			t.Errorf("an arena of %d bytes was reserved", m.Peak())
+		}
 	}
 }
 

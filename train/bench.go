@@ -15,10 +15,10 @@ import (
 
 // BenchOptions says which training step to time.
 type BenchOptions struct {
-	Shape     string // a name of Shapes
-	Precision string
-	Threads   int
-	Seconds   float64 // how long to measure, after warm-up
+	Shape     string  // a name of Shapes
+	Precision string  // a name of precision.Names
+	Threads   int     // 0 takes every core
+	Seconds   float64 // how long to measure, after warm-up; at least three steps are measured
 	Batch     int     // sequences a step; 0 means the shape's own
 	Context   int     // tokens a sequence; 0 means the shape's own
 }
@@ -30,8 +30,8 @@ type BenchResult struct {
 	Steps            int     `json:"steps"`
 	FirstStepSeconds float64 `json:"first_step_seconds"` // from the call to the end of the first step
 	PeakRSSBytes     int64   `json:"peak_rss_bytes"`
-	GFLOPS           float64 `json:"gflops"`      // by plan.Shape.FLOPsPerToken
-	PeakGFLOPS       float64 `json:"peak_gflops"` // measured in this process
+	GFLOPS           float64 `json:"gflops"`      // 10⁹ operations a second, counted by plan.Shape.FLOPsPerToken
+	PeakGFLOPS       float64 `json:"peak_gflops"` // of the kernels' best instruction, measured in this process
 	FractionOfPeak   float64 `json:"fraction_of_peak"`
 	Parameters       int64   `json:"parameters"`
 	Tier             string  `json:"tier"`

@@ -1,0 +1,50 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// Training on random tokens learns nothing: the loss is ln V. The rates follow from the median and the shape.
+func TestBenchStepIsARealStep(t *testing.T) {
+	r, err := BenchStep(context.Background(), BenchOptions{Shape: "demo", Precision: "fp32", Threads: 1, Batch: 2, Context: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := math.Log(4096); math.Abs(r.Loss-want) > 0.1 {
+		t.Errorf("loss %v, want ln 4096 = %v", r.Loss, want)
+	}
+	if want := 2 * 32 / (r.StepMsMedian / 1e3); math.Abs(r.TokensPerSecond-want) > 1e-6*want {
+		t.Errorf("%v tokens a second at %v ms for 64 tokens, want %v", r.TokensPerSecond, r.StepMsMedian, want)
+	}
+	// 6 for each parameter in a product (4 layers of qkv, out, gate, up and down, and the head), 6·layers·context·dim for attention.
+	const flops = 6*(4*(4*256*256+3*256*704)+4096*256) + 6*4*32*256
+	if want := r.TokensPerSecond * flops / 1e9; math.Abs(r.GFLOPS-want) > 1e-6*want || math.Abs(r.FractionOfPeak-r.GFLOPS/r.PeakGFLOPS) > 1e-9 {
+		t.Errorf("%v GFLOP/s, %v of %v; want %v", r.GFLOPS, r.FractionOfPeak, r.PeakGFLOPS, want)
+	}
+	if r.Steps < 3 || r.FirstStepSeconds <= 0 || r.Threads != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestBenchStepRefusesWhatItDoesNotKnow(t *testing.T) {
+	for _, c := range []struct {
+		o    BenchOptions
+		want string
+	}{
+		{BenchOptions{Shape: "llama-1t", Precision: "bf16"}, "demo, llama-98m, tiny"},
+		{BenchOptions{Shape: "tiny", Precision: "fp7"}, "fp7"},
+	} {
+		if _, err := BenchStep(context.Background(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v does not say %q", c.o, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := BenchStep(ctx, BenchOptions{Shape: "demo", Precision: "bf16", Batch: 1, Context: 32}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
