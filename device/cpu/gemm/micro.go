@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"fmt"
+	"unsafe"
 
 	"anneal/device/cpu/isa"
 	"anneal/tensor"
@@ -58,18 +59,18 @@ func MicroFor(t isa.Tier) Micro {
 // A call should stay below about 100 µs (10 MFLOP), because the kernels cannot be preempted; each tile is one call of a kernel.
 func (u *Micro) Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, add bool) {
 	m, n = roundUp(m, RowStep), roundUp(n, ColStep)
-	u.check(c, ldc, m, n)
-	u.check(a, lda, m, k)
-	u.check(b, ldb, k, n)
+	check(c, ldc, m, n)
+	check(a, lda, m, k)
+	check(b, ldb, k, n)
 	u.mul(u.tile.rows, u.tile.rows4, lda, c, ldc, a, lda, b, ldb, m, n, k, add)
 }
 
 // MulT is Mul with a read transposed: c[i·ldc+j] (+)= Σ_p a[p·lda+i] · b[p·ldb+j].
 func (u *Micro) MulT(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, add bool) {
 	m, n = roundUp(m, RowStep), roundUp(n, ColStep)
-	u.check(c, ldc, m, n)
-	u.check(a, lda, k, m)
-	u.check(b, ldb, k, n)
+	check(c, ldc, m, n)
+	check(a, lda, k, m)
+	check(b, ldb, k, n)
 	u.mul(u.tile.cols, u.tile.cols4, 1, c, ldc, a, lda, b, ldb, m, n, k, add)
 }
 
@@ -81,19 +82,20 @@ func (u *Micro) mul(main, last kernel[float32], stepA int, c []float32, ldc int,
 	if k == 0 { // a and b may be empty: let the kernels, which read nothing, have addresses
 		a, b, stepA = c, c, 0
 	}
+	here := uintptr(unsafe.Pointer(unsafe.SliceData(c))) // nothing to fetch ahead, but an unmapped address would cost time
 	for j := 0; j < n; j += ColStep {
 		i := 0
 		for ; i+u.tile.mr <= m; i += u.tile.mr {
-			main(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag, 0, 0, 0, 0)
+			main(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag, here, here, 0, 0)
 		}
 		for ; i < m; i += RowStep {
-			last(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag, 0, 0, 0, 0)
+			last(&c[i*ldc+j], ldc, &a[i*stepA], lda, &b[j], ldb, k, flag, here, here, 0, 0)
 		}
 	}
 }
 
 // check panics if s does not hold rows of cols elements at the given stride.
-func (u *Micro) check(s []float32, stride, rows, cols int) {
+func check[E any](s []E, stride, rows, cols int) {
 	if rows > 0 && (stride < cols && rows > 1 || (rows-1)*stride+cols > len(s)) {
 		panic(fmt.Sprintf("gemm: block of %d×%d at stride %d in %d elements", rows, cols, stride, len(s)))
 	}
@@ -104,7 +106,8 @@ func (u *Micro) Widen(dst []float32, ldd int, src []tensor.BFloat16, lds, rows, 
 	if rows == 0 || cols == 0 {
 		return
 	}
-	u.check(dst, ldd, rows, cols)
+	check(dst, ldd, rows, cols)
+	check(src, lds, rows, cols)
 	u.pack.copyRows(&dst[0], ldd, fromBF16(src, lds), rows, cols)
 }
 
@@ -114,7 +117,8 @@ func (u *Micro) WidenT(dst []float32, ldd int, src []tensor.BFloat16, lds, rows,
 	if rows == 0 || cols == 0 {
 		return
 	}
-	u.check(dst, ldd, cols, rows)
+	check(dst, ldd, cols, rows)
+	check(src, lds, rows, cols)
 	u.pack.transpose(&dst[0], ldd, fromBF16(src, lds), rows, cols)
 }
 
@@ -123,8 +127,8 @@ func (u *Micro) Transpose(dst []float32, ldd int, src []float32, lds, rows, cols
 	if rows == 0 || cols == 0 {
 		return
 	}
-	u.check(dst, ldd, cols, rows)
-	u.check(src, lds, rows, cols)
+	check(dst, ldd, cols, rows)
+	check(src, lds, rows, cols)
 	u.pack.transpose(&dst[0], ldd, fromF32(src, lds), rows, cols)
 }
 

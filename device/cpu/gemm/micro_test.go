@@ -106,6 +106,27 @@ func TestMicroCopiesAreExact(t *testing.T) {
 	}
 }
 
+func TestMicroRefusesShortSlices(t *testing.T) {
+	u := MicroFor(isa.Generic)
+	f := func(n int) []float32 { return make([]float32, n) }
+	for name, call := range map[string]func(){
+		"c":     func() { u.Mul(f(4*32-1), 32, f(4), 1, f(32), 32, 1, 1, 1, false) },
+		"a":     func() { u.Mul(f(4*32), 32, f(3), 1, f(32), 32, 1, 1, 1, false) },
+		"b":     func() { u.MulT(f(4*32), 32, f(4), 4, f(31), 32, 1, 1, 1, false) },
+		"widen": func() { u.Widen(f(9), 3, make([]tensor.BFloat16, 8), 3, 3, 3) },
+		"turn":  func() { u.Transpose(f(8), 3, f(9), 3, 3, 3) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
 func clone(s []float32) []float32 { return append([]float32(nil), s...) }
 
 func floats(r *rand.Rand, n int) []float32 {
