@@ -18,7 +18,7 @@ func (benchGemmCmd) Help() string { return example("anneal bench gemm --threads 
 func (c benchGemmCmd) Run(s *session) error {
 	tier, err := isa.Choose()
 	if err != nil {
-		return &usageError{err.Error(), "try `unset ANNEAL_CPU`"}
+		return err
 	}
 	if c.Threads == nil {
 		c.Threads = []int{1, runtime.GOMAXPROCS(0)}

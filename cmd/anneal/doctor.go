@@ -18,7 +18,7 @@ func (doctorCmd) Run(s *session) error {
 	var faults []string
 	tier, err := isa.Choose()
 	if err != nil {
-		return &usageError{err.Error(), "try `unset ANNEAL_CPU`"}
+		return err
 	}
 	why := "the fastest that this CPU runs"
 	if os.Getenv("ANNEAL_CPU") != "" {

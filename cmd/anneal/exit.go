@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"anneal/device/cpu/isa"
 	"anneal/lab"
 	"anneal/train"
 	"anneal/train/checkpoint"
@@ -47,6 +48,7 @@ func asData(err error) error {
 // exitCode classifies an error by the type its package gave it.
 func exitCode(err error) int {
 	var (
+		tier  *isa.Error
 		usage *usageError
 		saved *stopped
 		conf  *config.Error
@@ -58,7 +60,7 @@ func exitCode(err error) int {
 		data  *train.DataError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &conf), errors.Is(err, train.ErrExists), errors.Is(err, train.ErrNoRun):
+	case errors.As(err, &usage), errors.As(err, &conf), errors.As(err, &tier), errors.Is(err, train.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped

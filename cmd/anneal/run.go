@@ -23,7 +23,7 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	}
 	tier, err := isa.Choose()
 	if err != nil {
-		return nil, &usageError{err.Error(), "try `unset ANNEAL_CPU`"}
+		return nil, err
 	}
 	threads := cfg.Threads
 	if threads == 0 {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"runtime"
 
 	"anneal/device"
 	"anneal/device/cpu/flash"
@@ -25,13 +26,14 @@ type Device struct {
 
 var _ device.Device = (*Device)(nil)
 
-// New returns a device of this machine's tier (see isa.Choose); threads 0 means one per CPU that Go may use.
+// New returns a device of this machine's tier (see isa.Choose) with one worker per CPU that Go may use, or fewer if threads
+// says so. More would take turns on the same CPUs and only cost time and memory; results do not depend on the number.
 func New(threads int) (*Device, error) {
 	tier, err := isa.Choose()
 	if err != nil {
 		return nil, err
 	}
-	return NewTier(tier, threads), nil
+	return NewTier(tier, min(threads, runtime.GOMAXPROCS(0))), nil
 }
 
 // NewTier returns a device of the given tier, which the machine must run.

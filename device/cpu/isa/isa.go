@@ -53,11 +53,21 @@ func Choose() (Tier, error) {
 			continue
 		}
 		if !runs(Tier(t)) {
-			return 0, fmt.Errorf("ANNEAL_CPU=%s, but this CPU lacks its instructions\n  it runs: %s", want, list(Tiers()))
+			return 0, &Error{want, "but this CPU lacks its instructions"}
 		}
 		return Tier(t), nil
 	}
-	return 0, fmt.Errorf("ANNEAL_CPU=%s is not a tier\n  this CPU runs: %s", want, list(Tiers()))
+	return 0, &Error{want, "which is not a tier of kernels"}
+}
+
+// Error says that ANNEAL_CPU asks for what cannot be had.
+type Error struct {
+	Want string // the value of ANNEAL_CPU
+	Why  string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("ANNEAL_CPU=%s, %s\n  this CPU runs: %s\n  try `unset ANNEAL_CPU`", e.Want, e.Why, list(Tiers()))
 }
 
 func list(tiers []Tier) string {
