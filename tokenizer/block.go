@@ -125,6 +125,8 @@ func contractions(starts uint64, m *masks, b *[blockSize]byte, fold bool) uint64
 		i := bits.TrailingZeros64(open)
 		if n := contraction(b[i:m.limit], fold); n > 0 {
 			starts = starts&^(1<<(i+1)) | 1<<(i+n)
+		} else if i+3 > m.limit {
+			starts &= below(i + 1) // it could be 're yet
 		}
 	}
 	return starts

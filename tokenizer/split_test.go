@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -109,24 +108,43 @@ func TestSplittersMatchTheirPatternsExhaustively(t *testing.T) {
 	}
 }
 
-// Whatever the block path finds, the path of one pretoken at a time finds too.
-func TestBlocksMatchSinglePretokens(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := drawText(t)
-		for _, g := range []grammar{gpt2, cl100k, llama3} {
-			s := newHandSplitter(g)
-			got := split(s, text)
-			var want []string
-			for i := 0; i < len(text); {
-				end := s.one(i)
-				want = append(want, string(text[i:end]))
-				i = end
-			}
-			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-				t.Fatalf("grammar %d, text %q\n got  %q\n want %q", g, text, got, want)
+// checkBlocks fails when blocks and the path of one pretoken at a time cut text differently.
+func checkBlocks(t rapid.TB, text []byte) {
+	t.Helper()
+	ends := make([]int, 4*blockSize)
+	for _, p := range patterns {
+		s := p.new().(*handSplitter)
+		s.reset(text)
+		start := 0
+		for n := s.next(ends); n > 0; n = s.next(ends) {
+			for _, end := range ends[:n] {
+				if want := s.one(start); end != want {
+					t.Fatalf("%s, text %q: at %d blocks find %q, one pretoken is %q", p.name, text, start, text[start:end], text[start:want])
+				}
+				start = end
 			}
 		}
-	})
+		if start != len(text) {
+			t.Fatalf("%s, text %q: ends at %d", p.name, text, start)
+		}
+	}
+}
+
+func TestBlocksMatchSinglePretokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkBlocks(t, drawText(t)) })
+}
+
+// Every two pieces in every place around the end of a block, which pretokens of one byte lead up to.
+func TestBlocksMatchSinglePretokensAtTheirEnds(t *testing.T) {
+	for at := blockSize - 8; at <= blockSize+1; at++ {
+		for _, a := range pieces {
+			for _, b := range pieces {
+				text := append([]byte(strings.Repeat("a1", blockSize)[:at]), a...)
+				text = append(text, b...)
+				checkBlocks(t, append(text, " and so on until the block is full and another one begins, which is all it takes"...))
+			}
+		}
+	}
 }
 
 // Every byte at every place, among others: the assembly and the portable code agree.
