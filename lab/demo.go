@@ -115,8 +115,8 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 	c.Seed, c.Threads, c.Data.Path, c.Model = o.Seed, o.Threads, data, shape.Model
 	c.Model.Vocab = 0 // the tokenizer's
 	c.Train.MicroBatch, c.Train.BatchTokens = shape.Batch, shape.Batch*c.Model.Context
-	c.Train.Minutes, c.Train.Steps, c.Train.EvalEvery = o.Minutes, o.Steps, 100
-	c.Optimizer.LR = 3e-3
+	c.Train.Minutes, c.Train.Steps, c.Train.EvalEvery = o.Minutes, o.Steps, 200
+	c.Optimizer.LR = 1.5e-3
 	switch {
 	case o.Steps > 0:
 	case o.Minutes > 0:
