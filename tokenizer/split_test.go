@@ -108,6 +108,18 @@ func TestSplittersMatchTheirPatternsExhaustively(t *testing.T) {
 	}
 }
 
+func TestSplittersMatchTheirPatternsOnSource(t *testing.T) {
+	docs, _ := sourceSample(t, 1<<20)
+	comments, _ := prose(docs)
+	for _, p := range patterns {
+		want := oracle(t, p)
+		for i, d := range docs {
+			checkSplit(t, p, want, d)
+			checkSplit(t, p, want, comments[i])
+		}
+	}
+}
+
 // checkBlocks fails when blocks and the path of one pretoken at a time cut text differently.
 func checkBlocks(t rapid.TB, text []byte) {
 	t.Helper()
