@@ -105,4 +105,5 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.scratch[i].column = -1
 	}
 	p.Run(x.cut.down*x.cut.across, x)
+	x.a, x.b, x.dst = source{}, source{}, sink{} // the memory may be unmapped before the next product
 }

@@ -13,11 +13,7 @@ func (s sink) at(i, j int) sink {
 }
 
 // A store moves a finished tile of sums [mr, ColStep] to the result, converting and adding as the sink asks.
-type store[E tensor.Number] struct {
-	put func(dst sink, c *E, rows, cols int)
-}
-
-func genericStore[E tensor.Number]() store[E] { return store[E]{put: put[E]} }
+type store[E tensor.Number] func(dst sink, c *E, rows, cols int)
 
 func put[E tensor.Number](dst sink, c *E, rows, cols int) {
 	for i := range rows {

@@ -110,7 +110,7 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 				}
 			}
 			if last {
-				x.store.put(x.dst.at(t.i+i+r, t.j+j), sums, min(mr, rows-r), min(ColStep, t.cols-j))
+				x.store(x.dst.at(t.i+i+r, t.j+j), sums, min(mr, rows-r), min(ColStep, t.cols-j))
 			}
 		}
 	}

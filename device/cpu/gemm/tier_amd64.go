@@ -117,9 +117,9 @@ func vectorPacker(pick func(source) *copier) packer[float32] {
 
 func f32Store(t isa.Tier) store[float32] {
 	if t < isa.AVX512 {
-		return genericStore[float32]()
+		return put[float32]
 	}
-	return store[float32]{put: func(dst sink, c *float32, rows, cols int) {
+	return func(dst sink, c *float32, rows, cols int) {
 		add := 0
 		if dst.add {
 			add = 1
@@ -129,7 +129,7 @@ func f32Store(t isa.Tier) store[float32] {
 		} else {
 			storeF32(dst.p, dst.ld, c, rows, cols, add)
 		}
-	}}
+	}
 }
 
 // peakLoop returns a loop that multiplies at the tier's best rate for operands of a precision, and its operations per turn.

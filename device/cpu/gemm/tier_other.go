@@ -10,7 +10,7 @@ import (
 func f32Tile(isa.Tier) tile[float32]     { return genericTile[float32]() }
 func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
 
-func f32Store(isa.Tier) store[float32] { return genericStore[float32]() }
+func f32Store(isa.Tier) store[float32] { return put[float32] }
 func dotTile() tile[float32]           { return genericTile[float32]() }
 func dotPacker() packer[float32]       { return genericPacker[float32]() }
 

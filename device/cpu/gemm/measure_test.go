@@ -1,0 +1,31 @@
+package gemm
+
+import (
+	"testing"
+	"time"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+// A product cannot be faster than the peak, but clocks change between the two measurements.
+func TestProductsStayBelowPeak(t *testing.T) {
+	p := pool.New(1)
+	defer p.Close()
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := New(tier, p)
+		defer e.Close()
+		for _, operand := range storage {
+			peak := Peak(tier, operand, p, 20*time.Millisecond)
+			rate, err := e.Measure(Case{"small", device.NN, 96, 96, 192}, operand, 5*time.Millisecond)
+			if err != nil || rate <= 0 || rate > 1.5*peak {
+				t.Errorf("%v: %v GFLOP/s, peak %v, error %v", operand, rate, peak, err)
+			}
+		}
+		if peak := Peak(tier, tensor.F64, p, time.Millisecond); peak <= 0 {
+			t.Errorf("f64: peak %v", peak)
+		}
+	})
+}
