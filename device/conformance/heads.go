@@ -128,9 +128,18 @@ func attention(s *scope) call {
 
 func attentionOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
-		out, lse := Attention(read[T](qkv, w), heads, mask.Len, starts(mask))
+		out, lse := attend(read[T](qkv, w), heads, mask.Len, starts(mask), operandOf(qkv, w))
 		return [][]T{out, lse}
 	}
+}
+
+// operandOf returns what the products inside attention may be made of: the storage of its arguments, as FlashAttention
+// does and has its error measured. The exact result, w = 0, rounds nothing.
+func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
+	if w == 0 {
+		return tensor.F64
+	}
+	return qkv.DType()
 }
 
 func attentionGrad(d device.Device) func(s *scope) call {
@@ -157,6 +166,6 @@ func attentionGradOf[T tensor.Number](dout, out, qkv *tensor.Tensor, heads devic
 		if w != 0 { // the kernel reads the rounded output; so may the measure of its error
 			o = read[T](out, w)
 		}
-		return [][]T{AttentionGrad(read[T](dout, w), o, read[T](qkv, w), heads, mask.Len, starts(mask))}
+		return [][]T{attendGrad(read[T](dout, w), o, read[T](qkv, w), heads, mask.Len, starts(mask), operandOf(qkv, w))}
 	}
 }

@@ -42,9 +42,14 @@ func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt d
 func operand[T tensor.Number](t *tensor.Tensor, dt tensor.DType, w uint64) []T {
 	x := read[T](t, w)
 	for i := range x {
-		if dt == tensor.BF16 {
-			x[i] = T(tensor.BF16FromFloat32(float32(x[i])).Float32())
-		}
+		x[i] = rounded(x[i], dt)
+	}
+	return x
+}
+
+func rounded[T tensor.Number](x T, operand tensor.DType) T {
+	if operand == tensor.BF16 {
+		return T(tensor.BF16FromFloat32(float32(x)).Float32())
 	}
 	return x
 }

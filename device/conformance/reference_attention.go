@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"math"
+	"slices"
 
 	"anneal/device"
 	"anneal/tensor"
@@ -10,6 +11,17 @@ import (
 // Attention is device.Device.Attention as the formula: for each query and head the softmax over all keys it sees. start holds
 // Mask.Start, or is nil.
 func Attention[T tensor.Number](qkv []T, heads device.Heads, length int, start []int32) (out, lse []T) {
+	return attend(qkv, heads, length, start, tensor.F64)
+}
+
+// AttentionGrad is the gradient of Σ out·dout by qkv. If out is not nil, row sums of out·dout are taken from it.
+func AttentionGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, length int, start []int32) []T {
+	return attendGrad(dout, out, qkv, heads, length, start, tensor.F64)
+}
+
+// attend is Attention with weights rounded for the product with values if products are of BF16 operands: weights that are
+// divided by their sum only afterwards, so that the largest is 1.
+func attend[T tensor.Number](qkv []T, heads device.Heads, length int, start []int32, operand tensor.DType) (out, lse []T) {
 	tokens := len(qkv) / heads.Cols()
 	out = make([]T, tokens*heads.Q*heads.Size)
 	lse = make([]T, heads.Q*tokens)
@@ -18,9 +30,13 @@ func Attention[T tensor.Number](qkv []T, heads device.Heads, length int, start [
 			p, l := probabilities(qkv, heads, length, start, n, h)
 			lse[h*tokens+n] = l
 			o := out[(n*heads.Q+h)*heads.Size:][:heads.Size]
+			top := T(1)
+			if operand == tensor.BF16 {
+				top = slices.Max(p)
+			}
 			for j, w := range p {
 				if w != 0 {
-					axpy(o, w, value(qkv, heads, n-n%length+j, h))
+					axpy(o, rounded(w/top, operand)*top, value(qkv, heads, n-n%length+j, h))
 				}
 			}
 		}
@@ -28,8 +44,8 @@ func Attention[T tensor.Number](qkv []T, heads device.Heads, length int, start [
 	return out, lse
 }
 
-// AttentionGrad is the gradient of Σ out·dout by qkv. If out is not nil, row sums of out·dout are taken from it.
-func AttentionGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, length int, start []int32) []T {
+// attendGrad is AttentionGrad with weights and gradients of scores rounded in the same way.
+func attendGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, length int, start []int32, operand tensor.DType) []T {
 	tokens := len(qkv) / heads.Cols()
 	d := make([]T, len(qkv))
 	scale := T(1 / math.Sqrt(float64(heads.Size)))
@@ -51,8 +67,8 @@ func AttentionGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, leng
 					continue
 				}
 				m := n - n%length + j
-				ds := w * (dp[j] - mean) * scale
-				axpy(value(d, heads, m, h), w, do)
+				ds := rounded(w*(dp[j]-mean), operand) * scale
+				axpy(value(d, heads, m, h), rounded(w, operand), do)
 				axpy(query(d, heads, n, h), ds, key(qkv, heads, m, h))
 				axpy(key(d, heads, m, h), ds, query(qkv, heads, n, h))
 			}

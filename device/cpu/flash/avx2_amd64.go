@@ -7,15 +7,20 @@ package flash
 //go:noescape
 func mulAVX2(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int)
 
-// softmaxAVX2 is kernels.softmax; rows is positive.
+// softmaxAVX2 is kernels.softmax; scale is the bits of a float32; rows is positive.
 //
 //go:noescape
-func softmaxAVX2(s *float32, rows int, m, l, alpha *float32)
+func softmaxAVX2(s *float32, rows, scale int, m, l, alpha *float32)
 
-// gradAVX2 is kernels.grad; rows is positive.
+// gradAVX2 is kernels.grad; scale is the bits of a float32; rows is positive.
 //
 //go:noescape
-func gradAVX2(s, dp *float32, ld, rows int, lse, delta *float32)
+func gradAVX2(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
+
+// dotAVX2 is kernels.dot; rows and cols are positive.
+//
+//go:noescape
+func dotAVX2(d, a, b *float32, ld, rows, cols int)
 
 // scaleRowsAVX2 is kernels.scaleRows; rows and cols are positive.
 //
@@ -27,20 +32,15 @@ func scaleRowsAVX2(x *float32, ld, rows, cols int, f *float32)
 //go:noescape
 func transposeAVX2(dst, src *float32, ld, cols int)
 
-// dotAVX2 is kernels.dot; rows and cols are positive.
-//
-//go:noescape
-func dotAVX2(d, a, b *float32, ld, rows, cols int)
-
 // loadAVX2 is kernels.load; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
 //
 //go:noescape
 func loadAVX2(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
 
-// loadBF16AVX2 is kernels.loadBF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
+// loadBF16AVX2 is kernels.loadBF16; rows is positive, cols a positive multiple of 16.
 //
 //go:noescape
-func loadBF16AVX2(dst *float32, ld int, src *uint16, stride, rows, cols, scale int)
+func loadBF16AVX2(dst *float32, ld int, src *uint16, stride, rows, cols int)
 
 // storeBF16AVX2 is kernels.storeBF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
 //

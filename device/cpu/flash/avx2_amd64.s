@@ -123,16 +123,19 @@ next5:
 	VZEROUPPER
 	RET
 
-// func softmaxAVX2(s *float32, rows int, m, l, alpha *float32)
-TEXT ·softmaxAVX2(SB), NOSPLIT, $0-40
+// func softmaxAVX2(s *float32, rows, scale int, m, l, alpha *float32)
+TEXT ·softmaxAVX2(SB), NOSPLIT, $0-48
+	MOVQ scale+16(FP), AX
+	VMOVD AX, X14
+	VBROADCASTSS X14, Y14
 	MOVQ s+0(FP), SI
 	MOVQ rows+8(FP), CX
-	MOVQ m+16(FP), R8
-	MOVQ l+24(FP), R9
-	MOVQ alpha+32(FP), R10
-	VMOVUPS 0(R8), Y0
+	MOVQ m+24(FP), R8
+	MOVQ l+32(FP), R9
+	MOVQ alpha+40(FP), R10
+	VMOVUPS 0(SI), Y0
 	VMOVAPS Y0, Y2
-	VMOVUPS 32(R8), Y1
+	VMOVUPS 32(SI), Y1
 	VMOVAPS Y1, Y3
 	// Maxima down the columns, two rows at a time.
 	MOVQ CX, AX
@@ -153,90 +156,97 @@ single1:
 	VMAXPS 32(SI), Y1, Y1
 merged2:
 	VMAXPS Y2, Y0, Y0
+	VMULPS Y14, Y0, Y0
+	VMAXPS 0(R8), Y0, Y0
 	VMAXPS Y3, Y1, Y1
+	VMULPS Y14, Y1, Y1
+	VMAXPS 32(R8), Y1, Y1
 	// Rescale what was summed under the old maxima.
 	VMOVUPS 0(R8), Y6
 	VSUBPS Y0, Y6, Y6
-	VCMPPS $5, ·constants+0(SB), Y6, Y9
-	VROUNDPS $8, Y6, Y7
-	VSUBPS Y7, Y6, Y6
-	VMOVUPS ·constants+32(SB), Y8
-	VFMADD213PS ·constants+64(SB), Y6, Y8
-	VFMADD213PS ·constants+96(SB), Y6, Y8
-	VFMADD213PS ·constants+128(SB), Y6, Y8
-	VFMADD213PS ·constants+160(SB), Y6, Y8
-	VFMADD213PS ·constants+192(SB), Y6, Y8
-	VFMADD213PS ·constants+224(SB), Y6, Y8
-	VCVTPS2DQ Y7, Y7
-	VPADDD ·constants+256(SB), Y7, Y7
-	VPSLLD $23, Y7, Y7
-	VMULPS Y7, Y8, Y8
-	VANDPS Y9, Y8, Y6
+	VCMPPS $5, ·constants+0(SB), Y6, Y8
+	VROUNDPS $8, Y6, Y10
+	VSUBPS Y10, Y6, Y6
+	VMOVUPS ·constants+32(SB), Y11
+	VFMADD213PS ·constants+64(SB), Y6, Y11
+	VFMADD213PS ·constants+96(SB), Y6, Y11
+	VFMADD213PS ·constants+128(SB), Y6, Y11
+	VFMADD213PS ·constants+160(SB), Y6, Y11
+	VFMADD213PS ·constants+192(SB), Y6, Y11
+	VFMADD213PS ·constants+224(SB), Y6, Y11
+	VCVTPS2DQ Y10, Y10
+	VPADDD ·constants+256(SB), Y10, Y10
+	VPSLLD $23, Y10, Y10
+	VMULPS Y10, Y11, Y11
+	VANDPS Y8, Y11, Y6
 	VMOVUPS Y6, 0(R10)
 	VMOVUPS Y0, 0(R8)
 	VMULPS 0(R9), Y6, Y4
-	VMOVUPS 32(R8), Y10
-	VSUBPS Y1, Y10, Y10
-	VCMPPS $5, ·constants+0(SB), Y10, Y13
-	VROUNDPS $8, Y10, Y11
-	VSUBPS Y11, Y10, Y10
-	VMOVUPS ·constants+32(SB), Y12
-	VFMADD213PS ·constants+64(SB), Y10, Y12
-	VFMADD213PS ·constants+96(SB), Y10, Y12
-	VFMADD213PS ·constants+128(SB), Y10, Y12
-	VFMADD213PS ·constants+160(SB), Y10, Y12
-	VFMADD213PS ·constants+192(SB), Y10, Y12
-	VFMADD213PS ·constants+224(SB), Y10, Y12
-	VCVTPS2DQ Y11, Y11
-	VPADDD ·constants+256(SB), Y11, Y11
-	VPSLLD $23, Y11, Y11
-	VMULPS Y11, Y12, Y12
-	VANDPS Y13, Y12, Y10
-	VMOVUPS Y10, 32(R10)
+	VMOVUPS 32(R8), Y7
+	VSUBPS Y1, Y7, Y7
+	VCMPPS $5, ·constants+0(SB), Y7, Y9
+	VROUNDPS $8, Y7, Y12
+	VSUBPS Y12, Y7, Y7
+	VMOVUPS ·constants+32(SB), Y13
+	VFMADD213PS ·constants+64(SB), Y7, Y13
+	VFMADD213PS ·constants+96(SB), Y7, Y13
+	VFMADD213PS ·constants+128(SB), Y7, Y13
+	VFMADD213PS ·constants+160(SB), Y7, Y13
+	VFMADD213PS ·constants+192(SB), Y7, Y13
+	VFMADD213PS ·constants+224(SB), Y7, Y13
+	VCVTPS2DQ Y12, Y12
+	VPADDD ·constants+256(SB), Y12, Y12
+	VPSLLD $23, Y12, Y12
+	VMULPS Y12, Y13, Y13
+	VANDPS Y9, Y13, Y7
+	VMOVUPS Y7, 32(R10)
 	VMOVUPS Y1, 32(R8)
-	VMULPS 32(R9), Y10, Y5
-	// Powers and their sums.
+	VMULPS 32(R9), Y7, Y5
+	// Powers and their sums. Words of two rows are stored where the rows were.
 	MOVQ s+0(FP), SI
+	MOVQ SI, DI
+	SHRQ $0, CX
 loop4:
 	VMOVUPS 0(SI), Y6
-	VSUBPS Y0, Y6, Y6
-	VCMPPS $5, ·constants+0(SB), Y6, Y9
-	VROUNDPS $8, Y6, Y7
-	VSUBPS Y7, Y6, Y6
-	VMOVUPS ·constants+32(SB), Y8
-	VFMADD213PS ·constants+64(SB), Y6, Y8
-	VFMADD213PS ·constants+96(SB), Y6, Y8
-	VFMADD213PS ·constants+128(SB), Y6, Y8
-	VFMADD213PS ·constants+160(SB), Y6, Y8
-	VFMADD213PS ·constants+192(SB), Y6, Y8
-	VFMADD213PS ·constants+224(SB), Y6, Y8
-	VCVTPS2DQ Y7, Y7
-	VPADDD ·constants+256(SB), Y7, Y7
-	VPSLLD $23, Y7, Y7
-	VMULPS Y7, Y8, Y8
-	VANDPS Y9, Y8, Y6
-	VMOVUPS Y6, 0(SI)
+	VFMSUB213PS Y0, Y14, Y6
+	VCMPPS $5, ·constants+0(SB), Y6, Y8
+	VROUNDPS $8, Y6, Y10
+	VSUBPS Y10, Y6, Y6
+	VMOVUPS ·constants+32(SB), Y11
+	VFMADD213PS ·constants+64(SB), Y6, Y11
+	VFMADD213PS ·constants+96(SB), Y6, Y11
+	VFMADD213PS ·constants+128(SB), Y6, Y11
+	VFMADD213PS ·constants+160(SB), Y6, Y11
+	VFMADD213PS ·constants+192(SB), Y6, Y11
+	VFMADD213PS ·constants+224(SB), Y6, Y11
+	VCVTPS2DQ Y10, Y10
+	VPADDD ·constants+256(SB), Y10, Y10
+	VPSLLD $23, Y10, Y10
+	VMULPS Y10, Y11, Y11
+	VANDPS Y8, Y11, Y6
 	VADDPS Y6, Y4, Y4
-	VMOVUPS 32(SI), Y10
-	VSUBPS Y1, Y10, Y10
-	VCMPPS $5, ·constants+0(SB), Y10, Y13
-	VROUNDPS $8, Y10, Y11
-	VSUBPS Y11, Y10, Y10
-	VMOVUPS ·constants+32(SB), Y12
-	VFMADD213PS ·constants+64(SB), Y10, Y12
-	VFMADD213PS ·constants+96(SB), Y10, Y12
-	VFMADD213PS ·constants+128(SB), Y10, Y12
-	VFMADD213PS ·constants+160(SB), Y10, Y12
-	VFMADD213PS ·constants+192(SB), Y10, Y12
-	VFMADD213PS ·constants+224(SB), Y10, Y12
-	VCVTPS2DQ Y11, Y11
-	VPADDD ·constants+256(SB), Y11, Y11
-	VPSLLD $23, Y11, Y11
-	VMULPS Y11, Y12, Y12
-	VANDPS Y13, Y12, Y10
-	VMOVUPS Y10, 32(SI)
-	VADDPS Y10, Y5, Y5
+	VMOVUPS 32(SI), Y7
+	VFMSUB213PS Y1, Y14, Y7
+	VCMPPS $5, ·constants+0(SB), Y7, Y9
+	VROUNDPS $8, Y7, Y12
+	VSUBPS Y12, Y7, Y7
+	VMOVUPS ·constants+32(SB), Y13
+	VFMADD213PS ·constants+64(SB), Y7, Y13
+	VFMADD213PS ·constants+96(SB), Y7, Y13
+	VFMADD213PS ·constants+128(SB), Y7, Y13
+	VFMADD213PS ·constants+160(SB), Y7, Y13
+	VFMADD213PS ·constants+192(SB), Y7, Y13
+	VFMADD213PS ·constants+224(SB), Y7, Y13
+	VCVTPS2DQ Y12, Y12
+	VPADDD ·constants+256(SB), Y12, Y12
+	VPSLLD $23, Y12, Y12
+	VMULPS Y12, Y13, Y13
+	VANDPS Y9, Y13, Y7
+	VADDPS Y7, Y5, Y5
+	VMOVUPS Y6, 0(DI)
+	VMOVUPS Y7, 32(DI)
 	ADDQ $64, SI
+	ADDQ $64, DI
 	DECQ CX
 	JNZ loop4
 	VMOVUPS Y4, 0(R9)
@@ -244,66 +254,111 @@ loop4:
 	VZEROUPPER
 	RET
 
-// func gradAVX2(s, dp *float32, ld, rows int, lse, delta *float32)
-TEXT ·gradAVX2(SB), NOSPLIT, $0-48
-	MOVQ s+0(FP), SI
-	MOVQ dp+8(FP), DI
-	MOVQ ld+16(FP), DX
+// func gradAVX2(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
+TEXT ·gradAVX2(SB), NOSPLIT, $0-72
+	MOVQ scale+48(FP), AX
+	VMOVD AX, X12
+	VBROADCASTSS X12, Y12
+	MOVQ p+0(FP), R10
+	MOVQ ds+8(FP), R11
+	MOVQ s+16(FP), SI
+	MOVQ dp+24(FP), DI
+	MOVQ ld+32(FP), DX
 	SHLQ $2, DX
-	MOVQ rows+24(FP), CX
-	MOVQ lse+32(FP), R8
-	MOVQ delta+40(FP), R9
+	MOVQ rows+40(FP), CX
+	MOVQ lse+56(FP), R8
+	MOVQ delta+64(FP), R9
 	VMOVUPS 0(R8), Y0
 	VMOVUPS 0(R9), Y2
 	VMOVUPS 32(R8), Y1
 	VMOVUPS 32(R9), Y3
 loop1:
 	VMOVUPS 0(SI), Y4
-	VSUBPS Y0, Y4, Y4
-	VCMPPS $5, ·constants+0(SB), Y4, Y7
-	VROUNDPS $8, Y4, Y5
-	VSUBPS Y5, Y4, Y4
-	VMOVUPS ·constants+32(SB), Y6
-	VFMADD213PS ·constants+64(SB), Y4, Y6
-	VFMADD213PS ·constants+96(SB), Y4, Y6
-	VFMADD213PS ·constants+128(SB), Y4, Y6
-	VFMADD213PS ·constants+160(SB), Y4, Y6
-	VFMADD213PS ·constants+192(SB), Y4, Y6
-	VFMADD213PS ·constants+224(SB), Y4, Y6
-	VCVTPS2DQ Y5, Y5
-	VPADDD ·constants+256(SB), Y5, Y5
-	VPSLLD $23, Y5, Y5
-	VMULPS Y5, Y6, Y6
-	VANDPS Y7, Y6, Y4
-	VMOVUPS Y4, 0(SI)
-	VMOVUPS 0(DI), Y5
-	VSUBPS Y2, Y5, Y5
-	VMULPS Y4, Y5, Y5
-	VMOVUPS Y5, 0(DI)
-	VMOVUPS 32(SI), Y8
-	VSUBPS Y1, Y8, Y8
-	VCMPPS $5, ·constants+0(SB), Y8, Y11
-	VROUNDPS $8, Y8, Y9
-	VSUBPS Y9, Y8, Y8
-	VMOVUPS ·constants+32(SB), Y10
-	VFMADD213PS ·constants+64(SB), Y8, Y10
-	VFMADD213PS ·constants+96(SB), Y8, Y10
-	VFMADD213PS ·constants+128(SB), Y8, Y10
-	VFMADD213PS ·constants+160(SB), Y8, Y10
-	VFMADD213PS ·constants+192(SB), Y8, Y10
-	VFMADD213PS ·constants+224(SB), Y8, Y10
-	VCVTPS2DQ Y9, Y9
-	VPADDD ·constants+256(SB), Y9, Y9
-	VPSLLD $23, Y9, Y9
-	VMULPS Y9, Y10, Y10
-	VANDPS Y11, Y10, Y8
-	VMOVUPS Y8, 32(SI)
-	VMOVUPS 32(DI), Y9
-	VSUBPS Y3, Y9, Y9
+	VFMSUB213PS Y0, Y12, Y4
+	VCMPPS $5, ·constants+0(SB), Y4, Y6
+	VROUNDPS $8, Y4, Y8
+	VSUBPS Y8, Y4, Y4
+	VMOVUPS ·constants+32(SB), Y9
+	VFMADD213PS ·constants+64(SB), Y4, Y9
+	VFMADD213PS ·constants+96(SB), Y4, Y9
+	VFMADD213PS ·constants+128(SB), Y4, Y9
+	VFMADD213PS ·constants+160(SB), Y4, Y9
+	VFMADD213PS ·constants+192(SB), Y4, Y9
+	VFMADD213PS ·constants+224(SB), Y4, Y9
+	VCVTPS2DQ Y8, Y8
+	VPADDD ·constants+256(SB), Y8, Y8
+	VPSLLD $23, Y8, Y8
 	VMULPS Y8, Y9, Y9
-	VMOVUPS Y9, 32(DI)
+	VANDPS Y6, Y9, Y4
+	VMOVUPS 0(DI), Y6
+	VSUBPS Y2, Y6, Y6
+	VMULPS Y4, Y6, Y6
+	VMOVUPS 32(SI), Y5
+	VFMSUB213PS Y1, Y12, Y5
+	VCMPPS $5, ·constants+0(SB), Y5, Y7
+	VROUNDPS $8, Y5, Y10
+	VSUBPS Y10, Y5, Y5
+	VMOVUPS ·constants+32(SB), Y11
+	VFMADD213PS ·constants+64(SB), Y5, Y11
+	VFMADD213PS ·constants+96(SB), Y5, Y11
+	VFMADD213PS ·constants+128(SB), Y5, Y11
+	VFMADD213PS ·constants+160(SB), Y5, Y11
+	VFMADD213PS ·constants+192(SB), Y5, Y11
+	VFMADD213PS ·constants+224(SB), Y5, Y11
+	VCVTPS2DQ Y10, Y10
+	VPADDD ·constants+256(SB), Y10, Y10
+	VPSLLD $23, Y10, Y10
+	VMULPS Y10, Y11, Y11
+	VANDPS Y7, Y11, Y5
+	VMOVUPS 32(DI), Y7
+	VSUBPS Y3, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMOVUPS Y4, 0(R10)
+	VMOVUPS Y6, 0(R11)
+	VMOVUPS Y5, 32(R10)
+	VMOVUPS Y7, 32(R11)
 	ADDQ DX, SI
 	ADDQ DX, DI
+	ADDQ DX, R10
+	ADDQ DX, R11
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func dotAVX2(d, a, b *float32, ld, rows, cols int)
+TEXT ·dotAVX2(SB), NOSPLIT, $0-48
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ ld+24(FP), DX
+	SHLQ $2, DX
+	MOVQ rows+32(FP), CX
+	MOVQ cols+40(FP), R13
+	SHLQ $2, R13
+loop1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	XORQ AX, AX
+chunk2:
+	VMOVUPS 0(SI)(AX*1), Y2
+	VMOVUPS 0(BX)(AX*1), Y4
+	VFMADD231PS Y4, Y2, Y0
+	VMOVUPS 32(SI)(AX*1), Y3
+	VMOVUPS 32(BX)(AX*1), Y5
+	VFMADD231PS Y5, Y3, Y1
+	ADDQ $64, AX
+	CMPQ AX, R13
+	JLT chunk2
+	VADDPS Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS X1, X0, X0
+	VHADDPS X0, X0, X0
+	VHADDPS X0, X0, X0
+	VMOVSS X0, (DI)
+	ADDQ $4, DI
+	ADDQ DX, SI
+	ADDQ DX, BX
 	DECQ CX
 	JNZ loop1
 	VZEROUPPER
@@ -449,55 +504,19 @@ loop1:
 	VZEROUPPER
 	RET
 
-// func dotAVX2(d, a, b *float32, ld, rows, cols int)
-TEXT ·dotAVX2(SB), NOSPLIT, $0-48
-	MOVQ d+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), BX
-	MOVQ ld+24(FP), DX
-	SHLQ $2, DX
-	MOVQ rows+32(FP), CX
-	MOVQ cols+40(FP), R13
-	SHLQ $2, R13
-loop1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	XORQ AX, AX
-chunk2:
-	VMOVUPS 0(SI)(AX*1), Y2
-	VFMADD231PS 0(BX)(AX*1), Y2, Y0
-	VMOVUPS 32(SI)(AX*1), Y3
-	VFMADD231PS 32(BX)(AX*1), Y3, Y1
-	ADDQ $64, AX
-	CMPQ AX, R13
-	JLT chunk2
-	VADDPS Y1, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS X1, X0, X0
-	VHADDPS X0, X0, X0
-	VHADDPS X0, X0, X0
-	VMOVSS X0, (DI)
-	ADDQ $4, DI
-	ADDQ DX, SI
-	ADDQ DX, BX
-	DECQ CX
-	JNZ loop1
-	VZEROUPPER
-	RET
-
 // func loadAVX2(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
 TEXT ·loadAVX2(SB), NOSPLIT, $0-56
+	MOVQ scale+48(FP), AX
+	VMOVD AX, X0
+	VBROADCASTSS X0, Y0
 	MOVQ dst+0(FP), DI
 	MOVQ ld+8(FP), DX
 	SHLQ $2, DX
 	MOVQ src+16(FP), SI
 	MOVQ stride+24(FP), R8
-	SHLQ $2, R8
+	IMULQ $4, R8
 	MOVQ rows+32(FP), CX
 	MOVQ cols+40(FP), R13
-	MOVQ scale+48(FP), AX
-	VMOVD AX, X0
-	VBROADCASTSS X0, Y0
 	SHLQ $2, R13
 loop1:
 	MOVQ SI, BX
@@ -518,20 +537,16 @@ chunk2:
 	VZEROUPPER
 	RET
 
-// func loadBF16AVX2(dst *float32, ld int, src *uint16, stride, rows, cols, scale int)
-TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-56
+// func loadBF16AVX2(dst *float32, ld int, src *uint16, stride, rows, cols int)
+TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ ld+8(FP), DX
 	SHLQ $2, DX
 	MOVQ src+16(FP), SI
 	MOVQ stride+24(FP), R8
-	SHLQ $2, R8
-	SHRQ $1, R8
+	IMULQ $2, R8
 	MOVQ rows+32(FP), CX
 	MOVQ cols+40(FP), R13
-	MOVQ scale+48(FP), AX
-	VMOVD AX, X0
-	VBROADCASTSS X0, Y0
 	SHLQ $2, R13
 loop1:
 	MOVQ SI, BX
@@ -539,11 +554,9 @@ loop1:
 chunk2:
 	VPMOVZXWD 0(BX), Y1
 	VPSLLD $16, Y1, Y1
-	VMULPS Y0, Y1, Y1
 	VMOVUPS Y1, 0(DI)(AX*1)
 	VPMOVZXWD 16(BX), Y2
 	VPSLLD $16, Y2, Y2
-	VMULPS Y0, Y2, Y2
 	VMOVUPS Y2, 32(DI)(AX*1)
 	ADDQ $32, BX
 	ADDQ $64, AX

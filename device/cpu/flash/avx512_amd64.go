@@ -7,15 +7,20 @@ package flash
 //go:noescape
 func mulAVX512(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int)
 
-// softmaxAVX512 is kernels.softmax; rows is positive.
+// softmaxAVX512 is kernels.softmax; scale is the bits of a float32; rows is positive.
 //
 //go:noescape
-func softmaxAVX512(s *float32, rows int, m, l, alpha *float32)
+func softmaxAVX512(s *float32, rows, scale int, m, l, alpha *float32)
 
-// gradAVX512 is kernels.grad; rows is positive.
+// gradAVX512 is kernels.grad; scale is the bits of a float32; rows is positive.
 //
 //go:noescape
-func gradAVX512(s, dp *float32, ld, rows int, lse, delta *float32)
+func gradAVX512(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
+
+// dotAVX512 is kernels.dot; rows and cols are positive.
+//
+//go:noescape
+func dotAVX512(d, a, b *float32, ld, rows, cols int)
 
 // scaleRowsAVX512 is kernels.scaleRows; rows and cols are positive.
 //
@@ -27,20 +32,15 @@ func scaleRowsAVX512(x *float32, ld, rows, cols int, f *float32)
 //go:noescape
 func transposeAVX512(dst, src *float32, ld, cols int)
 
-// dotAVX512 is kernels.dot; rows and cols are positive.
-//
-//go:noescape
-func dotAVX512(d, a, b *float32, ld, rows, cols int)
-
 // loadAVX512 is kernels.load; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
 //
 //go:noescape
 func loadAVX512(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
 
-// loadBF16AVX512 is kernels.loadBF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
+// loadBF16AVX512 is kernels.loadBF16; rows is positive, cols a positive multiple of 16.
 //
 //go:noescape
-func loadBF16AVX512(dst *float32, ld int, src *uint16, stride, rows, cols, scale int)
+func loadBF16AVX512(dst *float32, ld int, src *uint16, stride, rows, cols int)
 
 // storeBF16AVX512 is kernels.storeBF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
 //

@@ -28,23 +28,34 @@ func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *t
 
 // backwardTile is a worker's scratch, in the notation of forwardTile; T' is the length of a row rounded up to whole tiles.
 type backwardTile[T tensor.Number] struct {
-	k, v, dk, dv []T // [T', E']
-	q, do, dq    []T // [Bq, E']
-	qt, dot      []T // [Bq/n, E', n]: panels of Qᵀ and dOᵀ
-	s, ds        []T // [Bk, Bq]
-	lse, delta   []T // [Bq]
-	ld           int // E'
+	k, v    []T // [T', E'], across
+	kd      []T // [T', E'], down
+	dk, dv  []T // [T', E']
+	q, do   []T // [Bq, E'], across
+	qd, dod []T // [Bq, E'], down
+	qt, dot []T // [Bq/n, E', n]: panels of Qᵀ and dOᵀ, down
+	dq      []T // [Bq, E']
+	s, ds   []T // [Bk, Bq]: scores and gradients of probabilities, then probabilities and gradients of scores, across
+	dsd     []T // [Bk, Bq]: gradients of scores, down
+	lse     []T // [Bq]
+	delta   []T // [Bq]
+	ld      int // E'
 }
 
 func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
-	ld := roundUp(s.Size, r.tileN)
+	ld := roundUp(s.Size, r.tileN*r.pair)
 	row, block, tile := roundUp(s.length, r.tileM)*ld, r.blockQ*ld, r.blockQ*r.blockK
-	return backwardTile[T]{
-		k: c.take(row), v: c.take(row), dk: c.take(row), dv: c.take(row),
-		q: c.take(block), do: c.take(block), dq: c.take(block), qt: c.take(block), dot: c.take(block),
+	rowWords, blockWords := row/r.pair, block/r.pair
+	t := backwardTile[T]{
+		k: c.take(rowWords), v: c.take(rowWords), dk: c.take(row), dv: c.take(row),
+		q: c.take(blockWords), do: c.take(blockWords), qt: c.take(blockWords), dot: c.take(blockWords), dq: c.take(block),
 		s: c.take(tile), ds: c.take(tile), lse: c.take(r.blockQ), delta: c.take(r.blockQ),
 		ld: ld,
 	}
+	t.kd = r.takeDown(c, t.k, rowWords)
+	t.qd, t.dod = r.takeDown(c, t.q, blockWords), r.takeDown(c, t.do, blockWords)
+	t.dsd = r.takeDown(c, t.ds, tile/r.pair)
+	return t
 }
 
 // Do computes one task.
@@ -53,11 +64,12 @@ func (j *backwardJob[T]) Do(worker, task int) {
 	row, kv := task/j.KV, task%j.KV
 	t := r.backwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
 
-	at := row * j.length
-	r.read(t.k, t.ld, &j.qkv, at, j.keyCol(kv), j.length, j.Size, 1)
-	r.read(t.v, t.ld, &j.qkv, at, j.valueCol(kv), j.length, j.Size, 1)
-	clear(t.k[j.length*t.ld:])
-	clear(t.v[j.length*t.ld:])
+	at, words := row*j.length, t.ld/r.pair
+	r.read(t.k, t.ld, &j.qkv, at, j.keyCol(kv), j.length, j.Size)
+	r.read(t.v, t.ld, &j.qkv, at, j.valueCol(kv), j.length, j.Size)
+	clear(t.k[j.length*words:])
+	clear(t.v[j.length*words:])
+	r.down(t.kd, t.ld, t.k, words, j.length, t.ld)
 	clear(t.dk)
 	clear(t.dv)
 	for q0 := 0; q0 < j.length; q0 += r.blockQ {
@@ -66,8 +78,7 @@ func (j *backwardJob[T]) Do(worker, task int) {
 			j.block(&t, kv*j.group+g, row, q0, q1)
 		}
 	}
-	// Queries were scaled by log₂e/√E; dK needs 1/√E.
-	r.write(&j.dqkv, at, j.keyCol(kv), j.length, j.Size, t.dk, t.ld, math.Ln2)
+	r.write(&j.dqkv, at, j.keyCol(kv), j.length, j.Size, t.dk, t.ld, j.slope())
 	r.write(&j.dqkv, at, j.valueCol(kv), j.length, j.Size, t.dv, t.ld, 1)
 }
 
@@ -101,26 +112,31 @@ func (j *backwardJob[T]) block(t *backwardTile[T], head, row, q0, q1 int) {
 			}
 		}
 	}
-	r.write(&j.dqkv, row*j.length+q0, j.queryCol(head), q1-q0, j.Size, t.dq, t.ld, T(1/math.Sqrt(float64(j.Size))))
+	r.write(&j.dqkv, row*j.length+q0, j.queryCol(head), q1-q0, j.Size, t.dq, t.ld, j.slope())
 }
+
+// slope is the derivative 1/√E of the scaled scores.
+func (j *backwardJob[T]) slope() T { return T(1 / math.Sqrt(float64(j.Size))) }
 
 // begin loads a block of queries and of output gradients and computes delta = rowsum(dO·O). Queries past the end of the row
 // are zero and see nothing.
 func (j *backwardJob[T]) begin(t *backwardTile[T], head, row, q0, q1 int) {
 	r := j.r
-	n, at, col := q1-q0, row*j.length+q0, head*j.Size
-	r.read(t.q, t.ld, &j.qkv, at, j.queryCol(head), n, j.Size, T(j.scale))
-	r.read(t.do, t.ld, &j.dout, at, col, n, j.Size, 1)
-	r.read(t.dq, t.ld, &j.out, at, col, n, j.Size, 1) // O, only for delta
-	r.dot(t.delta, t.do, t.dq, t.ld, n, t.ld)
+	n, at, col, words := q1-q0, row*j.length+q0, head*j.Size, t.ld/r.pair
+	r.read(t.q, t.ld, &j.qkv, at, j.queryCol(head), n, j.Size)
+	r.read(t.do, t.ld, &j.dout, at, col, n, j.Size)
+	r.read(t.dq, t.ld, &j.out, at, col, n, j.Size) // O, only for delta
+	r.dot(t.delta, t.do, t.dq, words, n, words)
 	clear(t.dq)
-	clear(t.q[n*t.ld:])
-	clear(t.do[n*t.ld:])
+	clear(t.q[n*words:])
+	clear(t.do[n*words:])
 	clear(t.delta[n:])
 	for p := 0; p < n; p += r.tileN {
-		r.transpose(t.qt[p*t.ld:], t.q[p*t.ld:], t.ld, t.ld)
-		r.transpose(t.dot[p*t.ld:], t.do[p*t.ld:], t.ld, t.ld)
+		r.transpose(t.qt[p*words:], t.q[p*words:], words, words)
+		r.transpose(t.dot[p*words:], t.do[p*words:], words, words)
 	}
+	r.down(t.qd, t.ld, t.q, words, r.blockQ, t.ld)
+	r.down(t.dod, t.ld, t.do, words, r.blockQ, t.ld)
 	lse := j.lse[head*j.tokens+at:][:n]
 	for i := range t.lse {
 		t.lse[i] = -negInf[T]()
@@ -133,27 +149,29 @@ func (j *backwardJob[T]) begin(t *backwardTile[T], head, row, q0, q1 int) {
 // scores fills the columns of one panel of queries in the tiles S and dS, for keys lo…hi.
 func (j *backwardJob[T]) scores(t *backwardTile[T], row, q0, p0, p1, k0, lo, hi int, masked bool) {
 	r := j.r
-	p := p0 - q0
-	at := (lo-k0)*r.blockQ + p
+	p, line, words := p0-q0, (lo-k0)*r.blockQ, t.ld/r.pair
 	rows := roundUp(hi-lo, r.tileM)
-	s, ds := t.s[at:], t.ds[at:]
-	r.mul(s, r.blockQ, t.k[lo*t.ld:], t.ld, 1, t.qt[p*t.ld:], r.tileN, rows, j.Size, false)
-	r.mul(ds, r.blockQ, t.v[lo*t.ld:], t.ld, 1, t.dot[p*t.ld:], r.tileN, rows, j.Size, false)
+	s, dp := t.s[line+p:], t.ds[line+p:]
+	r.mul(s, r.blockQ, t.k[lo*words:], words, 1, t.qt[p*words:], r.tileN, rows, r.words(j.Size), false)
+	r.mul(dp, r.blockQ, t.v[lo*words:], words, 1, t.dot[p*words:], r.tileN, rows, r.words(j.Size), false)
 	if masked || rows > hi-lo {
 		hide(s, r.blockQ, rows, lo, &j.shape, row, p0, p1, r.tileN)
 	}
-	r.grad(s, ds, r.blockQ, rows, t.lse[p:], t.delta[p:])
+	ds := t.ds[line+p/r.pair:]
+	r.grad(t.s[line+p/r.pair:], ds, s, dp, r.blockQ, rows, T(j.scale), t.lse[p:], t.delta[p:])
+	r.down(t.dsd[line/r.pair+p:], r.blockQ, ds, r.blockQ, rows, r.tileN)
 }
 
 // keys adds the products of n queries, from p of the block, with keys lo…hi: dV += P·dO, dK += dS·Q, dQ += dSᵀ·K.
 func (j *backwardJob[T]) keys(t *backwardTile[T], p, n, k0, lo, hi int) {
 	r := j.r
-	at := (lo-k0)*r.blockQ + p
+	line, words := (lo-k0)*r.blockQ, t.ld/r.pair
 	rows := roundUp(hi-lo, r.tileM)
-	s, ds := t.s[at:], t.ds[at:]
-	for c := 0; c < t.ld; c += r.tileN {
-		r.mul(t.dv[lo*t.ld+c:], t.ld, s, r.blockQ, 1, t.do[p*t.ld+c:], t.ld, rows, n, true)
-		r.mul(t.dk[lo*t.ld+c:], t.ld, ds, r.blockQ, 1, t.q[p*t.ld+c:], t.ld, rows, n, true)
-		r.mul(t.dq[p*t.ld+c:], t.ld, ds, 1, r.blockQ, t.k[lo*t.ld+c:], t.ld, n, hi-lo, true)
+	s, ds, dsd := t.s[line+p/r.pair:], t.ds[line+p/r.pair:], t.dsd[line/r.pair+p:]
+	q, do, k := t.qd[p*words:], t.dod[p*words:], t.kd[lo*words:]
+	for c := 0; c < j.Size; c += r.tileN {
+		r.mul(t.dv[lo*t.ld+c:], t.ld, s, r.blockQ, 1, do[c:], t.ld, rows, n/r.pair, true)
+		r.mul(t.dk[lo*t.ld+c:], t.ld, ds, r.blockQ, 1, q[c:], t.ld, rows, n/r.pair, true)
+		r.mul(t.dq[p*t.ld+c:], t.ld, dsd, 1, r.blockQ, k[c:], t.ld, n, r.words(hi-lo), true)
 	}
 }

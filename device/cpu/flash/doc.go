@@ -8,6 +8,10 @@
 //	O  [queries, E]    += Sᵀ · V        the first operand of a product may have any strides, because the kernel
 //	dV [keys, E]       += P · dO        broadcasts its elements one by one
 //
+// With BF16 storage on the avx512bf16 tier all products are BF16 dot products with FP32 sums: probabilities and gradients of
+// scores are rounded to BF16 as operands, as FlashAttention does. Maxima, row sums (of unrounded probabilities), the
+// log-sum-exp and delta stay in FP32. The algorithm is the same; its operands come in words of two elements (kernels.go).
+//
 // Start with forward.go, then backward.go; kernels.go lists the primitives they stand on, in portable Go; gen writes the
 // same primitives for AVX2 and AVX-512. Imports: tensor, device, device/cpu/isa, device/cpu/pool.
 package flash

@@ -15,7 +15,8 @@ import (
 // shape seen; after that calls allocate nothing. It is used from one goroutine at a time.
 type Engine struct {
 	pool *pool.Pool
-	f32  runner[float32] // BF16 and F32 storage
+	bf16 runner[float32] // BF16 storage
+	f32  runner[float32] // F32 storage
 	f64  runner[float64] // the reference mode
 }
 
@@ -23,16 +24,18 @@ type Engine struct {
 func New(tier isa.Tier, p *pool.Pool) *Engine {
 	return &Engine{
 		pool: p,
+		bf16: runner[float32]{kernels: kernelsBF16(tier), blockQ: 64, blockK: 64},
 		f32:  runner[float32]{kernels: kernels32(tier), blockQ: 64, blockK: 64},
 		f64:  runner[float64]{kernels: portable[float64](), blockQ: 64, blockK: 64},
 	}
 }
 
 // ScratchBytes returns the memory that the engine holds for its workers.
-func (e *Engine) ScratchBytes() int { return e.f32.bytes() + e.f64.bytes() }
+func (e *Engine) ScratchBytes() int { return e.bf16.bytes() + e.f32.bytes() + e.f64.bytes() }
 
 // Close frees the scratch memory.
 func (e *Engine) Close() {
+	e.bf16.free()
 	e.f32.free()
 	e.f64.free()
 }
@@ -42,9 +45,12 @@ func (e *Engine) Close() {
 func (e *Engine) Forward(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newShape(qkv, lse, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
-	if qkv.DType() == tensor.F64 {
+	switch qkv.DType() {
+	case tensor.BF16:
+		e.bf16.forward(e.pool, s, out, lse, qkv)
+	case tensor.F64:
 		e.f64.forward(e.pool, s, out, lse, qkv)
-	} else {
+	default:
 		e.f32.forward(e.pool, s, out, lse, qkv)
 	}
 }
@@ -55,9 +61,12 @@ func (e *Engine) Backward(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
 	s.check("dout", dout, s.tokens, heads.Q*heads.Size)
 	s.check("dqkv", dqkv, s.tokens, heads.Cols())
-	if qkv.DType() == tensor.F64 {
+	switch qkv.DType() {
+	case tensor.BF16:
+		e.bf16.backward(e.pool, s, dqkv, dout, out, lse, qkv)
+	case tensor.F64:
 		e.f64.backward(e.pool, s, dqkv, dout, out, lse, qkv)
-	} else {
+	default:
 		e.f32.backward(e.pool, s, dqkv, dout, out, lse, qkv)
 	}
 }
@@ -70,7 +79,7 @@ type shape struct {
 	rows   int     // N/T
 	group  int     // query heads per key-value head
 	start  []int32 // [N], nil for plain causal attention
-	scale  float64 // log₂e/√E: scores are in units of log 2, so that the exponential is a power of two
+	scale  float64 // log₂e/√E: scaled scores are in units of log 2, so that the exponential is a power of two
 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {

@@ -30,25 +30,29 @@ func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor)
 // forwardTile is a worker's scratch. G is the group of query heads, E' the head size rounded up to whole panels, Bq and Bk
 // the blocks, n the width of a panel.
 type forwardTile[T tensor.Number] struct {
-	k, v    []T // [Bk, E']
-	qt      []T // [G, Bq/n, E', n]: panels of Qᵀ
+	k, v    []T // [Bk, E'], across
+	vd      []T // [Bk, E'], down
+	qt      []T // [G, Bq/n, E', n]: panels of Qᵀ, down
 	o       []T // [G, Bq, E']
 	m, l    []T // [G, Bq]
-	s       []T // [Bk, n]
-	q       []T // [n, E']
+	s       []T // [Bk, n]: scores, then probabilities, down
+	q       []T // [n, E'], across
 	alpha   []T // [n]
 	ld, buf int // E', and the elements of one head's block Bq·E'
 }
 
 func (r *runner[T]) forwardScratch(c *carver[T], s *shape) forwardTile[T] {
-	ld := roundUp(s.Size, r.tileN)
-	return forwardTile[T]{
-		k: c.take(r.blockK * ld), v: c.take(r.blockK * ld),
-		qt: c.take(s.group * r.blockQ * ld), o: c.take(s.group * r.blockQ * ld),
+	ld := roundUp(s.Size, r.tileN*r.pair)
+	keys := r.blockK * ld / r.pair
+	t := forwardTile[T]{
+		k: c.take(keys), v: c.take(keys),
+		qt: c.take(s.group * r.blockQ * ld / r.pair), o: c.take(s.group * r.blockQ * ld),
 		m: c.take(s.group * r.blockQ), l: c.take(s.group * r.blockQ),
-		s: c.take(r.blockK * r.tileN), q: c.take(r.tileN * ld), alpha: c.take(r.tileN),
+		s: c.take(r.blockK * r.tileN), q: c.take(r.tileN * ld / r.pair), alpha: c.take(r.tileN),
 		ld: ld, buf: r.blockQ * ld,
 	}
+	t.vd = r.takeDown(c, t.v, keys)
+	return t
 }
 
 // Do computes one task.
@@ -66,8 +70,9 @@ func (j *forwardJob[T]) Do(worker, task int) {
 	first, _, _ := j.see(row, q0, q1)
 	for k0 := first / r.blockK * r.blockK; k0 < q1; k0 += r.blockK {
 		k1 := min(k0+r.blockK, q1)
-		r.read(t.k, t.ld, &j.qkv, row*j.length+k0, j.keyCol(kv), k1-k0, j.Size, 1)
-		r.read(t.v, t.ld, &j.qkv, row*j.length+k0, j.valueCol(kv), k1-k0, j.Size, 1)
+		r.read(t.k, t.ld, &j.qkv, row*j.length+k0, j.keyCol(kv), k1-k0, j.Size)
+		r.read(t.v, t.ld, &j.qkv, row*j.length+k0, j.valueCol(kv), k1-k0, j.Size)
+		r.down(t.vd, t.ld, t.v, t.ld/r.pair, k1-k0, t.ld)
 		for p0 := q0; p0 < q1; p0 += r.tileN {
 			p1 := min(p0+r.tileN, q1)
 			lo, hi, common := j.see(row, p0, p1)
@@ -87,12 +92,12 @@ func (j *forwardJob[T]) Do(worker, task int) {
 // begin loads the queries of one head and clears its sums.
 func (j *forwardJob[T]) begin(t *forwardTile[T], g, row, kv, q0, q1 int) {
 	r := j.r
-	head := kv*j.group + g
+	head, words := kv*j.group+g, t.ld/r.pair
 	for p0 := q0; p0 < q1; p0 += r.tileN {
 		n := min(r.tileN, q1-p0)
-		r.read(t.q, t.ld, &j.qkv, row*j.length+p0, j.queryCol(head), n, j.Size, T(j.scale))
-		clear(t.q[n*t.ld:])
-		r.transpose(t.qt[g*t.buf+(p0-q0)*t.ld:], t.q, t.ld, t.ld)
+		r.read(t.q, t.ld, &j.qkv, row*j.length+p0, j.queryCol(head), n, j.Size)
+		clear(t.q[n*words:])
+		r.transpose(t.qt[(g*r.blockQ+p0-q0)*words:], t.q, words, words)
 	}
 	clear(t.o[g*t.buf : (g+1)*t.buf])
 	at := g * r.blockQ
@@ -106,16 +111,16 @@ func (j *forwardJob[T]) begin(t *forwardTile[T], g, row, kv, q0, q1 int) {
 // whose maxima and sums at element stat. The tile of keys in t.k and t.v starts at k0.
 func (j *forwardJob[T]) tile(t *forwardTile[T], at, stat, row, p0, p1, k0, lo, hi int, masked bool) {
 	r := j.r
-	rows := hi - lo
-	k, v := t.k[(lo-k0)*t.ld:], t.v[(lo-k0)*t.ld:]
-	r.mul(t.s, r.tileN, k, t.ld, 1, t.qt[at:], r.tileN, roundUp(rows, r.tileM), j.Size, false)
-	if masked {
+	rows, words := roundUp(hi-lo, r.pair), t.ld/r.pair
+	k, v := t.k[(lo-k0)*words:], t.vd[(lo-k0)*words:]
+	r.mul(t.s, r.tileN, k, words, 1, t.qt[at/r.pair:], r.tileN, roundUp(rows, r.tileM), r.words(j.Size), false)
+	if masked || rows > hi-lo {
 		hide(t.s, r.tileN, rows, lo, &j.shape, row, p0, p1, r.tileN)
 	}
-	r.softmax(t.s, rows, t.m[stat:], t.l[stat:], t.alpha)
+	r.softmax(t.s, rows, T(j.scale), t.m[stat:], t.l[stat:], t.alpha)
 	r.scaleRows(t.o[at:], t.ld, r.tileN, t.ld, t.alpha)
-	for c := 0; c < t.ld; c += r.tileN {
-		r.mul(t.o[at+c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, r.tileN, rows, true)
+	for c := 0; c < j.Size; c += r.tileN {
+		r.mul(t.o[at+c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, r.tileN, rows/r.pair, true)
 	}
 }
 

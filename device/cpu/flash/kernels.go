@@ -8,26 +8,38 @@ import (
 
 // kernels is the set of primitives that attention is made of. Matrices are row-major with a row stride ("ld"); panels
 // are tileN columns wide.
+//
+// Products read words: an element, or where pair is 2 the bits of two BF16 that follow each other in the dimension summed
+// over. A matrix [rows, cols] is held across, as words [rows, cols/pair], for products that sum along its rows, and down,
+// as words [rows/pair, cols], for those that sum along its columns; where words are elements both are the matrix itself.
+// Results are always in T.
 type kernels[T tensor.Number] struct {
 	tileM, tileN int // rows and columns of the microkernel; tileN is a multiple of tileM
+	pair         int // elements in a word, 1 or 2; a divisor of tileM
 
-	// mul computes c [m, tileN] = a [m, k] · b [k, tileN], or adds to c. Element (i, l) of a is a[i·rs + l·cs].
+	// mul computes c [m, tileN] = a [m, k] · b [k, tileN] for k words, or adds to c. Word (i, l) of a is a[i·rs + l·cs].
 	// m is a multiple of tileM.
 	mul func(c []T, ldc int, a []T, rs, cs int, b []T, ldb, m, k int, add bool)
-	// softmax goes on with an online softmax down the columns of s [rows, tileN], which turns into 2^(s − m) for the
-	// new running maxima m; sums l are rescaled and grow, and alpha = 2^(old m − new m).
-	softmax func(s []T, rows int, m, l, alpha []T)
-	// grad turns s [rows, tileN] into p = 2^(s − lse) and dp into p·(dp − delta), with one lse and delta per column.
-	grad func(s, dp []T, ld, rows int, lse, delta []T)
+	// softmax goes on with an online softmax down the columns of s [rows, tileN], which turns into 2^(scale·s − m), held
+	// down, for the new running maxima m; sums l are rescaled and grow by what has not been rounded to words, and
+	// alpha = 2^(old m − new m). rows is a multiple of pair.
+	softmax func(s []T, rows int, scale T, m, l, alpha []T)
+	// grad computes p = 2^(scale·s − lse) and ds = p·(dp − delta) from s and dp [rows, tileN], with one lse and delta per
+	// column. p and ds are held across; they may lie in the rows of s and dp, at or before the columns they come from.
+	grad func(p, ds, s, dp []T, ld, rows int, scale T, lse, delta []T)
 	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
 	scaleRows func(x []T, ld, rows, cols int, f []T)
-	// transpose writes dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.
+	// transpose writes words dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.
 	transpose func(dst, src []T, ld, cols int)
-	// dot writes d[i] = Σ a[i,j]·b[i,j] over the cols columns of both, a multiple of tileN.
+	// dot writes d[i] = Σ a[i,j]·b[i,j] over the cols columns of words of both, a multiple of tileN.
 	dot func(d, a, b []T, ld, rows, cols int)
-	// load and loadBF16 write dst [rows, cols] = scale · src, which has its own row stride.
-	load     func(dst []T, ld int, src []T, stride, rows, cols int, scale T)
-	loadBF16 func(dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int, scale T)
+	// zip writes dst, held down, from src [rows, cols], held across, in words with strides of words. rows is a multiple of 2,
+	// cols of tileN. It is nil where words are elements.
+	zip func(dst []T, ldd int, src []T, lds, rows, cols int)
+	// load writes dst [rows, cols] = scale · src, which has its own row stride.
+	load func(dst []T, ld int, src []T, stride, rows, cols int, scale T)
+	// loadBF16 writes dst [rows, cols], held across with a stride of ld elements, from src, which has its own row stride.
+	loadBF16 func(dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int)
 	// storeBF16 writes dst [rows, cols] = scale · src, rounded to nearest even.
 	storeBF16 func(dst []tensor.BFloat16, stride int, src []T, ld, rows, cols int, scale T)
 }
@@ -35,7 +47,7 @@ type kernels[T tensor.Number] struct {
 // portable returns the primitives in Go.
 func portable[T tensor.Number]() kernels[T] {
 	return kernels[T]{
-		tileM: 2, tileN: 4,
+		tileM: 2, tileN: 4, pair: 1,
 		mul:       mulGo[T],
 		softmax:   softmaxGo[T],
 		grad:      gradGo[T],
@@ -78,17 +90,17 @@ func mulGo[T tensor.Number](c []T, ldc int, a []T, rs, cs int, b []T, ldb, m, k 
 	}
 }
 
-func softmaxGo[T tensor.Number](s []T, rows int, m, l, alpha []T) {
+func softmaxGo[T tensor.Number](s []T, rows int, scale T, m, l, alpha []T) {
 	const n = 4
 	for c := range n {
 		top := m[c]
 		for r := range rows {
-			top = max(top, s[r*n+c])
+			top = max(top, scale*s[r*n+c])
 		}
 		alpha[c] = exp2(m[c] - top)
 		sum := l[c] * alpha[c]
 		for r := range rows {
-			p := exp2(s[r*n+c] - top)
+			p := exp2(scale*s[r*n+c] - top)
 			s[r*n+c] = p
 			sum += p
 		}
@@ -96,12 +108,12 @@ func softmaxGo[T tensor.Number](s []T, rows int, m, l, alpha []T) {
 	}
 }
 
-func gradGo[T tensor.Number](s, dp []T, ld, rows int, lse, delta []T) {
+func gradGo[T tensor.Number](p, ds, s, dp []T, ld, rows int, scale T, lse, delta []T) {
 	for r := range rows {
 		for c := range 4 {
-			p := exp2(s[r*ld+c] - lse[c])
-			s[r*ld+c] = p
-			dp[r*ld+c] = p * (dp[r*ld+c] - delta[c])
+			i := r*ld + c
+			p[i] = exp2(scale*s[i] - lse[c])
+			ds[i] = p[i] * (dp[i] - delta[c])
 		}
 	}
 }
@@ -145,11 +157,11 @@ func loadGo[T tensor.Number](dst []T, ld int, src []T, stride, rows, cols int, s
 	}
 }
 
-func loadBF16Go[T tensor.Number](dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int, scale T) {
+func loadBF16Go[T tensor.Number](dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int) {
 	for r := range rows {
 		to := dst[r*ld : r*ld+cols]
 		for c, x := range src[r*stride : r*stride+cols] {
-			to[c] = T(x.Float32()) * scale
+			to[c] = T(x.Float32())
 		}
 	}
 }

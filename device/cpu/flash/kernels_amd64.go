@@ -30,16 +30,16 @@ func repeat(c ...uint32) (rows [12][8]uint32) {
 
 // assembly is the functions that gen writes for one instruction set.
 type assembly struct {
-	tileM, tileN int
+	tileM, tileN, pair int
 
 	mul       func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int)
-	softmax   func(s *float32, rows int, m, l, alpha *float32)
-	grad      func(s, dp *float32, ld, rows int, lse, delta *float32)
+	softmax   func(s *float32, rows, scale int, m, l, alpha *float32)
+	grad      func(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
 	scaleRows func(x *float32, ld, rows, cols int, f *float32)
 	transpose func(dst, src *float32, ld, cols int)
 	dot       func(d, a, b *float32, ld, rows, cols int)
 	load      func(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
-	loadBF16  func(dst *float32, ld int, src *uint16, stride, rows, cols, scale int)
+	loadBF16  func(dst *float32, ld int, src *uint16, stride, rows, cols int)
 	storeBF16 func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
 }
 
@@ -48,12 +48,12 @@ func kernels32(tier isa.Tier) kernels[float32] {
 	switch {
 	case tier >= isa.AVX512:
 		return assembly{
-			tileM: 8, tileN: 32, mul: mulAVX512, softmax: softmaxAVX512, grad: gradAVX512, scaleRows: scaleRowsAVX512,
+			tileM: 8, tileN: 32, pair: 1, mul: mulAVX512, softmax: softmaxAVX512, grad: gradAVX512, scaleRows: scaleRowsAVX512,
 			transpose: transposeAVX512, dot: dotAVX512, load: loadAVX512, loadBF16: loadBF16AVX512, storeBF16: storeBF16AVX512,
 		}.kernels()
 	case tier == isa.AVX2:
 		return assembly{
-			tileM: 4, tileN: 16, mul: mulAVX2, softmax: softmaxAVX2, grad: gradAVX2, scaleRows: scaleRowsAVX2,
+			tileM: 4, tileN: 16, pair: 1, mul: mulAVX2, softmax: softmaxAVX2, grad: gradAVX2, scaleRows: scaleRowsAVX2,
 			transpose: transposeAVX2, dot: dotAVX2, load: loadAVX2, loadBF16: loadBF16AVX2, storeBF16: storeBF16AVX2,
 		}.kernels()
 	default:
@@ -65,7 +65,7 @@ func kernels32(tier isa.Tier) kernels[float32] {
 func (a assembly) kernels() kernels[float32] {
 	n := a.tileN
 	return kernels[float32]{
-		tileM: a.tileM, tileN: n,
+		tileM: a.tileM, tileN: n, pair: a.pair,
 		mul: func(c []float32, ldc int, x []float32, rs, cs int, b []float32, ldb, m, k int, add bool) {
 			_, _, _ = c[(m-1)*ldc+n-1], x[(m-1)*rs+(k-1)*cs], b[(k-1)*ldb+n-1]
 			flag := 0
@@ -74,14 +74,14 @@ func (a assembly) kernels() kernels[float32] {
 			}
 			a.mul(&c[0], ldc, &x[0], rs, cs, &b[0], ldb, m, k, flag)
 		},
-		softmax: func(s []float32, rows int, m, l, alpha []float32) {
+		softmax: func(s []float32, rows int, scale float32, m, l, alpha []float32) {
 			_, _, _, _ = s[rows*n-1], m[n-1], l[n-1], alpha[n-1]
-			a.softmax(&s[0], rows, &m[0], &l[0], &alpha[0])
+			a.softmax(&s[0], rows, bits(scale), &m[0], &l[0], &alpha[0])
 		},
-		grad: func(s, dp []float32, ld, rows int, lse, delta []float32) {
-			last := (rows-1)*ld + n - 1
-			_, _, _, _ = s[last], dp[last], lse[n-1], delta[n-1]
-			a.grad(&s[0], &dp[0], ld, rows, &lse[0], &delta[0])
+		grad: func(p, ds, s, dp []float32, ld, rows int, scale float32, lse, delta []float32) {
+			last, word := (rows-1)*ld+n-1, (rows-1)*ld+n/a.pair-1
+			_, _, _, _, _, _ = p[word], ds[word], s[last], dp[last], lse[n-1], delta[n-1]
+			a.grad(&p[0], &ds[0], &s[0], &dp[0], ld, rows, bits(scale), &lse[0], &delta[0])
 		},
 		scaleRows: func(x []float32, ld, rows, cols int, f []float32) {
 			_, _ = x[(rows-1)*ld+cols-1], f[rows-1]
@@ -106,14 +106,14 @@ func (a assembly) kernels() kernels[float32] {
 				loadGo(dst[w:], ld, src[w:], stride, rows, cols-w, scale)
 			}
 		},
-		loadBF16: func(dst []float32, ld int, src []tensor.BFloat16, stride, rows, cols int, scale float32) {
+		loadBF16: func(dst []float32, ld int, src []tensor.BFloat16, stride, rows, cols int) {
 			w := cols &^ 15
 			if w > 0 {
 				_, _ = dst[(rows-1)*ld+w-1], src[(rows-1)*stride+w-1]
-				a.loadBF16(&dst[0], ld, (*uint16)(unsafe.Pointer(&src[0])), stride, rows, w, bits(scale))
+				a.loadBF16(&dst[0], ld, (*uint16)(unsafe.Pointer(&src[0])), stride, rows, w)
 			}
 			if w < cols {
-				loadBF16Go(dst[w:], ld, src[w:], stride, rows, cols-w, scale)
+				loadBF16Go(dst[w:], ld, src[w:], stride, rows, cols-w)
 			}
 		},
 		storeBF16: func(dst []tensor.BFloat16, stride int, src []float32, ld, rows, cols int, scale float32) {

@@ -5,3 +5,5 @@ package flash
 import "anneal/device/cpu/isa"
 
 func kernels32(isa.Tier) kernels[float32] { return portable[float32]() }
+
+func kernelsBF16(isa.Tier) kernels[float32] { return portable[float32]() }

@@ -32,23 +32,39 @@ func wide[T tensor.Number](t *tensor.Tensor) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
 }
 
-// read writes scale times x[row : row+rows, col : col+cols] to dst [≥ rows, ld], with zeros in columns cols to ld.
-func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols int, scale T) {
-	if rows <= 0 {
-		return
+// read writes x[row : row+rows, col : col+cols] to dst [≥ rows, ld], held across, with zeros in columns cols to ld and in
+// what else there is of the last rows' words held down.
+func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols int) {
+	words := ld / k.pair
+	if cols < ld {
+		clear(dst[:rows*words])
 	}
+	clear(dst[rows*words : roundUp(rows, k.pair)*words])
 	from := row*x.cols + col
 	if x.narrow != nil {
-		k.loadBF16(dst, ld, x.narrow[from:], x.cols, rows, cols, scale)
+		k.loadBF16(dst, ld, x.narrow[from:], x.cols, rows, cols)
 	} else {
-		k.load(dst, ld, x.wide[from:], x.cols, rows, cols, scale)
-	}
-	if cols < ld {
-		for r := range rows {
-			clear(dst[r*ld+cols : (r+1)*ld])
-		}
+		k.load(dst, ld, x.wide[from:], x.cols, rows, cols, 1)
 	}
 }
+
+// down writes dst, held down, from src [rows, cols], held across: nothing where both are the same.
+func (k *kernels[T]) down(dst []T, ldd int, src []T, lds, rows, cols int) {
+	if k.pair > 1 {
+		k.zip(dst, ldd, src, lds, roundUp(rows, k.pair), cols)
+	}
+}
+
+// takeDown cuts memory for words held down, n of them, unless they are those held across.
+func (k *kernels[T]) takeDown(c *carver[T], across []T, n int) []T {
+	if k.pair == 1 {
+		return across
+	}
+	return c.take(n)
+}
+
+// words returns how many words n elements make.
+func (k *kernels[T]) words(n int) int { return (n + k.pair - 1) / k.pair }
 
 // write rounds scale times src [rows, ld] to x[row : row+rows, col : col+cols].
 func (k *kernels[T]) write(x *matrix[T], row, col, rows, cols int, src []T, ld int, scale T) {

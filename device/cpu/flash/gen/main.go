@@ -1,9 +1,11 @@
-// Command gen writes the primitives of package flash in AVX2 and AVX-512 assembly.
+// Command gen writes the primitives of package flash in AVX2 and AVX-512 assembly, and those that differ where products are
+// made of pairs of BF16.
 package main
 
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"anneal/internal/asmgen"
 )
@@ -14,24 +16,31 @@ type set struct {
 	full, half   string // prefixes of the whole registers and of their halves
 	lanes        int    // float32 per register
 	tileM, tileN int
+	pair         int // elements in a word of a product's operands
 }
 
 func main() {
 	for _, s := range []*set{
-		{name: "AVX2", full: "Y", half: "X", lanes: 8, tileM: 4, tileN: 16},
-		{name: "AVX512", full: "Z", half: "Y", lanes: 16, tileM: 8, tileN: 32},
+		{name: "AVX2", full: "Y", half: "X", lanes: 8, tileM: 4, tileN: 16, pair: 1},
+		{name: "AVX512", full: "Z", half: "Y", lanes: 16, tileM: 8, tileN: 32, pair: 1},
+		{name: "AVX512BF16", full: "Z", half: "Y", lanes: 16, tileM: 8, tileN: 32, pair: 2},
 	} {
 		f := &asmgen.File{Package: "flash", Generator: "gen/main.go"}
 		s.mul(f)
 		s.softmax(f)
 		s.grad(f)
-		s.scaleRows(f)
-		s.transpose(f)
 		s.dot(f)
-		s.load(f, "load", "float32")
-		s.load(f, "loadBF16", "uint16")
-		s.storeBF16(f)
-		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[s.name]); err != nil {
+		if s.pair == 2 {
+			s.copyBF16(f)
+			s.zip(f)
+		} else {
+			s.scaleRows(f)
+			s.transpose(f)
+			s.load(f)
+			s.loadBF16(f)
+			s.storeBF16(f)
+		}
+		if err := f.Write(strings.ToLower(s.name)); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)
 		}
@@ -71,6 +80,22 @@ func (k *kernel) op(name string, regs ...int) {
 func (k *kernel) loadTo(r, offset int, base string) { k.I("VMOVUPS %d(%s), %s", offset, base, k.v(r)) }
 
 func (k *kernel) storeTo(r, offset int, base string) { k.I("VMOVUPS %s, %d(%s)", k.v(r), offset, base) }
+
+// fma adds the product of words a and b to c.
+func (k *kernel) fma(b, a, c int) {
+	if k.pair == 2 {
+		k.VDPBF16PS(b, a, c)
+		return
+	}
+	k.op("VFMADD231PS", b, a, c)
+}
+
+// argScale loads the parameter scale, the bits of a float32, into all lanes of a register.
+func (k *kernel) argScale(r int) {
+	k.Arg("scale", "AX")
+	k.I("VMOVD AX, X%d", r)
+	k.I("VBROADCASTSS X%d, %s", r, k.v(r))
+}
 
 // argBytes loads a parameter that counts float32 and turns it into bytes.
 func (k *kernel) argBytes(name, reg string) {

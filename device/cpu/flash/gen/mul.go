@@ -6,7 +6,7 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// mul writes the microkernel. tileM · 2 registers hold sums; each step loads two registers of b and broadcasts tileM elements
+// mul writes the microkernel. tileM · 2 registers hold sums; each step loads two registers of b and broadcasts tileM words
 // of a, whose rows are reached by one pointer and multiples of the row stride.
 func (s *set) mul(f *asmgen.File) {
 	k := s.kernel(f, "mul", fmt.Sprintf("is kernels.mul for tiles of %d × %d; m and k are positive.", s.tileM, s.tileN),
@@ -30,8 +30,8 @@ func (s *set) mul(f *asmgen.File) {
 		for i := range s.tileM {
 			r := x + i%2
 			k.I("VBROADCASTSS %s, %s", rows[i], k.v(r))
-			k.op("VFMADD231PS", b0, r, 2*i)
-			k.op("VFMADD231PS", b1, r, 2*i+1)
+			k.fma(b0, r, 2*i)
+			k.fma(b1, r, 2*i+1)
 		}
 		k.I("ADDQ R12, SI")
 		k.I("ADDQ R13, BX")

@@ -57,7 +57,8 @@ func (s *set) dot(f *asmgen.File) {
 		func() {
 			for u := range 2 {
 				k.I("VMOVUPS %d(SI)(AX*1), %s", u*s.bytes(), k.v(2+u))
-				k.I("VFMADD231PS %d(BX)(AX*1), %s, %s", u*s.bytes(), k.v(2+u), k.v(u))
+				k.I("VMOVUPS %d(BX)(AX*1), %s", u*s.bytes(), k.v(4+u))
+				k.fma(4+u, 2+u, u)
 			}
 		},
 		func() {
@@ -78,41 +79,40 @@ func (s *set) dot(f *asmgen.File) {
 	k.Ret()
 }
 
-// load writes the kernel that reads float32 or BF16.
-func (s *set) load(f *asmgen.File, name, from string) {
-	k := s.kernel(f, name, "is kernels."+name+"; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
-		"dst *float32, ld int, src *"+from+", stride, rows, cols, scale int")
+// load writes the kernel that reads float32 and scales it.
+func (s *set) load(f *asmgen.File) {
+	k := s.kernel(f, "load", "is kernels.load; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
+		"dst *float32, ld int, src *float32, stride, rows, cols, scale int")
+	k.argScale(0)
+	k.widen(4, func(u int) { k.I("VMULPS %d(BX), %s, %s", u*s.bytes(), k.v(0), k.v(1+u)) })
+}
+
+func (s *set) loadBF16(f *asmgen.File) {
+	k := s.kernel(f, "loadBF16", "is kernels.loadBF16; rows is positive, cols a positive multiple of 16.",
+		"dst *float32, ld int, src *uint16, stride, rows, cols int")
+	k.widen(2, func(u int) {
+		k.I("VPMOVZXWD %d(BX), %s", u*s.bytes()/2, k.v(1+u))
+		k.I("VPSLLD $16, %[1]s, %[1]s", k.v(1+u))
+	})
+}
+
+// widen writes a load from elements of some bytes; read brings register u of 16 of them, at BX, to register 1+u.
+func (k *kernel) widen(size int, read func(u int)) {
 	k.Arg("dst", "DI")
 	k.argBytes("ld", "DX")
 	k.Arg("src", "SI")
-	k.argBytes("stride", "R8")
-	if name == "loadBF16" {
-		k.I("SHRQ $1, R8")
-	}
+	k.Arg("stride", "R8")
+	k.I("IMULQ $%d, R8", size)
 	k.Arg("rows", "CX")
 	k.Arg("cols", "R13")
-	k.Arg("scale", "AX")
-	k.I("VMOVD AX, X0")
-	k.I("VBROADCASTSS X0, %s", k.v(0))
 	k.eachRow(16,
 		func() { k.I("MOVQ SI, BX") },
 		func() {
-			for u := range 16 / s.lanes {
-				x := 1 + u
-				if name == "loadBF16" {
-					k.I("VPMOVZXWD %d(BX), %s", u*s.bytes()/2, k.v(x))
-					k.I("VPSLLD $16, %[1]s, %[1]s", k.v(x))
-					k.op("VMULPS", 0, x, x)
-				} else {
-					k.I("VMULPS %d(BX), %s, %s", u*s.bytes(), k.v(0), k.v(x))
-				}
-				k.I("VMOVUPS %s, %d(DI)(AX*1)", k.v(x), u*s.bytes())
+			for u := range 16 / k.lanes {
+				read(u)
+				k.I("VMOVUPS %s, %d(DI)(AX*1)", k.v(1+u), u*k.bytes())
 			}
-			if name == "loadBF16" {
-				k.I("ADDQ $32, BX")
-			} else {
-				k.I("ADDQ $64, BX")
-			}
+			k.I("ADDQ $%d, BX", 16*size)
 		},
 		func() {
 			k.I("ADDQ R8, SI")
@@ -133,9 +133,7 @@ func (s *set) storeBF16(f *asmgen.File) {
 	k.argBytes("ld", "DX")
 	k.Arg("rows", "CX")
 	k.Arg("cols", "R13")
-	k.Arg("scale", "AX")
-	k.I("VMOVD AX, X0")
-	k.I("VBROADCASTSS X0, %s", k.v(0))
+	k.argScale(0)
 	k.eachRow(16,
 		func() { k.I("MOVQ DI, BX") },
 		func() {

@@ -38,17 +38,20 @@ func (k *kernel) maskFor(u, r int) int {
 }
 
 func (s *set) softmax(f *asmgen.File) {
-	k := s.kernel(f, "softmax", "is kernels.softmax; rows is positive.", "s *float32, rows int, m, l, alpha *float32")
-	const top, other, sum, x = 0, 2, 4, 6 // the first two registers hold maxima, then sums
+	k := s.kernel(f, "softmax", "is kernels.softmax; scale is the bits of a float32; rows is positive"+s.whole()+".",
+		"s *float32, rows, scale int, m, l, alpha *float32")
+	const top, other, sum, x, temp, scale = 0, 2, 4, 6, 10, 14
 	row := 2 * s.bytes()
 	k.loadConstants(lowest, c0)
+	k.loadOrder()
+	k.argScale(scale)
 	k.Arg("s", "SI")
 	k.Arg("rows", "CX")
 	k.Arg("m", "R8")
 	k.Arg("l", "R9")
 	k.Arg("alpha", "R10")
 	for u := range 2 {
-		k.loadTo(top+u, u*s.bytes(), "R8")
+		k.loadTo(top+u, u*s.bytes(), "SI")
 		k.op("VMOVAPS", top+u, other+u)
 	}
 
@@ -72,31 +75,44 @@ func (s *set) softmax(f *asmgen.File) {
 	k.Label(merged)
 	for u := range 2 {
 		k.op("VMAXPS", other+u, top+u, top+u)
+		k.op("VMULPS", scale, top+u, top+u)
+		k.I("VMAXPS %d(R8), %[2]s, %[2]s", u*s.bytes(), k.v(top+u))
 	}
 
 	k.Comment("Rescale what was summed under the old maxima.")
 	for u := range 2 {
-		a := x + 4*u
-		k.loadTo(a, u*s.bytes(), "R8")
-		k.op("VSUBPS", top+u, a, a)
-		k.exp2(a, a+1, a+2, k.maskFor(u, a+3))
-		k.storeTo(a, u*s.bytes(), "R10")
+		k.loadTo(x+u, u*s.bytes(), "R8")
+		k.op("VSUBPS", top+u, x+u, x+u)
+		k.exp2(x+u, temp+2*u, temp+2*u+1, k.maskFor(u, x+2+u))
+		k.storeTo(x+u, u*s.bytes(), "R10")
 		k.storeTo(top+u, u*s.bytes(), "R8")
-		k.I("VMULPS %d(R9), %s, %s", u*s.bytes(), k.v(a), k.v(sum+u))
+		k.I("VMULPS %d(R9), %s, %s", u*s.bytes(), k.v(x+u), k.v(sum+u))
 	}
 
-	k.Comment("Powers and their sums.")
+	k.Comment("Powers and their sums. Words of two rows are stored where the rows were.")
 	k.Arg("s", "SI")
+	k.I("MOVQ SI, DI")
+	k.I("SHRQ $%d, CX", s.pair-1)
 	k.repeat("CX", func() {
-		for u := range 2 {
-			a := x + 4*u
-			k.loadTo(a, u*s.bytes(), "SI")
-			k.op("VSUBPS", top+u, a, a)
-			k.exp2(a, a+1, a+2, k.maskFor(u, a+3))
-			k.storeTo(a, u*s.bytes(), "SI")
-			k.op("VADDPS", a, sum+u, sum+u)
+		for i := range s.pair {
+			for u := range 2 {
+				a := x + 2*i + u
+				k.loadTo(a, i*row+u*s.bytes(), "SI")
+				k.op("VFMSUB213PS", top+u, scale, a)
+				k.exp2(a, temp+2*u, temp+2*u+1, k.maskFor(u, x+2+u))
+				k.op("VADDPS", a, sum+u, sum+u)
+			}
 		}
-		k.I("ADDQ $%d, SI", row)
+		if s.pair == 2 {
+			k.VCVTNE2PS2BF16(x, x+1, x)
+			k.VCVTNE2PS2BF16(x+2, x+3, x+2)
+			k.interleave(x, x+2, x+1)
+		}
+		for u := range 2 {
+			k.storeTo(x+u, u*s.bytes(), "DI")
+		}
+		k.I("ADDQ $%d, SI", s.pair*row)
+		k.I("ADDQ $%d, DI", row)
 	})
 	for u := range 2 {
 		k.storeTo(sum+u, u*s.bytes(), "R9")
@@ -105,9 +121,13 @@ func (s *set) softmax(f *asmgen.File) {
 }
 
 func (s *set) grad(f *asmgen.File) {
-	k := s.kernel(f, "grad", "is kernels.grad; rows is positive.", "s, dp *float32, ld, rows int, lse, delta *float32")
-	const lse, delta, x = 0, 2, 4
+	k := s.kernel(f, "grad", "is kernels.grad; scale is the bits of a float32; rows is positive.",
+		"p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32")
+	const lse, delta, x, y, temp, scale = 0, 2, 4, 6, 8, 12
 	k.loadConstants(lowest, c0)
+	k.argScale(scale)
+	k.Arg("p", "R10")
+	k.Arg("ds", "R11")
 	k.Arg("s", "SI")
 	k.Arg("dp", "DI")
 	k.argBytes("ld", "DX")
@@ -120,18 +140,24 @@ func (s *set) grad(f *asmgen.File) {
 	}
 	k.repeat("CX", func() {
 		for u := range 2 {
-			a := x + 4*u
-			k.loadTo(a, u*s.bytes(), "SI")
-			k.op("VSUBPS", lse+u, a, a)
-			k.exp2(a, a+1, a+2, k.maskFor(u, a+3))
-			k.storeTo(a, u*s.bytes(), "SI")
-			k.loadTo(a+1, u*s.bytes(), "DI")
-			k.op("VSUBPS", delta+u, a+1, a+1)
-			k.op("VMULPS", a, a+1, a+1)
-			k.storeTo(a+1, u*s.bytes(), "DI")
+			k.loadTo(x+u, u*s.bytes(), "SI")
+			k.op("VFMSUB213PS", lse+u, scale, x+u)
+			k.exp2(x+u, temp+2*u, temp+2*u+1, k.maskFor(u, y+u))
+			k.loadTo(y+u, u*s.bytes(), "DI")
+			k.op("VSUBPS", delta+u, y+u, y+u)
+			k.op("VMULPS", x+u, y+u, y+u)
 		}
-		k.I("ADDQ DX, SI")
-		k.I("ADDQ DX, DI")
+		if s.pair == 2 {
+			k.VCVTNE2PS2BF16(x, x+1, x)
+			k.VCVTNE2PS2BF16(y, y+1, y)
+		}
+		for u := range 2 / s.pair {
+			k.storeTo(x+u, u*s.bytes(), "R10")
+			k.storeTo(y+u, u*s.bytes(), "R11")
+		}
+		for _, pointer := range []string{"SI", "DI", "R10", "R11"} {
+			k.I("ADDQ DX, %s", pointer)
+		}
 	})
 	k.Ret()
 }
