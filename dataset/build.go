@@ -106,7 +106,7 @@ func prepare(dir string, replace bool) error {
 	manifest := filepath.Join(dir, manifestName)
 	if _, err := os.Stat(manifest); err == nil {
 		if !replace {
-			return fmt.Errorf("%s already holds a dataset\n  choose another directory, or ask to replace it", dir)
+			return fmt.Errorf("%s already holds a dataset\n  choose another directory, or replace it with --replace", dir)
 		}
 		if err := os.Remove(manifest); err != nil {
 			return err

@@ -50,7 +50,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		e.Tensors = append(e.Tensors, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), float32s(&v.Tensor)))
 	}
 	if err := hf.ExportLlama(dir, c, e); err != nil {
-		return nil, err
+		return nil, &DataError{err}
 	}
 	report := &ExportReport{Architecture: "LlamaForCausalLM", Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step}
 	if c.QKNorm {
@@ -164,13 +164,13 @@ func loadHF(dir string) (*model.Llama, *tensor.Arena, error) {
 func ImportHF(src, runDirectory string) error {
 	m, params, err := loadHF(src)
 	if err != nil {
-		return err
+		return &DataError{err}
 	}
 	defer params.Close()
 	path := filepath.Join(src, "tokenizer.json")
 	t, err := tokenizer.Load(path)
 	if err != nil {
-		return err
+		return &DataError{err}
 	}
 	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
 		return err
@@ -188,7 +188,7 @@ func ImportHF(src, runDirectory string) error {
 		return err
 	}
 	defer store.Close()
-	return store.Save(0, 0, weightTensors(m), &state{Model: m.Config})
+	return store.Save(0, 0, weightTensors(m), &state{Model: m.Config, Tokenizer: t.Hash()})
 }
 
 // importConfig describes an imported model; what concerns training keeps its defaults.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"time"
@@ -152,7 +153,7 @@ func (s *session) open() (err error) {
 }
 
 func (s *session) openStore() (err error) {
-	o := checkpoint.Options{Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer)}
+	o := checkpoint.Options{Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Log: slog.New(warnings{s.Warn})}
 	if o.Synchronous {
 		s.Warn("memory is short: training waits while checkpoints are written")
 	}
@@ -180,19 +181,16 @@ func (s *session) close() {
 
 // restore loads the newest verified checkpoint into the trainer.
 func (s *session) restore() error {
-	info, err := s.store.LoadLatest(s.tensors, &s.last)
+	_, err := s.store.LoadLatest(s.tensors, &s.last)
 	if errors.Is(err, checkpoint.ErrNone) {
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
 		return nil
 	}
 	if err != nil {
-		return err
-	}
-	for _, e := range info.Skipped {
-		s.Warn(fmt.Sprintf("a newer checkpoint cannot be used: %v", e))
+		return asConfigError(err, s.dir)
 	}
 	if err := s.corpus.train.Check(s.last.Data); err != nil {
-		return err
+		return &DataError{err}
 	}
 	t := s.trainer
 	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
@@ -201,6 +199,7 @@ func (s *session) restore() error {
 	if here := s.dev.Tier().String(); here != s.last.Tier {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
 	}
+	s.warnOfChanges()
 	t.progress = s.last.Progress
 	t.guard.restore(s.last.Guard)
 	s.saved = t.progress.Step
@@ -213,6 +212,11 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 	var err error
 	if s.metrics, err = openMetrics(s.dir.metrics(), t.progress.Step, s.Warn); err != nil {
 		return nil, err
+	}
+	if t.progress.Step < s.cfg.Train.Steps {
+		if err := s.store.CheckSpace(s.tensors); err != nil {
+			return nil, err
+		}
 	}
 	s.clock.start(t.progress.Tokens)
 	for t.progress.Step < s.cfg.Train.Steps && !s.done {
@@ -318,6 +322,7 @@ func (s *session) save() error {
 	}
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
 	s.last.Model, s.last.Tier = t.model.Config, s.dev.Tier().String()
+	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
 		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
 	}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -73,6 +74,79 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 				t.Errorf("%s: ended at step %d of %d, %v", c.name, r.Step, now.Train.Steps, err)
 			}
 		}
+	}
+}
+
+// A value that changes the result is named when the run goes on with it; one that only says how it works is not.
+func TestResumeNamesWhatWasChanged(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	cfg.Train.Steps, cfg.Schedule.Warmup = 4, 1
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	resume := func() string {
+		t.Helper()
+		var said []string
+		if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { said = append(said, s) }}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(said, "\n")
+	}
+	edit(t, dir, "threads=1", "checkpoint.keep=5", "train.eval_every=3")
+	if said := resume(); said != "" {
+		t.Errorf("keys that change no result were reported: %s", said)
+	}
+	edit(t, dir, "optimizer.lr=0.25", "train.steps=6")
+	said := resume()
+	for _, want := range []string{"train.steps: 4 → 6", "optimizer.lr: ", "→ 0.25", "step 4"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the warning does not say %q: %s", want, said)
+		}
+	}
+	if said := resume(); said != "" {
+		t.Errorf("a change that a checkpoint has taken over was reported again: %s", said)
+	}
+}
+
+// A tokenizer other than the run's would give text that means nothing: it is refused where it would be used.
+func TestAnotherTokenizerInARunIsRefused(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	path := runDir(dir).tokenizer()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.ReplaceAll(string(text), "endoftext", "endoftexts")
+	if err := os.WriteFile(path, []byte(changed), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var data *DataError
+	r, err := Open(dir, 1)
+	if err == nil {
+		r.Close()
+	}
+	if !errors.As(err, &data) || !strings.Contains(err.Error(), "were trained with the tokenizer") {
+		t.Errorf("opening a run with another tokenizer: %v", err)
+	}
+}
+
+// A damaged checkpoint is passed over with one warning, which names the fault and what is used instead.
+func TestADamagedCheckpointIsReportedOnce(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Checkpoint.Every = 2, 1, 1
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	if err := os.Truncate(filepath.Join(dir, "checkpoints", "step-00000002", "model.safetensors"), 100); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { said = append(said, s) }}); err != nil {
+		t.Fatal(err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "model.safetensors") || !strings.Contains(said[0], "step-00000001") {
+		t.Errorf("said %q; want one warning with the damaged file and the checkpoint used", said)
 	}
 }
 

@@ -3,8 +3,10 @@ package train
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"anneal/train/config"
 )
@@ -56,7 +58,11 @@ func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
 
 // load reads the configuration of an existing run.
 func (d runDir) load() (*config.Config, error) {
-	if _, err := os.Stat(d.config()); err != nil {
+	switch _, err := os.Stat(d.config()); {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+		return nil, fmt.Errorf("cannot read the run: %w", err)
+	default:
 		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
 	}
 	return config.Load(d.config(), nil)

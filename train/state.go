@@ -1,13 +1,16 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"anneal/dataset"
 	"anneal/model"
 	"anneal/tensor"
+	"anneal/tokenizer"
 	"anneal/train/checkpoint"
+	"anneal/train/config"
 )
 
 // state is what a checkpoint holds beside tensors. With the configuration and the data it determines the rest of the run.
@@ -17,6 +20,10 @@ type state struct {
 	Guard    guard         `json:"guard"`
 	Model    model.Config  `json:"model"` // that the weights were trained in
 	Tier     string        `json:"tier"`  // of the kernels: another one gives other bits
+
+	Tokenizer string         `json:"tokenizer"` // its hash
+	Config    *config.Config `json:"config"`    // that the run was last trained with; nil if it was imported
+
 	// Last results, so that a finished run can report them again.
 	TrainLoss      number `json:"train_loss"`
 	ValLoss        number `json:"val_loss"`
@@ -36,10 +43,29 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
 	} {
 		if f.was != f.now {
-			return fmt.Errorf("%s has model.%s = %v, but the weights were trained with %v\n  set it back, or start a new run", dir.config(), f.key, f.now, f.was)
+			return &config.Error{Problems: []config.Problem{{
+				Key: "model." + f.key, Message: fmt.Sprintf("model.%s = %v, but the weights were trained with %v", f.key, f.now, f.was),
+				At: dir.config(), Try: fmt.Sprintf("model.%s = %v, or start a new run", f.key, f.was),
+			}}}
 		}
 	}
 	return nil
+}
+
+// checkTokenizer refuses a tokenizer that is not the one that the weights were trained with.
+func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
+	if now := tok.Hash(); now != s.Tokenizer {
+		return &DataError{fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  put that one back", dir.tokenizer(), now, s.Tokenizer)}
+	}
+	return nil
+}
+
+// asConfigError says of weights that do not fit the model where the model is described.
+func asConfigError(err error, dir runDir) error {
+	if !errors.Is(err, checkpoint.ErrOtherModel) {
+		return err
+	}
+	return &config.Error{Problems: []config.Problem{{Message: err.Error(), At: dir.config(), Try: "the values it had, or start a new run"}}}
 }
 
 // checkpointTensors lists the live tensors of a run in a fixed order: weights, then both moments.

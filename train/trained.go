@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"anneal/dataset"
 	"anneal/device/cpu"
 	"anneal/model"
 	"anneal/precision"
@@ -44,7 +45,7 @@ func Open(dir string, threads int) (*Trained, error) {
 
 func (r *Trained) open(threads int) (err error) {
 	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
-		return err
+		return &DataError{err}
 	}
 	if r.Config.Model.Vocab == 0 {
 		r.Config.Derive("model.vocab", r.Tokenizer.VocabSize(), "the tokenizer of "+string(r.dir))
@@ -73,9 +74,12 @@ func (r *Trained) open(threads int) (err error) {
 		return fmt.Errorf("%w\n  the run has saved nothing yet: it saves every checkpoint.every steps, at its end and when it is stopped", err)
 	}
 	if err != nil {
-		return err
+		return asConfigError(err, r.dir)
 	}
 	if err := last.checkModel(c, r.dir); err != nil {
+		return err
+	}
+	if err := last.checkTokenizer(r.Tokenizer, r.dir); err != nil {
 		return err
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
@@ -110,14 +114,18 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int) (EvalResu
 	}
 	defer c.close()
 	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
-		return EvalResult{}, fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", dir, b, r.dir, a, r.dir.tokenizer())
+		return EvalResult{}, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", dir, b, r.dir, a, r.dir.tokenizer())}
 	}
 	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
 	if err != nil {
 		return EvalResult{}, err
 	}
 	defer e.close()
-	return e.evaluate(ctx, c, limit)
+	result, err := e.evaluate(ctx, c, limit)
+	if err == nil && result.Tokens == 0 {
+		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", dir, dataset.ErrNoValidation)}
+	}
+	return result, err
 }
 
 // GenerateOptions says what to generate.

@@ -37,6 +37,9 @@ type Entry struct {
 // ErrNone says that a directory has no checkpoint at all.
 var ErrNone = errors.New("no checkpoint")
 
+// ErrOtherModel says that the tensors of a checkpoint are not those of the run.
+var ErrOtherModel = errors.New("is of another model")
+
 var stepDir = regexp.MustCompile(`^step-(\d{8,18})(-\d{1,9})?$`)
 
 // List reads the manifests under root: usable checkpoints from newest to oldest, then unusable ones. It does not read

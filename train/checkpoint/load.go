@@ -100,7 +100,7 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 	}
 	dst, err := e.manifest.match(tensors)
 	if err != nil {
-		return Info{}, fmt.Errorf("checkpoint: %s is of another model: %w", e.Name, err)
+		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
 	r := e.reader(root)
 	var stateText []byte

@@ -136,15 +136,35 @@ func (s *Store) snapshot(j *job) {
 
 // checkSpace refuses a save that cannot fit, before anything is copied or written.
 func (s *Store) checkSpace(j *job) error {
-	const slack = 1 << 20 // headers, the manifest, directories
-	need := uint64(j.tensorBytes()) + uint64(len(j.state)) + slack
-	free, err := s.free(s.root)
-	if err != nil {
+	if err := s.room(j.tensorBytes() + int64(len(j.state))); err != nil {
 		return fmt.Errorf("checkpoint: step %d not saved: %w", j.step, err)
 	}
+	return nil
+}
+
+// CheckSpace fails if there is no room for one checkpoint of these tensors, so that a run does not find out at its first save.
+func (s *Store) CheckSpace(tensors []Tensor) error {
+	n := int64(0)
+	for _, t := range tensors {
+		n += int64(len(t.Data))
+	}
+	if err := s.room(n); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// room fails if the directory has not so many bytes free, and some for headers, the manifest and directories.
+func (s *Store) room(bytes int64) error {
+	const slack = 1 << 20
+	need := uint64(bytes) + slack
+	free, err := s.free(s.root)
+	if err != nil {
+		return err
+	}
 	if free < need {
-		return fmt.Errorf("checkpoint: step %d not saved: it needs %.1f MB, %s has %.1f MB free: %w\n  free some space, or lower the number of checkpoints to keep (now %d)",
-			j.step, float64(need)/1e6, s.root, float64(free)/1e6, syscall.ENOSPC, s.opt.Keep)
+		return fmt.Errorf("it needs %.1f MB, %s has %.1f MB free: %w\n  free some space, or lower the number of checkpoints to keep (now %d)",
+			float64(need)/1e6, s.root, float64(free)/1e6, syscall.ENOSPC, s.opt.Keep)
 	}
 	return nil
 }

@@ -290,7 +290,13 @@ func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "has 1.0 MB free") || !strings.Contains(err.Error(), root) {
 		t.Errorf("error = %v, want ENOSPC with the space, and the path", err)
 	}
+	if early := s.CheckSpace(blank(small)); !errors.Is(early, syscall.ENOSPC) || !strings.Contains(early.Error(), root) {
+		t.Errorf("CheckSpace = %v, want what the save says", early)
+	}
 	s.free = freeBytes
+	if err := s.CheckSpace(blank(small)); err != nil {
+		t.Errorf("CheckSpace with room: %v", err)
+	}
 	mustSave(t, s, small, 3)
 	if free, err := freeBytes(root); err != nil || free == 0 {
 		t.Errorf("freeBytes = %d, %v", free, err)

@@ -1,0 +1,29 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// warnings hands the warnings of a logger to a function that takes remarks for people.
+type warnings struct{ warn func(string) }
+
+func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// Handle writes the attributes below the message, one a line.
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	b.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		fmt.Fprintf(&b, "\n  %s: %v", a.Key, a.Value)
+		return true
+	})
+	w.warn(b.String())
+	return nil
+}
+
+// WithAttrs and WithGroup are never called: the logger is used as it is made.
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
+func (w warnings) WithGroup(string) slog.Handler      { return w }
