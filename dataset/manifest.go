@@ -84,7 +84,7 @@ func readManifest(dir string) (Manifest, error) {
 	}
 	m, err := parseManifest(b)
 	if err != nil {
-		return m, fmt.Errorf("manifest %s: %w", path, err)
+		return m, fmt.Errorf("manifest %s: %w\n  bring the file back from a copy, or re-build the data with `anneal data build`", path, err)
 	}
 	return m, nil
 }

@@ -35,14 +35,19 @@ func (s *scratch) bytes(n int) []byte {
 func openShard(path string) (*shard, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("shard %s: %s", path, cause(err))
+		return nil, shardError(path, errors.New(cause(err)))
 	}
 	s := &shard{f: f, path: path}
 	if err := s.open(); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("shard %s: %w", path, err)
+		return nil, shardError(path, err)
 	}
 	return s, nil
+}
+
+// shardError says which shard cannot be used, why, and what to do.
+func shardError(path string, err error) error {
+	return fmt.Errorf("shard %s: %w\n  bring the file back from a copy, or re-build the data with `anneal data build`", path, err)
 }
 
 func (s *shard) open() error {
@@ -85,7 +90,7 @@ func (s *shard) readAt(b []byte, off int64) error {
 // read fills dst with the tokens from position pos on, which must be in range.
 func (s *shard) read(dst []uint32, pos uint64, buf *scratch) error {
 	if err := s.readTokens(dst, pos, buf); err != nil {
-		return fmt.Errorf("shard %s: %w", s.path, err)
+		return shardError(s.path, err)
 	}
 	return nil
 }
@@ -153,7 +158,7 @@ func (s *shard) check(b int, buf *scratch) error {
 // verify checks every byte of the shard: checksums, token ids, and that the document index and the EOT tokens agree.
 func (s *shard) verify(buf *scratch) error {
 	if err := s.verifyAll(buf); err != nil {
-		return fmt.Errorf("shard %s: %w", s.path, err)
+		return shardError(s.path, err)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 		n += int64(len(t.Data))
 	}
 	if err := s.room(n); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return fmt.Errorf("checkpoint: there is no room for one: %w", err)
 	}
 	return nil
 }
