@@ -7,7 +7,7 @@ import "anneal/device"
 const (
 	maxK       = 192        // depth of a K block
 	maxA       = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed
-	maxN       = 384       // columns of a task
+	maxN       = 384        // columns of a task
 	maxC       = 512 * 384  // elements of a task
 	maxB       = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
 	strideRows = maxK + 16  // between packed rows of a; no power of two, lest rows compete for the same lines of a cache
