@@ -2,7 +2,7 @@ package gemm
 
 import "anneal/device"
 
-// Block sizes, in words. A panel of b, maxK×ColStep, and one of a stay in the first-level cache; the sums of a task's tile, a block
+// Block sizes, in words. A panel of b, maxK×colStep, and one of a stay in the first-level cache; the sums of a task's tile, a block
 // of a and a K block of b share the second-level cache.
 const (
 	maxK       = 192        // depth of a K block
@@ -13,7 +13,7 @@ const (
 	strideRows = maxK + 16  // between packed rows of a; no power of two, lest rows compete for the same lines of a cache
 )
 
-// A cut is how a product is divided: the result into tasks, panels of mr rows and of ColStep columns being dealt to them as evenly as
+// A cut is how a product is divided: the result into tasks, panels of mr rows and of colStep columns being dealt to them as evenly as
 // they go, and K into blocks. The blocks of K, which fix the order of every sum, depend on K alone; the tasks may follow the number of
 // workers, since what an element adds up to does not depend on the task that computes it.
 type cut struct {
@@ -47,15 +47,15 @@ func choose(form device.Form, m, n, k, mr, group, workers int) cut {
 	case device.TN:
 		costA = costPanels
 	}
-	panelsM, panelsN := ceil(m, mr), ceil(n, ColStep)
+	panelsM, panelsN := ceil(m, mr), ceil(n, colStep)
 	best, lowest := c, -1.0
-	first := ceil(panelsN, maxN/ColStep)
+	first := ceil(panelsN, maxN/colStep)
 	for across := first; across <= min(panelsN, first+16); across++ {
 		cols := ceil(panelsN, across)
-		first := ceil(panelsM, max(1, maxC/(cols*ColStep*mr)))
+		first := ceil(panelsM, max(1, maxC/(cols*colStep*mr)))
 		for down := first; down <= min(panelsM, first+8); down++ {
 			c.down, c.across, c.rows, c.cols = down, across, ceil(panelsM, down), cols
-			c.strideB = (ceil(c.depth, group) + 1) * ColStep
+			c.strideB = (ceil(c.depth, group) + 1) * colStep
 			c.strideK = c.cols * c.strideB
 			all := ceil(k, c.depth) * c.strideK
 			packs, keeping := costB*float64(n*down), costB*float64(n*min(down, workers))
@@ -85,7 +85,7 @@ type span struct{ i, j, rows, cols int }
 // span returns a task's part; tasks that follow each other are below each other.
 func (c *cut) span(task int) span {
 	i0, i1 := part(c.m, c.mr, c.down, task%c.down)
-	j0, j1 := part(c.n, ColStep, c.across, task/c.down)
+	j0, j1 := part(c.n, colStep, c.across, task/c.down)
 	return span{i0, j0, i1 - i0, j1 - j0}
 }
 
@@ -101,3 +101,5 @@ func even(n, limit, step int) int {
 }
 
 func ceil(n, d int) int { return (n + d - 1) / d }
+
+func roundUp(n, to int) int { return ceil(n, to) * to }

@@ -9,8 +9,8 @@
 // instruction, which is fast on AMD; the other tiers widen them to FP32 while packing, which makes every product
 // exact, and use FMA.
 //
-// Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), micro.go (the inner
-// kernel, which attention uses too), pack.go and ahead.go (how memory is asked for early). gen writes the assembly. Measure and Peak
+// Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), kernel.go (the inner
+// kernel), pack.go and ahead.go (how memory is asked for early). gen writes the assembly. Measure and Peak
 // are the figures that benchmarks print.
 //
 // It may import device, tensor, isa and pool.

@@ -6,9 +6,9 @@ import (
 	"anneal/tensor"
 )
 
-// genericTile is the portable kernel: RowStep rows at a time, in register tiles of 2×4.
+// genericTile is the portable kernel: rowStep rows at a time, in register tiles of 2×4.
 func genericTile[E tensor.Number]() tile[E] {
-	return tile[E]{mr: RowStep, pitch: RowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E]}
+	return tile[E]{mr: rowStep, pitch: rowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E]}
 }
 
 func genericRows[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, _, _ uintptr, _, _ int) {
@@ -19,11 +19,11 @@ func genericCols[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k
 	genericKernel(c, ldc, a, 1, lda, b, ldb, k, add)
 }
 
-// genericKernel computes RowStep×ColStep elements; a(i,p) is a[i·sr+p·sk].
+// genericKernel computes rowStep×colStep elements; a(i,p) is a[i·sr+p·sk].
 func genericKernel[E tensor.Number](c *E, ldc int, a *E, sr, sk int, b *E, ldb int, k, add int) {
-	cs := unsafe.Slice(c, (RowStep-1)*ldc+ColStep)
-	for i := 0; i < RowStep; i += 2 {
-		for j := 0; j < ColStep; j += 4 {
+	cs := unsafe.Slice(c, (rowStep-1)*ldc+colStep)
+	for i := 0; i < rowStep; i += 2 {
+		for j := 0; j < colStep; j += 4 {
 			var s [2][4]E
 			if k > 0 {
 				as := unsafe.Slice(a, (i+1)*sr+(k-1)*sk+1)

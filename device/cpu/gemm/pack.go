@@ -20,12 +20,6 @@ func (s source) at(i, j int) source {
 	return s
 }
 
-func fromF32(s []float32, ld int) source { return source{unsafe.Pointer(&s[0]), ld, tensor.F32, false} }
-
-func fromBF16(s []tensor.BFloat16, ld int) source {
-	return source{unsafe.Pointer(&s[0]), ld, tensor.BF16, false}
-}
-
 // A packer copies blocks of operands into the layouts that kernels read. A word is what a kernel multiplies at a time:
 // an element, or in the avx512bf16 tier a pair of BF16 elements that follow each other along k, the lower one first;
 // there an odd k is filled up with a zero.

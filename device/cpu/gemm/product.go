@@ -28,8 +28,8 @@ type product[E tensor.Number] struct {
 // scratch is the memory of a worker.
 type scratch[E tensor.Number] struct {
 	a []E // maxA rows, or panels of mr columns
-	b []E // panels of ColStep columns
-	c []E // running sums, in tiles of mr×ColStep, each contiguous
+	b []E // panels of colStep columns
+	c []E // running sums, in tiles of mr×colStep, each contiguous
 
 	column int // the first column of the panels in b, −1 if they are not to be used again
 }

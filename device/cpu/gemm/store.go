@@ -12,12 +12,12 @@ func (s sink) at(i, j int) sink {
 	return s
 }
 
-// A store moves a finished tile of sums [mr, ColStep] to the result, converting and adding as the sink asks.
+// A store moves a finished tile of sums [mr, colStep] to the result, converting and adding as the sink asks.
 type store[E tensor.Number] func(dst sink, c *E, rows, cols int)
 
 func put[E tensor.Number](dst sink, c *E, rows, cols int) {
 	for i := range rows {
-		row := unsafe.Slice(at(c, i*ColStep), cols)
+		row := unsafe.Slice(at(c, i*colStep), cols)
 		p := unsafe.Add(dst.p, i*dst.ld*dst.dtype.Size())
 		if dst.dtype != tensor.BF16 {
 			out := unsafe.Slice((*E)(p), cols)

@@ -72,11 +72,11 @@ func (x *product[E]) packA(a []E, i, p, rows, k int) {
 
 func (x *product[E]) packB(b []E, p, j, k, cols int) {
 	if x.form != device.NT {
-		x.pack.panels(&b[0], ColStep, ColStep, x.cut.strideB, x.blockB(p, j), k, cols)
+		x.pack.panels(&b[0], colStep, colStep, x.cut.strideB, x.blockB(p, j), k, cols)
 		return
 	}
-	for q := 0; q < cols; q += ColStep {
-		x.pack.transpose(&b[q/ColStep*x.cut.strideB], ColStep, x.blockB(p, j+q), min(ColStep, cols-q), k)
+	for q := 0; q < cols; q += colStep {
+		x.pack.transpose(&b[q/colStep*x.cut.strideB], colStep, x.blockB(p, j+q), min(colStep, cols-q), k)
 	}
 }
 
@@ -92,25 +92,25 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 	if first {
 		add = 0
 	}
-	for j := 0; j < t.cols; j += ColStep {
-		panel := &b[j/ColStep*x.cut.strideB]
+	for j := 0; j < t.cols; j += colStep {
+		panel := &b[j/colStep*x.cut.strideB]
 		for r := 0; r < rows; r += mr {
 			block := &a[r/mr*step]
 			sums := &c[0]
 			if !first || !last { // the sums wait for the next K block
-				sums = &c[((i+r)/mr*x.cut.cols+j/ColStep)*mr*ColStep]
+				sums = &c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
 			}
 			p, ps := ahead.portion()
 			q, qs := later.portion()
-			if high := rows - r; high > mr-RowStep {
-				main(sums, ColStep, block, lda, panel, ColStep, words, add, p, q, ps, qs)
+			if high := rows - r; high > mr-rowStep {
+				main(sums, colStep, block, lda, panel, colStep, words, add, p, q, ps, qs)
 			} else {
-				for h := 0; h < high; h += RowStep {
-					rest(at(sums, h*ColStep), ColStep, at(block, h*row), lda, panel, ColStep, words, add, p, q, ps, qs)
+				for h := 0; h < high; h += rowStep {
+					rest(at(sums, h*colStep), colStep, at(block, h*row), lda, panel, colStep, words, add, p, q, ps, qs)
 				}
 			}
 			if last {
-				x.store(x.dst.at(t.i+i+r, t.j+j), sums, min(mr, rows-r), min(ColStep, t.cols-j))
+				x.store(x.dst.at(t.i+i+r, t.j+j), sums, min(mr, rows-r), min(colStep, t.cols-j))
 			}
 		}
 	}

@@ -24,15 +24,15 @@ func f32Tile(t isa.Tier) tile[float32] {
 	}
 }
 
-// halves makes a kernel of ColStep columns from one of half as many.
+// halves makes a kernel of colStep columns from one of half as many.
 func halves(k kernel[float32]) kernel[float32] {
 	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int, next, later uintptr, step, stride int) {
 		k(c, ldc, a, lda, b, ldb, n, add, next, later, step, stride)
-		k(at(c, ColStep/2), ldc, a, lda, at(b, ColStep/2), ldb, n, add, next, later, step, stride)
+		k(at(c, colStep/2), ldc, a, lda, at(b, colStep/2), ldb, n, add, next, later, step, stride)
 	}
 }
 
-// quarters makes a kernel of 12×ColStep from one of 6 rows and half as many columns, columns on the outside, so that b is read
+// quarters makes a kernel of 12×colStep from one of 6 rows and half as many columns, columns on the outside, so that b is read
 // from memory once.
 func quarters(k kernel[float32], cols bool) kernel[float32] {
 	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int, next, later uintptr, step, stride int) {
@@ -40,7 +40,7 @@ func quarters(k kernel[float32], cols bool) kernel[float32] {
 		if cols {
 			lower = at(a, 6)
 		}
-		for j := 0; j < ColStep; j += ColStep / 2 {
+		for j := 0; j < colStep; j += colStep / 2 {
 			k(at(c, j), ldc, a, lda, at(b, j), ldb, n, add, next, later, step, stride)
 			k(at(c, 6*ldc+j), ldc, lower, lda, at(b, j), ldb, n, add, next, later, step, stride)
 		}
