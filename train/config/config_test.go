@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,6 +76,10 @@ func TestUnknownKeysNameTheNearestAndThePosition(t *testing.T) {
 	p := problemsOf(t, minimal, "model.dims=4")
 	if p[0].Try != "model.dim" || p[0].At != "command line: model.dims=4" {
 		t.Errorf("override: %+v", p)
+	}
+	p = problemsOf(t, minimal, "model=4")
+	if len(p) != 1 || !strings.Contains(p[0].Message, "model is a section") || !strings.HasPrefix(p[0].Try, "model.key=value") {
+		t.Errorf("a section with a value: %+v", p)
 	}
 }
 
@@ -180,6 +185,35 @@ func TestValidateDoesNotChangeTheConfig(t *testing.T) {
 	c.Derive("model.vocab", 4096, "the data set's tokenizer")
 	if got := c.Origin("model.vocab").String(); c.Model.Vocab != 4096 || got != "derived: the data set's tokenizer" {
 		t.Errorf("vocab = %d from %q", c.Model.Vocab, got)
+	}
+}
+
+// A mistake is told with what would be right: every name that is known, the interval as it is.
+func TestMistakesNameWhatIsRight(t *testing.T) {
+	for _, c := range []struct{ override, want string }{
+		{"precision=fp8", "try bf16, fp32, fp64"},
+		{"schedule.decay_fraction=0", "lies outside (0, 1]"},
+		{"schedule.final_ratio=1.5", "lies outside [0, 1]"},
+		{"optimizer.beta2=1", "lies outside [0, 1)"},
+		{"optimizer.lr=0", "lies outside (0, 1e+06)"},
+	} {
+		if p := problemsOf(t, minimal, c.override); len(p) != 1 || !strings.Contains(p[0].Error(), c.want) {
+			t.Errorf("%s: %+v, want %q", c.override, p, c.want)
+		}
+	}
+	if _, err := parse([]byte(minimal), "run.yaml", []string{"schedule.decay_fraction=1", "schedule.final_ratio=1", "optimizer.beta1=0"}); err != nil {
+		t.Errorf("values on closed bounds: %v", err)
+	}
+	c := Default()
+	c.Data.Path, c.Train.Minutes = "d", math.NaN()
+	if err := c.Validate(); err == nil {
+		t.Error("train.minutes = NaN, set by code, passed")
+	}
+}
+
+func TestByteOrderMarkIsNoPartOfAKey(t *testing.T) {
+	if _, err := parse([]byte("\ufeff"+minimal), "run.yaml", nil); err != nil {
+		t.Error(err)
 	}
 }
 

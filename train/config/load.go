@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -84,6 +85,12 @@ func (c *Config) override(o string) []Problem {
 		return []Problem{{Message: fmt.Sprintf("%q is not an override", o), At: from.place(), Try: "section.key=value, such as model.dim=512"}}
 	}
 	i, ok := keyIndex[name]
+	if !ok && isSection(name) {
+		return []Problem{{
+			Key: name, Message: fmt.Sprintf("%s is a section, which has no value of its own", name), At: from.place(),
+			Try: fmt.Sprintf("%s.key=value; `anneal explain %s` lists its keys", name, name),
+		}}
+	}
 	if !ok {
 		return []Problem{unknownKey(name, from.place())}
 	}
@@ -95,6 +102,7 @@ func (c *Config) override(o string) []Problem {
 
 // readYAML sets what the file says. If the file as a whole cannot be read, the one problem says why and readable is false.
 func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
 	if !utf8.Valid(text) {
 		return []Problem{{Message: "the config is not UTF-8 text", At: path, Try: "a YAML file, such as examples/tiny.yaml"}}, false
 	}

@@ -47,11 +47,7 @@ func (k *checker) names() {
 		if key.Values == nil || slices.Contains(key.Values, v) {
 			continue
 		}
-		try := nearest(v, key.Values)
-		if try == "" {
-			try = strings.Join(key.Values, ", ")
-		}
-		k.fault(key.Name, try, "%s = %q is not known", key.Name, v)
+		k.fault(key.Name, strings.Join(key.Values, ", "), "%s = %q is not known", key.Name, v)
 	}
 }
 
@@ -67,14 +63,12 @@ func (k *checker) between(key string, n, low, high int) bool {
 	return n >= low && n <= high
 }
 
-// number checks low ≤ f < high, or low < f < high where open.
-func (k *checker) number(key string, f, low, high float64, open bool) {
-	if f < low || f >= high || (open && f == low) {
-		bracket := "["
-		if open {
-			bracket = "("
-		}
-		k.fault(key, "", "%s = %g lies outside %s%g, %g)", key, f, bracket, low, high)
+// number checks that f lies in an interval; brackets is how the interval is written, such as "[)" for low ≤ f < high.
+func (k *checker) number(key string, f, low, high float64, brackets string) {
+	above := f > low || f == low && brackets[0] == '['
+	below := f < high || f == high && brackets[1] == ']'
+	if !above || !below {
+		k.fault(key, "", "%s = %g lies outside %c%g, %g%c", key, f, brackets[0], low, high, brackets[1])
 	}
 }
 
@@ -86,9 +80,9 @@ func (k *checker) model() {
 	k.between("model.ffn", m.FFN, 1, 1<<20)
 	k.between("model.context", m.Context, 2, 1<<20)
 	k.between("model.vocab", m.Vocab, 0, 1<<24)
-	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, true)
-	k.number("model.norm_eps", m.NormEps, 0, 1, true)
-	k.number("model.init_std", m.InitStd, 0, 10, true)
+	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, "()")
+	k.number("model.norm_eps", m.NormEps, 0, 1, "()")
+	k.number("model.init_std", m.InitStd, 0, 10, "()")
 	if !sizes {
 		return // the divisions below would repeat what is said
 	}
@@ -132,31 +126,31 @@ func (k *checker) training() {
 	t, o, s := &c.Train, &c.Optimizer, &c.Schedule
 	k.between("threads", c.Threads, 0, 1<<12)
 	k.between("train.steps", t.Steps, 1, 1<<40)
-	k.number("train.minutes", t.Minutes, 0, 1e9, false)
+	k.number("train.minutes", t.Minutes, 0, 1e9, "[)")
 	if k.between("train.batch_tokens", t.BatchTokens, 1, 1<<40) && c.Model.Context >= 2 {
 		k.batch()
 	}
-	k.number("train.clip", t.Clip, 0, 1e30, false)
+	k.number("train.clip", t.Clip, 0, 1e30, "[)")
 	k.between("train.eval_every", t.EvalEvery, 0, 1<<40)
 	k.between("train.eval_tokens", t.EvalTokens, 0, 1<<50)
 	k.between("train.log_every", t.LogEvery, 1, 1<<40)
 
-	k.number("optimizer.lr", o.LR, 0, 1e6, true)
-	k.number("optimizer.beta1", o.Beta1, 0, 1, false)
-	k.number("optimizer.beta2", o.Beta2, 0, 1, false)
-	k.number("optimizer.eps", o.Eps, 0, 1, true)
-	k.number("optimizer.weight_decay", o.WeightDecay, 0, 1e6, false)
+	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
+	k.number("optimizer.beta1", o.Beta1, 0, 1, "[)")
+	k.number("optimizer.beta2", o.Beta2, 0, 1, "[)")
+	k.number("optimizer.eps", o.Eps, 0, 1, "()")
+	k.number("optimizer.weight_decay", o.WeightDecay, 0, 1e6, "[)")
 
 	if k.between("schedule.warmup", s.Warmup, 1, 1<<40) && s.Warmup > t.Steps && t.Steps > 0 {
 		k.fault("schedule.warmup", fmt.Sprintf("schedule.warmup = %d", max(t.Steps/100, 1)), "schedule.warmup = %d is longer than the run, train.steps = %d", s.Warmup, t.Steps)
 	}
-	k.number("schedule.final_ratio", s.FinalRatio, 0, 1.0000001, false)
-	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1.0000001, true)
+	k.number("schedule.final_ratio", s.FinalRatio, 0, 1, "[]")
+	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1, "(]")
 
 	k.between("checkpoint.every", c.Checkpoint.Every, 0, 1<<40)
 	k.between("checkpoint.keep", c.Checkpoint.Keep, 2, 1<<20)
 	k.between("guard.max_skips", c.Guard.MaxSkips, 1, 1<<40)
-	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, false)
+	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, "[)")
 }
 
 // batch checks that a step is a whole number of micro-batches of whole sequences.
