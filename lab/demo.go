@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"anneal/corpus"
+	"anneal/device/cpu/isa"
 	"anneal/model"
 	"anneal/tokenizer"
 	"anneal/train"
@@ -50,6 +51,9 @@ var demoPrompts = []string{"// Copyright 20", "func (b *Buffer) Read", "package 
 // Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set with
 // held-out files, a run, a few continuations. When ctx ends during training the run is saved and can be resumed.
 func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
+	if _, err := isa.Choose(); err != nil {
+		return nil, err // before minutes of other work
+	}
 	run := filepath.Join(o.Out, "run")
 	if train.Exists(run) {
 		return nil, fmt.Errorf("%s %w\n  go on with `anneal resume %s`, or choose another --out", run, train.ErrExists, run)

@@ -30,8 +30,14 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		return nil, &train.DataError{Err: err}
 	}
 	defer set.Close()
-	if cfg.Model.Vocab == 0 {
-		cfg.Derive("model.vocab", set.Manifest.Tokenizer.VocabSize, "the tokenizer of "+set.Dir)
+	switch vocab := set.Manifest.Tokenizer.VocabSize; {
+	case cfg.Model.Vocab == 0:
+		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
+	case cfg.Model.Vocab < vocab:
+		return nil, &config.Error{Problems: []config.Problem{{
+			Key: "model.vocab", At: cfg.Origin("model.vocab").String(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
+			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
+		}}}
 	}
 	shape := cfg.Shape()
 	memory, err := plan.Memory(shape, cfg.Precision, cfg.Train.MicroBatch)
