@@ -27,7 +27,7 @@ func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor)
 	r.fwd = forwardJob[T]{}
 }
 
-// forwardTile is a worker's scratch. G is the group of query heads, E' the head size rounded up to whole panels, Bq and Bk
+// forwardTile is a worker's scratch. G is the group of query heads, E' the head size rounded up to whole panels of words, Bq and Bk
 // the blocks, n the width of a panel.
 type forwardTile[T tensor.Number] struct {
 	k, v    []T // [Bk, E'], across
