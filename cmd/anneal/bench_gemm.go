@@ -9,8 +9,8 @@ import (
 )
 
 type benchGemmCmd struct {
-	Threads []int   `placeholder:"N,…" help:"Numbers of threads to measure; none takes one and all."`
-	Seconds float64 `default:"0.2" help:"Time for each product."`
+	Threads []int  `placeholder:"N,…" help:"Numbers of threads to measure; none takes one and all."`
+	Seconds amount `default:"0.2" help:"Time for each product."`
 }
 
 func (benchGemmCmd) Help() string { return example("anneal bench gemm --threads 1,2") }
@@ -23,7 +23,7 @@ func (c benchGemmCmd) Run(s *session) error {
 	if c.Threads == nil {
 		c.Threads = []int{1, runtime.GOMAXPROCS(0)}
 	}
-	report, err := lab.BenchGEMM(tier, c.Threads, time.Duration(c.Seconds*float64(time.Second)), func(r lab.GEMMCase) {
+	report, err := lab.BenchGEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r lab.GEMMCase) {
 		s.printf("%-4s %d threads  %-14s %s  %5d×%5d×%5d  %7.1f GFLOP/s  %3.0f%% of peak\n",
 			r.DType, r.Threads, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS, 100*r.FractionOfPeak)
 	})

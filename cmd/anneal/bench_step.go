@@ -7,12 +7,12 @@ import (
 )
 
 type benchStepCmd struct {
-	Shape     string  `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
-	Precision string  `default:"bf16" enum:"bf16,fp32,fp64" help:"One of ${enum}."`
-	Threads   int     `help:"Worker threads; 0 takes all."`
-	Seconds   float64 `default:"10" help:"How long to measure, after the first step."`
-	Batch     int     `help:"Sequences in a step; 0 takes the shape's own."`
-	Context   int     `help:"Tokens in a sequence; 0 takes the shape's own."`
+	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
+	Precision string `default:"bf16" enum:"bf16,fp32,fp64" help:"One of ${enum}."`
+	Threads   count  `help:"Worker threads; 0 takes all."`
+	Seconds   amount `default:"10" help:"How long to measure, after the first step."`
+	Batch     count  `help:"Sequences in a step; 0 takes the shape's own."`
+	Context   count  `help:"Tokens in a sequence; 0 takes the shape's own."`
 }
 
 func (benchStepCmd) Help() string {
@@ -22,7 +22,7 @@ func (benchStepCmd) Help() string {
 func (c benchStepCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := train.BenchStep(ctx, train.BenchOptions{
-			Shape: c.Shape, Precision: c.Precision, Threads: c.Threads, Seconds: c.Seconds, Batch: c.Batch, Context: c.Context,
+			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
 		})
 		if err != nil {
 			return err

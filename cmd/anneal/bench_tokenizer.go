@@ -11,9 +11,9 @@ import (
 type benchTokenizerCmd struct {
 	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text; none takes the Go source on this machine."`
 	Vocab   int      `default:"32768" help:"Tokens of the vocabulary to learn."`
-	MB      int      `name:"mb" default:"100" help:"Text to read, in MB."`
+	MB      count    `name:"mb" default:"100" help:"Text to read, in MB."`
 	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, or a regular expression."`
-	Threads int      `help:"Threads that learn; 0 takes all. Encoding is measured on one."`
+	Threads count    `help:"Threads that learn; 0 takes all. Encoding is measured on one."`
 }
 
 func (benchTokenizerCmd) Help() string { return example("anneal bench tokenizer --vocab 8192 --mb 20") }
@@ -28,7 +28,7 @@ func (c benchTokenizerCmd) Run(s *session) error {
 		text = lab.Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}}
 	}
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := lab.BenchTokenizer(ctx, text, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: c.Threads})
+		r, err := lab.BenchTokenizer(ctx, text, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
 		if err != nil {
 			return asData(err)
 		}

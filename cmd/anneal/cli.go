@@ -37,11 +37,12 @@ Start with: anneal demo`
 // run is main with its surroundings as arguments; it returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
+	out := &results{w: stdout}
 	helped := false
 	parser := kong.Must(&c,
 		kong.Name("anneal"),
 		kong.Description(description),
-		kong.Writers(stdout, stderr),
+		kong.Writers(out, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 	)
@@ -49,17 +50,21 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		args = []string{"--help"}
 	}
 	parsed, err := parser.Parse(args)
-	if helped {
-		return exitOK
-	}
 	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
 	asJSON := c.JSON || slices.Contains(args, "--json")
-	s := &session{stdin: stdin, stdout: stdout, stderr: stderr, json: asJSON, status: newStatus(stderr)}
-	if err != nil {
-		return s.fail(&usageError{err.Error(), "try `" + helpFor(err) + "`"})
+	s := &session{stdin: stdin, stdout: out, stderr: stderr, json: asJSON, status: newStatus(stderr)}
+	switch {
+	case helped || out.err != nil:
+		err = nil // help was asked for, and printed as far as that was possible
+	case err != nil:
+		err = &usageError{err.Error(), "try `" + helpFor(err) + "`"}
+	default:
+		err = parsed.Run(s)
+		s.status.clear()
 	}
-	err = parsed.Run(s)
-	s.status.clear()
+	if err == nil {
+		err = out.err
+	}
 	if err != nil {
 		return s.fail(err)
 	}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"anneal/dataset"
 	"anneal/lab"
-	"anneal/tokenizer"
 )
 
 type dataCmd struct {
@@ -20,7 +20,7 @@ type dataBuildCmd struct {
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
 	Replace   bool    `help:"Replace a data set that is in DIR already."`
-	Threads   int     `help:"Worker threads; 0 takes all."`
+	Threads   count   `help:"Worker threads; 0 takes all."`
 }
 
 func (dataBuildCmd) Help() string {
@@ -28,14 +28,17 @@ func (dataBuildCmd) Help() string {
 }
 
 func (c dataBuildCmd) Run(s *session) error {
-	tok, err := tokenizer.Load(c.Tokenizer)
+	if !(c.Val >= 0 && c.Val <= 0.5) {
+		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 0.5", c.Val), "try --val 0.01"}
+	}
+	tok, err := loadTokenizer(c.Tokenizer)
 	if err != nil {
-		return asData(err)
+		return err
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		m, report, err := lab.BuildData(ctx, c.text(s, "tokenising"), lab.DataOptions{
-			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val, Threads: c.Threads,
+			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val, Threads: int(c.Threads),
 		})
 		if err != nil {
 			return asData(err)

@@ -8,13 +8,13 @@ import (
 )
 
 type demoCmd struct {
-	Minutes float64 `default:"3" placeholder:"M" help:"Training time; 0 sets no limit."`
-	Steps   int     `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
-	Out     string  `placeholder:"DIR" help:"Where to leave tokenizer, data and run; without it they are deleted."`
-	Seed    uint64  `default:"1" help:"Seed of weights, data order and samples."`
-	Threads int     `help:"Worker threads; 0 takes all."`
+	Minutes amount `default:"3" placeholder:"M" help:"Training time; 0 sets no limit."`
+	Steps   count  `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
+	Out     string `placeholder:"DIR" help:"Where to leave tokenizer, data and run; without it they are deleted."`
+	Seed    uint64 `default:"1" help:"Seed of weights, data order and samples."`
+	Threads count  `help:"Worker threads; 0 takes all."`
 
-	SampleTokens int `default:"120" placeholder:"N" help:"Length of a sample."`
+	SampleTokens count `default:"120" placeholder:"N" help:"Length of a sample."`
 }
 
 func (demoCmd) Help() string {
@@ -34,7 +34,7 @@ func (c demoCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.Demo(ctx, lab.DemoOptions{
-			Minutes: c.Minutes, Steps: c.Steps, Out: out, Seed: c.Seed, Threads: c.Threads, SampleTokens: c.SampleTokens,
+			Minutes: float64(c.Minutes), Steps: int(c.Steps), Out: out, Seed: c.Seed, Threads: int(c.Threads), SampleTokens: int(c.SampleTokens),
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(), OnProgress: s.trainProgress(0),
 			OnSample: func(text string) { s.printf("%s", text) },
 		})

@@ -9,20 +9,20 @@ import (
 type evalCmd struct {
 	runArg
 	Data    string `required:"" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer."`
-	Tokens  int    `help:"Score only this many tokens; 0 scores all."`
-	Threads int    `help:"Worker threads; 0 takes all."`
+	Tokens  count  `help:"Score only this many tokens; 0 scores all."`
+	Threads count  `help:"Worker threads; 0 takes all."`
 }
 
 func (evalCmd) Help() string { return example("anneal eval runs/go --data data/go") }
 
 func (c evalCmd) Run(s *session) error {
-	r, err := train.Open(c.Dir, c.Threads)
+	r, err := train.Open(c.Dir, int(c.Threads))
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	return s.untilSignal(func(ctx context.Context) error {
-		e, err := r.Evaluate(ctx, c.Data, c.Tokens)
+		e, err := r.Evaluate(ctx, c.Data, int(c.Tokens))
 		if err != nil {
 			return err
 		}

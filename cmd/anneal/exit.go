@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"anneal/device/cpu/isa"
@@ -30,7 +31,13 @@ const (
 // usageError is a command line that cannot be carried out.
 type usageError struct{ message, hint string }
 
-func (e *usageError) Error() string { return e.message + "\n  " + e.hint }
+func (e *usageError) Error() string { return strings.TrimRight(e.message+"\n  "+e.hint, "\n ") }
+
+// asUsage marks an error of a package that was asked for what it does not do.
+func asUsage(err error) error {
+	message, hint, _ := strings.Cut(err.Error(), "\n")
+	return &usageError{message, strings.TrimSpace(hint)}
+}
 
 // stopped is a run that a signal ended after its state was saved.
 type stopped struct{ message string }
@@ -58,6 +65,7 @@ func exitCode(err error) int {
 		away  *train.DivergedError
 		large *train.MemoryError
 		data  *train.DataError
+		path  *fs.PathError
 	)
 	switch {
 	case errors.As(err, &usage), errors.As(err, &conf), errors.As(err, &tier), errors.Is(err, train.ErrExists), errors.Is(err, train.ErrNoRun):
@@ -74,6 +82,9 @@ func exitCode(err error) int {
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
 		return exitCheckpoint
+	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
+	case errors.As(err, &path) && path.Op == "mkdir", errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+		return exitUsage
 	case errors.As(err, &data), errors.Is(err, lab.ErrNoGoSource), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return exitData
 	}

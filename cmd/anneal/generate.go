@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"anneal/model"
@@ -11,12 +12,12 @@ import (
 type generateCmd struct {
 	runArg
 	Prompt      string  `help:"What the text begins with."`
-	MaxTokens   int     `default:"200" help:"Most tokens to add."`
+	MaxTokens   count   `default:"200" help:"Most tokens to add."`
 	Temperature float64 `default:"0.8" help:"0 always takes the likeliest token; 1 samples as the model predicts."`
-	TopK        int     `help:"Sample among this many likeliest tokens; 0 sets no limit."`
+	TopK        count   `help:"Sample among this many likeliest tokens; 0 sets no limit."`
 	TopP        float64 `default:"0.95" help:"Sample among the likeliest tokens of this joint probability."`
 	Seed        uint64  `default:"1" help:"The same seed gives the same text."`
-	Threads     int     `help:"Worker threads; 0 takes all."`
+	Threads     count   `help:"Worker threads; 0 takes all."`
 }
 
 func (generateCmd) Help() string {
@@ -24,7 +25,11 @@ func (generateCmd) Help() string {
 }
 
 func (c generateCmd) Run(s *session) error {
-	r, err := train.Open(c.Dir, c.Threads)
+	sampling := model.Sampling{Temperature: c.Temperature, TopK: int(c.TopK), TopP: c.TopP, Seed: c.Seed}
+	if err := sampling.Validate(); err != nil {
+		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
+	}
+	r, err := train.Open(c.Dir, int(c.Threads))
 	if err != nil {
 		return err
 	}
@@ -33,8 +38,7 @@ func (c generateCmd) Run(s *session) error {
 		var text strings.Builder
 		s.printf("%s", c.Prompt)
 		n, err := r.Generate(ctx, train.GenerateOptions{
-			Prompt: c.Prompt, MaxTokens: c.MaxTokens,
-			Sampling: model.Sampling{Temperature: c.Temperature, TopK: c.TopK, TopP: c.TopP, Seed: c.Seed},
+			Prompt: c.Prompt, MaxTokens: int(c.MaxTokens), Sampling: sampling,
 		}, func(piece string) {
 			text.WriteString(piece)
 			s.printf("%s", piece)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -105,6 +106,19 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"train", bad, "--out", dir}, exitUsage, "error: unknown key model.dmi\n  at " + bad + ":4:3\n  try model.dim\n"},
 		{[]string{"train", filepath.Join(dir, "none.yaml"), "--out", dir}, exitUsage, "cannot read the config"},
 		{[]string{"explain", "modle.dim"}, exitUsage, "try model.dim"},
+		{[]string{"generate", dir, "--temperature=-1"}, exitUsage, "--temperature -1 is not a number from 0 up"},
+		{[]string{"generate", dir, "--temperature=nan"}, exitUsage, "--temperature NaN is not"},
+		{[]string{"generate", dir, "--top-p=2"}, exitUsage, "--top-p 2 is not a probability"},
+		{[]string{"generate", dir, "--top-k=-3"}, exitUsage, "-3 is not a number from 0 up"},
+		{[]string{"generate", dir, "--max-tokens=-1"}, exitUsage, "--max-tokens"},
+		{[]string{"eval", dir, "--data", dir, "--threads=-2"}, exitUsage, "--threads"},
+		{[]string{"demo", "--minutes=nan"}, exitUsage, "--minutes"},
+		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "0.999", dir}, exitUsage, "--val 0.999"},
+		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, dir}, exitData, "try a tokenizer.json made by `anneal tokenizer train`"},
+		{[]string{"tokenizer", "encode", filepath.Join(dir, "none.json")}, exitData, "try a tokenizer.json"},
+		{[]string{"tokenizer", "encode", bad, "--pattern", "("}, exitUsage, "has a pattern of its own"},
+		{[]string{"tokenizer", "train", "--vocab", "300", "--out", dir, dir}, exitUsage, "try --out " + filepath.Join(dir, "tokenizer.json")},
+		{[]string{"tokenizer", "train", "--vocab", "300", "--out", filepath.Join(bad, "t.json"), dir}, exitUsage, "not a directory"},
 		{[]string{"ckpt", "hash", dir}, exitCheckpoint, "no checkpoint"},
 		{[]string{"ckpt", "verify", dir}, exitCheckpoint, "no checkpoint"},
 		{[]string{"ckpt", "ls", dir}, exitCheckpoint, "no checkpoint"},
@@ -112,6 +126,29 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		code, out, errs := anneal(c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || out != "" || strings.Count(errs, "error:") != 1 {
 			t.Errorf("anneal %s: exit %d, want %d\nstdout %q\nstderr %q\nwant it to hold %q", strings.Join(c.args, " "), code, c.code, out, errs, c.want)
+		}
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// Results that could not be written are an error, told once, whatever the command.
+func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
+	for _, args := range [][]string{{"explain"}, {"version"}, {"version", "--json"}, {"explain", "--help"}, {"ckpt", "hash", "nowhere", "--json"}} {
+		var errs bytes.Buffer
+		want := exitResources
+		if args[0] == "ckpt" {
+			want = exitCheckpoint // the first of its errors
+		}
+		code := run(args, strings.NewReader(""), fullDisk{}, &errs)
+		if code != want || !strings.Contains(errs.String(), "cannot write the results: no space left") {
+			t.Errorf("anneal %s into a full disk: exit %d, want %d\n%s", strings.Join(args, " "), code, want, errs.String())
+		}
+		if n := strings.Count(errs.String(), "cannot write"); n != 1 {
+			t.Errorf("anneal %s says %d times that it cannot write:\n%s", strings.Join(args, " "), n, errs.String())
 		}
 	}
 }

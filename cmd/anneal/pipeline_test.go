@@ -107,6 +107,10 @@ func TestPipeline(t *testing.T) {
 	if _, out, _ := anneal("tokenizer", "decode", w.path("tok.json"), w.path("ids")); out != string(text) {
 		t.Errorf("decode(encode(text)) has %d bytes, the text %d", len(out), len(text))
 	}
+	empty := w.object(exitOK, "tokenizer", "encode", w.path("tok.json"), os.DevNull)
+	if ids, ok := empty["ids"].([]any); !ok || len(ids) != 0 {
+		t.Errorf("an empty text has the ids %v, want []", empty["ids"])
+	}
 	w.keys(w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text")), "bytes_per_token", "fertility")
 	w.keys(w.object(exitOK, "data", "verify", w.path("data")), "ok", "fingerprint")
 	w.keys(w.object(exitOK, "train", w.path("run.yaml"), "--dry-run"), "parameters", "memory", "fits")
@@ -121,6 +125,9 @@ func TestPipeline(t *testing.T) {
 	if again := w.object(exitOK, "resume", run); again["weights_hash"] != v["weights_hash"] {
 		t.Errorf("resuming a run that is done changed its weights from %v to %v", v["weights_hash"], again["weights_hash"])
 	}
+	if _, out, errs := anneal("resume", run); strings.Contains(out+errs, "NaN") || strings.Contains(out+errs, "tok/s") || !strings.Contains(out, "no step was made now") {
+		t.Errorf("resuming a run that is done says\n%s%s", out, errs)
+	}
 	w.keys(w.object(exitOK, "ckpt", "verify", run), "ok")
 	w.keys(w.object(exitOK, "ckpt", "ls", run), "checkpoints")
 	w.keys(w.object(exitOK, "eval", run, "--data", w.path("data")), "loss", "bits_per_byte")
@@ -134,6 +141,9 @@ func TestPipeline(t *testing.T) {
 
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", run)
 	w.object(exitUsage, "resume", w.path("text"))
+	w.object(exitUsage, "train", w.path("run.yaml"), "model.vocab=100", "--dry-run")
+	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("run.yaml"))
+	w.object(exitUsage, "tokenizer", "encode", w.path("tok.json"), w.path("text"))
 	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("other"))
 	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
 	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("other"))
@@ -166,6 +176,11 @@ func TestDemo(t *testing.T) {
 		t.Errorf("steps %v, val_bits_per_byte %v", v["steps"], v["val_bits_per_byte"])
 	}
 	w.object(exitUsage, "demo", "--steps", "1", "--out", w.path("demo"))
+	t.Setenv("ANNEAL_CPU", "bogus")
+	w.object(exitUsage, "demo", "--steps", "1", "--out", w.path("new"))
+	if _, err := os.Stat(w.path("new")); err == nil {
+		t.Error("the demo began its work although its kernels cannot be had")
+	}
 }
 
 func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 type resumeCmd struct {
 	runArg
-	Threads int `help:"Worker threads; 0 takes as many as the run's config says. The result is the same."`
+	Threads count `help:"Worker threads; 0 takes as many as the run's config says. The result is the same."`
 }
 
 func (resumeCmd) Help() string {
@@ -25,7 +25,7 @@ func (c resumeCmd) Run(s *session) error {
 		return err
 	}
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Threads: c.Threads, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn})
+		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn})
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,9 @@ func stepLine(p train.Progress, columns int) string {
 	}
 	line.add(4, "lr %.1e", p.LR)
 	line.add(4, "|g| %.2f", p.GradNorm)
-	line.add(2, "%s tok/s", thousands(int64(p.TokensPerSecond)))
+	if !math.IsNaN(p.TokensPerSecond) {
+		line.add(2, "%s tok/s", thousands(int64(p.TokensPerSecond)))
+	}
 	if p.FractionOfPeak > 0 {
 		line.add(3, "%.0f%% of peak", 100*p.FractionOfPeak)
 	}
@@ -105,9 +107,17 @@ func (f *fit) String() string {
 
 // finishRun prints how a run ended, beside the plan if there was one. If a signal ended it, the error says how to go on.
 func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) error {
-	s.printf("%s steps, %s tokens, %s parameters, %s tok/s\n",
-		thousands(int64(r.Step)), thousands(r.Tokens), thousands(r.Parameters), thousands(int64(r.TokensPerSecond)))
-	s.printf("train loss %.4f", r.TrainLoss)
+	s.printf("%s steps, %s tokens, %s parameters", thousands(int64(r.Step)), thousands(r.Tokens), thousands(r.Parameters))
+	if math.IsNaN(r.TokensPerSecond) {
+		s.printf("; no step was made now\n")
+	} else {
+		s.printf(", %s tok/s\n", thousands(int64(r.TokensPerSecond)))
+	}
+	if math.IsNaN(r.TrainLoss) {
+		s.printf("train loss unknown")
+	} else {
+		s.printf("train loss %.4f", r.TrainLoss)
+	}
 	if !math.IsNaN(r.ValBitsPerByte) {
 		s.printf("  validation loss %.4f, %.4f bits/byte", r.ValLoss, r.ValBitsPerByte)
 	}

@@ -15,12 +15,30 @@ import (
 	"anneal/train/config"
 )
 
+// results is standard output. Its first error stays: who printed something need not look, the end of the command does.
+type results struct {
+	w   io.Writer
+	err error
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.w.Write(p)
+	if err != nil {
+		r.err = fmt.Errorf("cannot write the results: %w", err)
+	}
+	return n, r.err
+}
+
 // session is what every command needs: where to print, and when to stop.
 type session struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	json           bool
-	status         *status
+	stdin  io.Reader
+	stdout *results
+	stderr io.Writer
+	json   bool
+	status *status
 }
 
 // out is where results for people go: standard output, unless that is kept for JSON.
@@ -80,7 +98,7 @@ func (s *session) fail(err error) int {
 	default:
 		s.notef("error: %s", strings.TrimRight(err.Error(), "\n"))
 	}
-	if emitErr := s.emit(map[string]any{"error": err.Error(), "exit_code": code}); emitErr != nil {
+	if emitErr := s.emit(map[string]any{"error": err.Error(), "exit_code": code}); emitErr != nil && !errors.Is(err, emitErr) {
 		s.notef("error: %s", emitErr)
 	}
 	return code

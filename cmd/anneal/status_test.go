@@ -86,4 +86,8 @@ func TestStepLineFitsNarrowTerminals(t *testing.T) {
 			t.Errorf("%d columns:\n got %q\nwant %q", width, got, want)
 		}
 	}
+	p.TokensPerSecond = math.NaN()
+	if got := stepLine(p, 0); strings.Contains(got, "tok/s") {
+		t.Errorf("a rate that is not known: %q", got)
+	}
 }

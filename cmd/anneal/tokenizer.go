@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"anneal/corpus"
 	"anneal/lab"
@@ -52,24 +54,35 @@ func (s *session) reportText(r corpus.Report) { s.notef("%s", r) }
 // tokenizerArg names a tokenizer to use.
 type tokenizerArg struct {
 	Tokenizer string `arg:"" help:"A tokenizer.json, or a .tiktoken rank file."`
-	Pattern   string `default:"cl100k" help:"How text is cut before merging; only for rank files, which do not say."`
+	Pattern   string `placeholder:"cl100k" help:"How text is cut before merging; only for rank files, which do not say."`
 }
 
 func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) {
 	if filepath.Ext(a.Tokenizer) != ".tiktoken" {
-		tok, err := tokenizer.Load(a.Tokenizer)
-		return tok, asData(err)
+		if a.Pattern != "" {
+			return nil, &usageError{a.Tokenizer + " has a pattern of its own", "try it without --pattern, which is for .tiktoken files"}
+		}
+		return loadTokenizer(a.Tokenizer)
 	}
 	f, err := os.Open(a.Tokenizer)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	tok, err := tokenizer.ReadTiktoken(f, a.Pattern, nil)
+	tok, err := tokenizer.ReadTiktoken(f, cmp.Or(a.Pattern, "cl100k"), nil)
 	if err != nil {
 		return nil, asData(fmt.Errorf("%s: %w", a.Tokenizer, err))
 	}
 	return tok, nil
+}
+
+// loadTokenizer reads a tokenizer.json.
+func loadTokenizer(path string) (*tokenizer.Tokenizer, error) {
+	tok, err := tokenizer.Load(path)
+	if err != nil && !strings.Contains(err.Error(), "\n") {
+		err = fmt.Errorf("%w\n  try a tokenizer.json made by `anneal tokenizer train`", err)
+	}
+	return tok, asData(err)
 }
 
 // input reads a file, or standard input if path is "".

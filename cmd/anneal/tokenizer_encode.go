@@ -22,11 +22,11 @@ func (c tokenizerEncodeCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	var ids []uint32
+	ids := []uint32{} // an empty text has no ids, in JSON [] and not null
 	if c.Special {
-		ids = tok.EncodeSpecial(text)
+		ids = append(ids, tok.EncodeSpecial(text)...)
 	} else {
-		ids = tok.NewEncoder().Encode(nil, text)
+		ids = tok.NewEncoder().Encode(ids, text)
 	}
 	var line []byte
 	for _, id := range ids {

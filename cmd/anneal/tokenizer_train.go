@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"anneal/lab"
@@ -15,7 +17,7 @@ type tokenizerTrainCmd struct {
 	Out     string   `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
 	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, or a regular expression."`
 	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
-	Threads int      `help:"Worker threads; 0 takes all."`
+	Threads count    `help:"Worker threads; 0 takes all."`
 }
 
 func (tokenizerTrainCmd) Help() string {
@@ -23,10 +25,13 @@ func (tokenizerTrainCmd) Help() string {
 }
 
 func (c tokenizerTrainCmd) Run(s *session) error {
+	if err := checkOutput(c.Out); err != nil {
+		return err
+	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		tok, report, err := lab.TrainTokenizer(ctx, c.text(s, "counting"), tokenizer.TrainOptions{
-			VocabSize: c.Vocab, Pattern: c.Pattern, Special: c.Special, Threads: c.Threads,
+			VocabSize: c.Vocab, Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads),
 			Progress: func(p tokenizer.Progress) {
 				if p.Phase == "merge" {
 					s.status.update(func(int) string {
@@ -48,4 +53,21 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 			"out": c.Out, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
 		})
 	})
+}
+
+// checkOutput finds out before the work whether a file can be made at path; it makes the directory.
+func checkOutput(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &usageError{"--out " + path + " is a directory", "try --out " + filepath.Join(path, "tokenizer.json")}
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("cannot make the directory of --out: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".anneal-*")
+	if err != nil {
+		return fmt.Errorf("cannot write to the directory of --out: %w", err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }
