@@ -101,12 +101,15 @@ func (b *builder) finish() (Manifest, error) {
 	return m, m.write(b.opt.Dir)
 }
 
+// ErrExists means that the directory for a new dataset holds one.
+var ErrExists = errors.New("already holds a dataset")
+
 // prepare makes dir ready for a build: no manifest, and none of the shards of an earlier or interrupted build.
 func prepare(dir string, replace bool) error {
 	manifest := filepath.Join(dir, manifestName)
 	if _, err := os.Stat(manifest); err == nil {
 		if !replace {
-			return fmt.Errorf("%s already holds a dataset\n  choose another directory, or replace it with --replace", dir)
+			return fmt.Errorf("%s %w\n  choose another directory, or replace it with --replace", dir, ErrExists)
 		}
 		if err := os.Remove(manifest); err != nil {
 			return err
