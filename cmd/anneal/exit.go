@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"anneal/dataset"
 	"anneal/device/cpu/isa"
 	"anneal/lab"
 	"anneal/train"
@@ -68,7 +69,8 @@ func exitCode(err error) int {
 		path  *fs.PathError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &conf), errors.As(err, &tier), errors.Is(err, train.ErrExists), errors.Is(err, train.ErrNoRun):
+	case errors.As(err, &usage), errors.As(err, &conf), errors.As(err, &tier),
+		errors.Is(err, train.ErrExists), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"anneal/dataset"
 	"anneal/lab"
 	"anneal/train"
 	"anneal/train/checkpoint"
@@ -24,6 +25,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&usageError{"m", "h"}, exitUsage},
 		{&config.Error{}, exitUsage},
 		{train.ErrExists, exitUsage},
+		{asData(dataset.ErrExists), exitUsage},
 		{train.ErrNoRun, exitUsage},
 		{asData(errors.New("corrupt")), exitData},
 		{asData(&fs.PathError{Err: syscall.ENOSPC}), exitResources},

@@ -144,6 +144,7 @@ func TestPipeline(t *testing.T) {
 	w.object(exitUsage, "train", w.path("run.yaml"), "model.vocab=100", "--dry-run")
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("run.yaml"))
 	w.object(exitUsage, "tokenizer", "encode", w.path("tok.json"), w.path("text"))
+	w.object(exitUsage, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), w.path("text"))
 	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("other"))
 	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
 	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("other"))
