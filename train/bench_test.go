@@ -39,6 +39,9 @@ func TestBenchStepRefusesWhatItDoesNotKnow(t *testing.T) {
 	}{
 		{BenchOptions{Shape: "llama-1t", Precision: "bf16"}, "demo, llama-98m, tiny"},
 		{BenchOptions{Shape: "tiny", Precision: "fp7"}, "fp7"},
+		{BenchOptions{Shape: "tiny", Precision: "bf16", Batch: -1}, "a batch of -1"},
+		{BenchOptions{Shape: "tiny", Precision: "bf16", Context: -64}, "a context of -64"},
+		{BenchOptions{Shape: "tiny", Precision: "bf16", Seconds: math.NaN()}, "NaN seconds"},
 	} {
 		if _, err := BenchStep(context.Background(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v does not say %q", c.o, err, c.want)

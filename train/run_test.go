@@ -85,7 +85,9 @@ func documents(n int) iter.Seq2[[]byte, error] {
 }
 
 // testData builds a small data set with its tokenizer.
-func testData(t testing.TB) string {
+func testData(t testing.TB) string { return buildData(t, 0.1) }
+
+func buildData(t testing.TB, val float64) string {
 	t.Helper()
 	dir := t.TempDir()
 	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 320}, documents(200))
@@ -94,7 +96,7 @@ func testData(t testing.TB) string {
 	}
 	path := filepath.Join(dir, "tokenizer.json")
 	opt := dataset.BuildOptions{
-		Dir: dir, Tokenizer: DatasetTokenizer(tok, path), ValFraction: 0.1,
+		Dir: dir, Tokenizer: DatasetTokenizer(tok, path), ValFraction: val,
 		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
 	}
 	if _, err := dataset.Build(context.Background(), opt, documents(200)); err != nil {
@@ -339,6 +341,28 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 			_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "r")})
 			return err
 		}, "try a context of at most"},
+		{"a vocabulary too small for the data", func() error {
+			cfg := tinyConfig(data)
+			cfg.Model.Vocab = 100
+			_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "r")})
+			if wrong := (*config.Error)(nil); !errors.As(err, &wrong) {
+				t.Errorf("a mistake in the config is a %T", err)
+			}
+			return err
+		}, "or leave it out"},
+		{"a directory that cannot be looked into", func() error {
+			_, err := Config(filepath.Join(t.TempDir(), strings.Repeat("long", 100)))
+			return err
+		}, "cannot read the run"},
+		{"nothing to measure", func() error {
+			r, err := Open(dir, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			_, err = r.Evaluate(context.Background(), buildData(t, 0), 0)
+			return err
+		}, "no validation split"},
 		{"too large a model", func() error {
 			cfg := tinyConfig(data)
 			cfg.Model.Dim, cfg.Model.Layers, cfg.Model.FFN = 1<<14, 64, 1<<16
