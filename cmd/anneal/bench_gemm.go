@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -19,6 +20,11 @@ func (c benchGemmCmd) Run(s *session) error {
 	tier, err := isa.Choose()
 	if err != nil {
 		return err
+	}
+	for _, n := range c.Threads {
+		if n < 1 {
+			return &usageError{fmt.Sprintf("--threads %d is not a number from 1 up", n), "try --threads 1,2"}
+		}
 	}
 	if c.Threads == nil {
 		c.Threads = []int{1, runtime.GOMAXPROCS(0)}

@@ -112,6 +112,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"generate", dir, "--top-k=-3"}, exitUsage, "-3 is not a number from 0 up"},
 		{[]string{"generate", dir, "--max-tokens=-1"}, exitUsage, "--max-tokens"},
 		{[]string{"eval", dir, "--data", dir, "--threads=-2"}, exitUsage, "--threads"},
+		{[]string{"bench", "gemm", "--threads=1,0"}, exitUsage, "--threads 0"},
 		{[]string{"demo", "--minutes=nan"}, exitUsage, "--minutes"},
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "0.999", dir}, exitUsage, "--val 0.999"},
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, dir}, exitData, "try a tokenizer.json made by `anneal tokenizer train`"},
