@@ -12,6 +12,8 @@ import (
 
 // constants is read by the assembly, eight of each: the limit below which powers of two are 0, the polynomial of 2^x on
 // [−½, ½] from its highest power (minimax, 2e-9 relative), and the integers of exponents and of rounding to BF16.
+//
+//lint:ignore U1000 the assembly names it
 var constants = repeat(
 	math.Float32bits(-126),
 	math.Float32bits(0x1.41d332p-13), math.Float32bits(0x1.5f456ap-10), math.Float32bits(0x1.3b2dbcp-7),

@@ -9,6 +9,8 @@ import (
 
 // zipOrder is read by the assembly: which of 2·32 elements, those of one row and then those of the next, stand where once
 // the rows are words held down.
+//
+//lint:ignore U1000 the assembly names it
 var zipOrder = func() (order [2 * 32]uint16) {
 	for i := range order {
 		order[i] = uint16(i/2 + i%2*32)
