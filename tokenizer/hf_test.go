@@ -54,6 +54,9 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"endless pattern": {"gives up", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(\s+)+x`} }), bytesOnly)
 		}},
+		"endless pattern of one letter": {"gives up", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(z+)+$`} }), bytesOnly)
+		}},
 		"huge pattern": {"16 KiB", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)
 		}},

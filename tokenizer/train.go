@@ -17,6 +17,27 @@ type TrainOptions struct {
 	Progress  func(Progress)
 }
 
+// OptionError means that [TrainOptions] cannot be followed, whatever the text.
+type OptionError struct{ Err error }
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// check finds what cannot be, before the work and not after it.
+func (opt *TrainOptions) check() (pattern, error) {
+	p, err := parsePattern(opt.Pattern)
+	if err != nil {
+		return pattern{}, err
+	}
+	if least := 256 + len(opt.Special); opt.VocabSize < least || opt.VocabSize > maxVocab {
+		return pattern{}, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n"+
+			"  try 8192 or 32768", opt.VocabSize, len(opt.Special), maxVocab)
+	}
+	_, err = assemble(p, byteVocab(), nil, opt.Special)
+	return p, err
+}
+
 // Progress is what [Train] reports, a few times a second, from the goroutine that called it.
 type Progress struct {
 	Phase     string // "count", then "merge"
@@ -46,18 +67,11 @@ func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error])
 	if opt.Threads <= 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)
 	}
-	p, err := parsePattern(opt.Pattern)
+	p, err := opt.check()
 	if err != nil {
-		return nil, err
+		return nil, &OptionError{err}
 	}
 	want := opt.VocabSize - 256 - len(opt.Special)
-	if want < 0 || opt.VocabSize > maxVocab {
-		return nil, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n"+
-			"  try 8192 or 32768", opt.VocabSize, len(opt.Special), maxVocab)
-	}
-	if err := checkSpecials(p, opt.Special); err != nil {
-		return nil, err
-	}
 	report := reporter(opt.Progress, Progress{Phase: "count", Total: want})
 	counts, err := countDocuments(ctx, p, opt.Threads, docs, report)
 	if err != nil {
@@ -81,12 +95,6 @@ func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string)
 		specials[i] = Special{ID: uint32(len(ids) + i), Text: text}
 	}
 	return newTokenizer(p, vocab, ids, merges, specials, false)
-}
-
-// checkSpecials finds special tokens that cannot be, before the work and not after it.
-func checkSpecials(p pattern, texts []string) error {
-	_, err := assemble(p, byteVocab(), nil, texts)
-	return err
 }
 
 // byteVocab is the vocabulary before the first merge: the bytes in the order of the byte-level alphabet.

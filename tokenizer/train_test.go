@@ -245,8 +245,9 @@ func TestTrainReportsErrors(t *testing.T) {
 		{VocabSize: 300, Special: []string{""}},
 		{VocabSize: 300, Special: []string{"x"}},
 	} {
-		if _, err := Train(context.Background(), opt, each("text")); err == nil {
-			t.Errorf("%+v: no error", opt)
+		_, err := Train(context.Background(), opt, each("text"))
+		if asked := new(OptionError); !errors.As(err, &asked) {
+			t.Errorf("%+v: got %v, want an OptionError", opt, err)
 		}
 	}
 }
