@@ -9,6 +9,7 @@ import (
 	"anneal/dataset"
 	"anneal/device/cpu/isa"
 	"anneal/lab"
+	"anneal/tokenizer"
 	"anneal/train"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
@@ -58,6 +59,7 @@ func exitCode(err error) int {
 	var (
 		tier  *isa.Error
 		usage *usageError
+		asked *tokenizer.OptionError
 		saved *stopped
 		conf  *config.Error
 		fault *checkpoint.Fault
@@ -69,7 +71,7 @@ func exitCode(err error) int {
 		path  *fs.PathError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &conf), errors.As(err, &tier),
+	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &conf), errors.As(err, &tier),
 		errors.Is(err, train.ErrExists), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):

@@ -10,6 +10,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/lab"
+	"anneal/tokenizer"
 	"anneal/train"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
@@ -26,6 +27,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&config.Error{}, exitUsage},
 		{train.ErrExists, exitUsage},
 		{asData(dataset.ErrExists), exitUsage},
+		{asData(&tokenizer.OptionError{Err: errors.New("empty pattern")}), exitUsage},
 		{train.ErrNoRun, exitUsage},
 		{asData(errors.New("corrupt")), exitData},
 		{asData(&fs.PathError{Err: syscall.ENOSPC}), exitResources},
