@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"anneal/train/checkpoint"
@@ -47,7 +48,7 @@ func (c ckptLsCmd) Run(s *session) error {
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
-		return checkpoint.ErrNone
+		return fmt.Errorf("%s: %w", c.Dir, checkpoint.ErrNone)
 	}
 	return s.emit(map[string]any{"checkpoints": rows})
 }

@@ -3,15 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"anneal/dataset"
 	"anneal/lab"
+	"anneal/train"
 )
 
 type dataCmd struct {
 	Build  dataBuildCmd  `cmd:"" help:"Tokenise text into shards for training."`
-	Verify dataVerifyCmd `cmd:"" help:"Check every byte of a data set."`
+	Verify dataVerifyCmd `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
 
 type dataBuildCmd struct {
@@ -72,6 +74,14 @@ func (c dataVerifyCmd) Run(s *session) error {
 	}
 	defer d.Close()
 	if err := d.Verify(); err != nil {
+		return asData(err)
+	}
+	path := filepath.Join(c.Dir, "tokenizer.json")
+	tok, err := loadTokenizer(path)
+	if err != nil {
+		return err
+	}
+	if err := d.RequireTokenizer(train.DatasetTokenizer(tok, path)); err != nil {
 		return asData(err)
 	}
 	s.printSplit("train", d.Manifest.Train.Counts)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 
@@ -20,12 +21,13 @@ const (
 	exitOK         = 0
 	exitInternal   = 1  // a defect in anneal
 	exitUsage      = 2  // the command line or the config
-	exitData       = 3  // text, tokenizer or data set cannot be used
+	exitData       = 3  // text, tokenizer or data set cannot be used, or a file not be read or written
 	exitDiverged   = 4  // training stopped by the guard
 	exitCheckpoint = 5  // no usable checkpoint
 	exitResources  = 6  // memory or disk does not suffice
 	exitLocked     = 10 // another process has the run
 	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
+	exitHangup     = 129
 	exitInterrupt  = 130
 	exitTerminate  = 143
 )
@@ -69,6 +71,7 @@ func exitCode(err error) int {
 		large *train.MemoryError
 		data  *train.DataError
 		path  *fs.PathError
+		link  *os.LinkError
 	)
 	switch {
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &conf), errors.As(err, &tier),
@@ -89,7 +92,7 @@ func exitCode(err error) int {
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
 	case errors.As(err, &path) && path.Op == "mkdir", errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
-	case errors.As(err, &data), errors.Is(err, lab.ErrNoGoSource), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+	case errors.As(err, &data), errors.Is(err, lab.ErrNoGoSource), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
 		return exitData
 	}
 	return exitInternal

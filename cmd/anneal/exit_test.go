@@ -45,6 +45,9 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{syscall.ENOMEM, exitResources},
 		{&checkpoint.LockedError{}, exitLocked},
 		{&stopped{}, exitStopped},
+		{&fs.PathError{Op: "open", Err: syscall.EROFS}, exitData},
+		{&os.LinkError{Op: "rename", Err: syscall.EPERM}, exitData},
+		{&interrupted{syscall.SIGHUP}, exitHangup},
 		{&interrupted{os.Interrupt}, exitInterrupt},
 		{&interrupted{syscall.SIGTERM}, exitTerminate},
 	} {

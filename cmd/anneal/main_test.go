@@ -65,9 +65,20 @@ func TestDocumentationListsEveryCommand(t *testing.T) {
 			t.Errorf("docs/commands.md does not mention %q", command)
 		}
 	})
-	for _, code := range []int{exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitLocked, exitStopped, exitInterrupt} {
+	for _, code := range []int{exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitLocked, exitStopped, exitHangup} {
 		if !bytes.Contains(doc, fmt.Appendf(nil, "\n| %d", code)) {
 			t.Errorf("docs/commands.md does not list exit code %d", code)
+		}
+	}
+}
+
+// What people try first in a tool they do not know.
+func TestHelpAndVersionByTheirUsualNames(t *testing.T) {
+	for _, c := range [][2]string{{"help", "--help"}, {"help train", "train --help"}, {"--version", "version"}} {
+		code, got, _ := anneal(strings.Fields(c[0])...)
+		_, want, _ := anneal(strings.Fields(c[1])...)
+		if code != exitOK || got != want {
+			t.Errorf("anneal %s: exit %d\n%s\nwant what anneal %s says:\n%s", c[0], code, got, c[1], want)
 		}
 	}
 }
@@ -124,7 +135,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"tokenizer", "train", "--vocab", "300", "--out", filepath.Join(bad, "t.json"), dir}, exitUsage, "not a directory"},
 		{[]string{"ckpt", "hash", dir}, exitCheckpoint, "no checkpoint"},
 		{[]string{"ckpt", "verify", dir}, exitCheckpoint, "no checkpoint"},
-		{[]string{"ckpt", "ls", dir}, exitCheckpoint, "no checkpoint"},
+		{[]string{"ckpt", "ls", dir}, exitCheckpoint, dir + ": no checkpoint"},
 	} {
 		code, out, errs := anneal(c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || out != "" || strings.Count(errs, "error:") != 1 {

@@ -148,6 +148,8 @@ func TestPipeline(t *testing.T) {
 	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("other"))
 	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
 	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("other"))
+	w.object(exitOK, "tokenizer", "train", "--vocab", "290", "--out", w.path("data/tokenizer.json"), w.path("text"))
+	w.object(exitData, "data", "verify", w.path("data")) // its tokens are those of another tokenizer
 	shard, err := filepath.Glob(filepath.Join(run, "checkpoints", "*20", "model.safetensors"))
 	if err != nil || len(shard) != 1 {
 		t.Fatalf("%v, %v", shard, err)

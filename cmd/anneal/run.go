@@ -25,9 +25,9 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	if err != nil {
 		return nil, err
 	}
-	threads := cfg.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
+	threads := runtime.GOMAXPROCS(0)
+	if cfg.Threads > 0 {
+		threads = min(threads, cfg.Threads)
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
 		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, thousands(int64(cfg.Train.BatchTokens)), mebibytes(plan.Bytes))

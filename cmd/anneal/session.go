@@ -104,12 +104,15 @@ func (s *session) fail(err error) int {
 	return code
 }
 
-// untilSignal does work under a context that SIGINT and SIGTERM cancel; a second signal ends the process at once. Work
+// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel; a second signal ends the process at once. Work
 // that gave up because of the signal returns an *interrupted.
 func (s *session) untilSignal(work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup a terminal that goes away is no reason to stop
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer func() {
 		signal.Stop(signals)
 		close(signals)
@@ -139,7 +142,10 @@ type interrupted struct{ signal os.Signal }
 func (i *interrupted) Error() string { return "stopped by signal: " + i.signal.String() }
 
 func (i *interrupted) code() int {
-	if i.signal == syscall.SIGTERM {
+	switch i.signal {
+	case syscall.SIGHUP:
+		return exitHangup
+	case syscall.SIGTERM:
 		return exitTerminate
 	}
 	return exitInterrupt

@@ -17,7 +17,7 @@ const (
 )
 
 // status is the one line that tells how far a command is. On a terminal the line is rewritten in place; elsewhere (a
-// file, a pipe, a job's log) it is a plain line every ten seconds.
+// file, a pipe, a job's log, a dumb terminal) it is a plain line every ten seconds.
 type status struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -29,7 +29,7 @@ type status struct {
 
 func newStatus(w io.Writer) *status {
 	s := &status{w: w, now: time.Now, terminal: func() int { return 0 }}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		s.terminal = func() int {
 			width, _, err := term.GetSize(int(f.Fd()))
 			if err != nil || width < 20 {
