@@ -46,7 +46,7 @@ const (
 )
 
 // demoPrompts are beginnings that the standard library is full of.
-var demoPrompts = []string{"// Copyright 20", "func (b *Buffer) Read", "package http\n\nimport ("}
+var demoPrompts = []string{"// Copyright", "func (b *Buffer) Read", "// ReadFile reads"}
 
 // Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set with
 // held-out files, a run, a few continuations. When ctx ends during training the run is saved and can be resumed.
@@ -120,7 +120,7 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 	c.Model.Vocab = 0 // the tokenizer's
 	c.Train.MicroBatch, c.Train.BatchTokens = shape.Batch, shape.Batch*c.Model.Context
 	c.Train.Minutes, c.Train.Steps, c.Train.EvalEvery = o.Minutes, o.Steps, 200
-	c.Optimizer.LR = 1.5e-3
+	c.Optimizer.LR = 3e-3
 	switch {
 	case o.Steps > 0:
 	case o.Minutes > 0:

@@ -44,7 +44,7 @@ var Shapes = map[string]struct {
 	Model config.Model
 	Batch int
 }{
-	"demo":      {benchModel(4, 256, 4, 704, 256, 4096), 8},
+	"demo":      {benchModel(4, 128, 4, 384, 256, 4096), 8},
 	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16},
 	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4},
 }
