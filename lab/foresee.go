@@ -49,7 +49,22 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Tokens: int64(cfg.Train.Steps) * int64(cfg.Train.BatchTokens),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
 	}
+	f.planSnapshot(cfg.Precision)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
-	f.Fits = f.Available == 0 || memory.Fits(f.Available)
+	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
+}
+
+// planSnapshot adds the copy of weights and optimizer state from which checkpoints are written beside training. Where
+// there is no room for it, training does without and waits for each checkpoint.
+func (f *Foresight) planSnapshot(precision string) {
+	master := int64(4)
+	if precision == "fp64" {
+		master = 8
+	}
+	copied := plan.Item{Name: "checkpoint copy", Bytes: 3 * master * f.Parameters, Formula: "3·P·f, if there is room"}
+	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
+		f.Memory = append(f.Memory, copied)
+		f.Bytes += copied.Bytes
+	}
 }

@@ -64,10 +64,18 @@ func (p *Param) Init(seed uint64, index int) {
 
 // initRange fills elements [from, to); from is a multiple of 4.
 func (p *Param) initRange(rng tensor.RNG, from, to int) {
+	var f32 []float32 // the common case, without a conversion per element
+	if p.Value.DType() == tensor.F32 {
+		f32 = p.Value.F32()
+	}
 	for i := from; i < to; i += 4 {
 		z := rng.Normals(uint64(i / 4))
 		for j := range min(4, to-i) {
-			p.Value.SetFloat64(i+j, p.Std*z[j])
+			if f32 != nil {
+				f32[i+j] = float32(p.Std * z[j])
+			} else {
+				p.Value.SetFloat64(i+j, p.Std*z[j])
+			}
 		}
 	}
 }
