@@ -21,6 +21,8 @@ type BenchOptions struct {
 	Seconds   float64 // how long to measure, after warm-up; at least three steps are measured
 	Batch     int     // sequences a step; 0 means the shape's own
 	Context   int     // tokens a sequence; 0 means the shape's own
+
+	OnStep func(steps int, measured time.Duration) // called after every step, warm-up included; may be nil
 }
 
 // BenchResult is what a training step costs.
@@ -85,6 +87,9 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 			return nil, err
 		}
 		r.Loss = stats.Loss
+		if o.OnStep != nil {
+			o.OnStep(t.progress.Step, measured)
+		}
 		if t.progress.Step == 1 {
 			r.FirstStepSeconds = time.Since(begin).Seconds()
 			continue // warm-up: pages are touched for the first time

@@ -35,6 +35,8 @@ type evaluator struct {
 	rows      int           // samples in a batch
 	documents bool          // whether attention stops at document boundaries
 	arenas    []*tensor.Arena
+
+	onProgress func(done, total int64) // tokens scored by evaluate; may be nil
 }
 
 // newEvaluator allocates what evaluating m takes.
@@ -83,6 +85,9 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	for first := uint64(0); first < samples; first += uint64(e.rows) {
 		if err := ctx.Err(); err != nil {
 			return unevaluated, err
+		}
+		if e.onProgress != nil {
+			e.onProgress(r.Tokens, int64(samples)*int64(e.batch.T))
 		}
 		if err := e.load(val, first); err != nil {
 			return unevaluated, err

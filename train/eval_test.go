@@ -192,8 +192,13 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 	if err := r.Tokenizer.Save(held + "/tokenizer.json"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.Evaluate(context.Background(), held, 0); err != nil || got.Tokens == 0 || got.Bytes == 0 {
+	planned := int64(0)
+	got, err := r.Evaluate(context.Background(), held, 0, func(done, total int64) { planned = total })
+	if err != nil || got.Tokens == 0 || got.Bytes == 0 {
 		t.Errorf("scored %+v, %v", got, err)
+	}
+	if planned < got.Tokens || planned >= got.Tokens+int64(cfg.Model.Context) {
+		t.Errorf("progress spoke of %d tokens, %d were scored in windows of %d", planned, got.Tokens, cfg.Model.Context)
 	}
 	cfg.Data.Path = held
 	var unfit *DataError

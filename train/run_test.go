@@ -360,7 +360,7 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			_, err = r.Evaluate(context.Background(), buildData(t, 0), 0)
+			_, err = r.Evaluate(context.Background(), buildData(t, 0), 0, nil)
 			return err
 		}, "no validation split"},
 		{"too large a model", func() error {

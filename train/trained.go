@@ -104,8 +104,9 @@ func (r *Trained) Close() {
 	}
 }
 
-// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer.
-func (r *Trained) Evaluate(ctx context.Context, dir string, limit int) (EvalResult, error) {
+// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer: its
+// first limit tokens, all if limit is 0. onProgress takes the tokens done and in all; it may be nil.
+func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgress func(done, total int64)) (EvalResult, error) {
 	cfg := *r.Config
 	cfg.Data.Path = dir
 	c, err := openCorpus(&cfg)
@@ -121,6 +122,7 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int) (EvalResu
 		return EvalResult{}, err
 	}
 	defer e.close()
+	e.onProgress = onProgress
 	result, err := e.evaluate(ctx, c, limit)
 	if err == nil && result.Tokens == 0 {
 		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", dir, dataset.ErrNoValidation)}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"anneal/train"
 )
@@ -23,6 +25,11 @@ func (c benchStepCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := train.BenchStep(ctx, train.BenchOptions{
 			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
+			OnStep: func(steps int, measured time.Duration) {
+				s.status.update(func(int) string {
+					return fmt.Sprintf("%s %s  step %d  measured %.1f of %.0f s", c.Shape, c.Precision, steps, measured.Seconds(), float64(c.Seconds))
+				})
+			},
 		})
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ func (c evalCmd) Run(s *session) error {
 	}
 	defer r.Close()
 	return s.untilSignal(func(ctx context.Context) error {
-		e, err := r.Evaluate(ctx, c.Data, int(c.Tokens))
+		e, err := r.Evaluate(ctx, c.Data, int(c.Tokens), s.status.tokensProgress("scored"))
 		if err != nil {
 			return err
 		}

@@ -99,17 +99,28 @@ func (s *status) write(line string, width int) {
 
 // bytesProgress returns a function that shows how far a command is in its input, with rate and time left.
 func (s *status) bytesProgress(what string, total int64) func(done int64) {
+	show := s.progress(what, megabytes, func(rate float64) string { return fmt.Sprintf("%.1f MB/s", rate/1e6) })
+	return func(done int64) { show(done, total) }
+}
+
+// tokensProgress is bytesProgress for tokens.
+func (s *status) tokensProgress(what string) func(done, total int64) {
+	return s.progress(what, thousands, func(rate float64) string { return thousands(int64(rate)) + " tok/s" })
+}
+
+// progress returns a function that shows how much is done of a total, with rate and time left.
+func (s *status) progress(what string, amount func(int64) string, speed func(perSecond float64) string) func(done, total int64) {
 	start := s.now()
-	return func(done int64) {
+	return func(done, total int64) {
 		s.update(func(int) string {
 			elapsed := s.now().Sub(start)
-			line := fmt.Sprintf("%s  %s of %s", what, megabytes(done), megabytes(total))
+			line := fmt.Sprintf("%s  %s of %s", what, amount(done), amount(total))
 			if total > 0 {
 				line += fmt.Sprintf("  %2d%%", min(100, 100*done/total))
 			}
 			if elapsed > 0 && done > 0 {
 				rate := float64(done) / elapsed.Seconds()
-				line += fmt.Sprintf("  %.1f MB/s", rate/1e6)
+				line += "  " + speed(rate)
 				if total > done {
 					line += "  ETA " + clock(time.Duration(float64(total-done)/rate*1e9))
 				}
