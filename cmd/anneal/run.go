@@ -128,18 +128,20 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		bytes[a.Name] = a.Peak
 	}
 	s.printf("peak memory %s", mebibytes(r.PeakRSS))
-	var planned int64
 	if plan != nil {
-		planned = plan.Bytes
-		s.printf(" (planned %s)", mebibytes(planned))
+		s.printf(" (planned %s)", mebibytes(plan.Bytes))
 	}
 	s.printf(": %s\n", strings.Join(arenas, ", "))
-	err := s.emit(map[string]any{
+	result := map[string]any{
 		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
 		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte),
 		"weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
-		"peak_rss_bytes": r.PeakRSS, "planned_bytes": planned, "arena_bytes": bytes, "run": dir,
-	})
+		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
+	}
+	if plan != nil {
+		result["planned_bytes"] = plan.Bytes
+	}
+	err := s.emit(result)
 	if err == nil && r.Interrupted {
 		return &stopped{fmt.Sprintf("stopped at step %d; its state is saved\n  go on with `anneal resume %s`", r.Step, dir)}
 	}

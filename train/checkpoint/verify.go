@@ -62,15 +62,6 @@ func Verify(root string) ([]Info, error) {
 	return good, nil
 }
 
-// VerifyStep is Verify for the newest checkpoint of one step.
-func VerifyStep(root string, step int64) (Info, error) {
-	e, err := find(root, step)
-	if err != nil {
-		return Info{}, err
-	}
-	return e.verify(root)
-}
-
 func (e *Entry) verify(root string) (Info, error) {
 	if e.Err != nil {
 		return Info{}, e.Err
