@@ -10,6 +10,7 @@ import (
 	"anneal/dataset"
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
+	"anneal/internal/machine"
 	"anneal/train/config"
 )
 
@@ -102,7 +103,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	r.Steps, r.StepMsMedian = len(times), median*1e3
 	r.TokensPerSecond = float64(cfg.Train.BatchTokens) / median
 	r.GFLOPS = r.TokensPerSecond * cfg.Shape().FLOPsPerToken() / 1e9
-	_, r.PeakRSSBytes = residentBytes()
+	_, r.PeakRSSBytes = machine.Resident()
 	r.PeakGFLOPS = gemm.Peak(dev.Tier(), t.policy.Operand, dev.Pool(), peakTime)
 	r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
 	return r, nil

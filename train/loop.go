@@ -11,6 +11,7 @@ import (
 
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
+	"anneal/internal/machine"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -289,7 +290,7 @@ func (s *session) evaluate(ctx context.Context) (EvalResult, error) {
 func (s *session) report(stats StepStats, eval EvalResult) {
 	t := s.trainer
 	rate := s.clock.rate()
-	rss, _ := residentBytes()
+	rss, _ := machine.Resident()
 	fraction := rate * s.flops / 1e9 / s.peak
 	line := metricsLine{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
@@ -338,7 +339,7 @@ func (s *session) result(interrupted bool) *Result {
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
 		WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
 	}
-	_, r.PeakRSS = residentBytes()
+	_, r.PeakRSS = machine.Resident()
 	for _, a := range t.arenas {
 		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
 	}

@@ -2,9 +2,6 @@ package train
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 
 	"anneal/internal/machine"
 	"anneal/model"
@@ -38,25 +35,4 @@ func snapshotFits(t *Trainer) bool {
 	}
 	available := machine.ReadMemory().Available
 	return available == 0 || snapshot+untouched+overhead <= available
-}
-
-// residentBytes returns the memory of this process that is in RAM now and at its peak; 0 where the system does not tell.
-func residentBytes() (now, peak int64) {
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, 0
-	}
-	for line := range strings.Lines(string(data)) {
-		name, value, _ := strings.Cut(line, ":")
-		if name != "VmRSS" && name != "VmHWM" {
-			continue
-		}
-		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		if name == "VmRSS" {
-			now = kib << 10
-		} else {
-			peak = kib << 10
-		}
-	}
-	return now, peak
 }

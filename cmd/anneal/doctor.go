@@ -29,7 +29,10 @@ func (doctorCmd) Run(s *session) error {
 		tiers = append(tiers, t.String())
 	}
 	memory := machine.ReadMemory()
-	disk := machine.FreeDisk(".")
+	disk, err := machine.FreeDisk(".")
+	if err != nil {
+		faults = append(faults, "disk: "+err.Error())
+	}
 	source, err := lab.GoSource()
 	if err != nil {
 		faults = append(faults, "demo: "+err.Error())

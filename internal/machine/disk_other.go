@@ -1,6 +1,13 @@
-//go:build !(linux || darwin || freebsd)
+//go:build !(linux || darwin || freebsd || windows)
 
 package machine
 
+import (
+	"errors"
+	"os"
+)
+
 // FreeDisk is not known on this system.
-func FreeDisk(string) int64 { return 0 }
+func FreeDisk(path string) (int64, error) {
+	return 0, &os.PathError{Op: "free space", Path: path, Err: errors.ErrUnsupported}
+}

@@ -2,13 +2,17 @@
 
 package machine
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-// FreeDisk is the bytes that an ordinary user may still write beside path, 0 if unknown.
-func FreeDisk(path string) int64 {
+	"golang.org/x/sys/unix"
+)
+
+// FreeDisk is the bytes that an ordinary user may still write beside path.
+func FreeDisk(path string) (int64, error) {
 	var s unix.Statfs_t
-	if unix.Statfs(path, &s) != nil {
-		return 0
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	return int64(s.Bavail) * int64(s.Bsize)
+	return int64(s.Bavail) * int64(s.Bsize), nil
 }

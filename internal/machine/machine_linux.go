@@ -96,3 +96,12 @@ func CPUName() string {
 	}
 	return ""
 }
+
+// Resident is the memory that the process has in use, and the most it had, in bytes.
+func Resident() (now, peak int64) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, 0
+	}
+	return field(string(status), "VmRSS:") << 10, field(string(status), "VmHWM:") << 10
+}

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !windows
 
 package machine
 
@@ -7,3 +7,6 @@ func ReadMemory() Memory { return Memory{} }
 
 // CPUName is not known on this system.
 func CPUName() string { return "" }
+
+// Resident is not known on this system.
+func Resident() (now, peak int64) { return 0, 0 }

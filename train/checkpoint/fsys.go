@@ -33,15 +33,3 @@ func (disk) RemoveAll(path string) error  { return os.RemoveAll(path) }
 func (disk) Create(path string) (writable, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
-
-func (disk) SyncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // LockedError says that another process writes checkpoints to the same directory.
@@ -17,6 +15,9 @@ type LockedError struct {
 	Path string // of the lock file
 	Holder
 }
+
+// errHeld is tryLock's answer where another process holds the lock.
+var errHeld = errors.New("locked by another process")
 
 // Holder is what the lock file says about the process that holds it.
 type Holder struct {
@@ -41,8 +42,8 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 		// A torn lock file has no holder worth naming.
 		_ = json.Unmarshal(text, &last)
 	}
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case errors.Is(err, unix.EWOULDBLOCK):
+	switch err := tryLock(f); {
+	case errors.Is(err, errHeld):
 		f.Close()
 		return nil, &LockedError{f.Name(), last}
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"anneal/internal/machine"
 )
 
 // Options of a Store. The zero value is good.
@@ -29,7 +29,7 @@ type Store struct {
 	root     string
 	opt      Options
 	fs       filesystem
-	free     func(path string) (uint64, error) // bytes a user may still write at path
+	free     func(path string) (int64, error) // bytes a user may still write at path
 	lock     *os.File
 	sequence int64           // of the next save
 	parent   string          // name of the checkpoint last saved or loaded, "" if none
@@ -59,7 +59,7 @@ func open(root string, opt Options, fs filesystem) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	s := &Store{root: root, opt: opt, fs: fs, free: freeBytes, lock: l, bad: map[string]bool{}}
+	s := &Store{root: root, opt: opt, fs: fs, free: machine.FreeDisk, lock: l, bad: map[string]bool{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), unlock(l))
 	}
@@ -157,8 +157,11 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 // room fails if the directory has not so many bytes free, and some for headers, the manifest and directories.
 func (s *Store) room(bytes int64) error {
 	const slack = 1 << 20
-	need := uint64(bytes) + slack
+	need := bytes + slack
 	free, err := s.free(s.root)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // the write itself will tell
+	}
 	if err != nil {
 		return err
 	}
@@ -167,14 +170,6 @@ func (s *Store) room(bytes int64) error {
 			float64(need)/1e6, s.root, float64(free)/1e6, syscall.ENOSPC, s.opt.Keep)
 	}
 	return nil
-}
-
-func freeBytes(path string) (uint64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
-		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}
-	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
 }
 
 // Wait waits for the write under way, if any, and returns its error.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"anneal/internal/machine"
 )
 
 func TestSavedStateComesBack(t *testing.T) {
@@ -285,7 +287,7 @@ func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
 	root := t.TempDir()
 	s := mustOpen(t, root, Options{Log: quiet})
 	mustSave(t, s, small, 1)
-	s.free = func(string) (uint64, error) { return 1 << 20, nil }
+	s.free = func(string) (int64, error) { return 1 << 20, nil }
 	err := s.Save(2, 20, blank(small), nil)
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "has 1.0 MB free") || !strings.Contains(err.Error(), root) {
 		t.Errorf("error = %v, want ENOSPC with the space, and the path", err)
@@ -293,13 +295,13 @@ func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
 	if early := s.CheckSpace(blank(small)); !errors.Is(early, syscall.ENOSPC) || !strings.Contains(early.Error(), root) {
 		t.Errorf("CheckSpace = %v, want what the save says", early)
 	}
-	s.free = freeBytes
+	s.free = machine.FreeDisk
 	if err := s.CheckSpace(blank(small)); err != nil {
 		t.Errorf("CheckSpace with room: %v", err)
 	}
 	mustSave(t, s, small, 3)
-	if free, err := freeBytes(root); err != nil || free == 0 {
-		t.Errorf("freeBytes = %d, %v", free, err)
+	if free, err := machine.FreeDisk(root); err != nil || free == 0 {
+		t.Errorf("FreeDisk = %d, %v", free, err)
 	}
 }
 
