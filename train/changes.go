@@ -15,8 +15,8 @@ var harmless = map[string]bool{
 	"train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true, "checkpoint.keep": true,
 }
 
-// changes lists the keys whose values differ and decide what a run computes, as "key: was → now", in the order of the file.
-func changes(was, now *config.Config) []string {
+// Changes lists the keys whose values differ and decide what a run computes, as "key: was → now", in the order of the file.
+func Changes(was, now *config.Config) []string {
 	return differences("", reflect.ValueOf(*was), reflect.ValueOf(*now))
 }
 
@@ -42,7 +42,7 @@ func (s *session) warnOfChanges() {
 	if s.last.Config == nil {
 		return
 	}
-	if list := changes(s.last.Config, s.cfg); len(list) > 0 {
+	if list := Changes(s.last.Config, s.cfg); len(list) > 0 {
 		s.Warn(fmt.Sprintf("%s was changed since step %d; the run goes on with\n  %s", s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
 	}
 }

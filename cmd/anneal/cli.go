@@ -18,6 +18,7 @@ type cli struct {
 	Tokenizer tokenizerCmd `cmd:"" help:"Train and use tokenizers."`
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
+	Compare   compareCmd   `cmd:"" help:"Train variants of a run beside each other."`
 	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`

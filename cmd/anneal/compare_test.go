@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The runs of a comparison share everything but their overrides: one that overrides nothing of effect ends in the same
+// bits; one at another rate does not; asking again trains nothing.
+func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
+	w := newWorkshop(t)
+	args := []string{"compare", w.path("run.yaml"), "train.steps=6", "--with", "threads=1", "--with", "optimizer.lr=1e-3 train.clip=0.5", "--out", w.path("which")}
+	runs := w.object(exitOK, args...)["runs"].([]any)
+	if len(runs) != 3 {
+		t.Fatalf("%d runs, want the configured one and two variants", len(runs))
+	}
+	var hashes []any
+	for _, r := range runs {
+		run := r.(map[string]any)
+		w.keys(run, "name", "run", "val_bits_per_byte", "change", "train_loss", "tokens_per_second", "arena_bytes", "diverged")
+		hashes = append(hashes, run["weights_hash"])
+	}
+	if hashes[0] != hashes[1] || hashes[0] == hashes[2] {
+		t.Errorf("weights %v: the first two runs compute the same, the third does not", hashes)
+	}
+	again := w.object(exitOK, args...)["runs"].([]any)[2].(map[string]any)
+	if again["weights_hash"] != hashes[2] || again["tokens_per_second"] != nil {
+		t.Errorf("asked again it says %v: want the same weights, and no steps made", again)
+	}
+
+	args[len(args)-3] = "optimizer.lr=2e-3"
+	if code, _, errs := anneal(args...); code != exitOK {
+		t.Errorf("another variant beside those runs: exit %d\n%s", code, errs)
+	}
+	if code, _, errs := anneal("compare", w.path("run.yaml"), "train.steps=7", "--with", "threads=1", "--out", w.path("which")); code != exitUsage || !strings.Contains(errs, "train.steps: 6 → 7") {
+		t.Errorf("other runs in the same directory: exit %d, want %d and what differs\n%s", code, exitUsage, errs)
+	}
+	if code, _, errs := anneal("compare", w.path("run.yaml"), "--with", "optimizer.lr=-1", "--out", w.path("bad")); code != exitUsage || !strings.Contains(errs, "optimizer.lr=-1") {
+		t.Errorf("a bad variant: exit %d, want %d and its name\n%s", code, exitUsage, errs)
+	}
+	if _, err := os.Stat(w.path("bad")); err == nil {
+		t.Error("a run was begun before all were checked")
+	}
+}

@@ -1,0 +1,121 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// CompareOptions says which configurations are trained beside each other. They share the file, the data and the seed, so
+// that what differs between two runs is what their overrides say.
+type CompareOptions struct {
+	Config    string     // the YAML file
+	Overrides []string   // of all runs
+	Variants  [][]string // overrides of one run each, on top; the run without any comes first by itself
+	Out       string     // directory that holds the runs
+	Threads   int
+
+	OnRun      func(name string, i, n int) // a run begins
+	OnProgress func(train.Progress)
+}
+
+// Compared is how one of the runs ended.
+type Compared struct {
+	Name string // its overrides, or "as configured"
+	Run  string // its directory
+	*train.Result
+	Diverged bool    // the guard stopped it: it has no figures
+	Change   float64 // of the bits per byte against the first run, as a fraction; NaN where either is unknown
+}
+
+// baseline is the name of the run without a variant's overrides.
+const baseline = "as configured"
+
+// Compare trains the configured run and each variant, one after the other. A run that is already in Out is gone on
+// with, so that an interrupted comparison loses nothing. Every configuration is checked before the first step.
+func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
+	variants := append([][]string{nil}, o.Variants...)
+	configs := make([]*config.Config, len(variants))
+	for i, v := range variants {
+		cfg, err := config.Load(o.Config, append(append([]string(nil), o.Overrides...), v...))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", variantName(v), err)
+		}
+		configs[i] = cfg
+	}
+	var all []Compared
+	for i, cfg := range configs {
+		c := Compared{Name: variantName(variants[i]), Run: filepath.Join(o.Out, directoryName(i, variants[i])), Change: math.NaN()}
+		o.OnRun(c.Name, i, len(configs))
+		err := c.train(ctx, cfg, o)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if c.Result != nil && c.Interrupted {
+			return all, nil
+		}
+		if i > 0 && !c.Diverged && !all[0].Diverged {
+			c.Change = c.ValBitsPerByte/all[0].ValBitsPerByte - 1
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// train makes or finishes the run. One that diverges is a finding, not a failure.
+func (c *Compared) train(ctx context.Context, cfg *config.Config, o CompareOptions) (err error) {
+	begin := train.Run
+	if train.Exists(c.Run) {
+		if err := sameRun(c.Run, cfg); err != nil {
+			return err
+		}
+		begin = train.Resume
+	}
+	c.Result, err = begin(ctx, train.Options{Config: cfg, Dir: c.Run, Threads: o.Threads, OnProgress: o.OnProgress})
+	var away *train.DivergedError
+	if errors.As(err, &away) {
+		c.Diverged, err = true, nil
+	}
+	return err
+}
+
+// sameRun refuses to take the run in dir for that of cfg if it computes something else.
+func sameRun(dir string, cfg *config.Config) error {
+	was, err := train.Config(dir)
+	if err != nil {
+		return err
+	}
+	now := *cfg
+	if now.Model.Vocab == 0 {
+		now.Model.Vocab = was.Model.Vocab // what the data set decided
+	}
+	if list := train.Changes(was, &now); len(list) > 0 {
+		return fmt.Errorf("%s %w, of another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))
+	}
+	return nil
+}
+
+func variantName(overrides []string) string {
+	if len(overrides) == 0 {
+		return baseline
+	}
+	return strings.Join(overrides, " ")
+}
+
+// directoryName keeps what a file system everywhere takes: "02-optimizer.name-lion".
+func directoryName(i int, overrides []string) string {
+	name := fmt.Sprintf("%02d-%s", i, variantName(overrides))
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_':
+			return r
+		}
+		return '-'
+	}, name)
+}
