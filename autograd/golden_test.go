@@ -258,7 +258,7 @@ func checkHeadLoss(r *rig, c golden) {
 	h, w := c.Tensors["hidden"], c.Tensors["head"]
 	in, head := r.leaf(h.Data, h.Shape...), param(w.Data, w.Shape...)
 	losses := tensor.Of(make([]float64, h.Shape[0]))
-	r.HeadLoss(in, head, integers(c.Tensors["targets"].Data), losses)
+	r.HeadLoss(in, head, integers(c.Tensors["targets"].Data), losses, device.LossOptions{})
 	r.equal("loss", []float64{r.Device.Sum(losses)}, c.Tensors["loss"].Data)
 	r.Backward()
 	scaled := func(g []float64) []float64 {
@@ -276,7 +276,7 @@ func checkCrossEntropy(r *rig, c golden) {
 	z := c.Tensors["logits"]
 	logits := tensor.Of(append([]float64(nil), z.Data...), z.Shape...)
 	losses := tensor.Of(make([]float64, z.Shape[0]))
-	r.Device.CrossEntropy(losses, logits, logits, integers(c.Tensors["targets"].Data))
+	r.Device.CrossEntropy(losses, logits, logits, integers(c.Tensors["targets"].Data), device.LossOptions{})
 	r.equal("loss", []float64{r.Device.Sum(losses)}, c.Tensors["loss"].Data)
 	for i := range logits.F64() {
 		logits.F64()[i] *= c.Tensors["dloss"].Data[0]

@@ -11,8 +11,9 @@ const logitBytes = 16 << 20
 // HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V, D].
 // It works through the tokens in chunks. If the tape records, each chunk's gradients of the *summed* loss are computed
 // while its logits exist, so that backward has nothing left to do here; divide by the number of targets where the step's
-// gradients are scaled. It ends a model: h has no other use after it, and it stands outside of blocks.
-func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor) {
+// gradients are scaled. It ends a model: h has no other use after it, and it stands outside of blocks. o.Softcap caps the
+// logits; o.ZLoss adds to the gradients, not to losses; o.LogZ is [N].
+func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
 	chunk := headChunk(rows, vocab, t.Types.Stat.Size())
@@ -31,12 +32,19 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor) {
 		z := t.ref(logits.Slice(0, to-from))  // [c, V]
 		y := t.ref(targets.Slice(from, to))   // [c]
 		loss := t.ref(losses.Slice(from, to)) // [c]
+		part := o
+		if o.LogZ != nil {
+			part.LogZ = t.ref(o.LogZ.Slice(from, to)) // [c]
+		}
 		t.Device.MatMul(z, x, &head.Value, device.NT, operand)
+		if o.Softcap > 0 {
+			t.Device.Softcap(z, o.Softcap)
+		}
 		if !t.grad {
-			t.Device.CrossEntropy(loss, nil, z, y)
+			t.Device.CrossEntropy(loss, nil, z, y, part)
 			continue
 		}
-		t.Device.CrossEntropy(loss, z, z, y) // logits become their gradient
+		t.Device.CrossEntropy(loss, z, z, y, part) // logits become their gradient
 		t.weightGrad(head, z, x)
 		t.Device.MatMul(t.ref(dh.Slice(from, to)), z, &head.Value, device.NN, operand)
 	}
@@ -49,9 +57,13 @@ func headChunk(rows, vocab, size int) int {
 	return min(chunk, rows)
 }
 
-// Logits returns the logits [to−from, V] of rows [from, to) of h, for sampling. It is not recorded.
-func (t *Tape) Logits(h *Var, head *Param, from, to int) *tensor.Tensor {
+// Logits returns the logits [to−from, V] of rows [from, to) of h, for sampling, capped if softcap is above 0. It is not
+// recorded.
+func (t *Tape) Logits(h *Var, head *Param, from, to int, softcap float64) *tensor.Tensor {
 	z := t.ref(t.keep.New(t.Types.Stat, to-from, head.Value.Dim(0)))
 	t.Device.MatMul(z, t.ref(t.value(h).Slice(from, to)), &head.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	if softcap > 0 {
+		t.Device.Softcap(z, softcap)
+	}
 	return z
 }

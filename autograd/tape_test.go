@@ -145,14 +145,14 @@ func TestHeadLossInChunksEqualsTheWhole(t *testing.T) {
 	}
 	targets[3], targets[130] = -100, -100
 	losses := tensor.Of(make([]float64, n))
-	r.HeadLoss(h, head, tensor.Of(targets), losses)
+	r.HeadLoss(h, head, tensor.Of(targets), losses, device.LossOptions{})
 	r.Backward()
 
 	f64 := device.MatMulOptions{Operand: tensor.F64}
 	logits, want := tensor.Of(make([]float64, n*v), n, v), tensor.Of(make([]float64, n))
 	dh, dhead := tensor.Of(make([]float64, n*d), n, d), tensor.Of(make([]float64, v*d), v, d)
 	r.Device.MatMul(logits, &h.Value, &head.Value, device.NT, f64)
-	r.Device.CrossEntropy(want, logits, logits, tensor.Of(targets))
+	r.Device.CrossEntropy(want, logits, logits, tensor.Of(targets), device.LossOptions{})
 	r.Device.MatMul(dh, logits, &head.Value, device.NN, f64)
 	r.Device.MatMul(dhead, logits, &h.Value, device.TN, f64)
 	r.equal("loss", losses.F64(), want.F64())

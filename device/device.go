@@ -62,7 +62,9 @@ type Device interface {
 	// CrossEntropy reads logits [n, V] and targets [n] (I32; −100 is ignored) and writes loss [n] =
 	// log Σ exp(logits) − logits[target], 0 where ignored. Unless dlogits is nil it also writes the gradient of the summed loss,
 	// softmax(logits) − onehot(target), 0 where ignored, to dlogits [n, V], which may be logits itself.
-	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor)
+	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)
+	// Softcap bounds x in place: x ← limit·tanh(x/limit) (Gemma 2, arXiv 2408.00118).
+	Softcap(x *tensor.Tensor, limit float64)
 
 	// AdamW updates the parameter p in place from gradient g and moments m, v, all F32 and of one shape.
 	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
@@ -116,6 +118,18 @@ type Mask struct {
 	Len int // T, tokens per row; the batch has N/T rows
 	// Start [N] (I32) is the position within its row at which the token's document begins. Nil means 0: plain causal attention.
 	Start *tensor.Tensor
+}
+
+// LossOptions says what CrossEntropy computes beside the cross-entropy. The zero value asks for nothing.
+type LossOptions struct {
+	// Softcap above 0 says that Softcap with this limit made the logits z of others: the gradient is of those, that is,
+	// times 1 − (z/Softcap)².
+	Softcap float64
+	// ZLoss is the coefficient of log²Z, Z = Σ exp(logits), in what is differentiated (Chowdhery et al. 2022, arXiv
+	// 2204.02311): the gradient gains 2·ZLoss·log Z·softmax(logits). loss stays the cross-entropy.
+	ZLoss float64
+	// LogZ [n], unless it is nil, receives log Z of each row, 0 where ignored.
+	LogZ *tensor.Tensor
 }
 
 // AdamW holds one step's constants (Loshchilov & Hutter 2017, arXiv 1711.05101):

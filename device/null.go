@@ -28,7 +28,8 @@ func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
 func (Null) SwiGLUGrad(_, _, _ *tensor.Tensor)                           {}
 func (Null) Embedding(_, _, _ *tensor.Tensor)                            {}
 func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
-func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor)                      {}
+func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}
+func (Null) Softcap(_ *tensor.Tensor, _ float64)                         {}
 func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
 func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }

@@ -12,6 +12,8 @@ type Batch struct {
 	Tokens, Targets tensor.Tensor // [N] I32; a target of −100 is not trained on
 	Start           tensor.Tensor // [N] I32: position in the row at which the token's document begins
 	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
+	LogZ            tensor.Tensor // [N]: log of the sum of each token's exponentiated logits, 0 where ignored, written by Loss
+	ZLoss           float64       // coefficient of LogZ² in what gradients are of; Losses do not have it
 	Seq             autograd.Sequence
 	T               int
 }
@@ -21,7 +23,7 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	n := rows * t
 	b := &Batch{T: t}
 	b.Tokens, b.Targets, b.Start = a.New(tensor.I32, n), a.New(tensor.I32, n), a.New(tensor.I32, n)
-	b.Losses = a.New(p.Master, n)
+	b.Losses, b.LogZ = a.New(p.Master, n), a.New(p.Master, n)
 	b.Seq.Pos = a.New(tensor.I32, n)
 	b.Seq.Mask = device.Mask{Len: t, Start: &b.Start}
 	return b

@@ -24,6 +24,7 @@ type Config struct {
 	QKNorm        bool    // RMSNorm on each query and key head before RoPE
 	RopeTheta     float64 // base of the rotary wavelengths
 	NormEps       float64 // added to the mean square inside RMSNorm
+	LogitSoftcap  float64 // logits z become c·tanh(z/c); 0 leaves them (Gemma 2, arXiv 2408.00118: c = 30)
 	InitStd       float64 // of the normal distribution that matrices and embeddings start from
 }
 
@@ -137,16 +138,19 @@ func (m *Llama) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 	return t.RMSNorm(x, &m.norm.Param, m.Config.NormEps) // [N, D]
 }
 
-// Loss writes each token's cross-entropy to b.Losses and, if the tape records, computes the gradients of their sum.
+// Loss writes each token's cross-entropy to b.Losses and, if the tape records, computes the gradients of their sum, with
+// the z-loss if b has one.
 func (m *Llama) Loss(t *autograd.Tape, b *Batch) {
 	h := m.Forward(t, &b.Tokens, &b.Seq)
-	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses) // never forms [N, V]
+	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, device.LossOptions{ // never forms [N, V]
+		Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ,
+	})
 }
 
 // Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the tape's Reset.
 func (m *Llama) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor {
 	h := m.Forward(t, &b.Tokens, &b.Seq)
-	return t.Logits(h, &m.head.Param, from, to)
+	return t.Logits(h, &m.head.Param, from, to, m.Config.LogitSoftcap)
 }
 
 // Forward adds the block's two branches to the residual stream x [N, D].

@@ -35,7 +35,8 @@ type Progress struct {
 	ValLoss, ValBitsPerByte float64 // NaN unless the model was just evaluated
 	RSS                     int64   // bytes
 	ETA                     time.Duration
-	Skipped                 int // updates not applied so far
+	Skipped                 int     // updates not applied so far
+	ClipRate                float64 // share of the updates so far whose gradient was clipped; NaN before the first
 }
 
 // ArenaUse is the memory of one arena in bytes.
@@ -51,6 +52,7 @@ type Result struct {
 	TokensPerSecond            float64 // of this process's steps; NaN if it made none
 	TrainLoss                  float64 // nats per token of the last step that was applied; NaN if there was none
 	ValLoss, ValBitsPerByte    float64 // of the last evaluation; NaN without a validation split
+	ClipRate                   float64 // share of the run's updates whose gradient was clipped; NaN without an update
 	WeightsHash, OptimizerHash string
 	Interrupted                bool  // ctx ended before the last step; the state is saved
 	PeakRSS                    int64 // bytes, of the process
@@ -299,6 +301,13 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 	if eval.Tokens > 0 {
 		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.Loss), (*number)(&eval.BitsPerByte)
 	}
+	if s.cfg.Train.ZLoss != 0 {
+		line.ZLoss = (*number)(&stats.ZLoss)
+	}
+	clipRate := t.progress.clipRate()
+	if s.cfg.Train.Clip > 0 {
+		line.ClipRate = (*number)(&clipRate)
+	}
 	s.metrics.write(line)
 	if s.OnProgress == nil {
 		return
@@ -306,6 +315,7 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 	p := Progress{
 		Step: t.progress.Step, Steps: s.cfg.Train.Steps, Tokens: t.progress.Tokens, Loss: stats.Loss, LR: stats.LR, GradNorm: stats.GradNorm,
 		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.Loss, ValBitsPerByte: eval.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
+		ClipRate: clipRate,
 	}
 	left := float64(p.Steps-p.Step) * float64(s.cfg.Train.BatchTokens) / rate
 	p.ETA = time.Duration(left * float64(time.Second))
@@ -337,6 +347,7 @@ func (s *session) result(interrupted bool) *Result {
 	r := &Result{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
+		ClipRate:    t.progress.clipRate(),
 		WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
 	}
 	_, r.PeakRSS = machine.Resident()

@@ -37,6 +37,8 @@ type metricsLine struct {
 	Loss            number  `json:"loss"`
 	LR              float64 `json:"lr"`
 	GradNorm        number  `json:"grad_norm"`
+	ZLoss           *number `json:"z_loss,omitempty"`    // if there is one
+	ClipRate        *number `json:"clip_rate,omitempty"` // share of the updates so far that were clipped, if any can be
 	Skipped         bool    `json:"skipped,omitempty"`
 	TokensPerSecond number  `json:"tokens_per_second"`
 	FractionOfPeak  number  `json:"fraction_of_peak"`

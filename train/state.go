@@ -41,6 +41,7 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 	}{
 		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
+		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
 	} {
 		if f.was != f.now {
 			return &config.Error{Problems: []config.Problem{{

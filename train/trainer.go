@@ -38,13 +38,19 @@ type progress struct {
 	Updates int    `json:"updates"` // steps whose update was applied: Adam's t and the schedule count these
 	Sample  uint64 `json:"sample"`  // next sample to read
 	Tokens  int64  `json:"tokens"`
+	Clipped int    `json:"clipped"` // updates whose gradient was longer than train.clip
 }
+
+// clipRate is the share of the updates so far whose gradient was clipped; NaN before the first.
+func (p *progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
 
 // StepStats describes one step.
 type StepStats struct {
 	Loss     float64 // mean nats per target over the whole batch, before the update
 	GradNorm float64 // global norm of the gradient of that mean, before clipping
+	ZLoss    float64 // mean over targets of train.z_loss · log²Z, which Loss does not have
 	LR       float64
+	Clipped  bool // the gradient was longer than train.clip
 	Skipped  bool // the guard did not apply the update
 }
 
@@ -90,6 +96,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 		opt:   optim.AdamW{Beta1: cfg.Optimizer.Beta1, Beta2: cfg.Optimizer.Beta2, Eps: cfg.Optimizer.Eps},
 		accum: cfg.Train.BatchTokens / (rows * c.Context),
 	}
+	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
 	for _, p := range t.model.Params() {
 		t.states = append(t.states, optim.NewMoments(moments, &p.Value))
@@ -102,7 +109,7 @@ func modelConfig(cfg *config.Config) model.Config {
 	return model.Config{
 		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
-		RopeTheta: m.RopeTheta, NormEps: m.NormEps, InitStd: m.InitStd,
+		RopeTheta: m.RopeTheta, NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
 	}
 }
 
@@ -128,13 +135,14 @@ func (t *Trainer) Close() { t.evaluator.close() }
 // Gradients of sums are added over the micro-batches and divided once by the number of targets in the whole batch, so a
 // token weighs the same wherever it stands. The order is: accumulate, norm, finite check, clip, update, schedule.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
-	loss, targets, err := t.gradient(ctx, src)
+	sums, err := t.gradient(ctx, src)
 	if err != nil {
 		return StepStats{}, err
 	}
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
 	t.progress.Tokens += int64(t.accum * t.batch.Tokens.Len())
+	targets := float64(sums.targets)
 	if targets == 0 {
 		return StepStats{}, fmt.Errorf("step %d: the batch has no target to train on: every token is ignored", t.progress.Step)
 	}
@@ -144,44 +152,60 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 		sumSquares += t.dev.SumSquares(&p.Grad)
 	}
 	lr := t.cfg.Optimizer.LR * t.sched.Factor(t.progress.Updates+1)
-	stats := StepStats{Loss: loss / float64(targets), GradNorm: math.Sqrt(sumSquares) / float64(targets), LR: lr}
+	stats := StepStats{
+		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
+		GradNorm: math.Sqrt(sumSquares) / targets, LR: lr,
+	}
 	if !t.guard.accept(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true
 		return stats, nil
 	}
 	t.progress.Updates++
-	scale := optim.ClipScale(stats.GradNorm, t.cfg.Train.Clip) / float64(targets)
+	clip := optim.ClipScale(stats.GradNorm, t.cfg.Train.Clip)
+	if stats.Clipped = clip < 1; stats.Clipped {
+		t.progress.Clipped++
+	}
+	scale := clip / targets
 	for i, p := range params {
 		t.opt.Step(t.dev, &p.Value, &p.Grad, &t.states[i], t.progress.Updates, lr, t.decay(p.Role), scale)
 	}
 	return stats, nil
 }
 
-// gradient leaves the gradient of the next batch's summed loss in the parameters, and returns that sum in nats and the
-// number of targets in it.
-func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (loss float64, targets int, err error) {
+// batchSums are sums over the targets of a step's batch.
+type batchSums struct {
+	loss        float64 // nats
+	squaredLogZ float64 // for the z-loss; 0 if there is none
+	targets     int
+}
+
+// gradient leaves the gradient of the next batch's summed loss in the parameters.
+func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchSums, err error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
 	for i := range t.accum {
 		if err := ctx.Err(); err != nil {
-			return 0, 0, err
+			return batchSums{}, err
 		}
 		if err := t.load(src, t.progress.Sample+uint64(i*t.rows)); err != nil {
-			return 0, 0, err
+			return batchSums{}, err
 		}
 		t.tape.Reset(true)
 		t.model.Loss(t.tape, t.batch)
 		t.tape.Backward()
-		loss += t.dev.Sum(&t.batch.Losses)
-		targets += t.data.Valid()
+		sums.loss += t.dev.Sum(&t.batch.Losses)
+		sums.targets += t.data.Valid()
+		if t.batch.ZLoss != 0 {
+			sums.squaredLogZ += t.dev.SumSquares(&t.batch.LogZ)
+		}
 	}
 	for _, p := range t.model.Params() {
 		if !p.HasGrad() {
 			t.dev.Zero(&p.Grad) // no loss depends on it; what is there is of an earlier step
 		}
 	}
-	return loss, targets, nil
+	return sums, nil
 }
 
 // decay returns the weight decay of a role: matrices and the head decay, gains never, embeddings as configured. A tied

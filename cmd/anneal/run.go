@@ -65,6 +65,9 @@ func stepLine(p train.Progress, columns int) string {
 	}
 	line.add(4, "lr %.1e", p.LR)
 	line.add(4, "|g| %.2f", p.GradNorm)
+	if p.ClipRate > 0 {
+		line.add(5, "%.0f%% clipped", 100*p.ClipRate)
+	}
 	if !math.IsNaN(p.TokensPerSecond) {
 		line.add(2, "%s tok/s", thousands(int64(p.TokensPerSecond)))
 	}
@@ -121,6 +124,9 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 	if !math.IsNaN(r.ValBitsPerByte) {
 		s.printf("  validation loss %.4f, %.4f bits/byte", r.ValLoss, r.ValBitsPerByte)
 	}
+	if r.ClipRate > 0 {
+		s.printf("  %.1f%% of updates clipped", 100*r.ClipRate)
+	}
 	s.printf("\nweights %.16s…\n", r.WeightsHash)
 	arenas, bytes := make([]string, 0, len(r.Arenas)), map[string]int64{}
 	for _, a := range r.Arenas {
@@ -135,7 +141,7 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 	result := map[string]any{
 		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
 		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte),
-		"weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
+		"clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
 		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
 	}
 	if plan != nil {

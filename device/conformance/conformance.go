@@ -39,6 +39,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Embedding", embedding},
 		{"EmbeddingGrad", embeddingGrad},
 		{"CrossEntropy", crossEntropy},
+		{"Softcap", softcap},
 		{"AdamW", adamW},
 		{"Sums", sums},
 		{"Copy", copies},

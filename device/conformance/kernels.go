@@ -209,23 +209,46 @@ func crossEntropy(s *scope) call {
 			targets.I32()[i] = Ignored
 		}
 	}
-	c := call{run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets) }, out: []*tensor.Tensor{loss}}
+	o := device.LossOptions{
+		Softcap: rapid.SampledFrom([]float64{0, 0, 8, 30}).Draw(s.T, "softcap"),
+		ZLoss:   rapid.SampledFrom([]float64{0, 0, 1e-4, 0.1}).Draw(s.T, "z-loss"),
+		LogZ:    s.empty(s.wide, n),
+	}
+	c := call{run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets, o) }, out: []*tensor.Tensor{loss, o.LogZ}}
 	if grad := rapid.SampledFrom([]string{"none", "in place", "apart"}).Draw(s.T, "gradient"); grad != "none" {
 		dlogits := logits
 		if grad == "apart" {
 			dlogits = s.empty(s.storage("dlogits"), n, v)
 		}
-		c.run = func(d device.Device) { d.CrossEntropy(loss, dlogits, logits, targets) }
+		c.run = func(d device.Device) { d.CrossEntropy(loss, dlogits, logits, targets, o) }
 		c.out = append(c.out, dlogits)
 	}
-	c.formulas(crossEntropyOf[float64](logits, targets), crossEntropyOf[float32](logits, targets))
+	c.formulas(crossEntropyOf[float64](logits, targets, o), crossEntropyOf[float32](logits, targets, o))
 	return c
 }
 
-func crossEntropyOf[T tensor.Number](logits, targets *tensor.Tensor) func(w uint64) [][]T {
+func crossEntropyOf[T tensor.Number](logits, targets *tensor.Tensor, o device.LossOptions) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
-		loss, dlogits := CrossEntropy(read[T](logits, w), targets.I32())
-		return [][]T{loss, dlogits}
+		loss, logZ, dlogits := CrossEntropy(read[T](logits, w), targets.I32(), o)
+		return [][]T{loss, logZ, dlogits}
+	}
+}
+
+func softcap(s *scope) call {
+	limit := rapid.SampledFrom([]float64{0.5, 5, 30}).Draw(s.T, "limit")
+	x := s.random(s.storage("x"), s.size("n"), s.size("V"))
+	c := call{run: func(d device.Device) { d.Softcap(x, limit) }, out: []*tensor.Tensor{x}}
+	c.formulas(softcapOf[float64](x, limit), softcapOf[float32](x, limit))
+	return c
+}
+
+func softcapOf[T tensor.Number](x *tensor.Tensor, limit float64) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		y := read[T](x, w)
+		for i := range y {
+			y[i] = T(limit) * T(math.Tanh(float64(y[i]/T(limit))))
+		}
+		return [][]T{y}
 	}
 }
 

@@ -109,10 +109,10 @@ func SwiGLUGrad[T tensor.Number](dact, gu []T, f int) []T {
 	return d
 }
 
-// CrossEntropy returns the loss of each row of logits and the gradient of their sum.
-func CrossEntropy[T tensor.Number](logits []T, targets []int32) (loss, dlogits []T) {
+// CrossEntropy returns the loss and log Z of each row of logits, and the gradient of the summed loss with what o adds.
+func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOptions) (loss, logZ, dlogits []T) {
 	cols := len(logits) / len(targets)
-	loss, dlogits = make([]T, len(targets)), make([]T, len(logits))
+	loss, logZ, dlogits = make([]T, len(targets)), make([]T, len(targets)), make([]T, len(logits))
 	for r, target := range targets {
 		if target == Ignored {
 			continue
@@ -127,13 +127,19 @@ func CrossEntropy[T tensor.Number](logits []T, targets []int32) (loss, dlogits [
 			d[c] = exp(x - top)
 			sum += d[c]
 		}
+		logZ[r] = T(math.Log(float64(sum))) + top
 		for c := range d {
-			d[c] /= sum
+			d[c] *= (1 + 2*T(o.ZLoss)*logZ[r]) / sum
 		}
 		d[target]--
+		if o.Softcap > 0 {
+			for c, x := range row {
+				d[c] *= 1 - x*x/T(o.Softcap*o.Softcap)
+			}
+		}
 		loss[r] = T(math.Log(float64(sum))) + top - row[target]
 	}
-	return loss, dlogits
+	return loss, logZ, dlogits
 }
 
 // Ignored is the target of a token without a loss.

@@ -20,6 +20,7 @@ var special = []struct {
 	{"NaNStaysInItsBatchRow", nanStaysInAttention},
 	{"SumsAreNotFiniteIfAnElementIsNot", sumsNotFinite},
 	{"CrossEntropyOfExtremeLogits", extremeLogits},
+	{"SoftcapOfExtremes", softcapExtremes},
 	{"IgnoredRowsReadNothing", ignoredRows},
 	{"SwiGLUSaturates", saturates},
 	{"RMSNormOfZeros", zeroRow},
@@ -148,7 +149,7 @@ func nanStays(t *testing.T, d device.Device, act, wide tensor.DType) {
 			d.RMSNorm(y, of(act, make([]float64, rows*cols), rows, cols), of(wide, make([]float64, rows)), x, gain, eps)
 		}, wide, 1},
 		{"CrossEntropy", func(x, y *tensor.Tensor) {
-			d.CrossEntropy(of(wide, make([]float64, rows)), y, x, tensor.Of([]int32{1, 2, 3, 4, 5}))
+			d.CrossEntropy(of(wide, make([]float64, rows)), y, x, tensor.Of([]int32{1, 2, 3, 4, 5}), device.LossOptions{})
 		}, act, 1},
 		{"SwiGLU", func(x, y *tensor.Tensor) { d.SwiGLU(y, x) }, act, 2},
 	} {
@@ -230,7 +231,7 @@ func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 	top, low := logits.Float64(0), logits.Float64(1)
 	loss, dlogits := of(wide, make([]float64, 4)), of(wide, make([]float64, 16), 4, 4)
-	d.CrossEntropy(loss, dlogits, logits, tensor.Of([]int32{1, 2, 0, 2}))
+	d.CrossEntropy(loss, dlogits, logits, tensor.Of([]int32{1, 2, 0, 2}), device.LossOptions{})
 	for i, want := range []float64{top - low, math.Log(4), 0, math.Log(2)} {
 		if got := loss.Float64(i); !(math.Abs(got-want) <= 1e-6*want) {
 			t.Errorf("%v: loss %d is %v, want %v", act, i, got, want)
@@ -243,6 +244,32 @@ func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 }
 
+// softcapExtremes: what is capped never lies beyond the limit, NaN stays, and a saturated logit passes no gradient back.
+func softcapExtremes(t *testing.T, d device.Device, act, wide tensor.DType) {
+	const limit = 16 // which BF16 holds
+	x := of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)
+	d.Softcap(x, limit)
+	for i, want := range []float64{limit, -limit, limit, -limit, 0, nan, limit, 1e-30} {
+		tolerance := map[bool]float64{true: 1e-2, false: 0}[i == 6] * limit
+		if i == 7 {
+			tolerance = want / 128
+		}
+		if got := x.Float64(i); !(math.Abs(got) <= limit && math.Abs(got-want) <= tolerance) && !(math.IsNaN(want) && math.IsNaN(got)) {
+			t.Errorf("%v: element %d is %v, want %v", act, i, got, want)
+		}
+	}
+	logits, loss := of(act, []float64{limit, -limit, 0, 0}, 1, 4), of(wide, []float64{nan})
+	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{1}), device.LossOptions{Softcap: limit, ZLoss: 1e-4})
+	for i, saturated := range []bool{true, true, false, false} {
+		if got := logits.Float64(i); math.IsNaN(got) || (math.Abs(got) <= 1e-6) != saturated && i < 2 {
+			t.Errorf("%v: the gradient of logit %d is %v", act, i, got)
+		}
+	}
+	if got := loss.Float64(0); !(math.Abs(got-2*limit) <= 1e-3) {
+		t.Errorf("%v: the loss is %v, want %v", act, got, 2*limit)
+	}
+}
+
 func ignoredRows(t *testing.T, d device.Device, act, wide tensor.DType) {
 	const n, v = 3, 21
 	x := normal(n*v, 6)
@@ -250,7 +277,7 @@ func ignoredRows(t *testing.T, d device.Device, act, wide tensor.DType) {
 		x[v+i] = nan
 	}
 	loss, logits := of(wide, []float64{nan, nan, nan}), of(act, x, n, v)
-	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{0, Ignored, 20}))
+	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{0, Ignored, 20}), device.LossOptions{})
 	for i := range n * v {
 		if got := logits.Float64(i); math.IsNaN(got) || i/v == 1 && got != 0 {
 			t.Fatalf("%v: dlogits[%d, %d] is %v", act, i/v, i%v, got)

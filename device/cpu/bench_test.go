@@ -45,8 +45,8 @@ func BenchmarkKernels(b *testing.B) {
 		{"SwiGLUGrad", 2*gu.Bytes() + act.Bytes(), func(d *Device) { d.SwiGLUGrad(dgu, act, gu) }},
 		{"Embedding", 2 * x.Bytes(), func(d *Device) { d.Embedding(x, table, ids) }},
 		{"EmbeddingGrad", 3 * x.Bytes(), func(d *Device) { d.EmbeddingGrad(table, x, ids) }},
-		{"CrossEntropy", 2 * logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, logits, logits, targets) }},
-		{"CrossEntropyLoss", logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, nil, logits, targets) }},
+		{"CrossEntropy", 2 * logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{}) }},
+		{"CrossEntropyLoss", logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }},
 	} {
 		for _, tier := range isa.Tiers() {
 			for _, threads := range []int{1, 2} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"anneal/device"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
@@ -12,7 +13,7 @@ import (
 const ignored = -100
 
 // CrossEntropy implements device.Device.
-func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor) {
+func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	const op = "CrossEntropy"
 	rows, cols, ref := logits.Rows(), logits.Cols(), reference(logits)
 	length(op, "loss", loss, rows)
@@ -20,6 +21,10 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor) {
 	wide(op, "loss", loss, ref)
 	dtype(op, "targets", targets, tensor.I32)
 	storage(op, "logits", logits, ref)
+	if o.LogZ != nil {
+		length(op, "log Z", o.LogZ, rows)
+		wide(op, "log Z", o.LogZ, ref)
+	}
 	if !dlogits.IsZero() {
 		shape(op, "dlogits", dlogits, rows, cols)
 		storage(op, "dlogits", dlogits, ref)
@@ -30,27 +35,33 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor) {
 		}
 	}
 	if ref {
-		d.f64.runCrossEntropy(loss, dlogits, logits, targets)
+		d.f64.runCrossEntropy(loss, dlogits, logits, targets, o)
 	} else {
-		d.f32.runCrossEntropy(loss, dlogits, logits, targets)
+		d.f32.runCrossEntropy(loss, dlogits, logits, targets, o)
 	}
 }
 
 type crossEntropy[T vec.Float] struct {
 	e                     *engine[T]
 	loss, dlogits, logits view[T]
+	logZ                  []T // nil if it is not wanted
 	grad                  bool
+	softcap, zLoss        float64
 	targets               []int32
 	perTask               int
 }
 
-func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor) {
+func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	j := &e.crossEntropy
-	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32()}
+	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(), softcap: o.Softcap, zLoss: o.ZLoss}
 	if j.grad {
 		j.dlogits = e.view(dlogits)
 	}
-	e.reserve(2 * logits.Cols())
+	if o.LogZ != nil {
+		logZ := e.view(o.LogZ)
+		j.logZ = logZ.native
+	}
+	e.reserve(3 * logits.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(len(j.targets), logits.Cols())
 	e.pool.Run(tasks, j)
@@ -69,6 +80,9 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		}
 		if target == ignored {
 			j.loss.native[r] = 0
+			if j.logZ != nil {
+				j.logZ[r] = 0
+			}
 			if j.grad {
 				clear(p)
 				j.dlogits.store(p, at)
@@ -76,13 +90,35 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 			continue
 		}
 		x := j.logits.load(buf.at(1), at, cols)
+		square := buf.at(2)
+		if j.grad && j.softcap > 0 {
+			j.e.vec.Mul(square, x, x)
+		}
 		m, right := j.e.vec.Max(x), x[target] // p may overwrite x
 		sum := j.e.vec.ExpSum(p, x, m)
-		j.loss.native[r] = T(math.Log(float64(sum)) + (float64(m) - float64(right)))
+		log := math.Log(float64(sum))
+		j.loss.native[r] = T(log + (float64(m) - float64(right)))
+		if j.logZ != nil {
+			j.logZ[r] = T(log + float64(m))
+		}
 		if j.grad {
-			j.e.vec.Scale(p, p, 1/sum)
-			p[target]--
+			j.gradient(p, square, target, sum, log+float64(m))
 			j.dlogits.store(p, at)
 		}
+	}
+}
+
+// gradient turns a row p of exponentials, which have the given sum, into the gradient of the logits. square holds the
+// squares of the logits if they are capped; it is overwritten.
+func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float64) {
+	scale := 1 / sum
+	if j.zLoss != 0 {
+		scale = T((1 + 2*j.zLoss*logZ) / float64(sum))
+	}
+	j.e.vec.Scale(p, p, scale)
+	p[target]--
+	if j.softcap > 0 {
+		j.e.vec.Mul(square, square, p)
+		j.e.vec.Axpy(p, square, T(-1/(j.softcap*j.softcap)))
 	}
 }

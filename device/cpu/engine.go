@@ -33,6 +33,7 @@ type engine[T vec.Float] struct {
 	embed        embed[T]
 	embedGrad    embedGrad[T]
 	crossEntropy crossEntropy[T]
+	softcap      softcap[T]
 	adamW        adamW[T]
 	reduce       reduce[T]
 	convert      convert[T]

@@ -181,7 +181,7 @@ func TestCrossEntropyOfExtremeRows(t *testing.T) {
 			{"a NaN", row(0, 7, nan), math.NaN()},
 		} {
 			loss := empty(tensor.F32, 1)
-			d.CrossEntropy(loss, nil, tensor.Of(c.row, 1, cols), tensor.Of([]int32{3}))
+			d.CrossEntropy(loss, nil, tensor.Of(c.row, 1, cols), tensor.Of([]int32{3}), device.LossOptions{})
 			if got := loss.Float64(0); math.IsNaN(c.want) != math.IsNaN(got) || got != c.want && math.Abs(got-c.want) > 1e-6 {
 				t.Errorf("%v: %s: loss %v, want %v", tier, c.name, got, c.want)
 			}
@@ -197,8 +197,8 @@ func TestCrossEntropyIgnoresAShiftOfLogits(t *testing.T) {
 		b.F64()[i] = x + 1000
 	}
 	la, lb := empty(tensor.F64, 3), empty(tensor.F64, 3)
-	d.CrossEntropy(la, a, a, targets)
-	d.CrossEntropy(lb, b, b, targets)
+	d.CrossEntropy(la, a, a, targets, device.LossOptions{})
+	d.CrossEntropy(lb, b, b, targets, device.LossOptions{})
 	for i := range a.F64() {
 		if math.Abs(a.F64()[i]-b.F64()[i]) > 1e-12 {
 			t.Errorf("gradient %d is %v, and %v with logits shifted by 1000", i, a.F64()[i], b.F64()[i])
@@ -254,7 +254,7 @@ func TestWrongShapesAndTypesPanicByName(t *testing.T) {
 		"dtype": func() { d.RMSNorm(x, x, empty(tensor.F64, 2), x, g, 0) },
 		"id":    func() { d.Embedding(x, x, tensor.Of([]int32{0, 2})) },
 		"target": func() {
-			d.CrossEntropy(empty(tensor.F32, 2), nil, x, tensor.Of([]int32{0, 3}))
+			d.CrossEntropy(empty(tensor.F32, 2), nil, x, tensor.Of([]int32{0, 3}), device.LossOptions{})
 		},
 		"position": func() {
 			d.RoPE(empty(tensor.F32, 1, 6), empty(tensor.F32, 4, 1), empty(tensor.F32, 4, 1), tensor.Of([]int32{4}), device.Heads{Q: 1, KV: 1, Size: 2}, false)

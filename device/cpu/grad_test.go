@@ -103,8 +103,8 @@ func TestCrossEntropyGradMatchesFiniteDifferences(t *testing.T) {
 	d := referenceDevice(t)
 	logits, targets := gaussian(1, tensor.F64, rows, cols), tensor.Of([]int32{3, ignored, 0, 8})
 	loss, dlogits := empty(tensor.F64, rows), empty(tensor.F64, rows, cols)
-	d.CrossEntropy(loss, dlogits, logits, targets)
-	total := func() float64 { d.CrossEntropy(loss, nil, logits, targets); return d.Sum(loss) }
+	d.CrossEntropy(loss, dlogits, logits, targets, device.LossOptions{})
+	total := func() float64 { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}); return d.Sum(loss) }
 	differences(t, total, []*tensor.Tensor{logits}, []*tensor.Tensor{dlogits})
 }
 

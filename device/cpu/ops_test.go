@@ -94,10 +94,10 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	logits, targets, loss := gaussian(15, wide, rows, vocabulary), ints(16, rows, vocabulary), empty(wide, rows)
 	targets.I32()[rows/2] = ignored
 	dlogits := empty(act, rows, vocabulary)
-	add("CrossEntropy without gradient", void(func(d *Device) { d.CrossEntropy(loss, nil, logits, targets) }), loss)
-	add("CrossEntropy", void(func(d *Device) { d.CrossEntropy(loss, dlogits, logits, targets) }), loss, dlogits)
+	add("CrossEntropy without gradient", void(func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }), loss)
+	add("CrossEntropy", void(func(d *Device) { d.CrossEntropy(loss, dlogits, logits, targets, device.LossOptions{}) }), loss, dlogits)
 	inPlace := gaussian(15, wide, rows, vocabulary)
-	add("CrossEntropy in place", void(func(d *Device) { d.CrossEntropy(loss, inPlace, inPlace, targets) }), loss, inPlace)
+	add("CrossEntropy in place", void(func(d *Device) { d.CrossEntropy(loss, inPlace, inPlace, targets, device.LossOptions{}) }), loss, inPlace)
 
 	big := 3*chunk + 77
 	p, g, m, v := gaussian(17, wide, big), gaussian(18, wide, big), gaussian(19, wide, big), empty(wide, big)

@@ -35,6 +35,7 @@ type Model struct {
 	QKNorm        bool    `yaml:"qk_norm"`
 	RopeTheta     float64 `yaml:"rope_theta"`
 	NormEps       float64 `yaml:"norm_eps"`
+	LogitSoftcap  float64 `yaml:"logit_softcap"`
 	InitStd       float64 `yaml:"init_std"`
 }
 
@@ -51,6 +52,7 @@ type Train struct {
 	BatchTokens int     `yaml:"batch_tokens"`
 	MicroBatch  int     `yaml:"micro_batch"`
 	Clip        float64 `yaml:"clip"`
+	ZLoss       float64 `yaml:"z_loss"`
 	EvalEvery   int     `yaml:"eval_every"`
 	EvalTokens  int     `yaml:"eval_tokens"`
 	LogEvery    int     `yaml:"log_every"`

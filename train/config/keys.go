@@ -39,6 +39,7 @@ var notes = map[string]Key{
 	"model.qk_norm":        {Doc: "RMSNorm on each query and key head before the rotary positions; steadies high learning rates."},
 	"model.rope_theta":     {Doc: "Base wavelength of the rotary positions."},
 	"model.norm_eps":       {Doc: "Added to the mean square inside RMSNorm."},
+	"model.logit_softcap":  {Doc: "Caps the logits z of the head smoothly, c·tanh(z/c), in training, evaluation and generation (Gemma 2: 30); 0 does not. Hugging Face's Llama format has no place for it."},
 	"model.init_std":       {Doc: "Standard deviation of initial weights; the two projections into the residual stream use init_std / √(2·layers)."},
 
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
@@ -49,6 +50,7 @@ var notes = map[string]Key{
 	"train.batch_tokens": {Unit: "tokens", Doc: "Tokens in one optimizer step, over all micro-batches. A multiple of model.context."},
 	"train.micro_batch":  {Unit: "sequences", Doc: "Sequences in one forward pass. More need more memory and give the same mathematics.", Rule: "micro_batch = the largest divisor of batch_tokens / context with at most 4096 tokens"},
 	"train.clip":         {Doc: "Largest global L2 norm of the gradient; larger ones are scaled down to it. 0 never clips."},
+	"train.z_loss":       {Doc: "Coefficient of log²Z, the square of the log of the softmax's sum, added to what is minimised; keeps logits from drifting (PaLM: 1e-4). Reported apart as z_loss; 0 is off."},
 	"train.eval_every":   {Unit: "steps", Doc: "Evaluate on held-out documents this often; 0 only at the end."},
 	"train.eval_tokens":  {Unit: "tokens", Doc: "Held-out tokens in one evaluation; 0 takes all."},
 	"train.log_every":    {Unit: "steps", Doc: "A line of progress this often, where there is no terminal to rewrite one on."},

@@ -82,6 +82,9 @@ func (k *checker) model() {
 	k.between("model.vocab", m.Vocab, 0, 1<<24)
 	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, "()")
 	k.number("model.norm_eps", m.NormEps, 0, 1, "()")
+	if m.LogitSoftcap != 0 {
+		k.number("model.logit_softcap", m.LogitSoftcap, 1e-3, 1e6, "[]")
+	}
 	k.number("model.init_std", m.InitStd, 0, 10, "()")
 	if !sizes {
 		return // the divisions below would repeat what is said
@@ -131,6 +134,7 @@ func (k *checker) training() {
 		k.batch()
 	}
 	k.number("train.clip", t.Clip, 0, 1e30, "[)")
+	k.number("train.z_loss", t.ZLoss, 0, 1, "[)")
 	k.between("train.eval_every", t.EvalEvery, 0, 1<<40)
 	k.between("train.eval_tokens", t.EvalTokens, 0, 1<<50)
 	k.between("train.log_every", t.LogEvery, 1, 1<<40)

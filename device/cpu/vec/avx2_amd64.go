@@ -67,6 +67,11 @@ func swiGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func swiGLUGradAVX2(dgate []float32, dup []float32, dact []float32, gate []float32, up []float32)
 
+// softcapAVX2 is dst = c·tanh(x/c).
+//
+//go:noescape
+func softcapAVX2(dst []float32, x []float32, c float32)
+
 // adamWAVX2 is one step of AdamW.
 //
 //go:noescape

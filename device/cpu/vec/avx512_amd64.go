@@ -67,6 +67,11 @@ func swiGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func swiGLUGradAVX512(dgate []float32, dup []float32, dact []float32, gate []float32, up []float32)
 
+// softcapAVX512 is dst = c·tanh(x/c).
+//
+//go:noescape
+func softcapAVX512(dst []float32, x []float32, c float32)
+
 // adamWAVX512 is one step of AdamW.
 //
 //go:noescape

@@ -11,6 +11,8 @@ var lanes = [...][8]float32{
 	bits(0x80000000),                                            // the sign
 	bits(0x10000), bits(0x7fff), bits(0x8000), bits(0xffff0000), // rounding to bfloat16
 	bits(0x400000), bits(127), bits(1),
+	same(-1), same(tanhHigh), same(-tanhHigh),
+	same(tanhP4), same(tanhP3), same(tanhP2), same(tanhP1), same(tanhP0), same(tanhQ4), same(tanhQ3), same(tanhQ2), same(tanhQ1),
 }
 
 func bits(b uint32) [8]float32 { return same(math.Float32frombits(b)) }

@@ -7,11 +7,11 @@ import (
 )
 
 // functions is what the generic primitives need of an element type beyond arithmetic.
-type functions[T Float] struct{ exp, sqrt func(T) T }
+type functions[T Float] struct{ exp, sqrt, tanh func(T) T }
 
 var (
-	math64 = functions[float64]{math.Exp, math.Sqrt}
-	math32 = functions[float32]{exp32, func(x float32) float32 { return float32(math.Sqrt(float64(x))) }}
+	math64 = functions[float64]{math.Exp, math.Sqrt, math.Tanh}
+	math32 = functions[float32]{exp32, func(x float32) float32 { return float32(math.Sqrt(float64(x))) }, tanh32}
 )
 
 // generic returns the tier in pure Go: the definition of every primitive, and what the assembly is tested against.
@@ -20,6 +20,7 @@ func generic[T Float](f functions[T]) Table[T] {
 		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], MulAdd: mulAdd[T],
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
 		ExpSum:     f.expSum,
+		Softcap:    f.softcap,
 		Rotate:     rotate[T],
 		SwiGLU:     f.swiGLU,
 		SwiGLUGrad: f.swiGLUGrad,
@@ -116,6 +117,14 @@ func (f functions[T]) expSum(dst, x []T, shift T) T {
 		s[i&3] += e
 	}
 	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
+func (f functions[T]) softcap(dst, x []T, c T) {
+	x = x[:len(dst)]
+	inverse := 1 / c
+	for i := range dst {
+		dst[i] = c * f.tanh(x[i]*inverse)
+	}
 }
 
 func rotate[T Float](a, b, cos, sin []T) {

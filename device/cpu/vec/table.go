@@ -23,6 +23,8 @@ type Table[T Float] struct {
 	SumSq  func(x []T) float64         // Σ x², added in float64
 	ExpSum func(dst, x []T, shift T) T // dst = exp(x − shift); returns Σ dst
 
+	Softcap func(dst, x []T, c T) // dst = c·tanh(x/c)
+
 	// Rotate turns the pairs (a, b) by the angles of cos and sin: a, b = a·cos − b·sin, a·sin + b·cos.
 	Rotate func(a, b, cos, sin []T)
 	// SwiGLU is dst = silu(gate)·up, silu(x) = x/(1+exp(−x)).

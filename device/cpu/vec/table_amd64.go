@@ -11,7 +11,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, MulAdd: mulAddAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
-			ExpSum: expSumAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512, AdamW: adamWAVX512,
+			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512, AdamW: adamWAVX512,
 			Pack: packAVX512, Unpack: unpackAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
@@ -23,7 +23,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, MulAdd: mulAddAVX2,
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
-			ExpSum: expSumAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2, AdamW: adamWAVX2,
+			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2, AdamW: adamWAVX2,
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },
 			Unpack: func(dst []float32, src []tensor.BFloat16) { unpackAVX2(dst, src); unpackRest(dst, src) },
 			Narrow: &Narrow[float32]{

@@ -111,6 +111,9 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			scalar("SumSq", v.SumSq(x(c)), ref.SumSq(C), 1e-12)
 			scalar("ExpSum", float64(v.ExpSum(x(e), x(c), 0.7)), ref.ExpSum(E, C, 0.7), 1e-5)
 			check("ExpSum", 1e-6)
+			v.Softcap(x(e), x(b), 0.8)
+			ref.Softcap(E, B, 0.8)
+			check("Softcap", 1e-6)
 			for i := range n { // second moments are not negative
 				d[i], D[i] = d[i]*d[i], float64(d[i]*d[i])
 			}

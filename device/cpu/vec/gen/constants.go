@@ -25,6 +25,18 @@ const (
 	quietBit  = iota - 1 // of a NaN: 0x400000
 	bias                 // int32 127
 	tieBit               // int32 1
+	minusOne
+	tanhHigh
+	tanhLow
+	tanhP4
+	tanhP3
+	tanhP2
+	tanhP1
+	tanhP0
+	tanhQ4
+	tanhQ3
+	tanhQ2
+	tanhQ1
 )
 
 // firstConstant is where AVX-512 kernels keep the constants that they use; AVX2 has too few registers and reads them
@@ -57,6 +69,17 @@ func (k *kernel) constant(c int) string {
 func (k *kernel) with(name string, c, a, dst int) {
 	k.I("%s %s, %s, %s", name, k.constant(c), k.reg(a), k.reg(dst))
 }
+
+// withFar is with for a constant that stays in memory on both.
+func (k *kernel) withFar(name string, c, a, dst int) {
+	if k.wide() {
+		name += ".BCST"
+	}
+	k.I("%s ·lanes+%d(SB), %s, %s", name, 32*c, k.reg(a), k.reg(dst))
+}
+
+// fillFar is fill for a constant that stays in memory on both.
+func (k *kernel) fillFar(c, r int) { k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.reg(r)) }
 
 // fill sets register r to a constant.
 func (k *kernel) fill(c, r int) { k.I("VMOVUPS %s, %s", k.constant(c), k.reg(r)) }

@@ -17,6 +17,7 @@ func main() {
 		set.elementwise(f)
 		set.reductions(f)
 		set.exponentials(f)
+		set.softcap(f)
 		set.adamW(f)
 		set.conversions(f)
 		set.narrow(f)
