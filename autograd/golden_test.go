@@ -257,9 +257,13 @@ func checkEmbedding(r *rig, c golden) {
 func checkHeadLoss(r *rig, c golden) {
 	h, w := c.Tensors["hidden"], c.Tensors["head"]
 	in, head := r.leaf(h.Data, h.Shape...), param(w.Data, w.Shape...)
-	losses := tensor.Of(make([]float64, h.Shape[0]))
-	r.HeadLoss(in, head, integers(c.Tensors["targets"].Data), losses, device.LossOptions{})
+	losses, logZ := tensor.Of(make([]float64, h.Shape[0])), tensor.Of(make([]float64, h.Shape[0]))
+	o := device.LossOptions{Softcap: c.Attrs["softcap"], ZLoss: c.Attrs["z_loss"], LogZ: logZ}
+	r.HeadLoss(in, head, integers(c.Tensors["targets"].Data), losses, o)
 	r.equal("loss", []float64{r.Device.Sum(losses)}, c.Tensors["loss"].Data)
+	if z, ok := c.Tensors["z"]; ok {
+		r.equal("z", []float64{o.ZLoss * r.Device.SumSquares(logZ)}, z.Data)
+	}
 	r.Backward()
 	scaled := func(g []float64) []float64 {
 		out := make([]float64, len(g))

@@ -176,12 +176,28 @@ def head_case():
     return case("head-cross-entropy/sum", "head_cross_entropy", {"ignore": -100, "count": 5}, {"hidden": hidden, "head": head}, {"targets": targets}, {"loss": loss}, {"dloss": torch.tensor(0.2)})
 
 
+def regularised_head_case(name, softcap, z_loss):
+    """The head with logits capped as softcap*tanh(z/softcap) and with z_loss*log(Z)^2 summed over targets that are not -100."""
+    hidden, head = leaf(wave((7, 5), 1.0, 0.7)), leaf(wave((11, 5), 0.4, 1.1, 1.5))
+    targets = torch.tensor([10, 0, -100, 3, 3, 7, -100])
+    logits = F.linear(hidden, head)
+    if softcap > 0:
+        logits = softcap * torch.tanh(logits / softcap)
+    loss = F.cross_entropy(logits, targets, ignore_index=-100, reduction="sum")
+    z = z_loss * torch.logsumexp(logits, -1)[targets != -100].square().sum()
+    return case(name, "head_cross_entropy", {"ignore": -100, "count": 5, "softcap": softcap, "z_loss": z_loss},
+                {"hidden": hidden, "head": head}, {"targets": targets}, {"loss": loss, "z": z}, {"dloss": torch.tensor(0.2), "dz": torch.tensor(0.2)})
+
+
 def main():
     doc_start = torch.tensor([[0, 0, 0, 3, 3, 3, 3], [0, 1, 1, 1, 1, 5, 5]])
     cases = [
         rms_norm_case(), rms_norm_tiny_case(), linear_case(), rope_case(),
         attention_case("attention/causal-gqa", None), attention_case("attention/documents-gqa", doc_start),
         qk_norm_case(), swiglu_case(), embedding_case(), cross_entropy_case(), head_case(),
+        regularised_head_case("head-cross-entropy/z-loss", 0.0, 0.01),
+        regularised_head_case("head-cross-entropy/softcap", 2.0, 0.0),
+        regularised_head_case("head-cross-entropy/softcap-z-loss", 3.0, 0.1),
     ]
     about = f"made by make_ops.py with PyTorch {torch.__version__.split('+')[0]}, float64; layout and names are described there"
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops.json")
