@@ -79,7 +79,13 @@ type Device interface {
 	Add(dst, src *tensor.Tensor)
 	// Zero clears t.
 	Zero(t *tensor.Tensor)
+	// Combine writes dst = X·x + Y·y, elementwise, plus Diagonal on the main diagonal of dst [M, N]. All are F32 and of one
+	// shape; dst may be x or y.
+	Combine(dst, x, y *tensor.Tensor, c Combination)
 }
+
+// Combination is the factors of Combine.
+type Combination struct{ X, Y, Diagonal float64 }
 
 // Form says which operand of a matrix product is read transposed. Both operands and the result are row-major.
 type Form uint8
@@ -102,6 +108,9 @@ type MatMulOptions struct {
 	Operand tensor.DType
 	// Accumulate adds to dst instead of overwriting it.
 	Accumulate bool
+	// Symmetric promises that the product is a symmetric matrix, such as a·aᵀ or the square of one, and so is what it is added
+	// to. The device may compute little more than half of it; the result is the same, bit for bit.
+	Symmetric bool
 }
 
 // Heads describes the columns of a fused projection [N, (H+2K)·E].

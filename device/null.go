@@ -36,3 +36,4 @@ func (Null) Sum(*tensor.Tensor) float64                                  { retur
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}
 func (Null) Add(_, _ *tensor.Tensor)                                     {}
 func (Null) Zero(*tensor.Tensor)                                         {}
+func (Null) Combine(_, _, _ *tensor.Tensor, _ Combination)               {}

@@ -45,6 +45,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Copy", copies},
 		{"Add", adds},
 		{"Zero", zero},
+		{"Combine", combine},
 	} {
 		t.Run(k.name, rapid.MakeCheck(func(rt *rapid.T) {
 			s := newScope(rt)

@@ -33,6 +33,37 @@ func zero(s *scope) call {
 	return exactly(func(d device.Device) { d.Zero(t) }, t, func(int) float64 { return 0 })
 }
 
+// combine draws result and sources that are mostly different tensors, sometimes one.
+func combine(s *scope) call {
+	m, n := s.size("M"), s.size("N")
+	x, y := s.random(s.wide, m, n), s.random(s.wide, m, n)
+	dst := s.empty(s.wide, m, n)
+	switch rapid.IntRange(0, 5).Draw(s.T, "dst is") {
+	case 0:
+		dst = x
+	case 1:
+		dst = y
+	}
+	factor := rapid.Float64Range(-3, 3)
+	c := device.Combination{X: factor.Draw(s.T, "x"), Y: factor.Draw(s.T, "y"), Diagonal: factor.Draw(s.T, "diagonal")}
+	r := call{run: func(d device.Device) { d.Combine(dst, x, y, c) }, out: []*tensor.Tensor{dst}}
+	r.formulas(combineOf[float64](x, y, c), combineOf[float32](x, y, c))
+	return r
+}
+
+func combineOf[T tensor.Number](x, y *tensor.Tensor, c device.Combination) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		a, b := read[T](x, w), read[T](y, w)
+		for i := range a {
+			a[i] = T(c.X)*a[i] + T(c.Y)*b[i]
+		}
+		for i := range min(x.Rows(), x.Cols()) {
+			a[i*x.Cols()+i] += T(c.Diagonal)
+		}
+		return [][]T{a}
+	}
+}
+
 // anyStorage draws a float format whatever the mode, since copies are what connects them.
 func (s *scope) anyStorage(name string) tensor.DType {
 	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F64}).Draw(s.T, name)

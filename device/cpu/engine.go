@@ -38,6 +38,7 @@ type engine[T vec.Float] struct {
 	reduce       reduce[T]
 	convert      convert[T]
 	add          add[T]
+	combine      combine[T]
 }
 
 func newEngine[T vec.Float](p *pool.Pool, table vec.Table[T]) *engine[T] {

@@ -23,6 +23,7 @@ type cut struct {
 	depth            int  // of a K block, elements
 	rows, cols       int  // panels of the largest task
 	keep             bool // all K blocks of a task's b stay packed
+	symmetric        bool // tasks above the diagonal are mirrored
 	strideB, strideK int  // words between panels of b, and between its K blocks
 }
 
@@ -34,12 +35,13 @@ const (
 	costTurn    = 0.24
 	costPanels  = 0.15
 	costSpill   = 0.2
+	costMirror  = 1.0
 	maxL2       = 192 << 10
 )
 
 // choose returns the cut that takes least time by these costs. Wide tasks pack a less often, tall ones b; few tasks leave workers idle.
-func choose(form device.Form, m, n, k, mr, group, workers int) cut {
-	c := cut{m: m, n: n, k: k, mr: mr, group: group, depth: max(1, even(k, maxK*group, 8*group))}
+func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) cut {
+	c := cut{m: m, n: n, k: k, mr: mr, group: group, symmetric: symmetric, depth: max(1, even(k, maxK*group, 8*group))}
 	costA, costB := costRows, costPanels
 	switch form {
 	case device.NT:
@@ -65,7 +67,13 @@ func choose(form device.Form, m, n, k, mr, group, workers int) cut {
 			if c.keep = all <= maxB && keeping < packs; c.keep {
 				packs = keeping
 			}
-			cost := (costProduct*float64(m*n) + costA*float64(m*across) + packs) * idle(down*across, workers)
+			tasks, mirror := down*across, 0.0
+			if symmetric {
+				tasks = staircase(down, across)
+				mirror = costMirror * float64(m*n) / float64(max(k, 1))
+			}
+			share := float64(tasks) / float64(down*across)
+			cost := (costProduct*float64(m*n)+costA*float64(m*across)+packs)*share*idle(tasks, workers) + mirror*(1-share)
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
 			}
@@ -73,6 +81,22 @@ func choose(form device.Form, m, n, k, mr, group, workers int) cut {
 	}
 	return best
 }
+
+// staircase returns how many of down×across equal parts of a square have something on or below its diagonal:
+// the sum of ⌈r·across/down⌉ over the rows r.
+func staircase(down, across int) int {
+	return (down*across + down + across - gcd(down, across)) / 2
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// mirrored reports whether a part lies wholly above the diagonal of a symmetric product, so that it is copied instead of computed.
+func (c *cut) mirrored(t span) bool { return c.symmetric && t.j >= t.i+t.rows }
 
 // idle returns how much longer a number of workers takes for equal tasks than if all were busy to the end.
 func idle(tasks, workers int) float64 {

@@ -54,16 +54,19 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 	if !ok {
 		panic(fmt.Sprintf("gemm: %v = %v · %v does not fit in form %v", dst, a, b, form))
 	}
+	if opt.Symmetric && m != n {
+		panic(fmt.Sprintf("gemm: a product of %d rows and %d columns is not symmetric", m, n))
+	}
 	round := opt.Operand == tensor.BF16
 	switch {
 	case opt.Operand == tensor.F64 && all(tensor.F64, dst, a, b):
-		e.f64.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt.Accumulate)
+		e.f64.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt)
 	case opt.Operand != tensor.F32 && opt.Operand != tensor.BF16 || !narrow(dst) || !narrow(a) || !narrow(b):
 		panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
 	case round:
-		e.bf16.run(e.pool, form, m, n, k, dst, operand(a, true), operand(b, true), opt.Accumulate)
+		e.bf16.run(e.pool, form, m, n, k, dst, operand(a, true), operand(b, true), opt)
 	default:
-		e.fma.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt.Accumulate)
+		e.fma.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt)
 	}
 }
 

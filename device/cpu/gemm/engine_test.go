@@ -148,7 +148,7 @@ func TestProductMatchesFloat64(t *testing.T) {
 // Sizes around the block limits, in every form and storage, with one worker, who keeps packed blocks from task to task, and with two.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 	sizes := [][3]int{{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1}}
-	if c := choose(device.NT, 811, 290, 2*maxK+1, 12, 1, 1); !c.keep || c.down < 2 || c.depth == c.k {
+	if c := choose(device.NT, 811, 290, 2*maxK+1, 12, 1, 1, false); !c.keep || c.down < 2 || c.depth == c.k {
 		t.Fatalf("the last size no longer re-uses packed blocks: %+v", c)
 	}
 	eachTier(t, func(t *testing.T, tier isa.Tier) {

@@ -23,6 +23,8 @@ type product[E tensor.Number] struct {
 	a, b source
 	dst  sink
 	cut  cut
+
+	mirror mirror
 }
 
 // scratch is the memory of a worker.
@@ -91,7 +93,7 @@ func dtypeOf[E tensor.Number](zero E) tensor.DType {
 }
 
 // run computes one product.
-func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tensor.Tensor, a, b source, add bool) {
+func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tensor.Tensor, a, b source, opt device.MatMulOptions) {
 	if m == 0 || n == 0 {
 		return
 	}
@@ -99,11 +101,16 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.reserve(p.Threads())
 	}
 	x.form, x.a, x.b = form, a, b
-	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), add}
-	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch))
+	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), opt.Accumulate}
+	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
 	for i := range x.scratch {
 		x.scratch[i].column = -1
 	}
 	p.Run(x.cut.down*x.cut.across, x)
+	if opt.Symmetric {
+		x.mirror = mirror{cut: &x.cut, dst: x.dst}
+		p.Run(x.cut.down*x.cut.across, &x.mirror)
+		x.mirror.dst = sink{}
+	}
 	x.a, x.b, x.dst = source{}, source{}, sink{} // the memory may be unmapped before the next product
 }

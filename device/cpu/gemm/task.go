@@ -7,6 +7,9 @@ import "anneal/device"
 func (x *product[E]) Do(worker, task int) {
 	s, c := &x.scratch[worker], &x.cut
 	t := c.span(task)
+	if c.mirrored(t) {
+		return
+	}
 	after := c.span(min(task+len(x.scratch), c.down*c.across-1)) // probably this worker's next
 	packed := c.keep && s.column == t.j
 	if c.keep {

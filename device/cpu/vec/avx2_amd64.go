@@ -22,6 +22,11 @@ func scaleAVX2(dst []float32, x []float32, a float32)
 //go:noescape
 func mulAVX2(dst []float32, a []float32, b []float32)
 
+// mixAVX2 is dst = a·x + b·y.
+//
+//go:noescape
+func mixAVX2(dst []float32, x []float32, y []float32, a float32, b float32)
+
 // mulAddAVX2 is dst += a·b.
 //
 //go:noescape

@@ -22,6 +22,11 @@ func scaleAVX512(dst []float32, x []float32, a float32)
 //go:noescape
 func mulAVX512(dst []float32, a []float32, b []float32)
 
+// mixAVX512 is dst = a·x + b·y.
+//
+//go:noescape
+func mixAVX512(dst []float32, x []float32, y []float32, a float32, b float32)
+
 // mulAddAVX512 is dst += a·b.
 //
 //go:noescape

@@ -17,7 +17,7 @@ var (
 // generic returns the tier in pure Go: the definition of every primitive, and what the assembly is tested against.
 func generic[T Float](f functions[T]) Table[T] {
 	return Table[T]{
-		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], MulAdd: mulAdd[T],
+		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T],
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
 		ExpSum:     f.expSum,
 		Softcap:    f.softcap,
@@ -55,6 +55,13 @@ func mul[T Float](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] * b[i]
+	}
+}
+
+func mix[T Float](dst, x, y []T, a, b T) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = a*x[i] + b*y[i]
 	}
 }
 

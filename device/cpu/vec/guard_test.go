@@ -56,6 +56,7 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.Scale(a, b, 2)
 				v.Mul(a, b, c)
 				v.MulAdd(a, b, c)
+				v.Mix(a, b, c, 2, 3)
 				v.Dot(a, b)
 				v.Max(a)
 				v.Sum(a)

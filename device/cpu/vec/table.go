@@ -16,6 +16,7 @@ type Table[T Float] struct {
 	Axpy   func(dst, x []T, a T)       // dst += a·x
 	Scale  func(dst, x []T, a T)       // dst = a·x
 	Mul    func(dst, a, b []T)         // dst = a·b, elementwise
+	Mix    func(dst, x, y []T, a, b T) // dst = a·x + b·y
 	MulAdd func(dst, a, b []T)         // dst += a·b, elementwise
 	Dot    func(a, b []T) T            // Σ a·b
 	Max    func(x []T) T               // the largest element, −Inf for none; unspecified if one is NaN

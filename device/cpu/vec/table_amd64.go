@@ -9,7 +9,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 	switch {
 	case tier >= isa.AVX512:
 		return Table[float32]{
-			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, MulAdd: mulAddAVX512,
+			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
 			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512, AdamW: adamWAVX512,
 			Pack: packAVX512, Unpack: unpackAVX512,
@@ -21,7 +21,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 		}
 	case tier == isa.AVX2:
 		return Table[float32]{
-			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, MulAdd: mulAddAVX2,
+			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2,
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
 			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2, AdamW: adamWAVX2,
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },

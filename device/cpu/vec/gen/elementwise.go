@@ -40,6 +40,18 @@ func (s *isa) elementwise(f *asmgen.File) {
 	})
 	k.Ret()
 
+	k = s.kernel(f, "mix", "is dst = a·x + b·y.", []string{"dst", "x", "y"}, "a float32, b float32", "")
+	k.broadcast("a", 12)
+	k.broadcast("b", 13)
+	k.loop(4, func(u int) {
+		k.load("x", u, u)
+		k.op("VMULPS", u, 12, u)
+		k.load("y", u, u+4)
+		k.op("VFMADD231PS", u+4, 13, u)
+		k.store(u, "dst", u)
+	})
+	k.Ret()
+
 	k = s.kernel(f, "mulAdd", "is dst += a·b.", []string{"dst", "a", "b"}, "", "")
 	k.loop(4, func(u int) {
 		k.load("dst", u, u)

@@ -1,0 +1,53 @@
+package cpu
+
+import (
+	"anneal/device"
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
+
+// Combine implements device.Device.
+func (d *Device) Combine(dst, x, y *tensor.Tensor, c device.Combination) {
+	const op = "Combine"
+	ref := reference(dst)
+	shape(op, "x", x, dst.Rows(), dst.Cols())
+	shape(op, "y", y, dst.Rows(), dst.Cols())
+	wide(op, "dst", dst, ref)
+	wide(op, "x", x, ref)
+	wide(op, "y", y, ref)
+	if ref {
+		d.f64.runCombine(dst, x, y, c)
+	} else {
+		d.f32.runCombine(dst, x, y, c)
+	}
+}
+
+type combine[T vec.Float] struct {
+	vec       *vec.Table[T]
+	dst, x, y []T
+	a, b      T
+	diagonal  T
+	cols      int
+}
+
+func (e *engine[T]) runCombine(dst, x, y *tensor.Tensor, c device.Combination) {
+	j := &e.combine
+	*j = combine[T]{
+		vec: &e.vec, dst: e.view(dst).native, x: e.view(x).native, y: e.view(y).native,
+		a: T(c.X), b: T(c.Y), diagonal: T(c.Diagonal), cols: dst.Cols(),
+	}
+	e.pool.Run(ceilDiv(len(j.dst), chunk), j)
+}
+
+// Do combines one stretch. Element i·cols+i, the i-th of the diagonal, is a multiple of cols+1.
+func (j *combine[T]) Do(_, task int) {
+	from, to := span(task, chunk, len(j.dst))
+	j.vec.Mix(j.dst[from:to], j.x[from:to], j.y[from:to], j.a, j.b)
+	if j.diagonal == 0 {
+		return
+	}
+	to = min(to, j.cols*j.cols)
+	for i := ceilDiv(from, j.cols+1) * (j.cols + 1); i < to; i += j.cols + 1 {
+		j.dst[i] += j.diagonal
+	}
+}
