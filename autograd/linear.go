@@ -24,7 +24,7 @@ func linearBack(t *Tape, n *node) {
 // goes from the accumulators straight into the sum.
 func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
 	in := t.value(a)
-	out := t.wrap(t.take(stream))
+	out := t.takeStream(stream)
 	t.Device.MatMul(&out.Value, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: true})
 	if t.grad {
 		n := t.node()

@@ -19,9 +19,10 @@ type Tape struct {
 	Device device.Device
 	Types  Types
 
-	keep *tensor.Arena // lives until Reset
-	temp *tensor.Arena // lives until the end of a block
-	grad bool          // whether to record
+	keep  *tensor.Arena // lives until its block's backward
+	temp  *tensor.Arena // lives until the end of a block
+	grad  bool          // whether to record
+	again bool          // what runs now ran before, in forward
 
 	nodes   []*node
 	nodeN   int
@@ -35,9 +36,10 @@ type Tape struct {
 type Var struct {
 	Value tensor.Tensor
 	grad  tensor.Tensor
-	maker *node // computes Value again in backward if it was temporary
-	gone  bool  // temporary and dropped
-	used  bool  // consumed by an operation that took over its memory
+	room  tensor.Tensor // memory for the gradient, on the residual stream of blocks
+	maker *node         // computes Value again in backward if it was temporary
+	gone  bool          // temporary and dropped
+	used  bool          // consumed by an operation that took over its memory
 }
 
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first overwrites.
@@ -64,8 +66,12 @@ type node struct {
 	heads     device.Heads
 	mask      device.Mask
 
-	firstVar, lastVar int // of a block
-	tempMark          int
+	firstVar, lastVar  int // of a block
+	tempMark, keepMark int
+
+	segment Segment // to run again
+	seq     *Sequence
+	begin   position // of what ran again
 }
 
 // NewTape returns a tape on d that takes what it keeps from keep and what it drops from temp.
@@ -88,7 +94,12 @@ func (t *Tape) Backward() {
 	if !t.grad {
 		panic("autograd: Backward on a tape that was Reset without gradients")
 	}
-	for i := t.nodeN - 1; i >= 0; i-- {
+	t.backTo(0)
+}
+
+// backTo runs the backward of the recorded operations from the last to number first.
+func (t *Tape) backTo(first int) {
+	for i := t.nodeN - 1; i >= first; i-- {
 		n := t.nodes[i]
 		if n.out != nil && n.out.grad.IsZero() {
 			continue
@@ -109,8 +120,9 @@ type Sequence struct {
 	Mask device.Mask   // which keys each token sees
 }
 
-// Block runs s and drops its temporary values; in backward it drops the temporary values and gradients of s again.
-// Everything that treats a block as a unit (recomputing it, sharding it, skipping it) wraps here.
+// Block runs s and drops its temporary values; in backward it drops the temporary values and gradients of s again, and
+// with them what was kept for it. Everything that treats a block as a unit (recomputing it, sharding it, skipping it)
+// wraps here.
 func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	mark := t.temp.Mark()
 	first := t.varN
@@ -119,9 +131,10 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 		t.temp.Release(mark)
 		return out
 	}
+	t.reserve(x)
 	begin := t.node()
 	begin.back = endBlockBackward
-	begin.firstVar, begin.tempMark = first, mark
+	begin.firstVar, begin.tempMark, begin.keepMark = first, mark, t.keep.Mark()
 	out := s.Forward(t, x, seq)
 	if out.maker != nil {
 		panic("autograd: a block returned a temporary value, which ends with the block")
@@ -132,7 +145,10 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 }
 
 // endBlockBackward runs when the backward of a block is complete: its first node comes last.
-func endBlockBackward(t *Tape, n *node) { t.drop(n) }
+func endBlockBackward(t *Tape, n *node) {
+	t.drop(n)
+	t.keep.Release(n.keepMark)
+}
 
 // drop releases the temporaries of a block; those that can be made again are marked gone.
 func (t *Tape) drop(block *node) {
@@ -201,6 +217,13 @@ func (t *Tape) take(v *Var) tensor.Tensor {
 	return v.Value
 }
 
+// takeStream makes the variable that follows v on the residual stream: v's memory, consumed, and the room of its gradient.
+func (t *Tape) takeStream(v *Var) *Var {
+	out := t.wrap(t.take(v))
+	out.room = v.room
+	return out
+}
+
 // value returns v's tensor, computing it again if its block has dropped it.
 func (t *Tape) value(v *Var) *tensor.Tensor {
 	if v.used {
@@ -208,7 +231,9 @@ func (t *Tape) value(v *Var) *tensor.Tensor {
 	}
 	if v.gone {
 		v.gone = false
-		v.Value = t.temp.New(v.Value.DType(), v.Value.Shape()...)
+		if v.maker.segment == nil { // a segment brings its own
+			v.Value = t.temp.New(v.Value.DType(), v.Value.Shape()...)
+		}
 		v.maker.again(t, v.maker)
 	}
 	return &v.Value
@@ -235,10 +260,19 @@ func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
 // streamGrad returns the gradient buffer of the residual stream at v, cleared if it is new. It outlives blocks.
 func (t *Tape) streamGrad(v *Var) *tensor.Tensor {
 	if v.grad.IsZero() {
-		v.grad = t.keep.New(v.Value.DType(), v.Value.Shape()...)
+		t.reserve(v)
+		v.grad = v.room
 		t.Device.Zero(&v.grad)
 	}
 	return &v.grad
+}
+
+// reserve finds memory for the gradient of the residual stream at v. Blocks do so before they keep anything, so that what
+// they keep can be released before the gradient is.
+func (t *Tape) reserve(v *Var) {
+	if v.room.IsZero() {
+		v.room = t.keep.New(v.Value.DType(), v.Value.Shape()...)
+	}
 }
 
 // sumGrad returns p's gradient for kernels that only add, cleared if this is the first write of the step.

@@ -26,6 +26,8 @@ type Config struct {
 	NormEps       float64 // added to the mean square inside RMSNorm
 	LogitSoftcap  float64 // logits z become c·tanh(z/c); 0 leaves them (Gemma 2, arXiv 2408.00118: c = 30)
 	InitStd       float64 // of the normal distribution that matrices and embeddings start from
+
+	Recompute Layout `json:"-"` // what backward runs again; changes no result
 }
 
 // heads describes the columns of the fused q, k, v projection.
@@ -35,6 +37,7 @@ func (c Config) heads() device.Heads { return device.Heads{Q: c.Heads, KV: c.KVH
 type Llama struct {
 	Config Config
 	embed  *nn.Param
+	units  []*unit // of blocks that backward runs again: the first ones
 	blocks []*Block
 	norm   *nn.Param
 	head   *nn.Param // the embedding itself when tied
@@ -49,6 +52,7 @@ type Block struct {
 	heads device.Heads
 	rope  nn.RoPE
 	eps   float64
+	again bool // backward runs the attention again
 }
 
 // params returns the block's parameters in the order of the model's list.
@@ -102,6 +106,7 @@ func New(c Config, mem Memory) *Llama {
 		b.wdown = add(at+"mlp.down", nn.Matrix, residual, c.Dim, c.FFN)
 		m.blocks = append(m.blocks, b)
 	}
+	m.wrap(c.Recompute)
 	m.norm = add("norm", nn.Norm, 0, c.Dim)
 	m.head = m.embed
 	if !c.TieEmbeddings {
@@ -132,7 +137,10 @@ func (m *Llama) Count() int64 {
 // Forward returns the final normalised hidden states [N, D] of tokens ids [N].
 func (m *Llama) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
 	x := t.Embedding(&m.embed.Param, ids) // [N, D]
-	for _, b := range m.blocks {
+	for _, u := range m.units {
+		x = t.Recompute(u, x, seq) // [N, D]
+	}
+	for _, b := range m.blocks[m.Config.Recompute.Whole:] {
 		x = t.Block(b, x, seq) // [N, D]
 	}
 	return t.RMSNorm(x, &m.norm.Param, m.Config.NormEps) // [N, D]
@@ -155,15 +163,30 @@ func (m *Llama) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor 
 
 // Forward adds the block's two branches to the residual stream x [N, D].
 func (b *Block) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	h := t.RMSNorm(x, &b.norm1.Param, b.eps) // [N, D]
-	qkv := t.Linear(h, &b.wqkv.Param)        // [N, (H+2K)·E]
-	if b.qnorm != nil {
-		qkv = t.QKNorm(qkv, &b.qnorm.Param, &b.knorm.Param, b.heads, b.eps)
-	}
-	qkv = t.RoPE(qkv, &b.rope.Cos, &b.rope.Sin, b.heads, seq)
-	a := t.Attention(qkv, b.heads, seq)                 // [N, H·E]  never forms [T, T]
+	h := t.RMSNorm(x, &b.norm1.Param, b.eps)            // [N, D]
+	a := b.attend(t, h, seq)                            // [N, H·E]
 	x = t.AddLinear(x, a, &b.wo.Param)                  // [N, D]
 	h = t.RMSNorm(x, &b.norm2.Param, b.eps)             // [N, D]
 	gu := t.Linear(h, &b.wgu.Param)                     // [N, 2F]
 	return t.AddLinear(x, t.SwiGLU(gu), &b.wdown.Param) // [N, D]
+}
+
+// attention is the part of a block between the first norm and the output projection.
+type attention Block
+
+// Forward returns what the heads read for h [N, D]: [N, H·E].
+func (b *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	qkv := t.Linear(h, &b.wqkv.Param) // [N, (H+2K)·E]
+	if b.qnorm != nil {
+		qkv = t.QKNorm(qkv, &b.qnorm.Param, &b.knorm.Param, b.heads, b.eps)
+	}
+	qkv = t.RoPE(qkv, &b.rope.Cos, &b.rope.Sin, b.heads, seq)
+	return t.Attention(qkv, b.heads, seq) // [N, H·E]  never forms [T, T]
+}
+
+func (b *Block) attend(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	if b.again {
+		return t.RecomputePart((*attention)(b), h, seq)
+	}
+	return (*attention)(b).Forward(t, h, seq)
 }
