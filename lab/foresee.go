@@ -20,6 +20,7 @@ type Foresight struct {
 	Bytes         int64         `json:"memory_bytes"`
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
 	Fits          bool          `json:"fits"`
+	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
 }
 
 // Foresee derives what the config leaves to the data set and says what the run will need. Nothing is allocated and
@@ -40,6 +41,11 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		}}}
 	}
 	shape := cfg.Shape()
+	layout, err := train.Layout(cfg)
+	if err != nil {
+		return nil, err
+	}
+	shape.Recompute = plan.Recompute(layout)
 	memory, err := plan.Memory(shape, cfg.Precision, cfg.Train.MicroBatch)
 	if err != nil {
 		return nil, fmt.Errorf("precision: %w", err)
@@ -48,6 +54,9 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Parameters: shape.Parameters(), FLOPsPerToken: shape.FLOPsPerToken(),
 		Tokens: int64(cfg.Train.Steps) * int64(cfg.Train.BatchTokens),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
+	}
+	if cfg.Memory.Recompute != "none" {
+		f.Recompute = fmt.Sprintf("%s, %.0f MiB", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
 	}
 	f.planSnapshot(cfg.Precision)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))

@@ -91,6 +91,9 @@ func parseBytes(text string) (int, error) {
 	return int(n), nil
 }
 
+// Segment returns N of every:N, 0 for the other strategies.
+func (r Recompute) Segment() int { return r.n }
+
 // NeedsFit reports whether the layout depends on what the activations take: then Fit makes it.
 func (r Recompute) NeedsFit() bool { return r.name == "budget" }
 
@@ -161,7 +164,7 @@ func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, 
 	return best, nil
 }
 
-func mebibytes(n int) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+func mebibytes(n int) string { return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20)) }
 
 // layouts lists the ways to run whole layers of n again in equal segments; the last segment is not.
 func layouts(n int) []Layout {

@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Item is one named part of a run's memory.
 type Item struct {
@@ -21,6 +24,12 @@ func (e Estimate) Total() int64 {
 	return n
 }
 
+// Bytes returns the size of the part of a name.
+func (e Estimate) Bytes(name string) int64 {
+	i := slices.IndexFunc(e, func(i Item) bool { return i.Name == name })
+	return e[i].Bytes
+}
+
 // Fits reports whether the whole fits in so many bytes.
 func (e Estimate) Fits(available int64) bool { return e.Total() <= available }
 
@@ -36,6 +45,7 @@ const logitBytes = 16 << 20
 //
 // A block keeps for its backward pass, for each token: both normalised inputs and their root mean squares, the queries,
 // keys and values, attention's output and log-sum-exp, gate and up. The residual stream and its gradient exist once each.
+// Of what Recompute names, only what recompute.go says is kept.
 // What is cheap to compute again lives in scratch, with the gradients of one block or the logits of one chunk.
 func Memory(s Shape, precision string, sequences int) (Estimate, error) {
 	var e, f int64
@@ -53,12 +63,14 @@ func Memory(s Shape, precision string, sequences int) (Estimate, error) {
 	n := int64(sequences) * int64(s.Context)
 	heads, ffn, width := int64(s.Heads), int64(s.FFN), int64(s.Heads)*int64(s.HeadDim)
 
-	layer, layerFormula := e*(2*s.dim()+s.qkv()+width+2*ffn)+f*(heads+2), "e·(2D + Q + HE + 2F) + f·(H+2)"
+	attention, attentionFormula := e*(s.qkv()+width)+f*heads, "e·(Q + HE) + f·H"
 	if s.QKNorm {
-		normed := heads + int64(s.KVHeads)
-		layer += normed * (e*int64(s.HeadDim) + f)
-		layerFormula += " + (H+K)·(e·E + f)"
+		attention += (heads + int64(s.KVHeads)) * (e*int64(s.HeadDim) + f)
+		attentionFormula += " + (H+K)·(e·E + f)"
 	}
+	kept, keptFormula := s.activations(keptBytes{
+		input: f * s.dim(), attention: attention, lean: e*(2*s.dim()+2*ffn) + 2*f, last: e*s.dim() + f, stream: 2 * f * s.dim(),
+	}, attentionFormula)
 	block := n * e * (4*s.dim() + width + s.qkv() + 4*ffn)
 	logits := s.logitRows(f, n) * int64(s.Vocab) * f
 	return Estimate{
@@ -66,7 +78,7 @@ func Memory(s Shape, precision string, sequences int) (Estimate, error) {
 		{"gradients", f * p, "f·P"},
 		{"optimizer state", 2 * f * p, "2f·P (AdamW's two moments)"},
 		{"positions", f * int64(s.Context) * int64(s.HeadDim), "f·T·E (rotary tables)"},
-		{"activations", n * (int64(s.Layers)*layer + (e+2*f)*s.dim() + f), "n·(L·(" + layerFormula + ") + (e + 2f)·D + f)"},
+		{"activations", n * kept, "n·(" + keptFormula + ")"},
 		{"scratch", n*2*e*s.dim() + max(block, logits), "n·2e·D + max(n·e·(4D + HE + Q + 4F), logits of one chunk)"},
 		{"process", processBytes, "binary, loader, packed blocks, stacks"},
 	}, nil

@@ -13,7 +13,13 @@ type Shape struct {
 	Vocab   int // V
 	Tied    bool
 	QKNorm  bool
+
+	Recompute Recompute
 }
+
+// Recompute is what backward computes again instead of keeping it: all of the first Whole layers but the input of each
+// Segment of them, and the attention of the next Attention layers.
+type Recompute struct{ Whole, Segment, Attention int }
 
 // Parameters counts every trained number: the matrices, the norm gains, and the embedding table.
 func (s Shape) Parameters() int64 {

@@ -13,6 +13,7 @@ import (
 var harmless = map[string]bool{
 	"threads": true, "data.path": true, "train.minutes": true, "train.log_every": true,
 	"train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true, "checkpoint.keep": true,
+	"memory.recompute": true,
 }
 
 // Changes lists the keys whose values differ and decide what a run computes, as "key: was → now", in the order of the file.

@@ -66,6 +66,9 @@ func dryRun(s *session, cfg *config.Config) error {
 		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Formula)
 	}
 	s.printf("#   %-14s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
+	if p.Recompute != "" {
+		s.printf("# recompute %s\n", p.Recompute)
+	}
 	if !p.Fits {
 		return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}
 	}

@@ -16,6 +16,7 @@ type Config struct {
 	Schedule   Schedule   `yaml:"schedule"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Guard      Guard      `yaml:"guard"`
+	Memory     Memory     `yaml:"memory"`
 
 	origins map[string]Origin // by dotted key; a missing key is at its default
 }
@@ -90,6 +91,11 @@ type Guard struct {
 	SpikeZ   float64 `yaml:"spike_z"`
 }
 
+// Memory is what is computed again to need less of it.
+type Memory struct {
+	Recompute string `yaml:"recompute"`
+}
+
 // Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
 func Default() *Config {
 	return &Config{
@@ -108,6 +114,7 @@ func Default() *Config {
 		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3},
 		Guard:      Guard{MaxSkips: 10},
+		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},
 	}
 }

@@ -74,6 +74,8 @@ var notes = map[string]Key{
 
 	"guard.max_skips": {Unit: "steps", Doc: "Updates skipped in a row (loss or gradient not finite, or a spike) before the run stops."},
 	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss lies this far above its running mean; 0 turns the check off."},
+
+	"memory.recompute": {Doc: "Activations that backward computes again instead of keeping them; gradients keep their bits. none; every_layer keeps the input of each layer; every:N of each N layers; sqrt of each √layers; selective runs only attention again; budget:SIZE, such as budget:1.5GiB, runs as little again as makes the activations fit."},
 }
 
 var (

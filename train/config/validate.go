@@ -23,6 +23,7 @@ func (c *Config) check() []Problem {
 	k.names()
 	k.model()
 	k.training()
+	k.recompute()
 	if c.Data.Path == "" {
 		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
 	}

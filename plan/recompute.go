@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// keptBytes is what a token's activations take, part by part.
+type keptBytes struct {
+	input     int64 // of a segment that backward runs again: a copy of the residual stream
+	attention int64 // kept by the attention of a layer
+	lean      int64 // kept by the rest of the layer
+	last      int64 // kept by the final norm
+	stream    int64 // the residual stream and its gradient
+}
+
+// activations returns the most bytes per token that exist at one time, and the formula of it. Without recomputation that is
+// at the end of the forward pass. Backward frees layers as it goes, and then needs room to run others again: all of a
+// segment above the inputs of those before it, or the attention of one layer.
+func (s Shape) activations(k keptBytes, attentionFormula string) (int64, string) {
+	r, layers := s.Recompute, int64(s.Layers)
+	layer := k.lean + k.attention
+	const leanFormula, inputFormula = "e·(2D + 2F) + 2f", "f·D"
+	var segments, peak int64
+	var formula string
+	larger := func(bytes int64, text string) {
+		if bytes > peak {
+			peak, formula = bytes, text
+		}
+	}
+	for from := 0; from < r.Whole; from += r.Segment {
+		segments++
+		again := int64(min(r.Segment, r.Whole-from))
+		larger(segments*k.input+again*layer, sum(times(segments, inputFormula), times(again, leanFormula+" + "+attentionFormula)))
+	}
+	lean, plain := int64(r.Attention), layers-int64(r.Whole)-int64(r.Attention)
+	below := segments*k.input + lean*k.lean
+	belowFormula := sum(times(segments, inputFormula), times(lean, leanFormula))
+	larger(below+plain*layer+k.last, sum(belowFormula, times(plain, leanFormula+" + "+attentionFormula), "e·D + f"))
+	if lean > 0 && plain == 0 {
+		larger(below+k.last+k.attention, sum(belowFormula, "e·D + f", attentionFormula))
+	} else if lean > 0 {
+		larger(below+k.attention, sum(belowFormula, attentionFormula))
+	}
+	return peak + k.stream, formula + " + 2f·D"
+}
+
+// times writes a product of a formula, nothing for 0.
+func times(n int64, formula string) string {
+	switch {
+	case n == 0:
+		return ""
+	case strings.Contains(formula, " + "):
+		return fmt.Sprintf("%d·(%s)", n, formula)
+	}
+	return fmt.Sprintf("%d·%s", n, formula)
+}
+
+// sum joins what is not empty.
+func sum(terms ...string) string {
+	var some []string
+	for _, t := range terms {
+		if t != "" {
+			some = append(some, t)
+		}
+	}
+	return strings.Join(some, " + ")
+}

@@ -1,0 +1,37 @@
+package train
+
+import (
+	"fmt"
+
+	"anneal/model"
+	"anneal/precision"
+	"anneal/train/config"
+)
+
+// Layout returns how memory.recompute treats the layers of a run: for a budget, after measuring what they keep. The
+// vocabulary must be known.
+func Layout(cfg *config.Config) (model.Layout, error) {
+	const key = "memory.recompute"
+	fault := func(err error) error {
+		return &config.Error{Problems: []config.Problem{{
+			Key: key, Message: fmt.Sprintf("%s = %s: %v", key, cfg.Memory.Recompute, err), At: cfg.Origin(key).String(),
+			Try: "a larger budget, or a smaller train.micro_batch: gradients add up to the same batch",
+		}}}
+	}
+	r, err := model.ParseRecompute(cfg.Memory.Recompute)
+	if err != nil {
+		return model.Layout{}, fault(err)
+	}
+	if !r.NeedsFit() {
+		return r.Layout(cfg.Model.Layers), nil
+	}
+	policy, err := precision.Lookup(cfg.Precision)
+	if err != nil {
+		return model.Layout{}, err
+	}
+	l, err := r.Fit(modelConfig(cfg), policy, cfg.Train.MicroBatch, cfg.Model.Context)
+	if err != nil {
+		return l, fault(err)
+	}
+	return l, nil
+}

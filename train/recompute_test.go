@@ -1,0 +1,69 @@
+package train
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"anneal/train/config"
+)
+
+// What is kept and what is run again changes no bit of a run, and less is kept.
+func TestRecomputationChangesNoBitOfARun(t *testing.T) {
+	data := testData(t)
+	run := func(strategy string) (*Result, int64) {
+		cfg := tinyConfig(data)
+		cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Memory.Recompute = 6, 3, 1, strategy
+		r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+		for _, a := range r.Arenas {
+			if a.Name == "activations" {
+				return r, a.Peak
+			}
+		}
+		t.Fatal("no arena of activations")
+		return nil, 0
+	}
+	want, most := run("none")
+	for _, strategy := range []string{"every_layer", "every:2", "sqrt", "selective", "budget:700kB"} {
+		got, peak := run(strategy)
+		if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.TrainLoss != want.TrainLoss {
+			t.Errorf("%s: weights %.12s, loss %v; without recomputation %.12s, %v", strategy, got.WeightsHash, got.TrainLoss, want.WeightsHash, want.TrainLoss)
+		}
+		if peak >= most {
+			t.Errorf("%s: %d bytes of activations, without recomputation %d", strategy, peak, most)
+		}
+		if strategy == "budget:700kB" && peak > 700_000 {
+			t.Errorf("a budget of 700 kB holds %d bytes", peak)
+		}
+	}
+}
+
+func TestABudgetBelowTheLeanestLayoutIsAMistakeOfTheConfig(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	cfg.Model.Vocab, cfg.Memory.Recompute = 100, "budget:1KiB"
+	_, err := Layout(cfg)
+	var e *config.Error
+	if !errors.As(err, &e) || len(e.Problems) != 1 || e.Problems[0].Key != "memory.recompute" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A batch of any size is trained on in the memory of one micro-batch.
+func TestAccumulationReachesAnyBatchInFixedMemory(t *testing.T) {
+	data := testData(t)
+	var want []ArenaUse
+	for _, micro := range []int{1, 4, 16} {
+		cfg := tinyConfig(data)
+		cfg.Train.MicroBatch, cfg.Train.BatchTokens = 2, micro*2*cfg.Model.Context
+		cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 1, 0
+		r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+		if want == nil {
+			want = r.Arenas
+		}
+		for i, a := range r.Arenas {
+			if a != want[i] {
+				t.Errorf("%d micro-batches a step: %+v, with one %+v", micro, a, want[i])
+			}
+		}
+	}
+}
