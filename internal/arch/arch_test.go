@@ -35,6 +35,7 @@ var house = [][]string{
 	{"tokenizer"},
 	{"corpus"},
 	{"tensor"},
+	{"chart"},
 	{"hf"}, // the formats
 	{"safetensors"},
 	{"internal"},

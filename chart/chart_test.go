@@ -1,0 +1,169 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestTicksAreRoundValuesInRange(t *testing.T) {
+	for _, c := range []struct {
+		s    scale
+		want int
+		ok   string
+	}{
+		{scale{0, 10, false}, 5, "0 2 4 6 8 10"},
+		{scale{-0.3, 0.9, false}, 4, "0 0.5"},
+		{scale{1.95, 2.21, false}, 5, "2 2.1 2.2"},
+		{scale{1e-7, 10, true}, 9, "1e-7 1e-6 1e-5 1e-4 0.001 0.01 0.1 1 10"},
+		{scale{1e-8, 1e4, true}, 4, "1e-8 1e-4 1 10000"},
+		{scale{0.9, 60, true}, 8, "1 2 5 10 20 50"},
+		{scale{3.1, 4.2, true}, 4, "3.5 4"}, // less than a decade: as on a linear axis
+		{scale{2e6, 1e7, false}, 4, "2e6 4e6 6e6 8e6 1e7"},
+	} {
+		var got []string
+		for _, v := range (Axis{}).ticks(c.s, c.want) {
+			got = append(got, Number(v))
+		}
+		if s := strings.Join(got, " "); s != c.ok {
+			t.Errorf("%+v, about %d: %s, want %s", c.s, c.want, s, c.ok)
+		}
+	}
+	if got := (Axis{Ticks: []float64{0, 64, 128, 4096}}).ticks(scale{64, 512, true}, 3); !slices.Equal(got, []float64{64, 128}) {
+		t.Errorf("given ticks: %v, want those in range", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", -2.5: "-2.5", 0.001: "0.001", 0.00012345: "1.234e-4", 123456: "123500", 1e6: "1e6", -3e-7: "-3e-7", 0.1 + 0.2: "0.3", 999999: "1e6",
+	} {
+		if got := Number(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+}
+
+// A diagonal on a square of dots fills exactly its diagonal.
+func TestALineGoesThroughItsDots(t *testing.T) {
+	c := newCanvas(10, 5) // 20 by 20 dots
+	s := scale{min: 0, max: 1}
+	c.series(Series{X: []float64{0, 1}, Y: []float64{0, 1}}, 0, false, s, s)
+	for y := range 20 {
+		for x := range 20 {
+			if got, want := c.dots[y/4*10+x/2]&bits[y%4][x%2] != 0, x == 19-y; got != want {
+				t.Errorf("dot %d, %d from the top left: drawn %v, want %v", x, y, got, want)
+			}
+		}
+	}
+	if got := c.line(4); []rune(got)[0] != '⡠' {
+		t.Errorf("the bottom left cell is %c, want ⡠", []rune(got)[0])
+	}
+}
+
+// On a logarithmic axis from 1 to 100, 10 stands in the middle; marks stand in the column and the row of their values.
+func TestMarksStandWhereTheirValuesAre(t *testing.T) {
+	c := Chart{
+		X: Axis{Log: true, Min: 1, Max: 100}, Y: Axis{Min: 0, Max: 10},
+		Series: []Series{{X: []float64{1, 100}, Y: []float64{0, 0}}},
+		Marks:  []Mark{{X: 10, Y: 5}, {X: 1000, Y: 5}, {X: 100, Y: 10}},
+	}
+	var out strings.Builder
+	if err := c.Terminal(&out, 47, 15); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	at := map[rune][2]int{}
+	start := 0
+	for row, l := range lines {
+		for column, r := range []rune(l) {
+			if r == '┤' {
+				start = column + 1
+			}
+			if slices.Contains(markers, r) {
+				at[r] = [2]int{column, row}
+			}
+		}
+	}
+	wide, high := 0, 0
+	for row, l := range lines {
+		if strings.Contains(l, "└") {
+			wide, high = len([]rune(l))-start, row
+		}
+	}
+	high -= int((10.4 - 10) / 10.8 * float64(high)) // 4 % above the largest value
+	if got := at['◆']; got[0] != start+wide/2 || math.Abs(float64(got[1])-float64(len(lines)-3)/2) > 1 {
+		t.Errorf("the mark at (10, 5) stands in column %d and row %d of %d by %d\n%s", got[0]-start, got[1], wide, high, out.String())
+	}
+	if got := at['▲']; got[0] != start+wide-1 || got[1] > 1 {
+		t.Errorf("the mark at (100, 10) stands in column %d and row %d\n%s", got[0]-start, got[1], out.String())
+	}
+	if _, drawn := at['●']; drawn {
+		t.Errorf("a mark outside of the axis was drawn\n%s", out.String())
+	}
+}
+
+// Whatever the numbers, both forms are drawn: the SVG is well-formed XML and the text keeps to its columns and lines.
+func TestAnyNumbersGiveAChart(t *testing.T) {
+	value := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-10, 10), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1), 1e300, 5e-324}))
+	rapid.Check(t, func(t *rapid.T) {
+		c := Chart{Title: "a < b & c", X: Axis{Label: "x", Log: rapid.Bool().Draw(t, "log x")}, Y: Axis{Label: "y", Log: rapid.Bool().Draw(t, "log y")}}
+		for range rapid.IntRange(0, 5).Draw(t, "series") {
+			n := rapid.IntRange(0, 12).Draw(t, "points")
+			c.Series = append(c.Series, Series{
+				Name: "s", Style: Style(rapid.IntRange(0, 3).Draw(t, "style")),
+				X: rapid.SliceOfN(value, n, n).Draw(t, "x"), Y: rapid.SliceOfN(value, n, n).Draw(t, "y"),
+			})
+		}
+		c.Bands = []Band{{"band", value.Draw(t, "from"), value.Draw(t, "to")}}
+		c.Marks = []Mark{{"mark", value.Draw(t, "mark x"), value.Draw(t, "mark y")}}
+
+		columns, rows := rapid.IntRange(0, 120).Draw(t, "columns"), rapid.IntRange(0, 40).Draw(t, "rows")
+		var text, svg bytes.Buffer
+		if err := c.Terminal(&text, columns, rows); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+		if limit := max(rows, 18); len(lines) > limit {
+			t.Fatalf("%d lines, want at most %d\n%s", len(lines), limit, text.String())
+		}
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l); n > max(columns, minColumns) || strings.ContainsRune(l, '\x1b') {
+				t.Fatalf("%d columns asked for, a line has %d: %q", columns, n, l)
+			}
+		}
+		if err := c.SVG(&svg); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(svg.String(), "NaN") || strings.Contains(svg.String(), "Inf") {
+			t.Fatalf("the picture holds a coordinate that is no number:\n%s", svg.String())
+		}
+		for d := xml.NewDecoder(&svg); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// The same chart is the same file.
+func TestSVGIsDeterministic(t *testing.T) {
+	c := Chart{Title: "t", Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}, Style: Both}, {Name: "b", X: []float64{1}, Y: []float64{1}}}}
+	var first, second bytes.Buffer
+	if err := errors.Join(c.SVG(&first), c.SVG(&second)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("two drawings of one chart differ")
+	}
+}
