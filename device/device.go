@@ -144,9 +144,10 @@ type LossOptions struct {
 // AdamW holds one step's constants (Loshchilov & Hutter 2017, arXiv 1711.05101):
 //
 //	g' = Scale·g;  m ← β1·m + (1−β1)·g';  v ← β2·v + (1−β2)·g'²
-//	p ← p·(1 − LR·Decay) − LR · (m·Correct1) / (sqrt(v·Correct2) + Eps)
+//	u = LR · (m·Correct1) / (sqrt(v·Correct2) + Eps);  p ← p·(1 − LR·Decay) − u
 type AdamW struct {
 	LR, Beta1, Beta2, Eps, Decay float64
+	Cautious                     bool    // decay only where u·p ≥ 0
 	Scale                        float64 // of the gradient: 1/tokens and the clip coefficient
 	Correct1, Correct2           float64 // bias corrections 1/(1−β1ᵗ) and 1/(1−β2ᵗ)
 }

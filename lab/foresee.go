@@ -46,7 +46,11 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		return nil, err
 	}
 	shape.Recompute = plan.Recompute(layout)
-	memory, err := plan.Memory(shape, cfg.Precision, cfg.Train.MicroBatch)
+	optimizer, err := train.PlanOptimizer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := plan.Memory(shape, cfg.Precision, cfg.Train.MicroBatch, optimizer)
 	if err != nil {
 		return nil, fmt.Errorf("precision: %w", err)
 	}
@@ -58,7 +62,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if cfg.Memory.Recompute != "none" {
 		f.Recompute = fmt.Sprintf("%s, %.0f MiB", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
 	}
-	f.planSnapshot(cfg.Precision)
+	f.planSnapshot(cfg.Precision, optimizer.State)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
@@ -66,12 +70,12 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 
 // planSnapshot adds the copy of weights and optimizer state from which checkpoints are written beside training. Where
 // there is no room for it, training does without and waits for each checkpoint.
-func (f *Foresight) planSnapshot(precision string) {
+func (f *Foresight) planSnapshot(precision string, optimizer int64) {
 	master := int64(4)
 	if precision == "fp64" {
 		master = 8
 	}
-	copied := plan.Item{Name: "checkpoint copy", Bytes: 3 * master * f.Parameters, Formula: "3·P·f, if there is room"}
+	copied := plan.Item{Name: "checkpoint copy", Bytes: master*f.Parameters + optimizer, Formula: "weights and optimizer state, if there is room"}
 	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
 		f.Memory = append(f.Memory, copied)
 		f.Bytes += copied.Bytes

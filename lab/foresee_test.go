@@ -39,7 +39,7 @@ func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout) {
 		Context: s.Context, Vocab: s.Vocab, TieEmbeddings: s.Tied, QKNorm: s.QKNorm,
 		RopeTheta: 1e4, NormEps: 1e-5, InitStd: 0.02, Recompute: l,
 	}, policy, 4, s.Context, true)
-	estimate, err := plan.Memory(s, name, 4)
+	estimate, err := plan.Memory(s, name, 4, plan.Optimizer{})
 	if err != nil {
 		t.Fatal(err)
 	}

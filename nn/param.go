@@ -17,10 +17,11 @@ const (
 	Embedding             // token table [V, D]
 	Head                  // output projection [V, D]
 	Norm                  // gain of a norm [D]
+	Bias                  // offset of a layer [out]
 )
 
 // String returns the role's name.
-func (r Role) String() string { return [...]string{"matrix", "embedding", "head", "norm"}[r] }
+func (r Role) String() string { return [...]string{"matrix", "embedding", "head", "norm", "bias"}[r] }
 
 // A Param is one trained tensor of a model.
 type Param struct {
@@ -30,6 +31,9 @@ type Param struct {
 	Std  float64 // of the initial normal distribution; 0 means all ones (gains)
 	// Parts lists what a fused weight is made of, as consecutive rows: q, k and v projections are one [(H+2K)·E, D] matrix.
 	Parts []Part
+	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that go by its
+	// shape, such as muP. 0 means 1.
+	LRScale, DecayScale float64
 }
 
 // A Part is a named run of rows of a fused weight, in the layout other tools know.

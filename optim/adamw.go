@@ -1,10 +1,10 @@
 package optim
 
 import (
-	"iter"
 	"math"
 
 	"anneal/device"
+	"anneal/nn"
 	"anneal/tensor"
 )
 
@@ -19,26 +19,20 @@ type AdamW struct {
 	Beta1, Beta2, Eps float64
 }
 
-// Moments is the state of one parameter: running means of the gradient and of its square, of the parameter's shape.
-type Moments struct{ M, V tensor.Tensor }
-
-// NewMoments allocates zero moments for a parameter.
-func NewMoments(a *tensor.Arena, p *tensor.Tensor) Moments {
-	return Moments{M: a.New(p.DType(), p.Shape()...), V: a.New(p.DType(), p.Shape()...)}
+// Layout implements Optimizer: running means of the gradient and of its square.
+func (AdamW) Layout(a *tensor.Arena, p *nn.Param) State {
+	return State{like(a, "m", p), like(a, "v", p)}
 }
 
-// Named yields the tensors of the state under the names that checkpoints give them.
-func (s *Moments) Named() iter.Seq2[string, *tensor.Tensor] {
-	return func(yield func(string, *tensor.Tensor) bool) {
-		_ = yield("m", &s.M) && yield("v", &s.V)
+// Update implements Optimizer.
+func (o AdamW) Update(d device.Device, p *nn.Param, state State, s Step, _ *tensor.Arena) {
+	d.AdamW(&p.Value, &p.Grad, &state[0].Tensor, &state[1].Tensor, o.constants(s))
+}
+
+func (o AdamW) constants(s Step) device.AdamW {
+	return device.AdamW{
+		LR: s.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, Decay: s.Decay, Cautious: s.Cautious, Scale: s.Scale,
+		Correct1: 1 / (1 - math.Pow(o.Beta1, float64(s.T))),
+		Correct2: 1 / (1 - math.Pow(o.Beta2, float64(s.T))),
 	}
-}
-
-// Step makes update number t (from 1) at rate lr with the given decay. The gradient used is scale·g.
-func (o AdamW) Step(d device.Device, p, g *tensor.Tensor, s *Moments, t int, lr, decay, scale float64) {
-	d.AdamW(p, g, &s.M, &s.V, device.AdamW{
-		LR: lr, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, Decay: decay, Scale: scale,
-		Correct1: 1 / (1 - math.Pow(o.Beta1, float64(t))),
-		Correct2: 1 / (1 - math.Pow(o.Beta2, float64(t))),
-	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"anneal/device/cpu"
 	"anneal/device/cpu/isa"
+	"anneal/nn"
 	"anneal/tensor"
 
 	"pgregory.net/rapid"
@@ -57,9 +58,9 @@ func load(t *testing.T) fixture {
 
 // parameter is one tensor with its gradient and state on a device.
 type parameter struct {
-	dev  *cpu.Device
-	p, g tensor.Tensor
-	s    Moments
+	dev *cpu.Device
+	nn.Param
+	state State
 }
 
 func newParameter(t testing.TB, tier isa.Tier, dtype tensor.DType, start []float64) *parameter {
@@ -70,9 +71,10 @@ func newParameter(t testing.TB, tier isa.Tier, dtype tensor.DType, start []float
 	}
 	dev := cpu.NewTier(tier, 1)
 	t.Cleanup(func() { dev.Close(); a.Close() })
-	x := &parameter{dev: dev, p: a.New(dtype, len(start)), g: a.New(dtype, len(start))}
-	x.s = NewMoments(a, &x.p)
-	fill(&x.p, start, 1)
+	x := &parameter{dev: dev}
+	x.Value, x.Grad = a.New(dtype, len(start)), a.New(dtype, len(start))
+	x.state = AdamW{}.Layout(a, &x.Param)
+	fill(&x.Value, start, 1)
 	return x
 }
 
@@ -112,13 +114,13 @@ func TestAdamWMatchesPyTorch(t *testing.T) {
 			o := AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
 			for step, g := range f.Gradients {
 				// Four times the gradient at a scale of a quarter: powers of two, so the rounding is PyTorch's.
-				fill(&x.g, g, 4*c.GradScale)
-				o.Step(x.dev, &x.p, &x.g, &x.s, step+1, c.LR, c.WeightDecay, 0.25)
-				near(t, fmt.Sprintf("%s: step %d: weights", c.Name, step+1), &x.p, want.Weights[step], relative, absolute)
+				fill(&x.Grad, g, 4*c.GradScale)
+				o.Update(x.dev, &x.Param, x.state, Step{T: step + 1, LR: c.LR, Decay: c.WeightDecay, Scale: 0.25}, nil)
+				near(t, fmt.Sprintf("%s: step %d: weights", c.Name, step+1), &x.Value, want.Weights[step], relative, absolute)
 			}
 			// Moments of tiny gradients are tiny, and sums that cancel are rounded at the size of their terms.
-			near(t, c.Name+": m", &x.s.M, want.M, relative, relative*c.GradScale)
-			near(t, c.Name+": v", &x.s.V, want.V, relative, 0)
+			near(t, c.Name+": m", &x.state[0].Tensor, want.M, relative, relative*c.GradScale)
+			near(t, c.Name+": v", &x.state[1].Tensor, want.V, relative, 0)
 		}
 	})
 }
@@ -128,9 +130,9 @@ func TestFirstStepIsTheLearningRate(t *testing.T) {
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
 		gradient := []float64{1e-3, -1e-2, 0.5, -3, 1e3, -1e6}
 		x := newParameter(t, tier, dtype, make([]float64, len(gradient)))
-		fill(&x.g, gradient, 1)
-		AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-10}.Step(x.dev, &x.p, &x.g, &x.s, 1, 0.02, 0, 1)
-		near(t, "weights", &x.p, []float64{-0.02, 0.02, -0.02, 0.02, -0.02, 0.02}, 1e-6, 0)
+		fill(&x.Grad, gradient, 1)
+		AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-10}.Update(x.dev, &x.Param, x.state, Step{T: 1, LR: 0.02, Decay: 0, Scale: 1}, nil)
+		near(t, "weights", &x.Value, []float64{-0.02, 0.02, -0.02, 0.02, -0.02, 0.02}, 1e-6, 0)
 	})
 }
 
@@ -141,18 +143,18 @@ func TestUpdatesDoNotDependOnTheGradientsScale(t *testing.T) {
 		run := func(inGradient, asScale float64) *parameter {
 			x := newParameter(t, tier, dtype, f.Start)
 			for step, g := range f.Gradients {
-				fill(&x.g, g, inGradient)
-				AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}.Step(x.dev, &x.p, &x.g, &x.s, step+1, 1e-2, 0.1, asScale)
+				fill(&x.Grad, g, inGradient)
+				AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-12}.Update(x.dev, &x.Param, x.state, Step{T: step + 1, LR: 1e-2, Decay: 0.1, Scale: asScale}, nil)
 			}
 			return x
 		}
 		want := make([]float64, len(f.Start))
 		one := run(1, 1)
 		for i := range want {
-			want[i] = one.p.Float64(i)
+			want[i] = one.Value.Float64(i)
 		}
-		near(t, "gradients × 1000", &run(1000, 1).p, want, 0, 1e-6)
-		near(t, "scale 1/1000", &run(1, 1e-3).p, want, 0, 1e-6)
+		near(t, "gradients × 1000", &run(1000, 1).Value, want, 0, 1e-6)
+		near(t, "scale 1/1000", &run(1, 1e-3).Value, want, 0, 1e-6)
 	})
 }
 
@@ -164,7 +166,7 @@ func TestDecayIsDecoupled(t *testing.T) {
 		factor := 1.0
 		for step := 1; step <= 20; step++ {
 			lr := 0.01 * float64(step)
-			AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}.Step(x.dev, &x.p, &x.g, &x.s, step, lr, 0.3, 1)
+			AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}.Update(x.dev, &x.Param, x.state, Step{T: step, LR: lr, Decay: 0.3, Scale: 1}, nil)
 			factor *= 1 - lr*0.3
 		}
 		want := make([]float64, len(f.Start))
@@ -172,9 +174,9 @@ func TestDecayIsDecoupled(t *testing.T) {
 			want[i] = w * factor
 		}
 		relative := map[tensor.DType]float64{tensor.F64: 1e-14, tensor.F32: 20 * 0x1p-23}[dtype]
-		near(t, "weights", &x.p, want, relative, 0)
-		for name, m := range x.s.Named() {
-			near(t, name, m, make([]float64, len(want)), 0, 0)
+		near(t, "weights", &x.Value, want, relative, 0)
+		for _, m := range x.state {
+			near(t, m.Name, &m.Tensor, make([]float64, len(want)), 0, 0)
 		}
 	})
 }

@@ -33,13 +33,20 @@ func (e Estimate) Bytes(name string) int64 {
 // Fits reports whether the whole fits in so many bytes.
 func (e Estimate) Fits(available int64) bool { return e.Total() <= available }
 
+// Optimizer is the memory of an optimizer in bytes: what it keeps between updates and what it needs during one.
+type Optimizer struct {
+	Name           string
+	State, Scratch int64
+}
+
 // processBytes is what the binary, the Go heap, the loader and the worker stacks take beside the arenas.
 const processBytes = 32 << 20
 
 // logitBytes bounds the logits that exist at one time; the loss never holds [tokens, vocab].
 const logitBytes = 16 << 20
 
-// Memory predicts what a training run holds at its peak. precision is bf16, fp32 or fp64; sequences is the micro-batch.
+// Memory predicts what a training run holds at its peak. precision is bf16, fp32 or fp64; sequences is the micro-batch;
+// o is what the optimizer says of itself.
 // In the formulas P is parameters, n tokens in a micro-batch, Q = (H+2K)·E the width of queries, keys and values
 // together, e the bytes of an activation (2, 4 or 8) and f those of masters, sums and the residual stream (4, 4 or 8).
 //
@@ -47,7 +54,7 @@ const logitBytes = 16 << 20
 // keys and values, attention's output and log-sum-exp, gate and up. The residual stream and its gradient exist once each.
 // Of what Recompute names, only what recompute.go says is kept.
 // What is cheap to compute again lives in scratch, with the gradients of one block or the logits of one chunk.
-func Memory(s Shape, precision string, sequences int) (Estimate, error) {
+func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, error) {
 	var e, f int64
 	switch precision {
 	case "bf16":
@@ -76,10 +83,10 @@ func Memory(s Shape, precision string, sequences int) (Estimate, error) {
 	return Estimate{
 		{"parameters", f * p, "f·P"},
 		{"gradients", f * p, "f·P"},
-		{"optimizer state", 2 * f * p, "2f·P (AdamW's two moments)"},
+		{"optimizer state", o.State, fmt.Sprintf("%s, %.2f bytes a parameter", o.Name, float64(o.State)/float64(p))},
 		{"positions", f * int64(s.Context) * int64(s.HeadDim), "f·T·E (rotary tables)"},
 		{"activations", n * kept, "n·(" + keptFormula + ")"},
-		{"scratch", n*2*e*s.dim() + max(block, logits), "n·2e·D + max(n·e·(4D + HE + Q + 4F), logits of one chunk)"},
+		{"scratch", max(n*2*e*s.dim()+max(block, logits), o.Scratch), "n·2e·D + max(n·e·(4D + HE + Q + 4F), logits of one chunk)"},
 		{"process", processBytes, "binary, loader, packed blocks, stacks"},
 	}, nil
 }

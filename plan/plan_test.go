@@ -47,10 +47,13 @@ func TestFLOPsPerTokenCountsEachProduct(t *testing.T) {
 	}
 }
 
+// adamW keeps two moments.
+func adamW(s Shape) Optimizer { return Optimizer{Name: "adamw", State: 8 * s.Parameters()} }
+
 // The masters, gradients and moments are 16 bytes a parameter, whatever the activations are.
 func TestMemoryHoldsSixteenBytesPerParameter(t *testing.T) {
 	for _, precision := range []string{"bf16", "fp32"} {
-		e, err := Memory(tiny, precision, 16)
+		e, err := Memory(tiny, precision, 16, adamW(tiny))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,9 +75,9 @@ func TestMemoryHoldsSixteenBytesPerParameter(t *testing.T) {
 
 // Only activations and scratch may grow with the micro-batch, and FP32 keeps at most twice what BF16 keeps.
 func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
-	one, _ := Memory(m98, "bf16", 1)
-	four, _ := Memory(m98, "bf16", 4)
-	single, _ := Memory(m98, "fp32", 4)
+	one, _ := Memory(m98, "bf16", 1, adamW(m98))
+	four, _ := Memory(m98, "bf16", 4, adamW(m98))
+	single, _ := Memory(m98, "fp32", 4, adamW(m98))
 	for i := range one {
 		switch one[i].Name {
 		case "activations":
@@ -94,7 +97,7 @@ func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Memory(tiny, "fp16", 1); err == nil {
+	if _, err := Memory(tiny, "fp16", 1, adamW(tiny)); err == nil {
 		t.Error("an unknown precision was planned for")
 	}
 }

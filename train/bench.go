@@ -61,7 +61,7 @@ func benchModel(layers, dim, heads, ffn, context, vocab int) config.Model {
 // peakTime is how long the machine's matrix product peak is measured.
 const peakTime = 100 * time.Millisecond
 
-// BenchStep times whole training steps (forward, backward, clip, AdamW) on random tokens.
+// BenchStep times whole training steps (forward, backward, clip, update) on random tokens.
 func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	begin := time.Now()
 	cfg, err := o.config()

@@ -1,10 +1,12 @@
 package train
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"anneal/model"
+	"anneal/nn"
 	"anneal/tensor"
 	"anneal/train/config"
 )
@@ -24,11 +26,12 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 			for name, decays := range layer {
 				want["layers.0."+name], want["layers.1."+name] = decays, decays
 			}
-			cfg := tinyConfig("none")
-			cfg.Model.Vocab, cfg.Model.QKNorm, cfg.Model.TieEmbeddings, cfg.Optimizer.DecayEmbeddings = 50, true, tied, embeddings
-			tr := &Trainer{cfg: cfg}
-			tr.model = model.New(modelConfig(cfg), model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
-			for _, p := range tr.model.Params() {
+			cfg := config.Default()
+			cfg.Model.Layers, cfg.Model.Vocab, cfg.Model.QKNorm, cfg.Model.TieEmbeddings, cfg.Optimizer.DecayEmbeddings = 2, 50, true, tied, embeddings
+			cfg.Resolve()
+			state := tensor.NewMeasure("optimizer state")
+			m := model.New(modelConfig(cfg), model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+			for _, p := range layoutOptimizer(cfg.Optimizer, newOptimizer(cfg.Optimizer), state, m.Params()) {
 				decays, known := want[p.Name]
 				if !known {
 					t.Errorf("%s is not in the list, or twice in the model", p.Name)
@@ -38,12 +41,39 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 				if decays {
 					wantDecay = cfg.Optimizer.WeightDecay
 				}
-				if got := tr.decay(p.Role); got != wantDecay {
+				if got := p.decay; got != wantDecay {
 					t.Errorf("decay_embeddings %v, tied %v: %s decays by %v, want %v", embeddings, tied, p.Name, got, wantDecay)
 				}
 			}
 			for name := range want {
 				t.Errorf("tied %v: the model has no %s", tied, name)
+			}
+		}
+	}
+}
+
+// A group's rate and decay are those of its role alone, times the parameter's own factors.
+func TestGroupsGoByRole(t *testing.T) {
+	roles := []nn.Role{nn.Matrix, nn.Embedding, nn.Head, nn.Norm, nn.Bias}
+	for i, role := range roles {
+		cfg, err := config.Load("", []string{"data.path=x", "optimizer.weight_decay=0.5",
+			fmt.Sprintf("optimizer.groups.%v.lr_ratio=0.25", role), fmt.Sprintf("optimizer.groups.%v.weight_decay=0.75", role)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var params []*nn.Param
+		for _, r := range roles {
+			p := &nn.Param{Role: r, LRScale: 3, DecayScale: 2}
+			p.Value = *tensor.Of([]float32{1})
+			params = append(params, p)
+		}
+		for j, p := range layoutOptimizer(cfg.Optimizer, newOptimizer(cfg.Optimizer), tensor.NewMeasure("state"), params) {
+			lr, decay := 3.0, map[nn.Role]float64{nn.Matrix: 1, nn.Embedding: 1, nn.Head: 1}[p.Role]
+			if i == j {
+				lr, decay = 0.75, 1.5
+			}
+			if p.lr != lr || p.decay != decay {
+				t.Errorf("group %v set: %v has the rate × %v and the decay %v, want × %v and %v", role, p.Role, p.lr, p.decay, lr, decay)
 			}
 		}
 	}

@@ -266,6 +266,7 @@ func TestGuardStopsADivergedRun(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	cfg := tinyConfig(data)
 	cfg.Optimizer.LR, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips = 1e5, 0, 1, 3
+	cfg.Optimizer.WeightDecay = 0 // at such a rate it would be refused
 	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) || diverged.Skips != 3 || diverged.NonFinite == 0 {

@@ -69,12 +69,12 @@ func asConfigError(err error, dir runDir) error {
 	return &config.Error{Problems: []config.Problem{{Message: err.Error(), At: dir.config(), Try: "the values it had, or start a new run"}}}
 }
 
-// checkpointTensors lists the live tensors of a run in a fixed order: weights, then both moments.
+// checkpointTensors lists the live tensors of a run in a fixed order: weights, then the optimizer's state.
 func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
 	list := weightTensors(t.model)
-	for i, p := range t.model.Params() {
-		for name, x := range t.states[i].Named() {
-			s := checkpointTensor(p.Name+"."+name, x)
+	for _, p := range t.updated {
+		for i := range p.state {
+			s := checkpointTensor(p.Name+"."+p.state[i].Name, &p.state[i].Tensor)
 			s.Optim = true
 			list = append(list, s)
 		}

@@ -9,10 +9,10 @@ import (
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
-	"anneal/nn"
 	"anneal/optim"
 	"anneal/precision"
 	"anneal/schedule"
+	"anneal/tensor"
 	"anneal/train/config"
 )
 
@@ -23,10 +23,12 @@ type Trainer struct {
 
 	cfg    *config.Config
 	policy precision.Policy
-	opt    optim.AdamW
+	opt    optim.Optimizer
 	sched  schedule.Schedule
-	states []optim.Moments // one per parameter
-	accum  int             // micro-batches per step
+	accum  int // micro-batches per step
+
+	updated []updated     // one per parameter
+	scratch *tensor.Arena // of the optimizer: the tape's temporary memory, which is free when it works
 
 	progress progress
 	guard    guard
@@ -76,17 +78,18 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 		return nil, err
 	}
 	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
-	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp)
-	if err := checkMemory(f); err != nil {
+	state, scratch := measureOptimizer(cfg, c, policy)
+	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, scratch)
+	if err := checkMemory(f, state); err != nil {
 		return nil, err
 	}
 	arenas, err := newArenas(
-		arenaSize{"parameters", f.Params}, arenaSize{"gradients", f.Grads}, arenaSize{"optimizer state", 2 * f.Grads},
+		arenaSize{"parameters", f.Params}, arenaSize{"gradients", f.Grads}, arenaSize{"optimizer state", state},
 		arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
 	if err != nil {
 		return nil, err
 	}
-	params, grads, moments, keep, temp, batch := arenas[0], arenas[1], arenas[2], arenas[3], arenas[4], arenas[5]
+	params, grads, states, keep, temp, batch := arenas[0], arenas[1], arenas[2], arenas[3], arenas[4], arenas[5]
 	t := &Trainer{
 		evaluator: evaluator{
 			dev:   dev,
@@ -96,14 +99,12 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 			rows:  rows, documents: cfg.Data.DocumentMask, arenas: arenas,
 		},
 		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
-		opt:   optim.AdamW{Beta1: cfg.Optimizer.Beta1, Beta2: cfg.Optimizer.Beta2, Eps: cfg.Optimizer.Eps},
+		opt: newOptimizer(cfg.Optimizer), scratch: temp,
 		accum: cfg.Train.BatchTokens / (rows * c.Context),
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
-	for _, p := range t.model.Params() {
-		t.states = append(t.states, optim.NewMoments(moments, &p.Value))
-	}
+	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
 	return t, nil
 }
 
@@ -149,9 +150,8 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if targets == 0 {
 		return StepStats{}, fmt.Errorf("step %d: the batch has no target to train on: every token is ignored", t.progress.Step)
 	}
-	params := t.model.Params()
 	sumSquares := 0.0
-	for _, p := range params {
+	for _, p := range t.model.Params() {
 		sumSquares += t.dev.SumSquares(&p.Grad)
 	}
 	lr := t.cfg.Optimizer.LR * t.sched.Factor(t.progress.Updates+1)
@@ -168,10 +168,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if stats.Clipped = clip < 1; stats.Clipped {
 		t.progress.Clipped++
 	}
-	scale := clip / targets
-	for i, p := range params {
-		t.opt.Step(t.dev, &p.Value, &p.Grad, &t.states[i], t.progress.Updates, lr, t.decay(p.Role), scale)
-	}
+	t.update(lr, clip/targets)
 	return stats, nil
 }
 
@@ -209,14 +206,4 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 		}
 	}
 	return sums, nil
-}
-
-// decay returns the weight decay of a role: matrices and the head decay, gains never, embeddings as configured. A tied
-// head is the embedding and goes by its rule.
-func (t *Trainer) decay(r nn.Role) float64 {
-	o := t.cfg.Optimizer
-	if r == nn.Norm || r == nn.Embedding && !o.DecayEmbeddings {
-		return 0
-	}
-	return o.WeightDecay
 }

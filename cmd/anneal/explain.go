@@ -16,7 +16,7 @@ func (explainCmd) Help() string { return example("anneal explain schedule.warmup
 func (c explainCmd) Run(s *session) error {
 	if keys := keysOf(c.Key); keys != nil {
 		for _, k := range keys {
-			s.printf("%-26s %-10s %s\n", k.Name, k.Default, firstSentence(k.Doc))
+			s.printf("%-40s %-10s %s\n", k.Name, k.Default, firstSentence(k.Doc))
 		}
 		return s.emit(map[string]any{"keys": keys})
 	}

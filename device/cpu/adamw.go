@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"math"
+
 	"anneal/device"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
@@ -38,9 +40,17 @@ func (e *engine[T]) runAdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
 		Beta1: T(o.Beta1), Keep1: T(1 - o.Beta1),
 		Beta2: T(o.Beta2), Keep2: T(1 - o.Beta2),
 		Decay: T(o.LR * o.Decay), Rate: T(o.LR * o.Correct1),
-		Correct2: T(o.Correct2), Eps: T(o.Eps),
+		Correct2: T(o.Correct2), Eps: T(o.Eps), Floor: floor[T](o.Cautious),
 	}
 	e.pool.Run(ceilDiv(len(j.p), chunk), j)
+}
+
+// floor is the least product of update and parameter at which the parameter decays.
+func floor[T vec.Float](cautious bool) T {
+	if cautious {
+		return 0
+	}
+	return T(math.Inf(-1))
 }
 
 // Do updates one stretch of the parameter, in one pass over its memory.

@@ -2,7 +2,8 @@ package config
 
 import "anneal/plan"
 
-// Config is one training run. A zero in a field whose documentation says "0 = derived" is filled by Resolve.
+// Config is one training run. Whole numbers that are 0 and numbers that are NaN stand for a value that
+// Resolve derives, where the key has a rule.
 type Config struct {
 	Seed      uint64 `yaml:"seed"`
 	Device    string `yaml:"device"`
@@ -59,17 +60,6 @@ type Train struct {
 	LogEvery    int     `yaml:"log_every"`
 }
 
-// Optimizer is the update rule.
-type Optimizer struct {
-	Name            string  `yaml:"name"`
-	LR              float64 `yaml:"lr"`
-	Beta1           float64 `yaml:"beta1"`
-	Beta2           float64 `yaml:"beta2"`
-	Eps             float64 `yaml:"eps"`
-	WeightDecay     float64 `yaml:"weight_decay"`
-	DecayEmbeddings bool    `yaml:"decay_embeddings"`
-}
-
 // Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.
 type Schedule struct {
 	Name          string  `yaml:"name"`
@@ -109,7 +99,8 @@ func Default() *Config {
 			Steps: 1000, BatchTokens: 16384, Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
 		},
 		Optimizer: Optimizer{
-			Name: "adamw", LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, DecayEmbeddings: true,
+			Name: "adamw", LR: derived, Beta1: derived, Beta2: derived, Eps: derived, WeightDecay: derived, DecayEmbeddings: true,
+			Groups: Groups{Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}},
 		},
 		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3},

@@ -229,7 +229,7 @@ func TestYAMLRoundTrips(t *testing.T) {
 		c.Seed = rapid.Uint64().Draw(t, "seed")
 		c.Model.Heads, c.Model.Dim = heads, heads*2*rapid.IntRange(1, 50).Draw(t, "half head")
 		c.Model.TieEmbeddings = rapid.Bool().Draw(t, "tie")
-		c.Optimizer.LR = rapid.Float64Range(1e-12, 10).Draw(t, "lr")
+		c.Optimizer.LR = rapid.Float64Range(1e-12, 9).Draw(t, "lr")
 		c.Data.Path = "/" + rapid.String().Draw(t, "path")
 		c.Data.Path = filepath.Clean(c.Data.Path)
 		c.Resolve()

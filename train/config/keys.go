@@ -55,13 +55,25 @@ var notes = map[string]Key{
 	"train.eval_tokens":  {Unit: "tokens", Doc: "Held-out tokens in one evaluation; 0 takes all."},
 	"train.log_every":    {Unit: "steps", Doc: "A line of progress this often, where there is no terminal to rewrite one on."},
 
-	"optimizer.name":             {Values: []string{"adamw"}, Doc: "The update rule."},
+	"optimizer.name":             {Values: optimizerNames(), Doc: "The update rule. adamw: Adam with decoupled weight decay."},
 	"optimizer.lr":               {Doc: "Peak learning rate."},
 	"optimizer.beta1":            {Doc: "Decay of the first moment."},
 	"optimizer.beta2":            {Doc: "Decay of the second moment."},
 	"optimizer.eps":              {Doc: "Added to the root of the second moment."},
-	"optimizer.weight_decay":     {Doc: "Decoupled decay: w ← w·(1 − lr·decay), on matrices; norms are never decayed."},
-	"optimizer.decay_embeddings": {Doc: "Decay the embedding table too."},
+	"optimizer.weight_decay":     {Doc: "Decoupled decay, w ← w·(1 − lr·decay), of matrices and the head."},
+	"optimizer.cautious_decay":   {Doc: "Decay a weight only where its update has the same sign, so that decay never works against the loss."},
+	"optimizer.decay_embeddings": {Doc: "Decay the embedding table too; a head that is tied to it counts as one."},
+
+	"optimizer.groups.matrix.lr_ratio":        {Doc: "Learning rate of hidden weights, as a multiple of optimizer.lr; 0 freezes them."},
+	"optimizer.groups.matrix.weight_decay":    {Doc: "Decay of hidden weights.", Rule: "weight_decay = optimizer.weight_decay"},
+	"optimizer.groups.embedding.lr_ratio":     {Doc: "Learning rate of the embedding table, as a multiple of optimizer.lr."},
+	"optimizer.groups.embedding.weight_decay": {Doc: "Decay of the embedding table.", Rule: "weight_decay = optimizer.weight_decay with optimizer.decay_embeddings, else 0"},
+	"optimizer.groups.head.lr_ratio":          {Doc: "Learning rate of an output head of its own, as a multiple of optimizer.lr."},
+	"optimizer.groups.head.weight_decay":      {Doc: "Decay of an output head of its own.", Rule: "weight_decay = optimizer.weight_decay"},
+	"optimizer.groups.norm.lr_ratio":          {Doc: "Learning rate of the norms' gains, as a multiple of optimizer.lr."},
+	"optimizer.groups.norm.weight_decay":      {Doc: "Decay of the norms' gains.", Rule: "weight_decay = 0"},
+	"optimizer.groups.bias.lr_ratio":          {Doc: "Learning rate of biases, as a multiple of optimizer.lr."},
+	"optimizer.groups.bias.weight_decay":      {Doc: "Decay of biases.", Rule: "weight_decay = 0"},
 
 	"schedule.name":           {Values: []string{"cosine", "wsd", "constant"}, Doc: "Learning rate after the warmup. cosine falls over the whole run; wsd (warmup, stable, decay) stays and falls at the end; constant stays."},
 	"schedule.warmup":         {Unit: "steps", Doc: "Steps over which the learning rate rises linearly, lr·t/warmup from t = 1; 1 is no warmup.", Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
@@ -116,6 +128,9 @@ func buildKeys() []Key {
 				continue
 			}
 			k := notes[name]
+			if key, ok := strings.CutPrefix(name, "optimizer."); ok && k.Rule == "" {
+				k.Rule = optimizerRule(key)
+			}
 			k.Name, k.index, k.Type = name, at, typeName(v.Field(i).Kind())
 			k.Default = format(v.Field(i))
 			if k.Rule != "" {

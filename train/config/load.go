@@ -185,7 +185,7 @@ func (r *reader) mapping(n ast.Node, prefix string) {
 			continue
 		}
 		name := prefix + v.Key.GetToken().Value
-		if prefix == "" && isSection(name) {
+		if isSection(name) && !strings.Contains(v.Key.GetToken().Value, ".") {
 			r.mapping(v.Value, name+".")
 			continue
 		}
@@ -200,8 +200,8 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 		return
 	}
 	if strings.Contains(v.Key.GetToken().Value, ".") {
-		section, key, _ := strings.Cut(name, ".")
-		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", key, section), "the dotted key %s is for the command line", name)
+		last := strings.LastIndexByte(name, '.')
+		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", name[last+1:], strings.ReplaceAll(name[:last], ".", ": ")), "the dotted key %s is for the command line", name)
 		return
 	}
 	var text string

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 )
@@ -22,6 +23,7 @@ func (c *Config) Resolve() {
 	if m.Context > 0 {
 		c.derive("train.micro_batch", microBatch(t.BatchTokens/m.Context, m.Context))
 	}
+	c.resolveOptimizer()
 	c.derive("schedule.warmup", min(max(t.Steps/100, 1), 2000))
 }
 
@@ -40,6 +42,16 @@ func (c *Config) derive(name string, n int) {
 	k := allKeys[keyIndex[name]]
 	if v := reflect.ValueOf(c).Elem().FieldByIndex(k.index); v.Int() == 0 && n > 0 {
 		c.Derive(name, n, k.Rule)
+	}
+}
+
+// deriveNumber sets a key that is still NaN; rule is what the origin will say.
+func (c *Config) deriveNumber(name string, x float64, rule string) {
+	k := allKeys[keyIndex[name]]
+	if v := reflect.ValueOf(c).Elem().FieldByIndex(k.index); math.IsNaN(v.Float()) {
+		if err := c.set(k, number(x), Origin{Rule: rule}); err != nil {
+			panic("config: " + err.Error())
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func divisors(n, d int) string {
 
 func (k *checker) training() {
 	c := k.c
-	t, o, s := &c.Train, &c.Optimizer, &c.Schedule
+	t, s := &c.Train, &c.Schedule
 	k.between("threads", c.Threads, 0, 1<<12)
 	k.between("train.steps", t.Steps, 1, 1<<40)
 	k.number("train.minutes", t.Minutes, 0, 1e9, "[)")
@@ -140,11 +140,7 @@ func (k *checker) training() {
 	k.between("train.eval_tokens", t.EvalTokens, 0, 1<<50)
 	k.between("train.log_every", t.LogEvery, 1, 1<<40)
 
-	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
-	k.number("optimizer.beta1", o.Beta1, 0, 1, "[)")
-	k.number("optimizer.beta2", o.Beta2, 0, 1, "[)")
-	k.number("optimizer.eps", o.Eps, 0, 1, "()")
-	k.number("optimizer.weight_decay", o.WeightDecay, 0, 1e6, "[)")
+	k.optimizer()
 
 	if k.between("schedule.warmup", s.Warmup, 1, 1<<40) && s.Warmup > t.Steps && t.Steps > 0 {
 		k.fault("schedule.warmup", fmt.Sprintf("schedule.warmup = %d", max(t.Steps/100, 1)), "schedule.warmup = %d is longer than the run, train.steps = %d", s.Warmup, t.Steps)

@@ -13,16 +13,22 @@ import (
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Every value of the run and where it came from. `anneal explain KEY` says what a key is.\n")
-	section := ""
+	var sections []string // that the last key stands in
 	for _, k := range allKeys {
-		name, indent := k.Name, ""
-		if head, leaf, ok := strings.Cut(k.Name, "."); ok {
-			name, indent = leaf, "  "
-			if head != section {
-				fmt.Fprintf(&b, "\n%s:\n", head)
-				section = head
+		path := strings.Split(k.Name, ".")
+		last := len(path) - 1
+		name, indent := path[last], strings.Repeat("  ", last)
+		for depth, section := range path[:last] {
+			if depth < len(sections) && sections[depth] == section {
+				continue
 			}
+			if depth == 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", depth), section)
+			sections = nil
 		}
+		sections = path[:last]
 		value := c.value(k)
 		if k.Type == "text" {
 			value = quote(value)

@@ -15,7 +15,7 @@ func BenchmarkPrimitives(b *testing.B) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)
 		a, x, y, z, w := normals(1, n), normals(2, n), normals(3, n), normals(4, n), normals(5, n)
-		step := &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8}
+		step := &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, minusInf}
 		for i := range w {
 			w[i] *= w[i]
 		}

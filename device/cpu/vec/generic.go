@@ -168,7 +168,11 @@ func (f functions[T]) adamW(p, g, m, v []T, o *AdamW[T]) {
 		gi := o.Scale * g[i]
 		m[i] = o.Beta1*m[i] + o.Keep1*gi
 		v[i] = o.Beta2*v[i] + o.Keep2*gi*gi
-		p[i] -= o.Decay*p[i] + o.Rate*m[i]/(f.sqrt(o.Correct2*v[i])+o.Eps)
+		u := o.Rate * m[i] / (f.sqrt(o.Correct2*v[i]) + o.Eps)
+		if u*p[i] >= o.Floor {
+			u += o.Decay * p[i]
+		}
+		p[i] -= u
 	}
 }
 

@@ -64,11 +64,12 @@ type Narrow[T Float] struct {
 // AdamW is the constants of one step, in the order in which the assembly reads them:
 //
 //	g' = Scale·g;  m ← Beta1·m + Keep1·g';  v ← Beta2·v + Keep2·g'²
-//	p ← p − (Decay·p + Rate·m / (sqrt(Correct2·v) + Eps))
+//	u = Rate·m / (sqrt(Correct2·v) + Eps);  p ← p − (Decay·p + u), without Decay·p where u·p < Floor
 //
 // Decay is subtracted as a product, not folded into a factor 1 − Decay, which float32 would round to a few digits.
 type AdamW[T Float] struct {
 	Scale, Beta1, Keep1, Beta2, Keep2, Decay, Rate, Correct2, Eps T
+	Floor                                                         T // −Inf decays everywhere
 }
 
 // Float32 returns the tier's primitives. The avx512bf16 tier has avx512's: its conversion instruction would flush

@@ -120,8 +120,8 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			for i := range n { // second moments are not negative
 				d[i], D[i] = d[i]*d[i], float64(d[i]*d[i])
 			}
-			v.AdamW(x(a), x(b), x(c), x(d), &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8})
-			ref.AdamW(A, B, C, D, &AdamW[float64]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8})
+			v.AdamW(x(a), x(b), x(c), x(d), &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, minusInf})
+			ref.AdamW(A, B, C, D, &AdamW[float64]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, math.Inf(-1)})
 			check("AdamW", 2e-6)
 		}
 	}
@@ -207,6 +207,8 @@ func TestSumOfExpShowsNaN(t *testing.T) {
 		}
 	}
 }
+
+var minusInf = float32(math.Inf(-1))
 
 // AdamW switches subnormal numbers off for itself; they must be on again for everyone else.
 func TestAdamWLeavesSubnormalsOn(t *testing.T) {

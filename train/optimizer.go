@@ -1,0 +1,88 @@
+package train
+
+import (
+	"fmt"
+
+	"anneal/model"
+	"anneal/nn"
+	"anneal/optim"
+	"anneal/plan"
+	"anneal/precision"
+	"anneal/tensor"
+	"anneal/train/config"
+)
+
+// newOptimizer returns the update rule of a valid configuration.
+func newOptimizer(o config.Optimizer) optim.Optimizer {
+	switch o.Name {
+	case "adamw":
+		return optim.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+	}
+	panic(fmt.Sprintf("train: no optimizer is called %q", o.Name))
+}
+
+// A trained parameter with what its optimizer keeps and how its group goes.
+type updated struct {
+	*nn.Param
+	state     optim.State
+	lr, decay float64 // the factor of the learning rate; the weight decay
+}
+
+// layoutOptimizer lays out the optimizer's state of every parameter and settles rates and decays.
+func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, params []*nn.Param) []updated {
+	list := make([]updated, len(params))
+	for i, p := range params {
+		g := group(o.Groups, p.Role)
+		list[i] = updated{p, opt.Layout(state, p), g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale)}
+	}
+	return list
+}
+
+// scale returns a factor of a parameter, for which 0 stands for 1.
+func scale(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return x
+}
+
+// group returns the group of a role. A tied head is the embedding and goes by its group.
+func group(g config.Groups, r nn.Role) config.Group {
+	switch r {
+	case nn.Embedding:
+		return g.Embedding
+	case nn.Head:
+		return g.Head
+	case nn.Norm:
+		return g.Norm
+	case nn.Bias:
+		return g.Bias
+	}
+	return g.Matrix
+}
+
+// update makes one update of every parameter at the rate lr from scale times its gradient.
+func (t *Trainer) update(lr, scale float64) {
+	t.tape.Reset(false) // the update may use the memory of temporaries
+	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
+	for _, p := range t.updated {
+		s.LR, s.Decay = lr*p.lr, p.decay
+		t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
+	}
+}
+
+// measureOptimizer returns the bytes of the state and of the scratch memory that a model's optimizer needs.
+func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (state, scratch int) {
+	mem := model.Memory{Params: tensor.NewMeasure("parameters"), Grads: tensor.NewMeasure("gradients"), DType: policy.Master}
+	return optim.Measure(newOptimizer(cfg.Optimizer), model.New(c, mem).Params())
+}
+
+// PlanOptimizer returns the memory that the optimizer of a valid configuration takes.
+func PlanOptimizer(cfg *config.Config) (plan.Optimizer, error) {
+	policy, err := precision.Lookup(cfg.Precision)
+	if err != nil {
+		return plan.Optimizer{}, err
+	}
+	state, scratch := measureOptimizer(cfg, modelConfig(cfg), policy)
+	return plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}, nil
+}
