@@ -24,7 +24,7 @@ func ropeBack(t *Tape, n *node) {
 	n.x.grad = n.out.grad
 }
 
-// Attention returns softmax(q·kᵀ/√E + mask)·v for all heads: qkv [N, (H+2K)·E], result [N, H·E]. It keeps the result and
+// Attention returns softmax(s·q·kᵀ + mask)·v for all heads, s being heads.ScoreScale(): qkv [N, (H+2K)·E], result [N, H·E]. It keeps the result and
 // one log-sum-exp per row and head, never a [T, T] matrix.
 func (t *Tape) Attention(qkv *Var, heads device.Heads, seq *Sequence) *Var {
 	in := t.value(qkv)

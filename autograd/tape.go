@@ -30,6 +30,8 @@ type Tape struct {
 	varN    int
 	tensors []*tensor.Tensor
 	tensorN int
+	params  []*Param // made by ScaleParam
+	paramN  int
 }
 
 // A Var is a value on the tape.
@@ -65,6 +67,7 @@ type node struct {
 	tables    [3]*tensor.Tensor // owned by the caller
 	heads     device.Heads
 	mask      device.Mask
+	factor    float64
 
 	firstVar, lastVar  int // of a block
 	tempMark, keepMark int
@@ -83,7 +86,7 @@ func NewTape(d device.Device, types Types, keep, temp *tensor.Arena) *Tape {
 // Backward; without, the tape keeps only what the forward pass needs.
 func (t *Tape) Reset(grad bool) {
 	t.grad = grad
-	t.nodeN, t.varN, t.tensorN = 0, 0, 0
+	t.nodeN, t.varN, t.tensorN, t.paramN = 0, 0, 0, 0
 	t.keep.Release(0)
 	t.temp.Release(0)
 }

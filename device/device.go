@@ -1,6 +1,10 @@
 package device
 
-import "anneal/tensor"
+import (
+	"math"
+
+	"anneal/tensor"
+)
 
 // A Device runs kernels. Calls return when the result is complete; they are made from one goroutine at a time.
 //
@@ -42,7 +46,7 @@ type Device interface {
 	// which is the gradient.
 	RoPE(qkv, cos, sin, pos *tensor.Tensor, heads Heads, inverse bool)
 
-	// Attention is softmax(q·kᵀ/√E + mask)·v for every head, from qkv [N, (H+2K)·E] (columns: H query heads, K key
+	// Attention is softmax(heads.Scale·q·kᵀ + mask)·v for every head, from qkv [N, (H+2K)·E] (columns: H query heads, K key
 	// heads, K value heads; query head h reads key-value head h·K/H) to out [N, H·E]. It stores one log-sum-exp per row
 	// and head in lse [H, N] and never forms [T, T] (FlashAttention, Dao 2022).
 	Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
@@ -77,6 +81,8 @@ type Device interface {
 	Copy(dst, src *tensor.Tensor)
 	// Add adds src to dst, elementwise; dtypes may differ.
 	Add(dst, src *tensor.Tensor)
+	// Scale multiplies t by factor, in place.
+	Scale(t *tensor.Tensor, factor float64)
 	// Zero clears t.
 	Zero(t *tensor.Tensor)
 	// Combine writes dst = X·x + Y·y, elementwise, plus Diagonal on the main diagonal of dst [M, N]. All are F32 and of one
@@ -117,6 +123,16 @@ type MatMulOptions struct {
 type Heads struct {
 	Q, KV int // number of query heads H and of key-value heads K; K divides H
 	Size  int // elements per head E
+	// Scale multiplies attention's scores; 0 is the usual 1/√E.
+	Scale float64
+}
+
+// ScoreScale returns what attention multiplies scores by.
+func (h Heads) ScoreScale() float64 {
+	if h.Scale == 0 {
+		return 1 / math.Sqrt(float64(h.Size))
+	}
+	return h.Scale
 }
 
 // Cols returns (H+2K)·E.

@@ -35,5 +35,6 @@ func (Null) SumSquares(*tensor.Tensor) float64                           { retur
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}
 func (Null) Add(_, _ *tensor.Tensor)                                     {}
+func (Null) Scale(*tensor.Tensor, float64)                               {}
 func (Null) Zero(*tensor.Tensor)                                         {}
 func (Null) Combine(_, _, _ *tensor.Tensor, _ Combination)               {}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 
 	"anneal/autograd"
 	"anneal/device"
@@ -25,13 +24,18 @@ type Config struct {
 	RopeTheta     float64 // base of the rotary wavelengths
 	NormEps       float64 // added to the mean square inside RMSNorm
 	LogitSoftcap  float64 // logits z become c·tanh(z/c); 0 leaves them (Gemma 2, arXiv 2408.00118: c = 30)
-	InitStd       float64 // of the normal distribution that matrices and embeddings start from
+	InitStd       float64 // of the normal distribution that the tables, and with gpt2 the matrices, start from
+	Init          string  // how matrices start: gpt2 (also ""), he, xavier or small
+	ZeroInit      string  // what starts at zero: residual, head or both; none and "" are nothing
+	MuP           MuP     // the base model, if the parametrisation follows the width
 
 	Recompute Layout `json:"-"` // what backward runs again; changes no result
 }
 
 // heads describes the columns of the fused q, k, v projection.
-func (c Config) heads() device.Heads { return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim} }
+func (c Config) heads() device.Heads {
+	return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale()}
+}
 
 // Llama is a decoder-only transformer.
 type Llama struct {
@@ -74,8 +78,8 @@ type Memory struct {
 // New lays out a model. Weights are zero until Init or a load fills them.
 func New(c Config, mem Memory) *Llama {
 	m := &Llama{Config: c}
-	add := func(name string, role nn.Role, std float64, shape ...int) *nn.Param {
-		p := &nn.Param{Name: name, Role: role, Std: std}
+	add := func(name string, role nn.Role, shape ...int) *nn.Param {
+		p := &nn.Param{Name: name, Role: role}
 		p.Value = mem.Params.New(mem.DType, shape...)
 		if mem.Grads != nil {
 			p.Grad = mem.Grads.New(mem.DType, shape...)
@@ -84,34 +88,34 @@ func New(c Config, mem Memory) *Llama {
 		return p
 	}
 	rope := nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta)
-	// Outputs onto the residual stream start smaller, so that its variance does not grow with depth (Radford et al. 2019).
-	residual := c.InitStd / math.Sqrt(2*float64(c.Layers))
 	qRows, kvRows := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 
-	m.embed = add("embed", nn.Embedding, c.InitStd, c.Vocab, c.Dim)
+	m.embed = add("embed", nn.Embedding, c.Vocab, c.Dim)
 	for i := range c.Layers {
 		b := &Block{heads: c.heads(), rope: rope, eps: c.NormEps}
 		at := fmt.Sprintf("layers.%d.", i)
-		b.norm1 = add(at+"attention_norm", nn.Norm, 0, c.Dim)
-		b.wqkv = add(at+"attention.qkv", nn.Matrix, c.InitStd, qRows+2*kvRows, c.Dim)
+		b.norm1 = add(at+"attention_norm", nn.Norm, c.Dim)
+		b.wqkv = add(at+"attention.qkv", nn.Matrix, qRows+2*kvRows, c.Dim)
 		b.wqkv.Parts = []nn.Part{{Name: "q", Rows: qRows}, {Name: "k", Rows: kvRows}, {Name: "v", Rows: kvRows}}
-		b.wo = add(at+"attention.out", nn.Matrix, residual, c.Dim, qRows)
+		b.wo = add(at+"attention.out", nn.Matrix, c.Dim, qRows)
 		if c.QKNorm {
-			b.qnorm = add(at+"attention.q_norm", nn.Norm, 0, c.HeadDim)
-			b.knorm = add(at+"attention.k_norm", nn.Norm, 0, c.HeadDim)
+			b.qnorm = add(at+"attention.q_norm", nn.Norm, c.HeadDim)
+			b.knorm = add(at+"attention.k_norm", nn.Norm, c.HeadDim)
 		}
-		b.norm2 = add(at+"mlp_norm", nn.Norm, 0, c.Dim)
-		b.wgu = add(at+"mlp.gate_up", nn.Matrix, c.InitStd, 2*c.FFN, c.Dim)
+		b.norm2 = add(at+"mlp_norm", nn.Norm, c.Dim)
+		b.wgu = add(at+"mlp.gate_up", nn.Matrix, 2*c.FFN, c.Dim)
 		b.wgu.Parts = []nn.Part{{Name: "gate", Rows: c.FFN}, {Name: "up", Rows: c.FFN}}
-		b.wdown = add(at+"mlp.down", nn.Matrix, residual, c.Dim, c.FFN)
+		b.wdown = add(at+"mlp.down", nn.Matrix, c.Dim, c.FFN)
 		m.blocks = append(m.blocks, b)
 	}
 	m.wrap(c.Recompute)
-	m.norm = add("norm", nn.Norm, 0, c.Dim)
+	m.norm = add("norm", nn.Norm, c.Dim)
 	m.head = m.embed
 	if !c.TieEmbeddings {
-		m.head = add("head", nn.Head, c.InitStd, c.Vocab, c.Dim)
+		m.head = add("head", nn.Head, c.Vocab, c.Dim)
 	}
+	m.setGrowth()
+	m.setStds()
 	return m
 }
 
@@ -137,13 +141,20 @@ func (m *Llama) Count() int64 {
 // Forward returns the final normalised hidden states [N, D] of tokens ids [N].
 func (m *Llama) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
 	x := t.Embedding(&m.embed.Param, ids) // [N, D]
+	if f := m.Config.MuP.inputScale(); f != 1 {
+		x = t.ScaleStream(x, f)
+	}
 	for _, u := range m.units {
 		x = t.Recompute(u, x, seq) // [N, D]
 	}
 	for _, b := range m.blocks[m.Config.Recompute.Whole:] {
 		x = t.Block(b, x, seq) // [N, D]
 	}
-	return t.RMSNorm(x, &m.norm.Param, m.Config.NormEps) // [N, D]
+	gain := &m.norm.Param
+	if f := m.Config.logitScale(); f != 1 {
+		gain = t.ScaleParam(gain, f) // logits are linear in it
+	}
+	return t.RMSNorm(x, gain, m.Config.NormEps) // [N, D]
 }
 
 // Loss writes each token's cross-entropy to b.Losses and, if the tape records, computes the gradients of their sum, with

@@ -130,40 +130,6 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	}
 }
 
-// The loss of a fresh model is ln V plus half the variance that the head's random logits have.
-func TestInitialLossIsTheEntropyOfTheVocabulary(t *testing.T) {
-	c := small
-	c.Vocab, c.Dim, c.InitStd = 256, 64, 0.02
-	c.HeadDim = 16
-	c.Context = 32
-	x := newBench(t, c, "fp32", 8, 32)
-	got := x.loss() / float64(8*32-1)
-	want := math.Log(256) + 64*0.02*0.02/2
-	if math.Abs(got-want) > 0.05 {
-		t.Errorf("initial loss %v, want %v", got, want)
-	}
-}
-
-func TestInitialStdPerTensor(t *testing.T) {
-	c := small
-	c.Dim, c.FFN, c.Vocab, c.HeadDim, c.InitStd = 64, 128, 200, 16, 0.02
-	x := newBench(t, c, "fp32", 1, 8)
-	for _, p := range x.m.Params() {
-		sum, n := 0.0, p.Value.Len()
-		for _, w := range p.Value.F32() {
-			sum += float64(w) * float64(w)
-		}
-		got, want := math.Sqrt(sum/float64(n)), p.Std
-		if want == 0 {
-			want = 1
-		}
-		// The sample's standard deviation has a relative error of 1/sqrt(2n).
-		if math.Abs(got-want) > 5*want/math.Sqrt(2*float64(n)) {
-			t.Errorf("%s: std %v, want %v", p.Name, got, want)
-		}
-	}
-}
-
 // A second backward pass adds to gradients: two micro-batches of the same tokens give twice the gradient of one.
 func TestMicroBatchesAddUp(t *testing.T) {
 	x := newBench(t, small, "fp64", 2, 8)

@@ -27,6 +27,23 @@ func TestInitIsAPureFunction(t *testing.T) {
 	}
 }
 
+// The rows of each part of a fused weight have the part's own deviation, wherever in the stream's fours they begin.
+func TestPartsStartWithTheirOwnStd(t *testing.T) {
+	p := Param{Parts: []Part{{Rows: 1, Std: 2}, {Rows: 3, Std: 0}, {Rows: 2, Std: 0.5}}}
+	p.Value = *tensor.Of(make([]float64, 6*3), 6, 3)
+	for i := range p.Value.Len() {
+		p.Value.SetFloat64(i, 9) // memory that was used before
+	}
+	p.Init(5, 2)
+	rng := tensor.NewRNG(5, tensor.PurposeInit, 2)
+	for i, w := range p.Value.F64() {
+		std := []float64{2, 0, 0, 0, 0.5, 0.5}[i/3]
+		if want := std * rng.Normals(uint64(i / 4))[i%4]; w != want || std == 0 && math.Signbit(w) {
+			t.Errorf("element %d is %v, want %v", i, w, want)
+		}
+	}
+}
+
 func TestInitDependsOnSeedAndIndex(t *testing.T) {
 	values := func(seed uint64, index int) []float32 {
 		p := Param{Std: 1}

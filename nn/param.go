@@ -28,57 +28,79 @@ type Param struct {
 	autograd.Param
 	Name string
 	Role Role
-	Std  float64 // of the initial normal distribution; 0 means all ones (gains)
+	Std  float64 // of the initial normal distribution; 0 starts at zero. Parts have their own, and gains start at one
 	// Parts lists what a fused weight is made of, as consecutive rows: q, k and v projections are one [(H+2K)·E, D] matrix.
 	Parts []Part
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that go by its
 	// shape, such as muP. 0 means 1.
 	LRScale, DecayScale float64
+	// Growth says how many times wider than in the base model of muP its sides are; 1 without muP.
+	Growth Growth
 }
+
+// Growth is the growth of the two sides of a weight [out, in]. A vector, and a table, which has a row per token, have one
+// side that grows and one that does not.
+type Growth struct{ In, Out float64 }
 
 // A Part is a named run of rows of a fused weight, in the layout other tools know.
 type Part struct {
 	Name string
 	Rows int
+	Std  float64 // as Param.Std
 }
 
 // Init fills p with its initial values: a pure function of the seed, the parameter's index in the model and the element.
 func (p *Param) Init(seed uint64, index int) {
-	if p.Std == 0 {
-		for i := range p.Value.Len() {
+	n := p.Value.Len()
+	if p.Role == Norm {
+		for i := range n {
 			p.Value.SetFloat64(i, 1)
 		}
 		return
 	}
-	const chunk = 1 << 14
 	rng := tensor.NewRNG(seed, tensor.PurposeInit, uint32(index))
-	n := p.Value.Len()
+	if p.Parts == nil {
+		p.fill(rng, p.Std, 0, n)
+		return
+	}
+	from := 0
+	for _, part := range p.Parts {
+		to := from + part.Rows*p.Value.Cols()
+		p.fill(rng, part.Std, from, to)
+		from = to
+	}
+}
+
+// fill sets elements [from, to) to std times their numbers of the stream.
+func (p *Param) fill(rng tensor.RNG, std float64, from, to int) {
+	const chunk = 1 << 14
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for from := 0; from < n; from += chunk {
+	for at := from; at < to; at += chunk {
 		wg.Add(1)
 		limit <- struct{}{}
 		go func() {
 			defer func() { <-limit; wg.Done() }()
-			p.initRange(rng, from, min(from+chunk, n))
+			p.fillChunk(rng, std, at, min(at+chunk, to))
 		}()
 	}
 	wg.Wait()
 }
 
-// initRange fills elements [from, to); from is a multiple of 4.
-func (p *Param) initRange(rng tensor.RNG, from, to int) {
+// fillChunk is fill on one goroutine. The stream gives numbers in fours.
+func (p *Param) fillChunk(rng tensor.RNG, std float64, from, to int) {
 	var f32 []float32 // the common case, without a conversion per element
 	if p.Value.DType() == tensor.F32 {
 		f32 = p.Value.F32()
 	}
-	for i := from; i < to; i += 4 {
-		z := rng.Normals(uint64(i / 4))
-		for j := range min(4, to-i) {
+	for at := from &^ 3; at < to; at += 4 {
+		z := rng.Normals(uint64(at / 4))
+		for i := max(at, from); i < min(at+4, to); i++ {
+			x := std*z[i-at] + 0 // a product with 0 may be −0
 			if f32 != nil {
-				f32[i+j] = float32(p.Std * z[j])
+				f32[i] = float32(x)
 			} else {
-				p.Value.SetFloat64(i+j, p.Std*z[j])
+				p.Value.SetFloat64(i, x)
 			}
 		}
 	}

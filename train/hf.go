@@ -201,7 +201,7 @@ func ImportHF(src, runDirectory string) error {
 func importConfig(c model.Config) *config.Config {
 	cfg := config.Default()
 	cfg.Model = config.Model{
-		Family: "llama", Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, FFN: c.FFN,
+		Family: "llama", Init: cfg.Model.Init, ZeroInit: cfg.Model.ZeroInit, Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, FFN: c.FFN,
 		Context: c.Context, Vocab: c.Vocab, TieEmbeddings: c.TieEmbeddings, QKNorm: c.QKNorm,
 		RopeTheta: c.RopeTheta, NormEps: c.NormEps, InitStd: c.InitStd,
 	}

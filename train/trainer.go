@@ -114,6 +114,7 @@ func modelConfig(cfg *config.Config) model.Config {
 		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
 		RopeTheta: m.RopeTheta, NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
+		Init: m.Init, ZeroInit: m.ZeroInit,
 	}
 }
 

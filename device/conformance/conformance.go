@@ -44,6 +44,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Sums", sums},
 		{"Copy", copies},
 		{"Add", adds},
+		{"Scale", scales},
 		{"Zero", zero},
 		{"Combine", combine},
 	} {

@@ -28,6 +28,18 @@ func adds(s *scope) call {
 	})
 }
 
+func scales(s *scope) call {
+	t := s.random(s.storage("t"), s.size("n")*s.size("m"))
+	factor := rapid.SampledFrom([]float64{-1, 0.3, 1, 7}).Draw(s.T, "factor")
+	before := read[float64](t, 0)
+	return exactly(func(d device.Device) { d.Scale(t, factor) }, t, func(i int) float64 {
+		if s.wide == tensor.F64 {
+			return before[i] * factor
+		}
+		return float64(float32(before[i]) * float32(factor))
+	})
+}
+
 func zero(s *scope) call {
 	t := s.empty(s.anyStorage("t"), s.size("n"))
 	return exactly(func(d device.Device) { d.Zero(t) }, t, func(int) float64 { return 0 })

@@ -116,8 +116,15 @@ func starts(m device.Mask) []int32 {
 	return m.Start.I32()
 }
 
+// scoredHeads draws heads whose scores may have a scale of their own.
+func (s *scope) scoredHeads() device.Heads {
+	h := s.heads(false)
+	h.Scale = rapid.SampledFrom([]float64{0, 0, 0.07, 0.5}).Draw(s.T, "scale of scores")
+	return h
+}
+
 func attention(s *scope) call {
-	heads, rows := s.heads(false), rapid.IntRange(1, 2).Draw(s.T, "B")
+	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
 	mask := s.mask(rows)
 	n := rows * mask.Len
 	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
@@ -144,7 +151,7 @@ func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
 
 func attentionGrad(d device.Device) func(s *scope) call {
 	return func(s *scope) call {
-		heads, rows := s.heads(false), rapid.IntRange(1, 2).Draw(s.T, "B")
+		heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
 		mask := s.mask(rows)
 		n := rows * mask.Len
 		qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)

@@ -48,7 +48,7 @@ func attend[T tensor.Number](qkv []T, heads device.Heads, length int, start []in
 func attendGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, length int, start []int32, operand tensor.DType) []T {
 	tokens := len(qkv) / heads.Cols()
 	d := make([]T, len(qkv))
-	scale := T(1 / math.Sqrt(float64(heads.Size)))
+	scale := T(heads.ScoreScale())
 	for n := range tokens {
 		for h := range heads.Q {
 			p, _ := probabilities(qkv, heads, length, start, n, h)
@@ -86,7 +86,7 @@ func probabilities[T tensor.Number](qkv []T, heads device.Heads, length int, sta
 	p = make([]T, i+1)
 	top := T(math.Inf(-1))
 	for j := first; j <= i; j++ {
-		p[j] = dot(query(qkv, heads, n, h), key(qkv, heads, n-i+j, h)) * T(1/math.Sqrt(float64(heads.Size)))
+		p[j] = dot(query(qkv, heads, n, h), key(qkv, heads, n-i+j, h)) * T(heads.ScoreScale())
 		top = max(top, p[j])
 	}
 	var sum T

@@ -32,6 +32,15 @@ func (d *Device) Add(dst, src *tensor.Tensor) {
 	}
 }
 
+// Scale implements device.Device.
+func (d *Device) Scale(t *tensor.Tensor, factor float64) {
+	if reference(t) {
+		d.f64.runScale(t, factor)
+	} else {
+		d.f32.runScale(t, factor)
+	}
+}
+
 // raw copies or clears bytes.
 type raw struct {
 	pool     *pool.Pool
@@ -100,5 +109,29 @@ func (j *add[T]) Do(worker, task int) {
 		dst := j.dst.load(buf.at(0), i, n)
 		j.e.vec.Add(dst, j.src.load(buf.at(1), i, n))
 		j.dst.store(dst, i)
+	}
+}
+
+type scale[T vec.Float] struct {
+	e      *engine[T]
+	t      view[T]
+	factor T
+	n      int
+}
+
+func (e *engine[T]) runScale(t *tensor.Tensor, factor float64) {
+	j := &e.scale
+	*j = scale[T]{e: e, t: e.view(t), factor: T(factor), n: t.Len()}
+	e.reserve(tile)
+	e.pool.Run(ceilDiv(j.n, chunk), j)
+}
+
+// Do scales one stretch.
+func (j *scale[T]) Do(worker, task int) {
+	from, to := span(task, chunk, j.n)
+	for i := from; i < to; i += tile {
+		row := j.t.load(j.e.scratch[worker], i, min(tile, to-i))
+		j.e.vec.Scale(row, row, j.factor)
+		j.t.store(row, i)
 	}
 }

@@ -39,6 +39,7 @@ type engine[T vec.Float] struct {
 	convert      convert[T]
 	add          add[T]
 	combine      combine[T]
+	scale        scale[T]
 }
 
 func newEngine[T vec.Float](p *pool.Pool, table vec.Table[T]) *engine[T] {

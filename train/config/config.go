@@ -39,6 +39,8 @@ type Model struct {
 	NormEps       float64 `yaml:"norm_eps"`
 	LogitSoftcap  float64 `yaml:"logit_softcap"`
 	InitStd       float64 `yaml:"init_std"`
+	Init          string  `yaml:"init"`
+	ZeroInit      string  `yaml:"zero_init"`
 }
 
 // Data is what the model reads.
@@ -92,7 +94,7 @@ func Default() *Config {
 		Seed: 1, Device: "cpu", Precision: "bf16",
 		Model: Model{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
-			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02,
+			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
 		},
 		Data: Data{DocumentMask: true},
 		Train: Train{

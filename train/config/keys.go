@@ -40,7 +40,9 @@ var notes = map[string]Key{
 	"model.rope_theta":     {Doc: "Base wavelength of the rotary positions."},
 	"model.norm_eps":       {Doc: "Added to the mean square inside RMSNorm."},
 	"model.logit_softcap":  {Doc: "Caps the logits z of the head smoothly, c·tanh(z/c), in training, evaluation and generation (Gemma 2: 30); 0 does not. Hugging Face's Llama format has no place for it."},
-	"model.init_std":       {Doc: "Standard deviation of initial weights; the two projections into the residual stream use init_std / √(2·layers)."},
+	"model.init_std":       {Doc: "Standard deviation of the initial embedding and head, and with model.init=gpt2 of the matrices. model.init=small has its own."},
+	"model.init":           {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "How matrices start. gpt2: init_std, and init_std / √(2·layers) where they write to the residual stream; he: √(2 / fan_in); xavier: √(2 / (fan_in + fan_out)); small: √(2 / (5·dim)), and 2 / (layers·√dim) where they write to the stream, as GPT-NeoX."},
+	"model.zero_init":      {Values: []string{"none", "residual", "head", "both"}, Doc: "What starts at zero: residual is the matrices that write to the residual stream, so that every block starts as the identity; head the output head, if it is not tied."},
 
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
 	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},

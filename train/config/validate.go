@@ -22,6 +22,7 @@ func (c *Config) check() []Problem {
 	k := checker{c: c}
 	k.names()
 	k.model()
+	k.init()
 	k.training()
 	k.recompute()
 	if c.Data.Path == "" {

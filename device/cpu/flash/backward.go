@@ -115,8 +115,8 @@ func (j *backwardJob[T]) block(t *backwardTile[T], head, row, q0, q1 int) {
 	r.write(&j.dqkv, row*j.length+q0, j.queryCol(head), q1-q0, j.Size, t.dq, t.ld, j.slope())
 }
 
-// slope is the derivative 1/√E of the scaled scores.
-func (j *backwardJob[T]) slope() T { return T(1 / math.Sqrt(float64(j.Size))) }
+// slope is the derivative of the scaled scores.
+func (j *backwardJob[T]) slope() T { return T(j.ScoreScale()) }
 
 // begin loads a block of queries and of output gradients and computes delta = rowsum(dO·O). Queries past the end of the row
 // are zero and see nothing.

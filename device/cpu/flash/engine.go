@@ -79,7 +79,7 @@ type shape struct {
 	rows   int     // N/T
 	group  int     // query heads per key-value head
 	start  []int32 // [N], nil for plain causal attention
-	scale  float64 // log₂e/√E: scaled scores are in units of log 2, so that the exponential is a power of two
+	scale  float64 // log₂e times the scale of scores, 1/√E: scaled scores are in units of log 2, so that the exponential is a power of two
 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
@@ -92,6 +92,9 @@ func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) sha
 	}
 	s.rows = s.tokens / mask.Len
 	s.scale = math.Log2E / math.Sqrt(float64(heads.Size))
+	if heads.Scale != 0 {
+		s.scale = math.Log2E * heads.Scale
+	}
 	if mask.Start != nil {
 		s.start = mask.Start.I32()
 	}

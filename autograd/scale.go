@@ -1,0 +1,44 @@
+package autograd
+
+// ScaleStream multiplies the residual stream x [N, D] by factor, in place; it consumes x.
+func (t *Tape) ScaleStream(x *Var, factor float64) *Var {
+	out := t.wrap(t.take(x))
+	t.Device.Scale(&out.Value, factor)
+	if t.grad {
+		n := t.node()
+		n.back, n.x, n.out, n.factor = scaleStreamBack, x, out, factor
+	}
+	return out
+}
+
+func scaleStreamBack(t *Tape, n *node) {
+	t.Device.Scale(t.streamGrad(n.out), n.factor)
+	n.x.grad = n.out.grad // nothing reads the gradient of the result again: one buffer serves
+}
+
+// ScaleParam returns factor·p as a parameter of the tape, whose gradient goes to p. It copies p, and so is for small ones:
+// a scaled gain scales a norm's output at no cost per token.
+func (t *Tape) ScaleParam(p *Param, factor float64) *Param {
+	if t.paramN == len(t.params) {
+		t.params = append(t.params, new(Param))
+	}
+	q := t.params[t.paramN]
+	t.paramN++
+	*q = Param{Value: t.keep.New(p.Value.DType(), p.Value.Shape()...)}
+	t.Device.Copy(&q.Value, &p.Value)
+	t.Device.Scale(&q.Value, factor)
+	if t.grad {
+		q.Grad = t.keep.New(p.Value.DType(), p.Value.Shape()...)
+		n := t.node()
+		n.back, n.w, n.w2, n.factor = scaleParamBack, p, q, factor
+	}
+	return q
+}
+
+func scaleParamBack(t *Tape, n *node) {
+	if !n.w2.written {
+		return
+	}
+	t.Device.Scale(&n.w2.Grad, n.factor)
+	t.Device.Add(t.sumGrad(n.w), &n.w2.Grad)
+}
