@@ -53,7 +53,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		},
 	}}
 	for _, v := range r.Model.HFViews() {
-		e.Tensors = append(e.Tensors, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), float32s(&v.Tensor)))
+		e.Tensors = append(e.Tensors, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), float32s(&v.Tensor, v.Scale)))
 	}
 	if err := hf.ExportLlama(dir, c, e); err != nil {
 		return nil, &DataError{err}
@@ -68,14 +68,14 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	return report, nil
 }
 
-// float32s returns the weights in F32: the model's own memory, or a copy of the reference mode's.
-func float32s(t *tensor.Tensor) []float32 {
-	if t.DType() == tensor.F32 {
+// float32s returns scale times the weights in F32: the model's own memory where that is it, or a copy.
+func float32s(t *tensor.Tensor, scale float64) []float32 {
+	if t.DType() == tensor.F32 && scale == 1 {
 		return t.F32()
 	}
 	out := make([]float32, t.Len())
 	for i := range out {
-		out[i] = float32(t.Float64(i))
+		out[i] = float32(scale * t.Float64(i))
 	}
 	return out
 }
@@ -200,11 +200,10 @@ func ImportHF(src, runDirectory string) error {
 // importConfig describes an imported model; what concerns training keeps its defaults.
 func importConfig(c model.Config) *config.Config {
 	cfg := config.Default()
-	cfg.Model = config.Model{
-		Family: "llama", Init: cfg.Model.Init, ZeroInit: cfg.Model.ZeroInit, Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, FFN: c.FFN,
-		Context: c.Context, Vocab: c.Vocab, TieEmbeddings: c.TieEmbeddings, QKNorm: c.QKNorm,
-		RopeTheta: c.RopeTheta, NormEps: c.NormEps, InitStd: c.InitStd,
-	}
+	m := &cfg.Model
+	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
+	m.Context, m.Vocab, m.TieEmbeddings, m.QKNorm = c.Context, c.Vocab, c.TieEmbeddings, c.QKNorm
+	m.RopeTheta, m.NormEps, m.InitStd = c.RopeTheta, c.NormEps, c.InitStd
 	cfg.Train.MicroBatch, cfg.Train.BatchTokens = 1, c.Context
 	cfg.Data.Path = "imported"
 	cfg.Resolve()

@@ -42,6 +42,8 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
 		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
+		{"mup", was.MuP.Dim > 0, now.MuP.Dim > 0}, {"mup_base_dim", was.MuP.Dim, now.MuP.Dim}, {"mup_base_head_dim", was.MuP.HeadDim, now.MuP.HeadDim},
+		{"mup_input_scale", was.MuP.InputScale, now.MuP.InputScale}, {"mup_output_scale", was.MuP.OutputScale, now.MuP.OutputScale},
 	} {
 		if f.was != f.now {
 			return &config.Error{Problems: []config.Problem{{

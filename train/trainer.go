@@ -104,18 +104,25 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
+	t.model.ScaleRates(updateRule(cfg.Optimizer))
 	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
 	return t, nil
 }
 
 func modelConfig(cfg *config.Config) model.Config {
 	m := cfg.Model
-	return model.Config{
+	c := model.Config{
 		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
 		RopeTheta: m.RopeTheta, NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
 		Init: m.Init, ZeroInit: m.ZeroInit,
 	}
+	if m.MuP {
+		c.MuP = model.MuP{
+			Dim: m.MuPBaseDim, HeadDim: m.MuPBaseHeadDim, FFN: m.MuPBaseFFN, InputScale: m.MuPInputScale, OutputScale: m.MuPOutputScale,
+		}
+	}
+	return c
 }
 
 func newSchedule(cfg *config.Config) schedule.Schedule {

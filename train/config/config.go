@@ -41,6 +41,13 @@ type Model struct {
 	InitStd       float64 `yaml:"init_std"`
 	Init          string  `yaml:"init"`
 	ZeroInit      string  `yaml:"zero_init"`
+
+	MuP            bool    `yaml:"mup"`
+	MuPBaseDim     int     `yaml:"mup_base_dim"`
+	MuPBaseHeadDim int     `yaml:"mup_base_head_dim"`
+	MuPBaseFFN     int     `yaml:"mup_base_ffn"`
+	MuPInputScale  float64 `yaml:"mup_input_scale"`
+	MuPOutputScale float64 `yaml:"mup_output_scale"`
 }
 
 // Data is what the model reads.
@@ -95,6 +102,7 @@ func Default() *Config {
 		Model: Model{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
 			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
+			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
 		Data: Data{DocumentMask: true},
 		Train: Train{

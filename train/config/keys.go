@@ -44,6 +44,13 @@ var notes = map[string]Key{
 	"model.init":           {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "How matrices start. gpt2: init_std, and init_std / √(2·layers) where they write to the residual stream; he: √(2 / fan_in); xavier: √(2 / (fan_in + fan_out)); small: √(2 / (5·dim)), and 2 / (layers·√dim) where they write to the stream, as GPT-NeoX."},
 	"model.zero_init":      {Values: []string{"none", "residual", "head", "both"}, Doc: "What starts at zero: residual is the matrices that write to the residual stream, so that every block starts as the identity; head the output head, if it is not tied."},
 
+	"model.mup":               {Doc: "Maximal update parametrisation: initial weights, learning rates, decays, the scale of attention's scores and of the logits follow the width, so that the learning rate tuned on a narrow model holds for a wide one. docs/mup.md shows how to use and check it."},
+	"model.mup_base_dim":      {Doc: "With model.mup, the model.dim of the model that optimizer.lr and model.init_std were tuned on. With this width muP changes nothing."},
+	"model.mup_base_head_dim": {Doc: "With model.mup, the size of a head of the base model.", Rule: "mup_base_head_dim = head_dim"},
+	"model.mup_base_ffn":      {Doc: "With model.mup, the hidden width of the feed-forward layer of the base model.", Rule: "mup_base_ffn = ffn as it is derived from mup_base_dim, if ffn is so from dim; else ffn · mup_base_dim / dim"},
+	"model.mup_input_scale":   {Doc: "With model.mup, what the embedding is multiplied by; the same at every width."},
+	"model.mup_output_scale":  {Doc: "With model.mup, what the logits are multiplied by, before the width's own factor mup_base_dim / dim."},
+
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
 	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},
 

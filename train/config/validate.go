@@ -23,6 +23,7 @@ func (c *Config) check() []Problem {
 	k.names()
 	k.model()
 	k.init()
+	k.mup()
 	k.training()
 	k.recompute()
 	if c.Data.Path == "" {
