@@ -32,7 +32,7 @@ func (r *ExportReport) String() string {
 		r.Architecture, r.Parameters, r.DType, r.Step, r.MaxLogitDiff, r.ProbeTokens)
 }
 
-// ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact) or BF16 (half the size),
+// ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the size),
 // then reads it back and compares the logits of a probe. It fails if they differ by more than storing can explain.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	if limit := r.Model.Config.LogitSoftcap; limit != 0 {
@@ -113,10 +113,13 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 		largest = max(largest, math.Abs(want[i]))
 	}
 	report.ProbeTokens = len(probe)
-	// BF16 weights carry a relative error of 2⁻⁹ each; F32 ones none.
+	// BF16 weights carry a relative error of 2⁻⁹ each, F16 ones of 2⁻¹²; F32 ones none.
 	limit := 1e-4 * (1 + largest)
-	if report.DType == string(safetensors.BF16) {
+	switch safetensors.DType(report.DType) {
+	case safetensors.BF16:
 		limit = 0.1 * (1 + largest)
+	case safetensors.F16:
+		limit = 0.0125 * (1 + largest)
 	}
 	if !(report.MaxLogitDiff <= limit) {
 		return fmt.Errorf("its logits differ by %.3g", report.MaxLogitDiff)

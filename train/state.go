@@ -7,6 +7,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/model"
+	"anneal/precision"
 	"anneal/tensor"
 	"anneal/tokenizer"
 	"anneal/train/checkpoint"
@@ -18,8 +19,11 @@ type state struct {
 	Progress progress      `json:"progress"`
 	Data     dataset.State `json:"data"`
 	Guard    guard         `json:"guard"`
-	Model    model.Config  `json:"model"` // that the weights were trained in
-	Tier     string        `json:"tier"`  // of the kernels: another one gives other bits
+
+	LossScale precision.LossScale `json:"loss_scale"`
+
+	Model model.Config `json:"model"` // that the weights were trained in
+	Tier  string       `json:"tier"`  // of the kernels: another one gives other bits
 
 	Tokenizer string         `json:"tokenizer"` // its hash
 	Config    *config.Config `json:"config"`    // that the run was last trained with; nil if it was imported

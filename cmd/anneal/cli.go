@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/precision"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -43,6 +45,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	parser := kong.Must(&c,
 		kong.Name("anneal"),
 		kong.Description(description),
+		kong.Vars{"precisions": strings.Join(precision.Names(), ",")},
 		kong.Writers(out, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),

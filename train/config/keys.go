@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"anneal/precision"
 )
 
 // Key says what one config key is.
@@ -23,7 +25,7 @@ type Key struct {
 var notes = map[string]Key{
 	"seed":      {Doc: "Fixes initial weights, the order of the data and samples: the same seed gives the same bits."},
 	"device":    {Values: []string{"cpu"}, Doc: "What computes."},
-	"precision": {Values: []string{"bf16", "fp32", "fp64"}, Doc: "bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. fp64 is a slow reference for tiny models."},
+	"precision": {Values: precision.Names(), Doc: "bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. `anneal explain precision` shows what each policy stores in which format; fp64 is a slow reference for tiny models."},
 	"threads":   {Unit: "threads", Doc: "Worker threads; 0 takes every core the process may use. The result does not depend on it."},
 
 	"model.family":         {Values: []string{"llama"}, Doc: "llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases."},
@@ -89,6 +91,11 @@ var notes = map[string]Key{
 	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine and wsd."},
 	"schedule.decay_fraction": {Doc: "Part of the steps in which wsd decays."},
 	"schedule.decay_shape":    {Values: []string{"linear", "sqrt"}, Doc: "How wsd decays: linear is 1 − x, sqrt is 1 − √x."},
+
+	"loss_scale.dynamic":  {Doc: "fp16: halve the loss scale when a gradient overflows, and skip that update; double it after loss_scale.interval updates without. false keeps loss_scale.init."},
+	"loss_scale.init":     {Doc: "fp16: what the loss is multiplied by at first, above 0; a power of two rounds nothing."},
+	"loss_scale.interval": {Unit: "updates", Doc: "fp16: updates without overflow before the loss scale is doubled."},
+	"loss_scale.floor":    {Doc: "fp16: the least that the loss scale is halved to; overflows there count as skips of the guard (guard.max_skips)."},
 
 	"checkpoint.every": {Unit: "steps", Doc: "Save this often; 0 only at the end and when stopped."},
 	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk; at least 2, so that a damaged one has a predecessor."},
