@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"anneal/precision"
-
 	"github.com/alecthomas/kong"
 )
 
@@ -45,7 +43,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	parser := kong.Must(&c,
 		kong.Name("anneal"),
 		kong.Description(description),
-		kong.Vars{"precisions": strings.Join(precision.Names(), ",")},
 		kong.Writers(out, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
