@@ -12,8 +12,8 @@ import (
 // H and K the query and key-value heads, E the size of a head, F the width of the feed-forward layer, V the vocabulary.
 //
 // Storage follows the precision policy. The residual stream, its gradient, parameters and their gradients, statistics
-// and losses are F32. Activations and their gradients are BF16, F16 or F32. In the reference mode everything is F64.
-// Whatever the storage, arithmetic is F32 (F64 in the reference mode). Unless said otherwise dst must not overlap a source.
+// and losses are F32. Activations and their gradients are BF16 or F32. In the reference mode everything is F64. Whatever
+// the storage, arithmetic is F32 (F64 in the reference mode). Unless said otherwise dst must not overlap a source.
 //
 // No result depends on the number of threads: every sum has an order fixed by the shapes alone.
 type Device interface {
@@ -73,13 +73,6 @@ type Device interface {
 	// AdamW updates the parameter p in place from gradient g and moments m, v, all F32 and of one shape.
 	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
 
-	// MaxAbs returns the largest magnitude in t: NaN if an element is NaN, 0 if there is none.
-	MaxAbs(t *tensor.Tensor) float64
-	// Quantize rounds scale·src to the nearest number of an FP8 format (F8E4M3 or F8E5M2), ties to even, and stores it in
-	// dst, BF16, which holds each exactly. What lies beyond the largest number becomes that; what is not finite becomes NaN.
-	// src is F32, BF16 or F16.
-	Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)
-
 	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
 	SumSquares(t *tensor.Tensor) float64
 	// Sum returns Σ t accumulated in float64.
@@ -95,6 +88,32 @@ type Device interface {
 	// Combine writes dst = X·x + Y·y, elementwise, plus Diagonal on the main diagonal of dst [M, N]. All are F32 and of one
 	// shape; dst may be x or y.
 	Combine(dst, x, y *tensor.Tensor, c Combination)
+
+	// Descend takes the parameter p one step along an update u that is known: p ← p·(1 − Decay) − Rate·u. Both are F32.
+	Descend(p, u *tensor.Tensor, o Descent)
+	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:
+	// v ← Beta·v + (1−Beta)·mean(u²); u ← u / (sqrt(v) + 1e-10). Both are F32.
+	EqualiseRows(u, v *tensor.Tensor, beta float64)
+	// Sophia updates the parameter p in place from gradient g, momentum m and curvature h, all F32 and of one shape. It
+	// returns how many elements moved by less than LR, that is, were not clipped.
+	Sophia(p, g, m, h *tensor.Tensor, o Sophia) int
+	// MeanSquare makes h a running mean of squares: h ← Beta·h + Weight·g². Both are F32.
+	MeanSquare(h, g *tensor.Tensor, beta, weight float64)
+}
+
+// Descent is the factors of Descend; both hold the learning rate.
+type Descent struct {
+	Rate, Decay float64
+	Cautious    bool // decay only where u·p ≥ 0
+}
+
+// Sophia holds one step's constants (Liu et al. 2023, arXiv 2305.14342):
+//
+//	m ← β1·m + (1−β1)·Scale·g;  u = LR · sign(m)·min(|m| / (ρ·h + 1e-15), 1);  p ← p·(1 − LR·Decay) − u
+type Sophia struct {
+	LR, Beta1, Rho, Decay float64
+	Cautious              bool    // decay only where u·p ≥ 0
+	Scale                 float64 // of the gradient
 }
 
 // Combination is the factors of Combine.
@@ -116,12 +135,9 @@ func (f Form) String() string { return [...]string{"nn", "nt", "tn"}[f] }
 
 // MatMulOptions says how a product is computed and stored.
 type MatMulOptions struct {
-	// Operand is the precision operands are rounded to before they are multiplied: BF16, F16, TF32 (ties away from zero), F32,
-	// or F64 in the reference mode. Operands already stored in BF16 or F16 are read as they are. Products are summed in F32
-	// (F64 for F64).
+	// Operand is the precision operands are rounded to before they are multiplied: BF16, F32, or F64 in the reference mode.
+	// Operands already stored in BF16 are read as they are. Products are summed in F32 (F64 for F64).
 	Operand tensor.DType
-	// Scale multiplies the sums before they are stored or added: dst = Scale·(a·b). 0 means 1.
-	Scale float64
 	// Accumulate adds to dst instead of overwriting it.
 	Accumulate bool
 	// Symmetric promises that the product is a symmetric matrix, such as a·aᵀ or the square of one, and so is what it is added
@@ -165,6 +181,10 @@ type LossOptions struct {
 	ZLoss float64
 	// LogZ [n], unless it is nil, receives log Z of each row, 0 where ignored.
 	LogZ *tensor.Tensor
+	// Labels, unless it is the zero RNG, replaces targets that are not ignored by labels drawn from softmax(logits): row r
+	// takes the first label whose cumulative probability exceeds number FirstLabel + r of the stream.
+	Labels     tensor.RNG
+	FirstLabel uint64
 }
 
 // AdamW holds one step's constants (Loshchilov & Hutter 2017, arXiv 1711.05101):

@@ -31,8 +31,6 @@ func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}
 func (Null) Softcap(_ *tensor.Tensor, _ float64)                         {}
 func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
-func (Null) MaxAbs(*tensor.Tensor) float64                               { return 0 }
-func (Null) Quantize(_, _ *tensor.Tensor, _ tensor.DType, _ float64)     {}
 func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}
@@ -40,3 +38,7 @@ func (Null) Add(_, _ *tensor.Tensor)                                     {}
 func (Null) Scale(*tensor.Tensor, float64)                               {}
 func (Null) Zero(*tensor.Tensor)                                         {}
 func (Null) Combine(_, _, _ *tensor.Tensor, _ Combination)               {}
+func (Null) Descend(_, _ *tensor.Tensor, _ Descent)                      {}
+func (Null) EqualiseRows(_, _ *tensor.Tensor, _ float64)                 {}
+func (Null) Sophia(_, _, _, _ *tensor.Tensor, _ Sophia) int              { return 0 }
+func (Null) MeanSquare(_, _ *tensor.Tensor, _, _ float64)                {}

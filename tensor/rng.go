@@ -16,6 +16,7 @@ const (
 	PurposeSample                   // text generation; step is the position
 	PurposeRound                    // stochastic rounding
 	PurposeData                     // synthetic data
+	PurposeLabel                    // labels drawn from the model; step is the optimizer update, index the token
 )
 
 // NewRNG returns the stream of (seed, purpose, step).

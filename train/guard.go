@@ -35,12 +35,12 @@ func (g *guard) restore(saved guard) {
 
 // accept reports whether to apply the update of a step with this loss and gradient norm, and counts.
 func (g *guard) accept(loss, norm float64) bool {
-	ok := finite(loss + norm)
-	if !ok {
+	finite := !math.IsNaN(loss+norm) && !math.IsInf(loss+norm, 0)
+	if !finite {
 		g.NonFinite++
 		g.RowNonFinite++
 	}
-	if !ok || g.spike(loss) {
+	if !finite || g.spike(loss) {
 		g.Row++
 		g.Skipped++
 		return false

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"anneal/device"
 	"anneal/device/cpu/vec"
@@ -48,12 +49,14 @@ type crossEntropy[T vec.Float] struct {
 	grad                  bool
 	softcap, zLoss        float64
 	targets               []int32
+	labels                tensor.RNG
+	firstLabel            uint64
 	perTask               int
 }
 
 func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	j := &e.crossEntropy
-	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(), softcap: o.Softcap, zLoss: o.ZLoss}
+	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(), softcap: o.Softcap, zLoss: o.ZLoss, labels: o.Labels, firstLabel: o.FirstLabel}
 	if j.grad {
 		j.dlogits = e.view(dlogits)
 	}
@@ -91,6 +94,10 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		}
 		x := j.logits.load(buf.at(1), at, cols)
 		square := buf.at(2)
+		if j.labels != (tensor.RNG{}) {
+			target = j.draw(r, x, square)
+			j.targets[r] = int32(target)
+		}
 		if j.grad && j.softcap > 0 {
 			j.e.vec.Mul(square, x, x)
 		}
@@ -121,4 +128,26 @@ func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float6
 		j.e.vec.Mul(square, square, p)
 		j.e.vec.Axpy(p, square, T(-1/(j.softcap*j.softcap)))
 	}
+}
+
+// draw returns a label drawn from the softmax of row r, x; buf is overwritten.
+func (j *crossEntropy[T]) draw(r int, x, buf []T) int {
+	const block = 64
+	sum := j.e.vec.ExpSum(buf, x, j.e.vec.Max(x))
+	rest := j.labels.Float64(j.firstLabel+uint64(r)) * float64(sum)
+	for from := 0; from < len(buf); from += block {
+		p := buf[from:min(from+block, len(buf))]
+		if s := j.e.vec.Sum(p); s <= rest {
+			rest -= s
+			continue
+		}
+		for i, v := range p {
+			if float64(v) > rest {
+				return from + i
+			}
+			rest -= float64(v)
+		}
+	}
+	// Rounding has left more than there is: the most likely label is as good as any. Of NaN so is the first.
+	return max(0, slices.Index(x, j.e.vec.Max(x)))
 }

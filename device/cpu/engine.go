@@ -35,13 +35,15 @@ type engine[T vec.Float] struct {
 	crossEntropy crossEntropy[T]
 	softcap      softcap[T]
 	adamW        adamW[T]
+	descend      descend[T]
+	equalise     equalise[T]
+	sophia       sophia[T]
+	meanSquare   meanSquare[T]
 	reduce       reduce[T]
 	convert      convert[T]
 	add          add[T]
 	combine      combine[T]
 	scale        scale[T]
-	maxAbs       maxAbs[T]
-	quantize     quantize[T]
 }
 
 func newEngine[T vec.Float](p *pool.Pool, table vec.Table[T]) *engine[T] {

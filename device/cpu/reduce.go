@@ -33,10 +33,7 @@ type reduce[T vec.Float] struct {
 func (e *engine[T]) runReduce(t *tensor.Tensor, sum func([]T) float64) float64 {
 	j := &e.reduce
 	tasks := ceilDiv(t.Len(), chunk)
-	if len(e.sums) < tasks {
-		e.sums = make([]float64, tasks)
-	}
-	*j = reduce[T]{e: e, t: e.view(t), n: t.Len(), sum: sum, sums: e.sums[:tasks]}
+	*j = reduce[T]{e: e, t: e.view(t), n: t.Len(), sum: sum, sums: e.taskSums(tasks)}
 	e.reserve(tile)
 	e.pool.Run(tasks, j)
 	total := 0.0
@@ -54,4 +51,12 @@ func (j *reduce[T]) Do(worker, task int) {
 		s += j.sum(j.t.load(j.e.scratch[worker], i, min(tile, to-i)))
 	}
 	j.sums[task] = s
+}
+
+// taskSums returns room for one sum per task.
+func (e *engine[T]) taskSums(tasks int) []float64 {
+	if len(e.sums) < tasks {
+		e.sums = make([]float64, tasks)
+	}
+	return e.sums[:tasks]
 }

@@ -82,6 +82,21 @@ func softcapAVX2(dst []float32, x []float32, c float32)
 //go:noescape
 func adamWAVX2(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
 
+// descendAVX2 is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.
+//
+//go:noescape
+func descendAVX2(p []float32, u []float32, rate float32, decay float32, floor float32)
+
+// sophiaAVX2 is one step of Sophia; it returns how many elements were not clipped.
+//
+//go:noescape
+func sophiaAVX2(p []float32, g []float32, m []float32, h []float32, o *Sophia[float32]) float32
+
+// meanSquareAVX2 is h ← beta·h + weight·g².
+//
+//go:noescape
+func meanSquareAVX2(h []float32, g []float32, beta float32, weight float32)
+
 // packAVX2 rounds src to bfloat16. Elements past a multiple of 8 are left out.
 //
 //go:noescape
@@ -126,23 +141,3 @@ func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []flo
 //
 //go:noescape
 func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
-
-// packF16AVX2 rounds src to float16. Elements past a multiple of 8 are left out.
-//
-//go:noescape
-func packF16AVX2(dst []float16, src []float32)
-
-// unpackF16AVX2 widens float16. Elements past a multiple of 8 are left out.
-//
-//go:noescape
-func unpackF16AVX2(dst []float32, src []float16)
-
-// maxAbsAVX2 returns the largest magnitude, NaN if there is one, 0 for no elements.
-//
-//go:noescape
-func maxAbsAVX2(x []float32) float32
-
-// quantizeAVX2 rounds src to an FP8 grid. Elements past a multiple of 8 are left out.
-//
-//go:noescape
-func quantizeAVX2(dst []bfloat16, src []float32, grid *Grid[float32])

@@ -82,6 +82,21 @@ func softcapAVX512(dst []float32, x []float32, c float32)
 //go:noescape
 func adamWAVX512(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
 
+// descendAVX512 is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.
+//
+//go:noescape
+func descendAVX512(p []float32, u []float32, rate float32, decay float32, floor float32)
+
+// sophiaAVX512 is one step of Sophia; it returns how many elements were not clipped.
+//
+//go:noescape
+func sophiaAVX512(p []float32, g []float32, m []float32, h []float32, o *Sophia[float32]) float32
+
+// meanSquareAVX512 is h ← beta·h + weight·g².
+//
+//go:noescape
+func meanSquareAVX512(h []float32, g []float32, beta float32, weight float32)
+
 // packAVX512 rounds src to bfloat16.
 //
 //go:noescape
@@ -126,23 +141,3 @@ func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []f
 //
 //go:noescape
 func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
-
-// packF16AVX512 rounds src to float16.
-//
-//go:noescape
-func packF16AVX512(dst []float16, src []float32)
-
-// unpackF16AVX512 widens float16.
-//
-//go:noescape
-func unpackF16AVX512(dst []float32, src []float16)
-
-// maxAbsAVX512 returns the largest magnitude, NaN if there is one, 0 for no elements.
-//
-//go:noescape
-func maxAbsAVX512(x []float32) float32
-
-// quantizeAVX512 rounds src to an FP8 grid.
-//
-//go:noescape
-func quantizeAVX512(dst []bfloat16, src []float32, grid *Grid[float32])

@@ -25,12 +25,11 @@ func generic[T Float](f functions[T]) Table[T] {
 		SwiGLU:     f.swiGLU,
 		SwiGLUGrad: f.swiGLUGrad,
 		AdamW:      f.adamW,
+		Descend:    descend[T],
+		Sophia:     sophia[T],
+		MeanSquare: meanSquare[T],
 		Pack:       pack[T],
 		Unpack:     unpack[T],
-		PackF16:    packF16[T],
-		UnpackF16:  unpackF16[T],
-		MaxAbs:     maxAbs[T],
-		Quantize:   quantize[T],
 	}
 }
 
@@ -180,6 +179,42 @@ func (f functions[T]) adamW(p, g, m, v []T, o *AdamW[T]) {
 	}
 }
 
+func descend[T Float](p, u []T, rate, decay, floor T) {
+	u = u[:len(p)]
+	for i := range p {
+		d := rate * u[i]
+		if d*p[i] >= floor {
+			d += decay * p[i]
+		}
+		p[i] -= d
+	}
+}
+
+func sophia[T Float](p, g, m, h []T, o *Sophia[T]) T {
+	g, m, h = g[:len(p)], m[:len(p)], h[:len(p)]
+	var inside T
+	for i := range p {
+		m[i] = o.Beta*m[i] + o.Keep*g[i]
+		r := max(min(m[i]/(o.Rho*h[i]+o.Tiny), o.One), o.MinusOne)
+		if r*r < o.One {
+			inside++
+		}
+		u := o.Rate * r
+		if u*p[i] >= o.Floor {
+			u += o.Decay * p[i]
+		}
+		p[i] -= u
+	}
+	return inside
+}
+
+func meanSquare[T Float](h, g []T, beta, weight T) {
+	g = g[:len(h)]
+	for i := range h {
+		h[i] = beta*h[i] + weight*(g[i]*g[i])
+	}
+}
+
 func pack[T Float](dst []tensor.BFloat16, src []T) {
 	src = src[:len(dst)]
 	for i := range dst {
@@ -191,49 +226,5 @@ func unpack[T Float](dst []T, src []tensor.BFloat16) {
 	src = src[:len(dst)]
 	for i := range dst {
 		dst[i] = T(src[i].Float32())
-	}
-}
-
-func packF16[T Float](dst []tensor.Float16, src []T) {
-	src = src[:len(dst)]
-	for i := range dst {
-		dst[i] = tensor.F16FromFloat32(float32(src[i]))
-	}
-}
-
-func unpackF16[T Float](dst []T, src []tensor.Float16) {
-	src = src[:len(dst)]
-	for i := range dst {
-		dst[i] = T(src[i].Float32())
-	}
-}
-
-func maxAbs[T Float](x []T) T {
-	var m T
-	for _, v := range x {
-		if v < 0 {
-			v = -v
-		}
-		if v > m || v != v {
-			m = v
-		}
-		if m != m {
-			return m
-		}
-	}
-	return m
-}
-
-func quantize[T Float](dst []tensor.BFloat16, src []T, g *Grid[T]) {
-	src = src[:len(dst)]
-	top, least, magic := float32(g.Top), float32(g.Least), float32(g.Magic)
-	for i := range dst {
-		y := float32(g.Scale * src[i])
-		r := max(-top, min(top, y))
-		step := max(math.Float32frombits(math.Float32bits(r)&0x7f800000), least)
-		step = float32(step * magic)
-		r = r + step - step
-		r += y - y // NaN where y is not finite
-		dst[i] = tensor.BFloat16((math.Float32bits(r) | math.Float32bits(y)&0x80000000) >> 16)
 	}
 }

@@ -35,18 +35,17 @@ type Table[T Float] struct {
 	// AdamW is one step on a stretch of a parameter, its gradient and its two moments. It may take subnormal numbers for 0.
 	AdamW func(p, g, m, v []T, o *AdamW[T])
 
+	// Descend is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.
+	Descend func(p, u []T, rate, decay, floor T)
+	// Sophia is one step on a stretch of a parameter, its gradient, its momentum and its curvature. It returns the number of
+	// elements that were not clipped, for rows of up to 2²⁴. It may take subnormal numbers for 0.
+	Sophia func(p, g, m, h []T, o *Sophia[T]) T
+	// MeanSquare is h ← beta·h + weight·g².
+	MeanSquare func(h, g []T, beta, weight T)
+
 	// Pack rounds to bfloat16, ties to even, NaN to quiet NaN. Unpack widens.
 	Pack   func(dst []tensor.BFloat16, src []T)
 	Unpack func(dst []T, src []tensor.BFloat16)
-
-	// PackF16 rounds to float16, ties to even, NaN to quiet NaN. UnpackF16 widens.
-	PackF16   func(dst []tensor.Float16, src []T)
-	UnpackF16 func(dst []T, src []tensor.Float16)
-
-	// MaxAbs returns the largest magnitude: NaN if an element is NaN, 0 for no elements.
-	MaxAbs func(x []T) T
-	// Quantize rounds g.Scale·src to an FP8 grid, whose values bfloat16 holds exactly.
-	Quantize func(dst []tensor.BFloat16, src []T, g *Grid[T])
 
 	// Narrow is nil in the portable tier.
 	Narrow *Narrow[T]
@@ -81,14 +80,12 @@ type AdamW[T Float] struct {
 	Floor                                                         T // −Inf decays everywhere
 }
 
-// A Grid is the values of an FP8 format, in the order in which the assembly reads them. Values beyond ±Top are taken for
-// ±Top; a value that is not finite gives NaN. The spacing of the grid at y is 2⁻²³·Magic·max(Least, 2^⌊log₂|y|⌋)/1.5, which
-// adding and subtracting Magic times that power rounds to.
-type Grid[T Float] struct {
-	Scale T
-	Top   T // the largest number
-	Least T // the smallest normal number
-	Magic T // 1.5·2^(23−m) for m bits of mantissa
+// Sophia is the constants of one step, in the order in which the assembly reads them:
+//
+//	m ← Beta·m + Keep·g;  u = Rate · clamp(m / (Rho·h + Tiny), −1, 1);  p ← p − (Decay·p + u), without Decay·p where u·p < Floor
+type Sophia[T Float] struct {
+	Beta, Keep, Rho, Tiny, Rate, Decay, Floor T
+	One, MinusOne                             T // the limits, 1 and −1
 }
 
 // Float32 returns the tier's primitives. The avx512bf16 tier has avx512's: its conversion instruction would flush

@@ -123,6 +123,17 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			v.AdamW(x(a), x(b), x(c), x(d), &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, minusInf})
 			ref.AdamW(A, B, C, D, &AdamW[float64]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, math.Inf(-1)})
 			check("AdamW", 2e-6)
+			for _, floor := range []float64{math.Inf(-1), 0} {
+				v.Descend(x(a), x(b), 1e-2, 1e-3, float32(floor))
+				ref.Descend(A, B, 1e-2, 1e-3, floor)
+				check("Descend", 2e-6)
+				scalar("Sophia", float64(v.Sophia(x(a), x(b), x(c), x(d), &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, float32(floor), 1, -1})),
+					ref.Sophia(A, B, C, D, &Sophia[float64]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, floor, 1, -1}), 0)
+				check("Sophia", 2e-6)
+			}
+			v.MeanSquare(x(d), x(b), 0.9, 0.1)
+			ref.MeanSquare(D, B, 0.9, 0.1)
+			check("MeanSquare", 2e-6)
 		}
 	}
 }
@@ -215,6 +226,7 @@ func TestAdamWLeavesSubnormalsOn(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		x := []float32{1e-40}
 		Float32(tier).AdamW(x, []float32{0}, []float32{1e-40}, []float32{1e-40}, &AdamW[float32]{Eps: 1})
+		Float32(tier).Sophia(x, []float32{0}, []float32{1e-40}, []float32{1e-40}, &Sophia[float32]{Tiny: 1, One: 1, MinusOne: -1})
 		y := []float32{1e-40}
 		if y[0] *= 0.5; y[0] == 0 {
 			t.Fatalf("%v: 1e-40 · 0.5 = 0 after AdamW", tier)

@@ -27,7 +27,6 @@ type kernel struct {
 	*isa
 	base  map[string]string // slice → register with its address
 	bf16  map[string]bool   // slice → whether it is of bfloat16
-	f16   map[string]bool   // slice → whether it is of float16
 	whole bool              // the kernel takes whole vectors only: no rest
 	tail  bool              // the body being written is the masked rest
 }
@@ -38,14 +37,14 @@ var pointers = []string{"DI", "SI", "DX", "BX", "R8", "R9"}
 const tailMask = 15
 
 // kernel starts the function name on slices, of which the first gives the length, and further parameters. Slices are of
-// float32, of bfloat16 if their name ends in ":bf16", or of float16 if it ends in ":f16".
+// float32, or of bfloat16 if their name ends in ":bf16".
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
-	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}}
+	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}}
 	var params []string
 	for i, p := range slices {
-		p, format, _ := strings.Cut(p, ":")
-		slices[i], k.base[p], k.bf16[p], k.f16[p] = p, pointers[i], format == "bf16", format == "f16"
-		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16"}[format])
+		p, narrow := strings.CutSuffix(p, ":bf16")
+		slices[i], k.base[p], k.bf16[p] = p, pointers[i], narrow
+		params = append(params, p+map[bool]string{false: " []float32", true: " []bfloat16"}[narrow])
 	}
 	if more != "" {
 		params = append(params, more)
@@ -110,16 +109,11 @@ func (k *kernel) loop(unroll int, body func(u int)) {
 
 // at returns the address of vector u of a slice.
 func (k *kernel) at(slice string, u int) string {
-	size := k.size(slice)
-	return fmt.Sprintf("%d(%s)(AX*%d)", size*k.lanes*u, k.base[slice], size)
-}
-
-// size returns the bytes of an element of a slice.
-func (k *kernel) size(slice string) int {
-	if k.bf16[slice] || k.f16[slice] {
-		return 2
+	size := 4
+	if k.bf16[slice] {
+		size = 2
 	}
-	return 4
+	return fmt.Sprintf("%d(%s)(AX*%d)", size*k.lanes*u, k.base[slice], size)
 }
 
 // ahead fetches what lies some iterations ahead of vector u of the slices. Rows are short and the hardware's own fetching
@@ -128,7 +122,10 @@ func (k *kernel) size(slice string) int {
 func (k *kernel) ahead(u int, slices ...string) {
 	const distance, line = 2048, 64
 	for _, slice := range slices {
-		size := k.size(slice)
+		size := 4
+		if k.bf16[slice] {
+			size = 2
+		}
 		if at := size * k.lanes * u; at%line == 0 && !k.tail {
 			k.I("PREFETCHT0 %d(%s)(AX*%d)", at+distance, k.base[slice], size)
 		}
@@ -140,8 +137,6 @@ func (k *kernel) load(slice string, u, dst int) {
 	switch {
 	case k.bf16[slice]:
 		k.loadBF16(k.at(slice, u), dst)
-	case k.f16[slice]:
-		k.loadF16(k.at(slice, u), dst)
 	case !k.tail:
 		k.I("VMOVUPS %s, %s", k.at(slice, u), k.reg(dst))
 	case k.wide():
@@ -156,8 +151,6 @@ func (k *kernel) store(src int, slice string, u int) {
 	switch {
 	case k.bf16[slice]:
 		k.storeBF16(src, k.at(slice, u))
-	case k.f16[slice]:
-		k.storeF16(src, k.at(slice, u))
 	case !k.tail:
 		k.I("VMOVUPS %s, %s", k.reg(src), k.at(slice, u))
 	case k.wide():
@@ -211,8 +204,8 @@ func (k *kernel) fold(op string, from, n int) {
 	}
 }
 
-// across combines the lanes of float32 (PS), float64 (PD) or integers (D) of register r, halving, and leaves the result in
-// its lowest; r+1 is overwritten. op is VADD, VMAX or VPMAXU.
+// across combines the lanes of float32 (PS) or float64 (PD) of register r, halving, and leaves the result in its lowest;
+// r+1 is overwritten. op is VADD or VMAX.
 func (k *kernel) across(op, kind string, r int) {
 	if k.wide() {
 		k.I("VEXTRACTF64X4 $1, Z%d, Y%d", r, r+1)
@@ -222,7 +215,7 @@ func (k *kernel) across(op, kind string, r int) {
 	k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
 	k.I("VPERMILPD $1, X%d, X%d", r, r+1)
 	k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
-	if kind != "PD" {
+	if kind == "PS" {
 		k.I("VMOVSHDUP X%d, X%d", r, r+1)
 		k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
 	}

@@ -19,10 +19,10 @@ func main() {
 		set.exponentials(f)
 		set.softcap(f)
 		set.adamW(f)
+		set.descend(f)
+		set.sophia(f)
 		set.conversions(f)
 		set.narrow(f)
-		set.f16(f)
-		set.fp8(f)
 		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[set.name]); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)

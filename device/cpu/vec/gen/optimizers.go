@@ -54,3 +54,84 @@ func (k *kernel) decay(p, u, temp, decay, floor int) {
 	k.op("VANDPS", p, temp, temp)
 	k.op("VFMADD231PS", decay, temp, u)
 }
+
+func (s *isa) descend(f *asmgen.File) {
+	k := s.kernel(f, "descend", "is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.", []string{"p", "u"}, "rate float32, decay float32, floor float32", "")
+	const rate, decay, floor = 12, 13, 14
+	k.broadcast("rate", rate)
+	k.broadcast("decay", decay)
+	k.broadcast("floor", floor)
+	k.loop(2, func(n int) {
+		u, p, t := n, n+2, n+4
+		k.load("u", n, u)
+		k.op("VMULPS", rate, u, u)
+		k.load("p", n, p)
+		k.decay(p, u, t, decay, floor)
+		k.op("VSUBPS", u, p, p)
+		k.store(p, "p", n)
+	})
+	k.Ret()
+}
+
+// sophia reads its nine constants in the order of the fields of vec.Sophia, and takes subnormal numbers for 0 as adamW does.
+func (s *isa) sophia(f *asmgen.File) {
+	k := s.kernel(f, "sophia", "is one step of Sophia; it returns how many elements were not clipped.", []string{"p", "g", "m", "h"}, "o *Sophia[float32]", "float32")
+	const inside, p, m, h, t, beta, keep, rho, tiny, rate, decay, floor, one, minusOne = 0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14
+	k.Arg("o", "R11")
+	for i := range 9 {
+		k.I("VBROADCASTSS %d(R11), %s", 4*i, k.reg(beta+i))
+	}
+	k.zero(inside, 1)
+	k.I("LDMXCSR ·flushSubnormals(SB)")
+	k.loop(1, func(u int) {
+		k.ahead(u, "p", "g", "m", "h")
+		k.load("g", u, t)
+		k.load("m", u, m)
+		k.op("VMULPS", beta, m, m)
+		k.op("VFMADD231PS", keep, t, m)
+		k.store(m, "m", u)
+		k.load("h", u, h)
+		k.op("VMULPS", rho, h, h)
+		k.op("VADDPS", tiny, h, h)
+		k.op("VDIVPS", h, m, m)
+		k.op("VMINPS", one, m, m)
+		k.op("VMAXPS", minusOne, m, m)
+		k.op("VMULPS", m, m, t)
+		k.lanesBelow(one, t, h)
+		k.keep(t)
+		k.op("VADDPS", t, inside, inside)
+		k.op("VMULPS", rate, m, m)
+		k.load("p", u, p)
+		k.decay(p, m, t, decay, floor)
+		k.op("VSUBPS", m, p, p)
+		k.store(p, "p", u)
+	})
+	k.I("LDMXCSR ·keepSubnormals(SB)")
+	k.across("VADD", "PS", inside) // overwrites p
+	k.ret("SS", inside)
+
+	k = s.kernel(f, "meanSquare", "is h ← beta·h + weight·g².", []string{"h", "g"}, "beta float32, weight float32", "")
+	k.broadcast("beta", 12)
+	k.broadcast("weight", 13)
+	k.loop(2, func(u int) {
+		k.load("g", u, u)
+		k.op("VMULPS", u, u, u)
+		k.op("VMULPS", 13, u, u)
+		k.load("h", u, u+2)
+		k.op("VFMADD231PS", 12, u+2, u)
+		k.store(u, "h", u)
+	})
+	k.Ret()
+}
+
+// lanesBelow turns x into one in the lanes where it is below one, 0 in the others; temp is overwritten.
+func (k *kernel) lanesBelow(one, x, temp int) {
+	const below = 0x11 // LT, false for NaN
+	if k.wide() {
+		k.I("VCMPPS $%d, %s, %s, K2", below, k.reg(one), k.reg(x))
+		k.I("VMOVAPS.Z %s, K2, %s", k.reg(one), k.reg(x))
+		return
+	}
+	k.I("VCMPPS $%d, %s, %s, %s", below, k.reg(one), k.reg(x), k.reg(temp))
+	k.op("VANDPS", one, temp, x)
+}

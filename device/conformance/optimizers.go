@@ -1,0 +1,109 @@
+package conformance
+
+import (
+	"math"
+
+	"anneal/device"
+	"anneal/tensor"
+
+	"pgregory.net/rapid"
+)
+
+func descends(s *scope) call {
+	n := s.size("n") * s.size("m")
+	p, u := s.random(s.wide, n), s.random(s.wide, n)
+	o := device.Descent{Rate: 1e-2, Decay: 1e-3, Cautious: rapid.Bool().Draw(s.T, "cautious")}
+	c := call{run: func(d device.Device) { d.Descend(p, u, o) }, out: []*tensor.Tensor{p}}
+	c.formulas(descendOf[float64](p, u, o), descendOf[float32](p, u, o))
+	return c
+}
+
+func descendOf[T tensor.Number](p, u *tensor.Tensor, o device.Descent) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		x, y := read[T](p, w), read[T](u, w)
+		for i := range x {
+			x[i] = descend(x[i], T(o.Rate)*y[i], T(o.Decay), o.Cautious)
+		}
+		return [][]T{x}
+	}
+}
+
+func equaliseRows(s *scope) call {
+	m, n := s.size("M"), s.size("N")
+	u, v := s.positive(s.wide, m, n), s.positive(s.wide, m)
+	const beta = 0.95
+	c := call{run: func(d device.Device) { d.EqualiseRows(u, v, beta) }, out: []*tensor.Tensor{u, v}}
+	c.formulas(equaliseRowsOf[float64](u, v, beta), equaliseRowsOf[float32](u, v, beta))
+	return c
+}
+
+func equaliseRowsOf[T tensor.Number](u, v *tensor.Tensor, beta float64) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		x, y := read[T](u, w), read[T](v, w)
+		cols := u.Cols()
+		for r := range y {
+			var sum T
+			for _, a := range x[r*cols:][:cols] {
+				sum += a * a
+			}
+			y[r] = T(beta)*y[r] + T(1-beta)*sum/T(cols)
+			for c := range cols {
+				x[r*cols+c] /= T(math.Sqrt(float64(y[r]))) + 1e-10
+			}
+		}
+		return [][]T{x, y}
+	}
+}
+
+// sophia draws curvatures of which some clip and some do not. Momenta are not subnormal, which a device may take for 0: then
+// a cautious decay, which goes by the sign, would be another.
+func sophia(s *scope) call {
+	n := s.size("n") * s.size("m")
+	p, g, m, h := s.random(s.wide, n), s.random(s.wide, n), s.positive(s.wide, n), s.positive(s.wide, n)
+	for i := 1; i < n; i += 2 {
+		m.SetFloat64(i, -m.Float64(i))
+	}
+	o := device.Sophia{LR: 1e-2, Beta1: 0.9, Rho: 0.5, Decay: 0.1, Scale: 0.25, Cautious: rapid.Bool().Draw(s.T, "cautious")}
+	inside := s.empty(tensor.F64, 1)
+	c := call{
+		run: func(d device.Device) { inside.F64()[0] = float64(d.Sophia(p, g, m, h, o)) },
+		out: []*tensor.Tensor{p, m, inside},
+	}
+	c.formulas(sophiaOf[float64](p, g, m, h, o), sophiaOf[float32](p, g, m, h, o))
+	return c
+}
+
+func sophiaOf[T tensor.Number](p, g, m, h *tensor.Tensor, o device.Sophia) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		x, d, y, z := read[T](p, w), read[T](g, w), read[T](m, w), read[T](h, w)
+		var inside T
+		for i := range x {
+			y[i] = T(o.Beta1)*y[i] + T(1-o.Beta1)*T(o.Scale)*d[i]
+			r := T(math.Abs(float64(y[i]))) / (T(o.Rho)*z[i] + 1e-15)
+			if r < 1 {
+				inside++
+			}
+			x[i] = descend(x[i], T(o.LR)*T(math.Copysign(float64(min(r, 1)), float64(y[i]))), T(o.LR*o.Decay), o.Cautious)
+		}
+		return [][]T{x, y, {inside}}
+	}
+}
+
+func meanSquare(s *scope) call {
+	n := s.size("n") * s.size("m")
+	h, g := s.positive(s.wide, n), s.random(s.wide, n)
+	const beta, weight = 0.99, 0.3
+	c := call{run: func(d device.Device) { d.MeanSquare(h, g, beta, weight) }, out: []*tensor.Tensor{h}}
+	c.formulas(meanSquareOf[float64](h, g, beta, weight), meanSquareOf[float32](h, g, beta, weight))
+	return c
+}
+
+func meanSquareOf[T tensor.Number](h, g *tensor.Tensor, beta, weight float64) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		x, y := read[T](h, w), read[T](g, w)
+		for i := range x {
+			x[i] = T(beta)*x[i] + T(weight)*y[i]*y[i]
+		}
+		return [][]T{x}
+	}
+}
