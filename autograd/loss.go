@@ -11,8 +11,8 @@ const logitBytes = 16 << 20
 // HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V, D].
 // It works through the tokens in chunks. If the tape records, each chunk's gradients of the *summed* loss are computed
 // while its logits exist, so that backward has nothing left to do here; divide by the number of targets where the step's
-// gradients are scaled. It ends a model: h has no other use after it, and it stands outside of blocks. o.Softcap caps the
-// logits; o.ZLoss adds to the gradients, not to losses; o.LogZ is [N].
+// gradients are scaled, and by Tape.LossScale. It ends a model: h has no other use after it, and it stands outside of
+// blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ is [N].
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -46,6 +46,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 			continue
 		}
 		t.Device.CrossEntropy(loss, z, z, y, part) // logits become their gradient
+		if f := t.LossScale; f != 0 && f != 1 {
+			t.Device.Combine(z, z, z, device.Combination{X: f})
+		}
 		t.weightGrad(head, z, x)
 		t.Device.MatMul(t.ref(dh.Slice(from, to)), z, &head.Value, device.NN, operand)
 	}

@@ -18,6 +18,8 @@ type Types struct {
 type Tape struct {
 	Device device.Device
 	Types  Types
+	// LossScale multiplies the gradient of the loss before it is rounded to Types.Activation; 0 means 1.
+	LossScale float64
 
 	keep  *tensor.Arena // lives until its block's backward
 	temp  *tensor.Arena // lives until the end of a block

@@ -12,8 +12,8 @@ import (
 // H and K the query and key-value heads, E the size of a head, F the width of the feed-forward layer, V the vocabulary.
 //
 // Storage follows the precision policy. The residual stream, its gradient, parameters and their gradients, statistics
-// and losses are F32. Activations and their gradients are BF16 or F32. In the reference mode everything is F64. Whatever
-// the storage, arithmetic is F32 (F64 in the reference mode). Unless said otherwise dst must not overlap a source.
+// and losses are F32. Activations and their gradients are BF16, F16 or F32. In the reference mode everything is F64.
+// Whatever the storage, arithmetic is F32 (F64 in the reference mode). Unless said otherwise dst must not overlap a source.
 //
 // No result depends on the number of threads: every sum has an order fixed by the shapes alone.
 type Device interface {
@@ -72,6 +72,13 @@ type Device interface {
 
 	// AdamW updates the parameter p in place from gradient g and moments m, v, all F32 and of one shape.
 	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
+
+	// MaxAbs returns the largest magnitude in t: NaN if an element is NaN, 0 if there is none.
+	MaxAbs(t *tensor.Tensor) float64
+	// Quantize rounds scale·src to the nearest number of an FP8 format (F8E4M3 or F8E5M2), ties to even, and stores it in
+	// dst, BF16, which holds each exactly. What lies beyond the largest number becomes that; what is not finite becomes NaN.
+	// src is F32, BF16 or F16.
+	Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)
 
 	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
 	SumSquares(t *tensor.Tensor) float64
@@ -135,9 +142,12 @@ func (f Form) String() string { return [...]string{"nn", "nt", "tn"}[f] }
 
 // MatMulOptions says how a product is computed and stored.
 type MatMulOptions struct {
-	// Operand is the precision operands are rounded to before they are multiplied: BF16, F32, or F64 in the reference mode.
-	// Operands already stored in BF16 are read as they are. Products are summed in F32 (F64 for F64).
+	// Operand is the precision operands are rounded to before they are multiplied: BF16, F16, TF32 (ties away from zero), F32,
+	// or F64 in the reference mode. Operands already stored in BF16 or F16 are read as they are. Products are summed in F32
+	// (F64 for F64).
 	Operand tensor.DType
+	// Scale multiplies the sums before they are stored or added: dst = Scale·(a·b). 0 means 1.
+	Scale float64
 	// Accumulate adds to dst instead of overwriting it.
 	Accumulate bool
 	// Symmetric promises that the product is a symmetric matrix, such as a·aᵀ or the square of one, and so is what it is added

@@ -31,6 +31,8 @@ func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}
 func (Null) Softcap(_ *tensor.Tensor, _ float64)                         {}
 func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
+func (Null) MaxAbs(*tensor.Tensor) float64                               { return 0 }
+func (Null) Quantize(_, _ *tensor.Tensor, _ tensor.DType, _ float64)     {}
 func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}

@@ -16,7 +16,7 @@ func TestPlannedMemoryIsWhatTheModelTakes(t *testing.T) {
 		{Layers: 12, Dim: 768, Heads: 12, KVHeads: 12, HeadDim: 64, FFN: 2048, Context: 512, Vocab: 16384, Tied: true},
 		{Layers: 4, Dim: 512, Heads: 8, KVHeads: 2, HeadDim: 64, FFN: 1408, Context: 512, Vocab: 8192, QKNorm: true},
 	} {
-		for _, name := range []string{"bf16", "fp32", "fp64"} {
+		for _, name := range precision.Names() {
 			for _, l := range []model.Layout{
 				{}, {Whole: s.Layers - 1, Segment: 1}, {Whole: s.Layers - 2, Segment: 2}, {Whole: 3, Segment: 2},
 				{Attention: s.Layers}, {Attention: 1}, {Whole: 1, Segment: 1, Attention: 2}, {Whole: s.Layers, Segment: s.Layers},

@@ -2,6 +2,8 @@ package model
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"anneal/tensor"
 )
@@ -11,6 +13,7 @@ import (
 type View struct {
 	Name   string
 	Tensor tensor.Tensor
+	Scale  float64 // of the weight in a model without muP that computes the same; 1 without muP
 }
 
 // hfNames maps the parameters of a layer, and the parts of fused ones, to transformers' names.
@@ -24,24 +27,49 @@ var hfNames = map[string]string{
 // HFViews returns every weight in transformers' layout, in its order: fused weights as the rows of their parts. The
 // tensors share the model's memory, so writing to them loads a model.
 func (m *Llama) HFViews() []View {
-	views := []View{{"model.embed_tokens.weight", m.embed.Value}}
+	var views []View
+	add := func(name string, t tensor.Tensor) {
+		views = append(views, View{name, t, m.Config.foldedScale(name)})
+	}
+	add("model.embed_tokens.weight", m.embed.Value)
 	for i, b := range m.blocks {
 		at := fmt.Sprintf("layers.%d.", i)
 		for _, p := range b.params() {
 			name := p.Name[len(at):]
 			row := 0
 			for _, part := range p.Parts {
-				views = append(views, View{"model." + at + hfNames[name+"."+part.Name] + ".weight", p.Value.Slice(row, row+part.Rows)})
+				add("model."+at+hfNames[name+"."+part.Name]+".weight", p.Value.Slice(row, row+part.Rows))
 				row += part.Rows
 			}
 			if p.Parts == nil {
-				views = append(views, View{"model." + at + hfNames[name] + ".weight", p.Value})
+				add("model."+at+hfNames[name]+".weight", p.Value)
 			}
 		}
 	}
-	views = append(views, View{"model.norm.weight", m.norm.Value})
+	add("model.norm.weight", m.norm.Value)
 	if m.head != m.embed {
-		views = append(views, View{"lm_head.weight", m.head.Value})
+		add("lm_head.weight", m.head.Value)
 	}
 	return views
+}
+
+// foldedScale returns what a weight is multiplied by to do without the multipliers of muP, which transformers' format has
+// no fields for: queries take the scale of the scores, the final norm that of the logits, the embedding its own. A tied
+// head is then multiplied with the embedding, for which the final norm makes up.
+func (c Config) foldedScale(name string) float64 {
+	query := "q_proj.weight"
+	if c.QKNorm {
+		query = "q_norm.weight"
+	}
+	switch {
+	case name == "model.embed_tokens.weight":
+		return c.MuP.inputScale()
+	case name == "model.norm.weight" && c.TieEmbeddings:
+		return c.logitScale() / c.MuP.inputScale()
+	case name == "model.norm.weight":
+		return c.logitScale()
+	case strings.HasSuffix(name, query) && c.scoreScale() != 0:
+		return c.scoreScale() * math.Sqrt(float64(c.HeadDim))
+	}
+	return 1
 }

@@ -45,8 +45,8 @@ const processBytes = 32 << 20
 // logitBytes bounds the logits that exist at one time; the loss never holds [tokens, vocab].
 const logitBytes = 16 << 20
 
-// Memory predicts what a training run holds at its peak. precision is bf16, fp32 or fp64; sequences is the micro-batch;
-// o is what the optimizer says of itself.
+// Memory predicts what a training run holds at its peak. precision is a name of package precision; sequences is the
+// micro-batch; o is what the optimizer says of itself.
 // In the formulas P is parameters, n tokens in a micro-batch, Q = (H+2K)·E the width of queries, keys and values
 // together, e the bytes of an activation (2, 4 or 8) and f those of masters, sums and the residual stream (4, 4 or 8).
 //
@@ -57,14 +57,14 @@ const logitBytes = 16 << 20
 func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, error) {
 	var e, f int64
 	switch precision {
-	case "bf16":
+	case "bf16", "fp16":
 		e, f = 2, 4
-	case "fp32":
+	case "fp32", "tf32":
 		e, f = 4, 4
 	case "fp64":
 		e, f = 8, 8
 	default:
-		return nil, fmt.Errorf("precision %q is not bf16, fp32 or fp64", precision)
+		return nil, fmt.Errorf("precision %q is not bf16, fp16, tf32, fp32 or fp64", precision)
 	}
 	p := s.Parameters()
 	n := int64(sequences) * int64(s.Context)

@@ -97,7 +97,7 @@ func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Memory(tiny, "fp16", 1, adamW(tiny)); err == nil {
+	if _, err := Memory(tiny, "fp4", 1, adamW(tiny)); err == nil {
 		t.Error("an unknown precision was planned for")
 	}
 }

@@ -1,5 +1,5 @@
 // Package precision holds the precision policies: which number format each kind of tensor has. A policy is one row of a
-// table. The package imports autograd and tensor.
+// table. What FP16 needs beside formats is in lossscale.go. The package imports autograd and tensor.
 package precision
 
 import (
@@ -11,22 +11,33 @@ import (
 	"anneal/tensor"
 )
 
-// A Policy names the storage formats of a run. Master weights, their gradients, optimizer moments, norm statistics, the
-// log-sum-exp of attention, logits and losses always have the format Master: F32, or F64 in the reference mode.
+// A Policy names the formats of a run. Gradients of weights, optimizer moments, norm statistics, the log-sum-exp of
+// attention, logits and losses always have the format Master: F32, or F64 in the reference mode. So has all arithmetic.
 type Policy struct {
 	Name       string
-	Master     tensor.DType // weights, gradients, moments, statistics, logits, losses
+	Master     tensor.DType // weights, gradients of weights, moments, statistics, logits, losses
 	Stream     tensor.DType // residual stream and its gradient
-	Activation tensor.DType // what layers hand to each other, and their gradients
+	Activation tensor.DType // what layers hand to each other, and their gradients; attention reads and writes it
 	Operand    tensor.DType // matrix operands are rounded to this; products are summed in Master
+	Emulated   bool         // this device rounds as the format asks, and computes in FP32: no faster
 	Doc        string
 }
 
 var policies = []Policy{
-	{"bf16", tensor.F32, tensor.F32, tensor.BF16, tensor.BF16, "BF16 matrix operands and activations, FP32 master weights, sums, norms, softmax, loss and optimizer"},
-	{"fp32", tensor.F32, tensor.F32, tensor.F32, tensor.F32, "everything in FP32"},
-	{"fp64", tensor.F64, tensor.F64, tensor.F64, tensor.F64, "everything in FP64 on portable kernels: the reference for tests, for tiny models"},
+	{Name: "bf16", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
+		Doc: "BF16 matrix operands and activations, FP32 master weights, sums, norms, softmax, loss and optimizer"},
+	{Name: "fp16", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16, Emulated: true,
+		Doc: "FP16 matrix operands and activations, otherwise as bf16; gradients are scaled (loss_scale) lest they vanish"},
+	{Name: "tf32", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32, Emulated: true,
+		Doc: "matrix operands rounded to a 10-bit mantissa, ties away from zero, everything else in FP32"},
+	{Name: "fp32", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
+		Doc: "everything in FP32"},
+	{Name: "fp64", Master: tensor.F64, Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64,
+		Doc: "everything in FP64 on portable kernels: the reference for tests, for tiny models"},
 }
+
+// Policies returns the table.
+func Policies() []Policy { return slices.Clone(policies) }
 
 // Lookup returns the policy of a name.
 func Lookup(name string) (Policy, error) {
@@ -50,3 +61,6 @@ func Names() []string {
 func (p Policy) Types() autograd.Types {
 	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master}
 }
+
+// Scaled reports whether gradients of the policy need a loss scale: they have so few exponents that small ones vanish.
+func (p Policy) Scaled() bool { return p.Activation == tensor.F16 }

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Float32 is a Tensor over float32 values, stored as F32 or rounded to nearest even as BF16 while they are written.
+// Float32 is a Tensor over float32 values, stored as F32 or rounded to nearest even as BF16 or F16 while they are written.
 func Float32(name string, dtype DType, shape []int, data []float32) Tensor {
 	return Tensor{Name: name, DType: dtype, Shape: shape, Data: &float32Reader{dtype, data}}
 }
@@ -19,11 +19,15 @@ type float32Reader struct {
 }
 
 func (r *float32Reader) Read(p []byte) (n int, err error) {
-	width := 4
-	if r.dtype == BF16 {
-		width = 2
-	} else if r.dtype != F32 {
-		return 0, fmt.Errorf("float32 values can be stored as F32 or BF16, not %s", r.dtype)
+	width, narrow := 2, bfloat16
+	switch r.dtype {
+	case F32:
+		width = 4
+	case F16:
+		narrow = toFloat16
+	case BF16:
+	default:
+		return 0, fmt.Errorf("float32 values can be stored as F32, BF16 or F16, not %s", r.dtype)
 	}
 	if len(r.rest) == 0 {
 		return 0, io.EOF
@@ -36,7 +40,7 @@ func (r *float32Reader) Read(p []byte) (n int, err error) {
 		if width == 4 {
 			binary.LittleEndian.PutUint32(p[4*i:], math.Float32bits(v))
 		} else {
-			binary.LittleEndian.PutUint16(p[2*i:], bfloat16(v))
+			binary.LittleEndian.PutUint16(p[2*i:], narrow(v))
 		}
 	}
 	r.rest = r.rest[k:]
@@ -50,6 +54,22 @@ func bfloat16(v float32) uint16 {
 		return uint16(u>>16) | 0x40
 	}
 	return uint16((u + 0x7fff + u>>16&1) >> 16)
+}
+
+// toFloat16 rounds to nearest, ties to even; from 65520 on to infinity. NaN stays a quiet NaN.
+func toFloat16(v float32) uint16 {
+	u := math.Float32bits(v)
+	sign := uint16(u>>16) & 0x8000
+	switch u &= 0x7fffffff; {
+	case v != v:
+		return sign | 0x7e00
+	case u >= 0x477ff000:
+		return sign | 0x7c00
+	case u < 0x38800000: // subnormal: multiples of 2⁻²⁴, the last place of a sum with ½
+		sum := math.Float32frombits(u) + 0.5
+		return sign | uint16(math.Float32bits(sum)-math.Float32bits(0.5))
+	}
+	return sign | uint16((u-112<<23+0xfff+u>>13&1)>>13)
 }
 
 // float16 widens an IEEE half-precision value, exactly.

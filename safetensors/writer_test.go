@@ -24,7 +24,7 @@ func TestWriteRejects(t *testing.T) {
 		"long data":                     {[]Tensor{u8("a", 3)}, "delivered 3"},
 		"negative dimension":            {[]Tensor{Bytes("a", U8, []int{-1}, nil)}, "negative"},
 		"unknown dtype":                 {[]Tensor{Bytes("a", "F7", nil, nil)}, "unknown dtype"},
-		"floats into integers":          {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32 or BF16"},
+		"floats into integers":          {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32, BF16 or F16"},
 		"sizes that overflow in sum":    {[]Tensor{Bytes("a", U8, []int{1 << 60}, nil), Bytes("b", U8, []int{math.MaxInt64 >> 3}, nil), Bytes("c", U8, []int{1 << 60}, nil), Bytes("d", U8, []int{1 << 60}, nil), Bytes("e", U8, []int{1 << 60}, nil), Bytes("f", U8, []int{1 << 60}, nil), Bytes("g", U8, []int{1 << 60}, nil), Bytes("h", U8, []int{1 << 60}, nil)}, "too large"},
 		"too many dimensions for reads": {[]Tensor{Bytes("a", U8, make([]int, 9), nil)}, "9 dimensions"},
 	} {

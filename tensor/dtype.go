@@ -5,7 +5,8 @@ import "fmt"
 // DType is the storage format of a tensor's elements.
 type DType uint8
 
-// The storage formats. Arithmetic is done in F32 (or F64 in the reference mode); the narrow formats are for storage.
+// The formats. Arithmetic is done in F32 (or F64 in the reference mode); the narrow formats are for storage. Nothing is
+// stored in the last three: they are what operands of matrix products are rounded to, and held in F32 (TF32) or BF16 (FP8).
 const (
 	Invalid DType = iota
 	F32
@@ -14,12 +15,16 @@ const (
 	F16
 	I32
 	U8
+	TF32   // F32 with a 10-bit mantissa
+	F8E4M3 // FP8 of forward operands
+	F8E5M2 // FP8 of gradients
 )
 
 var dtypes = [...]struct {
 	name string
 	size int
-}{Invalid: {"invalid", 0}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2}, F16: {"f16", 2}, I32: {"i32", 4}, U8: {"u8", 1}}
+}{Invalid: {"invalid", 0}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2}, F16: {"f16", 2}, I32: {"i32", 4}, U8: {"u8", 1},
+	TF32: {"tf32", 4}, F8E4M3: {"e4m3", 1}, F8E5M2: {"e5m2", 1}}
 
 // Size returns the bytes of one element.
 func (d DType) Size() int { return dtypes[d].size }

@@ -2,17 +2,43 @@ package tensor
 
 import "math"
 
-// Float16 is IEEE 754 binary16: 5 exponent bits, 10 mantissa bits, largest value 65504.
+// Float16 is IEEE 754 binary16: 5 exponent bits, 10 mantissa bits, largest value 65504. Both conversions give the bits that
+// the F16C instructions give, payloads of NaN included.
 type Float16 uint16
 
 // Float32 widens h; the conversion is exact.
-func (h Float16) Float32() float32 { return float32(unpackSmall(uint32(h), 5, 10, true)) }
+func (h Float16) Float32() float32 {
+	sign, rest := uint32(h>>15)<<31, uint32(h&0x7fff)
+	switch {
+	case rest > 0x7c00: // NaN, made quiet
+		return math.Float32frombits(sign | 0x7fc00000 | rest<<13)
+	case rest == 0x7c00:
+		return math.Float32frombits(sign | 0x7f800000)
+	}
+	// With the exponent's bias off by 112, which one exact product repairs, subnormals included.
+	f := math.Float32frombits(rest<<13) * 0x1p112
+	return math.Float32frombits(math.Float32bits(f) | sign)
+}
 
 // F16FromFloat32 rounds f to the nearest binary16, ties to even; from 65520 on the result is infinite.
-func F16FromFloat32(f float32) Float16 { return Float16(packSmall(f, 5, 10, true)) }
+func F16FromFloat32(f float32) Float16 {
+	u := math.Float32bits(f)
+	sign := Float16(u>>16) & 0x8000
+	u &= 0x7fffffff
+	switch {
+	case u > 0x7f800000: // NaN, made quiet
+		return sign | 0x7e00 | Float16(u>>13)&0x1ff
+	case u >= 0x477ff000: // 65520
+		return sign | 0x7c00
+	case u < 0x38800000: // 2⁻¹⁴: subnormal. The last place of a sum with ½ is 2⁻²⁴, the unit of subnormals.
+		sum := math.Float32frombits(u) + 0.5
+		return sign | Float16(math.Float32bits(sum)-math.Float32bits(0.5))
+	}
+	return sign | Float16((u-112<<23+0xfff+u>>13&1)>>13)
+}
 
-// TF32 rounds f to a 10-bit mantissa, ties away from zero, as the cvt.rna.tf32 instruction does.
-func TF32(f float32) float32 {
+// RoundTF32 rounds f to a 10-bit mantissa, ties away from zero, as the cvt.rna.tf32 instruction does.
+func RoundTF32(f float32) float32 {
 	u := math.Float32bits(f)
 	if u&0x7f800000 == 0x7f800000 {
 		return f

@@ -32,7 +32,7 @@ func View(dtype DType, data []byte, shape ...int) Tensor {
 type Number interface{ ~float32 | ~float64 }
 
 // Of makes a tensor on the Go heap around values; tests and small tables use it.
-func Of[E float32 | float64 | BFloat16 | int32](values []E, shape ...int) *Tensor {
+func Of[E float32 | float64 | BFloat16 | Float16 | int32](values []E, shape ...int) *Tensor {
 	if len(shape) == 0 {
 		shape = []int{len(values)}
 	}
@@ -45,7 +45,7 @@ func Of[E float32 | float64 | BFloat16 | int32](values []E, shape ...int) *Tenso
 	return &t
 }
 
-func dtypeOf[E float32 | float64 | BFloat16 | int32]() DType {
+func dtypeOf[E float32 | float64 | BFloat16 | Float16 | int32]() DType {
 	switch any(*new(E)).(type) {
 	case float32:
 		return F32
@@ -53,6 +53,8 @@ func dtypeOf[E float32 | float64 | BFloat16 | int32]() DType {
 		return F64
 	case BFloat16:
 		return BF16
+	case Float16:
+		return F16
 	default:
 		return I32
 	}
@@ -142,6 +144,9 @@ func (t *Tensor) F64() []float64 { return elements[float64](t, F64) }
 // BF16 returns the elements of a BF16 tensor.
 func (t *Tensor) BF16() []BFloat16 { return elements[BFloat16](t, BF16) }
 
+// F16 returns the elements of an F16 tensor.
+func (t *Tensor) F16() []Float16 { return elements[Float16](t, F16) }
+
 // I32 returns the elements of an I32 tensor.
 func (t *Tensor) I32() []int32 { return elements[int32](t, I32) }
 
@@ -164,6 +169,8 @@ func (t *Tensor) Float64(i int) float64 {
 		return t.F64()[i]
 	case BF16:
 		return float64(t.BF16()[i].Float32())
+	case F16:
+		return float64(t.F16()[i].Float32())
 	default:
 		panic(fmt.Sprintf("tensor: Float64 of %v", t.dtype))
 	}
@@ -178,6 +185,8 @@ func (t *Tensor) SetFloat64(i int, v float64) {
 		t.F64()[i] = v
 	case BF16:
 		t.BF16()[i] = BF16FromFloat32(float32(v))
+	case F16:
+		t.F16()[i] = F16FromFloat32(float32(v))
 	default:
 		panic(fmt.Sprintf("tensor: SetFloat64 of %v", t.dtype))
 	}

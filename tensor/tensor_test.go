@@ -187,7 +187,7 @@ func TestFormatGoldens(t *testing.T) {
 	check("e5m2 3.3", e5(3.3), 3.5)
 	check("e5m2 61440", e5(61440), math.Inf(1))
 	check("e5m2 61439", e5(61439), 57344)
-	check("tf32 0.1", float64(TF32(0.1)), 0.0999755859375)
+	check("tf32 0.1", float64(RoundTF32(0.1)), 0.0999755859375)
 }
 
 func TestEveryCodeSurvivesARoundTrip(t *testing.T) {

@@ -8,6 +8,7 @@ type DivergedError struct {
 	Skips     int     // in a row
 	NonFinite int     // of those, how many had a loss or gradient that was not finite
 	LR        float64 // the run's optimizer.lr
+	LossScale float64 // of precision fp16, as it stood; 0 for other policies
 	Dir       string
 }
 
@@ -19,9 +20,14 @@ func (e *DivergedError) Error() string {
 	case e.NonFinite > 0:
 		what += fmt.Sprintf(", %d of them not finite", e.NonFinite)
 	}
+	advice := fmt.Sprintf("a lower optimizer.lr than %.3g, a longer schedule.warmup, or model.qk_norm=true", e.LR)
+	if e.LossScale > 0 && e.NonFinite > 0 {
+		what += fmt.Sprintf(", with the fp16 loss scale at %g and not to be lowered", e.LossScale)
+		advice = "precision=bf16, which overflows 10³⁴ times later than fp16; or " + advice
+	}
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
 		"  no skipped update is in the checkpoints of %s\n"+
-		"  try a lower optimizer.lr than %.3g, a longer schedule.warmup, or model.qk_norm=true", e.Step, e.Skips, what, e.Dir, e.LR)
+		"  try %s", e.Step, e.Skips, what, e.Dir, advice)
 }
 
 // DataError means that a data set or its tokenizer cannot be used.

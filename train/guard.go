@@ -35,12 +35,12 @@ func (g *guard) restore(saved guard) {
 
 // accept reports whether to apply the update of a step with this loss and gradient norm, and counts.
 func (g *guard) accept(loss, norm float64) bool {
-	finite := !math.IsNaN(loss+norm) && !math.IsInf(loss+norm, 0)
-	if !finite {
+	ok := finite(loss + norm)
+	if !ok {
 		g.NonFinite++
 		g.RowNonFinite++
 	}
-	if !finite || g.spike(loss) {
+	if !ok || g.spike(loss) {
 		g.Row++
 		g.Skipped++
 		return false

@@ -32,7 +32,7 @@ func (r *ExportReport) String() string {
 		r.Architecture, r.Parameters, r.DType, r.Step, r.MaxLogitDiff, r.ProbeTokens)
 }
 
-// ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact) or BF16 (half the size),
+// ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the size),
 // then reads it back and compares the logits of a probe. It fails if they differ by more than storing can explain.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	if limit := r.Model.Config.LogitSoftcap; limit != 0 {
@@ -53,7 +53,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		},
 	}}
 	for _, v := range r.Model.HFViews() {
-		e.Tensors = append(e.Tensors, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), float32s(&v.Tensor)))
+		e.Tensors = append(e.Tensors, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), float32s(&v.Tensor, v.Scale)))
 	}
 	if err := hf.ExportLlama(dir, c, e); err != nil {
 		return nil, &DataError{err}
@@ -68,14 +68,14 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	return report, nil
 }
 
-// float32s returns the weights in F32: the model's own memory, or a copy of the reference mode's.
-func float32s(t *tensor.Tensor) []float32 {
-	if t.DType() == tensor.F32 {
+// float32s returns scale times the weights in F32: the model's own memory where that is it, or a copy.
+func float32s(t *tensor.Tensor, scale float64) []float32 {
+	if t.DType() == tensor.F32 && scale == 1 {
 		return t.F32()
 	}
 	out := make([]float32, t.Len())
 	for i := range out {
-		out[i] = float32(t.Float64(i))
+		out[i] = float32(scale * t.Float64(i))
 	}
 	return out
 }
@@ -113,10 +113,13 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 		largest = max(largest, math.Abs(want[i]))
 	}
 	report.ProbeTokens = len(probe)
-	// BF16 weights carry a relative error of 2⁻⁹ each; F32 ones none.
+	// BF16 weights carry a relative error of 2⁻⁹ each, F16 ones of 2⁻¹²; F32 ones none.
 	limit := 1e-4 * (1 + largest)
-	if report.DType == string(safetensors.BF16) {
+	switch safetensors.DType(report.DType) {
+	case safetensors.BF16:
 		limit = 0.1 * (1 + largest)
+	case safetensors.F16:
+		limit = 0.0125 * (1 + largest)
 	}
 	if !(report.MaxLogitDiff <= limit) {
 		return fmt.Errorf("its logits differ by %.3g", report.MaxLogitDiff)
@@ -200,11 +203,10 @@ func ImportHF(src, runDirectory string) error {
 // importConfig describes an imported model; what concerns training keeps its defaults.
 func importConfig(c model.Config) *config.Config {
 	cfg := config.Default()
-	cfg.Model = config.Model{
-		Family: "llama", Init: cfg.Model.Init, ZeroInit: cfg.Model.ZeroInit, Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, FFN: c.FFN,
-		Context: c.Context, Vocab: c.Vocab, TieEmbeddings: c.TieEmbeddings, QKNorm: c.QKNorm,
-		RopeTheta: c.RopeTheta, NormEps: c.NormEps, InitStd: c.InitStd,
-	}
+	m := &cfg.Model
+	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
+	m.Context, m.Vocab, m.TieEmbeddings, m.QKNorm = c.Context, c.Vocab, c.TieEmbeddings, c.QKNorm
+	m.RopeTheta, m.NormEps, m.InitStd = c.RopeTheta, c.NormEps, c.InitStd
 	cfg.Train.MicroBatch, cfg.Train.BatchTokens = 1, c.Context
 	cfg.Data.Path = "imported"
 	cfg.Resolve()

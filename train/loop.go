@@ -205,6 +205,7 @@ func (s *session) restore() error {
 	s.warnOfChanges()
 	t.progress = s.last.Progress
 	t.guard.restore(s.last.Guard)
+	t.restoreLossScale(s.last.LossScale)
 	s.saved = t.progress.Step
 	return nil
 }
@@ -271,7 +272,7 @@ func (s *session) step(ctx context.Context) error {
 		return err
 	}
 	if t.guard.exhausted() {
-		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR, Dir: s.Dir}
+		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR, LossScale: t.scaleOfGradients(), Dir: s.Dir}
 	}
 	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done {
 		return s.save()
@@ -296,7 +297,7 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 	fraction := rate * s.flops / 1e9 / s.peak
 	line := metricsLine{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
-		Skipped: stats.Skipped, TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
+		Skipped: stats.Skipped, LossScale: t.scaleOfGradients(), TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
 	}
 	if eval.Tokens > 0 {
 		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.Loss), (*number)(&eval.BitsPerByte)
@@ -332,6 +333,7 @@ func (s *session) save() error {
 		return nil
 	}
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
+	s.last.LossScale = t.lossScale
 	s.last.Model, s.last.Tier = t.model.Config, s.dev.Tier().String()
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {

@@ -40,6 +40,7 @@ type metricsLine struct {
 	ZLoss           *number `json:"z_loss,omitempty"`    // if there is one
 	ClipRate        *number `json:"clip_rate,omitempty"` // share of the updates so far that were clipped, if any can be
 	Skipped         bool    `json:"skipped,omitempty"`
+	LossScale       float64 `json:"loss_scale,omitempty"` // of precision fp16, for the next step
 	TokensPerSecond number  `json:"tokens_per_second"`
 	FractionOfPeak  number  `json:"fraction_of_peak"`
 	RSSBytes        int64   `json:"rss_bytes"`

@@ -21,6 +21,11 @@ func newOptimizer(o config.Optimizer) optim.Optimizer {
 	panic(fmt.Sprintf("train: no optimizer is called %q", o.Name))
 }
 
+// updateRule says how the optimizer's updates grow with a matrix, for muP.
+func updateRule(o config.Optimizer) model.UpdateRule {
+	return model.PerElement
+}
+
 // A trained parameter with what its optimizer keeps and how its group goes.
 type updated struct {
 	*nn.Param

@@ -7,6 +7,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/model"
+	"anneal/precision"
 	"anneal/tensor"
 	"anneal/tokenizer"
 	"anneal/train/checkpoint"
@@ -18,8 +19,11 @@ type state struct {
 	Progress progress      `json:"progress"`
 	Data     dataset.State `json:"data"`
 	Guard    guard         `json:"guard"`
-	Model    model.Config  `json:"model"` // that the weights were trained in
-	Tier     string        `json:"tier"`  // of the kernels: another one gives other bits
+
+	LossScale precision.LossScale `json:"loss_scale"`
+
+	Model model.Config `json:"model"` // that the weights were trained in
+	Tier  string       `json:"tier"`  // of the kernels: another one gives other bits
 
 	Tokenizer string         `json:"tokenizer"` // its hash
 	Config    *config.Config `json:"config"`    // that the run was last trained with; nil if it was imported
@@ -42,6 +46,8 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
 		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
+		{"mup", was.MuP.Dim > 0, now.MuP.Dim > 0}, {"mup_base_dim", was.MuP.Dim, now.MuP.Dim}, {"mup_base_head_dim", was.MuP.HeadDim, now.MuP.HeadDim},
+		{"mup_input_scale", was.MuP.InputScale, now.MuP.InputScale}, {"mup_output_scale", was.MuP.OutputScale, now.MuP.OutputScale},
 	} {
 		if f.was != f.now {
 			return &config.Error{Problems: []config.Problem{{

@@ -30,8 +30,9 @@ type Trainer struct {
 	updated []updated     // one per parameter
 	scratch *tensor.Arena // of the optimizer: the tape's temporary memory, which is free when it works
 
-	progress progress
-	guard    guard
+	progress  progress
+	guard     guard
+	lossScale precision.LossScale
 }
 
 // progress is where a run stands; checkpoints keep it.
@@ -53,7 +54,7 @@ type StepStats struct {
 	ZLoss    float64 // mean over targets of train.z_loss · log²Z, which Loss does not have
 	LR       float64
 	Clipped  bool // the gradient was longer than train.clip
-	Skipped  bool // the guard did not apply the update
+	Skipped  bool // the update was not applied: the guard refused it, or an fp16 gradient overflowed
 }
 
 // maxMicroTokens is more tokens than any machine can hold the activations of; beyond it not even measuring makes sense.
@@ -100,22 +101,30 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 		},
 		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
 		opt: newOptimizer(cfg.Optimizer), scratch: temp,
-		accum: cfg.Train.BatchTokens / (rows * c.Context),
+		accum:     cfg.Train.BatchTokens / (rows * c.Context),
+		lossScale: newLossScale(policy, cfg.LossScale),
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
+	t.model.ScaleRates(updateRule(cfg.Optimizer))
 	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
 	return t, nil
 }
 
 func modelConfig(cfg *config.Config) model.Config {
 	m := cfg.Model
-	return model.Config{
+	c := model.Config{
 		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
 		RopeTheta: m.RopeTheta, NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
 		Init: m.Init, ZeroInit: m.ZeroInit,
 	}
+	if m.MuP {
+		c.MuP = model.MuP{
+			Dim: m.MuPBaseDim, HeadDim: m.MuPBaseHeadDim, FFN: m.MuPBaseFFN, InputScale: m.MuPInputScale, OutputScale: m.MuPOutputScale,
+		}
+	}
+	return c
 }
 
 func newSchedule(cfg *config.Config) schedule.Schedule {
@@ -138,7 +147,8 @@ func (t *Trainer) Close() { t.evaluator.close() }
 // micro-batches the step is undone and ctx's error returned.
 //
 // Gradients of sums are added over the micro-batches and divided once by the number of targets in the whole batch, so a
-// token weighs the same wherever it stands. The order is: accumulate, norm, finite check, clip, update, schedule.
+// token weighs the same wherever it stands; the loss scale of fp16 is divided out with it. The order is: accumulate, norm,
+// finite check, clip, update, schedule.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
 	sums, err := t.gradient(ctx, src)
 	if err != nil {
@@ -156,9 +166,14 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 		sumSquares += t.dev.SumSquares(&p.Grad)
 	}
 	lr := t.cfg.Optimizer.LR * t.sched.Factor(t.progress.Updates+1)
+	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: math.Sqrt(sumSquares) / targets, LR: lr,
+		GradNorm: math.Sqrt(sumSquares) / divisor, LR: lr,
+	}
+	if t.overflowed(stats.Loss, stats.GradNorm) {
+		stats.Skipped = true
+		return stats, nil
 	}
 	if !t.guard.accept(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true
@@ -169,7 +184,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if stats.Clipped = clip < 1; stats.Clipped {
 		t.progress.Clipped++
 	}
-	t.update(lr, clip/targets)
+	t.update(lr, clip/divisor)
 	return stats, nil
 }
 
@@ -185,6 +200,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
+	t.tape.LossScale = t.lossFactor()
 	for i := range t.accum {
 		if err := ctx.Err(); err != nil {
 			return batchSums{}, err

@@ -10,7 +10,7 @@ import (
 
 type benchStepCmd struct {
 	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
-	Precision string `default:"bf16" enum:"bf16,fp32,fp64" help:"One of ${enum}."`
+	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	Threads   count  `help:"Worker threads; 0 takes all."`
 	Seconds   amount `default:"10" help:"How long to measure, after the first step."`
 	Batch     count  `help:"Sequences in a step; 0 takes the shape's own."`

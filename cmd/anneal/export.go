@@ -12,7 +12,7 @@ type exportCmd struct {
 	Out string `arg:"" name:"out-dir" help:"Directory to write."`
 	To  string `default:"hf" enum:"hf" help:"Format: hf is the layout of a Hugging Face repository."`
 
-	DType string `name:"dtype" default:"f32" enum:"f32,bf16" help:"Weights: f32 is exact, bf16 half the size."`
+	DType string `name:"dtype" default:"f32" enum:"f32,bf16,f16" help:"Weights: f32 is exact, bf16 and f16 half the size."`
 }
 
 func (exportCmd) Help() string {

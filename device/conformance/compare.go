@@ -60,8 +60,11 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 	if factor == 0 {
 		factor = 2
 	}
-	if c.rounds {
+	switch c.rounds {
+	case tensor.BF16:
 		far += top / 256
+	case tensor.F16:
+		far += top/2048 + 0x1p-25
 	}
 	return factor*far + 1e-6*top + 1e-37
 }

@@ -47,6 +47,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Scale", scales},
 		{"Zero", zero},
 		{"Combine", combine},
+		{"MaxAbs", maxAbs},
+		{"Quantize", quantize},
 		{"Descend", descends},
 		{"EqualiseRows", equaliseRows},
 		{"Sophia", sophia},
@@ -69,9 +71,9 @@ type call struct {
 	// how to wiggle what they read (see read).
 	exact, naive func(w uint64) [][]float64
 
-	factor  float64 // how much worse than naive the kernel may be; 0 means 2
-	rounds  bool    // an intermediate value is stored in BF16
-	exactly bool    // there is one right answer
+	factor  float64      // how much worse than naive the kernel may be; 0 means 2
+	rounds  tensor.DType // that an intermediate value is stored in
+	exactly bool         // there is one right answer
 }
 
 // formulas sets a call's references, which are one generic function.

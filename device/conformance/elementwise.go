@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"math"
+
 	"anneal/device"
 	"anneal/tensor"
 
@@ -76,9 +78,33 @@ func combineOf[T tensor.Number](x, y *tensor.Tensor, c device.Combination) func(
 	}
 }
 
+func maxAbs(s *scope) call {
+	t, got := s.random(s.storage("t"), s.size("n"), s.size("m")*s.size("k")), s.empty(tensor.F64, 1)
+	top := 0.0
+	for _, v := range read[float64](t, 0) {
+		top = math.Max(top, math.Abs(v))
+	}
+	return exactly(func(d device.Device) { got.F64()[0] = d.MaxAbs(t) }, got, func(int) float64 { return top })
+}
+
+// quantize holds Quantize against the codes of the scalar conversion.
+func quantize(s *scope) call {
+	src := s.random(rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, "src"), s.size("n")*s.size("m"))
+	dst := s.empty(tensor.BF16, src.Len())
+	format := rapid.SampledFrom([]tensor.DType{tensor.F8E4M3, tensor.F8E5M2}).Draw(s.T, "format")
+	scale := math.Exp2(rapid.Float64Range(-12, 16).Draw(s.T, "log₂ scale"))
+	return exactly(func(d device.Device) { d.Quantize(dst, src, format, scale) }, dst, func(i int) float64 {
+		y := float32(scale) * float32(src.Float64(i))
+		if format == tensor.F8E4M3 {
+			return float64(tensor.E4M3FromFloat32(max(-448, min(448, y))).Float32())
+		}
+		return float64(tensor.E5M2FromFloat32(max(-57344, min(57344, y))).Float32())
+	})
+}
+
 // anyStorage draws a float format whatever the mode, since copies are what connects them.
 func (s *scope) anyStorage(name string) tensor.DType {
-	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F64}).Draw(s.T, name)
+	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}).Draw(s.T, name)
 }
 
 // exactly is a call whose result is want(i), rounded to dst, and nothing else.

@@ -28,7 +28,7 @@ func qkNorm(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.QKNorm(qkv, xhat, rstd, gainQ, gainK, heads, eps) },
 		out:    []*tensor.Tensor{qkv, xhat, rstd},
-		rounds: xhat.DType() == tensor.BF16,
+		rounds: xhat.DType(),
 	}
 	c.formulas(qkNormOf[float64](qkv, xhat, gainQ, gainK, heads), qkNormOf[float32](qkv, xhat, gainQ, gainK, heads))
 	return c

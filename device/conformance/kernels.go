@@ -17,6 +17,10 @@ func matMul(s *scope) call {
 	form := rapid.SampledFrom([]device.Form{device.NN, device.NT, device.TN}).Draw(s.T, "form")
 	m, n, k := s.size("M"), s.size("N"), s.size("K")
 	opt := device.MatMulOptions{Operand: s.storage("operand"), Accumulate: rapid.Bool().Draw(s.T, "accumulate")}
+	if s.act != tensor.F64 {
+		opt.Operand = rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.TF32}).Draw(s.T, "rounded to")
+	}
+	opt.Scale = rapid.SampledFrom([]float64{0, 1, 0.125, -3}).Draw(s.T, "scale")
 	shapes := map[device.Form][4]int{device.NN: {m, k, k, n}, device.NT: {m, k, n, k}, device.TN: {k, m, k, n}}[form]
 	a, b := s.random(s.storage("a"), shapes[0], shapes[1]), s.random(s.storage("b"), shapes[2], shapes[3])
 	dst := s.empty(s.storage("dst"), m, n)
@@ -31,6 +35,11 @@ func matMul(s *scope) call {
 func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions, k int) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		c := MatMul(operand[T](a, opt.Operand, w), operand[T](b, opt.Operand, w), form, dst.Rows(), dst.Cols(), k)
+		if opt.Scale != 0 {
+			for i := range c {
+				c[i] *= T(opt.Scale)
+			}
+		}
 		if opt.Accumulate {
 			axpy(c, 1, read[T](dst, w))
 		}
@@ -38,18 +47,25 @@ func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt d
 	}
 }
 
-// operand returns the elements of t rounded to BF16 if that is what products are made of.
+// operand returns the elements of t rounded to what products are made of, unless they are stored in a narrow format.
 func operand[T tensor.Number](t *tensor.Tensor, dt tensor.DType, w uint64) []T {
 	x := read[T](t, w)
-	for i := range x {
-		x[i] = rounded(x[i], dt)
+	if t.DType() == tensor.F32 {
+		for i := range x {
+			x[i] = rounded(x[i], dt)
+		}
 	}
 	return x
 }
 
 func rounded[T tensor.Number](x T, operand tensor.DType) T {
-	if operand == tensor.BF16 {
+	switch operand {
+	case tensor.BF16:
 		return T(tensor.BF16FromFloat32(float32(x)).Float32())
+	case tensor.F16:
+		return T(tensor.F16FromFloat32(float32(x)).Float32())
+	case tensor.TF32:
+		return T(tensor.RoundTF32(float32(x)))
 	}
 	return x
 }
@@ -61,7 +77,7 @@ func rmsNorm(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.RMSNorm(y, xhat, rstd, x, gain, eps) },
 		out:    []*tensor.Tensor{y, xhat, rstd},
-		rounds: xhat.DType() == tensor.BF16,
+		rounds: xhat.DType(),
 	}
 	c.formulas(rmsNormOf[float64](xhat, x, gain), rmsNormOf[float32](xhat, x, gain))
 	return c

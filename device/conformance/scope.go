@@ -25,7 +25,7 @@ const margin = 128 // bytes before and after each tensor
 
 func newScope(rt *rapid.T) *scope {
 	s := &scope{T: rt, wide: tensor.F32, seed: rapid.Uint64().Draw(rt, "seed")}
-	s.act = rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F64}).Draw(rt, "storage")
+	s.act = rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}).Draw(rt, "storage")
 	if s.act == tensor.F64 {
 		s.wide = tensor.F64
 	}
@@ -45,7 +45,7 @@ func (s *scope) storage(name string) tensor.DType {
 	if s.act == tensor.F64 {
 		return tensor.F64
 	}
-	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16}).Draw(s.T, name)
+	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, name)
 }
 
 // empty returns a tensor full of NaN, for results.

@@ -40,6 +40,7 @@ func runSpecial(t *testing.T, d device.Device) {
 		t.Run(k.name, func(t *testing.T) {
 			k.test(t, d, tensor.F32, tensor.F32)
 			k.test(t, d, tensor.BF16, tensor.F32)
+			k.test(t, d, tensor.F16, tensor.F32)
 			k.test(t, d, tensor.F64, tensor.F64)
 		})
 	}
@@ -101,7 +102,7 @@ func manyBlocks(t *testing.T, d device.Device, act, _ tensor.DType) {
 				want += xs[p] * ys[q]
 			}
 			// Sums of 781 products of normal numbers are about 28, with float32 errors of about 1e-5.
-			tolerance := map[tensor.DType]float64{tensor.F32: 1e-4, tensor.BF16: 1e-4 + math.Abs(want)/256, tensor.F64: 1e-12}[act]
+			tolerance := map[tensor.DType]float64{tensor.F32: 1e-4, tensor.BF16: 1e-4 + math.Abs(want)/256, tensor.F16: 1e-4 + math.Abs(want)/2048, tensor.F64: 1e-12}[act]
 			if got := dst.Float64(at); !(math.Abs(got-want) <= tolerance) {
 				t.Fatalf("%v, %v: element [%d, %d] is %v, want %v", form, act, at/n, at%n, got, want)
 			}
@@ -109,11 +110,14 @@ func manyBlocks(t *testing.T, d device.Device, act, _ tensor.DType) {
 	}
 }
 
-// copyRounds tries every rounding case of float32 to BF16 against the scalar conversion, bit for bit but for the payload of NaN.
+// copyRounds tries every rounding case of float32 to a narrow format against the scalar conversion, bit for bit but for the payload of NaN.
 func copyRounds(t *testing.T, d device.Device, act, _ tensor.DType) {
 	var bits []uint32
 	for exponent := range uint32(256) {
-		for _, low := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x17fff, 0x18000, 0x7f7fff, 0x7f8000, 0x7fffff} {
+		for _, low := range []uint32{
+			0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x17fff, 0x18000, 0x7f7fff, 0x7f8000, 0x7fffff, // of BF16
+			0xfff, 0x1000, 0x1001, 0x1fff, 0x2fff, 0x3000, 0x7fefff, 0x7ff000, // of F16
+		} {
 			bits = append(bits, exponent<<23|low, 1<<31|exponent<<23|low)
 		}
 	}
@@ -125,8 +129,11 @@ func copyRounds(t *testing.T, d device.Device, act, _ tensor.DType) {
 	d.Copy(dst, tensor.Of(src))
 	for i, x := range src {
 		want := float64(x)
-		if act == tensor.BF16 {
+		switch act {
+		case tensor.BF16:
 			want = float64(tensor.BF16FromFloat32(x).Float32())
+		case tensor.F16:
+			want = float64(tensor.F16FromFloat32(x).Float32())
 		}
 		got := dst.Float64(i)
 		if math.Float64bits(got) != math.Float64bits(want) && !(got != got && want != want) {
@@ -229,9 +236,9 @@ func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
 		3e38, 0, -3e38, 0,
 		2, -inf, 2, -inf,
 	}, 4, 4)
-	if act == tensor.BF16 { // whose largest numbers are not 3e38
+	if large, ok := map[tensor.DType]float64{tensor.BF16: 1e38, tensor.F16: 6e4}[act]; ok { // whose largest numbers are not 3e38
 		for _, i := range []int{8, 10} {
-			logits.SetFloat64(i, math.Copysign(1e38, logits.Float64(i)))
+			logits.SetFloat64(i, math.Copysign(large, logits.Float64(i)))
 		}
 	}
 	top, low := logits.Float64(0), logits.Float64(1)
@@ -257,7 +264,7 @@ func softcapExtremes(t *testing.T, d device.Device, act, wide tensor.DType) {
 	for i, want := range []float64{limit, -limit, limit, -limit, 0, nan, limit, 1e-30} {
 		tolerance := map[bool]float64{true: 1e-2, false: 0}[i == 6] * limit
 		if i == 7 {
-			tolerance = want / 128
+			tolerance = want/128 + map[tensor.DType]float64{tensor.F16: 0x1p-25}[act]
 		}
 		if got := x.Float64(i); !(math.Abs(got) <= limit && math.Abs(got-want) <= tolerance) && !(math.IsNaN(want) && math.IsNaN(got)) {
 			t.Errorf("%v: element %d is %v, want %v", act, i, got, want)
@@ -355,6 +362,9 @@ func ignoredRows(t *testing.T, d device.Device, act, wide tensor.DType) {
 
 func saturates(t *testing.T, d device.Device, act, _ tensor.DType) {
 	gates := []float64{-3e38, -1e4, -200, -90, 0, 90, 200, 1e4, 1e38}
+	if act == tensor.F16 {
+		gates[0], gates[8] = -6e4, 6e4
+	}
 	n := len(gates)
 	ones := make([]float64, n)
 	for i := range ones {
@@ -391,13 +401,14 @@ func zeroRow(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 	d.RMSNorm(y, xhat, rstd, of(wide, x, 2, cols), of(wide, normal(cols, 7)), eps)
 	want := 1 / math.Sqrt(eps)
+	unit := map[tensor.DType]float64{tensor.F16: 0x1p-25}[act] // half of the smallest number
 	for r := range 2 {
 		if got := rstd.Float64(r); math.Abs(got-want) > 1e-6*want {
 			t.Errorf("%v: rstd of row %d is %v, want %v", act, r, got, want)
 		}
 	}
 	for i := range 2 * cols {
-		if got := xhat.Float64(i); math.Abs(got-x[i]*want) > 1e-2*x[i]*want {
+		if got := xhat.Float64(i); math.Abs(got-x[i]*want) > 1e-2*x[i]*want+unit {
 			t.Errorf("%v: xhat[%d] is %v, want %v", act, i, got, x[i]*want)
 		}
 	}
@@ -427,7 +438,7 @@ func inverseUndoes(t *testing.T, d device.Device, act, wide tensor.DType) {
 	pos := tensor.Of([]int32{7, 6, 5, 4, 3, 2, 1, 0})
 	d.RoPE(x, of(wide, cos, n, 13), of(wide, sin, n, 13), pos, heads, false)
 	d.RoPE(x, of(wide, cos, n, 13), of(wide, sin, n, 13), pos, heads, true)
-	tolerance := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 1.0 / 32, tensor.F64: 1e-14}[act]
+	tolerance := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 1.0 / 32, tensor.F16: 1.0 / 256, tensor.F64: 1e-14}[act]
 	for i, w := range want {
 		if got := x.Float64(i); math.Abs(got-w) > tolerance*4 {
 			t.Fatalf("%v: element %d is %v after turning there and back, was %v", act, i, got, w)

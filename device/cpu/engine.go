@@ -44,6 +44,8 @@ type engine[T vec.Float] struct {
 	add          add[T]
 	combine      combine[T]
 	scale        scale[T]
+	maxAbs       maxAbs[T]
+	quantize     quantize[T]
 }
 
 func newEngine[T vec.Float](p *pool.Pool, table vec.Table[T]) *engine[T] {

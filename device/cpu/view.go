@@ -12,6 +12,7 @@ import (
 type view[T vec.Float] struct {
 	native []T
 	bf16   []tensor.BFloat16
+	f16    []tensor.Float16
 	f32    []float32 // float32 storage seen as float64
 	cols   int       // size of the last dimension
 	vec    *vec.Table[T]
@@ -24,6 +25,8 @@ func (e *engine[T]) view(t *tensor.Tensor) view[T] {
 		v.native = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
 	case t.DType() == tensor.BF16:
 		v.bf16 = t.BF16()
+	case t.DType() == tensor.F16:
+		v.f16 = t.F16()
 	case t.DType() == tensor.F32:
 		v.f32 = t.F32()
 	default:
@@ -45,12 +48,15 @@ func (v *view[T]) load(buf []T, from, n int) []T {
 		return v.native[from : from+n]
 	}
 	buf = buf[:n]
-	if v.bf16 != nil {
+	switch {
+	case v.bf16 != nil:
 		v.vec.Unpack(buf, v.bf16[from:from+n])
-		return buf
-	}
-	for i, x := range v.f32[from : from+n] {
-		buf[i] = T(x)
+	case v.f16 != nil:
+		v.vec.UnpackF16(buf, v.f16[from:from+n])
+	default:
+		for i, x := range v.f32[from : from+n] {
+			buf[i] = T(x)
+		}
 	}
 	return buf
 }
@@ -84,6 +90,8 @@ func (v *view[T]) store(row []T, from int) {
 	case v.native != nil:
 	case v.bf16 != nil:
 		v.vec.Pack(v.bf16[from:from+len(row)], row)
+	case v.f16 != nil:
+		v.vec.PackF16(v.f16[from:from+len(row)], row)
 	default:
 		for i, x := range row {
 			v.f32[from+i] = float32(x)

@@ -15,6 +15,7 @@ type Config struct {
 	Train      Train      `yaml:"train"`
 	Optimizer  Optimizer  `yaml:"optimizer"`
 	Schedule   Schedule   `yaml:"schedule"`
+	LossScale  LossScale  `yaml:"loss_scale"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Guard      Guard      `yaml:"guard"`
 	Memory     Memory     `yaml:"memory"`
@@ -41,6 +42,13 @@ type Model struct {
 	InitStd       float64 `yaml:"init_std"`
 	Init          string  `yaml:"init"`
 	ZeroInit      string  `yaml:"zero_init"`
+
+	MuP            bool    `yaml:"mup"`
+	MuPBaseDim     int     `yaml:"mup_base_dim"`
+	MuPBaseHeadDim int     `yaml:"mup_base_head_dim"`
+	MuPBaseFFN     int     `yaml:"mup_base_ffn"`
+	MuPInputScale  float64 `yaml:"mup_input_scale"`
+	MuPOutputScale float64 `yaml:"mup_output_scale"`
 }
 
 // Data is what the model reads.
@@ -71,6 +79,14 @@ type Schedule struct {
 	DecayShape    string  `yaml:"decay_shape"`
 }
 
+// LossScale is the factor that keeps the gradients of precision fp16 within its range.
+type LossScale struct {
+	Dynamic  bool    `yaml:"dynamic"`
+	Init     float64 `yaml:"init"`
+	Interval int     `yaml:"interval"`
+	Floor    float64 `yaml:"floor"`
+}
+
 // Checkpoint is when the run's state is saved and how much of it is kept.
 type Checkpoint struct {
 	Every int `yaml:"every"`
@@ -95,6 +111,7 @@ func Default() *Config {
 		Model: Model{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
 			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
+			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
 		Data: Data{DocumentMask: true},
 		Train: Train{
@@ -105,6 +122,7 @@ func Default() *Config {
 			Groups: Groups{Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}},
 		},
 		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
+		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3},
 		Guard:      Guard{MaxSkips: 10},
 		Memory:     Memory{Recompute: "none"},

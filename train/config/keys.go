@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"anneal/precision"
 )
 
 // Key says what one config key is.
@@ -23,7 +25,7 @@ type Key struct {
 var notes = map[string]Key{
 	"seed":      {Doc: "Fixes initial weights, the order of the data and samples: the same seed gives the same bits."},
 	"device":    {Values: []string{"cpu"}, Doc: "What computes."},
-	"precision": {Values: []string{"bf16", "fp32", "fp64"}, Doc: "bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. fp64 is a slow reference for tiny models."},
+	"precision": {Values: precision.Names(), Doc: "bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. `anneal explain precision` shows what each policy stores in which format; fp64 is a slow reference for tiny models."},
 	"threads":   {Unit: "threads", Doc: "Worker threads; 0 takes every core the process may use. The result does not depend on it."},
 
 	"model.family":         {Values: []string{"llama"}, Doc: "llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases."},
@@ -43,6 +45,13 @@ var notes = map[string]Key{
 	"model.init_std":       {Doc: "Standard deviation of the initial embedding and head, and with model.init=gpt2 of the matrices. model.init=small has its own."},
 	"model.init":           {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "How matrices start. gpt2: init_std, and init_std / √(2·layers) where they write to the residual stream; he: √(2 / fan_in); xavier: √(2 / (fan_in + fan_out)); small: √(2 / (5·dim)), and 2 / (layers·√dim) where they write to the stream, as GPT-NeoX."},
 	"model.zero_init":      {Values: []string{"none", "residual", "head", "both"}, Doc: "What starts at zero: residual is the matrices that write to the residual stream, so that every block starts as the identity; head the output head, if it is not tied."},
+
+	"model.mup":               {Doc: "Maximal update parametrisation: initial weights, learning rates, decays, the scale of attention's scores and of the logits follow the width, so that the learning rate tuned on a narrow model holds for a wide one. docs/mup.md shows how to use and check it."},
+	"model.mup_base_dim":      {Doc: "With model.mup, the model.dim of the model that optimizer.lr and model.init_std were tuned on. With this width muP changes nothing."},
+	"model.mup_base_head_dim": {Doc: "With model.mup, the size of a head of the base model.", Rule: "mup_base_head_dim = head_dim"},
+	"model.mup_base_ffn":      {Doc: "With model.mup, the hidden width of the feed-forward layer of the base model.", Rule: "mup_base_ffn = ffn as it is derived from mup_base_dim, if ffn is so from dim; else ffn · mup_base_dim / dim"},
+	"model.mup_input_scale":   {Doc: "With model.mup, what the embedding is multiplied by; the same at every width."},
+	"model.mup_output_scale":  {Doc: "With model.mup, what the logits are multiplied by, before the width's own factor mup_base_dim / dim."},
 
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
 	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},
@@ -82,6 +91,11 @@ var notes = map[string]Key{
 	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine and wsd."},
 	"schedule.decay_fraction": {Doc: "Part of the steps in which wsd decays."},
 	"schedule.decay_shape":    {Values: []string{"linear", "sqrt"}, Doc: "How wsd decays: linear is 1 − x, sqrt is 1 − √x."},
+
+	"loss_scale.dynamic":  {Doc: "fp16: halve the loss scale when a gradient overflows, and skip that update; double it after loss_scale.interval updates without. false keeps loss_scale.init."},
+	"loss_scale.init":     {Doc: "fp16: what the loss is multiplied by at first, above 0; a power of two rounds nothing."},
+	"loss_scale.interval": {Unit: "updates", Doc: "fp16: updates without overflow before the loss scale is doubled."},
+	"loss_scale.floor":    {Doc: "fp16: the least that the loss scale is halved to; overflows there count as skips of the guard (guard.max_skips)."},
 
 	"checkpoint.every": {Unit: "steps", Doc: "Save this often; 0 only at the end and when stopped."},
 	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk; at least 2, so that a damaged one has a predecessor."},

@@ -19,13 +19,19 @@ func (c *Config) Resolve() {
 	if m.Heads > 0 {
 		c.derive("model.head_dim", m.Dim/m.Heads)
 	}
-	c.derive("model.ffn", (m.Dim*8/3+63)/64*64)
+	c.derive("model.ffn", ffn(m.Dim))
+	if m.MuP {
+		c.resolveMuP()
+	}
 	if m.Context > 0 {
 		c.derive("train.micro_batch", microBatch(t.BatchTokens/m.Context, m.Context))
 	}
 	c.resolveOptimizer()
 	c.derive("schedule.warmup", min(max(t.Steps/100, 1), 2000))
 }
+
+// ffn is the hidden width of a feed-forward layer with three matrices that has about the parameters of one with two of 4·dim.
+func ffn(dim int) int { return (dim*8/3 + 63) / 64 * 64 }
 
 // microBatch returns the largest divisor of sequences with at most microBatchTokens tokens, and at least 1.
 func microBatch(sequences, context int) int {

@@ -23,8 +23,10 @@ func (c *Config) check() []Problem {
 	k.names()
 	k.model()
 	k.init()
+	k.mup()
 	k.training()
 	k.recompute()
+	k.lossScale()
 	if c.Data.Path == "" {
 		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
 	}

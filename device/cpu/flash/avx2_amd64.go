@@ -46,3 +46,13 @@ func loadBF16AVX2(dst *float32, ld int, src *uint16, stride, rows, cols int)
 //
 //go:noescape
 func storeBF16AVX2(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
+
+// loadF16AVX2 is kernels.loadF16; rows is positive, cols a positive multiple of 16.
+//
+//go:noescape
+func loadF16AVX2(dst *float32, ld int, src *uint16, stride, rows, cols int)
+
+// storeF16AVX2 is kernels.storeF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.
+//
+//go:noescape
+func storeF16AVX2(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)

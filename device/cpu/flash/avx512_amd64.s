@@ -794,3 +794,65 @@ chunk2:
 	JNZ loop1
 	VZEROUPPER
 	RET
+
+// func loadF16AVX512(dst *float32, ld int, src *uint16, stride, rows, cols int)
+TEXT ·loadF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ ld+8(FP), DX
+	SHLQ $2, DX
+	MOVQ src+16(FP), SI
+	MOVQ stride+24(FP), R8
+	IMULQ $2, R8
+	MOVQ rows+32(FP), CX
+	MOVQ cols+40(FP), R13
+	SHLQ $2, R13
+loop1:
+	MOVQ SI, BX
+	XORQ AX, AX
+chunk2:
+	VCVTPH2PS 0(BX), Z1
+	VMOVUPS Z1, 0(DI)(AX*1)
+	ADDQ $32, BX
+	ADDQ $64, AX
+	CMPQ AX, R13
+	JLT chunk2
+	ADDQ R8, SI
+	ADDQ DX, DI
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func storeF16AVX512(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
+TEXT ·storeF16AVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS ·constants+288(SB), Z29
+	VBROADCASTSS ·constants+320(SB), Z30
+	VBROADCASTSS ·constants+352(SB), Z31
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	SHLQ $1, R8
+	MOVQ src+16(FP), SI
+	MOVQ ld+24(FP), DX
+	SHLQ $2, DX
+	MOVQ rows+32(FP), CX
+	MOVQ cols+40(FP), R13
+	MOVQ scale+48(FP), AX
+	VMOVD AX, X0
+	VBROADCASTSS X0, Z0
+	SHLQ $2, R13
+loop1:
+	MOVQ DI, BX
+	XORQ AX, AX
+chunk2:
+	VMULPS 0(SI)(AX*1), Z0, Z1
+	VCVTPS2PH $0, Z1, 0(BX)
+	ADDQ $32, BX
+	ADDQ $64, AX
+	CMPQ AX, R13
+	JLT chunk2
+	ADDQ R8, DI
+	ADDQ DX, SI
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET

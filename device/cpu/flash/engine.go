@@ -16,7 +16,7 @@ import (
 type Engine struct {
 	pool *pool.Pool
 	bf16 runner[float32] // BF16 storage
-	f32  runner[float32] // F32 storage
+	f32  runner[float32] // F32 or F16 storage
 	f64  runner[float64] // the reference mode
 }
 
@@ -41,7 +41,7 @@ func (e *Engine) Close() {
 }
 
 // Forward writes out [N, H·E] and lse [H, N] from qkv [N, (H+2K)·E], as device.Device.Attention says. qkv and out are
-// BF16 or F32 with lse in F32, or all are F64. A row that sees no key gives zeros and lse −Inf.
+// BF16, F16 or F32 with lse in F32, or all are F64. A row that sees no key gives zeros and lse −Inf.
 func (e *Engine) Forward(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newShape(qkv, lse, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)

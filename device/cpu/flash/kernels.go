@@ -42,6 +42,9 @@ type kernels[T tensor.Number] struct {
 	loadBF16 func(dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int)
 	// storeBF16 writes dst [rows, cols] = scale · src, rounded to nearest even.
 	storeBF16 func(dst []tensor.BFloat16, stride int, src []T, ld, rows, cols int, scale T)
+	// loadF16 and storeF16 are those of FP16, whose words are always elements.
+	loadF16  func(dst []T, ld int, src []tensor.Float16, stride, rows, cols int)
+	storeF16 func(dst []tensor.Float16, stride int, src []T, ld, rows, cols int, scale T)
 }
 
 // portable returns the primitives in Go.
@@ -57,6 +60,8 @@ func portable[T tensor.Number]() kernels[T] {
 		load:      loadGo[T],
 		loadBF16:  loadBF16Go[T],
 		storeBF16: storeBF16Go[T],
+		loadF16:   loadF16Go[T],
+		storeF16:  storeF16Go[T],
 	}
 }
 
@@ -171,6 +176,24 @@ func storeBF16Go[T tensor.Number](dst []tensor.BFloat16, stride int, src []T, ld
 		to := dst[r*stride : r*stride+cols]
 		for c, x := range src[r*ld : r*ld+cols] {
 			to[c] = tensor.BF16FromFloat32(float32(x * scale))
+		}
+	}
+}
+
+func loadF16Go[T tensor.Number](dst []T, ld int, src []tensor.Float16, stride, rows, cols int) {
+	for r := range rows {
+		to := dst[r*ld : r*ld+cols]
+		for c, x := range src[r*stride : r*stride+cols] {
+			to[c] = T(x.Float32())
+		}
+	}
+}
+
+func storeF16Go[T tensor.Number](dst []tensor.Float16, stride int, src []T, ld, rows, cols int, scale T) {
+	for r := range rows {
+		to := dst[r*stride : r*stride+cols]
+		for c, x := range src[r*ld : r*ld+cols] {
+			to[c] = tensor.F16FromFloat32(float32(x * scale))
 		}
 	}
 }

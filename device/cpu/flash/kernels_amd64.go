@@ -43,6 +43,8 @@ type assembly struct {
 	load      func(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
 	loadBF16  func(dst *float32, ld int, src *uint16, stride, rows, cols int)
 	storeBF16 func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
+	loadF16   func(dst *float32, ld int, src *uint16, stride, rows, cols int)
+	storeF16  func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
 }
 
 // kernels32 returns the float32 primitives of a tier.
@@ -52,11 +54,13 @@ func kernels32(tier isa.Tier) kernels[float32] {
 		return assembly{
 			tileM: 8, tileN: 32, pair: 1, mul: mulAVX512, softmax: softmaxAVX512, grad: gradAVX512, scaleRows: scaleRowsAVX512,
 			transpose: transposeAVX512, dot: dotAVX512, load: loadAVX512, loadBF16: loadBF16AVX512, storeBF16: storeBF16AVX512,
+			loadF16: loadF16AVX512, storeF16: storeF16AVX512,
 		}.kernels()
 	case tier == isa.AVX2:
 		return assembly{
 			tileM: 4, tileN: 16, pair: 1, mul: mulAVX2, softmax: softmaxAVX2, grad: gradAVX2, scaleRows: scaleRowsAVX2,
 			transpose: transposeAVX2, dot: dotAVX2, load: loadAVX2, loadBF16: loadBF16AVX2, storeBF16: storeBF16AVX2,
+			loadF16: loadF16AVX2, storeF16: storeF16AVX2,
 		}.kernels()
 	default:
 		return portable[float32]()
@@ -126,6 +130,26 @@ func (a assembly) kernels() kernels[float32] {
 			}
 			if w < cols {
 				storeBF16Go(dst[w:], stride, src[w:], ld, rows, cols-w, scale)
+			}
+		},
+		loadF16: func(dst []float32, ld int, src []tensor.Float16, stride, rows, cols int) {
+			w := cols &^ 15
+			if w > 0 {
+				_, _ = dst[(rows-1)*ld+w-1], src[(rows-1)*stride+w-1]
+				a.loadF16(&dst[0], ld, (*uint16)(unsafe.Pointer(&src[0])), stride, rows, w)
+			}
+			if w < cols {
+				loadF16Go(dst[w:], ld, src[w:], stride, rows, cols-w)
+			}
+		},
+		storeF16: func(dst []tensor.Float16, stride int, src []float32, ld, rows, cols int, scale float32) {
+			w := cols &^ 15
+			if w > 0 {
+				_, _ = dst[(rows-1)*stride+w-1], src[(rows-1)*ld+w-1]
+				a.storeF16((*uint16)(unsafe.Pointer(&dst[0])), stride, &src[0], ld, rows, w, bits(scale))
+			}
+			if w < cols {
+				storeF16Go(dst[w:], stride, src[w:], ld, rows, cols-w, scale)
 			}
 		},
 	}

@@ -6,16 +6,20 @@ import (
 	"anneal/tensor"
 )
 
-// matrix is a tensor [rows, cols] in the caller's storage: exactly one of wide and narrow is set.
+// matrix is a tensor [rows, cols] in the caller's storage: exactly one of wide, narrow and half is set.
 type matrix[T tensor.Number] struct {
 	wide   []T
 	narrow []tensor.BFloat16
+	half   []tensor.Float16
 	cols   int
 }
 
 func matrixOf[T tensor.Number](t *tensor.Tensor) matrix[T] {
-	if t.DType() == tensor.BF16 {
+	switch t.DType() {
+	case tensor.BF16:
 		return matrix[T]{narrow: t.BF16(), cols: t.Cols()}
+	case tensor.F16:
+		return matrix[T]{half: t.F16(), cols: t.Cols()}
 	}
 	return matrix[T]{wide: wide[T](t), cols: t.Cols()}
 }
@@ -41,9 +45,12 @@ func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols in
 	}
 	clear(dst[rows*words : roundUp(rows, k.pair)*words])
 	from := row*x.cols + col
-	if x.narrow != nil {
+	switch {
+	case x.narrow != nil:
 		k.loadBF16(dst, ld, x.narrow[from:], x.cols, rows, cols)
-	} else {
+	case x.half != nil:
+		k.loadF16(dst, ld, x.half[from:], x.cols, rows, cols)
+	default:
 		k.load(dst, ld, x.wide[from:], x.cols, rows, cols, 1)
 	}
 }
@@ -69,9 +76,12 @@ func (k *kernels[T]) words(n int) int { return (n + k.pair - 1) / k.pair }
 // write rounds scale times src [rows, ld] to x[row : row+rows, col : col+cols].
 func (k *kernels[T]) write(x *matrix[T], row, col, rows, cols int, src []T, ld int, scale T) {
 	from := row*x.cols + col
-	if x.narrow != nil {
+	switch {
+	case x.narrow != nil:
 		k.storeBF16(x.narrow[from:], x.cols, src, ld, rows, cols, scale)
-	} else {
+	case x.half != nil:
+		k.storeF16(x.half[from:], x.cols, src, ld, rows, cols, scale)
+	default:
 		k.load(x.wide[from:], x.cols, src, ld, rows, cols, scale)
 	}
 }

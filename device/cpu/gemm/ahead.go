@@ -56,6 +56,16 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
 }
 
+// resultLine returns the n-th of the cache lines in which cols columns of the result lie, from row i and column j on, and the step to
+// the same line of the next row, if there are as many lines. While a tile of a task is computed, the next one's lines are fetched.
+func (x *product[E]) resultLine(i, j, cols, n int) (p uintptr, step int, found bool) {
+	d := x.dst.at(i, j)
+	size := d.dtype.Size()
+	start := uintptr(d.p)
+	p = start&^63 + 64*uintptr(n)
+	return p, d.ld * size, p < start+uintptr(cols*size)
+}
+
 // packedTrail returns the trail of packed panels of b.
 func packedTrail[E tensor.Number](b []E, words int) trail {
 	lines := ceil(len(b)*int(unsafe.Sizeof(b[0])), 64)

@@ -1,4 +1,5 @@
-// Package gemm multiplies matrices on the CPU: the three products of training (device.NN, NT, TN) in FP32, BF16 and FP64.
+// Package gemm multiplies matrices on the CPU: the three products of training (device.NN, NT, TN) in FP32, BF16, FP16, TF32
+// and FP64.
 //
 // A product is cut into tiles of the result; a worker takes a tile, walks its K blocks in order, copies ("packs") the
 // operands' blocks into its own scratch memory in the order in which the kernel reads them, converting them on the way, and adds
@@ -7,7 +8,7 @@
 //
 // BF16 operands are multiplied in one of two ways. The avx512bf16 tier keeps pairs of them and uses the dot product
 // instruction, which is fast on AMD; the other tiers widen them to FP32 while packing, which makes every product
-// exact, and use FMA.
+// exact, and use FMA. FP16 and TF32 operands are always held in FP32 that way: rounded, not faster.
 //
 // Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), kernel.go (the inner
 // kernel), pack.go and ahead.go (how memory is asked for early). gen writes the assembly. Measure and Peak

@@ -14,7 +14,7 @@ import (
 // after the first call of each precision.
 type Engine struct {
 	pool *pool.Pool
-	fma  *product[float32] // operands in FP32
+	fma  *product[float32] // operands in FP32, or rounded to FP16 or TF32 and held in FP32
 	bf16 *product[float32] // BF16 operands; the same as fma unless the tier has fast dot products
 	f64  *product[float64]
 }
@@ -47,8 +47,8 @@ func (e *Engine) Close() {
 	e.f64.close()
 }
 
-// MatMul implements device.Device. a and b are F32 or BF16, dst is F32 or BF16; with opt.Operand F64 all are F64. Matrices are
-// seen as [Rows, Cols]; shapes that do not fit the form are a bug in the caller and panic.
+// MatMul implements device.Device. a, b and dst are F32, BF16 or F16; with opt.Operand F64 all are F64. Matrices are seen as
+// [Rows, Cols]; shapes that do not fit the form are a bug in the caller and panic.
 func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	m, n, k, ok := shape(dst, a, b, form)
 	if !ok {
@@ -57,17 +57,25 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 	if opt.Symmetric && m != n {
 		panic(fmt.Sprintf("gemm: a product of %d rows and %d columns is not symmetric", m, n))
 	}
-	round := opt.Operand == tensor.BF16
-	switch {
-	case opt.Operand == tensor.F64 && all(tensor.F64, dst, a, b):
-		e.f64.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt)
-	case opt.Operand != tensor.F32 && opt.Operand != tensor.BF16 || !narrow(dst) || !narrow(a) || !narrow(b):
-		panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
-	case round:
-		e.bf16.run(e.pool, form, m, n, k, dst, operand(a, true), operand(b, true), opt)
-	default:
-		e.fma.run(e.pool, form, m, n, k, dst, operand(a, false), operand(b, false), opt)
+	x, y := operand(a, opt.Operand), operand(b, opt.Operand)
+	switch opt.Operand {
+	case tensor.F64:
+		if all(tensor.F64, dst, a, b) {
+			e.f64.run(e.pool, form, m, n, k, dst, x, y, opt)
+			return
+		}
+	case tensor.F32, tensor.BF16, tensor.F16, tensor.TF32:
+		if !narrow(dst) || !narrow(a) || !narrow(b) {
+			break
+		}
+		p := e.fma
+		if opt.Operand == tensor.BF16 && x.dtype != tensor.F16 && y.dtype != tensor.F16 {
+			p = e.bf16
+		}
+		p.run(e.pool, form, m, n, k, dst, x, y, opt)
+		return
 	}
+	panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
 }
 
 // shape returns M, N and K of a product and whether the three tensors agree on them.
@@ -92,8 +100,11 @@ func all(d tensor.DType, ts ...*tensor.Tensor) bool {
 	return true
 }
 
-func narrow(t *tensor.Tensor) bool { return t.DType() == tensor.F32 || t.DType() == tensor.BF16 }
+func narrow(t *tensor.Tensor) bool {
+	d := t.DType()
+	return d == tensor.F32 || d == tensor.BF16 || d == tensor.F16
+}
 
-func operand(t *tensor.Tensor, round bool) source {
+func operand(t *tensor.Tensor, round tensor.DType) source {
 	return source{p: unsafe.Pointer(unsafe.SliceData(t.Raw())), ld: t.Cols(), dtype: t.DType(), round: round}
 }

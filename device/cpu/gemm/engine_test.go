@@ -17,6 +17,7 @@ import (
 var (
 	forms   = []device.Form{device.NN, device.NT, device.TN}
 	storage = []tensor.DType{tensor.F32, tensor.BF16}
+	half    = []tensor.DType{tensor.F32, tensor.BF16, tensor.F16}
 )
 
 // A problem is a product with random operands.
@@ -63,8 +64,15 @@ func (p *problem) values(t *tensor.Tensor, turned bool) []float64 {
 	for i := range rows {
 		for j := range cols {
 			v := t.Float64(i*cols + j)
-			if p.opt.Operand == tensor.BF16 {
-				v = float64(tensor.BF16FromFloat32(float32(v)).Float32())
+			if t.DType() == tensor.F32 {
+				switch p.opt.Operand {
+				case tensor.BF16:
+					v = float64(tensor.BF16FromFloat32(float32(v)).Float32())
+				case tensor.F16:
+					v = float64(tensor.F16FromFloat32(float32(v)).Float32())
+				case tensor.TF32:
+					v = float64(tensor.RoundTF32(float32(v)))
+				}
 			}
 			if turned {
 				out[j*rows+i] = v
@@ -77,7 +85,7 @@ func (p *problem) values(t *tensor.Tensor, turned bool) []float64 {
 }
 
 // check compares got with the float64 product of the operands, rounded as the product rounds them. FP32 summation of k
-// terms errs by at most about k·2⁻²⁴·Σ|a||b|; a BF16 result is then rounded once, by at most 2⁻⁹ of itself.
+// terms errs by at most about k·2⁻²⁴·Σ|a||b|; a BF16 result is then rounded once, by at most 2⁻⁹ of itself, an FP16 one by 2⁻¹².
 func (p *problem) check(t interface{ Fatalf(string, ...any) }, was, got *tensor.Tensor) {
 	eps, round := 0x1p-24, 0.0
 	if p.opt.Operand == tensor.F64 {
@@ -85,6 +93,13 @@ func (p *problem) check(t interface{ Fatalf(string, ...any) }, was, got *tensor.
 	}
 	if got.DType() == tensor.BF16 {
 		round = 0x1p-8
+	}
+	if got.DType() == tensor.F16 {
+		round = 0x1p-11
+	}
+	scale := p.opt.Scale
+	if scale == 0 {
+		scale = 1
 	}
 	a, b := p.values(p.a, p.form == device.TN), p.values(p.b, p.form != device.NT)
 	for i := range p.m {
@@ -96,11 +111,14 @@ func (p *problem) check(t interface{ Fatalf(string, ...any) }, was, got *tensor.
 			}
 			row, col := a[i*p.k:][:p.k], b[j*p.k:][:p.k]
 			for q, v := range row {
-				v *= col[q]
+				v *= col[q] * scale
 				want += v
 				size += math.Abs(v)
 			}
 			bound := float64(p.k+2)*eps*size + round*math.Abs(want) + 1e-37 // subnormals are flushed by dot products
+			if got.DType() == tensor.F16 {
+				bound += 0x1p-25
+			}
 			if v := got.Float64(i*p.n + j); !(math.Abs(v-want) <= bound) {
 				t.Fatalf("%v: dst[%d,%d] = %v, want %v ± %v", p, i, j, v, want, bound)
 			}
@@ -135,11 +153,14 @@ func TestProductMatchesFloat64(t *testing.T) {
 			dim := func(name string) int {
 				return rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(90, 110), rapid.SampledFrom([]int{1, 16, 32, 96, 97, 128})).Draw(t, name)
 			}
-			operand := rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16}).Draw(t, "operand")
-			of := rapid.SampledFrom(storage)
+			operand := rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.TF32}).Draw(t, "operand")
+			of := rapid.SampledFrom(half)
 			p := newProblem(rapid.SampledFrom(forms).Draw(t, "form"), dim("m"), dim("n"), dim("k"),
 				of.Draw(t, "a"), of.Draw(t, "b"), of.Draw(t, "dst"),
-				device.MatMulOptions{Operand: operand, Accumulate: rapid.Bool().Draw(t, "accumulate")}, rapid.Uint64().Draw(t, "seed"))
+				device.MatMulOptions{
+					Operand: operand, Accumulate: rapid.Bool().Draw(t, "accumulate"),
+					Scale: rapid.SampledFrom([]float64{0, 1, 0.3, -2}).Draw(t, "scale"),
+				}, rapid.Uint64().Draw(t, "seed"))
 			p.check(t, p.dst, p.run(e))
 		})
 	})
@@ -182,7 +203,7 @@ func TestBitsDoNotDependOnThreads(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		one, many := newEngine(t, tier, 1), newEngine(t, tier, 3)
 		for _, form := range forms {
-			for _, operand := range storage {
+			for _, operand := range half {
 				p := newProblem(form, 601, 563, 300, tensor.F32, tensor.BF16, tensor.F32, device.MatMulOptions{Operand: operand}, 5)
 				a, b := p.run(one), p.run(many)
 				for i, v := range a.F32() {
@@ -200,7 +221,7 @@ func TestNonFiniteValuesPropagateAndStayInTheirRow(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 1)
 		for _, form := range forms {
-			for _, operand := range storage {
+			for _, operand := range append(half, tensor.TF32) {
 				for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 					p := newProblem(form, 18, 37, 21, tensor.F32, tensor.BF16, tensor.BF16, device.MatMulOptions{Operand: operand}, 9)
 					row, q := 15, 20

@@ -10,8 +10,8 @@ import (
 type source struct {
 	p     unsafe.Pointer
 	ld    int
-	dtype tensor.DType // F32, BF16 or F64
-	round bool         // F32 elements are rounded to BF16 on the way
+	dtype tensor.DType // F32, BF16, F16 or F64
+	round tensor.DType // what F32 elements are rounded to on the way: BF16, F16, TF32, or F32 for not at all
 }
 
 // at returns the block of s that begins at row i and column j.
@@ -65,16 +65,35 @@ func load[E tensor.Number](dst []E, step int, src source) {
 		for i, v := range unsafe.Slice((*tensor.BFloat16)(src.p), n) {
 			dst[i*step] = E(v.Float32())
 		}
-	case src.dtype == tensor.F32 && src.round:
-		for i, v := range unsafe.Slice((*float32)(src.p), n) {
-			dst[i*step] = E(tensor.BF16FromFloat32(v).Float32())
+	case src.dtype == tensor.F16:
+		for i, v := range unsafe.Slice((*tensor.Float16)(src.p), n) {
+			dst[i*step] = E(v.Float32())
 		}
 	case src.dtype == tensor.F32:
-		for i, v := range unsafe.Slice((*float32)(src.p), n) {
-			dst[i*step] = E(v)
-		}
+		loadRounded(dst, step, unsafe.Slice((*float32)(src.p), n), src.round)
 	default:
 		for i, v := range unsafe.Slice((*float64)(src.p), n) {
+			dst[i*step] = E(v)
+		}
+	}
+}
+
+func loadRounded[E tensor.Number](dst []E, step int, src []float32, to tensor.DType) {
+	switch to {
+	case tensor.BF16:
+		for i, v := range src {
+			dst[i*step] = E(tensor.BF16FromFloat32(v).Float32())
+		}
+	case tensor.F16:
+		for i, v := range src {
+			dst[i*step] = E(tensor.F16FromFloat32(v).Float32())
+		}
+	case tensor.TF32:
+		for i, v := range src {
+			dst[i*step] = E(tensor.RoundTF32(v))
+		}
+	default:
+		for i, v := range src {
 			dst[i*step] = E(v)
 		}
 	}

@@ -64,6 +64,66 @@ func panelsBF1612(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols 
 //go:noescape
 func panelsBF1632(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
+// copyRowsTF32 copies rows×cols elements, row by row.
+//
+//go:noescape
+func copyRowsTF32(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeTF32 copies rows×cols elements transposed, rows at most 16.
+//
+//go:noescape
+func transposeTF32(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsTF3212 copies rows×cols elements into panels of 12 columns.
+//
+//go:noescape
+func panelsTF3212(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsTF3232 copies rows×cols elements into panels of 32 columns.
+//
+//go:noescape
+func panelsTF3232(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsF16 copies rows×cols elements, row by row.
+//
+//go:noescape
+func copyRowsF16(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeF16 copies rows×cols elements transposed, rows at most 16.
+//
+//go:noescape
+func transposeF16(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF1612 copies rows×cols elements into panels of 12 columns.
+//
+//go:noescape
+func panelsF1612(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF1632 copies rows×cols elements into panels of 32 columns.
+//
+//go:noescape
+func panelsF1632(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsF32Half copies rows×cols elements, row by row.
+//
+//go:noescape
+func copyRowsF32Half(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeF32Half copies rows×cols elements transposed, rows at most 16.
+//
+//go:noescape
+func transposeF32Half(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32Half12 copies rows×cols elements into panels of 12 columns.
+//
+//go:noescape
+func panelsF32Half12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32Half32 copies rows×cols elements into panels of 32 columns.
+//
+//go:noescape
+func panelsF32Half32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
 // copyRowsF32Pair copies rows×cols elements, row by row.
 //
 //go:noescape
@@ -104,12 +164,17 @@ func panelsBF16Pair12(dst *float32, stride int, src unsafe.Pointer, lds, rows, c
 //go:noescape
 func panelsBF16Pair32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
-// storeF32 writes sums to an FP32 result, or adds them with add.
+// storeF32 writes scaled sums to an FP32 result, or adds them with add.
 //
 //go:noescape
-func storeF32(dst unsafe.Pointer, ldd int, c *float32, rows, cols, add int)
+func storeF32(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add int, scale float32)
 
-// storeBF16 rounds sums to a BF16 result, or adds them to it with add.
+// storeBF16 rounds scaled sums to a BF16 result, or adds them to it with add.
 //
 //go:noescape
-func storeBF16(dst unsafe.Pointer, ldd int, c *float32, rows, cols, add int)
+func storeBF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add int, scale float32)
+
+// storeF16 rounds scaled sums to an FP16 result, or adds them to it with add.
+//
+//go:noescape
+func storeF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add int, scale float32)

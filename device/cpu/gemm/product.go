@@ -42,6 +42,7 @@ type sink struct {
 	ld    int
 	dtype tensor.DType
 	add   bool
+	scale float64
 }
 
 func newProduct[E tensor.Number](t tile[E], p packer[E], s store[E], group int) *product[E] {
@@ -101,7 +102,10 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.reserve(p.Threads())
 	}
 	x.form, x.a, x.b = form, a, b
-	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), opt.Accumulate}
+	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), opt.Accumulate, opt.Scale}
+	if opt.Scale == 0 {
+		x.dst.scale = 1
+	}
 	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
 	for i := range x.scratch {
 		x.scratch[i].column = -1

@@ -104,7 +104,13 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 				sums = &c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
 			}
 			p, ps := ahead.portion()
-			q, qs := later.portion()
+			q, qs, found := uintptr(0), 0, false
+			if last && j+colStep < t.cols {
+				q, qs, found = x.resultLine(t.i+i, t.j+j+colStep, min(colStep, t.cols-j-colStep), r/mr)
+			}
+			if !found {
+				q, qs = later.portion()
+			}
 			if high := rows - r; high > mr-rowStep {
 				main(sums, colStep, block, lda, panel, colStep, words, add, p, q, ps, qs)
 			} else {

@@ -54,12 +54,21 @@ func f32Packer(t isa.Tier) packer[float32] {
 	plain := copier{copyRowsF32, transposeF32, panelsF3212, panelsF3232}
 	rounded := copier{copyRowsF32Rounded, transposeF32Rounded, panelsF32Rounded12, panelsF32Rounded32}
 	narrow := copier{copyRowsBF16, transposeBF16, panelsBF1612, panelsBF1632}
+	ten := copier{copyRowsTF32, transposeTF32, panelsTF3212, panelsTF3232}
+	half := copier{copyRowsF16, transposeF16, panelsF1612, panelsF1632}
+	halved := copier{copyRowsF32Half, transposeF32Half, panelsF32Half12, panelsF32Half32}
 	return vectorPacker(func(s source) *copier {
 		switch {
 		case s.dtype == tensor.BF16:
 			return &narrow
-		case s.round:
+		case s.dtype == tensor.F16:
+			return &half
+		case s.round == tensor.BF16:
 			return &rounded
+		case s.round == tensor.F16:
+			return &halved
+		case s.round == tensor.TF32:
+			return &ten
 		default:
 			return &plain
 		}
@@ -124,10 +133,13 @@ func f32Store(t isa.Tier) store[float32] {
 		if dst.add {
 			add = 1
 		}
-		if dst.dtype == tensor.BF16 {
-			storeBF16(dst.p, dst.ld, c, rows, cols, add)
-		} else {
-			storeF32(dst.p, dst.ld, c, rows, cols, add)
+		switch dst.dtype {
+		case tensor.BF16:
+			storeBF16(dst.p, dst.ld, c, rows, cols, add, float32(dst.scale))
+		case tensor.F16:
+			storeF16(dst.p, dst.ld, c, rows, cols, add, float32(dst.scale))
+		default:
+			storeF32(dst.p, dst.ld, c, rows, cols, add, float32(dst.scale))
 		}
 	}
 }

@@ -10,7 +10,7 @@ func runs(t Tier) bool {
 	case AVX512:
 		return runs(AVX2) && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL
 	case AVX2:
-		return x.HasAVX2 && x.HasFMA
+		return x.HasAVX2 && x.HasFMA && f16c()
 	default:
 		return true
 	}
@@ -20,6 +20,12 @@ func runs(t Tier) bool {
 func fastDot() bool {
 	_, b, c, d := cpuid(0, 0)
 	return b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163 // "AuthenticAMD"
+}
+
+// f16c reports whether the CPU converts float16, which every CPU with AVX2 has done so far.
+func f16c() bool {
+	_, _, c, _ := cpuid(1, 0)
+	return c>>29&1 == 1
 }
 
 // cpuid executes the CPUID instruction.

@@ -141,3 +141,23 @@ func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []flo
 //
 //go:noescape
 func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
+
+// packF16AVX2 rounds src to float16. Elements past a multiple of 8 are left out.
+//
+//go:noescape
+func packF16AVX2(dst []float16, src []float32)
+
+// unpackF16AVX2 widens float16. Elements past a multiple of 8 are left out.
+//
+//go:noescape
+func unpackF16AVX2(dst []float32, src []float16)
+
+// maxAbsAVX2 returns the largest magnitude, NaN if there is one, 0 for no elements.
+//
+//go:noescape
+func maxAbsAVX2(x []float32) float32
+
+// quantizeAVX2 rounds src to an FP8 grid. Elements past a multiple of 8 are left out.
+//
+//go:noescape
+func quantizeAVX2(dst []bfloat16, src []float32, grid *Grid[float32])

@@ -141,3 +141,23 @@ func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []f
 //
 //go:noescape
 func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
+
+// packF16AVX512 rounds src to float16.
+//
+//go:noescape
+func packF16AVX512(dst []float16, src []float32)
+
+// unpackF16AVX512 widens float16.
+//
+//go:noescape
+func unpackF16AVX512(dst []float32, src []float16)
+
+// maxAbsAVX512 returns the largest magnitude, NaN if there is one, 0 for no elements.
+//
+//go:noescape
+func maxAbsAVX512(x []float32) float32
+
+// quantizeAVX512 rounds src to an FP8 grid.
+//
+//go:noescape
+func quantizeAVX512(dst []bfloat16, src []float32, grid *Grid[float32])

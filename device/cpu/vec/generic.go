@@ -30,6 +30,10 @@ func generic[T Float](f functions[T]) Table[T] {
 		MeanSquare: meanSquare[T],
 		Pack:       pack[T],
 		Unpack:     unpack[T],
+		PackF16:    packF16[T],
+		UnpackF16:  unpackF16[T],
+		MaxAbs:     maxAbs[T],
+		Quantize:   quantize[T],
 	}
 }
 
@@ -226,5 +230,49 @@ func unpack[T Float](dst []T, src []tensor.BFloat16) {
 	src = src[:len(dst)]
 	for i := range dst {
 		dst[i] = T(src[i].Float32())
+	}
+}
+
+func packF16[T Float](dst []tensor.Float16, src []T) {
+	src = src[:len(dst)]
+	for i := range dst {
+		dst[i] = tensor.F16FromFloat32(float32(src[i]))
+	}
+}
+
+func unpackF16[T Float](dst []T, src []tensor.Float16) {
+	src = src[:len(dst)]
+	for i := range dst {
+		dst[i] = T(src[i].Float32())
+	}
+}
+
+func maxAbs[T Float](x []T) T {
+	var m T
+	for _, v := range x {
+		if v < 0 {
+			v = -v
+		}
+		if v > m || v != v {
+			m = v
+		}
+		if m != m {
+			return m
+		}
+	}
+	return m
+}
+
+func quantize[T Float](dst []tensor.BFloat16, src []T, g *Grid[T]) {
+	src = src[:len(dst)]
+	top, least, magic := float32(g.Top), float32(g.Least), float32(g.Magic)
+	for i := range dst {
+		y := float32(g.Scale * src[i])
+		r := max(-top, min(top, y))
+		step := max(math.Float32frombits(math.Float32bits(r)&0x7f800000), least)
+		step = float32(step * magic)
+		r = r + step - step
+		r += y - y // NaN where y is not finite
+		dst[i] = tensor.BFloat16((math.Float32bits(r) | math.Float32bits(y)&0x80000000) >> 16)
 	}
 }

@@ -47,6 +47,15 @@ type Table[T Float] struct {
 	Pack   func(dst []tensor.BFloat16, src []T)
 	Unpack func(dst []T, src []tensor.BFloat16)
 
+	// PackF16 rounds to float16, ties to even, NaN to quiet NaN. UnpackF16 widens.
+	PackF16   func(dst []tensor.Float16, src []T)
+	UnpackF16 func(dst []T, src []tensor.Float16)
+
+	// MaxAbs returns the largest magnitude: NaN if an element is NaN, 0 for no elements.
+	MaxAbs func(x []T) T
+	// Quantize rounds g.Scale·src to an FP8 grid, whose values bfloat16 holds exactly.
+	Quantize func(dst []tensor.BFloat16, src []T, g *Grid[T])
+
 	// Narrow is nil in the portable tier.
 	Narrow *Narrow[T]
 }
@@ -78,6 +87,16 @@ type Narrow[T Float] struct {
 type AdamW[T Float] struct {
 	Scale, Beta1, Keep1, Beta2, Keep2, Decay, Rate, Correct2, Eps T
 	Floor                                                         T // −Inf decays everywhere
+}
+
+// A Grid is the values of an FP8 format, in the order in which the assembly reads them. Values beyond ±Top are taken for
+// ±Top; a value that is not finite gives NaN. The spacing of the grid at y is 2⁻²³·Magic·max(Least, 2^⌊log₂|y|⌋)/1.5, which
+// adding and subtracting Magic times that power rounds to.
+type Grid[T Float] struct {
+	Scale T
+	Top   T // the largest number
+	Least T // the smallest normal number
+	Magic T // 1.5·2^(23−m) for m bits of mantissa
 }
 
 // Sophia is the constants of one step, in the order in which the assembly reads them:

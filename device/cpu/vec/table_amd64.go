@@ -12,8 +12,9 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
 			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512, AdamW: adamWAVX512,
+			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
+			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
 			Descend: descendAVX512, Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
-			Pack: packAVX512, Unpack: unpackAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
 				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
@@ -28,6 +29,19 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Descend: descendAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },
 			Unpack: func(dst []float32, src []tensor.BFloat16) { unpackAVX2(dst, src); unpackRest(dst, src) },
+			PackF16: func(dst []tensor.Float16, src []float32) {
+				packF16AVX2(dst, src)
+				packF16(dst[len(dst)&^7:], src[len(dst)&^7:])
+			},
+			UnpackF16: func(dst []float32, src []tensor.Float16) {
+				unpackF16AVX2(dst, src)
+				unpackF16(dst[len(dst)&^7:], src[len(dst)&^7:])
+			},
+			MaxAbs: maxAbsAVX2,
+			Quantize: func(dst []tensor.BFloat16, src []float32, g *Grid[float32]) {
+				quantizeAVX2(dst, src, g)
+				quantize(dst[len(dst)&^7:], src[len(dst)&^7:], g)
+			},
 			Narrow: &Narrow[float32]{
 				Multiple: 8, SwiGLU: narrowSwiGLUAVX2, SwiGLUGrad: narrowSwiGLUGradAVX2,
 				Normalise: narrowNormaliseAVX2, Mul: narrowMulAVX2, NormDot: narrowNormDotAVX2, NormGrad: narrowNormGradAVX2,
@@ -39,8 +53,11 @@ func float32Table(tier isa.Tier) Table[float32] {
 	}
 }
 
-// bfloat16 is the name that the generated declarations use.
-type bfloat16 = tensor.BFloat16
+// bfloat16 and float16 are the names that the generated declarations use.
+type (
+	bfloat16 = tensor.BFloat16
+	float16  = tensor.Float16
+)
 
 // packRest and unpackRest convert the elements past whole vectors of 8, which the AVX2 code leaves out.
 func packRest(dst []tensor.BFloat16, src []float32) { pack(dst[len(dst)&^7:], src[len(dst)&^7:]) }

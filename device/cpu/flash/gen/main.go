@@ -39,6 +39,8 @@ func main() {
 			s.load(f)
 			s.loadBF16(f)
 			s.storeBF16(f)
+			s.loadF16(f)
+			s.storeF16(f)
 		}
 		if err := f.Write(strings.ToLower(s.name)); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)

@@ -96,6 +96,12 @@ func (s *set) loadBF16(f *asmgen.File) {
 	})
 }
 
+func (s *set) loadF16(f *asmgen.File) {
+	k := s.kernel(f, "loadF16", "is kernels.loadF16; rows is positive, cols a positive multiple of 16.",
+		"dst *float32, ld int, src *uint16, stride, rows, cols int")
+	k.widen(2, func(u int) { k.I("VCVTPH2PS %d(BX), %s", u*s.bytes()/2, k.v(1+u)) })
+}
+
 // widen writes a load from elements of some bytes; read brings register u of 16 of them, at BX, to register 1+u.
 func (k *kernel) widen(size int, read func(u int)) {
 	k.Arg("dst", "DI")
@@ -123,7 +129,42 @@ func (k *kernel) widen(size int, read func(u int)) {
 
 // storeBF16 rounds to nearest even in integers, u + 0x7fff + (u>>16 & 1) >> 16, and keeps NaN quiet.
 func (s *set) storeBF16(f *asmgen.File) {
-	k := s.kernel(f, "storeBF16", "is kernels.storeBF16; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
+	s.storeNarrow(f, "storeBF16", func(k *kernel, u, x int) {
+		t, r := x+1, x+2
+		k.I("VPSRLD $16, %s, %s", k.v(x), k.v(t))
+		and, or := "VPAND", "VPOR"
+		if s.wide() {
+			and, or = "VPANDD", "VPORD"
+		}
+		k.with(and, lsb, t, r)
+		k.with("VPADDD", half, r, r)
+		k.op("VPADDD", x, r, r)
+		k.I("VPSRLD $16, %[1]s, %[1]s", k.v(r))
+		if s.wide() {
+			k.I("VCMPPS $3, %[1]s, %[1]s, K1", k.v(x))
+			k.I("%s %s, %s, K1, %s", or, k.constant(quiet), k.v(t), k.v(r))
+			k.I("VPMOVDW %s, %d(BX)", k.v(r), u*32)
+			return
+		}
+		k.with(or, quiet, t, t)
+		k.I("VCMPPS $3, %[1]s, %[1]s, %[1]s", k.v(x))
+		k.I("VPBLENDVB %s, %s, %s, %s", k.v(x), k.v(t), k.v(r), k.v(r))
+		k.I("VEXTRACTI128 $1, %s, X%d", k.v(r), t)
+		k.I("VPACKUSDW X%[1]d, X%[2]d, X%[2]d", t, r)
+		k.I("VMOVDQU X%d, %d(BX)", r, u*16)
+	})
+}
+
+func (s *set) storeF16(f *asmgen.File) {
+	s.storeNarrow(f, "storeF16", func(k *kernel, u, x int) {
+		k.I("VCVTPS2PH $0, %s, %d(BX)", k.v(x), u*s.bytes()/2)
+	})
+}
+
+// storeNarrow writes a store of 16-bit elements; round converts register u of 16 of them, which is in register x, and stores
+// them at BX. The two registers after x are free.
+func (s *set) storeNarrow(f *asmgen.File, name string, round func(k *kernel, u, x int)) {
+	k := s.kernel(f, name, "is kernels."+name+"; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
 		"dst *uint16, stride int, src *float32, ld, rows, cols, scale int")
 	k.loadConstants(lsb, quiet)
 	k.Arg("dst", "DI")
@@ -138,29 +179,9 @@ func (s *set) storeBF16(f *asmgen.File) {
 		func() { k.I("MOVQ DI, BX") },
 		func() {
 			for u := range 16 / s.lanes {
-				x, t, r := 1+4*u, 2+4*u, 3+4*u
+				x := 1 + 4*u
 				k.I("VMULPS %d(SI)(AX*1), %s, %s", u*s.bytes(), k.v(0), k.v(x))
-				k.I("VPSRLD $16, %s, %s", k.v(x), k.v(t))
-				and, or := "VPAND", "VPOR"
-				if s.wide() {
-					and, or = "VPANDD", "VPORD"
-				}
-				k.with(and, lsb, t, r)
-				k.with("VPADDD", half, r, r)
-				k.op("VPADDD", x, r, r)
-				k.I("VPSRLD $16, %[1]s, %[1]s", k.v(r))
-				if s.wide() {
-					k.I("VCMPPS $3, %[1]s, %[1]s, K1", k.v(x))
-					k.I("%s %s, %s, K1, %s", or, k.constant(quiet), k.v(t), k.v(r))
-					k.I("VPMOVDW %s, %d(BX)", k.v(r), u*32)
-					continue
-				}
-				k.with(or, quiet, t, t)
-				k.I("VCMPPS $3, %[1]s, %[1]s, %[1]s", k.v(x))
-				k.I("VPBLENDVB %s, %s, %s, %s", k.v(x), k.v(t), k.v(r), k.v(r))
-				k.I("VEXTRACTI128 $1, %s, X%d", k.v(r), t)
-				k.I("VPACKUSDW X%[1]d, X%[2]d, X%[2]d", t, r)
-				k.I("VMOVDQU X%d, %d(BX)", r, u*16)
+				round(k, u, x)
 			}
 			k.I("ADDQ $32, BX")
 		},

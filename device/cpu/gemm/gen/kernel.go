@@ -65,6 +65,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	} else {
 		fn.I("LEAQ (DX)(DX*2), R9") // three rows of a
 	}
+	fn.Arg("c", "DI")
 	fn.Arg("next", "R12")
 	fn.Arg("later", "R13")
 	for i := range 2 * rows {
@@ -110,6 +111,9 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	for u := range unroll {
 		step(u)
 		switch u {
+		case 0: // 12×32 sums take the 48 turns of a long K block
+			fn.I("PREFETCHT0 (DI)")
+			fn.I("ADDQ $32, DI")
 		case 1:
 			fn.I("PREFETCHT1 (R12)")
 			fn.I("ADDQ %s, R12", fn.ArgRef("step"))

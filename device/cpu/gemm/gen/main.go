@@ -27,7 +27,7 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
-	for _, s := range []loader{f32, f32Rounded, bf16, f32Pair, bf16Pair} {
+	for _, s := range []loader{f32, f32Rounded, bf16, tf32, f16, f32Half, f32Pair, bf16Pair} {
 		copyRows(f, s)
 		transpose(f, s)
 		panels(f, s, 12)
@@ -35,6 +35,7 @@ func main() {
 	}
 	storeF32(f)
 	storeBF16(f)
+	storeF16(f)
 	if err := f.Write("pack"); err != nil {
 		log.Fatal(err)
 	}

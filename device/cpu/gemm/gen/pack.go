@@ -83,6 +83,45 @@ var bf16 = loader{
 	},
 }
 
+// tf32 rounds to a 10-bit mantissa, ties away from zero, and leaves the result in FP32. NaN and infinities stay as they are.
+var tf32 = loader{
+	name: "TF32", size: 4, wide: 1,
+	consts: func(fn *asmgen.Func) {
+		for i, c := range []string{"0x1000", "0xffffe000", "0x7f800000"} {
+			fn.I("MOVL $%s, AX", c)
+			fn.I("VPBROADCASTD AX, Z%d", 29+i)
+		}
+	},
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		f32.load(fn, src, mask, dst, temp)
+		fn.I("VPANDD Z31, Z%d, Z%d", dst, temp)
+		fn.I("VPCMPD $4, Z31, Z%d, K7", temp) // not all bits of the exponent
+		fn.I("VPADDD Z29, Z%d, K7, Z%d", dst, dst)
+		fn.I("VPANDD Z30, Z%d, K7, Z%d", dst, dst)
+	},
+}
+
+// f16 widens to FP32.
+var f16 = loader{
+	name: "F16", size: 2, wide: 1,
+	consts: func(fn *asmgen.Func) {},
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		z, k := masked(mask)
+		fn.I("VCVTPH2PS%s %s%s, Z%d", z, src, k, dst)
+	},
+}
+
+// f32Half rounds to FP16, ties to even, and leaves the result in FP32.
+var f32Half = loader{
+	name: "F32Half", size: 4, wide: 1,
+	consts: func(fn *asmgen.Func) {},
+	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
+		f32.load(fn, src, mask, dst, temp)
+		fn.I("VCVTPS2PH $0, Z%d, Y%d", dst, temp)
+		fn.I("VCVTPH2PS Y%d, Z%d", temp, dst)
+	},
+}
+
 // bf16Pair reads pairs of BF16 as they lie.
 var bf16Pair = loader{
 	name: "BF16Pair", size: 2, wide: 2,

@@ -139,9 +139,9 @@ func turn(fn *asmgen.Func) [16]int {
 
 // storeF32 writes the store of a tile of sums to an FP32 result.
 func storeF32(f *asmgen.File) {
-	store(f, "storeF32", "writes sums to an FP32 result, or adds them with add.", 4, func(fn *asmgen.Func, mask []string, add bool) {
+	store(f, "storeF32", "writes scaled sums to an FP32 result, or adds them with add.", 4, func(fn *asmgen.Func, mask []string, add bool) {
 		for v := range 2 {
-			fn.I("VMOVUPS.Z %d(SI), %s, Z%d", 64*v, mask[v], v)
+			scaled(fn, mask[v], v)
 			if add {
 				fn.I("VADDPS %d(DI), Z%d, %s, Z%d", 64*v, v, mask[v], v)
 			}
@@ -152,9 +152,9 @@ func storeF32(f *asmgen.File) {
 
 // storeBF16 writes the store of a tile of sums to a BF16 result.
 func storeBF16(f *asmgen.File) {
-	store(f, "storeBF16", "rounds sums to a BF16 result, or adds them to it with add.", 2, func(fn *asmgen.Func, mask []string, add bool) {
+	store(f, "storeBF16", "rounds scaled sums to a BF16 result, or adds them to it with add.", 2, func(fn *asmgen.Func, mask []string, add bool) {
 		for v := range 2 {
-			fn.I("VMOVUPS.Z %d(SI), %s, Z%d", 64*v, mask[v], v)
+			scaled(fn, mask[v], v)
 			if add {
 				bf16.load(fn, fmt.Sprintf("%d(DI)", 32*v), mask[v], 2+v, 0)
 				fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
@@ -166,11 +166,31 @@ func storeBF16(f *asmgen.File) {
 	})
 }
 
+// storeF16 writes the store of a tile of sums to an FP16 result.
+func storeF16(f *asmgen.File) {
+	store(f, "storeF16", "rounds scaled sums to an FP16 result, or adds them to it with add.", 2, func(fn *asmgen.Func, mask []string, add bool) {
+		for v := range 2 {
+			scaled(fn, mask[v], v)
+			if add {
+				f16.load(fn, fmt.Sprintf("%d(DI)", 32*v), mask[v], 2+v, 0)
+				fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
+			}
+			fn.I("VCVTPS2PH $0, Z%d, %s, %d(DI)", v, mask[v], 32*v)
+		}
+	})
+}
+
+// scaled loads vector v of a row of sums, times the scale in Z28.
+func scaled(fn *asmgen.Func, mask string, v int) {
+	fn.I("VMULPS.Z %d(SI), Z28, %s, Z%d", 64*v, mask, v)
+}
+
 func store(f *asmgen.File, name, doc string, size int, row func(fn *asmgen.Func, mask []string, add bool)) {
-	fn := f.Func(name, doc, "dst unsafe.Pointer, ldd int, c *float32, rows, cols, add int")
-	if size == 2 {
+	fn := f.FuncOf(name, doc, "dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add int, scale float32", "")
+	if name == "storeBF16" {
 		roundConsts(fn)
 	}
+	fn.I("VBROADCASTSS %s, Z28", fn.ArgRef("scale"))
 	fn.Arg("dst", "DI")
 	fn.Arg("ldd", "R8")
 	fn.Arg("c", "SI")

@@ -37,6 +37,8 @@ const (
 	tanhQ3
 	tanhQ2
 	tanhQ1
+	magnitudeBits // 0x7fffffff
+	exponentBits  // 0x7f800000
 )
 
 // firstConstant is where AVX-512 kernels keep the constants that they use; AVX2 has too few registers and reads them

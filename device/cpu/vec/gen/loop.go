@@ -27,6 +27,7 @@ type kernel struct {
 	*isa
 	base  map[string]string // slice → register with its address
 	bf16  map[string]bool   // slice → whether it is of bfloat16
+	f16   map[string]bool   // slice → whether it is of float16
 	whole bool              // the kernel takes whole vectors only: no rest
 	tail  bool              // the body being written is the masked rest
 }
@@ -37,14 +38,14 @@ var pointers = []string{"DI", "SI", "DX", "BX", "R8", "R9"}
 const tailMask = 15
 
 // kernel starts the function name on slices, of which the first gives the length, and further parameters. Slices are of
-// float32, or of bfloat16 if their name ends in ":bf16".
+// float32, of bfloat16 if their name ends in ":bf16", or of float16 if it ends in ":f16".
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
-	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}}
+	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}}
 	var params []string
 	for i, p := range slices {
-		p, narrow := strings.CutSuffix(p, ":bf16")
-		slices[i], k.base[p], k.bf16[p] = p, pointers[i], narrow
-		params = append(params, p+map[bool]string{false: " []float32", true: " []bfloat16"}[narrow])
+		p, format, _ := strings.Cut(p, ":")
+		slices[i], k.base[p], k.bf16[p], k.f16[p] = p, pointers[i], format == "bf16", format == "f16"
+		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16"}[format])
 	}
 	if more != "" {
 		params = append(params, more)
@@ -109,11 +110,16 @@ func (k *kernel) loop(unroll int, body func(u int)) {
 
 // at returns the address of vector u of a slice.
 func (k *kernel) at(slice string, u int) string {
-	size := 4
-	if k.bf16[slice] {
-		size = 2
-	}
+	size := k.size(slice)
 	return fmt.Sprintf("%d(%s)(AX*%d)", size*k.lanes*u, k.base[slice], size)
+}
+
+// size returns the bytes of an element of a slice.
+func (k *kernel) size(slice string) int {
+	if k.bf16[slice] || k.f16[slice] {
+		return 2
+	}
+	return 4
 }
 
 // ahead fetches what lies some iterations ahead of vector u of the slices. Rows are short and the hardware's own fetching
@@ -122,10 +128,7 @@ func (k *kernel) at(slice string, u int) string {
 func (k *kernel) ahead(u int, slices ...string) {
 	const distance, line = 2048, 64
 	for _, slice := range slices {
-		size := 4
-		if k.bf16[slice] {
-			size = 2
-		}
+		size := k.size(slice)
 		if at := size * k.lanes * u; at%line == 0 && !k.tail {
 			k.I("PREFETCHT0 %d(%s)(AX*%d)", at+distance, k.base[slice], size)
 		}
@@ -137,6 +140,8 @@ func (k *kernel) load(slice string, u, dst int) {
 	switch {
 	case k.bf16[slice]:
 		k.loadBF16(k.at(slice, u), dst)
+	case k.f16[slice]:
+		k.loadF16(k.at(slice, u), dst)
 	case !k.tail:
 		k.I("VMOVUPS %s, %s", k.at(slice, u), k.reg(dst))
 	case k.wide():
@@ -151,6 +156,8 @@ func (k *kernel) store(src int, slice string, u int) {
 	switch {
 	case k.bf16[slice]:
 		k.storeBF16(src, k.at(slice, u))
+	case k.f16[slice]:
+		k.storeF16(src, k.at(slice, u))
 	case !k.tail:
 		k.I("VMOVUPS %s, %s", k.reg(src), k.at(slice, u))
 	case k.wide():
@@ -204,8 +211,8 @@ func (k *kernel) fold(op string, from, n int) {
 	}
 }
 
-// across combines the lanes of float32 (PS) or float64 (PD) of register r, halving, and leaves the result in its lowest;
-// r+1 is overwritten. op is VADD or VMAX.
+// across combines the lanes of float32 (PS), float64 (PD) or integers (D) of register r, halving, and leaves the result in
+// its lowest; r+1 is overwritten. op is VADD, VMAX or VPMAXU.
 func (k *kernel) across(op, kind string, r int) {
 	if k.wide() {
 		k.I("VEXTRACTF64X4 $1, Z%d, Y%d", r, r+1)
@@ -215,7 +222,7 @@ func (k *kernel) across(op, kind string, r int) {
 	k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
 	k.I("VPERMILPD $1, X%d, X%d", r, r+1)
 	k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
-	if kind == "PS" {
+	if kind != "PD" {
 		k.I("VMOVSHDUP X%d, X%d", r, r+1)
 		k.I("%[1]s%[2]s X%[4]d, X%[3]d, X%[3]d", op, kind, r, r+1)
 	}

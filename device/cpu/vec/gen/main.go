@@ -23,6 +23,8 @@ func main() {
 		set.sophia(f)
 		set.conversions(f)
 		set.narrow(f)
+		set.f16(f)
+		set.fp8(f)
 		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[set.name]); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// grown is four times as wide as its base, with heads of twice the size and a feed-forward layer three times as wide.
+func grown() Config {
+	c := wide
+	c.QKNorm = true
+	c.MuP = MuP{Dim: 16, HeadDim: 8, FFN: 160 / 5, InputScale: 1, OutputScale: 1}
+	return c
+}
+
+// The table of the package: what each parameter starts with and how its rate and decay are scaled, by hand, for every rule.
+func TestMuPTable(t *testing.T) {
+	const m, ffn, head = 4.0, 5.0, 2.0 // of grown
+	type scales struct{ std, adam, sgd, muon float64 }
+	want := map[string]scales{
+		"embed": {0.02, 1, m, 1}, "head": {0.02, 1, m, 1}, "norm": {0, 1, m, 1},
+		"attention_norm": {0, 1, m, 1}, "mlp_norm": {0, 1, m, 1}, "q_norm": {0, 1, head, 1}, "k_norm": {0, 1, head, 1},
+		"qkv": {0.02 / 2, 1 / m, 1, 1}, "out": {0.02 / math.Sqrt(8) / 2, 1 / m, 1, 1},
+		"gate_up": {0.02 / 2, 1 / m, ffn / m, 1}, "down": {0.02 / math.Sqrt(8) / math.Sqrt(ffn), 1 / ffn, m / ffn, 1},
+	}
+	model := New(grown(), Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+	for _, p := range model.Params() {
+		w, ok := want[p.Name[strings.LastIndexByte(p.Name, '.')+1:]]
+		if !ok {
+			t.Errorf("%s is not in the table", p.Name)
+		}
+		std := p.Std
+		if p.Parts != nil {
+			std = p.Parts[0].Std
+		}
+		if math.Abs(std-w.std) > 1e-15 {
+			t.Errorf("%s starts with std %v, want %v", p.Name, std, w.std)
+		}
+		for rule, lr := range map[UpdateRule]float64{PerElement: w.adam, Gradient: w.sgd, Spectral: w.muon} {
+			model.ScaleRates(rule)
+			if math.Abs(p.LRScale-lr) > 1e-15 || math.Abs(p.LRScale*p.DecayScale-1) > 1e-15 {
+				t.Errorf("%s, rule %d: rate × %v, decay × %v; want × %v and its inverse", p.Name, rule, p.LRScale, p.DecayScale, lr)
+			}
+		}
+	}
+	c := grown()
+	if got, want := c.logitScale(), 1/m; got != want {
+		t.Errorf("logits × %v, want %v", got, want)
+	}
+	if got, want := c.heads().ScoreScale(), math.Sqrt(8)/16; got != want {
+		t.Errorf("scores × %v, want %v", got, want)
+	}
+}
+
+// Schemes that go by the width themselves have under muP what they have without; tables stay as in the base model.
+func TestWidthAwareSchemesUnderMuP(t *testing.T) {
+	for _, scheme := range []string{"he", "xavier", "small"} {
+		c := grown()
+		c.Init = scheme
+		for _, s := range []site{inner, output} {
+			plain := c
+			plain.MuP = MuP{}
+			if got, want := c.std(s, 160, 64, 4), plain.std(s, 160, 64, 1); got != want {
+				t.Errorf("%s: a matrix starts with std %v under muP, %v without", scheme, got, want)
+			}
+		}
+	}
+	c := grown()
+	c.Init = "small"
+	if got, want := c.std(table, 256, 64, 1), math.Sqrt(2/(5*16.)); got != want {
+		t.Errorf("small: tables start with std %v, want %v of the base width", got, want)
+	}
+}
+
+// A model without muP, with the multipliers in its weights, computes the same: what an export relies on.
+func TestMultipliersFoldIntoWeights(t *testing.T) {
+	for _, tied := range []bool{false, true} {
+		for _, qkNorm := range []bool{false, true} {
+			c := grown()
+			c.TieEmbeddings, c.QKNorm, c.InitStd = tied, qkNorm, 0.2
+			c.MuP.InputScale, c.MuP.OutputScale = 3, 0.7
+			x := newBench(t, c, "fp64", 2, 16)
+			c.MuP = MuP{}
+			y := newBench(t, c, "fp64", 2, 16)
+			plain := y.m.HFViews()
+			for i, v := range x.m.HFViews() {
+				for j := range v.Tensor.Len() {
+					plain[i].Tensor.SetFloat64(j, v.Scale*v.Tensor.Float64(j))
+				}
+			}
+			x.loss()
+			y.loss()
+			for i, got := range y.b.Losses.F64() {
+				if want := x.b.Losses.F64()[i]; math.Abs(got-want) > 1e-12*(1+want) {
+					t.Fatalf("tied %v, qk_norm %v: token %d has loss %v, with muP %v", tied, qkNorm, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The multipliers cost what Measure says, and nothing on the Go heap.
+func TestMultipliersAreMeasuredAndAllocateNothing(t *testing.T) {
+	c := grown()
+	c.MuP.InputScale = 2
+	for _, policy := range precision.Names() {
+		x := newBench(t, c, policy, 2, 8)
+		x.gradients()
+		if got := x.peaks(); got != x.foot {
+			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
+		}
+		if n := testing.AllocsPerRun(5, x.gradients); n != 0 && policy != "fp64" {
+			t.Errorf("%s: %v allocations per step", policy, n)
+		}
+	}
+}

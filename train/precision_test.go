@@ -1,0 +1,191 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/device"
+	"anneal/precision"
+	"anneal/safetensors"
+	"anneal/tensor"
+)
+
+// meanLoss is the mean of the last ten losses of the fixture's 100 steps at a precision.
+func meanLoss(t *testing.T, p parity, config int, policy string) float64 {
+	tr, src := parityTrainer(t, p, config, policy, 2, p.Batch)
+	sum := 0.0
+	for s := range p.Steps {
+		stats, err := tr.Step(context.Background(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s >= p.Steps-10 {
+			sum += stats.Loss / 10
+		}
+	}
+	return sum
+}
+
+func TestNarrowPrecisionsEndWithinOnePercentOfBF16(t *testing.T) {
+	p := loadParity(t)
+	for i, c := range p.Configs {
+		want := meanLoss(t, p, i, "bf16")
+		for _, policy := range []string{"fp16", "tf32"} {
+			got := meanLoss(t, p, i, policy)
+			t.Logf("%s: %s ends at %.5f, bf16 at %.5f: %+.2f %%", c.Name, policy, got, want, 100*(got/want-1))
+			if !(math.Abs(got/want-1) <= 0.01) {
+				t.Errorf("%s: %s ends at %v, bf16 at %v", c.Name, policy, got, want)
+			}
+		}
+	}
+}
+
+// overflows puts an infinity into the gradient of the logits when it is due.
+type overflows struct {
+	device.Device
+	due bool
+}
+
+func (d *overflows) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
+	d.Device.CrossEntropy(loss, dlogits, logits, targets, o)
+	if d.due && !dlogits.IsZero() {
+		dlogits.SetFloat64(1, math.Inf(1))
+		d.due = false
+	}
+}
+
+// The run with an overflow at one step is, bit for bit, the run that never saw that step's batch and goes on with half the
+// scale: neither Adam's t nor the schedule has moved, and the guard knows nothing of it.
+func TestAnOverflowSkipsExactlyOneUpdate(t *testing.T) {
+	p := loadParity(t)
+	const at, steps = 3, 8
+	run := func(overflow bool) *Trainer {
+		tr, src := parityTrainer(t, p, 0, "fp16", 2, 2)
+		for s := range steps {
+			if s == at && !overflow {
+				tr.progress.Sample += uint64(tr.accum * tr.rows)
+				tr.lossScale.Scale /= 2
+				continue
+			}
+			if s == at {
+				tr.dev = &overflows{tr.dev, true}
+				tr.tape.Device = tr.dev
+			}
+			stats, err := tr.Step(context.Background(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if skipped := s == at; stats.Skipped != skipped || finite(stats.GradNorm) == skipped {
+				t.Errorf("step %d: skipped %v with a gradient of norm %v", s, stats.Skipped, stats.GradNorm)
+			}
+		}
+		return tr
+	}
+	got, want := run(true), run(false)
+	if hashes(got) != hashes(want) {
+		t.Error("the steps after the overflow give other weights than without its batch")
+	}
+	if got.progress.Updates != steps-1 || got.lossScale.Overflow != 1 || got.lossScale.Scale != 32768 {
+		t.Errorf("%d updates, %d overflows, scale %v; want %d, 1, 32768", got.progress.Updates, got.lossScale.Overflow, got.lossScale.Scale, steps-1)
+	}
+	if g := got.guard; g.Skipped != 0 || g.Row != 0 || g.NonFinite != 0 {
+		t.Errorf("the guard counted %+v", g)
+	}
+}
+
+// NUM-9: gradients below half of FP16's smallest number, 2⁻²⁵, are lost, and a scale brings them back.
+func TestFP16IsFrozenWithoutALossScale(t *testing.T) {
+	p := loadParity(t)
+	for _, c := range []struct {
+		scale  float64
+		frozen bool
+	}{{0x1p-20, true}, {65536, false}} {
+		tr, src := parityTrainer(t, p, 0, "fp16", 1, 2)
+		tr.lossScale = precision.LossScale{Scale: c.scale}
+		stats, err := tr.Step(context.Background(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (stats.GradNorm == 0) != c.frozen {
+			t.Errorf("scale %v: a gradient of norm %v", c.scale, stats.GradNorm)
+		}
+	}
+}
+
+// A scale that cannot be lowered is no way out of overflows: the run stops and says what would be.
+func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
+	data := testData(t)
+	for _, dynamic := range []bool{true, false} {
+		cfg := tinyConfig(data)
+		cfg.Precision, cfg.Guard.MaxSkips = "fp16", 3
+		cfg.LossScale.Dynamic, cfg.LossScale.Init, cfg.LossScale.Floor = dynamic, 0x1p101, 0x1p100
+		_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+		var diverged *DivergedError
+		if !errors.As(err, &diverged) || diverged.Skips != 3 || !strings.Contains(err.Error(), "precision=bf16") {
+			t.Fatalf("dynamic %v: %v", dynamic, err)
+		}
+		if want := map[bool]int{true: 4, false: 3}[dynamic]; diverged.Step != want { // one halving is free
+			t.Errorf("dynamic %v: stopped at step %d, want %d", dynamic, diverged.Step, want)
+		}
+	}
+}
+
+// Every precision: a run that goes on from a checkpoint ends with the bits of one that was never stopped.
+func TestEveryPrecisionResumesBitForBit(t *testing.T) {
+	data := testData(t)
+	for _, policy := range precision.Names() {
+		cfg := tinyConfig(data)
+		cfg.Precision = policy
+		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Schedule.Warmup, cfg.LossScale.Interval = 6, 0, 3, 1, 2
+		if policy != "fp16" {
+			cfg.LossScale.Interval = 2000
+		}
+		dir := filepath.Join(t.TempDir(), "run")
+		want := mustRun(t, Options{Config: cfg, Dir: dir})
+		if err := os.RemoveAll(filepath.Join(dir, "checkpoints", "step-00000006")); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Resume(context.Background(), Options{Dir: dir})
+		if err != nil {
+			t.Fatalf("%s: %v", policy, err)
+		}
+		if got.Step != 6 || got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.TrainLoss != want.TrainLoss || got.ValLoss != want.ValLoss {
+			t.Errorf("%s: resumed to step %d, weights %.12s, losses %v, %v; uninterrupted %.12s, %v, %v",
+				policy, got.Step, got.WeightsHash, got.TrainLoss, got.ValLoss, want.WeightsHash, want.TrainLoss, want.ValLoss)
+		}
+	}
+}
+
+// What a run trained at each precision says of its data afterwards is what it said at its end.
+func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
+	data := testData(t)
+	for _, policy := range precision.Names() {
+		cfg := tinyConfig(data)
+		cfg.Precision = policy
+		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 3, 0, 1
+		dir := filepath.Join(t.TempDir(), "run")
+		want := mustRun(t, Options{Config: cfg, Dir: dir})
+		r, err := Open(dir, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		got, err := r.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil)
+		if err != nil || got.Loss != want.ValLoss {
+			t.Errorf("%s: evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLoss)
+		}
+		if n, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
+			t.Errorf("%s: generates %d tokens: %v", policy, n, err)
+		}
+		for _, dtype := range []string{"F32", "BF16", "F16"} {
+			if _, err := r.ExportHF(filepath.Join(t.TempDir(), "out"), safetensors.DType(dtype)); err != nil {
+				t.Errorf("%s: export in %s: %v", policy, dtype, err)
+			}
+		}
+	}
+}
