@@ -13,7 +13,7 @@ type DivergedError struct {
 }
 
 func (e *DivergedError) Error() string {
-	what := "losses far above the recent ones (guard.spike_z)"
+	what := "losses or gradients far above the recent ones (guard.spike_z)"
 	switch {
 	case e.NonFinite == e.Skips:
 		what = "losses or gradients that are not finite"

@@ -6,30 +6,41 @@ import (
 	"anneal/train/config"
 )
 
-// spikeWindow is how many accepted losses the spike test compares with.
-const spikeWindow = 64
-
-// guard decides whether an update is applied. A loss or gradient that is not finite never is; with SpikeZ > 0 neither is
-// a loss more than SpikeZ standard deviations above the mean of the last accepted ones. Its fields are part of the checkpoint.
+// guard decides whether an update is applied (the skip-step optimizers of OLMo and Levanter do the same). A loss or a
+// gradient norm that is not finite never is. With SpikeZ > 0 neither is a step whose loss or gradient norm lies more than
+// SpikeZ standard deviations above the mean of the last accepted ones; it takes half a window of them to judge. What was
+// refused never enters the windows, so that a spike does not make the next one look ordinary.
+//
+// It costs nothing but two windows of numbers. Default: non-finite steps only; guard.spike_z = 6 is the usual choice. Not for
+// runs whose loss is meant to jump, as where the data changes: a level that stays up is refused until max_skips ends the run.
+//
+// Its exported fields are part of the checkpoint.
 type guard struct {
 	maxSkips int
 	spikeZ   float64
+	window   int
 
-	Window    []float64 `json:"window"` // the last accepted losses, oldest first
-	Row       int       `json:"row"`    // skips in a row
-	Skipped   int       `json:"skipped"`
-	NonFinite int       `json:"non_finite"` // of all skips
+	Losses []float64 `json:"window"` // the last accepted ones, oldest first
+	Norms  []float64 `json:"norms"`  // of their gradients
+
+	Row       int `json:"row"` // skips in a row
+	Skipped   int `json:"skipped"`
+	NonFinite int `json:"non_finite"` // of all skips
 
 	RowNonFinite int `json:"row_non_finite"` // of those in a row
 }
 
 func newGuard(c config.Guard) guard {
-	return guard{maxSkips: c.MaxSkips, spikeZ: c.SpikeZ, Window: make([]float64, 0, spikeWindow)}
+	return guard{
+		maxSkips: c.MaxSkips, spikeZ: c.SpikeZ, window: c.Window,
+		Losses: make([]float64, 0, c.Window), Norms: make([]float64, 0, c.Window),
+	}
 }
 
 // restore takes over what a checkpoint counted; the limits stay those of the configuration.
 func (g *guard) restore(saved guard) {
-	g.Window = append(g.Window[:0], saved.Window...)
+	last := func(x []float64) []float64 { return x[max(0, len(x)-g.window):] }
+	g.Losses, g.Norms = append(g.Losses[:0], last(saved.Losses)...), append(g.Norms[:0], last(saved.Norms)...)
 	g.Row, g.Skipped, g.NonFinite, g.RowNonFinite = saved.Row, saved.Skipped, saved.NonFinite, saved.RowNonFinite
 }
 
@@ -40,34 +51,44 @@ func (g *guard) accept(loss, norm float64) bool {
 		g.NonFinite++
 		g.RowNonFinite++
 	}
-	if !ok || g.spike(loss) {
+	if !ok || g.spike(g.Losses, loss) || g.spike(g.Norms, norm) {
 		g.Row++
 		g.Skipped++
 		return false
 	}
 	g.Row, g.RowNonFinite = 0, 0
-	if len(g.Window) == spikeWindow {
-		copy(g.Window, g.Window[1:])
-		g.Window = g.Window[:spikeWindow-1]
-	}
-	g.Window = append(g.Window, loss)
+	g.Losses, g.Norms = g.push(g.Losses, loss), g.push(g.Norms, norm)
 	return true
+}
+
+// push adds x to a window, which drops its oldest number when it is full.
+func (g *guard) push(window []float64, x float64) []float64 {
+	if len(window) == g.window {
+		copy(window, window[1:])
+		window = window[:g.window-1]
+	}
+	return append(window, x)
 }
 
 // exhausted reports whether so many updates in a row were skipped that the run should stop.
 func (g *guard) exhausted() bool { return g.maxSkips > 0 && g.Row >= g.maxSkips }
 
-// spike reports whether loss stands out above a full window.
-func (g *guard) spike(loss float64) bool {
-	if g.spikeZ <= 0 || len(g.Window) < spikeWindow {
+// leastDeviation is the smallest standard deviation that counts, as a part of the mean: where numbers hardly differ at
+// all, a difference in the fourth digit is no spike.
+const leastDeviation = 1e-3
+
+// spike reports whether x stands out above a window.
+func (g *guard) spike(window []float64, x float64) bool {
+	n := float64(len(window))
+	if g.spikeZ <= 0 || 2*len(window) < g.window {
 		return false
 	}
 	mean, sq := 0.0, 0.0
-	for _, x := range g.Window {
-		mean += x / spikeWindow
+	for _, v := range window {
+		mean += v / n
 	}
-	for _, x := range g.Window {
-		sq += (x - mean) * (x - mean) / spikeWindow
+	for _, v := range window {
+		sq += (v - mean) * (v - mean) / n
 	}
-	return loss > mean+g.spikeZ*math.Sqrt(sq)
+	return x > mean+g.spikeZ*max(math.Sqrt(sq), leastDeviation*math.Abs(mean))
 }

@@ -301,8 +301,8 @@ func TestSkippedStepChangesNothing(t *testing.T) {
 }
 
 func TestSpikeGuardSkipsAnOutlier(t *testing.T) {
-	g := newGuard(config.Guard{SpikeZ: 4})
-	for i := range spikeWindow {
+	g := newGuard(config.Guard{SpikeZ: 4, Window: 64})
+	for i := range 64 {
 		if !g.accept(2+0.01*float64(i%3), 1) {
 			t.Fatalf("ordinary loss %d was skipped", i)
 		}

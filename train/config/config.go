@@ -97,6 +97,7 @@ type Checkpoint struct {
 type Guard struct {
 	MaxSkips int     `yaml:"max_skips"`
 	SpikeZ   float64 `yaml:"spike_z"`
+	Window   int     `yaml:"window"`
 }
 
 // Memory is what is computed again to need less of it.
@@ -124,7 +125,7 @@ func Default() *Config {
 		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
 		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3},
-		Guard:      Guard{MaxSkips: 10},
+		Guard:      Guard{MaxSkips: 10, Window: 128},
 		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},
 	}

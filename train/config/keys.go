@@ -101,7 +101,8 @@ var notes = map[string]Key{
 	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk; at least 2, so that a damaged one has a predecessor."},
 
 	"guard.max_skips": {Unit: "steps", Doc: "Updates skipped in a row (loss or gradient not finite, or a spike) before the run stops."},
-	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss lies this far above its running mean; 0 turns the check off."},
+	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss or gradient norm lies this far above the mean of the last accepted ones (OLMo: 6); 0 turns the check off."},
+	"guard.window":    {Unit: "steps", Doc: "Accepted steps that spike_z compares with; it judges from half of them on."},
 
 	"memory.recompute": {Doc: "Activations that backward computes again instead of keeping them; gradients keep their bits. none; every_layer keeps the input of each layer; every:N of each N layers; sqrt of each √layers; selective runs only attention again; budget:SIZE, such as budget:1.5GiB, runs as little again as makes the activations fit."},
 }

@@ -155,6 +155,7 @@ func (k *checker) training() {
 	k.between("checkpoint.keep", c.Checkpoint.Keep, 2, 1<<20)
 	k.between("guard.max_skips", c.Guard.MaxSkips, 1, 1<<40)
 	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, "[)")
+	k.between("guard.window", c.Guard.Window, 4, 1<<16)
 }
 
 // batch checks that a step is a whole number of micro-batches of whole sequences.
