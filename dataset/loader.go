@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Loader serves one split as samples of T+1 consecutive tokens with stride T. It is a Source; several loaders of one
@@ -17,6 +18,7 @@ type Loader struct {
 	seed     uint64
 	epoch    uint64 // of perm
 	perm     permutation
+	skip     SkipList
 
 	buf    scratch
 	window []uint32 // [T+1]
@@ -61,6 +63,9 @@ func (d *Dataset) loader(stream *split, context int) *Loader {
 	return &Loader{d: d, stream: stream, context: context, window: make([]uint32, context+1)}
 }
 
+// Skip leaves samples of the training order out from now on: sample k is then the k-th of the others.
+func (l *Loader) Skip(list SkipList) { l.skip = list }
+
 // Context is T.
 func (l *Loader) Context() int { return l.context }
 
@@ -75,6 +80,7 @@ func (l *Loader) At(sample uint64) (window uint64) {
 	if !l.shuffled {
 		return sample
 	}
+	sample = l.skip.At(sample)
 	if epoch := sample / l.windows; epoch != l.epoch {
 		l.epoch, l.perm = epoch, newPermutation(l.windows, l.seed, epoch)
 	}
@@ -98,20 +104,23 @@ func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
 	return nil
 }
 
-// State is where a run stands in its data: all that is needed to go on with the next sample. It is under 200 bytes of JSON.
+// State is where a run stands in its data: all that is needed to go on with the next sample. It is under 200 bytes of JSON, unless
+// many samples are left out.
 type State struct {
 	Data    string `json:"data"` // Dataset.Fingerprint
 	Context int    `json:"context"`
 	Seed    uint64 `json:"seed"`
-	Sample  uint64 `json:"sample"` // samples consumed
+	Sample  uint64 `json:"sample"`         // samples consumed
+	Skip    string `json:"skip,omitempty"` // samples left out, as SkipList writes them
 }
 
 // State is the state after the given number of samples.
 func (l *Loader) State(samples uint64) State {
-	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples}
+	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Skip: l.skip.String()}
 }
 
-// Check fails if s was saved with other data, context or seed, under which its sample counter means something else.
+// Check fails if s was saved with other data, context, seed or samples left out, under which its sample counter means
+// something else.
 func (l *Loader) Check(s State) error {
 	switch here := l.State(s.Sample); {
 	case s.Data != here.Data:
@@ -120,6 +129,13 @@ func (l *Loader) Check(s State) error {
 		return fmt.Errorf("the run has consumed %d samples of context %d, this config has context %d\n  keep the context, or start a new run", s.Sample, s.Context, here.Context)
 	case s.Seed != here.Seed:
 		return fmt.Errorf("the run shuffles its data with seed %d, this config has seed %d\n  keep the seed, or start a new run", s.Seed, here.Seed)
+	}
+	was, err := ParseSkips(s.Skip)
+	if err != nil {
+		return fmt.Errorf("the list of samples that the run left out: %w", err)
+	}
+	if a, b := was.below(s.Sample), l.skip.below(s.Sample); !slices.Equal(a, b) {
+		return fmt.Errorf("the run has consumed %d samples leaving out %q, this config leaves out %q\n  only samples that are yet to come can be left out: go back with `anneal rewind`, or keep the list", s.Sample, a, b)
 	}
 	return nil
 }

@@ -233,7 +233,7 @@ func TestStateIsRefusedElsewhere(t *testing.T) {
 		t.Errorf("state of %d bytes: %s", len(raw), raw)
 	}
 	other, _ := trainLoader(t, 21, 100, 8, 1)
-	for name, s := range map[string]State{"other data": other.State(1), "other context": {l.d.fingerprint, 9, 1, 0}, "other seed": {l.d.fingerprint, 8, 2, 0}} {
+	for name, s := range map[string]State{"other data": other.State(1), "other context": {l.d.fingerprint, 9, 1, 0, ""}, "other seed": {l.d.fingerprint, 8, 2, 0, ""}} {
 		if l.Check(s) == nil {
 			t.Errorf("%s: accepted", name)
 		}

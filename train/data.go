@@ -66,6 +66,11 @@ func (c *corpus) openTraining(cfg *config.Config) (err error) {
 	if c.train, err = c.set.TrainLoader(cfg.Model.Context, cfg.Seed); err != nil {
 		return &DataError{err}
 	}
+	skip, err := dataset.ParseSkips(cfg.Data.Skip)
+	if err != nil {
+		return err // validation has passed it already
+	}
+	c.train.Skip(skip)
 	return nil
 }
 

@@ -77,6 +77,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.
 func Resume(ctx context.Context, o Options) (*Result, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if err := finishRewind(runDir(o.Dir), o.Warn); err != nil {
+		return nil, err
+	}
 	cfg, err := runDir(o.Dir).load()
 	if err != nil {
 		return nil, err

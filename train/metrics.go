@@ -41,6 +41,7 @@ type metricsLine struct {
 	ClipRate        *number `json:"clip_rate,omitempty"` // share of the updates so far that were clipped, if any can be
 	Skipped         bool    `json:"skipped,omitempty"`
 	LossScale       float64 `json:"loss_scale,omitempty"` // of precision fp16, for the next step
+	Rewound         bool    `json:"rewound,omitempty"`    // the run went back before this step; its weights do not have it
 	TokensPerSecond number  `json:"tokens_per_second"`
 	FractionOfPeak  number  `json:"fraction_of_peak"`
 	RSSBytes        int64   `json:"rss_bytes"`
@@ -69,28 +70,80 @@ func openMetrics(path string, step int, warn func(string)) (*metricsFile, error)
 }
 
 func trimMetrics(path string, step int) error {
-	data, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		return nil
-	}
+	data, lines, err := readMetricsLines(path)
 	if err != nil {
 		return err
 	}
 	keep := 0
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var l struct{ Step int }
-		end := keep + len(lines.Bytes()) + 1
-		if json.Unmarshal(lines.Bytes(), &l) != nil || l.Step > step || end > len(data) {
+	for _, l := range lines {
+		if !l.Rewound && l.Step > step {
 			break
 		}
-		keep = end
+		keep = l.end
 	}
 	if keep == len(data) {
 		return nil
 	}
 	return os.Truncate(path, int64(keep))
+}
+
+// loggedStep is a whole line of metrics.jsonl: which step it is of and where in the file it ends.
+type loggedStep struct {
+	Step    int
+	Rewound bool
+	end     int
+}
+
+// readMetricsLines returns the file and its lines up to the first that is cut short or damaged. No file has no lines.
+func readMetricsLines(path string) (data []byte, list []loggedStep, err error) {
+	data, err = os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, nil, err
+	}
+	end := 0
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l loggedStep
+		end += len(lines.Bytes()) + 1
+		if json.Unmarshal(lines.Bytes(), &l) != nil || end > len(data) {
+			break
+		}
+		l.end = end
+		list = append(list, l)
+	}
+	return data, list, nil
+}
+
+// lastLogged returns the last step that metrics.jsonl has of the run as it stands; 0 if it has none.
+func lastLogged(path string) (int, error) {
+	_, lines, err := readMetricsLines(path)
+	last := 0
+	for _, l := range lines {
+		if !l.Rewound {
+			last = max(last, l.Step)
+		}
+	}
+	return last, err
+}
+
+// markRewound marks the lines of steps after the given one: history that the run no longer stands on.
+func markRewound(path string, step int) error {
+	data, lines, err := readMetricsLines(path)
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	var out []byte
+	from := 0
+	for _, l := range lines {
+		line := bytes.TrimRight(data[from:l.end], "\r\n")
+		from = l.end
+		if l.Step > step && !l.Rewound {
+			line = append(line[:len(line)-1:len(line)-1], `,"rewound":true}`...)
+		}
+		out = append(append(out, line...), '\n')
+	}
+	return writeDurably(path, out)
 }
 
 func (m *metricsFile) write(l metricsLine) {

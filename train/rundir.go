@@ -17,11 +17,13 @@ import (
 //	tokenizer.json   the tokenizer the data was built with
 //	metrics.jsonl    one line a step
 //	checkpoints/     see package checkpoint
+//	rewind.json      only while a rewind is under way
 type runDir string
 
 func (d runDir) config() string      { return filepath.Join(string(d), "config.yaml") }
 func (d runDir) tokenizer() string   { return filepath.Join(string(d), "tokenizer.json") }
 func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
+func (d runDir) rewind() string      { return filepath.Join(string(d), "rewind.json") }
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
 
 var (
@@ -43,14 +45,43 @@ func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	// The configuration comes last and whole: a directory without it is not yet a run.
-	half := d.config() + ".tmp"
-	if err := os.WriteFile(half, cfg.YAML(), 0o666); err != nil {
-		return fmt.Errorf("cannot start the run: %w", err)
-	}
-	if err := os.Rename(half, d.config()); err != nil {
+	if err := writeDurably(d.config(), cfg.YAML()); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	return nil
+}
+
+// writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
+func writeDurably(path string, data []byte) error {
+	half := path + ".tmp"
+	f, err := os.OpenFile(half, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(half, path)
+	}
+	if err != nil {
+		os.Remove(half)
+		return err
+	}
+	syncDir(filepath.Dir(path))
+	return nil
+}
+
+// syncDir makes the names in dir durable where the system can.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		d.Sync()
+		d.Close()
+	}
 }
 
 // Config reads the configuration of the run in dir.

@@ -20,6 +20,7 @@ type cli struct {
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
 	Compare   compareCmd   `cmd:"" help:"Train variants of a run beside each other."`
 	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
+	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`

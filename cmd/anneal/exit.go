@@ -70,11 +70,12 @@ func exitCode(err error) int {
 		away  *train.DivergedError
 		large *train.MemoryError
 		data  *train.DataError
+		back  *train.RewindError
 		path  *fs.PathError
 		link  *os.LinkError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &conf), errors.As(err, &tier),
+	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &conf), errors.As(err, &tier),
 		errors.Is(err, train.ErrExists), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):

@@ -126,7 +126,7 @@ func (s *Store) commit(tmp string, j *job, m *manifest) (name string, err error)
 	if err := s.fs.SyncDir(tmp); err != nil {
 		return "", err
 	}
-	if name, err = s.freeName(j.step); err != nil {
+	if name, err = freeName(s.root, j.step); err != nil {
 		return "", err
 	}
 	if err := s.fs.Rename(tmp, s.path(name)); err != nil {
@@ -137,11 +137,11 @@ func (s *Store) commit(tmp string, j *job, m *manifest) (name string, err error)
 
 // freeName is step-N, or step-N-2, step-N-3 … for a step that was saved before (after a rewind, say). The older one stays
 // until the newer is complete.
-func (s *Store) freeName(step int64) (string, error) {
+func freeName(root string, step int64) (string, error) {
 	base := fmt.Sprintf("step-%08d", step)
 	name := base
 	for i := 2; ; i++ {
-		_, err := os.Lstat(s.path(name))
+		_, err := os.Lstat(filepath.Join(root, name))
 		if errors.Is(err, os.ErrNotExist) {
 			return name, nil
 		}

@@ -55,6 +55,7 @@ type Model struct {
 type Data struct {
 	Path         string `yaml:"path"`
 	DocumentMask bool   `yaml:"document_mask"`
+	Skip         string `yaml:"skip"`
 }
 
 // Train is how long and in which portions.

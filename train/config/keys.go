@@ -55,6 +55,7 @@ var notes = map[string]Key{
 
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
 	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},
+	"data.skip":          {Unit: "samples", Doc: "Samples that training leaves out: ranges FROM:TO of its order, counted from 0, TO exclusive, with commas between them. `anneal rewind` writes it; a run can only leave out what is yet to come."},
 
 	"train.steps":        {Unit: "steps", Doc: "Optimizer steps of the whole run; the schedule is stretched over them."},
 	"train.minutes":      {Unit: "minutes", Doc: "Stop after this long, if that comes before train.steps; 0 sets no limit."},

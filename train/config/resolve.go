@@ -62,12 +62,15 @@ func (c *Config) deriveNumber(name string, x float64, rule string) {
 }
 
 // Derive sets an integer key to what rule made it; rule is what the origin will say. It panics on an unknown key.
-func (c *Config) Derive(key string, n int, rule string) {
+func (c *Config) Derive(key string, n int, rule string) { c.DeriveText(key, strconv.Itoa(n), rule) }
+
+// DeriveText is Derive for a key of any type, with the value as the config file writes it.
+func (c *Config) DeriveText(key, value, rule string) {
 	i, ok := keyIndex[key]
 	if !ok {
 		panic(fmt.Sprintf("config: Derive(%q): no such key", key))
 	}
-	if err := c.set(allKeys[i], strconv.Itoa(n), Origin{Rule: rule}); err != nil {
+	if err := c.set(allKeys[i], value, Origin{Rule: rule}); err != nil {
 		panic("config: Derive: " + err.Error())
 	}
 }

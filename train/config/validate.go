@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"anneal/dataset"
 )
 
 // Validate checks every value and every combination, after derivation, and reports all that cannot work as one *Error.
@@ -29,6 +31,9 @@ func (c *Config) check() []Problem {
 	k.lossScale()
 	if c.Data.Path == "" {
 		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
+	}
+	if _, err := dataset.ParseSkips(c.Data.Skip); err != nil {
+		k.fault("data.skip", "data.skip = 1024:2048 to leave out 1,024 samples", "data.skip: %v", err)
 	}
 	return k.problems
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"anneal/train"
+)
+
+type rewindCmd struct {
+	runArg
+	To          count        `required:"" placeholder:"STEP" help:"Go on after the last checkpoint at or before this step."`
+	Skip        []batchRange `placeholder:"FROM:TO" help:"Leave out the batches of these steps, both included, as metrics.jsonl numbers them; may be given more than once."`
+	SkipBatches count        `placeholder:"N" help:"Leave out this many batches, from the checkpoint on."`
+}
+
+func (rewindCmd) Help() string {
+	return example("anneal rewind runs/go --to 1100 --skip 1180:1220", "anneal rewind runs/go --to 1100 --skip-batches 300", "anneal resume runs/go") +
+		"\n\nFor loss spikes: go back some hundred steps and leave out the batches before and during the spike. The list of what is left" +
+		" out is data.skip in the run's config.yaml, which every resume follows. Later checkpoints are moved to checkpoints/aside;" +
+		" their lines in metrics.jsonl stay and are marked."
+}
+
+// batchRange is the value FROM:TO, or the number of one batch.
+type batchRange train.StepRange
+
+// UnmarshalText reads the value of a flag.
+func (b *batchRange) UnmarshalText(text []byte) error {
+	from, to, ok := strings.Cut(string(text), ":")
+	if !ok {
+		to = from
+	}
+	var err, err2 error
+	b.First, err = strconv.Atoi(from)
+	b.Last, err2 = strconv.Atoi(to)
+	if err != nil || err2 != nil || b.First < 1 {
+		return fmt.Errorf("%q is not a range FROM:TO of steps, such as 1180:1220", text)
+	}
+	return nil
+}
+
+func (c rewindCmd) Run(s *session) error {
+	o := train.RewindOptions{To: int(c.To), SkipBatches: int(c.SkipBatches), Warn: s.warn}
+	for _, r := range c.Skip {
+		o.Skip = append(o.Skip, train.StepRange(r))
+	}
+	r, err := train.Rewind(c.Dir, o)
+	if err != nil {
+		return err
+	}
+	if r.Checkpoint == "" {
+		s.printf("%s: back from step %s to its initial weights\n", c.Dir, thousands(int64(r.From)))
+	} else {
+		s.printf("%s: back from step %s to step %s, %s\n", c.Dir, thousands(int64(r.From)), thousands(int64(r.Step)), r.Checkpoint)
+	}
+	for _, path := range r.SetAside {
+		s.printf("set aside  %s\n", path)
+	}
+	if r.Samples > 0 {
+		s.printf("left out   %s samples; in all data.skip = %s\n", thousands(int64(r.Samples)), r.Skip)
+	}
+	s.printf("go on with `anneal resume %s`\n", c.Dir)
+	return s.emit(r)
+}

@@ -1,0 +1,99 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A SkipList is the samples that training leaves out: half-open ranges [From, To) of the order in which it would visit
+// them, ascending, with samples between them and none empty. Leaving batches out and going on from an earlier checkpoint
+// is how PaLM got past loss spikes (Chowdhery et al. 2022, arXiv 2204.02311, §5.1).
+type SkipList []SkipRange
+
+// A SkipRange is samples From ≤ k < To.
+type SkipRange struct{ From, To uint64 }
+
+// ParseSkips reads what String writes: ranges "from:to" with commas between them.
+func ParseSkips(text string) (SkipList, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var list SkipList
+	for _, part := range strings.Split(text, ",") {
+		a, b, _ := strings.Cut(part, ":")
+		from, err := strconv.ParseUint(strings.TrimSpace(a), 10, 62)
+		to, err2 := strconv.ParseUint(strings.TrimSpace(b), 10, 62)
+		switch {
+		case err != nil || err2 != nil:
+			return nil, fmt.Errorf("%q is not a range FROM:TO of samples", part)
+		case from >= to:
+			return nil, fmt.Errorf("the range %d:%d is empty; TO is the sample after the last", from, to)
+		case len(list) > 0 && from < list[len(list)-1].To:
+			return nil, fmt.Errorf("the range %d:%d overlaps %d:%d, or comes before it", from, to, list[len(list)-1].From, list[len(list)-1].To)
+		}
+		if len(list) > 0 && from == list[len(list)-1].To {
+			list[len(list)-1].To = to
+			continue
+		}
+		list = append(list, SkipRange{from, to})
+	}
+	return list, nil
+}
+
+// String writes the list as "from:to,from:to".
+func (s SkipList) String() string {
+	parts := make([]string, len(s))
+	for i, r := range s {
+		parts[i] = fmt.Sprintf("%d:%d", r.From, r.To)
+	}
+	return strings.Join(parts, ",")
+}
+
+// At returns sample k of those that are not left out.
+func (s SkipList) At(k uint64) uint64 {
+	for _, r := range s {
+		if k < r.From {
+			break
+		}
+		k += r.To - r.From
+	}
+	return k
+}
+
+// Without leaves out, of the samples that are left, numbers from ≤ k < to as well.
+func (s SkipList) Without(from, to uint64) SkipList {
+	if from >= to {
+		return s
+	}
+	all := append(slices.Clone(s), SkipRange{s.At(from), s.At(to-1) + 1})
+	slices.SortFunc(all, func(a, b SkipRange) int {
+		if a.From < b.From {
+			return -1
+		}
+		return 1
+	})
+	merged := all[:1]
+	for _, r := range all[1:] {
+		if last := &merged[len(merged)-1]; r.From <= last.To {
+			last.To = max(last.To, r.To)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged
+}
+
+// below returns the part of the list that decides what the first k samples are.
+func (s SkipList) below(k uint64) SkipList {
+	if k == 0 {
+		return nil
+	}
+	end := s.At(k-1) + 1
+	i := slices.IndexFunc(s, func(r SkipRange) bool { return r.From >= end })
+	if i < 0 {
+		return s
+	}
+	return s[:i]
+}

@@ -1,0 +1,233 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"anneal/dataset"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// Rewinding takes a run back to an earlier checkpoint, and lets it leave batches out when it goes on: the cure for loss
+// spikes that PaLM used (Chowdhery et al. 2022, arXiv 2204.02311, §5.1: restart some 100 steps before the spike and
+// skip 200 to 500 batches). Batches are samples of the data's order, which is a pure function of the seed, so that
+// leaving some out is arithmetic: data.skip in the run's config.yaml, which every later resume follows.
+//
+// A rewind is written down whole before anything is changed, and a resume that finds one half done completes it.
+
+// StepRange is the batches of steps First to Last, both included, as metrics.jsonl numbers them.
+type StepRange struct{ First, Last int }
+
+// RewindOptions says where to and what to leave out.
+type RewindOptions struct {
+	To          int         // the run goes on after the last checkpoint at or before this step
+	Skip        []StepRange // batches to leave out; ascending
+	SkipBatches int         // leave out as many batches, from the checkpoint on; not together with Skip
+	Warn        func(string)
+}
+
+// RewindReport says what was done.
+type RewindReport struct {
+	From       int      `json:"from"` // step the run had come to
+	Step       int      `json:"step"` // step that it goes on from
+	Checkpoint string   `json:"checkpoint,omitempty"`
+	SetAside   []string `json:"set_aside"` // checkpoints of later steps, where they are now
+	Skip       string   `json:"skip"`      // all samples that the run leaves out from now on
+	Samples    uint64   `json:"samples"`   // left out by this rewind
+}
+
+// RewindError is a rewind that was asked for and cannot be.
+type RewindError struct{ message, try string }
+
+func (e *RewindError) Error() string { return e.message + "\n  try " + e.try }
+
+func rewindError(try, format string, args ...any) error {
+	return &RewindError{fmt.Sprintf(format, args...), try}
+}
+
+// Rewind takes the run in dir back. It needs the run's lock: a run in progress gives a *checkpoint.LockedError.
+func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
+	d := runDir(dir)
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	if err := finishRewind(d, o.Warn); err != nil {
+		return nil, err
+	}
+	cfg, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	store, err := openToRewind(d, o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	r := &RewindReport{}
+	if r.From, err = lastStep(d, store); err != nil {
+		return nil, err
+	}
+	if o.To < 0 || o.To > r.From {
+		return nil, rewindError(fmt.Sprintf("--to between 0 and %d", r.From), "step %d is not one that the run has made: it has come to step %d", o.To, r.From)
+	}
+	var last state
+	info, err := store.Before(int64(o.To), &last)
+	for _, fault := range info.Skipped {
+		o.Warn(fmt.Sprintf("a checkpoint cannot be used: %v", fault))
+	}
+	switch {
+	case err == nil:
+		r.Step, r.Checkpoint = int(info.Step), info.Name
+	case o.To == 0 && errors.Is(err, checkpoint.ErrNone): // step 0 needs none: initial weights come from the seed
+	case errors.Is(err, checkpoint.ErrNone):
+		return nil, fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
+	default:
+		return nil, err
+	}
+	skip, err := o.list(cfg, &last, r)
+	if err != nil {
+		return nil, err
+	}
+	plan := rewindPlan{Step: r.Step, Skip: skip.String()}
+	if err := plan.write(d); err != nil {
+		return nil, err
+	}
+	r.Skip = plan.Skip
+	r.SetAside, err = plan.carryOut(d, store)
+	return r, err
+}
+
+// list returns the samples to leave out from now on.
+func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (dataset.SkipList, error) {
+	list, err := dataset.ParseSkips(cfg.Data.Skip)
+	if err != nil {
+		return nil, err
+	}
+	ranges := o.Skip
+	if o.SkipBatches < 0 || o.SkipBatches > 0 && len(ranges) > 0 {
+		return nil, rewindError("--skip FROM:TO or --skip-batches N, with N above 0", "batches to skip are given twice, or their number %d is negative", o.SkipBatches)
+	}
+	if o.SkipBatches > 0 {
+		ranges = []StepRange{{r.Step + 1, r.Step + o.SkipBatches}}
+	}
+	size := uint64(cfg.Train.BatchTokens / cfg.Model.Context) // samples of a step
+	sample := func(step int) uint64 { return last.Progress.Sample + uint64(step-r.Step)*size }
+	before := r.Step
+	var batches []uint64
+	for _, s := range ranges {
+		switch {
+		case s.First > s.Last:
+			return nil, rewindError("FROM:TO with FROM up to TO, such as 120:140", "the batches %d:%d are none", s.First, s.Last)
+		case s.First <= r.Step:
+			return nil, rewindError(fmt.Sprintf("--skip %d:%d, or --to %d", r.Step+1, max(s.Last, r.Step+1), max(s.First-1, 0)),
+				"batch %d is in the weights of step %d, where the run would go on", s.First, r.Step)
+		case s.First <= before:
+			return nil, rewindError("ranges that ascend and do not overlap", "the batches %d:%d overlap others, or come before them", s.First, s.Last)
+		case s.Last > cfg.Train.Steps:
+			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps), "batch %d lies after the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
+		}
+		before = s.Last
+		batches = append(batches, sample(s.First-1), sample(s.Last))
+	}
+	for i := len(batches); i > 0; i -= 2 { // the last first: numbers before it stay what they are
+		list = list.Without(batches[i-2], batches[i-1])
+		r.Samples += batches[i-1] - batches[i-2]
+	}
+	return list, nil
+}
+
+// lastStep is how far the run has come: to its newest checkpoint, or beyond it by its metrics.
+func lastStep(d runDir, store *checkpoint.Store) (int, error) {
+	later, err := store.After(-1)
+	if err != nil {
+		return 0, err
+	}
+	last := 0
+	for _, e := range later {
+		last = max(last, int(e.Step))
+	}
+	logged, err := lastLogged(d.metrics())
+	return max(last, logged), err
+}
+
+func openToRewind(d runDir, warn func(string)) (*checkpoint.Store, error) {
+	return checkpoint.Open(d.checkpoints(), checkpoint.Options{Synchronous: true, Log: slog.New(warnings{warn})})
+}
+
+// rewindPlan is rewind.json, which says what a rewind that has begun will do. Every part can be done twice.
+type rewindPlan struct {
+	Step int    `json:"step"`
+	Skip string `json:"skip"`
+}
+
+// write makes the plan durable: from here on the rewind will happen.
+func (p rewindPlan) write(d runDir) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return writeDurably(d.rewind(), text)
+}
+
+// carryOut does what the plan says and removes it.
+func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store) (aside []string, err error) {
+	for _, part := range p.parts(d, store, &aside) {
+		if err := part(); err != nil {
+			return aside, fmt.Errorf("the rewind to step %d is not complete: %w\n  `anneal resume %s` completes it", p.Step, err, d)
+		}
+	}
+	return aside, nil
+}
+
+// parts are the changes of a rewind, in their order.
+func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string) []func() error {
+	return []func() error{
+		func() (err error) { *aside, err = store.SetAside(int64(p.Step)); return err },
+		func() error { return markRewound(d.metrics(), p.Step) },
+		func() error { return p.configure(d) },
+		func() error {
+			defer syncDir(string(d)) // done again later it would set aside what the run has saved since
+			return os.Remove(d.rewind())
+		},
+	}
+}
+
+// configure writes the skip list into the run's configuration.
+func (p rewindPlan) configure(d runDir) error {
+	cfg, err := d.load()
+	if err != nil || cfg.Data.Skip == p.Skip {
+		return err
+	}
+	cfg.DeriveText("data.skip", p.Skip, fmt.Sprintf("anneal rewind to step %d", p.Step))
+	return writeDurably(d.config(), cfg.YAML())
+}
+
+// finishRewind completes a rewind that was stopped halfway.
+func finishRewind(d runDir, warn func(string)) error {
+	text, err := os.ReadFile(d.rewind())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the run: %w", err)
+	}
+	var p rewindPlan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return fmt.Errorf("%s does not say how to complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)
+	}
+	store, err := openToRewind(d, warn)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if _, err = p.carryOut(d, store); err == nil {
+		warn(fmt.Sprintf("a rewind to step %d had been stopped halfway; it is complete now", p.Step))
+	}
+	return err
+}
