@@ -96,8 +96,6 @@ type Device interface {
 	// shape; dst may be x or y.
 	Combine(dst, x, y *tensor.Tensor, c Combination)
 
-	// Descend takes the parameter p one step along an update u that is known: p ← p·(1 − Decay) − Rate·u. Both are F32.
-	Descend(p, u *tensor.Tensor, o Descent)
 	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:
 	// v ← Beta·v + (1−Beta)·mean(u²); u ← u / (sqrt(v) + 1e-10). Both are F32.
 	EqualiseRows(u, v *tensor.Tensor, beta float64)
@@ -106,12 +104,6 @@ type Device interface {
 	Sophia(p, g, m, h *tensor.Tensor, o Sophia) int
 	// MeanSquare makes h a running mean of squares: h ← Beta·h + Weight·g². Both are F32.
 	MeanSquare(h, g *tensor.Tensor, beta, weight float64)
-}
-
-// Descent is the factors of Descend; both hold the learning rate.
-type Descent struct {
-	Rate, Decay float64
-	Cautious    bool // decay only where u·p ≥ 0
 }
 
 // Sophia holds one step's constants (Liu et al. 2023, arXiv 2305.14342):

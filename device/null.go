@@ -40,7 +40,6 @@ func (Null) Add(_, _ *tensor.Tensor)                                     {}
 func (Null) Scale(*tensor.Tensor, float64)                               {}
 func (Null) Zero(*tensor.Tensor)                                         {}
 func (Null) Combine(_, _, _ *tensor.Tensor, _ Combination)               {}
-func (Null) Descend(_, _ *tensor.Tensor, _ Descent)                      {}
 func (Null) EqualiseRows(_, _ *tensor.Tensor, _ float64)                 {}
 func (Null) Sophia(_, _, _, _ *tensor.Tensor, _ Sophia) int              { return 0 }
 func (Null) MeanSquare(_, _ *tensor.Tensor, _, _ float64)                {}

@@ -49,7 +49,6 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Combine", combine},
 		{"MaxAbs", maxAbs},
 		{"Quantize", quantize},
-		{"Descend", descends},
 		{"EqualiseRows", equaliseRows},
 		{"Sophia", sophia},
 		{"MeanSquare", meanSquare},

@@ -35,7 +35,6 @@ type engine[T vec.Float] struct {
 	crossEntropy crossEntropy[T]
 	softcap      softcap[T]
 	adamW        adamW[T]
-	descend      descend[T]
 	equalise     equalise[T]
 	sophia       sophia[T]
 	meanSquare   meanSquare[T]

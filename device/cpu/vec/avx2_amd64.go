@@ -82,11 +82,6 @@ func softcapAVX2(dst []float32, x []float32, c float32)
 //go:noescape
 func adamWAVX2(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
 
-// descendAVX2 is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.
-//
-//go:noescape
-func descendAVX2(p []float32, u []float32, rate float32, decay float32, floor float32)
-
 // sophiaAVX2 is one step of Sophia; it returns how many elements were not clipped.
 //
 //go:noescape

@@ -82,11 +82,6 @@ func softcapAVX512(dst []float32, x []float32, c float32)
 //go:noescape
 func adamWAVX512(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
 
-// descendAVX512 is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.
-//
-//go:noescape
-func descendAVX512(p []float32, u []float32, rate float32, decay float32, floor float32)
-
 // sophiaAVX512 is one step of Sophia; it returns how many elements were not clipped.
 //
 //go:noescape

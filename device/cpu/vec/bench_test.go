@@ -38,7 +38,6 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"SwiGLU", func() { v.SwiGLU(a, x, y) }},
 			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, x, y, x) }},
 			{"AdamW", func() { v.AdamW(a, x, y, w, step) }},
-			{"Descend", func() { v.Descend(a, x, 1e-2, 1e-4, minusInf) }},
 			{"Sophia", func() { v.Sophia(a, x, y, w, &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, minusInf, 1, -1}) }},
 			{"Rotate", func() { v.Rotate(z, w, cos, sin) }},
 			{"Pack", func() { v.Pack(narrow, x) }},

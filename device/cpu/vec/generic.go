@@ -25,7 +25,6 @@ func generic[T Float](f functions[T]) Table[T] {
 		SwiGLU:     f.swiGLU,
 		SwiGLUGrad: f.swiGLUGrad,
 		AdamW:      f.adamW,
-		Descend:    descend[T],
 		Sophia:     sophia[T],
 		MeanSquare: meanSquare[T],
 		Pack:       pack[T],
@@ -180,17 +179,6 @@ func (f functions[T]) adamW(p, g, m, v []T, o *AdamW[T]) {
 			u += o.Decay * p[i]
 		}
 		p[i] -= u
-	}
-}
-
-func descend[T Float](p, u []T, rate, decay, floor T) {
-	u = u[:len(p)]
-	for i := range p {
-		d := rate * u[i]
-		if d*p[i] >= floor {
-			d += decay * p[i]
-		}
-		p[i] -= d
 	}
 }
 

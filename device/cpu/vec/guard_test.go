@@ -66,7 +66,6 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e)
 				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
-				v.Descend(a, b, 1, 1, 0)
 				v.Sophia(a, b, c, d, &Sophia[float32]{Tiny: 1, One: 1, MinusOne: -1})
 				v.MeanSquare(a, b, 1, 1)
 				row := func(i int) []tensor.BFloat16 { return h[i][from : from+n] }

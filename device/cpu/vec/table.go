@@ -35,8 +35,6 @@ type Table[T Float] struct {
 	// AdamW is one step on a stretch of a parameter, its gradient and its two moments. It may take subnormal numbers for 0.
 	AdamW func(p, g, m, v []T, o *AdamW[T])
 
-	// Descend is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.
-	Descend func(p, u []T, rate, decay, floor T)
 	// Sophia is one step on a stretch of a parameter, its gradient, its momentum and its curvature. It returns the number of
 	// elements that were not clipped, for rows of up to 2²⁴. It may take subnormal numbers for 0.
 	Sophia func(p, g, m, h []T, o *Sophia[T]) T

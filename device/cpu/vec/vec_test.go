@@ -124,9 +124,6 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			ref.AdamW(A, B, C, D, &AdamW[float64]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, math.Inf(-1)})
 			check("AdamW", 2e-6)
 			for _, floor := range []float64{math.Inf(-1), 0} {
-				v.Descend(x(a), x(b), 1e-2, 1e-3, float32(floor))
-				ref.Descend(A, B, 1e-2, 1e-3, floor)
-				check("Descend", 2e-6)
 				scalar("Sophia", float64(v.Sophia(x(a), x(b), x(c), x(d), &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, float32(floor), 1, -1})),
 					ref.Sophia(A, B, C, D, &Sophia[float64]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, floor, 1, -1}), 0)
 				check("Sophia", 2e-6)

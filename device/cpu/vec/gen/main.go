@@ -19,7 +19,6 @@ func main() {
 		set.exponentials(f)
 		set.softcap(f)
 		set.adamW(f)
-		set.descend(f)
 		set.sophia(f)
 		set.conversions(f)
 		set.narrow(f)

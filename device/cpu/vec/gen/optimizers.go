@@ -55,24 +55,6 @@ func (k *kernel) decay(p, u, temp, decay, floor int) {
 	k.op("VFMADD231PS", decay, temp, u)
 }
 
-func (s *isa) descend(f *asmgen.File) {
-	k := s.kernel(f, "descend", "is p ← p − (decay·p + rate·u), without decay·p where rate·u·p < floor.", []string{"p", "u"}, "rate float32, decay float32, floor float32", "")
-	const rate, decay, floor = 12, 13, 14
-	k.broadcast("rate", rate)
-	k.broadcast("decay", decay)
-	k.broadcast("floor", floor)
-	k.loop(2, func(n int) {
-		u, p, t := n, n+2, n+4
-		k.load("u", n, u)
-		k.op("VMULPS", rate, u, u)
-		k.load("p", n, p)
-		k.decay(p, u, t, decay, floor)
-		k.op("VSUBPS", u, p, p)
-		k.store(p, "p", n)
-	})
-	k.Ret()
-}
-
 // sophia reads its nine constants in the order of the fields of vec.Sophia, and takes subnormal numbers for 0 as adamW does.
 func (s *isa) sophia(f *asmgen.File) {
 	k := s.kernel(f, "sophia", "is one step of Sophia; it returns how many elements were not clipped.", []string{"p", "g", "m", "h"}, "o *Sophia[float32]", "float32")

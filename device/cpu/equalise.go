@@ -3,42 +3,9 @@ package cpu
 import (
 	"math"
 
-	"anneal/device"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
-
-// Descend implements device.Device.
-func (d *Device) Descend(p, u *tensor.Tensor, o device.Descent) {
-	const op = "Descend"
-	ref := reference(p)
-	length(op, "u", u, p.Len())
-	wide(op, "p", p, ref)
-	wide(op, "u", u, ref)
-	if ref {
-		d.f64.runDescend(p, u, o)
-	} else {
-		d.f32.runDescend(p, u, o)
-	}
-}
-
-type descend[T vec.Float] struct {
-	vec                *vec.Table[T]
-	p, u               []T
-	rate, decay, floor T
-}
-
-func (e *engine[T]) runDescend(p, u *tensor.Tensor, o device.Descent) {
-	j := &e.descend
-	*j = descend[T]{vec: &e.vec, p: e.view(p).native, u: e.view(u).native, rate: T(o.Rate), decay: T(o.Decay), floor: floor[T](o.Cautious)}
-	e.pool.Run(ceilDiv(len(j.p), chunk), j)
-}
-
-// Do updates one stretch of the parameter.
-func (j *descend[T]) Do(_, task int) {
-	from, to := span(task, chunk, len(j.p))
-	j.vec.Descend(j.p[from:to], j.u[from:to], j.rate, j.decay, j.floor)
-}
 
 // EqualiseRows implements device.Device.
 func (d *Device) EqualiseRows(u, v *tensor.Tensor, beta float64) {

@@ -9,25 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func descends(s *scope) call {
-	n := s.size("n") * s.size("m")
-	p, u := s.random(s.wide, n), s.random(s.wide, n)
-	o := device.Descent{Rate: 1e-2, Decay: 1e-3, Cautious: rapid.Bool().Draw(s.T, "cautious")}
-	c := call{run: func(d device.Device) { d.Descend(p, u, o) }, out: []*tensor.Tensor{p}}
-	c.formulas(descendOf[float64](p, u, o), descendOf[float32](p, u, o))
-	return c
-}
-
-func descendOf[T tensor.Number](p, u *tensor.Tensor, o device.Descent) func(w uint64) [][]T {
-	return func(w uint64) [][]T {
-		x, y := read[T](p, w), read[T](u, w)
-		for i := range x {
-			x[i] = descend(x[i], T(o.Rate)*y[i], T(o.Decay), o.Cautious)
-		}
-		return [][]T{x}
-	}
-}
-
 func equaliseRows(s *scope) call {
 	m, n := s.size("M"), s.size("N")
 	u, v := s.positive(s.wide, m, n), s.positive(s.wide, m)
