@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"anneal/chart"
 	"anneal/train"
 	"anneal/train/config"
 )
@@ -99,6 +100,35 @@ func sameRun(dir string, cfg *config.Config) error {
 		return fmt.Errorf("%s %w, of another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))
 	}
 	return nil
+}
+
+// CompareChart draws the runs' losses over the tokens seen, smoothed so that runs can be told apart.
+func CompareChart(all []Compared) (*chart.Chart, error) {
+	c := &chart.Chart{
+		Title: "Training loss, running mean",
+		X:     chart.Axis{Label: "tokens"},
+		Y:     chart.Axis{Label: "loss (nats per token)", Log: true},
+	}
+	for _, r := range all {
+		curve, err := train.Losses(r.Run)
+		if err != nil {
+			return nil, err
+		}
+		c.Series = append(c.Series, chart.Series{Name: r.Name, X: curve.Tokens, Y: smooth(curve.Loss)})
+	}
+	return c, nil
+}
+
+// smooth is the exponential running mean over about twenty values, corrected for its start.
+func smooth(values []float64) []float64 {
+	const keep = 0.95
+	mean, weight := 0.0, 0.0
+	out := make([]float64, len(values))
+	for i, v := range values {
+		mean, weight = keep*mean+(1-keep)*v, keep*weight+(1-keep)
+		out[i] = mean / weight
+	}
+	return out
 }
 
 func variantName(overrides []string) string {

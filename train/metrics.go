@@ -166,3 +166,35 @@ func (m *metricsFile) close() {
 		m.f = nil
 	}
 }
+
+// A LossCurve is what the steps of a run gave, in order; the two have one length.
+type LossCurve struct {
+	Tokens []float64 // seen after the step
+	Loss   []float64 // nats per token of its batch, before the update
+}
+
+// Losses reads the loss of every step that the weights of the run in dir have seen. Steps that were skipped are left out.
+func Losses(dir string) (LossCurve, error) {
+	var c LossCurve
+	f, err := os.Open(runDir(dir).metrics())
+	if err != nil {
+		return c, fmt.Errorf("cannot read metrics: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var l struct {
+			Tokens  float64
+			Loss    *float64
+			Skipped bool
+			Rewound bool
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return c, fmt.Errorf("cannot read metrics: %s: %w", runDir(dir).metrics(), err)
+		}
+		if l.Loss != nil && !l.Skipped && !l.Rewound {
+			c.Tokens, c.Loss = append(c.Tokens, l.Tokens), append(c.Loss, *l.Loss)
+		}
+	}
+	return c, lines.Err()
+}

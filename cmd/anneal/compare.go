@@ -14,6 +14,7 @@ type compareCmd struct {
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file in all runs."`
 	With      []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more run; may be given many times."`
 	Out       string   `required:"" placeholder:"DIR" help:"Directory that holds the runs. Those that are there already are gone on with."`
+	SVG       string   `name:"svg" placeholder:"FILE" help:"Draw the loss curves to a file."`
 	Threads   count    `help:"Worker threads; 0 takes all."`
 }
 
@@ -43,6 +44,13 @@ func (c compareCmd) Run(s *session) error {
 		s.printf("%-*s  %13s  %8s  %10s  %12s  %s\n", wide, "run", "val bits/byte", "change", "train loss", "tok/s", "memory")
 		for _, r := range all {
 			s.printf("%-*s  %s\n", wide, r.Name, comparedLine(r))
+		}
+		picture, err := lab.CompareChart(all)
+		if err == nil {
+			err = s.draw(picture, c.SVG)
+		}
+		if err != nil {
+			return err
 		}
 		return s.emit(map[string]any{"runs": comparedJSON(all)})
 	})

@@ -10,7 +10,7 @@ import (
 // bits; one at another rate does not; asking again trains nothing.
 func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 	w := newWorkshop(t)
-	args := []string{"compare", w.path("run.yaml"), "train.steps=6", "--with", "threads=1", "--with", "optimizer.lr=1e-3 train.clip=0.5", "--out", w.path("which")}
+	args := []string{"compare", w.path("run.yaml"), "train.steps=6", "--with", "threads=1", "--with", "optimizer.lr=1e-3 train.clip=0.5", "--svg", w.path("loss.svg"), "--out", w.path("which")}
 	runs := w.object(exitOK, args...)["runs"].([]any)
 	if len(runs) != 3 {
 		t.Fatalf("%d runs, want the configured one and two variants", len(runs))
@@ -29,7 +29,11 @@ func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 		t.Errorf("asked again it says %v: want the same weights, and no steps made", again)
 	}
 
-	args[len(args)-3] = "optimizer.lr=2e-3"
+	if svg, err := os.ReadFile(w.path("loss.svg")); err != nil || !strings.Contains(string(svg), "optimizer.lr=1e-3") {
+		t.Errorf("the chart has %d bytes and no curve for the second variant: %v", len(svg), err)
+	}
+
+	args[len(args)-5] = "optimizer.lr=2e-3"
 	if code, _, errs := anneal(args...); code != exitOK {
 		t.Errorf("another variant beside those runs: exit %d\n%s", code, errs)
 	}
