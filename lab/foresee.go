@@ -56,7 +56,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	f := &Foresight{
 		Parameters: shape.Parameters(), FLOPsPerToken: shape.FLOPsPerToken(),
-		Tokens: int64(cfg.Train.Steps) * int64(cfg.Train.BatchTokens),
+		Tokens: cfg.Tokens(),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
 	}
 	if cfg.Memory.Recompute != "none" {

@@ -29,6 +29,19 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	return b
 }
 
+// Cut makes rows of row tokens into sequences of t, which divides row; Start must be that of the rows. The memory of the
+// batch stays as it is: what changes is where a token's sequence and document begin.
+func (b *Batch) Cut(row, t int) {
+	b.T, b.Seq.Mask.Len = t, t
+	if t == row {
+		return
+	}
+	start := b.Start.I32()
+	for i := range start {
+		start[i] = max(start[i]-int32(i%row/t*t), 0)
+	}
+}
+
 // SetPositions derives each token's position within its document from Start. Without documents every row is one: Start
 // is cleared.
 func (b *Batch) SetPositions(documents bool) {

@@ -6,11 +6,11 @@ import "math"
 // final + (1−final)·½(1+cos πr), r the progress after warmup. The usual final ratio is 0.1. The length must be known in
 // advance; to train on from any point, use WSD.
 type Cosine struct {
-	Warmup, Steps int     // updates
-	Final         float64 // at the last update, as a fraction of the peak
+	Warmup, Steps int
+	Final         float64 // at the end, as a fraction of the peak
 }
 
-// Factor returns the fraction of the peak at update t.
+// Factor returns the fraction of the peak at position t.
 func (s Cosine) Factor(t int) float64 {
 	if f, warming := warmup(t, s.Warmup); warming {
 		return f

@@ -1,8 +1,8 @@
 package schedule
 
-// A Schedule gives the learning rate of update t (from 1) as a fraction of the peak.
+// A Schedule gives the learning rate at position t (from 1) as a fraction of the peak.
 type Schedule interface {
-	Factor(t int) float64 // in [0, 1]; beyond the last update it stays what it was there
+	Factor(t int) float64 // in [0, 1]; beyond the last position it stays what it was there
 }
 
 // warmup rises linearly to the peak at t = w; it reports whether t is still within it.

@@ -33,6 +33,7 @@ type evaluator struct {
 	data      dataset.Batch // as the loader gives it
 	batch     *model.Batch  // as the model reads it
 	rows      int           // samples in a batch
+	length    int           // tokens in a sequence: samples are cut into such pieces
 	documents bool          // whether attention stops at document boundaries
 	arenas    []*tensor.Arena
 
@@ -43,7 +44,7 @@ type evaluator struct {
 func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Llama) (*evaluator, error) {
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
-	e := &evaluator{dev: dev, model: m, rows: rows, documents: cfg.Data.DocumentMask}
+	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
 	arenas, err := newArenas(arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
 	if err != nil {
 		return nil, err
@@ -62,6 +63,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 		return &DataError{err}
 	}
 	fill(e.batch, &e.data)
+	e.batch.Cut(e.model.Config.Context, e.length)
 	e.batch.SetPositions(e.documents)
 	return nil
 }
@@ -69,7 +71,9 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 // evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit is 0.
 // Which tokens these are does not depend on the size of a batch. Without a validation split both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
-	val, err := c.set.ValLoader(e.batch.T)
+	context := e.model.Config.Context
+	e.length = context
+	val, err := c.set.ValLoader(context)
 	if errors.Is(err, dataset.ErrNoValidation) {
 		return unevaluated, nil
 	}
@@ -78,7 +82,7 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	}
 	samples := val.Windows()
 	if limit > 0 {
-		samples = min(samples, uint64((limit+e.batch.T-1)/e.batch.T))
+		samples = min(samples, uint64((limit+context-1)/context))
 	}
 	var r EvalResult
 	nats := 0.0
@@ -87,7 +91,7 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 			return unevaluated, err
 		}
 		if e.onProgress != nil {
-			e.onProgress(r.Tokens, int64(samples)*int64(e.batch.T))
+			e.onProgress(r.Tokens, int64(samples)*int64(context))
 		}
 		if err := e.load(val, first); err != nil {
 			return unevaluated, err

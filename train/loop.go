@@ -115,6 +115,7 @@ type session struct {
 
 	peak    float64 // measured GFLOP/s of the device at the run's precision
 	flops   float64 // per token
+	tokens  int64   // of the whole run
 	last    state   // what the last step and evaluation gave
 	saved   int     // step of the last checkpoint started; −1 if none
 	done    bool    // the step just made is the last, by number or by time
@@ -156,7 +157,7 @@ func (s *session) open() (err error) {
 	}
 	s.tensors = s.trainer.checkpointTensors()
 	s.peak = gemm.Peak(s.dev.Tier(), s.trainer.policy.Operand, s.dev.Pool(), peakTime)
-	s.flops = s.cfg.Shape().FLOPsPerToken()
+	s.flops, s.tokens = s.cfg.Shape().FLOPsPerToken(), s.cfg.Tokens()
 	s.last = state{TrainLoss: number(math.NaN()), ValLoss: number(math.NaN()), ValBitsPerByte: number(math.NaN())}
 	return nil
 }
@@ -210,6 +211,9 @@ func (s *session) restore() error {
 	}
 	s.warnOfChanges()
 	t.progress = s.last.Progress
+	if t.progress.Applied == 0 { // saved before these were counted
+		t.progress.Applied = t.progress.Tokens
+	}
 	t.guard.restore(s.last.Guard)
 	t.restoreLossScale(s.last.LossScale)
 	s.saved = t.progress.Step
@@ -324,7 +328,7 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.Loss, ValBitsPerByte: eval.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
 		ClipRate: clipRate,
 	}
-	left := float64(p.Steps-p.Step) * float64(s.cfg.Train.BatchTokens) / rate
+	left := float64(s.tokens-p.Tokens) / rate
 	p.ETA = time.Duration(left * float64(time.Second))
 	if m := s.cfg.Train.Minutes; m > 0 {
 		p.ETA = max(min(p.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started)), 0)

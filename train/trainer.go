@@ -25,7 +25,8 @@ type Trainer struct {
 	policy precision.Policy
 	opt    optim.Optimizer
 	sched  schedule.Schedule
-	accum  int // micro-batches per step
+	ramps  ramps
+	accum  int // micro-batches of the step
 
 	updated []updated     // one per parameter
 	scratch *tensor.Arena // of the optimizer: the tape's temporary memory, which is free when it works
@@ -41,7 +42,8 @@ type progress struct {
 	Updates int    `json:"updates"` // steps whose update was applied: Adam's t and the schedule count these
 	Sample  uint64 `json:"sample"`  // next sample to read
 	Tokens  int64  `json:"tokens"`
-	Clipped int    `json:"clipped"` // updates whose gradient was longer than train.clip
+	Applied int64  `json:"applied_tokens"` // of the steps whose update was applied: schedules in tokens count these
+	Clipped int    `json:"clipped"`        // updates whose gradient was longer than train.clip
 }
 
 // clipRate is the share of the updates so far whose gradient was clipped; NaN before the first.
@@ -97,12 +99,11 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 			model: model.New(c, model.Memory{Params: params, Grads: grads, DType: policy.Master}),
 			tape:  autograd.NewTape(dev, policy.Types(), keep, temp),
 			batch: model.NewBatch(batch, policy, rows, c.Context),
-			rows:  rows, documents: cfg.Data.DocumentMask, arenas: arenas,
+			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 		},
 		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
 		opt: newOptimizer(cfg.Optimizer), scratch: temp,
-		accum:     cfg.Train.BatchTokens / (rows * c.Context),
-		lossScale: newLossScale(policy, cfg.LossScale),
+		ramps: newRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
@@ -127,19 +128,6 @@ func modelConfig(cfg *config.Config) model.Config {
 	return c
 }
 
-func newSchedule(cfg *config.Config) schedule.Schedule {
-	s, steps := cfg.Schedule, cfg.Train.Steps
-	switch s.Name {
-	case "constant":
-		return schedule.Constant{Warmup: s.Warmup}
-	case "wsd":
-		decay := int(math.Round(s.DecayFraction * float64(steps)))
-		return schedule.WSD{Warmup: s.Warmup, Steps: steps, Decay: decay, Final: s.FinalRatio, Sqrt: s.DecayShape == "sqrt"}
-	default:
-		return schedule.Cosine{Warmup: s.Warmup, Steps: steps, Final: s.FinalRatio}
-	}
-}
-
 // Close frees the run's memory. The device is the caller's.
 func (t *Trainer) Close() { t.evaluator.close() }
 
@@ -150,13 +138,15 @@ func (t *Trainer) Close() { t.evaluator.close() }
 // token weighs the same wherever it stands; the loss scale of fp16 is divided out with it. The order is: accumulate, norm,
 // finite check, clip, update, schedule.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
+	part := t.ramps.next(t.progress)
+	t.accum, t.length = part.micro, part.length
 	sums, err := t.gradient(ctx, src)
 	if err != nil {
 		return StepStats{}, err
 	}
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
-	t.progress.Tokens += int64(t.accum * t.batch.Tokens.Len())
+	t.progress.Tokens += part.tokens
 	targets := float64(sums.targets)
 	if targets == 0 {
 		return StepStats{}, fmt.Errorf("step %d: the batch has no target to train on: every token is ignored", t.progress.Step)
@@ -165,7 +155,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	for _, p := range t.model.Params() {
 		sumSquares += t.dev.SumSquares(&p.Grad)
 	}
-	lr := t.cfg.Optimizer.LR * t.sched.Factor(t.progress.Updates+1)
+	lr := t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position)
 	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
@@ -180,6 +170,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 		return stats, nil
 	}
 	t.progress.Updates++
+	t.progress.Applied += part.tokens
 	clip := optim.ClipScale(stats.GradNorm, t.cfg.Train.Clip)
 	if stats.Clipped = clip < 1; stats.Clipped {
 		t.progress.Clipped++

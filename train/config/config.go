@@ -21,6 +21,7 @@ type Config struct {
 	Memory     Memory     `yaml:"memory"`
 
 	origins map[string]Origin // by dotted key; a missing key is at its default
+	amounts map[string]string // of keys in steps that were given in other units, what was given
 }
 
 // Model is the shape of the network and how it starts.
@@ -60,15 +61,19 @@ type Data struct {
 
 // Train is how long and in which portions.
 type Train struct {
-	Steps       int     `yaml:"steps"`
-	Minutes     float64 `yaml:"minutes"`
-	BatchTokens int     `yaml:"batch_tokens"`
-	MicroBatch  int     `yaml:"micro_batch"`
-	Clip        float64 `yaml:"clip"`
-	ZLoss       float64 `yaml:"z_loss"`
-	EvalEvery   int     `yaml:"eval_every"`
-	EvalTokens  int     `yaml:"eval_tokens"`
-	LogEvery    int     `yaml:"log_every"`
+	Steps           int     `yaml:"steps"`
+	Minutes         float64 `yaml:"minutes"`
+	BatchTokens     int     `yaml:"batch_tokens"`
+	BatchRamp       string  `yaml:"batch_ramp"`
+	BatchRampLR     string  `yaml:"batch_ramp_lr"`
+	LengthWarmup    string  `yaml:"length_warmup"`
+	MicroBatch      int     `yaml:"micro_batch"`
+	Clip            float64 `yaml:"clip"`
+	ZLoss           float64 `yaml:"z_loss"`
+	EvalEvery       int     `yaml:"eval_every"`
+	EvalTokens      int     `yaml:"eval_tokens"`
+	LogEvery        int     `yaml:"log_every"`
+	NoiseScaleEvery int     `yaml:"noise_scale_every"`
 }
 
 // Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.
@@ -78,6 +83,7 @@ type Schedule struct {
 	FinalRatio    float64 `yaml:"final_ratio"`
 	DecayFraction float64 `yaml:"decay_fraction"`
 	DecayShape    string  `yaml:"decay_shape"`
+	Branches      string  `yaml:"branches"`
 }
 
 // LossScale is the factor that keeps the gradients of precision fp16 within its range.
@@ -117,7 +123,7 @@ func Default() *Config {
 		},
 		Data: Data{DocumentMask: true},
 		Train: Train{
-			Steps: 1000, BatchTokens: 16384, Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
+			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
 		},
 		Optimizer: Optimizer{
 			Name: "adamw", LR: derived, Beta1: derived, Beta2: derived, Eps: derived, WeightDecay: derived, DecayEmbeddings: true,

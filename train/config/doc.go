@@ -6,6 +6,6 @@
 // by a stated rule, and YAML prints which.
 //
 // Start with Config (config.go), then Load (load.go), Resolve (resolve.go) and Validate (validate.go); what each key
-// means stands in keys.go, where `anneal explain` finds it. The package imports plan, and dataset for
+// means stands in keys.go, where `anneal explain` finds it. The package imports plan, and dataset, model and schedule for
 // what its keys mean.
 package config

@@ -19,6 +19,7 @@ type Key struct {
 	Doc     string   `json:"doc"`
 	Rule    string   `json:"rule,omitempty"` // how the value is derived when it is left out
 	index   []int
+	amount  bool // steps that may be given as a percentage of the run or in tokens
 }
 
 // notes holds what reflection cannot tell. A test keeps it in step with Config.
@@ -57,15 +58,19 @@ var notes = map[string]Key{
 	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},
 	"data.skip":          {Unit: "samples", Doc: "Samples that training leaves out: ranges FROM:TO of its order, counted from 0, TO exclusive, with commas between them. `anneal rewind` writes it; a run can only leave out what is yet to come."},
 
-	"train.steps":        {Unit: "steps", Doc: "Optimizer steps of the whole run; the schedule is stretched over them."},
-	"train.minutes":      {Unit: "minutes", Doc: "Stop after this long, if that comes before train.steps; 0 sets no limit."},
-	"train.batch_tokens": {Unit: "tokens", Doc: "Tokens in one optimizer step, over all micro-batches. A multiple of model.context."},
-	"train.micro_batch":  {Unit: "sequences", Doc: "Sequences in one forward pass. More need more memory and give the same mathematics.", Rule: "micro_batch = the largest divisor of batch_tokens / context with at most 4096 tokens"},
-	"train.clip":         {Doc: "Largest global L2 norm of the gradient; larger ones are scaled down to it. 0 never clips."},
-	"train.z_loss":       {Doc: "Coefficient of log²Z, the square of the log of the softmax's sum, added to what is minimised; keeps logits from drifting (PaLM: 1e-4). Reported apart as z_loss; 0 is off."},
-	"train.eval_every":   {Unit: "steps", Doc: "Evaluate on held-out documents this often; 0 only at the end."},
-	"train.eval_tokens":  {Unit: "tokens", Doc: "Held-out tokens in one evaluation; 0 takes all."},
-	"train.log_every":    {Unit: "steps", Doc: "A line of progress this often, where there is no terminal to rewrite one on."},
+	"train.steps":             {Unit: "steps", Doc: "Optimizer steps of the whole run; the schedule is stretched over them."},
+	"train.minutes":           {Unit: "minutes", Doc: "Stop after this long, if that comes before train.steps; 0 sets no limit."},
+	"train.batch_tokens":      {Unit: "tokens", Doc: "Tokens in one optimizer step, over all micro-batches. A multiple of model.context."},
+	"train.micro_batch":       {Unit: "sequences", Doc: "Sequences in one forward pass. More need more memory and give the same mathematics.", Rule: "micro_batch = the largest divisor of batch_tokens / context with at most 4096 tokens"},
+	"train.batch_ramp":        {Doc: "Smaller steps at the beginning: FROM over TOKENS grows from so many tokens a step to batch_tokens along a line, such as 4096 over 2M tokens; SIZE until TOKENS, … goes in stages. Micro-batches stay, steps take more of them. Schedules then count tokens instead of steps."},
+	"train.batch_ramp_lr":     {Values: []string{"none", "sqrt", "linear"}, Doc: "Learning rate of a smaller step of train.batch_ramp: times √(step/batch_tokens), times step/batch_tokens, or as it is."},
+	"train.length_warmup":     {Doc: "Shorter sequences at the beginning: FROM over LENGTH, such as 64 over 10%, 64 over 500 steps or 64 over 2M tokens. Samples are cut into equal pieces, so a step has the same tokens. Lengths are multiples of 8 that divide model.context."},
+	"train.noise_scale_every": {Unit: "steps", Doc: "Estimate the gradient noise scale, the batch beyond which more tokens a step help little, this often; 0 never. A step then needs two micro-batches or more."},
+	"train.clip":              {Doc: "Largest global L2 norm of the gradient; larger ones are scaled down to it. 0 never clips."},
+	"train.z_loss":            {Doc: "Coefficient of log²Z, the square of the log of the softmax's sum, added to what is minimised; keeps logits from drifting (PaLM: 1e-4). Reported apart as z_loss; 0 is off."},
+	"train.eval_every":        {Unit: "steps", Doc: "Evaluate on held-out documents this often; 0 only at the end."},
+	"train.eval_tokens":       {Unit: "tokens", Doc: "Held-out tokens in one evaluation; 0 takes all."},
+	"train.log_every":         {Unit: "steps", Doc: "A line of progress this often, where there is no terminal to rewrite one on."},
 
 	"optimizer.name":             {Values: optimizerNames(), Doc: "The update rule. adamw: Adam with decoupled weight decay."},
 	"optimizer.lr":               {Doc: "Peak learning rate."},
@@ -87,11 +92,12 @@ var notes = map[string]Key{
 	"optimizer.groups.bias.lr_ratio":          {Doc: "Learning rate of biases, as a multiple of optimizer.lr."},
 	"optimizer.groups.bias.weight_decay":      {Doc: "Decay of biases.", Rule: "weight_decay = 0"},
 
-	"schedule.name":           {Values: []string{"cosine", "wsd", "constant"}, Doc: "Learning rate after the warmup. cosine falls over the whole run; wsd (warmup, stable, decay) stays and falls at the end; constant stays."},
-	"schedule.warmup":         {Unit: "steps", Doc: "Steps over which the learning rate rises linearly, lr·t/warmup from t = 1; 1 is no warmup.", Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
-	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine and wsd."},
-	"schedule.decay_fraction": {Doc: "Part of the steps in which wsd decays."},
-	"schedule.decay_shape":    {Values: []string{"linear", "sqrt"}, Doc: "How wsd decays: linear is 1 − x, sqrt is 1 − √x."},
+	"schedule.name":           {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"}, Doc: "Learning rate after the warmup. cosine and linear fall over the whole run; wsd (warmup, stable, decay) stays and falls at the end; wsds does so several times, see schedule.branches; inverse_sqrt falls as √(warmup/t); constant stays."},
+	"schedule.warmup":         {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly, lr·t/warmup from t = 1; 1 is no warmup. Also as 2%, a part of train.steps, or as 1M tokens, rounded up to whole steps.", Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
+	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine, linear, wsd and wsds; in inverse_sqrt the least."},
+	"schedule.decay_fraction": {Doc: "Part of the run in which wsd decays; in wsds, of the run up to the end of each branch."},
+	"schedule.decay_shape":    {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "How wsd and wsds decay while x goes from 0 to 1: linear is 1 − x, sqrt is 1 − √x, cosine is ½(1 + cos πx), exponential is 2·½ˣ − 1."},
+	"schedule.branches":       {Doc: "Where wsds has decayed and goes on at the peak: steps, parts of the run or tokens, such as 25%, 50%. The end of the run is the last branch."},
 
 	"loss_scale.dynamic":  {Doc: "fp16: halve the loss scale when a gradient overflows, and skip that update; double it after loss_scale.interval updates without. false keeps loss_scale.init."},
 	"loss_scale.init":     {Doc: "fp16: what the loss is multiplied by at first, above 0; a power of two rounds nothing."},
@@ -193,6 +199,24 @@ func (c *Config) set(k Key, text string, from Origin) error {
 	v := reflect.ValueOf(c).Elem().FieldByIndex(k.index)
 	wrong := fmt.Errorf("%s = %q is not %s", k.Name, text, article(k.Type))
 	digits := strings.ReplaceAll(text, "_", "")
+	if from.Rule == "" {
+		delete(c.amounts, k.Name) // an earlier text gives way
+	}
+	if k.amount {
+		a, err := parseAmount(text)
+		if err != nil {
+			return fmt.Errorf("%s = %w", k.Name, err)
+		}
+		if a.unit == "steps" {
+			digits = strings.TrimSpace(strings.TrimSuffix(digits, "steps"))
+		} else {
+			if c.amounts == nil {
+				c.amounts = map[string]string{}
+			}
+			c.amounts[k.Name] = text
+			digits = "0"
+		}
+	}
 	switch v.Kind() {
 	case reflect.Int:
 		n, err := strconv.ParseInt(digits, 10, 64)

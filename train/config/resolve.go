@@ -24,9 +24,10 @@ func (c *Config) Resolve() {
 		c.resolveMuP()
 	}
 	if m.Context > 0 {
-		c.derive("train.micro_batch", microBatch(t.BatchTokens/m.Context, m.Context))
+		c.derive("train.micro_batch", c.microBatchFor())
 	}
 	c.resolveOptimizer()
+	c.resolveAmounts()
 	c.derive("schedule.warmup", min(max(t.Steps/100, 1), 2000))
 }
 

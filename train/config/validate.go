@@ -135,7 +135,7 @@ func divisors(n, d int) string {
 
 func (k *checker) training() {
 	c := k.c
-	t, s := &c.Train, &c.Schedule
+	t := &c.Train
 	k.between("threads", c.Threads, 0, 1<<12)
 	k.between("train.steps", t.Steps, 1, 1<<40)
 	k.number("train.minutes", t.Minutes, 0, 1e9, "[)")
@@ -150,11 +150,8 @@ func (k *checker) training() {
 
 	k.optimizer()
 
-	if k.between("schedule.warmup", s.Warmup, 1, 1<<40) && s.Warmup > t.Steps && t.Steps > 0 {
-		k.fault("schedule.warmup", fmt.Sprintf("schedule.warmup = %d", max(t.Steps/100, 1)), "schedule.warmup = %d is longer than the run, train.steps = %d", s.Warmup, t.Steps)
-	}
-	k.number("schedule.final_ratio", s.FinalRatio, 0, 1, "[]")
-	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1, "(]")
+	k.schedule()
+	k.ramps()
 
 	k.between("checkpoint.every", c.Checkpoint.Every, 0, 1<<40)
 	k.between("checkpoint.keep", c.Checkpoint.Keep, 2, 1<<20)

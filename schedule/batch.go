@@ -1,0 +1,67 @@
+package schedule
+
+// BatchRamp grows the batch of a step while a run goes on (Brown et al. 2020, arXiv 2005.14165: from 32 thousand tokens to
+// the full size over the first billions): early gradients agree so much that large batches waste tokens, and the batch
+// beyond which more tokens do not help grows with training (Merrill et al. 2025, arXiv 2505.23971).
+//
+// The batch is a function of the tokens read before the step, so where a run stands follows from its counters. It grows
+// by whole micro-batches: memory stays what one micro-batch needs. Not useful where the full batch is far below the
+// gradient noise scale from the start.
+type BatchRamp struct {
+	Stages []Stage // ascending in Until
+	Full   int     // tokens in a step after the last stage
+	Unit   int     // tokens in a micro-batch: every batch is a multiple of it
+}
+
+// A Stage of a ramp lasts while fewer than Until tokens have been read. Its batch grows from From to To along a line, in
+// proportion to the tokens read since the stage before it ended.
+type Stage struct{ From, To, Until int }
+
+// Batch returns the tokens of the step that begins after so many tokens.
+func (r BatchRamp) Batch(tokens int) int {
+	start := 0
+	for _, s := range r.Stages {
+		if tokens < s.Until {
+			part := float64(tokens-start) / float64(s.Until-start)
+			return max(int(float64(s.From)+part*float64(s.To-s.From))/r.Unit*r.Unit, r.Unit)
+		}
+		start = s.Until
+	}
+	return r.Full
+}
+
+// Tokens returns how many tokens the first steps of a run read.
+func (r BatchRamp) Tokens(steps int) int {
+	tokens := 0
+	for n := 0; n < steps; {
+		batch := r.Batch(tokens)
+		same := min(r.sameFor(tokens, batch), steps-n)
+		tokens, n = tokens+same*batch, n+same
+	}
+	return tokens
+}
+
+// sameFor returns how many steps from here on certainly have this batch, at least one.
+func (r BatchRamp) sameFor(tokens, batch int) int {
+	for _, s := range r.Stages {
+		switch {
+		case tokens >= s.Until:
+		case s.From == s.To:
+			return (s.Until - tokens + batch - 1) / batch
+		default:
+			return 1
+		}
+	}
+	return 1 << 62
+}
+
+// Steps returns after how many steps a run has read at least so many tokens.
+func (r BatchRamp) Steps(tokens int) int {
+	done, n := 0, 0
+	for done < tokens {
+		batch := r.Batch(done)
+		same := min(r.sameFor(done, batch), (tokens-done+batch-1)/batch)
+		done, n = done+same*batch, n+same
+	}
+	return n
+}

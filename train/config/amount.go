@@ -1,0 +1,75 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// amount is a stretch of a run: in steps, in percent of its steps, or in tokens.
+type amount struct {
+	value float64
+	unit  string // "steps", "%" or "tokens"
+}
+
+// parseAmount reads 200, "200 steps", "2%" and "1.5M tokens"; K, M and B stand for thousands, millions and billions.
+func parseAmount(text string) (amount, error) {
+	wrong := fmt.Errorf("%q is not a number of steps, such as 200, a part of the run, such as 2%%, or an amount of tokens, such as 1M tokens", text)
+	number, unit := strings.TrimSpace(text), "steps"
+	switch {
+	case strings.HasSuffix(number, "%"):
+		number, unit = strings.TrimSuffix(number, "%"), "%"
+	case strings.HasSuffix(number, "tokens"):
+		number, unit = strings.TrimSuffix(number, "tokens"), "tokens"
+	default:
+		number = strings.TrimSuffix(number, "steps")
+	}
+	value, ok := quantity(number, unit == "tokens")
+	if !ok || unit == "steps" && value != math.Trunc(value) {
+		return amount{}, wrong
+	}
+	return amount{value, unit}, nil
+}
+
+// quantity reads a number from 0 up to 2⁵⁰, with K, M or B behind it if that is allowed.
+func quantity(text string, suffix bool) (float64, bool) {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
+	scale := 1.0
+	for s, x := range map[string]float64{"K": 1e3, "M": 1e6, "B": 1e9} {
+		if number, found := strings.CutSuffix(strings.ToUpper(text), s); found && suffix {
+			text, scale = strings.TrimSpace(number), x
+		}
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	x = math.Round(x*scale*1e6) / 1e6
+	return x, err == nil && x >= 0 && x <= 1<<50
+}
+
+// steps returns how many steps of the run an amount is; a part of a step counts as one.
+func (c *Config) steps(a amount) int {
+	switch a.unit {
+	case "%":
+		return int(math.Ceil(a.value/100*float64(c.Train.Steps) - 1e-9))
+	case "tokens":
+		if ramp, err := c.BatchRamp(); err == nil && ramp.Stages != nil {
+			return ramp.Steps(int(a.value))
+		}
+		return int(math.Ceil(a.value / float64(max(c.Train.BatchTokens, 1))))
+	}
+	return int(a.value)
+}
+
+// resolveAmounts turns what was given as a part of the run or in tokens into steps.
+func (c *Config) resolveAmounts() {
+	for name, text := range c.amounts {
+		a, err := parseAmount(text)
+		if err != nil {
+			continue // set has reported it
+		}
+		from := c.origins[name]
+		c.Derive(name, c.steps(a), text)
+		from.Rule = c.origins[name].Rule
+		c.origins[name] = from // keeps the place
+	}
+}

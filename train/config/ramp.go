@@ -1,0 +1,146 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"anneal/schedule"
+)
+
+// maxRampSteps bounds the steps of a ramp, which are gone through one by one.
+const maxRampSteps = 1 << 22
+
+// BatchRamp returns the batch of every step. Without a ramp it has no stages.
+func (c *Config) BatchRamp() (schedule.BatchRamp, error) {
+	t := c.Train
+	r := schedule.BatchRamp{Full: t.BatchTokens, Unit: max(t.MicroBatch*c.Model.Context, 1)}
+	if t.BatchRamp == "" || t.BatchTokens < 1 {
+		return r, nil
+	}
+	until := 0
+	stages := strings.Split(t.BatchRamp, ",")
+	for _, text := range stages {
+		size, rest, linear := strings.Cut(text, " over ")
+		if !linear {
+			size, rest, _ = strings.Cut(text, " until ")
+		}
+		from, ok := quantity(size, true)
+		tokens, also := quantity(strings.TrimSuffix(strings.TrimSpace(rest), "tokens"), true)
+		switch {
+		case !ok || !also || linear && len(stages) > 1:
+			return r, fmt.Errorf("%q is neither FROM over TOKENS, such as 4096 over 2M tokens, nor a list of SIZE until TOKENS, such as 4096 until 1M tokens, 8192 until 3M tokens", t.BatchRamp)
+		case from != float64(int(from)) || from < 1:
+			return r, fmt.Errorf("%v is not a number of tokens for a step", from)
+		case int(tokens) <= until:
+			return r, fmt.Errorf("a stage until %d tokens ends before it begins, after %d", int(tokens), until)
+		case tokens-float64(until) > from*maxRampSteps:
+			return r, fmt.Errorf("a stage of %.3g tokens in steps of %v is longer than %d steps", tokens, from, maxRampSteps)
+		}
+		s := schedule.Stage{From: int(from), To: int(from), Until: int(tokens)}
+		if linear {
+			s.To = t.BatchTokens
+		}
+		r.Stages = append(r.Stages, s)
+		until = s.Until
+	}
+	return r, nil
+}
+
+// Tokens returns how many tokens a valid run reads.
+func (c *Config) Tokens() int64 {
+	r, _ := c.BatchRamp()
+	return int64(r.Tokens(c.Train.Steps))
+}
+
+// microBatchFor returns the derived train.micro_batch: it divides the sequences of every step.
+func (c *Config) microBatchFor() int {
+	context := c.Model.Context
+	sequences := c.Train.BatchTokens / context
+	r, _ := c.BatchRamp()
+	for _, s := range r.Stages {
+		sequences = gcd(sequences, s.From/context)
+	}
+	return microBatch(sequences, context)
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// LengthRamp returns the length of every step's sequences. Without a warmup it is the context from the first step on.
+func (c *Config) LengthRamp() (schedule.LengthRamp, error) {
+	r := schedule.LengthRamp{From: c.Model.Context, Full: c.Model.Context}
+	text := c.Train.LengthWarmup
+	if text == "" {
+		return r, nil
+	}
+	first, rest, ok := strings.Cut(text, " over ")
+	from, also := quantity(first, false)
+	a, err := parseAmount(rest)
+	if !ok || !also || err != nil || from != float64(int(from)) {
+		return r, fmt.Errorf("%q is not FROM over LENGTH, such as 64 over 10%%, 64 over 500 steps or 64 over 2M tokens", text)
+	}
+	r.From, r.Steps = int(from), c.steps(a)
+	return r, nil
+}
+
+// ramps checks the sizes of batches and the lengths of sequences over the run.
+func (k *checker) ramps() {
+	k.batchRamp()
+	k.lengthWarmup()
+	t, context := &k.c.Train, k.c.Model.Context
+	k.between("train.noise_scale_every", t.NoiseScaleEvery, 0, 1<<40)
+	ramp, err := k.c.BatchRamp()
+	if t.NoiseScaleEvery > 0 && err == nil && context > 0 && ramp.Batch(0) <= ramp.Unit {
+		k.fault("train.noise_scale_every", fmt.Sprintf("train.micro_batch = %d or less", max(ramp.Batch(0)/context/2, 1)),
+			"train.noise_scale_every compares a micro-batch with the whole step, which is one micro-batch of %d sequences", t.MicroBatch)
+	}
+}
+
+func (k *checker) batchRamp() {
+	const key = "train.batch_ramp"
+	t, context := &k.c.Train, max(k.c.Model.Context, 1)
+	r, err := k.c.BatchRamp()
+	if err != nil {
+		k.fault(key, fmt.Sprintf("%s = %d over %d tokens", key, context*max(t.MicroBatch, 1), max(t.BatchTokens, 1)*10), "%s: %v", key, err)
+		return
+	}
+	if r.Stages == nil || t.MicroBatch < 1 || t.BatchTokens%r.Unit != 0 {
+		return // nothing to check, or said elsewhere
+	}
+	for _, s := range r.Stages {
+		switch {
+		case s.From%r.Unit != 0:
+			k.fault(key, fmt.Sprintf("%d, or a smaller train.micro_batch", max(s.From/r.Unit, 1)*r.Unit),
+				"%s: a step of %d tokens is not a whole number of micro-batches of %d sequences of %d tokens", key, s.From, t.MicroBatch, context)
+			return
+		case s.From > t.BatchTokens:
+			k.fault(key, fmt.Sprintf("at most %d", t.BatchTokens), "%s: a step of %d tokens is larger than the full train.batch_tokens = %d", key, s.From, t.BatchTokens)
+			return
+		}
+	}
+	if until := r.Stages[len(r.Stages)-1].Until; r.Tokens(t.Steps) < until {
+		k.fault(key, fmt.Sprintf("train.steps = %d or more, or a shorter ramp", r.Steps(until)),
+			"%s goes on until %d tokens, but train.steps = %d read only %d", key, until, t.Steps, r.Tokens(t.Steps))
+	}
+}
+
+func (k *checker) lengthWarmup() {
+	const key = "train.length_warmup"
+	r, err := k.c.LengthRamp()
+	context := k.c.Model.Context
+	switch {
+	case err != nil:
+		k.fault(key, key+" = 64 over 10%", "%s: %v", key, err)
+	case k.c.Train.LengthWarmup == "":
+	case context%8 != 0:
+		k.fault(key, fmt.Sprintf("model.context = %d", (context+7)/8*8), "%s cuts sequences into pieces of a multiple of 8 tokens, but model.context = %d", key, context)
+	case r.From < 8 || r.From%8 != 0 || r.From > context:
+		k.fault(key, fmt.Sprintf("a multiple of 8 from 8 to model.context = %d", context), "%s cannot begin with sequences of %d tokens", key, r.From)
+	case r.Steps < 1 || r.Steps > k.c.Train.Steps:
+		k.fault(key, key+fmt.Sprintf(" = %d over 10%%", r.From), "%s takes %d steps, the run has %d", key, r.Steps, k.c.Train.Steps)
+	}
+}

@@ -1,0 +1,52 @@
+package train
+
+import "math"
+
+// noiseScale estimates the gradient noise scale B = tr Σ / |G|², in tokens (McCandlish et al. 2018, arXiv 1812.06162,
+// appendix A.1): Σ is the covariance of one token's gradient, G the mean. Steps much smaller than B average out little of
+// the noise, and twice the batch takes nearly half the steps; steps much larger waste tokens. From the squared gradient
+// norms of a micro-batch of b tokens and of the whole step of n:
+//
+//	|G|² ≈ (n·|g_n|² − b·|g_b|²) / (n − b),  tr Σ ≈ (|g_b|² − |g_n|²) / (1/b − 1/n)
+//
+// Both are unbiased and noisy, so each has its running mean, and B is their ratio. The first micro-batch's gradient is
+// measured before the others are added to it: no memory, one more pass over the gradients. Off by default, as that pass
+// takes time; not for steps of one micro-batch, where there is nothing to compare.
+type noiseScale struct {
+	Noise  float64 `json:"noise"`  // running mean of tr Σ
+	Signal float64 `json:"signal"` // running mean of |G|²
+}
+
+// noiseMemory is the weight of the past in the running means: about the last twenty measurements count.
+const noiseMemory = 0.95
+
+// add takes the squared norms of the mean gradients of b tokens and of n > b.
+func (s *noiseScale) add(small, large, b, n float64) {
+	s.Signal = noiseMemory*s.Signal + (1-noiseMemory)*(n*large-b*small)/(n-b)
+	s.Noise = noiseMemory*s.Noise + (1-noiseMemory)*(small-large)/(1/b-1/n)
+}
+
+// tokens returns the estimate; NaN before there is one. The bias of both means towards their start cancels.
+func (s *noiseScale) tokens() float64 {
+	if s.Signal <= 0 || s.Noise < 0 {
+		return math.NaN()
+	}
+	return s.Noise / s.Signal
+}
+
+// measuresNoise reports whether the next step measures the gradient noise.
+func (t *Trainer) measuresNoise() bool {
+	every := t.cfg.Train.NoiseScaleEvery
+	return every > 0 && (t.progress.Step+1)%every == 0
+}
+
+// squaredNorm returns the sum of squares of the gradients as they stand.
+func (t *Trainer) squaredNorm() float64 {
+	sum := 0.0
+	for _, p := range t.model.Params() {
+		if p.HasGrad() {
+			sum += t.dev.SumSquares(&p.Grad)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,38 @@
+package train
+
+import (
+	"math"
+
+	"anneal/schedule"
+	"anneal/train/config"
+)
+
+// newSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch grows.
+func newSchedule(cfg *config.Config) schedule.Schedule {
+	at := func(steps int) int { return steps }
+	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
+		at = ramp.Tokens
+	}
+	s := cfg.Schedule
+	warmup, end, shape := at(s.Warmup), at(cfg.Train.Steps), schedule.Shape(s.DecayShape)
+	decay := func(end int) int { return int(math.Round(s.DecayFraction * float64(end))) }
+	switch s.Name {
+	case "constant":
+		return schedule.Constant{Warmup: warmup}
+	case "linear":
+		return schedule.Linear{Warmup: warmup, Steps: end, Final: s.FinalRatio}
+	case "inverse_sqrt":
+		return schedule.InverseSqrt{Warmup: warmup, Floor: s.FinalRatio}
+	case "wsd":
+		return schedule.WSD{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
+	case "wsds":
+		w := schedule.WSDS{Warmup: warmup, Final: s.FinalRatio, Shape: shape}
+		ends, _ := cfg.Branches() // valid, as the rest is
+		for _, n := range ends {
+			w.Ends, w.Decays = append(w.Ends, at(n)), append(w.Decays, decay(at(n)))
+		}
+		return w
+	default:
+		return schedule.Cosine{Warmup: warmup, Steps: end, Final: s.FinalRatio}
+	}
+}
