@@ -252,3 +252,41 @@ func TestHFViewsCoverTheModel(t *testing.T) {
 		}
 	}
 }
+
+// Rows cut into shorter sequences are a batch of such sequences, bit for bit: a token sees only what its piece has of its document.
+func TestCutRowsAreSequencesOfTheirOwn(t *testing.T) {
+	const rows, row, piece = 3, 8, 4
+	for _, policy := range []string{"fp64", "bf16"} {
+		x, y := newBench(t, small, policy, rows, row), newBench(t, small, policy, rows*row/piece, piece)
+		for i := range rows * row {
+			id := int32((7*i + 3) % small.Vocab)
+			for _, b := range []*Batch{x.b, y.b} {
+				b.Tokens.I32()[i], b.Targets.I32()[i] = id, (id*5+1)%int32(small.Vocab)
+			}
+			// In each row a document begins at token 2 and one at token 6.
+			at := i % row
+			x.b.Start.I32()[i] = map[bool]int32{true: int32(at+2)/4*4 - 2}[at >= 2]
+			y.b.Start.I32()[i] = map[bool]int32{true: 2}[at%piece >= 2]
+		}
+		x.b.Cut(row, piece)
+		for _, b := range []*bench{x, y} {
+			b.b.SetPositions(true)
+			b.m.Init(5)
+			b.tape.Reset(true)
+			b.m.Loss(b.tape, b.b)
+			b.tape.Backward()
+		}
+		if !bytes.Equal(x.b.Losses.Raw(), y.b.Losses.Raw()) {
+			t.Errorf("%s: losses differ", policy)
+		}
+		for i, p := range x.m.Params() {
+			if !bytes.Equal(p.Grad.Raw(), y.m.Params()[i].Grad.Raw()) {
+				t.Errorf("%s: gradients of %s differ", policy, p.Name)
+			}
+		}
+		x.b.Cut(row, row)
+		if x.b.T != row || x.b.Seq.Mask.Len != row {
+			t.Errorf("joined again, sequences have %d tokens, want %d", x.b.T, row)
+		}
+	}
+}

@@ -53,6 +53,7 @@ type Result struct {
 	TrainLoss                  float64 // nats per token of the last step that was applied; NaN if there was none
 	ValLoss, ValBitsPerByte    float64 // of the last evaluation; NaN without a validation split
 	ClipRate                   float64 // share of the run's updates whose gradient was clipped; NaN without an update
+	NoiseScale                 float64 // tokens; NaN if train.noise_scale_every is 0 or too little was measured
 	WeightsHash, OptimizerHash string
 	Interrupted                bool  // ctx ended before the last step; the state is saved
 	PeakRSS                    int64 // bytes, of the process
@@ -315,6 +316,9 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 	if s.cfg.Train.ZLoss != 0 {
 		line.ZLoss = (*number)(&stats.ZLoss)
 	}
+	if !math.IsNaN(stats.NoiseScale) {
+		line.NoiseScale = (*number)(&stats.NoiseScale)
+	}
 	clipRate := t.progress.clipRate()
 	if s.cfg.Train.Clip > 0 {
 		line.ClipRate = (*number)(&clipRate)
@@ -359,8 +363,8 @@ func (s *session) result(interrupted bool) *Result {
 	r := &Result{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
-		ClipRate:    t.progress.clipRate(),
-		WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
+		ClipRate:   t.progress.clipRate(),
+		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
 	}
 	_, r.PeakRSS = machine.Resident()
 	for _, a := range t.arenas {

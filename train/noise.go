@@ -40,7 +40,7 @@ func (t *Trainer) measuresNoise() bool {
 	return every > 0 && (t.progress.Step+1)%every == 0
 }
 
-// squaredNorm returns the sum of squares of the gradients as they stand.
+// squaredNorm returns the sum of squares of the gradients as they stand, without the loss scale of fp16.
 func (t *Trainer) squaredNorm() float64 {
 	sum := 0.0
 	for _, p := range t.model.Params() {
@@ -48,5 +48,5 @@ func (t *Trainer) squaredNorm() float64 {
 			sum += t.dev.SumSquares(&p.Grad)
 		}
 	}
-	return sum
+	return sum / (t.tape.LossScale * t.tape.LossScale)
 }

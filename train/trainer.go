@@ -44,6 +44,8 @@ type progress struct {
 	Tokens  int64  `json:"tokens"`
 	Applied int64  `json:"applied_tokens"` // of the steps whose update was applied: schedules in tokens count these
 	Clipped int    `json:"clipped"`        // updates whose gradient was longer than train.clip
+
+	Noise noiseScale `json:"noise_scale"`
 }
 
 // clipRate is the share of the updates so far whose gradient was clipped; NaN before the first.
@@ -57,6 +59,8 @@ type StepStats struct {
 	LR       float64
 	Clipped  bool // the gradient was longer than train.clip
 	Skipped  bool // the update was not applied: the guard refused it, or an fp16 gradient overflowed
+
+	NoiseScale float64 // tokens; the estimate so far, NaN if this step did not measure it
 }
 
 // maxMicroTokens is more tokens than any machine can hold the activations of; beyond it not even measuring makes sense.
@@ -159,7 +163,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: math.Sqrt(sumSquares) / divisor, LR: lr,
+		GradNorm: math.Sqrt(sumSquares) / divisor, LR: lr, NoiseScale: math.NaN(),
 	}
 	if t.overflowed(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true
@@ -175,6 +179,10 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if stats.Clipped = clip < 1; stats.Clipped {
 		t.progress.Clipped++
 	}
+	if first := float64(sums.firstTargets); first > 0 && first < targets {
+		t.progress.Noise.add(sums.first/(first*first), stats.GradNorm*stats.GradNorm, first, targets)
+		stats.NoiseScale = t.progress.Noise.tokens()
+	}
 	t.update(lr, clip/divisor)
 	return stats, nil
 }
@@ -184,6 +192,9 @@ type batchSums struct {
 	loss        float64 // nats
 	squaredLogZ float64 // for the z-loss; 0 if there is none
 	targets     int
+
+	first        float64 // squared norm of the first micro-batch's gradient, where the noise is measured
+	firstTargets int
 }
 
 // gradient leaves the gradient of the next batch's summed loss in the parameters.
@@ -192,6 +203,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 		p.ResetGrad()
 	}
 	t.tape.LossScale = t.lossFactor()
+	noise := t.measuresNoise()
 	for i := range t.accum {
 		if err := ctx.Err(); err != nil {
 			return batchSums{}, err
@@ -206,6 +218,9 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 		sums.targets += t.data.Valid()
 		if t.batch.ZLoss != 0 {
 			sums.squaredLogZ += t.dev.SumSquares(&t.batch.LogZ)
+		}
+		if noise && i == 0 {
+			sums.first, sums.firstTargets = t.squaredNorm(), sums.targets
 		}
 	}
 	for _, p := range t.model.Params() {

@@ -127,6 +127,9 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 	if r.ClipRate > 0 {
 		s.printf("  %.1f%% of updates clipped", 100*r.ClipRate)
 	}
+	if !math.IsNaN(r.NoiseScale) {
+		s.printf("\ngradient noise scale %s tokens: a step of so many is half way to where more stop helping", thousands(int64(r.NoiseScale)))
+	}
 	s.printf("\nweights %.16s…\n", r.WeightsHash)
 	arenas, bytes := make([]string, 0, len(r.Arenas)), map[string]int64{}
 	for _, a := range r.Arenas {
@@ -140,7 +143,7 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 	s.printf(": %s\n", strings.Join(arenas, ", "))
 	result := map[string]any{
 		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
-		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte),
+		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "noise_scale_tokens": number(r.NoiseScale),
 		"clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
 		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
 	}

@@ -38,7 +38,7 @@ func (k *checker) branches() {
 	s := &k.c.Schedule
 	if (s.Branches != "") != (s.Name == "wsds") {
 		if s.Name == "wsds" {
-			k.fault(key, key+" = 25%, 50%", "schedule.name = wsds needs %s, the places where the learning rate has decayed and rises to the peak again", key)
+			k.fault("schedule.name", key+" = 25%, 50%", "schedule.name = wsds needs %s, the places where the learning rate has decayed and rises to the peak again", key)
 		} else {
 			k.fault(key, "schedule.name = wsds", "%s has no effect with schedule.name = %s", key, s.Name)
 		}

@@ -52,7 +52,8 @@ func (c *Config) Tokens() int64 {
 	return int64(r.Tokens(c.Train.Steps))
 }
 
-// microBatchFor returns the derived train.micro_batch: it divides the sequences of every step.
+// microBatchFor returns the derived train.micro_batch: it divides the sequences of every step, and leaves it two of them
+// where they are compared.
 func (c *Config) microBatchFor() int {
 	context := c.Model.Context
 	sequences := c.Train.BatchTokens / context
@@ -60,7 +61,11 @@ func (c *Config) microBatchFor() int {
 	for _, s := range r.Stages {
 		sequences = gcd(sequences, s.From/context)
 	}
-	return microBatch(sequences, context)
+	most := sequences
+	if c.Train.NoiseScaleEvery > 0 {
+		most = sequences / 2 // a step has at least two
+	}
+	return microBatch(sequences, context, most)
 }
 
 func gcd(a, b int) int {

@@ -34,9 +34,9 @@ func (c *Config) Resolve() {
 // ffn is the hidden width of a feed-forward layer with three matrices that has about the parameters of one with two of 4·dim.
 func ffn(dim int) int { return (dim*8/3 + 63) / 64 * 64 }
 
-// microBatch returns the largest divisor of sequences with at most microBatchTokens tokens, and at least 1.
-func microBatch(sequences, context int) int {
-	for n := min(microBatchTokens/context, sequences); n > 1; n-- {
+// microBatch returns the largest divisor of sequences with at most microBatchTokens tokens and at most most, and at least 1.
+func microBatch(sequences, context, most int) int {
+	for n := min(microBatchTokens/context, sequences, most); n > 1; n-- {
 		if sequences%n == 0 {
 			return n
 		}
