@@ -1,12 +1,15 @@
 package autograd
 
-import "anneal/device"
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
 
 // Linear returns x·wᵀ: x [N, I], w [O, I], result [N, O].
 func (t *Tape) Linear(x *Var, w *Param) *Var {
 	in := t.value(x)
 	out := t.wrap(t.kept(t.Types.Activation, in.Rows(), w.Value.Dim(0)))
-	t.Device.MatMul(&out.Value, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	t.linear(&out.Value, in, w, false)
 	if t.grad {
 		n := t.node()
 		n.back, n.x, n.w, n.out = linearBack, x, w, out
@@ -16,8 +19,7 @@ func (t *Tape) Linear(x *Var, w *Param) *Var {
 
 func linearBack(t *Tape, n *node) {
 	dy, _ := t.gradOf(n.out)
-	t.weightGrad(n.w, dy, t.value(n.x))
-	t.inputGrad(n.x, dy, n.w)
+	t.linearGrads(n.x, n.w, dy)
 }
 
 // AddLinear returns stream + a·wᵀ: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes stream; the product
@@ -25,7 +27,7 @@ func linearBack(t *Tape, n *node) {
 func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
 	in := t.value(a)
 	out := t.takeStream(stream)
-	t.Device.MatMul(&out.Value, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: true})
+	t.linear(&out.Value, in, w, true)
 	if t.grad {
 		n := t.node()
 		n.back, n.x, n.y, n.w, n.out = addLinearBack, stream, a, w, out
@@ -35,7 +37,26 @@ func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
 
 func addLinearBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
-	t.weightGrad(n.w, dy, t.value(n.y))
-	t.inputGrad(n.y, dy, n.w)
+	t.linearGrads(n.y, n.w, dy)
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, and one buffer serves
+}
+
+// linear writes x·wᵀ to dst, or adds it.
+func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
+	if t.Types.FP8 && w.FP8 != nil {
+		t.forwardFP8(dst, x, w, add)
+		return
+	}
+	t.Device.MatMul(dst, x, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: add})
+}
+
+// linearGrads adds the gradients of x·wᵀ to those of x and w.
+func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
+	in := t.value(x)
+	if t.Types.FP8 && w.FP8 != nil {
+		t.backwardFP8(x, in, w, dy)
+		return
+	}
+	t.weightGrad(w, dy, in)
+	t.inputGrad(x, dy, w)
 }

@@ -47,7 +47,7 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 		}
 		t.Device.CrossEntropy(loss, z, z, y, part) // logits become their gradient
 		if f := t.LossScale; f != 0 && f != 1 {
-			t.Device.Combine(z, z, z, device.Combination{X: f})
+			t.Device.Scale(z, f)
 		}
 		t.weightGrad(head, z, x)
 		t.Device.MatMul(t.ref(dh.Slice(from, to)), z, &head.Value, device.NN, operand)

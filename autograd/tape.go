@@ -11,6 +11,7 @@ type Types struct {
 	Activation tensor.DType // what layers hand to each other, and their gradients
 	Operand    tensor.DType // what matrix operands are rounded to
 	Stat       tensor.DType // norms, log-sum-exps, losses, gradients of parameters
+	FP8        bool         // whether layers that have scales for it (Param.FP8) multiply FP8 operands
 }
 
 // A Tape records operations on a device. After a warm-up it allocates nothing on the Go heap: variables, nodes and
@@ -49,6 +50,7 @@ type Var struct {
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first overwrites.
 type Param struct {
 	Value, Grad tensor.Tensor
+	FP8         *FP8 // scales of a linear layer that can multiply FP8 operands; nil for others
 	written     bool
 }
 

@@ -20,7 +20,7 @@ type Footprint struct {
 func Measure(c Config, p precision.Policy, rows, tokens int, grad bool) Footprint {
 	params, grads := tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")
 	keep, temp, batch := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch"), tensor.NewMeasure("batch")
-	m := New(c, Memory{Params: params, Grads: grads, DType: p.Master})
+	m := New(c, MemoryOf(p, params, grads))
 	b := NewBatch(batch, p, rows, tokens)
 	t := autograd.NewTape(device.Null{}, p.Types(), keep, temp)
 	t.Reset(grad)

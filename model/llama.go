@@ -6,6 +6,7 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
+	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -70,9 +71,15 @@ func (b *Block) params() []*nn.Param {
 
 // Memory is where a model's tensors live.
 type Memory struct {
-	Params *tensor.Arena // weights and position tables
-	Grads  *tensor.Arena // gradients; nil for a model that will not be trained
-	DType  tensor.DType  // F32, or F64 in the reference mode
+	Params *tensor.Arena  // weights and position tables
+	Grads  *tensor.Arena  // gradients; nil for a model that will not be trained
+	DType  tensor.DType   // F32, or F64 in the reference mode
+	FP8    *precision.FP8 // of the hidden matrices; nil for none
+}
+
+// MemoryOf returns where and how the tensors of a model live under a policy.
+func MemoryOf(p precision.Policy, params, grads *tensor.Arena) Memory {
+	return Memory{Params: params, Grads: grads, DType: p.Master, FP8: p.FP8}
 }
 
 // New lays out a model. Weights are zero until Init or a load fills them.
@@ -83,6 +90,9 @@ func New(c Config, mem Memory) *Llama {
 		p.Value = mem.Params.New(mem.DType, shape...)
 		if mem.Grads != nil {
 			p.Grad = mem.Grads.New(mem.DType, shape...)
+		}
+		if role == nn.Matrix && mem.FP8 != nil {
+			p.FP8 = mem.FP8.New(mem.Params)
 		}
 		m.params = append(m.params, p)
 		return p

@@ -57,7 +57,7 @@ const logitBytes = 16 << 20
 func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, error) {
 	var e, f int64
 	switch precision {
-	case "bf16", "fp16":
+	case "bf16", "fp16", "fp8":
 		e, f = 2, 4
 	case "fp32", "tf32":
 		e, f = 4, 4
@@ -78,7 +78,10 @@ func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, er
 	kept, keptFormula := s.activations(keptBytes{
 		input: f * s.dim(), attention: attention, lean: e*(2*s.dim()+2*ffn) + 2*f, last: e*s.dim() + f, stream: 2 * f * s.dim(),
 	}, attentionFormula)
-	block := n * e * (4*s.dim() + width + s.qkv() + 4*ffn)
+	block, blockFormula := n*e*(4*s.dim()+width+s.qkv()+4*ffn), "n·e·(4D + HE + Q + 4F)"
+	if precision == "fp8" {
+		block, blockFormula = s.quantisedBlock(n), "a block with the FP8 operands of one product"
+	}
 	logits := s.logitRows(f, n) * int64(s.Vocab) * f
 	return Estimate{
 		{"parameters", f * p, "f·P"},
@@ -86,7 +89,7 @@ func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, er
 		{"optimizer state", o.State, fmt.Sprintf("%s, %.2f bytes a parameter", o.Name, float64(o.State)/float64(p))},
 		{"positions", f * int64(s.Context) * int64(s.HeadDim), "f·T·E (rotary tables)"},
 		{"activations", n * kept, "n·(" + keptFormula + ")"},
-		{"scratch", max(n*2*e*s.dim()+max(block, logits), o.Scratch), "n·2e·D + max(n·e·(4D + HE + Q + 4F), logits of one chunk)"},
+		{"scratch", max(n*2*e*s.dim()+max(block, logits), o.Scratch), "n·2e·D + max(" + blockFormula + ", logits of one chunk)"},
 		{"process", processBytes, "binary, loader, packed blocks, stacks"},
 	}, nil
 }

@@ -1,5 +1,5 @@
 // Package precision holds the precision policies: which number format each kind of tensor has. A policy is one row of a
-// table. What FP16 needs beside formats is in lossscale.go. The package imports autograd and tensor.
+// table. What FP16 needs beside formats is in lossscale.go, what FP8 needs in fp8.go. The package imports autograd and tensor.
 package precision
 
 import (
@@ -19,6 +19,7 @@ type Policy struct {
 	Stream     tensor.DType // residual stream and its gradient
 	Activation tensor.DType // what layers hand to each other, and their gradients; attention reads and writes it
 	Operand    tensor.DType // matrix operands are rounded to this; products are summed in Master
+	FP8        *FP8         // how the hidden matrices multiply FP8 operands; nil for policies in which they do not
 	Emulated   bool         // this device rounds as the format asks, and computes in FP32: no faster
 	Doc        string
 }
@@ -28,6 +29,8 @@ var policies = []Policy{
 		Doc: "BF16 matrix operands and activations, FP32 master weights, sums, norms, softmax, loss and optimizer"},
 	{Name: "fp16", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16, Emulated: true,
 		Doc: "FP16 matrix operands and activations, otherwise as bf16; gradients are scaled (loss_scale) lest they vanish"},
+	{Name: "fp8", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{}, Emulated: true,
+		Doc: "hidden matrices multiply FP8, E4M3 forward and E5M2 for gradients, scaled tensor by tensor (fp8.scaling); otherwise as bf16"},
 	{Name: "tf32", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32, Emulated: true,
 		Doc: "matrix operands rounded to a 10-bit mantissa, ties away from zero, everything else in FP32"},
 	{Name: "fp32", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
@@ -59,7 +62,7 @@ func Names() []string {
 
 // Types returns what the tape needs to know of the policy.
 func (p Policy) Types() autograd.Types {
-	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master}
+	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil}
 }
 
 // Scaled reports whether gradients of the policy need a loss scale: they have so few exponents that small ones vanish.

@@ -78,13 +78,13 @@ func (t *Trainer) update(lr, scale float64) {
 
 // measureOptimizer returns the bytes of the state and of the scratch memory that a model's optimizer needs.
 func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (state, scratch int) {
-	mem := model.Memory{Params: tensor.NewMeasure("parameters"), Grads: tensor.NewMeasure("gradients"), DType: policy.Master}
+	mem := model.MemoryOf(policy, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients"))
 	return optim.Measure(newOptimizer(cfg.Optimizer), model.New(c, mem).Params())
 }
 
 // PlanOptimizer returns the memory that the optimizer of a valid configuration takes.
 func PlanOptimizer(cfg *config.Config) (plan.Optimizer, error) {
-	policy, err := precision.Lookup(cfg.Precision)
+	policy, err := policyOf(cfg)
 	if err != nil {
 		return plan.Optimizer{}, err
 	}

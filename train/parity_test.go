@@ -93,7 +93,7 @@ func loadParity(t testing.TB) parity {
 }
 
 // parityTrainer returns configuration i of the fixture, ready for its first step.
-func parityTrainer(t testing.TB, p parity, i int, precision string, threads, microBatch int) (*Trainer, dataset.Source) {
+func parityTrainer(t testing.TB, p parity, i int, precision string, threads, microBatch int, more ...func(*config.Config)) (*Trainer, dataset.Source) {
 	t.Helper()
 	m := p.Configs[i].Model
 	cfg := config.Default()
@@ -106,6 +106,9 @@ func parityTrainer(t testing.TB, p parity, i int, precision string, threads, mic
 	cfg.Train.Clip, cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Train.MicroBatch = o.Clip, p.Steps, p.Batch*m.Context, microBatch
 	cfg.Schedule.Name, cfg.Schedule.Warmup = "constant", 1
 	cfg.Data.Path = "parity"
+	for _, f := range more {
+		f(cfg)
+	}
 	cfg.Resolve()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)

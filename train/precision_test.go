@@ -13,11 +13,23 @@ import (
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
+	"anneal/train/config"
 )
 
+// recipes are every precision, and those that come in several ways.
+func recipes() map[string]func(*config.Config) {
+	all := map[string]func(*config.Config){
+		"fp8 delayed": func(c *config.Config) { c.Precision, c.FP8.Scaling, c.FP8.History = "fp8", "delayed", 16 },
+	}
+	for _, name := range precision.Names() {
+		all[name] = func(c *config.Config) { c.Precision = name }
+	}
+	return all
+}
+
 // meanLoss is the mean of the last ten losses of the fixture's 100 steps at a precision.
-func meanLoss(t *testing.T, p parity, config int, policy string) float64 {
-	tr, src := parityTrainer(t, p, config, policy, 2, p.Batch)
+func meanLoss(t *testing.T, p parity, model int, recipe string) float64 {
+	tr, src := parityTrainer(t, p, model, "bf16", 2, p.Batch, recipes()[recipe])
 	sum := 0.0
 	for s := range p.Steps {
 		stats, err := tr.Step(context.Background(), src)
@@ -35,7 +47,7 @@ func TestNarrowPrecisionsEndWithinOnePercentOfBF16(t *testing.T) {
 	p := loadParity(t)
 	for i, c := range p.Configs {
 		want := meanLoss(t, p, i, "bf16")
-		for _, policy := range []string{"fp16", "tf32"} {
+		for _, policy := range []string{"fp16", "tf32", "fp8", "fp8 delayed"} {
 			got := meanLoss(t, p, i, policy)
 			t.Logf("%s: %s ends at %.5f, bf16 at %.5f: %+.2f %%", c.Name, policy, got, want, 100*(got/want-1))
 			if !(math.Abs(got/want-1) <= 0.01) {
@@ -138,12 +150,12 @@ func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
 // Every precision: a run that goes on from a checkpoint ends with the bits of one that was never stopped.
 func TestEveryPrecisionResumesBitForBit(t *testing.T) {
 	data := testData(t)
-	for _, policy := range precision.Names() {
+	for policy, set := range recipes() {
 		cfg := tinyConfig(data)
-		cfg.Precision = policy
-		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Schedule.Warmup, cfg.LossScale.Interval = 6, 0, 3, 1, 2
-		if policy != "fp16" {
-			cfg.LossScale.Interval = 2000
+		set(cfg)
+		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Schedule.Warmup = 6, 0, 3, 1
+		if policy == "fp16" {
+			cfg.LossScale.Interval = 2
 		}
 		dir := filepath.Join(t.TempDir(), "run")
 		want := mustRun(t, Options{Config: cfg, Dir: dir})
@@ -164,9 +176,9 @@ func TestEveryPrecisionResumesBitForBit(t *testing.T) {
 // What a run trained at each precision says of its data afterwards is what it said at its end.
 func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 	data := testData(t)
-	for _, policy := range precision.Names() {
+	for policy, set := range recipes() {
 		cfg := tinyConfig(data)
-		cfg.Precision = policy
+		set(cfg)
 		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 3, 0, 1
 		dir := filepath.Join(t.TempDir(), "run")
 		want := mustRun(t, Options{Config: cfg, Dir: dir})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"anneal/model"
-	"anneal/precision"
 	"anneal/train/config"
 )
 
@@ -25,7 +24,7 @@ func Layout(cfg *config.Config) (model.Layout, error) {
 	if !r.NeedsFit() {
 		return r.Layout(cfg.Model.Layers), nil
 	}
-	policy, err := precision.Lookup(cfg.Precision)
+	policy, err := policyOf(cfg)
 	if err != nil {
 		return model.Layout{}, err
 	}

@@ -88,13 +88,13 @@ func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
 	return list
 }
 
-// weightTensors lists the live weights of a model.
+// weightTensors lists the live weights of a model, and what computing with them takes.
 func weightTensors(m *model.Llama) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	for _, p := range m.Params() {
 		list = append(list, checkpointTensor(p.Name, &p.Value))
 	}
-	return list
+	return append(list, scaleTensors(m)...)
 }
 
 func checkpointTensor(name string, x *tensor.Tensor) checkpoint.Tensor {

@@ -53,7 +53,7 @@ func (r *Trained) open(threads int) (err error) {
 	if err := checkVocabulary(r.Tokenizer, r.dir.tokenizer(), r.Config.Model.Vocab); err != nil {
 		return err
 	}
-	if r.policy, err = precision.Lookup(r.Config.Precision); err != nil {
+	if r.policy, err = policyOf(r.Config); err != nil {
 		return err
 	}
 	if threads <= 0 {
@@ -67,7 +67,7 @@ func (r *Trained) open(threads int) (err error) {
 	if r.params, err = tensor.NewArena("parameters", need.Params); err != nil {
 		return err
 	}
-	r.Model = model.New(c, model.Memory{Params: r.params, DType: r.policy.Master})
+	r.Model = model.New(c, model.MemoryOf(r.policy, r.params, nil))
 	var last state
 	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), weightTensors(r.Model), &last)
 	if errors.Is(err, checkpoint.ErrNone) {

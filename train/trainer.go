@@ -68,7 +68,7 @@ const maxMicroTokens = 1 << 24
 
 // newTrainer lays out the memory of a run and initialises the model. The configuration must be resolved and valid.
 func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
-	policy, err := precision.Lookup(cfg.Precision)
+	policy, err := policyOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	t := &Trainer{
 		evaluator: evaluator{
 			dev:   dev,
-			model: model.New(c, model.Memory{Params: params, Grads: grads, DType: policy.Master}),
+			model: model.New(c, model.MemoryOf(policy, params, grads)),
 			tape:  autograd.NewTape(dev, policy.Types(), keep, temp),
 			batch: model.NewBatch(batch, policy, rows, c.Context),
 			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
@@ -223,6 +223,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 			sums.first, sums.firstTargets = t.squaredNorm(), sums.targets
 		}
 	}
+	t.endFP8Step()
 	for _, p := range t.model.Params() {
 		if !p.HasGrad() {
 			t.dev.Zero(&p.Grad) // no loss depends on it; what is there is of an earlier step

@@ -31,14 +31,14 @@ func (e *engine[T]) runMaxAbs(t *tensor.Tensor) float64 {
 	return float64(e.vec.MaxAbs(j.top))
 }
 
-// Do finds the largest magnitude of one stretch: tile by tile, then of those.
+// Do finds the largest magnitude of one stretch. NaN, once met, stays: no number is larger.
 func (j *maxAbs[T]) Do(worker, task int) {
 	from, to := span(task, chunk, j.n)
-	var tops [chunk / tile]T
 	for i := from; i < to; i += tile {
-		tops[(i-from)/tile] = j.e.vec.MaxAbs(j.t.load(j.e.scratch[worker], i, min(tile, to-i)))
+		if v := j.e.vec.MaxAbs(j.t.load(j.e.scratch[worker], i, min(tile, to-i))); v > j.top[task] || v != v {
+			j.top[task] = v
+		}
 	}
-	j.top[task] = j.e.vec.MaxAbs(tops[:])
 }
 
 // Quantize implements device.Device.

@@ -16,6 +16,7 @@ type Config struct {
 	Optimizer  Optimizer  `yaml:"optimizer"`
 	Schedule   Schedule   `yaml:"schedule"`
 	LossScale  LossScale  `yaml:"loss_scale"`
+	FP8        FP8        `yaml:"fp8"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Guard      Guard      `yaml:"guard"`
 	Memory     Memory     `yaml:"memory"`
@@ -94,6 +95,13 @@ type LossScale struct {
 	Floor    float64 `yaml:"floor"`
 }
 
+// FP8 is how the operands of precision fp8 are scaled.
+type FP8 struct {
+	Scaling string `yaml:"scaling"`
+	History int    `yaml:"history"`
+	Margin  int    `yaml:"margin"`
+}
+
 // Checkpoint is when the run's state is saved and how much of it is kept.
 type Checkpoint struct {
 	Every int `yaml:"every"`
@@ -131,6 +139,7 @@ func Default() *Config {
 		},
 		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
 		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
+		FP8:        FP8{Scaling: "current", History: 1024},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128},
 		Memory:     Memory{Recompute: "none"},

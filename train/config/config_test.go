@@ -149,6 +149,10 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"loss_scale.floor", []string{"precision=fp16", "loss_scale.floor=0"}},
 		{"loss_scale.floor", []string{"precision=fp16", "loss_scale.init=2", "loss_scale.floor=4"}},
 		{"loss_scale.init", []string{"precision=bf16", "loss_scale.init=1024"}},
+		{"fp8.scaling", []string{"precision=fp8", "fp8.scaling=delay"}},
+		{"fp8.history", []string{"precision=fp8", "fp8.scaling=delayed", "fp8.history=0"}},
+		{"fp8.margin", []string{"precision=fp8", "fp8.scaling=delayed", "fp8.margin=-1"}},
+		{"fp8.scaling", []string{"precision=fp16", "fp8.scaling=delayed"}},
 		{"schedule.name", []string{"schedule.name=cosin"}},
 		{"model.layers", []string{"model.layers=99999999999999999999"}},
 		{"model.layers", []string{"model.layers=-1"}},
@@ -202,8 +206,8 @@ func TestValidateDoesNotChangeTheConfig(t *testing.T) {
 // A mistake is told with what would be right: every name that is known, the interval as it is.
 func TestMistakesNameWhatIsRight(t *testing.T) {
 	for _, c := range []struct{ override, want string }{
-		{"precision=fp4", "try bf16, fp16, tf32, fp32, fp64"},
-		{"loss_scale.init=2", "only fp16 needs a loss scale"},
+		{"precision=fp4", "try bf16, fp16, fp8, tf32, fp32, fp64"},
+		{"loss_scale.init=2", "only fp16 has a use for it"},
 		{"schedule.decay_fraction=0", "lies outside (0, 1]"},
 		{"schedule.final_ratio=1.5", "lies outside [0, 1]"},
 		{"optimizer.beta2=1", "lies outside [0, 1)"},

@@ -104,6 +104,10 @@ var notes = map[string]Key{
 	"loss_scale.interval": {Unit: "updates", Doc: "fp16: updates without overflow before the loss scale is doubled."},
 	"loss_scale.floor":    {Doc: "fp16: the least that the loss scale is halved to; overflows there count as skips of the guard (guard.max_skips)."},
 
+	"fp8.scaling": {Values: []string{"current", "delayed"}, Doc: "fp8: what the scale of an operand is found from: its own largest magnitude, or that of the last steps."},
+	"fp8.history": {Unit: "steps", Doc: "fp8 with delayed scaling: steps whose largest magnitude counts."},
+	"fp8.margin":  {Doc: "fp8 with delayed scaling: powers of two that scales stay below what the history allows."},
+
 	"checkpoint.every": {Unit: "steps", Doc: "Save this often; 0 only at the end and when stopped."},
 	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Newest checkpoints that stay on disk; at least 2, so that a damaged one has a predecessor."},
 

@@ -28,7 +28,7 @@ func (c *Config) check() []Problem {
 	k.mup()
 	k.training()
 	k.recompute()
-	k.lossScale()
+	k.precision()
 	if c.Data.Path == "" {
 		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
 	}

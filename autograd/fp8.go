@@ -1,0 +1,66 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// FP8 says how the three products of a linear layer are made of FP8 operands (Micikevicius et al. 2022, arXiv 2209.05433):
+//
+//	y  = (1/(sx·sw)) · q(sx·x)·q(sw·w)ᵀ         q rounds to E4M3, for range enough with one digit more
+//	dx = (1/(sy·sw)) · q'(sy·dy)·q(sw·w)        q' rounds to E5M2, for the range of gradients
+//	dw += (1/(sy·sx)) · q'(sy·dy)ᵀ·q(sx·x)      sums in FP32
+//
+// One scale for each tensor brings its values to where the format is dense; see package precision for how it is found.
+// Quantised operands are held in BF16, which holds each FP8 number exactly, in scratch memory while the products are made.
+type FP8 struct{ X, W, DY Scaler }
+
+// A Scaler finds the factor that a tensor is multiplied by before it is quantised. The same tensor has the same factor until
+// the end of the step. With record it takes note of the tensor, however often it passes.
+type Scaler interface {
+	Scale(d device.Device, x *tensor.Tensor, record bool) float64
+}
+
+// An operand is a quantised tensor and the inverse of its scale.
+type operand struct {
+	*tensor.Tensor
+	inverse float64
+}
+
+// quantised returns x in temporary memory.
+func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operand {
+	scale := s.Scale(t.Device, x, t.grad)
+	q := t.ref(t.temp.New(tensor.BF16, x.Shape()...))
+	t.Device.Quantize(q, x, format, scale)
+	return operand{q, 1 / scale}
+}
+
+// product multiplies two quantised operands.
+func (t *Tape) product(dst *tensor.Tensor, a, b operand, form device.Form, add bool) {
+	t.Device.MatMul(dst, a.Tensor, b.Tensor, form, device.MatMulOptions{
+		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add,
+	})
+}
+
+// forwardFP8 writes x·wᵀ to dst, or adds it.
+func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
+	mark, refs := t.temp.Mark(), t.tensorN
+	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), device.NT, add)
+	t.temp.Release(mark)
+	t.tensorN = refs
+}
+
+// backwardFP8 adds the gradients of x·wᵀ to those of v, whose value is x, and of w.
+func (t *Tape) backwardFP8(v *Var, x *tensor.Tensor, w *Param, dy *tensor.Tensor) {
+	dx, add := t.gradOf(v)
+	mark, refs := t.temp.Mark(), t.tensorN
+	q := t.quantised(dy, w.FP8.DY, tensor.F8E5M2)
+	inner, innerRefs := t.temp.Mark(), t.tensorN
+	t.product(&w.Grad, q, t.quantised(x, w.FP8.X, tensor.F8E4M3), device.TN, w.written)
+	w.written = true
+	t.temp.Release(inner)
+	t.tensorN = innerRefs
+	t.product(dx, q, t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), device.NN, add)
+	t.temp.Release(mark)
+	t.tensorN = refs
+}

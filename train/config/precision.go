@@ -1,0 +1,52 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"anneal/precision"
+)
+
+// precision checks the sections that belong to one precision each, and that no other is given any of them.
+func (k *checker) precision() {
+	p, err := precision.Lookup(k.c.Precision)
+	if err != nil {
+		return // reported with the names
+	}
+	if p.Scaled() {
+		k.lossScale()
+	} else {
+		k.unused("loss_scale", "fp16")
+	}
+	if p.FP8 != nil {
+		k.between("fp8.history", k.c.FP8.History, 1, 1<<16)
+		k.between("fp8.margin", k.c.FP8.Margin, 0, 16)
+	} else {
+		k.unused("fp8", "fp8")
+	}
+}
+
+// unused refuses values other than the defaults in a section that only one precision has a use for.
+func (k *checker) unused(section, precision string) {
+	for _, key := range allKeys {
+		if v := k.c.value(key); strings.HasPrefix(key.Name, section+".") && v != key.Default {
+			k.fault(key.Name, fmt.Sprintf("precision = %s, or leave %s out", precision, section),
+				"%s = %s has no effect with precision = %s: only %s has a use for it", key.Name, v, k.c.Precision, precision)
+		}
+	}
+}
+
+func (k *checker) lossScale() {
+	s := &k.c.LossScale
+	if s.Init == 0 {
+		k.fault("loss_scale.init", "loss_scale.init = 65536", "loss_scale.init = 0 would make every gradient 0, so that nothing is learnt")
+	} else {
+		k.number("loss_scale.init", s.Init, 0, math.MaxFloat32, "(]")
+	}
+	k.between("loss_scale.interval", s.Interval, 1, 1<<40)
+	k.number("loss_scale.floor", s.Floor, 0, math.MaxFloat32, "(]")
+	if s.Floor > s.Init && s.Init > 0 {
+		k.fault("loss_scale.floor", fmt.Sprintf("loss_scale.floor = %g or less", s.Init), "loss_scale.floor = %g is above loss_scale.init = %g", s.Floor, s.Init)
+	}
+}

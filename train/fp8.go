@@ -1,0 +1,50 @@
+package train
+
+import (
+	"anneal/autograd"
+	"anneal/model"
+	"anneal/nn"
+	"anneal/precision"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// policyOf returns the precision policy of a configuration, with the recipe that fp8.* asks for.
+func policyOf(cfg *config.Config) (precision.Policy, error) {
+	p, err := precision.Lookup(cfg.Precision)
+	if err == nil && p.FP8 != nil {
+		p.FP8 = &precision.FP8{Delayed: cfg.FP8.Scaling == "delayed", History: cfg.FP8.History, Margin: cfg.FP8.Margin}
+	}
+	return p, err
+}
+
+// delayed yields the delayed scales of a model, and which operand of which product they are of; none with other recipes.
+func delayed(m *model.Llama, yield func(p *nn.Param, operand string, s *precision.Delayed)) {
+	for _, p := range m.Params() {
+		if p.FP8 == nil {
+			continue
+		}
+		for _, x := range []struct {
+			name string
+			s    autograd.Scaler
+		}{{"x", p.FP8.X}, {"w", p.FP8.W}, {"dy", p.FP8.DY}} {
+			if d, ok := x.s.(*precision.Delayed); ok {
+				yield(p, x.name, d)
+			}
+		}
+	}
+}
+
+// endFP8Step settles the scales of the next step.
+func (t *Trainer) endFP8Step() {
+	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { s.EndStep() })
+}
+
+// scaleTensors lists the delayed scales with their histories: evaluation multiplies by them, too.
+func scaleTensors(m *model.Llama) []checkpoint.Tensor {
+	var list []checkpoint.Tensor
+	delayed(m, func(p *nn.Param, operand string, s *precision.Delayed) {
+		list = append(list, checkpointTensor(p.Name+".fp8."+operand, &s.State))
+	})
+	return list
+}
