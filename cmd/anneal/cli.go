@@ -23,6 +23,7 @@ type cli struct {
 	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`
+	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
 	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify and hash the checkpoints of a run."`

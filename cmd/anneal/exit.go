@@ -25,6 +25,7 @@ const (
 	exitDiverged   = 4  // training stopped by the guard
 	exitCheckpoint = 5  // no usable checkpoint
 	exitResources  = 6  // memory or disk does not suffice
+	exitCheck      = 7  // a check of the model failed: `anneal mup check`
 	exitLocked     = 10 // another process has the run
 	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
 	exitHangup     = 129
@@ -70,6 +71,7 @@ func exitCode(err error) int {
 		away  *train.DivergedError
 		large *train.MemoryError
 		data  *train.DataError
+		slope *lab.NotFlatError
 		back  *train.RewindError
 		path  *fs.PathError
 		link  *os.LinkError
@@ -86,6 +88,8 @@ func exitCode(err error) int {
 		return exitLocked
 	case errors.As(err, &away):
 		return exitDiverged
+	case errors.As(err, &slope):
+		return exitCheck
 	case errors.As(err, &large), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.ENOMEM):
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):

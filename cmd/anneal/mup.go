@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"anneal/lab"
+)
+
+type mupCmd struct {
+	Check mupCheckCmd `cmd:"" help:"Train several widths for a few steps: do activations keep their size as the width grows?"`
+}
+
+// familyArgs are what the commands on a model at several widths share.
+type familyArgs struct {
+	Config    string   `arg:"" help:"The YAML config; its heads keep their size, its feed-forward layer its ratio."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
+}
+
+func (a familyArgs) family(widths []int) lab.Family {
+	return lab.Family{Config: a.Config, Overrides: a.Overrides, Widths: widths}
+}
+
+type mupCheckCmd struct {
+	familyArgs
+	Widths   []int  `placeholder:"D,…" help:"Values of model.dim; without them four, from about 64 on, each twice the one before."`
+	Steps    int    `default:"3" help:"Updates; activations are seen before the first and after each."`
+	Seeds    int    `default:"3" help:"Runs of each width, whose activations are averaged."`
+	LR       amount `name:"lr" placeholder:"LR" help:"Learning rate of the narrowest model; without it optimizer.lr."`
+	Standard bool   `help:"Check the standard parametrisation instead: it fails, as it should."`
+	Random   bool   `help:"Train on random tokens instead of the config's data."`
+	SVG      string `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+}
+
+func (mupCheckCmd) Help() string {
+	return example("anneal mup check examples/tiny.yaml data.path=data/go --svg check.svg",
+		"anneal mup check examples/tiny.yaml data.path=random --random --standard") +
+		"\n\nThe narrowest width is the base model. Activations that go with the width are exit code 7."
+}
+
+func (c mupCheckCmd) Run(s *session) error {
+	if c.Steps < 1 || c.Seeds < 1 {
+		return &usageError{"a check takes at least one step and one seed", "leave --steps and --seeds out for 3 each"}
+	}
+	o := lab.CoordinateOptions{Family: c.family(c.Widths), Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR)}
+	o.Standard = c.Standard
+	o.OnRun = func(width, seed int) {
+		s.status.update(func(int) string { return fmt.Sprintf("width %d  seed %d of %d", width, seed+1, c.Seeds) })
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.CheckCoordinates(ctx, o)
+		var bad *lab.NotFlatError
+		if err != nil && !errors.As(err, &bad) {
+			return err
+		}
+		printCoordinates(s, r)
+		if e := s.draw(r.Chart(), c.SVG); e != nil {
+			return e
+		}
+		if err != nil {
+			return err
+		}
+		s.printf("flat: no activation goes with the width\n")
+		return s.emit(r)
+	})
+}
+
+// printCoordinates prints the table of a check.
+func printCoordinates(s *session, r *lab.Coordinates) {
+	s.printf("%s, %d layers, rate %.2g at width %d: mean |activation|\n", parametrisation(r.Standard), r.Layers, r.LR, r.Widths[0])
+	s.printf("%-10s %8s", "", "updates")
+	for _, w := range r.Widths {
+		s.printf(" %9d", w)
+	}
+	s.printf("  %s\n", "~ width^")
+	for _, a := range r.Rows {
+		s.printf("%-10s %8d", a.Tensor, a.Step)
+		for _, x := range a.Size {
+			s.printf(" %9.4g", x)
+		}
+		verdict := ""
+		if !a.Flat {
+			verdict = "  not flat"
+		}
+		s.printf("  %8.2f%s\n", a.Slope, verdict)
+	}
+}
+
+func parametrisation(standard bool) string {
+	if standard {
+		return "standard parametrisation"
+	}
+	return "muP"
+}

@@ -1,0 +1,220 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"anneal/chart"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// CoordinateOptions says how the coordinate check of muP is made.
+type CoordinateOptions struct {
+	Family
+	Random bool    // train on random tokens instead of the configuration's data set
+	Steps  int     // updates; activations are seen before the first and after each
+	Seeds  int     // runs of each width, whose activations are averaged
+	LR     float64 // of the narrowest model; 0 takes optimizer.lr. A large rate shows more, and a too large one other things
+
+	OnRun func(width, seed int) // a run begins
+}
+
+// Coordinates is the outcome of a coordinate check (Yang et al. 2022, arXiv 2203.03466, appendix D.1): how large activations are at
+// each width, before and after a few updates. Under a right parametrisation they do not go by the width.
+type Coordinates struct {
+	Standard bool         `json:"standard"`
+	Widths   []int        `json:"widths"`
+	Layers   int          `json:"layers"`
+	LR       float64      `json:"lr"`
+	Seeds    int          `json:"seeds"`
+	Rows     []Coordinate `json:"activations"`
+}
+
+// A Coordinate is one kind of activation after so many updates.
+type Coordinate struct {
+	Tensor string    `json:"tensor"`
+	Step   int       `json:"step"`
+	Size   []float64 `json:"mean_abs"` // mean magnitude at each width
+	Slope  float64   `json:"slope"`    // of log Size over log width
+	Flat   bool      `json:"flat"`
+}
+
+const (
+	maxSlope    = 0.15 // of what should be flat
+	slopeSteps  = 3    // until which it is demanded: later the models have learned different things
+	checkTokens = 1024 // of a step
+)
+
+// NotFlatError says that activations change with the width.
+type NotFlatError struct {
+	Worst    Coordinate
+	Standard bool
+}
+
+func (e *NotFlatError) Error() string {
+	what := fmt.Sprintf("%s activations go like width^%.2f after %d updates, where they should stay within ±%.2f", e.Worst.Tensor, e.Worst.Slope, e.Worst.Step, maxSlope)
+	if e.Standard {
+		return what + "\n  so it is with the standard parametrisation; model.mup=true keeps them flat"
+	}
+	return what + "\n  try more --seeds or a smaller --lr; if it stays, the learning rate will not hold from one width to the next"
+}
+
+// CheckCoordinates trains the configuration at every width for a few steps. Activations that are not flat are a
+// *NotFlatError beside the full result.
+func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, error) {
+	if err := o.setWidths(); err != nil {
+		return nil, err
+	}
+	c := &Coordinates{Standard: o.Standard, Widths: o.Widths, Seeds: o.Seeds, LR: o.LR}
+	size := make([][][seenKinds]float64, o.Steps+1) // by step, width and kind
+	for i, width := range o.Widths {
+		cfg, err := o.member(width)
+		if err != nil {
+			return nil, err
+		}
+		c.Layers = cfg.Model.Layers
+		if o.LR == 0 {
+			c.LR = cfg.Optimizer.LR
+		}
+		for seed := range o.Seeds {
+			if o.OnRun != nil {
+				o.OnRun(width, seed)
+			}
+			seen, err := o.observe(ctx, cfg, c.LR, uint64(seed))
+			if err != nil {
+				return nil, fmt.Errorf("width %d: %w", width, err)
+			}
+			for step, s := range seen {
+				if seed == 0 {
+					size[step] = append(size[step], [seenKinds]float64{})
+				}
+				for k, x := range s {
+					size[step][i][k] += x / float64(o.Seeds)
+				}
+			}
+		}
+	}
+	return c, c.judge(size)
+}
+
+// observe trains one width and returns what was seen before each step and after the last.
+func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr float64, seed uint64) ([][seenKinds]float64, error) {
+	rows := max(checkTokens/cfg.Model.Context, 1)
+	more := []string{
+		fmt.Sprintf("seed=%d", cfg.Seed+seed), fmt.Sprintf("optimizer.lr=%g", lr), "schedule.name=constant", "schedule.warmup=1", "schedule.branches=",
+		"train.batch_ramp=", "train.length_warmup=", "train.noise_scale_every=0",
+		fmt.Sprintf("train.steps=%d", o.Steps+1), fmt.Sprintf("train.batch_tokens=%d", rows*cfg.Model.Context), fmt.Sprintf("train.micro_batch=%d", rows),
+	}
+	if o.Random && cfg.Model.Vocab == 0 {
+		more = append(more, "model.vocab=1024")
+	}
+	cfg, err := o.member(cfg.Model.Dim, more...)
+	if err != nil {
+		return nil, err
+	}
+	var src dataset.Source
+	if o.Random {
+		src = dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
+	}
+	p := &probe{layers: cfg.Model.Layers}
+	t, err := train.NewTrial(cfg, src, func(d device.Device) device.Device { p.Device = d; return p })
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	var all [][seenKinds]float64
+	for step := range o.Steps + 1 {
+		p.take()
+		if err := t.Look(); err != nil {
+			return nil, err
+		}
+		all = append(all, p.take())
+		if step == o.Steps {
+			break
+		}
+		if _, err := t.Step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// judge fits the slopes and says which activation goes with the width the most, if any does too much. Logits may shrink: a
+// random head's do, and what it learns does not.
+func (c *Coordinates) judge(size [][][seenKinds]float64) error {
+	var worst *Coordinate
+	excess := func(r *Coordinate) float64 {
+		if r.Tensor == seenNames[seenLogits] {
+			return r.Slope
+		}
+		return math.Abs(r.Slope)
+	}
+	for k, name := range seenNames {
+		for step := range size {
+			r := Coordinate{Tensor: name, Step: step}
+			for _, s := range size[step] {
+				r.Size = append(r.Size, s[k])
+			}
+			r.Slope = logSlope(c.Widths, r.Size)
+			r.Flat = step > slopeSteps || excess(&r) <= maxSlope
+			c.Rows = append(c.Rows, r)
+		}
+	}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if !r.Flat && (worst == nil || !(excess(r) <= excess(worst))) { // what is not a number is the worst
+			worst = r
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return &NotFlatError{*worst, c.Standard}
+}
+
+// Chart shows how much larger activations are than at the smallest width, after the last update. Flat lines are muP's.
+func (c *Coordinates) Chart() *chart.Chart {
+	title := "muP: activations over the width"
+	if c.Standard {
+		title = "standard parametrisation: activations over the width"
+	}
+	pic := &chart.Chart{
+		Title: title,
+		X:     chart.Axis{Label: "width (model.dim)", Log: true},
+		Y:     chart.Axis{Label: fmt.Sprintf("mean |activation| over that of width %d", c.Widths[0]), Log: true, Min: 0.25, Max: 64},
+	}
+	for _, w := range c.Widths {
+		pic.X.Ticks = append(pic.X.Ticks, float64(w))
+	}
+	for _, r := range c.Rows {
+		if r.Step != c.Rows[len(c.Rows)-1].Step {
+			continue
+		}
+		s := chart.Series{Name: r.Tensor, X: pic.X.Ticks, Style: chart.Both}
+		for _, x := range r.Size {
+			s.Y = append(s.Y, x/r.Size[0])
+		}
+		pic.Series = append(pic.Series, s)
+	}
+	return pic
+}
+
+// logSlope is the slope of the least-squares line through log y over log x: the exponent of a power law. What is zero
+// everywhere, as the output of a head that starts at zero, is flat.
+func logSlope(x []int, y []float64) float64 {
+	var n, sx, sy, sxx, sxy float64
+	zero := true
+	for i := range x {
+		a, b := math.Log(float64(x[i])), math.Log(y[i])
+		n, sx, sy, sxx, sxy = n+1, sx+a, sy+b, sxx+a*a, sxy+a*b
+		zero = zero && y[i] == 0
+	}
+	if zero {
+		return 0
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}

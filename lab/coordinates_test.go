@@ -1,0 +1,105 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"anneal/train/config"
+)
+
+// family is a small model at three widths.
+func family(standard bool, more ...string) Family {
+	return Family{
+		Overrides: append([]string{"data.path=random", "model.layers=2", "model.dim=32", "model.heads=4", "model.context=64", "model.vocab=256"}, more...),
+		Widths:    []int{32, 64, 128}, Standard: standard,
+	}
+}
+
+// MUP-1: under muP no activation goes with the width before and during the first updates; under the standard parametrisation
+// the residual stream grows at least like the width, and the check says so.
+func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
+	for _, more := range [][]string{
+		nil, {"model.tie_embeddings=false", "model.qk_norm=true"}, {"model.init=xavier"}, {"model.kv_heads=2", "precision=fp32"},
+	} {
+		c, err := CheckCoordinates(context.Background(), CoordinateOptions{Family: family(false, more...), Random: true, Steps: 3, Seeds: 2, LR: 0.003})
+		if err != nil {
+			t.Errorf("%v: %v", more, err)
+		}
+		if want := seenKinds * 4; len(c.Rows) != want {
+			t.Fatalf("%v: %d rows, want %d", more, len(c.Rows), want)
+		}
+		for _, r := range c.Rows {
+			if !(r.Size[0] > 0) || !r.Flat {
+				t.Errorf("%v: %s after %d updates is %.3g at widths %v, slope %.2f", more, r.Tensor, r.Step, r.Size, c.Widths, r.Slope)
+			}
+		}
+	}
+	c, err := CheckCoordinates(context.Background(), CoordinateOptions{Family: family(true), Random: true, Steps: 3, Seeds: 2, LR: 0.01})
+	var steep *NotFlatError
+	if !errors.As(err, &steep) || !strings.Contains(err.Error(), steep.Worst.Tensor) {
+		t.Fatalf("standard parametrisation: error %v", err)
+	}
+	largest := 0.0
+	for _, r := range c.Rows {
+		if r.Tensor == "residual" {
+			largest = max(largest, r.Slope)
+		}
+	}
+	if largest < 1 {
+		t.Errorf("standard parametrisation: the residual stream goes like width^%.2f, want 1 or more: %+v", largest, c.Rows)
+	}
+}
+
+// y = 3·x^p has the slope p; nothing but zeros is flat; one zero, or what is not finite, is no number.
+func TestLogSlope(t *testing.T) {
+	x := []int{32, 64, 128, 512}
+	for _, p := range []float64{-0.5, 0, 1, 2} {
+		var y []float64
+		for _, v := range x {
+			y = append(y, 3*math.Pow(float64(v), p))
+		}
+		if got := logSlope(x, y); math.Abs(got-p) > 1e-12 {
+			t.Errorf("slope %v, want %v", got, p)
+		}
+	}
+	if got := logSlope(x, make([]float64, 4)); got != 0 {
+		t.Errorf("zeros have slope %v", got)
+	}
+	c := Coordinates{Widths: x}
+	size := [][][seenKinds]float64{make([][seenKinds]float64, 4)}
+	for i := range size[0] {
+		size[0][i] = [seenKinds]float64{1, 1, math.NaN(), 1, 1}
+	}
+	var steep *NotFlatError
+	if err := c.judge(size); !errors.As(err, &steep) || steep.Worst.Tensor != "ffn" {
+		t.Errorf("activations that are not numbers: %v", err)
+	}
+}
+
+// A member differs from its config in its width and what follows from it.
+func TestMembersOfAFamily(t *testing.T) {
+	f := family(false, "model.kv_heads=2", "model.ffn=96")
+	cfg, err := f.member(128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := cfg.Model
+	if m.Dim != 128 || m.Heads != 16 || m.KVHeads != 8 || m.HeadDim != 8 || m.FFN != 384 || !m.MuP || m.MuPBaseDim != 32 || m.MuPBaseFFN != 96 {
+		t.Errorf("four times as wide: %+v", m)
+	}
+	for _, widths := range [][]int{{32, 72}, {0, 32}, {64}, {64, 32}} {
+		o := CoordinateOptions{Family: f, Random: true, Steps: 1, Seeds: 1}
+		o.Widths = widths
+		var bad *config.Error
+		if _, err := CheckCoordinates(context.Background(), o); !errors.As(err, &bad) || bad.Problems[0].Try == "" {
+			t.Errorf("widths %v: error %v", widths, err)
+		}
+	}
+	f = Family{Overrides: []string{"data.path=random", "model.dim=384", "model.heads=4"}}
+	if err := f.setWidths(); err != nil || f.Widths[0] != 96 || f.Widths[3] != 768 {
+		t.Errorf("widths %v of heads of 96, %v", f.Widths, err)
+	}
+}

@@ -1,0 +1,96 @@
+package lab
+
+import (
+	"math"
+
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// The activations that a coordinate check looks at.
+const (
+	seenQKV       = iota // queries, keys and values, before norm and rotation
+	seenAttention        // what attention returns
+	seenFFN              // silu(gate) · up
+	seenResidual         // the residual stream after the last layer
+	seenLogits
+	seenKinds
+)
+
+var seenNames = [seenKinds]string{"qkv", "attention", "ffn", "residual", "logits"}
+
+// A probe is a device that notes the mean magnitude of activations as kernels read and write them. Models and tape know
+// nothing of it.
+type probe struct {
+	device.Device
+	layers int
+
+	norms int // calls of RMSNorm in this pass
+	sum   [seenKinds]float64
+	n     [seenKinds]float64
+}
+
+// take returns the mean magnitudes since the last call, over all layers; NaN of what was not seen.
+func (p *probe) take() (mean [seenKinds]float64) {
+	for k := range mean {
+		mean[k] = p.sum[k] / p.n[k]
+	}
+	*p = probe{Device: p.Device, layers: p.layers}
+	return mean
+}
+
+// see adds the mean magnitude of t, over some of its rows if it is large.
+func (p *probe) see(kind int, t *tensor.Tensor) {
+	const enough = 1 << 15
+	rows, cols := t.Rows(), t.Cols()
+	sum, n := 0.0, 0
+	for r := 0; r < rows; r += max(rows*cols/enough, 1) {
+		for i := r * cols; i < (r+1)*cols; i++ {
+			sum += math.Abs(t.Float64(i))
+		}
+		n += cols
+	}
+	p.sum[kind] += sum / float64(n)
+	p.n[kind]++
+}
+
+// QKNorm implements device.Device.
+func (p *probe) QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads, eps float64) {
+	p.see(seenQKV, qkv)
+	p.Device.QKNorm(qkv, xhat, rstd, gainQ, gainK, heads, eps)
+}
+
+// RoPE implements device.Device.
+func (p *probe) RoPE(qkv, cos, sin, pos *tensor.Tensor, heads device.Heads, inverse bool) {
+	if !inverse && p.n[seenQKV] == p.n[seenAttention] { // else QKNorm has seen it
+		p.see(seenQKV, qkv)
+	}
+	p.Device.RoPE(qkv, cos, sin, pos, heads, inverse)
+}
+
+// Attention implements device.Device.
+func (p *probe) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	p.Device.Attention(out, lse, qkv, heads, mask)
+	p.see(seenAttention, out)
+}
+
+// SwiGLU implements device.Device.
+func (p *probe) SwiGLU(act, gu *tensor.Tensor) {
+	p.Device.SwiGLU(act, gu)
+	p.see(seenFFN, act)
+}
+
+// RMSNorm implements device.Device.
+func (p *probe) RMSNorm(y, xhat, rstd, x, gain *tensor.Tensor, eps float64) {
+	if p.norms == 2*p.layers { // two in each layer, and the last
+		p.see(seenResidual, x)
+	}
+	p.norms++
+	p.Device.RMSNorm(y, xhat, rstd, x, gain, eps)
+}
+
+// CrossEntropy implements device.Device.
+func (p *probe) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
+	p.see(seenLogits, logits)
+	p.Device.CrossEntropy(loss, dlogits, logits, targets, o)
+}

@@ -1,0 +1,72 @@
+package lab
+
+import (
+	"fmt"
+
+	"anneal/train/config"
+)
+
+// Family is a configuration at several widths.
+type Family struct {
+	Config    string   // the YAML file; "" takes the defaults
+	Overrides []string // section.key=value
+	Widths    []int    // values of model.dim, rising; nil takes four, from about 64 on, each twice the one before
+	Standard  bool     // the standard parametrisation instead of muP with the smallest width as its base model
+}
+
+// member returns the family's configuration at a width, with more overrides on top. Heads keep their size and grow in
+// number, the feed-forward layer keeps its ratio.
+func (f *Family) member(width int, more ...string) (*config.Config, error) {
+	shape, err := config.Load(f.Config, f.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	m, base := shape.Model, f.Widths[0]
+	unit := headUnit(m)
+	if width <= 0 || width%unit != 0 {
+		return nil, &config.Error{Problems: []config.Problem{{
+			Key: "model.dim", Message: fmt.Sprintf("a width of %d is not made of whole heads: %d heads of %d share a key-value head", width, m.Heads/m.KVHeads, m.HeadDim),
+			Try: fmt.Sprintf("multiples of %d, or another model.head_dim", unit),
+		}}}
+	}
+	overrides := append([]string(nil), f.Overrides...)
+	set := func(key string, value any) { overrides = append(overrides, fmt.Sprintf("model.%s=%v", key, value)) }
+	set("dim", width)
+	set("heads", width/m.HeadDim)
+	set("kv_heads", width/unit)
+	set("head_dim", m.HeadDim)
+	set("ffn", ffnAt(width, m))
+	set("mup", !f.Standard)
+	set("mup_base_dim", base)
+	set("mup_base_head_dim", m.HeadDim)
+	set("mup_base_ffn", ffnAt(base, m))
+	return config.Load(f.Config, append(overrides, more...))
+}
+
+// setWidths fills Widths in, if they were left out, and refuses those that say nothing of growth.
+func (f *Family) setWidths() error {
+	if f.Widths != nil {
+		for i := range f.Widths {
+			if len(f.Widths) < 2 || i > 0 && f.Widths[i] <= f.Widths[i-1] {
+				return &config.Error{Problems: []config.Problem{{
+					Key: "model.dim", Message: fmt.Sprintf("the widths %v do not rise", f.Widths), Try: "two or more, such as 64,128,256",
+				}}}
+			}
+		}
+		return nil
+	}
+	shape, err := config.Load(f.Config, f.Overrides)
+	if err != nil {
+		return err
+	}
+	unit := headUnit(shape.Model)
+	first := (63/unit + 1) * unit
+	f.Widths = []int{first, 2 * first, 4 * first, 8 * first}
+	return nil
+}
+
+// headUnit is the width of the query heads that share a key-value head.
+func headUnit(m config.Model) int { return m.HeadDim * (m.Heads / m.KVHeads) }
+
+// ffnAt is the hidden width of the feed-forward layer at another model.dim.
+func ffnAt(width int, m config.Model) int { return max(m.FFN*width/m.Dim, 1) }

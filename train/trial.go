@@ -1,0 +1,90 @@
+package train
+
+import (
+	"context"
+	"errors"
+
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/device/cpu"
+	"anneal/train/config"
+)
+
+// A Trial is a run that stays in memory: the steps of a configuration without a run directory, for what trains many small
+// models and keeps none.
+type Trial struct {
+	dev     *cpu.Device
+	corpus  *corpus // nil if the source is another
+	trainer *Trainer
+	src     dataset.Source
+}
+
+// NewTrial prepares a valid configuration's first step on its data set, or on src if that is not nil; model.vocab must
+// then be set. observe, unless nil, is put around the device, so that it sees every kernel call.
+func NewTrial(cfg *config.Config, src dataset.Source, observe func(device.Device) device.Device) (*Trial, error) {
+	t := &Trial{src: src}
+	if err := t.open(cfg, observe); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Device) (err error) {
+	if t.src == nil {
+		if t.corpus, err = openCorpus(cfg); err != nil {
+			return err
+		}
+		if err = t.corpus.openTraining(cfg); err != nil {
+			return err
+		}
+		t.src = t.corpus.train
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if t.dev, err = cpu.New(cfg.Threads); err != nil {
+		return err
+	}
+	var dev device.Device = t.dev
+	if observe != nil {
+		dev = observe(dev)
+	}
+	t.trainer, err = newTrainer(cfg, dev)
+	return err
+}
+
+// Close frees the trial's memory.
+func (t *Trial) Close() {
+	if t.trainer != nil {
+		t.trainer.Close()
+	}
+	if t.dev != nil {
+		t.dev.Close()
+	}
+	if t.corpus != nil {
+		t.corpus.close()
+	}
+}
+
+// Step makes one optimizer step.
+func (t *Trial) Step(ctx context.Context) (StepStats, error) { return t.trainer.Step(ctx, t.src) }
+
+// Look runs the model forward over the first micro-batch of the next step, for an observer to see; it changes nothing.
+func (t *Trial) Look() error {
+	r := t.trainer
+	if err := r.load(t.src, r.progress.Sample); err != nil {
+		return err
+	}
+	r.tape.Reset(false)
+	r.model.Loss(r.tape, r.batch)
+	return nil
+}
+
+// Evaluate scores the first limit tokens of the data set's validation split, all if limit is 0.
+func (t *Trial) Evaluate(ctx context.Context, limit int) (EvalResult, error) {
+	if t.corpus == nil {
+		return unevaluated, errors.New("a trial without a data set has nothing to be evaluated on")
+	}
+	return t.trainer.evaluate(ctx, t.corpus, limit)
+}
