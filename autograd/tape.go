@@ -25,6 +25,7 @@ type Tape struct {
 	keep  *tensor.Arena // lives until its block's backward
 	temp  *tensor.Arena // lives until the end of a block
 	grad  bool          // whether to record
+	train bool          // what runs is part of a training step
 	again bool          // what runs now ran before, in forward
 
 	nodes   []*node
@@ -76,6 +77,7 @@ type node struct {
 	firstVar, lastVar  int // of a block
 	tempMark, keepMark int
 
+	drop    device.Dropout
 	segment Segment // to run again
 	seq     *Sequence
 	begin   position // of what ran again
@@ -86,10 +88,10 @@ func NewTape(d device.Device, types Types, keep, temp *tensor.Arena) *Tape {
 	return &Tape{Device: d, Types: types, keep: keep, temp: temp}
 }
 
-// Reset forgets everything recorded and frees its memory. With grad the operations that follow are recorded for
-// Backward; without, the tape keeps only what the forward pass needs.
+// Reset forgets everything recorded and frees its memory. With grad the operations that follow are a training step,
+// recorded for Backward; without, the tape keeps only what the forward pass needs, and nothing is dropped.
 func (t *Tape) Reset(grad bool) {
-	t.grad = grad
+	t.grad, t.train = grad, grad
 	t.nodeN, t.varN, t.tensorN, t.paramN = 0, 0, 0, 0
 	t.keep.Release(0)
 	t.temp.Release(0)
@@ -125,6 +127,8 @@ type Segment interface {
 type Sequence struct {
 	Pos  tensor.Tensor // [N] I32: position of each token within its document, for RoPE
 	Mask device.Mask   // which keys each token sees
+
+	Noise Noise // keys what training drops
 }
 
 // Block runs s and drops its temporary values; in backward it drops the temporary values and gradients of s again, and

@@ -79,6 +79,8 @@ type Device interface {
 	// dst, BF16, which holds each exactly. What lies beyond the largest number becomes that; what is not finite becomes NaN.
 	// src is F32, BF16 or F16.
 	Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)
+	// Dropout writes dst [N, D] = mask·src, elementwise, or adds it to dst; mask is o's random factors. dst may be src.
+	Dropout(dst, src *tensor.Tensor, o Dropout)
 
 	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
 	SumSquares(t *tensor.Tensor) float64
@@ -198,4 +200,17 @@ type AdamW struct {
 	Cautious                     bool    // decay only where u·p ≥ 0
 	Scale                        float64 // of the gradient: 1/tokens and the clip coefficient
 	Correct1, Correct2           float64 // bias corrections 1/(1−β1ᵗ) and 1/(1−β2ᵗ)
+}
+
+// Dropout holds random factors (Srivastava et al. 2014), Scale or 0, for rows of D elements: a pure function of the place, so that
+// they are made again where they are needed and never stored. Element j of row r, counted from Row, survives if its 16-bit
+// number is below Keep. The number is half h (0 the lower) of word w of RNG.Block((Row+r)·2³² + Site·2¹⁶ + 16·g + l), where
+// j = 128·g + 32·w + 16·h + l. If Keep is 65536 there are no random numbers and every factor is Scale.
+type Dropout struct {
+	RNG   tensor.RNG
+	Site  int // number of the place in the model, below 2¹⁶
+	Row   int // number of the tensor's first row among the rows of the step, below 2³²
+	Keep  int // of 65536 elements, how many survive on average
+	Scale float64
+	Add   bool // to dst instead of overwriting it
 }

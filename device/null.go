@@ -33,6 +33,7 @@ func (Null) Softcap(_ *tensor.Tensor, _ float64)                         {}
 func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
 func (Null) MaxAbs(*tensor.Tensor) float64                               { return 0 }
 func (Null) Quantize(_, _ *tensor.Tensor, _ tensor.DType, _ float64)     {}
+func (Null) Dropout(_, _ *tensor.Tensor, _ Dropout)                      {}
 func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}

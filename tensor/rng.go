@@ -12,11 +12,13 @@ type RNG struct {
 
 // Purposes keep the streams of one seed apart: they are a word of the counter, so no two can ever meet.
 const (
-	PurposeInit   uint32 = 1 + iota // weight initialisation; step is the tensor's index
-	PurposeSample                   // text generation; step is the position
-	PurposeRound                    // stochastic rounding
-	PurposeData                     // synthetic data
-	PurposeLabel                    // labels drawn from the model; step is the optimizer update, index the token
+	PurposeInit    uint32 = 1 + iota // weight initialisation; step is the tensor's index
+	PurposeSample                    // text generation; step is the position
+	PurposeRound                     // stochastic rounding
+	PurposeData                      // synthetic data
+	PurposeLabel                     // labels drawn from the model; step is the optimizer update, index the token
+	PurposeDropout                   // elements dropped; step is the optimizer step, index: device.Dropout
+	PurposeDepth                     // branches dropped; step is the optimizer step, index: autograd.Drop
 )
 
 // NewRNG returns the stream of (seed, purpose, step).
@@ -26,10 +28,16 @@ func NewRNG(seed uint64, purpose, step uint32) RNG {
 
 // Block returns the four 32-bit numbers at index.
 func (r RNG) Block(index uint64) [4]uint32 {
-	return philox([4]uint32{uint32(index), uint32(index >> 32), r.step, r.purpose}, r.key)
+	return Philox(r.Counter(index))
 }
 
-func philox(c [4]uint32, k [2]uint32) [4]uint32 {
+// Counter returns the counter and the key of the block at index, for kernels that run Philox themselves.
+func (r RNG) Counter(index uint64) (counter [4]uint32, key [2]uint32) {
+	return [4]uint32{uint32(index), uint32(index >> 32), r.step, r.purpose}, r.key
+}
+
+// Philox returns the block of a counter under a key.
+func Philox(c [4]uint32, k [2]uint32) [4]uint32 {
 	for range 10 {
 		p0 := uint64(c[0]) * 0xd2511f53
 		p1 := uint64(c[2]) * 0xcd9e8d57

@@ -45,6 +45,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Copy", copies},
 		{"Add", adds},
 		{"Scale", scales},
+		{"Dropout", dropout},
 		{"Zero", zero},
 		{"Combine", combine},
 		{"MaxAbs", maxAbs},

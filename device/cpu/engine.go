@@ -41,6 +41,7 @@ type engine[T vec.Float] struct {
 	reduce       reduce[T]
 	convert      convert[T]
 	add          add[T]
+	dropout      dropout[T]
 	combine      combine[T]
 	scale        scale[T]
 	maxAbs       maxAbs[T]

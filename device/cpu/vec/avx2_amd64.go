@@ -156,3 +156,8 @@ func maxAbsAVX2(x []float32) float32
 //
 //go:noescape
 func quantizeAVX2(dst []bfloat16, src []float32, grid *Grid[float32])
+
+// maskAVX2 is a stretch of factors, 0 or scale.
+//
+//go:noescape
+func maskAVX2(dst []float32, m *Mask[float32])

@@ -156,3 +156,8 @@ func maxAbsAVX512(x []float32) float32
 //
 //go:noescape
 func quantizeAVX512(dst []bfloat16, src []float32, grid *Grid[float32])
+
+// maskAVX512 is a stretch of factors, 0 or scale.
+//
+//go:noescape
+func maskAVX512(dst []float32, m *Mask[float32])

@@ -40,6 +40,7 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"AdamW", func() { v.AdamW(a, x, y, w, step) }},
 			{"Sophia", func() { v.Sophia(a, x, y, w, &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, minusInf, 1, -1}) }},
 			{"Rotate", func() { v.Rotate(z, w, cos, sin) }},
+			{"Mask", func() { v.Mask(a, &Mask[float32]{Keep: 58982, Scale: 1}) }},
 			{"Pack", func() { v.Pack(narrow, x) }},
 			{"Unpack", func() { v.Unpack(a, narrow) }},
 		}

@@ -20,6 +20,15 @@ func bits(b uint32) [8]float32 { return same(math.Float32frombits(b)) }
 
 func same(x float32) [8]float32 { return [8]float32{x, x, x, x, x, x, x, x} }
 
+// philoxWords and philoxBlocks are what Philox multiplies and adds, and the numbers of the even and of the odd blocks of a
+// group, in 64-bit lanes.
+var (
+	philoxWords  = [4][8]uint32{words(0xd2511f53), words(0xcd9e8d57), words(0x9e3779b9), words(0xbb67ae85)}
+	philoxBlocks = [2][8]uint64{{0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15}}
+)
+
+func words(w uint32) [8]uint32 { return [8]uint32{w, w, w, w, w, w, w, w} }
+
 // Values of MXCSR: all exceptions masked, round to nearest; with and without flush-to-zero and denormals-are-zero.
 var flushSubnormals, keepSubnormals uint32 = 0x9fc0, 0x1f80
 

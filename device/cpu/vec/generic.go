@@ -27,6 +27,7 @@ func generic[T Float](f functions[T]) Table[T] {
 		AdamW:      f.adamW,
 		Sophia:     sophia[T],
 		MeanSquare: meanSquare[T],
+		Mask:       mask[T],
 		Pack:       pack[T],
 		Unpack:     unpack[T],
 		PackF16:    packF16[T],

@@ -40,6 +40,9 @@ type Table[T Float] struct {
 	Sophia func(p, g, m, h []T, o *Sophia[T]) T
 	// MeanSquare is h ← beta·h + weight·g².
 	MeanSquare func(h, g []T, beta, weight T)
+	// Mask is a row of random factors, Scale for Keep of 65536 elements and 0 for the others; see mask.go. The length is a
+	// multiple of 128.
+	Mask func(dst []T, m *Mask[T])
 
 	// Pack rounds to bfloat16, ties to even, NaN to quiet NaN. Unpack widens.
 	Pack   func(dst []tensor.BFloat16, src []T)

@@ -15,6 +15,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
 			Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
+			Mask: maskAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
 				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
@@ -27,6 +28,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
 			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2, AdamW: adamWAVX2,
 			Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
+			Mask:   maskAVX2,
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },
 			Unpack: func(dst []float32, src []tensor.BFloat16) { unpackAVX2(dst, src); unpackRest(dst, src) },
 			PackF16: func(dst []tensor.Float16, src []float32) {

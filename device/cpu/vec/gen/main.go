@@ -24,6 +24,7 @@ func main() {
 		set.narrow(f)
 		set.f16(f)
 		set.fp8(f)
+		set.mask(f)
 		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[set.name]); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)

@@ -1,0 +1,111 @@
+package autograd
+
+import (
+	"math"
+
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Dropout (Srivastava et al. 2014) and stochastic depth (Huang et al. 2016, arXiv 1603.09382) on the branches of a model.
+// In training a branch f at x becomes
+//
+//	x + mask∘f(x) / (keep·p)    each element of mask is 1 with probability keep; p is the probability that the branch survives
+//	x                           with probability 1 − p: the branch is not computed
+//
+// so that the expectation is x + f(x), which is what evaluation and generation compute. Both are pure functions of
+// (seed, step, place): no mask is stored, backward and recomputation find the same one. keep is a multiple of 1/65536.
+
+// A Noise keys the random numbers of one micro-batch.
+type Noise struct {
+	Seed uint64
+	Step int  // of the run
+	Row  int  // number of the micro-batch's first token among the tokens of the step, below 2³²
+	Calm bool // every branch survives: for measuring what a step takes at most
+}
+
+// A Drop says what is dropped at one place of a model. The zero value drops nothing.
+type Drop struct {
+	Site     int     // number of the place, below 2¹⁶
+	Elements float64 // probability that an element is dropped
+	Branch   float64 // probability that the whole branch is, in a micro-batch
+}
+
+// Dropped reports whether the branch at d is left out of this micro-batch. Without training none is.
+func (t *Tape) Dropped(d Drop, seq *Sequence) bool {
+	if !t.train || d.Branch == 0 || seq.Noise.Calm {
+		return false
+	}
+	n := &seq.Noise
+	rng := tensor.NewRNG(n.Seed, tensor.PurposeDepth, uint32(n.Step))
+	return rng.Float64(uint64(n.Row)<<16|uint64(d.Site)) < d.Branch
+}
+
+// mask returns the factors that the survivors at d get, and whether there is anything to do.
+func (t *Tape) mask(d Drop, seq *Sequence) (o device.Dropout, some bool) {
+	if !t.train || d.Elements == 0 && d.Branch == 0 {
+		return o, false
+	}
+	n := &seq.Noise
+	keep := max(int(math.Round((1-d.Elements)*(1<<16))), 1)
+	return device.Dropout{
+		RNG: tensor.NewRNG(n.Seed, tensor.PurposeDropout, uint32(n.Step)), Site: d.Site, Row: n.Row,
+		Keep: keep, Scale: (1 << 16) / float64(keep) / (1 - d.Branch),
+	}, true
+}
+
+// Dropout drops elements of the residual stream x [N, D], in place; it consumes x.
+func (t *Tape) Dropout(x *Var, d Drop, seq *Sequence) *Var {
+	o, some := t.mask(d, seq)
+	if !some {
+		return x
+	}
+	out := t.takeStream(x)
+	t.Device.Dropout(&out.Value, &out.Value, o)
+	if t.grad {
+		n := t.node()
+		n.back, n.x, n.out, n.drop = dropoutBack, x, out, o
+	}
+	return out
+}
+
+func dropoutBack(t *Tape, n *node) {
+	dy := t.streamGrad(n.out)
+	t.Device.Dropout(dy, dy, n.drop)
+	n.x.grad = n.out.grad // nothing reads the gradient of the result again: one buffer serves
+}
+
+// AddBranch is AddLinear for a branch that ends at d: stream + mask∘(a·wᵀ), with the factors of d. The caller has asked
+// Dropped before it computed a.
+func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
+	o, some := t.mask(d, seq)
+	if !some {
+		return t.AddLinear(stream, a, w)
+	}
+	in := t.value(a)
+	out := t.takeStream(stream)
+	mark := t.temp.Mark()
+	y := t.ref(t.temp.New(out.Value.DType(), out.Value.Shape()...)) // [N, D]
+	t.Device.MatMul(y, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	o.Add = true
+	t.Device.Dropout(&out.Value, y, o)
+	t.temp.Release(mark)
+	if t.grad {
+		o.Add = false
+		n := t.node()
+		n.back, n.x, n.y, n.w, n.out, n.drop = addBranchBack, stream, a, w, out, o
+	}
+	return out
+}
+
+// addBranchBack masks the gradient of the sum for the branch; the stream's stays as it is.
+func addBranchBack(t *Tape, n *node) {
+	dy, a, da := t.streamGrad(n.out), t.value(n.y), t.onlyGrad(n.y)
+	mark := t.temp.Mark()
+	g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
+	t.Device.Dropout(g, dy, n.drop)
+	t.weightGrad(n.w, g, a)
+	t.Device.MatMul(da, g, &n.w.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand})
+	t.temp.Release(mark)
+	n.x.grad = n.out.grad
+}

@@ -1,0 +1,93 @@
+package main
+
+import "anneal/internal/asmgen"
+
+// mask runs Philox on 16 blocks at a time, which mask.go of package vec turns into 128 factors. A register holds one word
+// of a block in each 64-bit lane; what is above its 32 bits is never looked at. Even blocks and odd blocks are in
+// registers of their own, so that their words fall into place side by side.
+func (s *isa) mask(f *asmgen.File) {
+	k := s.kernel(f, "mask", "is a stretch of factors, 0 or scale.", []string{"dst"}, "m *Mask[float32]", "")
+	const m0, m1, k0, k1, keep, scale = 10, 11, 12, 13, 14, 15
+	xor := map[bool]string{false: "VPXOR", true: "VPXORD"}[k.wide()]
+	k.Arg("m", "R11")
+	k.I("MOVL (R11), R12") // the first word of the counter
+	k.I("VPBROADCASTD 24(R11), %s", k.reg(keep))
+	k.I("VBROADCASTSS 28(R11), %s", k.reg(scale))
+	k.I("VPBROADCASTD ·philoxWords(SB), %s", k.reg(m0))
+	k.I("VPBROADCASTD ·philoxWords+32(SB), %s", k.reg(m1))
+	if k.wide() {
+		k.I("MOVL $0xaaaa, R10")
+		k.I("KMOVW R10, K2")
+	}
+	loop, done := k.NewLabel("loop"), k.NewLabel("done")
+	k.Label(loop)
+	k.I("CMPQ CX, $128")
+	k.I("JLT %s", done)
+	for first := 0; first < 16; first += k.lanes {
+		c, t := [2][4]int{{0, 1, 2, 3}, {4, 5, 6, 7}}, [2]int{8, 9}
+		for odd := range 2 {
+			k.I("VMOVD R12, X%d", c[odd][0])
+			k.I("VPBROADCASTD X%d, %s", c[odd][0], k.reg(c[odd][0]))
+			k.I("VPADDD ·philoxBlocks+%d(SB), %[2]s, %[2]s", 64*odd+4*first, k.reg(c[odd][0]))
+			for w := 1; w < 4; w++ {
+				k.I("VPBROADCASTD %d(R11), %s", 4*w, k.reg(c[odd][w]))
+			}
+		}
+		k.I("VPBROADCASTD 16(R11), %s", k.reg(k0))
+		k.I("VPBROADCASTD 20(R11), %s", k.reg(k1))
+		for range 10 {
+			for odd := range c {
+				w := &c[odd]
+				k.op("VPMULUDQ", m0, w[0], t[0])
+				k.op("VPMULUDQ", m1, w[2], t[1])
+				k.I("VPSRLQ $32, %s, %s", k.reg(t[1]), k.reg(w[0]))
+				k.op(xor, w[1], w[0], w[0])
+				k.op(xor, k0, w[0], w[0])
+				k.I("VPSRLQ $32, %s, %s", k.reg(t[0]), k.reg(w[2]))
+				k.op(xor, w[3], w[2], w[2])
+				k.op(xor, k1, w[2], w[2])
+				w[1], t[1] = t[1], w[1]
+				w[3], t[0] = t[0], w[3]
+			}
+			k.addWord(64, k0)
+			k.addWord(96, k1)
+		}
+		for w := range 4 {
+			x, y := c[0][w], c[1][w]
+			k.I("VPSLLQ $32, %[1]s, %[1]s", k.reg(y))
+			if k.wide() {
+				k.I("VPBLENDMD %s, %s, K2, %s", k.reg(y), k.reg(x), k.reg(x))
+			} else {
+				k.I("VPBLENDD $0xaa, %s, %s, %s", k.reg(y), k.reg(x), k.reg(x))
+			}
+			k.I("VPSLLD $16, %s, %s", k.reg(x), k.reg(y))
+			k.I("VPSRLD $16, %[1]s, %[1]s", k.reg(y))
+			k.I("VPSRLD $16, %[1]s, %[1]s", k.reg(x))
+			for half, r := range []int{y, x} {
+				if k.wide() {
+					k.I("VPCMPGTD %s, %s, K1", k.reg(r), k.reg(keep))
+					k.I("VMOVAPS.Z %s, K1, %s", k.reg(scale), k.reg(r))
+				} else {
+					k.op("VPCMPGTD", r, keep, r)
+					k.op("VPAND", scale, r, r)
+				}
+				k.I("VMOVUPS %s, %d(DI)(AX*4)", k.reg(r), 4*(32*w+16*half+first))
+			}
+		}
+	}
+	k.I("ADDL $16, R12")
+	k.I("ADDQ $128, AX")
+	k.I("SUBQ $128, CX")
+	k.I("JMP %s", loop)
+	k.Label(done)
+	k.Ret()
+}
+
+// addWord adds the word at an offset of philoxWords to the lanes of register r.
+func (k *kernel) addWord(offset, r int) {
+	if k.wide() {
+		k.I("VPADDD.BCST ·philoxWords+%d(SB), %[2]s, %[2]s", offset, k.reg(r))
+		return
+	}
+	k.I("VPADDD ·philoxWords+%d(SB), %[2]s, %[2]s", offset, k.reg(r))
+}

@@ -1,0 +1,35 @@
+package vec
+
+import "anneal/tensor"
+
+// Mask is the constants of Table.Mask, in the order in which the assembly reads them.
+type Mask[T Float] struct {
+	Counter [4]uint32 // of the first block; the first word is a multiple of 16, and does not overflow within a row
+	Key     [2]uint32
+	Keep    uint32 // of 65536
+	Scale   T
+}
+
+// maskGroup is how many factors 16 blocks give.
+const maskGroup = 128
+
+// mask writes factors for len(dst), a multiple of 128. Of the 16 blocks of a group, factor 32·w + 16·h + l is made of
+// half h (0 the lower) of word w of block l: the arrangement in which no vector needs to be turned.
+func mask[T Float](dst []T, m *Mask[T]) {
+	c := m.Counter
+	for from := 0; from < len(dst); from += maskGroup {
+		group := dst[from : from+maskGroup]
+		for l := range uint32(16) {
+			for w, word := range tensor.Philox([4]uint32{c[0] + l, c[1], c[2], c[3]}, m.Key) {
+				for h := range 2 {
+					f := T(0)
+					if word>>(16*h)&0xffff < m.Keep {
+						f = m.Scale
+					}
+					group[32*w+16*h+int(l)] = f
+				}
+			}
+		}
+		c[0] += 16
+	}
+}
