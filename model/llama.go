@@ -30,6 +30,9 @@ type Config struct {
 	ZeroInit      string  // what starts at zero: residual, head or both; none and "" are nothing
 	MuP           MuP     // the base model, if the parametrisation follows the width
 
+	Dropout         float64 // probability that training drops an element of the embedding or of a branch's output
+	StochasticDepth float64 // probability that training drops a branch of the last layer; see depth.go
+
 	Recompute Layout `json:"-"` // what backward runs again; changes no result
 }
 
@@ -47,6 +50,8 @@ type Llama struct {
 	norm   *nn.Param
 	head   *nn.Param // the embedding itself when tied
 	params []*nn.Param
+
+	dropEmbedding autograd.Drop
 }
 
 // Block is one layer: attention and a gated feed-forward network, each a branch on the residual stream.
@@ -58,6 +63,8 @@ type Block struct {
 	rope  nn.RoPE
 	eps   float64
 	again bool // backward runs the attention again
+
+	dropAttention, dropMLP autograd.Drop
 }
 
 // params returns the block's parameters in the order of the model's list.
@@ -119,6 +126,7 @@ func New(c Config, mem Memory) *Llama {
 		m.blocks = append(m.blocks, b)
 	}
 	m.wrap(c.Recompute)
+	m.drop(c.Dropout, c.StochasticDepth)
 	m.norm = add("norm", nn.Norm, c.Dim)
 	m.head = m.embed
 	if !c.TieEmbeddings {
@@ -154,6 +162,7 @@ func (m *Llama) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 	if f := m.Config.MuP.inputScale(); f != 1 {
 		x = t.ScaleStream(x, f)
 	}
+	x = t.Dropout(x, m.dropEmbedding, seq)
 	for _, u := range m.units {
 		x = t.Recompute(u, x, seq) // [N, D]
 	}
@@ -182,14 +191,19 @@ func (m *Llama) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor 
 	return t.Logits(h, &m.head.Param, from, to, m.Config.LogitSoftcap)
 }
 
-// Forward adds the block's two branches to the residual stream x [N, D].
+// Forward adds the block's two branches to the residual stream x [N, D], those that training does not drop.
 func (b *Block) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	h := t.RMSNorm(x, &b.norm1.Param, b.eps)            // [N, D]
-	a := b.attend(t, h, seq)                            // [N, H·E]
-	x = t.AddLinear(x, a, &b.wo.Param)                  // [N, D]
-	h = t.RMSNorm(x, &b.norm2.Param, b.eps)             // [N, D]
-	gu := t.Linear(h, &b.wgu.Param)                     // [N, 2F]
-	return t.AddLinear(x, t.SwiGLU(gu), &b.wdown.Param) // [N, D]
+	if !t.Dropped(b.dropAttention, seq) {
+		h := t.RMSNorm(x, &b.norm1.Param, b.eps)                 // [N, D]
+		a := b.attend(t, h, seq)                                 // [N, H·E]
+		x = t.AddBranch(x, a, &b.wo.Param, b.dropAttention, seq) // [N, D]
+	}
+	if !t.Dropped(b.dropMLP, seq) {
+		h := t.RMSNorm(x, &b.norm2.Param, b.eps)                         // [N, D]
+		gu := t.Linear(h, &b.wgu.Param)                                  // [N, 2F]
+		x = t.AddBranch(x, t.SwiGLU(gu), &b.wdown.Param, b.dropMLP, seq) // [N, D]
+	}
+	return x
 }
 
 // attention is the part of a block between the first norm and the output projection.

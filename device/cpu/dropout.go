@@ -22,12 +22,16 @@ type dropout[T vec.Float] struct {
 	rows, cols int
 	perTask    int
 	o          device.Dropout
+	masks      []vec.Mask[T] // one per worker
 }
 
 func (e *engine[T]) runDropout(dst, src *tensor.Tensor, o device.Dropout) {
 	j := &e.dropout
-	*j = dropout[T]{e: e, dst: e.view(dst), src: e.view(src), rows: dst.Rows(), cols: dst.Cols(), o: o}
+	*j = dropout[T]{e: e, dst: e.view(dst), src: e.view(src), rows: dst.Rows(), cols: dst.Cols(), o: o, masks: j.masks}
 	e.reserve(3 * tile)
+	if j.masks == nil {
+		j.masks = make([]vec.Mask[T], e.pool.Threads())
+	}
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, j.cols)
 	e.pool.Run(tasks, j)
@@ -47,7 +51,7 @@ func (j *dropout[T]) Do(worker, task int) {
 		for c := 0; c < j.cols; c += tile {
 			n := min(tile, j.cols-c)
 			if j.o.Keep < 1<<16 {
-				j.mask(factors[:ceilDiv(n, 128)*128], r, c)
+				j.mask(factors[:ceilDiv(n, 128)*128], &j.masks[worker], r, c)
 			}
 			j.apply(factors, buf.at(1), buf.at(2), r*j.cols+c, n)
 		}
@@ -55,10 +59,10 @@ func (j *dropout[T]) Do(worker, task int) {
 }
 
 // mask makes the factors of row r from column c on.
-func (j *dropout[T]) mask(factors []T, r, c int) {
-	m := vec.Mask[T]{Keep: uint32(j.o.Keep), Scale: T(j.o.Scale)}
+func (j *dropout[T]) mask(factors []T, m *vec.Mask[T], r, c int) {
+	m.Keep, m.Scale = uint32(j.o.Keep), T(j.o.Scale)
 	m.Counter, m.Key = j.o.RNG.Counter(uint64(j.o.Row+r)<<32 | uint64(j.o.Site)<<16 | uint64(c/8))
-	j.e.vec.Mask(factors, &m)
+	j.e.vec.Mask(factors, m)
 }
 
 // apply multiplies elements [at, at+n).
