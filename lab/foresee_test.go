@@ -22,13 +22,15 @@ func TestPlannedMemoryIsWhatTheModelTakes(t *testing.T) {
 				{Attention: s.Layers}, {Attention: 1}, {Whole: 1, Segment: 1, Attention: 2}, {Whole: s.Layers, Segment: s.Layers},
 			} {
 				s.Recompute = plan.Recompute(l)
-				samePlan(t, s, name, l)
+				for _, dropout := range []float64{0, 0.1} { // masks take nothing that is kept
+					samePlan(t, s, name, l, dropout)
+				}
 			}
 		}
 	}
 }
 
-func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout) {
+func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout, dropout float64) {
 	t.Helper()
 	policy, err := precision.Lookup(name)
 	if err != nil {
@@ -37,7 +39,7 @@ func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout) {
 	got := model.Measure(model.Config{
 		Layers: s.Layers, Dim: s.Dim, Heads: s.Heads, KVHeads: s.KVHeads, HeadDim: s.HeadDim, FFN: s.FFN,
 		Context: s.Context, Vocab: s.Vocab, TieEmbeddings: s.Tied, QKNorm: s.QKNorm,
-		RopeTheta: 1e4, NormEps: 1e-5, InitStd: 0.02, Recompute: l,
+		RopeTheta: 1e4, NormEps: 1e-5, InitStd: 0.02, Recompute: l, Dropout: dropout, StochasticDepth: dropout,
 	}, policy, 4, s.Context, true)
 	estimate, err := plan.Memory(s, name, 4, plan.Optimizer{})
 	if err != nil {

@@ -122,7 +122,7 @@ func modelConfig(cfg *config.Config) model.Config {
 		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
 		RopeTheta: m.RopeTheta, NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
-		Init: m.Init, ZeroInit: m.ZeroInit,
+		Init: m.Init, ZeroInit: m.ZeroInit, Dropout: m.Dropout, StochasticDepth: m.StochasticDepth,
 	}
 	if m.MuP {
 		c.MuP = model.MuP{
@@ -211,6 +211,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 		if err := t.load(src, t.progress.Sample+uint64(i*t.rows)); err != nil {
 			return batchSums{}, err
 		}
+		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
 		t.tape.Reset(true)
 		t.model.Loss(t.tape, t.batch)
 		t.tape.Backward()

@@ -51,6 +51,9 @@ type Model struct {
 	MuPBaseFFN     int     `yaml:"mup_base_ffn"`
 	MuPInputScale  float64 `yaml:"mup_input_scale"`
 	MuPOutputScale float64 `yaml:"mup_output_scale"`
+
+	Dropout         float64 `yaml:"dropout"`
+	StochasticDepth float64 `yaml:"stochastic_depth"`
 }
 
 // Data is what the model reads.

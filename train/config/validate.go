@@ -95,6 +95,8 @@ func (k *checker) model() {
 		k.number("model.logit_softcap", m.LogitSoftcap, 1e-3, 1e6, "[]")
 	}
 	k.number("model.init_std", m.InitStd, 0, 10, "()")
+	k.number("model.dropout", m.Dropout, 0, 1, "[)")
+	k.number("model.stochastic_depth", m.StochasticDepth, 0, 1, "[)")
 	if !sizes {
 		return // the divisions below would repeat what is said
 	}
