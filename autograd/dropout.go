@@ -41,7 +41,7 @@ func (t *Tape) Dropped(d Drop, seq *Sequence) bool {
 	return rng.Float64(uint64(n.Row)<<16|uint64(d.Site)) < d.Branch
 }
 
-// mask returns the factors that the survivors at d get, and whether there is anything to do.
+// mask returns the factors that survivors at d get, and whether there is anything to do.
 func (t *Tape) mask(d Drop, seq *Sequence) (o device.Dropout, some bool) {
 	if !t.train || d.Elements == 0 && d.Branch == 0 {
 		return o, false
@@ -86,7 +86,7 @@ func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
 	out := t.takeStream(stream)
 	mark := t.temp.Mark()
 	y := t.ref(t.temp.New(out.Value.DType(), out.Value.Shape()...)) // [N, D]
-	t.Device.MatMul(y, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	t.linear(y, in, w, false)
 	o.Add = true
 	t.Device.Dropout(&out.Value, y, o)
 	t.temp.Release(mark)
@@ -100,12 +100,9 @@ func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
 
 // addBranchBack masks the gradient of the sum for the branch; the stream's stays as it is.
 func addBranchBack(t *Tape, n *node) {
-	dy, a, da := t.streamGrad(n.out), t.value(n.y), t.onlyGrad(n.y)
-	mark := t.temp.Mark()
+	dy := t.streamGrad(n.out)
 	g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
 	t.Device.Dropout(g, dy, n.drop)
-	t.weightGrad(n.w, g, a)
-	t.Device.MatMul(da, g, &n.w.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand})
-	t.temp.Release(mark)
+	t.linearGrads(n.y, n.w, g)
 	n.x.grad = n.out.grad
 }

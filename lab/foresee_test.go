@@ -22,19 +22,23 @@ func TestPlannedMemoryIsWhatTheModelTakes(t *testing.T) {
 				{Attention: s.Layers}, {Attention: 1}, {Whole: 1, Segment: 1, Attention: 2}, {Whole: s.Layers, Segment: s.Layers},
 			} {
 				s.Recompute = plan.Recompute(l)
-				for _, dropout := range []float64{0, 0.1} { // masks take nothing that is kept
-					samePlan(t, s, name, l, dropout)
+				for _, s.Masked = range []bool{false, true} {
+					samePlan(t, s, name, l)
 				}
 			}
 		}
 	}
 }
 
-func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout, dropout float64) {
+func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout) {
 	t.Helper()
 	policy, err := precision.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	dropout := 0.0
+	if s.Masked {
+		dropout = 0.1
 	}
 	got := model.Measure(model.Config{
 		Layers: s.Layers, Dim: s.Dim, Heads: s.Heads, KVHeads: s.KVHeads, HeadDim: s.HeadDim, FFN: s.FFN,

@@ -82,6 +82,9 @@ func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, er
 	if precision == "fp8" {
 		block, blockFormula = s.quantisedBlock(n), "a block with the FP8 operands of one product"
 	}
+	if s.Masked { // the masked gradients of two branches
+		block, blockFormula = block+2*n*e*s.dim(), blockFormula+" + n·2e·D"
+	}
 	logits := s.logitRows(f, n) * int64(s.Vocab) * f
 	return Estimate{
 		{"parameters", f * p, "f·P"},

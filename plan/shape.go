@@ -15,6 +15,7 @@ type Shape struct {
 	QKNorm  bool
 
 	Recompute Recompute
+	Masked    bool // branches' outputs are masked or scaled before they join the residual stream: dropout, stochastic depth
 }
 
 // Recompute is what backward computes again instead of keeping it: all of the first Whole layers but the input of each

@@ -156,5 +156,6 @@ func (c *Config) Shape() plan.Shape {
 	return plan.Shape{
 		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, Tied: m.TieEmbeddings, QKNorm: m.QKNorm,
+		Masked: m.Dropout > 0 || m.StochasticDepth > 0,
 	}
 }
