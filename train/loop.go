@@ -200,6 +200,16 @@ func (s *session) restore() error {
 	if err != nil {
 		return asConfigError(err, s.dir)
 	}
+	if err := s.adopt(); err != nil {
+		return err
+	}
+	s.warnOfChanges()
+	s.saved = s.trainer.progress.Step
+	return nil
+}
+
+// adopt goes on from the state just loaded, if it is of this model and this data.
+func (s *session) adopt() error {
 	if err := s.corpus.train.Check(s.last.Data); err != nil {
 		return &DataError{err}
 	}
@@ -210,14 +220,12 @@ func (s *session) restore() error {
 	if here := s.dev.Tier().String(); here != s.last.Tier {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
 	}
-	s.warnOfChanges()
 	t.progress = s.last.Progress
 	if t.progress.Applied == 0 { // saved before these were counted
 		t.progress.Applied = t.progress.Tokens
 	}
 	t.guard.restore(s.last.Guard)
 	t.restoreLossScale(s.last.LossScale)
-	s.saved = t.progress.Step
 	return nil
 }
 

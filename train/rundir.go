@@ -36,7 +36,7 @@ var (
 // create makes the directory of a new run and writes its configuration and tokenizer.
 func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
 	if _, err := os.Stat(d.config()); err == nil {
-		return fmt.Errorf("%s %w\n  continue it with `anneal resume %s`, or choose another --out", d, ErrExists, d)
+		return existsError(string(d))
 	}
 	if err := os.MkdirAll(string(d), 0o777); err != nil {
 		return fmt.Errorf("cannot make the run directory: %w", err)
@@ -82,6 +82,18 @@ func syncDir(dir string) {
 		d.Sync()
 		d.Close()
 	}
+}
+
+func existsError(dir string) error {
+	return fmt.Errorf("%s %w\n  continue it with `anneal resume %s`, or choose another --out", dir, ErrExists, dir)
+}
+
+// BranchConfig reads the configuration of the run in dir with some values replaced.
+func BranchConfig(dir string, overrides []string) (*config.Config, error) {
+	if _, err := runDir(dir).load(); err != nil {
+		return nil, err
+	}
+	return config.Load(runDir(dir).config(), overrides)
 }
 
 // Config reads the configuration of the run in dir.

@@ -153,7 +153,7 @@ func TestNothingUsableNamesEveryFault(t *testing.T) {
 	if errors.Is(err, ErrNone) {
 		t.Error("damaged checkpoints were taken for none: a run would start over")
 	}
-	if _, err := LoadStep(root, 3, blank(small), nil); err == nil || !strings.Contains(err.Error(), "none of step 3") {
+	if _, err := LoadStep(root, 3, blank(small), nil); err == nil || !strings.Contains(err.Error(), "no checkpoint of step 3") {
 		t.Errorf("error = %v, want one about step 3", err)
 	}
 }

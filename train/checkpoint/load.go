@@ -90,7 +90,7 @@ func find(root string, step int64) (*Entry, error) {
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
 	}
-	return nil, fmt.Errorf("checkpoint: %s has none of step %d\n  it has %s", root, step, strings.Join(steps, ", "))
+	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  it has %s", root, ErrNone, step, strings.Join(steps, ", "))
 }
 
 // load fills tensors and state from one checkpoint. Damage is a *Fault.

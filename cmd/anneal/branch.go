@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+
+	"anneal/train"
+)
+
+type branchCmd struct {
+	runArg
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"What the branch does otherwise, such as train.steps=2000."`
+	At        count    `placeholder:"STEP" help:"Checkpoint to begin at; without it the last one before the two schedules part."`
+	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run; made, and refused if it holds one already."`
+	Threads   count    `help:"Worker threads; 0 takes as many as the run's config says. The result is the same."`
+}
+
+func (branchCmd) Help() string {
+	return example("anneal branch runs/long train.steps=2000 --out runs/decayed-2000",
+		"anneal branch runs/long --at 1600 schedule.name=wsd schedule.decay_fraction=0.2 train.steps=2000 --out runs/decayed-2000") +
+		"\n\nFrom the stable phase of one wsd or constant run, branches decay to models of several lengths. Each is the same," +
+		"\nbit for bit, as a run of that length from the start. The run itself is left as it is; checkpoint.keep says how many" +
+		"\nof its checkpoints stay to branch from."
+}
+
+func (c branchCmd) Run(s *session) error {
+	cfg, err := train.BranchConfig(c.Dir, c.Overrides)
+	if err != nil {
+		return err
+	}
+	step := int(c.At)
+	if step == 0 {
+		if step, err = train.BranchPoint(c.Dir, cfg); err != nil {
+			return err
+		}
+	}
+	plan, err := s.header(cfg)
+	if err != nil {
+		return err
+	}
+	s.notef("branching off %s at step %d", c.Dir, step)
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := train.Branch(ctx, train.Options{
+			Config: cfg, Dir: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn,
+		}, c.Dir, step)
+		if err != nil {
+			return err
+		}
+		return s.finishRun(r, c.Out, plan)
+	})
+}

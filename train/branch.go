@@ -1,0 +1,116 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// Branch starts a new run in o.Dir with the state that the run in from had after a step, and trains to its end: from one
+// stable phase any number of decays, each to a model of its own. Where the schedules agree up to that step, the result is
+// the same, bit for bit, as if the new run had been trained from its beginning.
+func Branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
+	if Exists(o.Dir) {
+		return nil, existsError(o.Dir)
+	}
+	s, err := newSession(o.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if _, err := checkpoint.LoadStep(runDir(from).checkpoints(), int64(step), s.tensors, &s.last); err != nil {
+		return nil, asConfigError(err, runDir(from))
+	}
+	if err := s.adopt(); err != nil {
+		return nil, err
+	}
+	s.warnOfAnotherPast(from)
+	// The state comes first: a directory without a configuration is not yet a run, one with it must not begin at step 0.
+	if err := s.openStore(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.save(), s.store.Wait()); err != nil {
+		return nil, err
+	}
+	if err := s.dir.create(o.Config, s.corpus.tokenizerJSON); err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had the
+// same batches and learning rates.
+func BranchPoint(from string, cfg *config.Config) (int, error) {
+	was, err := runDir(from).load()
+	if err != nil {
+		return 0, err
+	}
+	list, err := checkpoint.List(runDir(from).checkpoints())
+	if err != nil {
+		return 0, err
+	}
+	newest := 0
+	for _, e := range list {
+		newest = max(newest, int(e.Step))
+	}
+	agree, best := agreement(was, cfg, newest), -1
+	var steps []string
+	for _, e := range list {
+		if e.Err != nil {
+			continue
+		}
+		steps = append(steps, fmt.Sprint(e.Step))
+		if int(e.Step) <= agree {
+			best = max(best, int(e.Step))
+		}
+	}
+	switch {
+	case len(steps) == 0:
+		return 0, fmt.Errorf("%s: %w\n  a branch begins at a checkpoint: train the run first", from, checkpoint.ErrNone)
+	case best < 0:
+		return 0, &config.Error{Problems: []config.Problem{{
+			Message: fmt.Sprintf("the schedule of %s and that of the branch are the same up to step %d only, and no checkpoint is so early: there are %s", from, agree, strings.Join(steps, ", ")),
+			Try:     "more train.steps, so that the decay begins later, checkpoint.keep in the run to be branched from, or --at STEP for a branch that a run from the start would not give",
+		}}}
+	}
+	return best, nil
+}
+
+// agreement returns up to which step, of at most limit, two runs have the same batches and learning rates.
+func agreement(a, b *config.Config, limit int) int {
+	x, y := newRamps(a), newRamps(b)
+	p, q := newSchedule(a), newSchedule(b)
+	var at progress
+	for at.Step < limit {
+		m, n := x.next(at), y.next(at)
+		if m != n || a.Optimizer.LR*p.Factor(m.position) != b.Optimizer.LR*q.Factor(n.position) {
+			break
+		}
+		at.Step, at.Updates, at.Tokens, at.Applied = at.Step+1, at.Updates+1, at.Tokens+m.tokens, at.Applied+m.tokens
+	}
+	return at.Step
+}
+
+// warnOfAnotherPast says where a branch is not what a run of its configuration from the start would be.
+func (s *session) warnOfAnotherPast(from string) {
+	was, step := s.last.Config, s.last.Progress.Step
+	if was == nil {
+		return
+	}
+	if n := agreement(was, s.cfg, step); n < step {
+		s.Warn(fmt.Sprintf("%s had another learning rate or batch from step %d on than this schedule: what the branch gives at its end is not what a run from the start gives", from, n+1))
+	}
+	var list []string
+	for _, c := range Changes(was, s.cfg) {
+		if !strings.HasPrefix(c, "schedule.") && !strings.HasPrefix(c, "train.steps") {
+			list = append(list, c)
+		}
+	}
+	if len(list) > 0 {
+		s.Warn("beside the schedule the branch changes\n  " + strings.Join(list, "\n  "))
+	}
+}
