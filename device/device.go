@@ -70,9 +70,6 @@ type Device interface {
 	// Softcap bounds x in place: x ← limit·tanh(x/limit) (Gemma 2, arXiv 2408.00118).
 	Softcap(x *tensor.Tensor, limit float64)
 
-	// AdamW updates the parameter p in place from gradient g and moments m, v, all F32 and of one shape.
-	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
-
 	// MaxAbs returns the largest magnitude in t: NaN if an element is NaN, 0 if there is none.
 	MaxAbs(t *tensor.Tensor) float64
 	// Quantize rounds scale·src to the nearest number of an FP8 format (F8E4M3 or F8E5M2), ties to even, and stores it in
@@ -101,20 +98,8 @@ type Device interface {
 	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:
 	// v ← Beta·v + (1−Beta)·mean(u²); u ← u / (sqrt(v) + 1e-10). Both are F32.
 	EqualiseRows(u, v *tensor.Tensor, beta float64)
-	// Sophia updates the parameter p in place from gradient g, momentum m and curvature h, all F32 and of one shape. It
-	// returns how many elements moved by less than LR, that is, were not clipped.
-	Sophia(p, g, m, h *tensor.Tensor, o Sophia) int
-	// MeanSquare makes h a running mean of squares: h ← Beta·h + Weight·g². Both are F32.
-	MeanSquare(h, g *tensor.Tensor, beta, weight float64)
-}
 
-// Sophia holds one step's constants (Liu et al. 2023, arXiv 2305.14342):
-//
-//	m ← β1·m + (1−β1)·Scale·g;  u = LR · sign(m)·min(|m| / (ρ·h + 1e-15), 1);  p ← p·(1 − LR·Decay) − u
-type Sophia struct {
-	LR, Beta1, Rho, Decay float64
-	Cautious              bool    // decay only where u·p ≥ 0
-	Scale                 float64 // of the gradient
+	Optimizers
 }
 
 // Combination is the factors of Combine.
@@ -189,17 +174,6 @@ type LossOptions struct {
 	// takes the first label whose cumulative probability exceeds number FirstLabel + r of the stream.
 	Labels     tensor.RNG
 	FirstLabel uint64
-}
-
-// AdamW holds one step's constants (Loshchilov & Hutter 2017, arXiv 1711.05101):
-//
-//	g' = Scale·g;  m ← β1·m + (1−β1)·g';  v ← β2·v + (1−β2)·g'²
-//	u = LR · (m·Correct1) / (sqrt(v·Correct2) + Eps);  p ← p·(1 − LR·Decay) − u
-type AdamW struct {
-	LR, Beta1, Beta2, Eps, Decay float64
-	Cautious                     bool    // decay only where u·p ≥ 0
-	Scale                        float64 // of the gradient: 1/tokens and the clip coefficient
-	Correct1, Correct2           float64 // bias corrections 1/(1−β1ᵗ) and 1/(1−β2ᵗ)
 }
 
 // Dropout holds random factors (Srivastava et al. 2014), Scale or 0, for rows of D elements: a pure function of the place, so that

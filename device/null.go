@@ -31,6 +31,11 @@ func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}
 func (Null) Softcap(_ *tensor.Tensor, _ float64)                         {}
 func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
+func (Null) Momentum(_, _, _ *tensor.Tensor, _ Momentum)                 {}
+func (Null) Lion(_, _, _ *tensor.Tensor, _ Lion)                         {}
+func (Null) AdEMAMix(_, _, _, _, _ *tensor.Tensor, _ AdEMAMix)           {}
+func (Null) Adafactor(_, _, _, _, _ *tensor.Tensor, _ Adafactor)         {}
+func (Null) Descend(_, _ *tensor.Tensor, _ Descend)                      {}
 func (Null) MaxAbs(*tensor.Tensor) float64                               { return 0 }
 func (Null) Quantize(_, _ *tensor.Tensor, _ tensor.DType, _ float64)     {}
 func (Null) Dropout(_, _ *tensor.Tensor, _ Dropout)                      {}

@@ -17,6 +17,17 @@ func newOptimizer(o config.Optimizer) optim.Optimizer {
 	switch o.Name {
 	case "adamw":
 		return optim.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+	case "adam":
+		return optim.Adam{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+	case "sgd":
+		return optim.SGD{Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
+	case "lion":
+		return optim.Lion{Beta1: o.Beta1, Beta2: o.Beta2}
+	case "ademamix":
+		return optim.AdEMAMix{Beta1: o.Beta1, Beta2: o.Beta2, Beta3: o.Beta3, Alpha: o.Alpha, Eps: o.Eps, Ramp: o.Ramp}
+	case "adafactor":
+		palm := o.Variant == "palm"
+		return &optim.Adafactor{Beta1: o.Beta1, Whole: palm, DecayByRate: palm, RelativeStep: o.RelativeStep, Unscaled: !o.ScaleParameter}
 	}
 	panic(fmt.Sprintf("train: no optimizer is called %q", o.Name))
 }

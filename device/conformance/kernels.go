@@ -267,19 +267,3 @@ func softcapOf[T tensor.Number](x *tensor.Tensor, limit float64) func(w uint64) 
 		return [][]T{y}
 	}
 }
-
-func adamW(s *scope) call {
-	n := s.size("n") * s.size("m")
-	p, g, m, v := s.random(s.wide, n), s.random(s.wide, n), s.random(s.wide, n), s.positive(s.wide, n)
-	o := device.AdamW{LR: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.25, Correct1: 1 / (1 - 0.9*0.9), Correct2: 1 / (1 - 0.95*0.95)}
-	c := call{run: func(d device.Device) { d.AdamW(p, g, m, v, o) }, out: []*tensor.Tensor{p, m, v}}
-	c.formulas(adamWOf[float64](p, g, m, v, o), adamWOf[float32](p, g, m, v, o))
-	return c
-}
-
-func adamWOf[T tensor.Number](p, g, m, v *tensor.Tensor, o device.AdamW) func(w uint64) [][]T {
-	return func(w uint64) [][]T {
-		p1, m1, v1 := AdamW(read[T](p, w), read[T](g, w), read[T](m, w), read[T](v, w), o)
-		return [][]T{p1, m1, v1}
-	}
-}

@@ -144,23 +144,3 @@ func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOpt
 
 // Ignored is the target of a token without a loss.
 const Ignored = -100
-
-// descend returns the parameter p after decay and the update u.
-func descend[T tensor.Number](p, u, decay T, cautious bool) T {
-	if cautious && u*p < 0 {
-		decay = 0
-	}
-	return p*(1-decay) - u
-}
-
-// AdamW returns the parameter and the moments after one step.
-func AdamW[T tensor.Number](p, g, m, v []T, o device.AdamW) (p1, m1, v1 []T) {
-	for i := range p {
-		d := T(o.Scale) * g[i]
-		m1 = append(m1, T(o.Beta1)*m[i]+T(1-o.Beta1)*d)
-		v1 = append(v1, T(o.Beta2)*v[i]+T(1-o.Beta2)*d*d)
-		step := m1[i] * T(o.Correct1) / (T(math.Sqrt(float64(v1[i]*T(o.Correct2)))) + T(o.Eps))
-		p1 = append(p1, descend(p[i], T(o.LR)*step, T(o.LR*o.Decay), o.Cautious))
-	}
-	return p1, m1, v1
-}

@@ -64,7 +64,7 @@ func sophiaOf[T tensor.Number](p, g, m, h *tensor.Tensor, o device.Sophia) func(
 			if r < 1 {
 				inside++
 			}
-			x[i] = descend(x[i], T(o.LR)*T(math.Copysign(float64(min(r, 1)), float64(y[i]))), T(o.LR*o.Decay), o.Cautious)
+			x[i] = fall(x[i], T(o.LR)*T(math.Copysign(float64(min(r, 1)), float64(y[i]))), T(o.LR*o.Decay), o.Cautious)
 		}
 		return [][]T{x, y, {inside}}
 	}

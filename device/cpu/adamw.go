@@ -10,39 +10,22 @@ import (
 
 // AdamW implements device.Device.
 func (d *Device) AdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
-	const op = "AdamW"
-	n, ref := p.Len(), reference(p)
-	length(op, "g", g, n)
-	length(op, "m", m, n)
-	length(op, "v", v, n)
-	wide(op, "p", p, ref)
-	wide(op, "g", g, ref)
-	wide(op, "m", m, ref)
-	wide(op, "v", v, ref)
-	if ref {
+	if updates("AdamW", p, g, m, v) {
 		d.f64.runAdamW(p, g, m, v, o)
 	} else {
 		d.f32.runAdamW(p, g, m, v, o)
 	}
 }
 
-type adamW[T vec.Float] struct {
-	vec        *vec.Table[T]
-	p, g, m, v []T
-	step       vec.AdamW[T]
-}
-
-func (e *engine[T]) runAdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
-	j := &e.adamW
-	*j = adamW[T]{vec: &e.vec, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, v: e.view(v).native}
-	j.step = vec.AdamW[T]{
-		Scale: T(o.Scale),
-		Beta1: T(o.Beta1), Keep1: T(1 - o.Beta1),
-		Beta2: T(o.Beta2), Keep2: T(1 - o.Beta2),
-		Decay: T(o.LR * o.Decay), Rate: T(o.LR * o.Correct1),
-		Correct2: T(o.Correct2), Eps: T(o.Eps), Floor: floor[T](o.Cautious),
+// updates checks the tensors of an optimizer's step and reports whether it is of the reference mode.
+func updates(op string, p *tensor.Tensor, rest ...*tensor.Tensor) bool {
+	ref := reference(p)
+	wide(op, "the parameter", p, ref)
+	for _, t := range rest {
+		length(op, "a tensor of the parameter's", t, p.Len())
+		wide(op, "a tensor of the parameter's", t, ref)
 	}
-	e.pool.Run(ceilDiv(len(j.p), chunk), j)
+	return ref
 }
 
 // floor is the least product of update and parameter at which the parameter decays.
@@ -53,8 +36,31 @@ func floor[T vec.Float](cautious bool) T {
 	return T(math.Inf(-1))
 }
 
+type adamW[T vec.Float] struct {
+	run        func(p, g, m, v []T, o *vec.AdamW[T])
+	p, g, m, v []T
+	step       vec.AdamW[T]
+}
+
+func (e *engine[T]) runAdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
+	j := &e.adamW
+	*j = adamW[T]{run: e.vec.AdamW, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, v: e.view(v).native}
+	decay := o.LR * o.Decay
+	if o.Coupled {
+		j.run, decay = e.vec.Adam, o.Decay
+	}
+	j.step = vec.AdamW[T]{
+		Scale: T(o.Scale),
+		Beta1: T(o.Beta1), Keep1: T(1 - o.Beta1),
+		Beta2: T(o.Beta2), Keep2: T(1 - o.Beta2),
+		Decay: T(decay), Rate: T(o.LR * o.Correct1),
+		Correct2: T(o.Correct2), Eps: T(o.Eps), Floor: floor[T](o.Cautious),
+	}
+	e.pool.Run(ceilDiv(len(j.p), chunk), j)
+}
+
 // Do updates one stretch of the parameter, in one pass over its memory.
 func (j *adamW[T]) Do(_, task int) {
 	from, to := span(task, chunk, len(j.p))
-	j.vec.AdamW(j.p[from:to], j.g[from:to], j.m[from:to], j.v[from:to], &j.step)
+	j.run(j.p[from:to], j.g[from:to], j.m[from:to], j.v[from:to], &j.step)
 }

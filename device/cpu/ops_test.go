@@ -104,6 +104,18 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("AdamW", void(func(d *Device) {
 		d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
 	}), p, m, v)
+	add("Momentum", void(func(d *Device) { d.Momentum(p, g, m, device.Momentum{LR: 1e-3, Beta: 0.9, Keep: 1, Scale: 0.5}) }), p, m)
+	add("Lion", void(func(d *Device) { d.Lion(p, g, m, device.Lion{LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Scale: 0.5}) }), p, m)
+	slow := gaussian(21, wide, big)
+	add("AdEMAMix", void(func(d *Device) {
+		d.AdEMAMix(p, g, m, slow, v, device.AdEMAMix{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Beta3: 0.99, Alpha: 2, Eps: 1e-8, Scale: 0.5, Correct1: 10, Correct2: 20})
+	}), p, m, slow, v)
+	matrix, mgrad := gaussian(22, wide, 77, 3001), gaussian(23, wide, 77, 3001)
+	r, c := gaussian(24, wide, 77), gaussian(25, wide, 3001)
+	factored := device.Adafactor{LR: 0.1, Beta2: 0, Eps: 1e-30, Clip: 1, MinScale: 1e-3, Shrink: 0.01, Scale: 0.25}
+	add("Adafactor", void(func(d *Device) { d.Adafactor(matrix, mgrad, nil, r, c, factored) }), matrix, r, c)
+	add("Adafactor whole", void(func(d *Device) { d.Adafactor(p, g, m, slow, nil, factored) }), p, m, slow)
+	add("Descend", void(func(d *Device) { d.Descend(p, g, device.Descend{LR: 1e-3, Shrink: 1e-4}) }), p)
 	a, narrow := gaussian(20, act, big), empty(act, big)
 	add("SumSquares", func(d *Device) float64 { return d.SumSquares(a) })
 	add("Sum", func(d *Device) float64 { return d.Sum(a) })

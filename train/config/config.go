@@ -137,7 +137,8 @@ func Default() *Config {
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
 		},
 		Optimizer: Optimizer{
-			Name: "adamw", LR: derived, Beta1: derived, Beta2: derived, Eps: derived, WeightDecay: derived, DecayEmbeddings: true,
+			Name: "adamw", LR: derived, Momentum: derived, Dampening: derived, Beta1: derived, Beta2: derived, Beta3: derived, Alpha: derived,
+			Eps: derived, Variant: "t5", RelativeStep: true, ScaleParameter: true, WeightDecay: derived, DecayEmbeddings: true,
 			Groups: Groups{Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}},
 		},
 		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},

@@ -84,7 +84,7 @@ func TestUnknownKeysNameTheNearestAndThePosition(t *testing.T) {
 }
 
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
-	p := problemsOf(t, "model:\n  dim: 256\n  heads: 6\n  nope: 1\noptimizer:\n  lr: fast\n  name: adam\n", "train.steps=0", "x")
+	p := problemsOf(t, "model:\n  dim: 256\n  heads: 6\n  nope: 1\noptimizer:\n  lr: fast\n  name: adm\n", "train.steps=0", "x")
 	var got []string
 	for _, q := range p {
 		got = append(got, q.Key)

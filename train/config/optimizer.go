@@ -12,9 +12,18 @@ import (
 type Optimizer struct {
 	Name            string  `yaml:"name"`
 	LR              float64 `yaml:"lr"`
+	Momentum        float64 `yaml:"momentum"`
+	Dampening       float64 `yaml:"dampening"`
+	Nesterov        bool    `yaml:"nesterov"`
 	Beta1           float64 `yaml:"beta1"`
 	Beta2           float64 `yaml:"beta2"`
+	Beta3           float64 `yaml:"beta3"`
+	Alpha           float64 `yaml:"alpha"`
+	Ramp            int     `yaml:"ramp"`
 	Eps             float64 `yaml:"eps"`
+	Variant         string  `yaml:"variant"`
+	RelativeStep    bool    `yaml:"relative_step"`
+	ScaleParameter  bool    `yaml:"scale_parameter"`
 	WeightDecay     float64 `yaml:"weight_decay"`
 	CautiousDecay   bool    `yaml:"cautious_decay"`
 	DecayEmbeddings bool    `yaml:"decay_embeddings"`
@@ -40,19 +49,33 @@ type Group struct {
 var derived = math.NaN()
 
 // optimizers holds for each optimizer the keys of its section that it reads, with the values that it starts from. A key
-// whose default does not depend on the optimizer has the value derived here.
+// whose default does not depend on the optimizer has the value derived here. A name of two words is an optimizer's variant.
 var optimizers = []struct {
 	name   string
 	values map[string]float64
 }{
 	{"adamw", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "cautious_decay": derived}},
+	{"adam", map[string]float64{"lr": 1e-3, "weight_decay": 0, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8}},
+	{"sgd", map[string]float64{"lr": 0.1, "weight_decay": 0, "momentum": 0, "dampening": 0, "nesterov": derived}},
+	{"lion", map[string]float64{"lr": 2e-4, "weight_decay": 0.5, "beta1": 0.95, "beta2": 0.98, "cautious_decay": derived}},
+	{"ademamix", map[string]float64{
+		"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.999, "beta3": 0.9999, "alpha": 5, "ramp": derived, "eps": 1e-8, "cautious_decay": derived,
+	}},
+	{"adafactor", map[string]float64{
+		"lr": 1e-2, "weight_decay": 0, "beta1": 0, "variant": derived, "relative_step": derived, "scale_parameter": derived, "cautious_decay": derived,
+	}},
+	{"adafactor palm", map[string]float64{
+		"lr": 1e-2, "weight_decay": 1, "beta1": 0.9, "variant": derived, "relative_step": derived, "scale_parameter": derived, "cautious_decay": derived,
+	}},
 }
 
-// optimizerValues returns what the optimizer of the name reads, or nil if there is none of the name.
-func optimizerValues(name string) map[string]float64 {
-	for _, o := range optimizers {
-		if o.name == name {
-			return o.values
+// values returns what the optimizer reads, or nil if there is none of its name.
+func (o *Optimizer) values() map[string]float64 {
+	for _, name := range []string{o.Name + " " + o.Variant, o.Name} {
+		for _, known := range optimizers {
+			if known.name == name {
+				return known.values
+			}
 		}
 	}
 	return nil
@@ -61,7 +84,9 @@ func optimizerValues(name string) map[string]float64 {
 func optimizerNames() []string {
 	var names []string
 	for _, o := range optimizers {
-		names = append(names, o.name)
+		if !strings.Contains(o.name, " ") {
+			names = append(names, o.name)
+		}
 	}
 	return names
 }
@@ -109,7 +134,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 // resolveOptimizer fills the numbers that go by the optimizer's name, and the groups' decay.
 func (c *Config) resolveOptimizer() {
 	o := &c.Optimizer
-	values := optimizerValues(o.Name)
+	values := o.values()
 	for _, key := range optimizerKeys() {
 		if optimizerRule(key) == "" {
 			continue
@@ -120,6 +145,9 @@ func (c *Config) resolveOptimizer() {
 		} else {
 			c.deriveNumber("optimizer."+key, 0, o.Name+" has none")
 		}
+	}
+	if o.Name == "ademamix" {
+		c.derive("optimizer.ramp", c.Train.Steps)
 	}
 	const decay = "weight_decay = optimizer.weight_decay"
 	c.deriveNumber("optimizer.groups.matrix.weight_decay", o.WeightDecay, decay)
@@ -135,18 +163,21 @@ func (c *Config) resolveOptimizer() {
 // optimizer checks the keys of the section.
 func (k *checker) optimizer() {
 	o := &k.c.Optimizer
-	values := optimizerValues(o.Name)
+	values := o.values()
 	if values == nil {
 		return // names has said so, and nothing else can be known
 	}
 	fresh := Default()
 	fresh.Optimizer.Name = o.Name
+	if _, reads := values["variant"]; reads {
+		fresh.Optimizer.Variant = o.Variant
+	}
 	fresh.Resolve()
 	for _, key := range optimizerKeys() {
 		name := "optimizer." + key
 		at := allKeys[keyIndex[name]]
 		if _, reads := values[key]; !reads && k.c.value(at) != fresh.value(at) {
-			k.fault(name, "leave it out", "%s = %s, but %s has none", name, k.c.value(at), o.Name)
+			k.fault(name, "leave it out", "%s = %s means nothing to %s", name, k.c.value(at), o.Name)
 		}
 	}
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
@@ -157,6 +188,10 @@ func (k *checker) optimizer() {
 		low, high float64
 		brackets  string
 	}{
+		{"momentum", o.Momentum, 0, 1, "[)"},
+		{"dampening", o.Dampening, 0, 1, "[)"},
+		{"beta3", o.Beta3, 0, 1, "[)"},
+		{"alpha", o.Alpha, 0, 1e6, "[)"},
 		{"beta1", o.Beta1, 0, 1, "[)"},
 		{"beta2", o.Beta2, 0, 1, "[)"},
 		{"eps", o.Eps, 0, 1, "()"},
@@ -164,6 +199,15 @@ func (k *checker) optimizer() {
 		if _, reads := values[n.key]; reads {
 			k.number("optimizer."+n.key, n.value, n.low, n.high, n.brackets)
 		}
+	}
+	if o.Name == "ademamix" {
+		k.between("optimizer.ramp", o.Ramp, 1, 1<<40)
+	}
+	if o.Nesterov && o.Name == "sgd" && o.Momentum == 0 {
+		k.fault("optimizer.nesterov", "optimizer.momentum = 0.9", "optimizer.nesterov needs a momentum")
+	}
+	if o.Nesterov && o.Dampening > 0 {
+		k.fault("optimizer.dampening", "optimizer.dampening = 0", "optimizer.dampening = %s does not go with optimizer.nesterov", number(o.Dampening))
 	}
 	for _, g := range []struct {
 		role string

@@ -82,6 +82,36 @@ func softcapAVX2(dst []float32, x []float32, c float32)
 //go:noescape
 func adamWAVX2(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
 
+// adamAVX2 is one step of Adam with the decay in the gradient.
+//
+//go:noescape
+func adamAVX2(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
+
+// momentumAVX2 is one step of SGD with momentum.
+//
+//go:noescape
+func momentumAVX2(p []float32, g []float32, m []float32, o *Momentum[float32])
+
+// lionAVX2 is one step of Lion.
+//
+//go:noescape
+func lionAVX2(p []float32, g []float32, m []float32, o *Lion[float32])
+
+// adEMAMixAVX2 is one step of AdEMAMix.
+//
+//go:noescape
+func adEMAMixAVX2(p []float32, g []float32, m1 []float32, m2 []float32, v []float32, o *AdEMAMix[float32])
+
+// descendAVX2 takes a scaled update and the decay from a parameter.
+//
+//go:noescape
+func descendAVX2(p []float32, u []float32, o *Descend[float32])
+
+// whitenAVX2 divides a gradient by the root of its running mean square.
+//
+//go:noescape
+func whitenAVX2(u []float32, g []float32, v []float32, o *Whiten[float32])
+
 // sophiaAVX2 is one step of Sophia; it returns how many elements were not clipped.
 //
 //go:noescape

@@ -82,6 +82,36 @@ func softcapAVX512(dst []float32, x []float32, c float32)
 //go:noescape
 func adamWAVX512(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
 
+// adamAVX512 is one step of Adam with the decay in the gradient.
+//
+//go:noescape
+func adamAVX512(p []float32, g []float32, m []float32, v []float32, o *AdamW[float32])
+
+// momentumAVX512 is one step of SGD with momentum.
+//
+//go:noescape
+func momentumAVX512(p []float32, g []float32, m []float32, o *Momentum[float32])
+
+// lionAVX512 is one step of Lion.
+//
+//go:noescape
+func lionAVX512(p []float32, g []float32, m []float32, o *Lion[float32])
+
+// adEMAMixAVX512 is one step of AdEMAMix.
+//
+//go:noescape
+func adEMAMixAVX512(p []float32, g []float32, m1 []float32, m2 []float32, v []float32, o *AdEMAMix[float32])
+
+// descendAVX512 takes a scaled update and the decay from a parameter.
+//
+//go:noescape
+func descendAVX512(p []float32, u []float32, o *Descend[float32])
+
+// whitenAVX512 divides a gradient by the root of its running mean square.
+//
+//go:noescape
+func whitenAVX512(u []float32, g []float32, v []float32, o *Whiten[float32])
+
 // sophiaAVX512 is one step of Sophia; it returns how many elements were not clipped.
 //
 //go:noescape

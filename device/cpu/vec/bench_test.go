@@ -15,7 +15,6 @@ func BenchmarkPrimitives(b *testing.B) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)
 		a, x, y, z, w := normals(1, n), normals(2, n), normals(3, n), normals(4, n), normals(5, n)
-		step := &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, minusInf}
 		for i := range w {
 			w[i] *= w[i]
 		}
@@ -37,8 +36,11 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"ExpSum", func() { v.ExpSum(a, x, 1) }},
 			{"SwiGLU", func() { v.SwiGLU(a, x, y) }},
 			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, x, y, x) }},
-			{"AdamW", func() { v.AdamW(a, x, y, w, step) }},
-			{"Sophia", func() { v.Sophia(a, x, y, w, &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, minusInf, 1, -1}) }},
+			{"AdamW", func() { v.AdamW(a, x, y, w, adamWOf[float32](0)) }},
+			{"Momentum", func() { v.Momentum(a, x, y, &Momentum[float32]{1, 0, 0.9, 1, 0, 1e-3}) }},
+			{"Lion", func() { v.Lion(a, x, y, lionOf[float32](0)) }},
+			{"AdEMAMix", func() { v.AdEMAMix(a, x, y, z, w, adEMAMixOf[float32](0)) }},
+			{"Sophia", func() { v.Sophia(a, x, y, w, &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, 0, 1, -1}) }},
 			{"Rotate", func() { v.Rotate(z, w, cos, sin) }},
 			{"Mask", func() { v.Mask(a, &Mask[float32]{Keep: 58982, Scale: 1}) }},
 			{"Pack", func() { v.Pack(narrow, x) }},

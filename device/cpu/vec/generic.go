@@ -24,9 +24,7 @@ func generic[T Float](f functions[T]) Table[T] {
 		Rotate:     rotate[T],
 		SwiGLU:     f.swiGLU,
 		SwiGLUGrad: f.swiGLUGrad,
-		AdamW:      f.adamW,
-		Sophia:     sophia[T],
-		MeanSquare: meanSquare[T],
+		Updates:    f.updates(),
 		Mask:       mask[T],
 		Pack:       pack[T],
 		Unpack:     unpack[T],
@@ -166,45 +164,6 @@ func (f functions[T]) swiGLUGrad(dgate, dup, dact, gate, up []T) {
 		a := g * s
 		dgate[i] = d * up[i] * (s + a*(1-s))
 		dup[i] = d * a
-	}
-}
-
-func (f functions[T]) adamW(p, g, m, v []T, o *AdamW[T]) {
-	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
-	for i := range p {
-		gi := o.Scale * g[i]
-		m[i] = o.Beta1*m[i] + o.Keep1*gi
-		v[i] = o.Beta2*v[i] + o.Keep2*gi*gi
-		u := o.Rate * m[i] / (f.sqrt(o.Correct2*v[i]) + o.Eps)
-		if u*p[i] >= o.Floor {
-			u += o.Decay * p[i]
-		}
-		p[i] -= u
-	}
-}
-
-func sophia[T Float](p, g, m, h []T, o *Sophia[T]) T {
-	g, m, h = g[:len(p)], m[:len(p)], h[:len(p)]
-	var inside T
-	for i := range p {
-		m[i] = o.Beta*m[i] + o.Keep*g[i]
-		r := max(min(m[i]/(o.Rho*h[i]+o.Tiny), o.One), o.MinusOne)
-		if r*r < o.One {
-			inside++
-		}
-		u := o.Rate * r
-		if u*p[i] >= o.Floor {
-			u += o.Decay * p[i]
-		}
-		p[i] -= u
-	}
-	return inside
-}
-
-func meanSquare[T Float](h, g []T, beta, weight T) {
-	g = g[:len(h)]
-	for i := range h {
-		h[i] = beta*h[i] + weight*(g[i]*g[i])
 	}
 }
 

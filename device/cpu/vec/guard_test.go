@@ -66,6 +66,12 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e)
 				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
+				v.Adam(a, b, c, d, &AdamW[float32]{Eps: 1})
+				v.Momentum(a, b, c, &Momentum[float32]{})
+				v.Lion(a, b, c, &Lion[float32]{})
+				v.AdEMAMix(a, b, c, d, e, &AdEMAMix[float32]{Eps: 1})
+				v.Descend(a, b, &Descend[float32]{})
+				v.Whiten(a, b, c, &Whiten[float32]{})
 				v.Sophia(a, b, c, d, &Sophia[float32]{Tiny: 1, One: 1, MinusOne: -1})
 				v.MeanSquare(a, b, 1, 1)
 				row := func(i int) []tensor.BFloat16 { return h[i][from : from+n] }

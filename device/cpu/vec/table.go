@@ -32,14 +32,8 @@ type Table[T Float] struct {
 	SwiGLU func(dst, gate, up []T)
 	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
 	SwiGLUGrad func(dgate, dup, dact, gate, up []T)
-	// AdamW is one step on a stretch of a parameter, its gradient and its two moments. It may take subnormal numbers for 0.
-	AdamW func(p, g, m, v []T, o *AdamW[T])
-
-	// Sophia is one step on a stretch of a parameter, its gradient, its momentum and its curvature. It returns the number of
-	// elements that were not clipped, for rows of up to 2²⁴. It may take subnormal numbers for 0.
-	Sophia func(p, g, m, h []T, o *Sophia[T]) T
-	// MeanSquare is h ← beta·h + weight·g².
-	MeanSquare func(h, g []T, beta, weight T)
+	// Updates are the steps of optimizers.
+	Updates[T]
 	// Mask is a row of random factors, Scale for Keep of 65536 elements and 0 for the others; see mask.go. The length is a
 	// multiple of 128.
 	Mask func(dst []T, m *Mask[T])
@@ -79,17 +73,6 @@ type Narrow[T Float] struct {
 	Rotate func(cos, sin []T, a, b []tensor.BFloat16, heads int)
 }
 
-// AdamW is the constants of one step, in the order in which the assembly reads them:
-//
-//	g' = Scale·g;  m ← Beta1·m + Keep1·g';  v ← Beta2·v + Keep2·g'²
-//	u = Rate·m / (sqrt(Correct2·v) + Eps);  p ← p − (Decay·p + u), without Decay·p where u·p < Floor
-//
-// Decay is subtracted as a product, not folded into a factor 1 − Decay, which float32 would round to a few digits.
-type AdamW[T Float] struct {
-	Scale, Beta1, Keep1, Beta2, Keep2, Decay, Rate, Correct2, Eps T
-	Floor                                                         T // −Inf decays everywhere
-}
-
 // A Grid is the values of an FP8 format, in the order in which the assembly reads them. Values beyond ±Top are taken for
 // ±Top; a value that is not finite gives NaN. The spacing of the grid at y is 2⁻²³·Magic·max(Least, 2^⌊log₂|y|⌋)/1.5, which
 // adding and subtracting Magic times that power rounds to.
@@ -98,14 +81,6 @@ type Grid[T Float] struct {
 	Top   T // the largest number
 	Least T // the smallest normal number
 	Magic T // 1.5·2^(23−m) for m bits of mantissa
-}
-
-// Sophia is the constants of one step, in the order in which the assembly reads them:
-//
-//	m ← Beta·m + Keep·g;  u = Rate · clamp(m / (Rho·h + Tiny), −1, 1);  p ← p − (Decay·p + u), without Decay·p where u·p < Floor
-type Sophia[T Float] struct {
-	Beta, Keep, Rho, Tiny, Rate, Decay, Floor T
-	One, MinusOne                             T // the limits, 1 and −1
 }
 
 // Float32 returns the tier's primitives. The avx512bf16 tier has avx512's: its conversion instruction would flush

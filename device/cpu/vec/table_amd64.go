@@ -11,10 +11,13 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
-			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512, AdamW: adamWAVX512,
+			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
+			Updates: Updates[float32]{
+				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512, AdEMAMix: adEMAMixAVX512, Descend: descendAVX512,
+				Whiten: whitenAVX512, Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
+			},
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
-			Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
 			Mask: maskAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
@@ -26,8 +29,11 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2,
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
-			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2, AdamW: adamWAVX2,
-			Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
+			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
+			Updates: Updates[float32]{
+				AdamW: adamWAVX2, Adam: adamAVX2, Momentum: momentumAVX2, Lion: lionAVX2, AdEMAMix: adEMAMixAVX2, Descend: descendAVX2,
+				Whiten: whitenAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
+			},
 			Mask:   maskAVX2,
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },
 			Unpack: func(dst []float32, src []tensor.BFloat16) { unpackAVX2(dst, src); unpackRest(dst, src) },

@@ -120,9 +120,29 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			for i := range n { // second moments are not negative
 				d[i], D[i] = d[i]*d[i], float64(d[i]*d[i])
 			}
-			v.AdamW(x(a), x(b), x(c), x(d), &AdamW[float32]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, minusInf})
-			ref.AdamW(A, B, C, D, &AdamW[float64]{0.5, 0.9, 0.1, 0.95, 0.05, 1e-4, 1e-2, 2, 1e-8, math.Inf(-1)})
-			check("AdamW", 2e-6)
+			for _, floor := range []float64{0, math.Inf(-1)} { // decay by sign, decay everywhere
+				v.AdamW(x(a), x(b), x(c), x(d), adamWOf[float32](floor))
+				ref.AdamW(A, B, C, D, adamWOf[float64](floor))
+				check("AdamW", 2e-6)
+				v.Lion(x(a), x(b), x(c), lionOf[float32](floor))
+				ref.Lion(A, B, C, lionOf[float64](floor))
+				check("Lion", 2e-6)
+				v.AdEMAMix(x(a), x(b), x(c), x(e), x(d), adEMAMixOf[float32](floor))
+				ref.AdEMAMix(A, B, C, E, D, adEMAMixOf[float64](floor))
+				check("AdEMAMix", 4e-6)
+				v.Descend(x(a), x(c), &Descend[float32]{0.3, 0.25, float32(floor)})
+				ref.Descend(A, C, &Descend[float64]{0.3, 0.25, floor})
+				check("Descend", 4e-6)
+			}
+			v.Adam(x(a), x(b), x(c), x(d), adamWOf[float32](0))
+			ref.Adam(A, B, C, D, adamWOf[float64](0))
+			check("Adam", 4e-6)
+			v.Whiten(x(e), x(b), x(d), &Whiten[float32]{0.5, 0.9, 0.1, 1e-3})
+			ref.Whiten(E, B, D, &Whiten[float64]{0.5, 0.9, 0.1, 1e-3})
+			check("Whiten", 4e-6)
+			v.Momentum(x(a), x(b), x(c), &Momentum[float32]{0.5, 0.1, 0.9, 0.8, 0.01, 0.02})
+			ref.Momentum(A, B, C, &Momentum[float64]{0.5, 0.1, 0.9, 0.8, 0.01, 0.02})
+			check("Momentum", 4e-6)
 			for _, floor := range []float64{math.Inf(-1), 0} {
 				scalar("Sophia", float64(v.Sophia(x(a), x(b), x(c), x(d), &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, float32(floor), 1, -1})),
 					ref.Sophia(A, B, C, D, &Sophia[float64]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, floor, 1, -1}), 0)
@@ -216,17 +236,38 @@ func TestSumOfExpShowsNaN(t *testing.T) {
 	}
 }
 
-var minusInf = float32(math.Inf(-1))
+func adamWOf[T Float](floor float64) *AdamW[T] {
+	return &AdamW[T]{0.5, 0.9, 0.1, 0.95, 0.05, 0.1, 1e-2, 2, 1e-8, T(floor)}
+}
 
-// AdamW switches subnormal numbers off for itself; they must be on again for everyone else.
-func TestAdamWLeavesSubnormalsOn(t *testing.T) {
+func lionOf[T Float](floor float64) *Lion[T] {
+	return &Lion[T]{0.5, 0.9, 0.1, 0.95, 0.05, 0.1, 1e-2, T(floor)}
+}
+
+func adEMAMixOf[T Float](floor float64) *AdEMAMix[T] {
+	return &AdEMAMix[T]{0.5, 0.9, 0.1, 0.95, 0.05, 0.99, 0.01, 1e-2, 5e-2, 2, 1e-8, 0.1, T(floor)}
+}
+
+// A step of an optimizer switches subnormal numbers off for itself; they must be on again for everyone else.
+func TestStepsLeaveSubnormalsOn(t *testing.T) {
 	for _, tier := range isa.Tiers() {
-		x := []float32{1e-40}
-		Float32(tier).AdamW(x, []float32{0}, []float32{1e-40}, []float32{1e-40}, &AdamW[float32]{Eps: 1})
-		Float32(tier).Sophia(x, []float32{0}, []float32{1e-40}, []float32{1e-40}, &Sophia[float32]{Tiny: 1, One: 1, MinusOne: -1})
-		y := []float32{1e-40}
-		if y[0] *= 0.5; y[0] == 0 {
-			t.Fatalf("%v: 1e-40 · 0.5 = 0 after AdamW", tier)
+		v := Float32(tier)
+		x, g, m, n, s := []float32{1e-40}, []float32{0}, []float32{1e-40}, []float32{1e-40}, []float32{1e-40}
+		for name, step := range map[string]func(){
+			"AdamW":    func() { v.AdamW(x, g, m, s, &AdamW[float32]{Eps: 1}) },
+			"Adam":     func() { v.Adam(x, g, m, s, &AdamW[float32]{Eps: 1}) },
+			"Momentum": func() { v.Momentum(x, g, m, &Momentum[float32]{}) },
+			"Lion":     func() { v.Lion(x, g, m, &Lion[float32]{}) },
+			"AdEMAMix": func() { v.AdEMAMix(x, g, m, n, s, &AdEMAMix[float32]{Eps: 1}) },
+			"Whiten":   func() { v.Whiten(x, g, s, &Whiten[float32]{Keep: 1, Eps: 1}) },
+			"Sophia":   func() { v.Sophia(x, g, m, s, &Sophia[float32]{Tiny: 1, One: 1, MinusOne: -1}) },
+			"Descend":  func() { v.Descend(x, g, &Descend[float32]{}) },
+		} {
+			step()
+			y := []float32{1e-40}
+			if y[0] *= 0.5; y[0] == 0 {
+				t.Fatalf("%v: 1e-40 · 0.5 = 0 after %s", tier, name)
+			}
 		}
 	}
 }

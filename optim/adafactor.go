@@ -1,0 +1,99 @@
+package optim
+
+import (
+	"math"
+
+	"anneal/device"
+	"anneal/nn"
+	"anneal/tensor"
+)
+
+// Adafactor keeps of the second moment of a matrix only its means over rows and over columns (Shazeer & Stern 2018,
+// arXiv 1804.04235), and sets its own rate by the size of the weights:
+//
+//	v ← β2·v + (1−β2)·(g² + ε1), β2 = 1 − t^−0.8;  factored: v_ij = r_i·c_j / mean(r)
+//	U = g/√v;  U ← U / max(1, RMS(U));  w ← w·(1 − lr·λ) − α·U, α = max(ε2, RMS(w)) · min(lr, 1/√t)
+//
+// With β1 > 0 a running mean of α·U is taken instead. A fused weight counts as the matrices that it is made of. State: for
+// an R×C matrix 4·(R+C) bytes, next to nothing; gains and biases 4 bytes per parameter. Defaults: T5's (Raffel et al. 2019)
+// are lr = 1e-2, the relative step min(lr, 1/√t), no momentum; PaLM's (Chowdhery et al. 2022) keep v whole, β1 = 0.9, and
+// decay by lr²: 8 bytes per parameter. ε1 = 1e-30, ε2 = 1e-3. Not where memory allows AdamW: at language models it learns
+// a little slower, and its rate does not mean what AdamW's means.
+type Adafactor struct {
+	Beta1        float64 // 0 for no momentum
+	Whole        bool    // keep v whole, not its factors
+	RelativeStep bool    // min(lr, 1/√t) instead of lr
+	Unscaled     bool    // α without RMS(w): the rate is absolute, as other optimizers' are
+	DecayByRate  bool    // decay by rate² · λ instead of lr · λ
+
+	view struct{ p, g, m tensor.Tensor } // the part being updated: no step allocates
+}
+
+// Layout implements Optimizer: for each part of a matrix the factors r and c, else v; with momentum m.
+func (o *Adafactor) Layout(a *tensor.Arena, p *nn.Param) State {
+	var s State
+	if !o.factors(p) {
+		s = State{like(a, "v", p)}
+	} else {
+		for _, part := range parts(p) {
+			dot := ""
+			if part.Name != "" {
+				dot = "."
+			}
+			s = append(s, Entry{"r" + dot + part.Name, a.New(wide(p), part.Rows)}, Entry{"c" + dot + part.Name, a.New(wide(p), p.Value.Cols())})
+		}
+	}
+	if o.Beta1 > 0 {
+		s = append(s, like(a, "m", p))
+	}
+	return s
+}
+
+func (o *Adafactor) factors(p *nn.Param) bool { return !o.Whole && p.Value.Rank() == 2 }
+
+// parts returns what a matrix is made of: its parts, or the one that it is.
+func parts(p *nn.Param) []nn.Part {
+	if p.Parts == nil {
+		return []nn.Part{{Rows: p.Value.Rows()}}
+	}
+	return p.Parts
+}
+
+// Update implements Optimizer.
+func (o *Adafactor) Update(d device.Device, p *nn.Param, state State, s Step, _ *tensor.Arena) {
+	rate := s.LR
+	if o.RelativeStep {
+		rate = min(rate, 1/math.Sqrt(float64(s.T)))
+	}
+	c := device.Adafactor{
+		LR: rate, Beta1: o.Beta1, Beta2: 1 - math.Pow(float64(s.T), -0.8), Eps: 1e-30, Clip: 1,
+		Absolute: o.Unscaled, MinScale: 1e-3, Shrink: s.LR * s.Decay, Cautious: s.Cautious, Scale: s.Scale,
+	}
+	if o.DecayByRate {
+		c.Shrink = rate * rate * s.Decay
+	}
+	var m *tensor.Tensor
+	if o.Beta1 > 0 {
+		m = &state[len(state)-1].Tensor
+	}
+	if !o.factors(p) {
+		d.Adafactor(&p.Value, &p.Grad, m, &state[0].Tensor, nil, c)
+		return
+	}
+	rows := 0
+	for i := range max(len(p.Parts), 1) {
+		from, to := rows, p.Value.Rows()
+		if p.Parts != nil {
+			to = from + p.Parts[i].Rows
+		}
+		rows = to
+		v := &o.view
+		v.p, v.g = p.Value.Slice(from, to), p.Grad.Slice(from, to)
+		part := m
+		if m != nil {
+			v.m = m.Slice(from, to)
+			part = &v.m
+		}
+		d.Adafactor(&v.p, &v.g, part, &state[2*i].Tensor, &state[2*i+1].Tensor, c)
+	}
+}
