@@ -10,6 +10,7 @@ import (
 
 type mupCmd struct {
 	Check mupCheckCmd `cmd:"" help:"Train several widths for a few steps: do activations keep their size as the width grows?"`
+	Sweep mupSweepCmd `cmd:"" help:"Train several widths at several learning rates: does the best rate stay where it is?"`
 }
 
 // familyArgs are what the commands on a model at several widths share.

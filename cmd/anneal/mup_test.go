@@ -26,3 +26,27 @@ func TestMupCheck(t *testing.T) {
 		t.Errorf("a width without whole heads: exit %d, want %d\n%s", code, exitUsage, errs)
 	}
 }
+
+// A sweep's losses are those of runs: at the width of its base model, where muP changes nothing, of the run as configured.
+// A rate at which training fails has none, and none is the best.
+func TestMupSweep(t *testing.T) {
+	w := newWorkshop(t)
+	short := []string{w.path("run.yaml"), "train.steps=6", "model.ffn=88", "optimizer.weight_decay=0"}
+	v := w.object(exitOK, append([]string{"mup", "sweep", "--widths", "32,64", "--rates", "0.001,0.004,1e5", "--svg", w.path("transfer.svg")}, short...)...)
+	w.keys(v, "standard", "widths", "rates", "steps", "val_loss", "best", "shift")
+	losses := v["val_loss"].([]any)
+	for i, rate := range []string{"0.001", "0.004"} {
+		run := w.object(exitOK, append([]string{"train", "--out", w.path("at" + rate), "optimizer.lr=" + rate}, short...)...)
+		if got, want := losses[0].([]any)[i], run["val_loss"]; got != want {
+			t.Errorf("rate %s: the sweep's loss is %v, a run's %v", rate, got, want)
+		}
+	}
+	for i, best := range v["best"].([]any) {
+		if best == 1e5 || best == nil {
+			t.Errorf("the best rate of width %d is %v; losses %v", i, best, losses[i])
+		}
+	}
+	if code, _, errs := anneal(append([]string{"mup", "sweep", "--rates", "0.004,0.001"}, short...)...); code != exitUsage {
+		t.Errorf("rates that fall: exit %d, want %d\n%s", code, exitUsage, errs)
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"anneal/lab"
+)
+
+type mupSweepCmd struct {
+	familyArgs
+	Widths   []int     `placeholder:"D,…" help:"Values of model.dim; without them four, from about 64 on, each twice the one before."`
+	Rates    []float64 `placeholder:"LR,…" help:"Values of optimizer.lr; without them seven, from an eighth of the config's to eight times it."`
+	Standard bool      `help:"Use the standard parametrisation instead, whose best rate moves."`
+	SVG      string    `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+}
+
+func (mupSweepCmd) Help() string {
+	return example("anneal mup sweep examples/tiny.yaml data.path=data/go train.steps=100 --widths 64,128,256 --svg transfer.svg") +
+		"\n\nEvery width is trained at every rate for train.steps steps; the narrowest is the base model. No run is kept."
+}
+
+func (c mupSweepCmd) Run(s *session) error {
+	o := lab.TransferOptions{Family: c.family(c.Widths), Rates: c.Rates}
+	o.Standard = c.Standard
+	o.OnRun = func(width int, rate float64, i, n int) {
+		s.status.update(func(int) string { return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate) })
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		t, err := lab.SweepRates(ctx, o)
+		if err != nil {
+			return err
+		}
+		printTransfer(s, t)
+		if err := s.draw(t.Chart(), c.SVG); err != nil {
+			return err
+		}
+		return s.emit(transferJSON(t))
+	})
+}
+
+// printTransfer prints the table of a sweep; the best loss of each width has a star.
+func printTransfer(s *session, t *lab.Transfer) {
+	s.printf("%s: validation loss after %d steps (nats per token)\n%-10s", parametrisation(t.Standard), t.Steps, "rate")
+	for _, w := range t.Widths {
+		s.printf("  width %-5d", w)
+	}
+	s.printf("\n")
+	for j, rate := range t.Rates {
+		s.printf("%-10.3g", rate)
+		for i := range t.Widths {
+			s.printf("  %-11s", transferCell(t, i, j))
+		}
+		s.printf("\n")
+	}
+	s.printf("best rate ")
+	for _, best := range t.Best {
+		s.printf("  %-11.3g", best)
+	}
+	s.printf("\nfrom width %d to %d the best rate changes by a factor of %.3g\n", t.Widths[0], t.Widths[len(t.Widths)-1], t.Shift())
+}
+
+func transferCell(t *lab.Transfer, i, j int) string {
+	switch loss := t.Loss[i][j]; {
+	case math.IsNaN(loss):
+		return "failed"
+	case t.Rates[j] == t.Best[i]:
+		return fmt.Sprintf("%.4f *", loss)
+	default:
+		return fmt.Sprintf("%.4f", loss)
+	}
+}
+
+func transferJSON(t *lab.Transfer) map[string]any {
+	loss := make([][]number, len(t.Loss))
+	best := make([]number, len(t.Best))
+	for i := range t.Loss {
+		for _, l := range t.Loss[i] {
+			loss[i] = append(loss[i], number(l))
+		}
+		best[i] = number(t.Best[i])
+	}
+	return map[string]any{
+		"standard": t.Standard, "widths": t.Widths, "rates": t.Rates, "steps": t.Steps, "val_loss": loss, "best": best, "shift": number(t.Shift()),
+	}
+}

@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"anneal/chart"
+	"anneal/dataset"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// TransferOptions says which models a sweep trains: each width at each rate.
+type TransferOptions struct {
+	Family
+	Rates []float64 // values of optimizer.lr, rising; nil takes seven, from an eighth of the configuration's to eight times it
+
+	OnRun func(width int, rate float64, i, n int) // a run begins
+}
+
+// Transfer is the outcome of a sweep over learning rates at several widths: with muP the best rate stays where it is (Yang
+// et al. 2022, arXiv 2203.03466, figure 1).
+type Transfer struct {
+	Standard bool
+	Widths   []int
+	Rates    []float64
+	Steps    int
+	Loss     [][]float64 // [width][rate], nats per token of held-out text; NaN where training failed
+	Best     []float64   // the rate of the lowest loss at each width; NaN if all failed
+}
+
+// SweepRates trains the configuration at every width and rate, from the same seed on the same data, and keeps nothing but the
+// losses.
+func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
+	if err := o.setWidths(); err != nil {
+		return nil, err
+	}
+	if err := o.setRates(); err != nil {
+		return nil, err
+	}
+	t := &Transfer{Standard: o.Standard, Widths: o.Widths, Rates: o.Rates}
+	for i, width := range o.Widths {
+		var losses []float64
+		best, lowest := math.NaN(), math.Inf(1)
+		for j, rate := range o.Rates {
+			cfg, err := o.member(width, fmt.Sprintf("optimizer.lr=%g", rate))
+			if err != nil {
+				return nil, err
+			}
+			t.Steps = cfg.Train.Steps
+			if o.OnRun != nil {
+				o.OnRun(width, rate, i*len(o.Rates)+j, len(o.Widths)*len(o.Rates))
+			}
+			loss, err := heldOutLoss(ctx, cfg)
+			if err != nil {
+				return nil, fmt.Errorf("width %d, rate %g: %w", width, rate, err)
+			}
+			if loss < lowest {
+				best, lowest = rate, loss
+			}
+			losses = append(losses, loss)
+		}
+		t.Loss, t.Best = append(t.Loss, losses), append(t.Best, best)
+	}
+	return t, nil
+}
+
+// setRates fills Rates in, if they were left out.
+func (o *TransferOptions) setRates() error {
+	if o.Rates == nil {
+		cfg, err := o.member(o.Widths[0])
+		if err != nil {
+			return err
+		}
+		for k := -3; k <= 3; k++ {
+			o.Rates = append(o.Rates, math.Ldexp(cfg.Optimizer.LR, k))
+		}
+	}
+	for i, rate := range o.Rates {
+		if !(rate > 0) || i > 0 && rate <= o.Rates[i-1] {
+			return &config.Error{Problems: []config.Problem{{
+				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %v do not rise from above 0", o.Rates), Try: "such as 0.001,0.002,0.004",
+			}}}
+		}
+	}
+	return nil
+}
+
+// heldOutLoss trains to the end and evaluates.
+func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
+	t, err := train.NewTrial(cfg, nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer t.Close()
+	for range cfg.Train.Steps {
+		s, err := t.Step(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) {
+			return math.NaN(), nil
+		}
+	}
+	r, err := t.Evaluate(ctx, cfg.Train.EvalTokens)
+	switch {
+	case err != nil:
+		return 0, err
+	case r.Tokens == 0:
+		return 0, &train.DataError{Err: fmt.Errorf("%s: %w, by which rates could be compared\n  build one with `anneal data build --val 0.01`", cfg.Data.Path, dataset.ErrNoValidation)}
+	case math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0):
+		return math.NaN(), nil
+	}
+	return r.Loss, nil
+}
+
+// Shift is the best rate of the widest model over that of the narrowest: 1 is perfect transfer.
+func (t *Transfer) Shift() float64 { return t.Best[len(t.Best)-1] / t.Best[0] }
+
+// Chart shows the loss over the rate, a line for each width.
+func (t *Transfer) Chart() *chart.Chart {
+	pic := &chart.Chart{
+		Title: "muP: loss over the learning rate",
+		X:     chart.Axis{Label: "learning rate", Log: true, Ticks: t.Rates},
+		Y:     chart.Axis{Label: fmt.Sprintf("validation loss after %d steps (nats per token)", t.Steps)},
+	}
+	if t.Standard {
+		pic.Title = "standard parametrisation: loss over the learning rate"
+	}
+	for i, width := range t.Widths {
+		s := chart.Series{Name: fmt.Sprintf("width %d", width), X: t.Rates, Style: chart.Both}
+		for j, loss := range t.Loss[i] {
+			s.Y = append(s.Y, loss)
+			if t.Rates[j] == t.Best[i] {
+				pic.Marks = append(pic.Marks, chart.Mark{X: t.Rates[j], Y: loss})
+			}
+		}
+		pic.Series = append(pic.Series, s)
+	}
+	return pic
+}
