@@ -36,7 +36,7 @@ func TestMupSweep(t *testing.T) {
 	w.keys(v, "standard", "widths", "rates", "steps", "val_loss", "best", "shift")
 	losses := v["val_loss"].([]any)
 	for i, rate := range []string{"0.001", "0.004"} {
-		run := w.object(exitOK, append([]string{"train", "--out", w.path("at" + rate), "optimizer.lr=" + rate}, short...)...)
+		run := w.object(exitOK, append(append([]string{"train"}, short...), "optimizer.lr="+rate, "--out", w.path("at"+rate))...)
 		if got, want := losses[0].([]any)[i], run["val_loss"]; got != want {
 			t.Errorf("rate %s: the sweep's loss is %v, a run's %v", rate, got, want)
 		}
