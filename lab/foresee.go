@@ -59,23 +59,35 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Tokens: cfg.Tokens(),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
 	}
+	state := optimizer.State
+	if cfg.Average.EMA > 0 {
+		state += f.planAverage()
+	}
 	if cfg.Memory.Recompute != "none" {
 		f.Recompute = fmt.Sprintf("%s, %.0f MiB", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
 	}
-	f.planSnapshot(cfg.Precision, optimizer.State)
+	f.planSnapshot(cfg.Precision, state)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
 }
 
-// planSnapshot adds the copy of weights and optimizer state from which checkpoints are written beside training. Where
+// planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.
+func (f *Foresight) planAverage() int64 {
+	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Formula: "f·P (average.ema)"}
+	f.Memory = append(f.Memory, average)
+	f.Bytes += average.Bytes
+	return average.Bytes
+}
+
+// planSnapshot adds the copy of weights and state from which checkpoints are written beside training. Where
 // there is no room for it, training does without and waits for each checkpoint.
-func (f *Foresight) planSnapshot(precision string, optimizer int64) {
+func (f *Foresight) planSnapshot(precision string, state int64) {
 	master := int64(4)
 	if precision == "fp64" {
 		master = 8
 	}
-	copied := plan.Item{Name: "checkpoint copy", Bytes: master*f.Parameters + optimizer, Formula: "weights and optimizer state, if there is room"}
+	copied := plan.Item{Name: "checkpoint copy", Bytes: master*f.Parameters + state, Formula: "weights and state, if there is room"}
 	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
 		f.Memory = append(f.Memory, copied)
 		f.Bytes += copied.Bytes

@@ -22,10 +22,11 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 		return nil, err
 	}
 	defer s.close()
-	if _, err := checkpoint.LoadStep(runDir(from).checkpoints(), int64(step), s.tensors, &s.last); err != nil {
+	info, err := checkpoint.LoadStep(runDir(from).checkpoints(), int64(step), s.tensors, &s.last)
+	if err != nil {
 		return nil, asConfigError(err, runDir(from))
 	}
-	if err := s.adopt(); err != nil {
+	if err := s.adopt(info); err != nil {
 		return nil, err
 	}
 	s.warnOfAnotherPast(from)

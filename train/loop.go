@@ -33,6 +33,7 @@ type Progress struct {
 	TokensPerSecond         float64 // over the last few seconds
 	FractionOfPeak          float64 // of the machine's measured matrix product peak at the run's precision
 	ValLoss, ValBitsPerByte float64 // NaN unless the model was just evaluated
+	ValBitsPerByteEMA       float64 // of the average of the weights; NaN also without average.ema
 	RSS                     int64   // bytes
 	ETA                     time.Duration
 	Skipped                 int     // updates not applied so far
@@ -47,11 +48,14 @@ type ArenaUse struct {
 
 // Result is how a run ended.
 type Result struct {
-	Step                       int
-	Tokens, Parameters         int64
-	TokensPerSecond            float64 // of this process's steps; NaN if it made none
-	TrainLoss                  float64 // nats per token of the last step that was applied; NaN if there was none
-	ValLoss, ValBitsPerByte    float64 // of the last evaluation; NaN without a validation split
+	Step                    int
+	Tokens, Parameters      int64
+	TokensPerSecond         float64 // of this process's steps; NaN if it made none
+	TrainLoss               float64 // nats per token of the last step that was applied; NaN if there was none
+	ValLoss, ValBitsPerByte float64 // of the last evaluation; NaN without a validation split
+
+	ValLossEMA, ValBitsPerByteEMA float64 // of the average of the weights; NaN also without average.ema
+
 	ClipRate                   float64 // share of the run's updates whose gradient was clipped; NaN without an update
 	NoiseScale                 float64 // tokens; NaN if train.noise_scale_every is 0 or too little was measured
 	WeightsHash, OptimizerHash string
@@ -159,7 +163,8 @@ func (s *session) open() (err error) {
 	s.tensors = s.trainer.checkpointTensors()
 	s.peak = gemm.Peak(s.dev.Tier(), s.trainer.policy.Operand, s.dev.Pool(), peakTime)
 	s.flops, s.tokens = s.cfg.Shape().FLOPsPerToken(), s.cfg.Tokens()
-	s.last = state{TrainLoss: number(math.NaN()), ValLoss: number(math.NaN()), ValBitsPerByte: number(math.NaN())}
+	nan := number(math.NaN())
+	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
 	return nil
 }
 
@@ -192,7 +197,7 @@ func (s *session) close() {
 
 // restore loads the newest verified checkpoint into the trainer.
 func (s *session) restore() error {
-	_, err := s.store.LoadLatest(s.tensors, &s.last)
+	info, err := s.store.LoadLatest(s.tensors, &s.last)
 	if errors.Is(err, checkpoint.ErrNone) {
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
 		return nil
@@ -200,7 +205,7 @@ func (s *session) restore() error {
 	if err != nil {
 		return asConfigError(err, s.dir)
 	}
-	if err := s.adopt(); err != nil {
+	if err := s.adopt(info); err != nil {
 		return err
 	}
 	s.warnOfChanges()
@@ -208,8 +213,8 @@ func (s *session) restore() error {
 	return nil
 }
 
-// adopt goes on from the state just loaded, if it is of this model and this data.
-func (s *session) adopt() error {
+// adopt goes on from the state just loaded, if it is of this model and this data; info is what loading it said.
+func (s *session) adopt(info checkpoint.Info) error {
 	if err := s.corpus.train.Check(s.last.Data); err != nil {
 		return &DataError{err}
 	}
@@ -226,6 +231,10 @@ func (s *session) adopt() error {
 	}
 	t.guard.restore(s.last.Guard)
 	t.restoreLossScale(s.last.LossScale)
+	if t.average.values != nil && !info.Averaged {
+		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d", t.progress.Step))
+		t.average.start(t.model.Params(), t.dev)
+	}
 	return nil
 }
 
@@ -280,7 +289,7 @@ func (s *session) step(ctx context.Context) error {
 		s.last.TrainLoss = number(stats.Loss)
 	}
 	s.clock.tick(t.progress.Tokens)
-	eval := unevaluated
+	eval := evaluation{unevaluated, unevaluated}
 	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
 	if s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {
 		eval, err = s.evaluate(ctx)
@@ -300,16 +309,26 @@ func (s *session) step(ctx context.Context) error {
 }
 
 // evaluate measures the model and notes the result. If it does not come to its end, what was noted before stays.
-func (s *session) evaluate(ctx context.Context) (EvalResult, error) {
-	r, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
-	if err == nil {
-		s.last.ValLoss, s.last.ValBitsPerByte, s.last.EvalStep = number(r.Loss), number(r.BitsPerByte), s.trainer.progress.Step
+func (s *session) evaluate(ctx context.Context) (evaluation, error) {
+	none := evaluation{unevaluated, unevaluated}
+	weights, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
+	if err != nil {
+		return none, err
 	}
-	return r, err
+	average, err := s.trainer.evaluateAverage(ctx, s.corpus, s.cfg.Train.EvalTokens)
+	if err != nil {
+		return none, err
+	}
+	s.last.ValLoss, s.last.ValBitsPerByte, s.last.EvalStep = number(weights.Loss), number(weights.BitsPerByte), s.trainer.progress.Step
+	s.last.ValLossEMA, s.last.ValBitsPerByteEMA = number(average.Loss), number(average.BitsPerByte)
+	return evaluation{weights, average}, nil
 }
 
+// evaluation is how well the weights predict, and their average if there is one.
+type evaluation struct{ weights, average EvalResult }
+
 // report writes the step's line of metrics and calls OnProgress.
-func (s *session) report(stats StepStats, eval EvalResult) {
+func (s *session) report(stats StepStats, eval evaluation) {
 	t := s.trainer
 	rate := s.clock.rate()
 	rss, _ := machine.Resident()
@@ -318,8 +337,11 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
 		Skipped: stats.Skipped, LossScale: t.scaleOfGradients(), TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
 	}
-	if eval.Tokens > 0 {
-		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.Loss), (*number)(&eval.BitsPerByte)
+	if eval.weights.Tokens > 0 {
+		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.weights.Loss), (*number)(&eval.weights.BitsPerByte)
+	}
+	if eval.average.Tokens > 0 {
+		line.ValLossEMA, line.ValBitsPerByteEMA = (*number)(&eval.average.Loss), (*number)(&eval.average.BitsPerByte)
 	}
 	if s.cfg.Train.ZLoss != 0 {
 		line.ZLoss = (*number)(&stats.ZLoss)
@@ -337,8 +359,8 @@ func (s *session) report(stats StepStats, eval EvalResult) {
 	}
 	p := Progress{
 		Step: t.progress.Step, Steps: s.cfg.Train.Steps, Tokens: t.progress.Tokens, Loss: stats.Loss, LR: stats.LR, GradNorm: stats.GradNorm,
-		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.Loss, ValBitsPerByte: eval.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
-		ClipRate: clipRate,
+		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.weights.Loss, ValBitsPerByte: eval.weights.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
+		ClipRate: clipRate, ValBitsPerByteEMA: eval.average.BitsPerByte,
 	}
 	left := float64(s.tokens-p.Tokens) / rate
 	p.ETA = time.Duration(left * float64(time.Second))
@@ -371,7 +393,7 @@ func (s *session) result(interrupted bool) *Result {
 	r := &Result{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
-		ClipRate:   t.progress.clipRate(),
+		ValLossEMA: float64(s.last.ValLossEMA), ValBitsPerByteEMA: float64(s.last.ValBitsPerByteEMA), ClipRate: t.progress.clipRate(),
 		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
 	}
 	_, r.PeakRSS = machine.Resident()

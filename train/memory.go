@@ -10,16 +10,17 @@ import (
 // overhead is what a process takes beside its arenas: code, stacks, packing buffers of the matrix products, tokenizer.
 const overhead = 64 << 20
 
-// checkMemory refuses a run that does not fit what the machine has left; state is the bytes of the optimizer's.
-func checkMemory(f model.Footprint, state int) error {
-	need := int64(f.Params+f.Grads+state+f.Keep+f.Temp+f.Batch) + overhead
+// checkMemory refuses a run that does not fit what the machine has left; state is the bytes of the optimizer's, average
+// those of the weights' average.
+func checkMemory(f model.Footprint, state, average int) error {
+	need := int64(f.Params+f.Grads+state+average+f.Keep+f.Temp+f.Batch) + overhead
 	available := machine.ReadMemory().Available
 	if available == 0 || need <= available {
 		return nil
 	}
 	mib := func(n int) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
-	return &MemoryError{Need: need, Available: available, Detail: fmt.Sprintf("parameters %s, gradients %s, optimizer state %s, activations %s, scratch %s",
-		mib(f.Params), mib(f.Grads), mib(state), mib(f.Keep), mib(f.Temp))}
+	return &MemoryError{Need: need, Available: available, Detail: fmt.Sprintf("parameters %s, gradients %s, optimizer state %s, weight average %s, activations %s, scratch %s",
+		mib(f.Params), mib(f.Grads), mib(state), mib(average), mib(f.Keep), mib(f.Temp))}
 }
 
 // snapshotFits reports whether there is room, beside the run itself, for the copy of weights and optimizer state that lets a

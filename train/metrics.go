@@ -48,6 +48,9 @@ type metricsLine struct {
 	RSSBytes        int64   `json:"rss_bytes"`
 	ValLoss         *number `json:"val_loss,omitempty"`
 	ValBitsPerByte  *number `json:"val_bits_per_byte,omitempty"`
+
+	ValLossEMA        *number `json:"val_loss_ema,omitempty"` // of the average of the weights
+	ValBitsPerByteEMA *number `json:"val_bits_per_byte_ema,omitempty"`
 }
 
 // metricsFile appends lines to metrics.jsonl. A disk that is full must not end a run that could go on: the first

@@ -116,8 +116,6 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 	if o.SkipBatches > 0 {
 		ranges = []StepRange{{r.Step + 1, r.Step + o.SkipBatches}}
 	}
-	size := uint64(cfg.Train.BatchTokens / cfg.Model.Context) // samples of a step
-	sample := func(step int) uint64 { return last.Progress.Sample + uint64(step-r.Step)*size }
 	before := r.Step
 	var batches []uint64
 	for _, s := range ranges {
@@ -133,13 +131,23 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps), "batch %d lies after the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
 		}
 		before = s.Last
-		batches = append(batches, sample(s.First-1), sample(s.Last))
+		batches = append(batches, sampleAfter(cfg, last.Progress, s.First-1), sampleAfter(cfg, last.Progress, s.Last))
 	}
 	for i := len(batches); i > 0; i -= 2 { // the last first: numbers before it stay what they are
 		list = list.Without(batches[i-2], batches[i-1])
 		r.Samples += batches[i-1] - batches[i-2]
 	}
 	return list, nil
+}
+
+// sampleAfter returns the sample that follows a step, in a run that stands at p.
+func sampleAfter(cfg *config.Config, p progress, step int) uint64 {
+	r := newRamps(cfg)
+	for p.Step < step {
+		n := r.next(p)
+		p.Step, p.Tokens, p.Sample = p.Step+1, p.Tokens+n.tokens, p.Sample+uint64(n.micro*cfg.Train.MicroBatch)
+	}
+	return p.Sample
 }
 
 // lastStep is how far the run has come: to its newest checkpoint, or beyond it by its metrics.

@@ -32,7 +32,11 @@ type state struct {
 	TrainLoss      number `json:"train_loss"`
 	ValLoss        number `json:"val_loss"`
 	ValBitsPerByte number `json:"val_bits_per_byte"`
-	EvalStep       int    `json:"eval_step"` // of the two above
+
+	ValLossEMA        number `json:"val_loss_ema"` // of the average of the weights
+	ValBitsPerByteEMA number `json:"val_bits_per_byte_ema"`
+
+	EvalStep int `json:"eval_step"` // of the above
 }
 
 // checkModel refuses a model in which the weights would fit but compute something else than they were trained to. What
@@ -75,7 +79,8 @@ func asConfigError(err error, dir runDir) error {
 	return &config.Error{Problems: []config.Problem{{Message: err.Error(), At: dir.config(), Try: "the values it had, or start a new run"}}}
 }
 
-// checkpointTensors lists the live tensors of a run in a fixed order: weights, then the optimizer's state.
+// checkpointTensors lists the live tensors of a run in a fixed order: weights, then the optimizer's state, then
+// the average of the weights.
 func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
 	list := weightTensors(t.model)
 	for _, p := range t.updated {
@@ -85,7 +90,7 @@ func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
 			list = append(list, s)
 		}
 	}
-	return list
+	return append(list, t.averageTensors()...)
 }
 
 // weightTensors lists the live weights of a model, and what computing with them takes.

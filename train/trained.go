@@ -23,19 +23,31 @@ type Trained struct {
 	Step      int64
 	Skipped   []error // newer checkpoints that could not be used
 
-	dir    runDir
-	policy precision.Policy
-	dev    *cpu.Device
-	params *tensor.Arena
+	dir     runDir
+	average bool // whether the weights are the average of those of the steps
+	policy  precision.Policy
+	dev     *cpu.Device
+	params  *tensor.Arena
 }
 
 // Open loads the run in dir. The caller closes it.
-func Open(dir string, threads int) (*Trained, error) {
+func Open(dir string, threads int) (*Trained, error) { return open(dir, threads, false) }
+
+// OpenAverage is Open with the exponential moving average of the run's weights in their place.
+func OpenAverage(dir string, threads int) (*Trained, error) { return open(dir, threads, true) }
+
+func open(dir string, threads int, average bool) (*Trained, error) {
 	cfg, err := runDir(dir).load()
 	if err != nil {
 		return nil, err
 	}
-	r := &Trained{Config: cfg, dir: runDir(dir)}
+	if average && cfg.Average.EMA == 0 {
+		return nil, &config.Error{Problems: []config.Problem{{
+			Key: "average.ema", Message: fmt.Sprintf("%s keeps no average of its weights: average.ema = 0", dir), At: runDir(dir).config(),
+			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints", dir),
+		}}}
+	}
+	r := &Trained{Config: cfg, dir: runDir(dir), average: average}
 	if err := r.open(threads); err != nil {
 		r.Close()
 		return nil, err
@@ -69,7 +81,14 @@ func (r *Trained) open(threads int) (err error) {
 	}
 	r.Model = model.New(c, model.MemoryOf(r.policy, r.params, nil))
 	var last state
-	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), weightTensors(r.Model), &last)
+	tensors := weightTensors(r.Model)
+	if r.average {
+		tensors = tensors[:0]
+		for _, p := range r.Model.Params() {
+			tensors = append(tensors, averageTensor(p.Name, &p.Value))
+		}
+	}
+	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), tensors, &last)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return fmt.Errorf("%w\n  the run has saved nothing yet: it saves every checkpoint.every steps, at its end and when it is stopped", err)
 	}

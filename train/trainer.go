@@ -31,6 +31,7 @@ type Trainer struct {
 	updated []updated     // one per parameter
 	scratch *tensor.Arena // of the optimizer: the tape's temporary memory, which is free when it works
 
+	average   average
 	progress  progress
 	guard     guard
 	lossScale precision.LossScale
@@ -87,7 +88,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
 	state, scratch := measureOptimizer(cfg, c, policy)
 	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, scratch)
-	if err := checkMemory(f, state); err != nil {
+	if err := checkMemory(f, state, averageBytes(cfg, f)); err != nil {
 		return nil, err
 	}
 	arenas, err := newArenas(
@@ -113,6 +114,10 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	t.model.Init(cfg.Seed)
 	t.model.ScaleRates(updateRule(cfg.Optimizer))
 	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
+	if err := t.startAverage(averageBytes(cfg, f)); err != nil {
+		t.Close()
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -140,7 +145,7 @@ func (t *Trainer) Close() { t.evaluator.close() }
 //
 // Gradients of sums are added over the micro-batches and divided once by the number of targets in the whole batch, so a
 // token weighs the same wherever it stands; the loss scale of fp16 is divided out with it. The order is: accumulate, norm,
-// finite check, clip, update, schedule.
+// finite check, clip, update, average, schedule.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
 	part := t.ramps.next(t.progress)
 	t.accum, t.length = part.micro, part.length
@@ -184,6 +189,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 		stats.NoiseScale = t.progress.Noise.tokens()
 	}
 	t.update(lr, clip/divisor)
+	t.average.update(t.progress.Updates, t.model.Params(), t.dev)
 	return stats, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"anneal/train"
 	"anneal/train/checkpoint"
 )
 
@@ -11,6 +12,8 @@ type ckptCmd struct {
 	Ls     ckptLsCmd     `cmd:"" help:"List checkpoints, newest first."`
 	Verify ckptVerifyCmd `cmd:"" help:"Check every byte of every checkpoint."`
 	Hash   ckptHashCmd   `cmd:"" help:"Hash the weights and the optimizer state of the newest checkpoint."`
+
+	Average ckptAverageCmd `cmd:"" help:"Make a run of the mean of the last checkpoints' weights."`
 }
 
 // runArg names the directory of a run.
@@ -88,4 +91,24 @@ func (c ckptHashCmd) Run(s *session) error {
 	}
 	s.printf("weights    %s\noptimizer  %s\nstep       %d\n", weights, optimizer, step)
 	return s.emit(map[string]any{"weights_hash": weights, "optimizer_hash": optimizer, "step": step})
+}
+
+type ckptAverageCmd struct {
+	runArg
+	Last count  `required:"" placeholder:"N" help:"How many checkpoints, from the newest back."`
+	Out  string `required:"" placeholder:"RUN" help:"Directory of the run to make."`
+}
+
+func (ckptAverageCmd) Help() string {
+	return example("anneal ckpt average runs/go --last 3 --out runs/go-mean", "anneal eval runs/go-mean --data data/go") +
+		"\n\nSums are in float64; all that is read is verified. The result is for generate, eval and export."
+}
+
+func (c ckptAverageCmd) Run(s *session) error {
+	r, err := train.AverageCheckpoints(c.Dir, int(c.Last), c.Out)
+	if err != nil {
+		return err
+	}
+	s.printf("%s: the mean of steps %v\nweights %.16s…\n", r.Run, r.Steps, r.WeightsHash)
+	return s.emit(r)
 }

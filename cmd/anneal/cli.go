@@ -27,7 +27,7 @@ type cli struct {
 	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
 	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
-	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify and hash the checkpoints of a run."`
+	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash and average the checkpoints of a run."`
 	Explain   explainCmd   `cmd:"" help:"Say what a config key is."`
 	Doctor    doctorCmd    `cmd:"" help:"Look at this machine: what can run, how fast, what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure this machine against its own peak."`

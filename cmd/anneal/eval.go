@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-
-	"anneal/train"
 )
 
 type evalCmd struct {
 	runArg
+	weightsFlag
 	Data    string `required:"" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer."`
 	Tokens  count  `help:"Score only this many tokens; 0 scores all."`
 	Threads count  `help:"Worker threads; 0 takes all."`
@@ -16,7 +15,7 @@ type evalCmd struct {
 func (evalCmd) Help() string { return example("anneal eval runs/go --data data/go") }
 
 func (c evalCmd) Run(s *session) error {
-	r, err := train.Open(c.Dir, int(c.Threads))
+	r, err := c.open(c.Dir, int(c.Threads))
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"strings"
 
 	"anneal/safetensors"
-	"anneal/train"
 )
 
 type exportCmd struct {
 	runArg
+	weightsFlag
 	Out string `arg:"" name:"out-dir" help:"Directory to write."`
 	To  string `default:"hf" enum:"hf" help:"Format: hf is the layout of a Hugging Face repository."`
 
@@ -21,7 +21,7 @@ func (exportCmd) Help() string {
 }
 
 func (c exportCmd) Run(s *session) error {
-	r, err := train.Open(c.Dir, 0)
+	r, err := c.open(c.Dir, 0)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 type generateCmd struct {
 	runArg
+	weightsFlag
 	Prompt      string  `help:"What the text begins with."`
 	MaxTokens   count   `default:"200" help:"Most tokens to add."`
 	Temperature float64 `default:"0.8" help:"0 always takes the likeliest token; 1 samples as the model predicts."`
@@ -29,7 +30,7 @@ func (c generateCmd) Run(s *session) error {
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
 	}
-	r, err := train.Open(c.Dir, int(c.Threads))
+	r, err := c.open(c.Dir, int(c.Threads))
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,9 @@ func stepLine(p train.Progress, columns int) string {
 	if !math.IsNaN(p.ValBitsPerByte) {
 		line.add(1, "val %.3f bits/byte", p.ValBitsPerByte)
 	}
+	if !math.IsNaN(p.ValBitsPerByteEMA) {
+		line.add(1, "ema %.3f", p.ValBitsPerByteEMA)
+	}
 	line.add(4, "lr %.1e", p.LR)
 	line.add(4, "|g| %.2f", p.GradNorm)
 	if p.ClipRate > 0 {
@@ -124,6 +127,9 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 	if !math.IsNaN(r.ValBitsPerByte) {
 		s.printf("  validation loss %.4f, %.4f bits/byte", r.ValLoss, r.ValBitsPerByte)
 	}
+	if !math.IsNaN(r.ValBitsPerByteEMA) {
+		s.printf(" (of the weights' average %.4f)", r.ValBitsPerByteEMA)
+	}
 	if r.ClipRate > 0 {
 		s.printf("  %.1f%% of updates clipped", 100*r.ClipRate)
 	}
@@ -146,6 +152,9 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "noise_scale_tokens": number(r.NoiseScale),
 		"clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
 		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
+	}
+	if !math.IsNaN(r.ValBitsPerByteEMA) {
+		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
 	}
 	if plan != nil {
 		result["planned_bytes"] = plan.Bytes

@@ -6,9 +6,11 @@
 //	step-00001200/
 //	  model.safetensors    weights
 //	  optim.safetensors    optimizer state, if there is any
+//	  average.safetensors  an average of the weights, if there is one
 //	  state.json           whatever small state the trainer wants back
 //	  MANIFEST.json        written last: sizes, checksums, shapes; a directory without it is no checkpoint
 //	latest                 the name of the newest one, for people; loading does not trust it
+//	aside/                 checkpoints that were taken out of the run
 //	.lock                  held by the process that writes here
 //
 // A save goes to step-….tmp-…: every file is written and synced, then the manifest, then the directory is renamed and its

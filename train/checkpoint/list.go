@@ -21,6 +21,7 @@ type Info struct {
 	ConfigHash  string
 	CodeVersion string
 	Bytes       int64    // of all files but the manifest
+	Averaged    bool     // it holds an average of the weights
 	Skipped     []error  // after LoadLatest: newer checkpoints that could not be used, and why
 	Ignored     []string // files in the directory that the manifest does not list
 }
@@ -84,7 +85,7 @@ func readEntry(root, name string, step int64) Entry {
 		return e
 	}
 	e.Tokens, e.ConfigHash, e.CodeVersion, e.Bytes = m.Tokens, m.ConfigHash, m.CodeVersion, m.bytes()
-	e.sequence, e.manifest = m.Sequence, m
+	e.sequence, e.manifest, e.Averaged = m.Sequence, m, len(m.placed(averageName)) > 0
 	return e
 }
 

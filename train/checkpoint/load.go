@@ -12,8 +12,9 @@ import (
 )
 
 // LoadLatest fills tensors and state from the newest checkpoint under root that verifies, and says in Info.Skipped which
-// newer ones did not, and why. tensors must be exactly the checkpoint's weights, with exactly its optimizer state or none
-// of it. state is a pointer for json.Unmarshal, or nil. If the directory has no checkpoint the error is ErrNone. After an
+// newer ones did not, and why. tensors must be exactly the checkpoint's weights, exactly its optimizer state, exactly its
+// average, or several of these. An average beside weights may also be missing from the checkpoint: it is then left as it
+// is, and Info.Averaged is false. state is a pointer for json.Unmarshal, or nil. If the directory has no checkpoint the error is ErrNone. After an
 // error the tensors hold nothing of use.
 //
 // It needs no lock: another process may be training and saving meanwhile.
@@ -132,12 +133,23 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 	var problems []string
 	dst := make(map[string][]byte, len(tensors))
-	withOptim := false
+	wanted := map[string]bool{} // files
 	for _, t := range tensors {
-		withOptim = withOptim || t.Optim
+		wanted[t.file()] = true
+	}
+	if wanted[modelName] && len(m.placed(averageName)) == 0 {
+		wanted[averageName] = false
+	}
+	if wanted[optimName] && len(m.placed(optimName)) == 0 && len(m.placed(modelName)) > 0 {
+		return nil, errors.New("it holds weights only, no optimizer state to go on from")
+	}
+	for _, t := range tensors {
+		if !wanted[t.file()] {
+			continue
+		}
 		have, ok := m.Tensors[t.Name]
 		switch {
-		case !ok || t.Optim != (have.File == optimName):
+		case !ok || have.File != t.file():
 			problems = append(problems, fmt.Sprintf("it lacks tensor %q", t.Name))
 		case t.DType != have.DType || !slices.Equal(t.Shape, have.Shape):
 			problems = append(problems, fmt.Sprintf("tensor %q is %s %v there, %s %v here", t.Name, have.DType, have.Shape, t.DType, t.Shape))
@@ -145,7 +157,7 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 		dst[t.Name] = t.Data
 	}
 	for name, t := range m.Tensors {
-		if _, ok := dst[name]; !ok && (withOptim || t.File != optimName) {
+		if _, ok := dst[name]; !ok && wanted[t.File] {
 			problems = append(problems, fmt.Sprintf("it has a tensor %q that this run lacks", name))
 		}
 	}
@@ -220,12 +232,15 @@ func Hash(root string) (weights, optimizer string, step int64, err error) {
 // hash reads and verifies all tensors once.
 func (e *Entry) hash(root string) (weights, optimizer string, err error) {
 	r := e.reader(root)
-	sum := map[string]string{}
+	var w, o digests
 	for _, f := range e.manifest.Files {
-		if f.Name != modelName && f.Name != optimName {
+		if !strings.HasSuffix(f.Name, ".safetensors") {
 			continue
 		}
-		var d digests
+		d := &o
+		if f.Name == modelName {
+			d = &w
+		}
 		hashes := map[string]hash.Hash{}
 		for _, t := range e.manifest.placed(f.Name) {
 			hashes[t.name] = newTensorHash(t.name, t.DType, t.Shape)
@@ -239,9 +254,8 @@ func (e *Entry) hash(root string) (weights, optimizer string, err error) {
 			return "", "", err
 		}
 		for name, h := range hashes {
-			d = append(d, digest{name, h.Sum(nil)})
+			*d = append(*d, digest{name, h.Sum(nil)})
 		}
-		sum[f.Name] = d.sum()
 	}
-	return sum[modelName], sum[optimName], nil
+	return w.sum(), o.sum(), nil
 }

@@ -20,6 +20,7 @@ const (
 	stateName     = "state.json"
 	modelName     = "model.safetensors"
 	optimName     = "optim.safetensors"
+	averageName   = "average.safetensors"
 	formatName    = "anneal checkpoint"
 	formatVersion = 1
 	chunkBytes    = 4 << 20

@@ -15,11 +15,23 @@ import (
 
 // Tensor is one tensor of a run: its bytes in live memory, which Save reads and Load fills.
 type Tensor struct {
-	Name  string
-	DType string // a safetensors dtype: "F32", "BF16", …
-	Shape []int
-	Data  []byte
-	Optim bool // optimizer state, kept in a file of its own
+	Name    string
+	DType   string // a safetensors dtype: "F32", "BF16", …
+	Shape   []int
+	Data    []byte
+	Optim   bool // optimizer state, kept in a file of its own
+	Average bool // of an average of the weights, kept in a file of its own
+}
+
+// file is the name of the file that holds the tensor.
+func (t *Tensor) file() string {
+	switch {
+	case t.Optim:
+		return optimName
+	case t.Average:
+		return averageName
+	}
+	return modelName
 }
 
 // checkTensors demands different names and as much data as dtype and shape say.
@@ -45,7 +57,7 @@ func checkTensors(tensors []Tensor) error {
 	return nil
 }
 
-// HashTensors returns SHA-256 hashes, in hex, of the weights and of the optimizer state (empty if there is none). A hash
+// HashTensors returns SHA-256 hashes, in hex, of the weights and of all other state (empty if there is none). A hash
 // covers name, dtype, shape and bytes of every tensor, in order of name; it depends neither on files nor on the order
 // given. Hash gives the same for a checkpoint on disk.
 func HashTensors(tensors []Tensor) (weights, optimizer string) {
@@ -53,7 +65,7 @@ func HashTensors(tensors []Tensor) (weights, optimizer string) {
 	for _, t := range tensors {
 		h := newTensorHash(t.Name, t.DType, t.Shape)
 		h.Write(t.Data)
-		if t.Optim {
+		if t.file() != modelName {
 			o = append(o, digest{t.Name, h.Sum(nil)})
 		} else {
 			w = append(w, digest{t.Name, h.Sum(nil)})

@@ -32,16 +32,13 @@ type plannedFile struct {
 	infos  []safetensors.Info // parallel to the tensors of the file, which follow those of the file before
 }
 
-// plan lays out the model and the optimizer file.
+// plan lays out the files of tensors.
 func (j *job) plan(tensors []Tensor) error {
-	for _, file := range []struct {
-		name  string
-		optim bool
-	}{{modelName, false}, {optimName, true}} {
+	for _, file := range []string{modelName, optimName, averageName} {
 		var infos []safetensors.Info
 		byName := map[string]Tensor{}
 		for _, t := range tensors {
-			if t.Optim == file.optim {
+			if t.file() == file {
 				infos = append(infos, safetensors.Info{Name: t.Name, DType: safetensors.DType(t.DType), Shape: t.Shape})
 				byName[t.Name] = t
 			}
@@ -53,7 +50,7 @@ func (j *job) plan(tensors []Tensor) error {
 		if err != nil {
 			return err
 		}
-		j.files = append(j.files, plannedFile{file.name, prefix, order})
+		j.files = append(j.files, plannedFile{file, prefix, order})
 		for _, info := range order {
 			j.tensors = append(j.tensors, byName[info.Name])
 		}

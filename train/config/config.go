@@ -19,6 +19,7 @@ type Config struct {
 	FP8        FP8        `yaml:"fp8"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Guard      Guard      `yaml:"guard"`
+	Average    Average    `yaml:"average"`
 	Memory     Memory     `yaml:"memory"`
 
 	origins map[string]Origin // by dotted key; a missing key is at its default
@@ -116,6 +117,11 @@ type Guard struct {
 	MaxSkips int     `yaml:"max_skips"`
 	SpikeZ   float64 `yaml:"spike_z"`
 	Window   int     `yaml:"window"`
+}
+
+// Average is what is kept of the weights of earlier steps.
+type Average struct {
+	EMA float64 `yaml:"ema"`
 }
 
 // Memory is what is computed again to need less of it.

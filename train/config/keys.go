@@ -126,6 +126,8 @@ var notes = map[string]Key{
 	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss or gradient norm lies this far above the mean of the last accepted ones (OLMo: 6); 0 turns the check off."},
 	"guard.window":    {Unit: "steps", Doc: "Accepted steps that spike_z compares with; it judges from half of them on."},
 
+	"average.ema": {Doc: "Decay of an exponential moving average of the weights, evaluated beside them, and used by `--weights ema`: 0.999 looks back on about a thousand updates. 4 bytes a parameter; 0 keeps none."},
+
 	"memory.recompute": {Doc: "Activations that backward computes again instead of keeping them; gradients keep their bits. none; every_layer keeps the input of each layer; every:N of each N layers; sqrt of each √layers; selective runs only attention again; budget:SIZE, such as budget:1.5GiB, runs as little again as makes the activations fit."},
 }
 

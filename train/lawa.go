@@ -1,0 +1,145 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"anneal/model"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// AverageReport says what AverageCheckpoints averaged.
+type AverageReport struct {
+	Run         string  `json:"run"`
+	Steps       []int64 `json:"steps"`
+	WeightsHash string  `json:"weights_hash"`
+}
+
+// AverageCheckpoints makes a run directory whose weights are the mean of those of the last n checkpoints of the run in dir,
+// one for each step: LAWA, latest weight averaging (Kaddour 2022, arXiv 2209.14981; Sanyal et al. 2023, arXiv 2306.03241).
+//
+//	w = (w₁ + … + wₙ) / n,  summed in float64 from the oldest step to the newest and rounded once
+//
+// It helps most while the learning rate is still high, and costs one more copy of the weights in float64 while it works.
+// Not for checkpoints far apart in training: their mean is no better than the worst of them. Every byte that is read is
+// verified; a damaged checkpoint is an error, not left out. The result is for generate, eval and export; it has no
+// optimizer state to go on from.
+func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
+	src, dst := runDir(dir), runDir(out)
+	cfg, err := src.load()
+	if err != nil {
+		return nil, err
+	}
+	tok, err := os.ReadFile(src.tokenizer())
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	t, err := tokenizer.Load(src.tokenizer())
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	if cfg.Model.Vocab == 0 {
+		cfg.Derive("model.vocab", t.VocabSize(), "the tokenizer of "+dir)
+	}
+	steps, err := lastSteps(src, n)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := policyOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := modelConfig(cfg)
+	params, err := tensor.NewArena("parameters", model.Measure(c, policy, 1, c.Context, false).Params)
+	if err != nil {
+		return nil, err
+	}
+	defer params.Close()
+	m := model.New(c, model.MemoryOf(policy, params, nil))
+	last, err := meanOfSteps(src, steps, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := last.checkTokenizer(t, src); err != nil {
+		return nil, err
+	}
+	cfg.DeriveText("average.ema", "0", "anneal ckpt average")
+	if err := dst.create(cfg, tok); err != nil {
+		return nil, err
+	}
+	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	r := &AverageReport{Run: out, Steps: steps}
+	r.WeightsHash, _ = checkpoint.HashTensors(weightTensors(m))
+	averaged := state{Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier}
+	return r, store.Save(steps[n-1], last.Progress.Tokens, weightTensors(m), &averaged)
+}
+
+// lastSteps returns the newest n steps that have a checkpoint, in ascending order.
+func lastSteps(d runDir, n int) ([]int64, error) {
+	entries, err := checkpoint.List(d.checkpoints())
+	if err != nil {
+		return nil, err
+	}
+	var steps []int64
+	for _, e := range entries {
+		if e.Err != nil {
+			return nil, e.Err
+		}
+		if !slices.Contains(steps, e.Step) {
+			steps = append(steps, e.Step)
+		}
+	}
+	switch {
+	case len(steps) == 0:
+		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
+	case n < 2 || n > len(steps):
+		return nil, &config.Error{Problems: []config.Problem{{
+			Key: "checkpoint.keep", Message: fmt.Sprintf("an average of the last %d checkpoints cannot be made of the %d of %s", n, len(steps), d),
+			At: d.config(), Try: fmt.Sprintf("--last between 2 and %d; more stay on disk with a larger checkpoint.keep", len(steps)),
+		}}}
+	}
+	slices.Sort(steps)
+	return steps[len(steps)-n:], nil
+}
+
+// meanOfSteps leaves the mean of the checkpoints of these steps in m and returns the state of the last.
+func meanOfSteps(d runDir, steps []int64, m *model.Llama) (*state, error) {
+	sums := make([][]float64, len(m.Params()))
+	for i, p := range m.Params() {
+		sums[i] = make([]float64, p.Value.Len())
+	}
+	var last *state
+	for _, step := range steps {
+		last = &state{}
+		_, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(m), last)
+		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
+			return nil, fmt.Errorf("%w\n  `anneal ckpt verify %s` finds what is damaged; nothing was written", err, d)
+		}
+		if err != nil {
+			return nil, asConfigError(err, d)
+		}
+		if err := last.checkModel(m.Config, d); err != nil {
+			return nil, err
+		}
+		for i, p := range m.Params() {
+			for j := range sums[i] {
+				sums[i][j] += p.Value.Float64(j)
+			}
+		}
+	}
+	for i, p := range m.Params() {
+		for j, s := range sums[i] {
+			p.Value.SetFloat64(j, s/float64(len(steps)))
+		}
+	}
+	return last, nil
+}
