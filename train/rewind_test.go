@@ -142,6 +142,24 @@ func TestARewoundRunNeverSawTheBatches(t *testing.T) {
 	}
 }
 
+// Where steps grow, the batches of a step are those that it read.
+func TestRewindCountsTheSamplesOfARamp(t *testing.T) {
+	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	ramped := func() *config.Config {
+		cfg := rewindConfig(data)
+		cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Train.BatchRamp = 12, 2, "64 until 384, 128 until 1024"
+		return cfg
+	}
+	mustRun(t, Options{Config: ramped(), Dir: dir})
+	// Steps 1–6 read 2 samples each, 7–11 four, 12 eight.
+	if r := mustRewind(t, dir, RewindOptions{To: 5, Skip: []StepRange{{6, 8}}}); r.Step != 4 || r.Skip != "10:20" {
+		t.Errorf("the report says %+v", r)
+	}
+	if got, want := resumeTo(t, dir), neverSaw(t, ramped(), samples([2]uint64{10, 20})); got != want {
+		t.Errorf("%v, a run that never saw the batches has %v", got, want)
+	}
+}
+
 // Stopped between or within any of its parts, a rewind is completed by the next resume, which ends with the same bits.
 func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
 	data, first := testData(t), filepath.Join(t.TempDir(), "run")
