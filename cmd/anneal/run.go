@@ -63,7 +63,7 @@ func stepLine(p train.Progress, columns int) string {
 	if !math.IsNaN(p.ValBitsPerByte) {
 		line.add(1, "val %.3f bits/byte", p.ValBitsPerByte)
 	}
-	if !math.IsNaN(p.ValBitsPerByteEMA) {
+	if p.ValBitsPerByteEMA > 0 {
 		line.add(1, "ema %.3f", p.ValBitsPerByteEMA)
 	}
 	line.add(4, "lr %.1e", p.LR)
