@@ -28,7 +28,7 @@ func (t *Tape) ScaleParam(p *Param, factor float64) *Param {
 	t.Device.Copy(&q.Value, &p.Value)
 	t.Device.Scale(&q.Value, factor)
 	if t.grad {
-		q.Grad = t.keep.New(p.Value.DType(), p.Value.Shape()...)
+		q.Grad = t.keep.New(p.Grad.DType(), p.Value.Shape()...)
 		n := t.node()
 		n.back, n.w, n.w2, n.factor = scaleParamBack, p, q, factor
 	}

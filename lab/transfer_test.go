@@ -1,0 +1,65 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"anneal/corpus"
+	"anneal/tokenizer"
+)
+
+// sourceData builds a small data set of Go source, which every machine with Go has.
+func sourceData(t *testing.T) string {
+	t.Helper()
+	source, err := GoSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := Text{Options: corpus.Options{Extensions: []string{".go"}}}
+	for _, dir := range []string{"strconv", "strings", "bytes", "io", "sort", "fmt", "os"} {
+		text.Paths = append(text.Paths, filepath.Join(source, dir))
+	}
+	tok, _, err := TrainTokenizer(context.Background(), text, tokenizer.TrainOptions{VocabSize: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	_, _, err = BuildData(context.Background(), text, DataOptions{Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// MUP-3: from width 32 to width 128 the best learning rate stays within one step of a grid of factors of two under muP, and
+// falls by two or more without it.
+func TestBestRateStaysUnderMuPOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains sixteen models")
+	}
+	data := sourceData(t)
+	for _, standard := range []bool{false, true} {
+		r, err := SweepRates(context.Background(), TransferOptions{
+			Family: Family{
+				Overrides: []string{
+					"data.path=" + data, "model.layers=2", "model.dim=32", "model.heads=2", "model.context=64", "model.tie_embeddings=false",
+					"train.steps=40", "train.batch_tokens=512", "train.eval_tokens=8192", "schedule.warmup=4",
+				},
+				Widths: []int{32, 128}, Standard: standard,
+			},
+			Rates: []float64{0.004, 0.008, 0.016, 0.032},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shift, table := r.Shift(), fmt.Sprintf("rates %v, losses %.3f at widths %v", r.Rates, r.Loss, r.Widths)
+		if !standard && (shift < 0.5 || shift > 2) {
+			t.Errorf("under muP the best rate changes by a factor of %v: %s", shift, table)
+		}
+		if standard && shift > 0.25 {
+			t.Errorf("without muP the best rate changes by a factor of %v, want 1/4 or less: %s", shift, table)
+		}
+	}
+}
