@@ -56,14 +56,15 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
 }
 
-// resultLine returns the n-th of the cache lines in which cols columns of the result lie, from row i and column j on, and the step to
-// the same line of the next row, if there are as many lines. While a tile of a task is computed, the next one's lines are fetched.
-func (x *product[E]) resultLine(i, j, cols, n int) (p uintptr, step int, found bool) {
-	d := x.dst.at(i, j)
+// resultTrail returns the n-th portion of the cache lines of a part of the result, and its step from row to row, if there are as many;
+// a call of a kernel covers words words. While a tile of a task is computed, the lines of the next are fetched.
+func (x *product[E]) resultTrail(part span, n, words int) (p uintptr, step int, found bool) {
+	d := x.dst.at(part.i, part.j)
 	size := d.dtype.Size()
 	start := uintptr(d.p)
-	p = start&^63 + 64*uintptr(n)
-	return p, d.ld * size, p < start+uintptr(cols*size)
+	lines := ceil(int(start&63)+part.cols*size, 64)
+	row := n / lines * max(1, words/4)
+	return start&^63 + uintptr(64*(n%lines)+row*d.ld*size), d.ld * size, row < part.rows
 }
 
 // packedTrail returns the trail of packed panels of b.

@@ -6,7 +6,8 @@ import "anneal/device"
 // of a and a K block of b share the second-level cache.
 const (
 	maxK       = 192        // depth of a K block
-	maxA       = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed
+	maxA       = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed …
+	rowsTN     = 48         // … and in form TN, where they are columns: whole cache lines
 	maxN       = 384        // columns of a task
 	maxC       = 512 * 384  // elements of a task
 	maxB       = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once

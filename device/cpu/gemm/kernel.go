@@ -21,6 +21,6 @@ type kernel[E tensor.Number] func(c *E, ldc int, a *E, lda int, b *E, ldb int, k
 
 // A tile is the set of kernels of a tier: the main ones, mr rows high, and those for the rowStep rows that are left over.
 type tile[E tensor.Number] struct {
-	mr, pitch                int // rows of the main kernels, and words between rows of a panel of a
+	mr                       int // rows of the main kernels
 	rows, cols, rows4, cols4 kernel[E]
 }

@@ -28,9 +28,9 @@ type packer[E tensor.Number] struct {
 	copyRows func(dst *E, ldd int, src source, rows, cols int)
 	// transpose copies rows×cols elements, k along the row, so that it runs down: word (i, p) goes to dst[p·ldd+i].
 	transpose func(dst *E, ldd int, src source, rows, cols int)
-	// panels copies rows×cols elements, k down the column, into panels of width columns: word (p, j) goes to
-	// dst[j/width·stride + p·pitch + j%width], where pitch is whole cache lines in the vector tiers.
-	panels func(dst *E, width, pitch, stride int, src source, rows, cols int)
+	// panels copies rows×cols elements, k down the column, into panels of width columns, colStep or rowsTN: word (p, j) goes to
+	// dst[j/width·stride + p·width + j%width].
+	panels func(dst *E, width, stride int, src source, rows, cols int)
 }
 
 func genericPacker[E tensor.Number]() packer[E] {
@@ -49,10 +49,10 @@ func transpose[E tensor.Number](dst *E, ldd int, src source, rows, cols int) {
 	}
 }
 
-func panels[E tensor.Number](dst *E, width, pitch, stride int, src source, rows, cols int) {
+func panels[E tensor.Number](dst *E, width, stride int, src source, rows, cols int) {
 	for p := range rows {
 		for j := 0; j < cols; j += width {
-			load(unsafe.Slice(at(dst, j/width*stride+p*pitch), min(width, cols-j)), 1, src.at(p, j))
+			load(unsafe.Slice(at(dst, j/width*stride+p*width), min(width, cols-j)), 1, src.at(p, j))
 		}
 	}
 }

@@ -14,15 +14,15 @@ func copyRowsF32(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 //go:noescape
 func transposeF32(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF3212 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsF3212(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsF3232 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsF3232(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF3248 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsF3248(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsF32Rounded copies rows×cols elements, row by row.
 //
@@ -34,15 +34,15 @@ func copyRowsF32Rounded(dst *float32, ldd int, src unsafe.Pointer, lds, rows, co
 //go:noescape
 func transposeF32Rounded(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32Rounded12 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsF32Rounded12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsF32Rounded32 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsF32Rounded32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32Rounded48 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsF32Rounded48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsBF16 copies rows×cols elements, row by row.
 //
@@ -54,15 +54,15 @@ func copyRowsBF16(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int
 //go:noescape
 func transposeBF16(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsBF1612 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsBF1612(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsBF1632 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsBF1632(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsBF1648 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsBF1648(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsTF32 copies rows×cols elements, row by row.
 //
@@ -74,15 +74,15 @@ func copyRowsTF32(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int
 //go:noescape
 func transposeTF32(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsTF3212 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsTF3212(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsTF3232 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsTF3232(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsTF3248 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsTF3248(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsF16 copies rows×cols elements, row by row.
 //
@@ -94,15 +94,15 @@ func copyRowsF16(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 //go:noescape
 func transposeF16(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF1612 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsF1612(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsF1632 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsF1632(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF1648 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsF1648(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsF32Half copies rows×cols elements, row by row.
 //
@@ -114,15 +114,15 @@ func copyRowsF32Half(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols 
 //go:noescape
 func transposeF32Half(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32Half12 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsF32Half12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsF32Half32 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsF32Half32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32Half48 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsF32Half48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsF32Pair copies rows×cols elements, row by row.
 //
@@ -134,15 +134,15 @@ func copyRowsF32Pair(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols 
 //go:noescape
 func transposeF32Pair(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32Pair12 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsF32Pair12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsF32Pair32 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsF32Pair32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32Pair48 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsF32Pair48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // copyRowsBF16Pair copies rows×cols elements, row by row.
 //
@@ -154,15 +154,15 @@ func copyRowsBF16Pair(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //go:noescape
 func transposeBF16Pair(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsBF16Pair12 copies rows×cols elements into panels of 12 columns.
-//
-//go:noescape
-func panelsBF16Pair12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-
 // panelsBF16Pair32 copies rows×cols elements into panels of 32 columns.
 //
 //go:noescape
 func panelsBF16Pair32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsBF16Pair48 copies rows×cols elements into panels of 48 columns.
+//
+//go:noescape
+func panelsBF16Pair48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // storeF32 writes scaled sums to an FP32 result, or adds them with add.
 //

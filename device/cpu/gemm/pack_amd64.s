@@ -417,45 +417,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsF3212(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsF3212(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $2, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	VMOVUPS.Z 0(R10), K1, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*1), R10
-	ADDQ $64, R11
-	SUBQ $1, CX
-	JGT row3
-	ADDQ $48, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsF3232(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF3232(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -467,7 +428,7 @@ TEXT ·panelsF3232(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $2, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -476,10 +437,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -494,6 +455,55 @@ row3:
 	SUBQ $1, CX
 	JGT row3
 	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsF3248(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF3248(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	VMOVUPS.Z 0(R10), K1, Z0
+	VMOVUPS.Z 64(R10), K2, Z1
+	VMOVUPS.Z 128(R10), K3, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*1), R10
+	ADDQ $192, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $192, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -1235,61 +1245,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsF32Rounded12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsF32Rounded12(SB), NOSPLIT, $0-48
-	MOVL $1, AX
-	VPBROADCASTD AX, Z31
-	MOVL $0x7fff, AX
-	VPBROADCASTD AX, Z30
-	MOVL $0x400000, AX
-	VPBROADCASTD AX, Z29
-	MOVL $0xffff0000, AX
-	VPBROADCASTD AX, Z27
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $2, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	VMOVUPS.Z 0(R10), K1, Z0
-	VPSRLD $16, Z0, Z16
-	VPANDD Z31, Z16, Z16
-	VPADDD Z30, Z16, Z16
-	VPADDD Z0, Z16, Z16
-	VCMPPS $3, Z0, Z0, K7
-	VPORD Z29, Z0, K7, Z16
-	VMOVDQA32 Z16, Z0
-	VPANDD Z27, Z0, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*1), R10
-	ADDQ $64, R11
-	SUBQ $1, CX
-	JGT row3
-	ADDQ $48, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsF32Rounded32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF32Rounded32(SB), NOSPLIT, $0-48
 	MOVL $1, AX
@@ -1309,7 +1264,7 @@ TEXT ·panelsF32Rounded32(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $2, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -1318,10 +1273,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -1352,6 +1307,87 @@ row3:
 	SUBQ $1, CX
 	JGT row3
 	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsF32Rounded48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF32Rounded48(SB), NOSPLIT, $0-48
+	MOVL $1, AX
+	VPBROADCASTD AX, Z31
+	MOVL $0x7fff, AX
+	VPBROADCASTD AX, Z30
+	MOVL $0x400000, AX
+	VPBROADCASTD AX, Z29
+	MOVL $0xffff0000, AX
+	VPBROADCASTD AX, Z27
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	VMOVUPS.Z 0(R10), K1, Z0
+	VPSRLD $16, Z0, Z16
+	VPANDD Z31, Z16, Z16
+	VPADDD Z30, Z16, Z16
+	VPADDD Z0, Z16, Z16
+	VCMPPS $3, Z0, Z0, K7
+	VPORD Z29, Z0, K7, Z16
+	VMOVDQA32 Z16, Z0
+	VPANDD Z27, Z0, Z0
+	VMOVUPS.Z 64(R10), K2, Z1
+	VPSRLD $16, Z1, Z17
+	VPANDD Z31, Z17, Z17
+	VPADDD Z30, Z17, Z17
+	VPADDD Z1, Z17, Z17
+	VCMPPS $3, Z1, Z1, K7
+	VPORD Z29, Z1, K7, Z17
+	VMOVDQA32 Z17, Z1
+	VPANDD Z27, Z1, Z1
+	VMOVUPS.Z 128(R10), K3, Z2
+	VPSRLD $16, Z2, Z18
+	VPANDD Z31, Z18, Z18
+	VPADDD Z30, Z18, Z18
+	VPADDD Z2, Z18, Z18
+	VCMPPS $3, Z2, Z2, K7
+	VPORD Z29, Z2, K7, Z18
+	VMOVDQA32 Z18, Z2
+	VPANDD Z27, Z2, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*1), R10
+	ADDQ $192, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $192, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -1939,48 +1975,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsBF1612(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsBF1612(SB), NOSPLIT, $0-48
-	MOVL $0xffff0000, AX
-	VPBROADCASTD AX, Z27
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $1, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	VPMOVZXWD.Z 0(R10), K1, Z0
-	VPSLLD $16, Z0, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*1), R10
-	ADDQ $64, R11
-	SUBQ $1, CX
-	JGT row3
-	ADDQ $24, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsBF1632(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsBF1632(SB), NOSPLIT, $0-48
 	MOVL $0xffff0000, AX
@@ -1994,7 +1988,7 @@ TEXT ·panelsBF1632(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $1, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -2003,10 +1997,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -2023,6 +2017,60 @@ row3:
 	SUBQ $1, CX
 	JGT row3
 	ADDQ $64, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsBF1648(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsBF1648(SB), NOSPLIT, $0-48
+	MOVL $0xffff0000, AX
+	VPBROADCASTD AX, Z27
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $1, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	VPMOVZXWD.Z 0(R10), K1, Z0
+	VPSLLD $16, Z0, Z0
+	VPMOVZXWD.Z 32(R10), K2, Z1
+	VPSLLD $16, Z1, Z1
+	VPMOVZXWD.Z 64(R10), K3, Z2
+	VPSLLD $16, Z2, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*1), R10
+	ADDQ $192, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $96, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -2608,55 +2656,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsTF3212(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsTF3212(SB), NOSPLIT, $0-48
-	MOVL $0x1000, AX
-	VPBROADCASTD AX, Z29
-	MOVL $0xffffe000, AX
-	VPBROADCASTD AX, Z30
-	MOVL $0x7f800000, AX
-	VPBROADCASTD AX, Z31
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $2, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	VMOVUPS.Z 0(R10), K1, Z0
-	VPANDD Z31, Z0, Z16
-	VPCMPD $4, Z31, Z16, K7
-	VPADDD Z29, Z0, K7, Z0
-	VPANDD Z30, Z0, K7, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*1), R10
-	ADDQ $64, R11
-	SUBQ $1, CX
-	JGT row3
-	ADDQ $48, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsTF3232(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsTF3232(SB), NOSPLIT, $0-48
 	MOVL $0x1000, AX
@@ -2674,7 +2673,7 @@ TEXT ·panelsTF3232(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $2, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -2683,10 +2682,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -2709,6 +2708,73 @@ row3:
 	SUBQ $1, CX
 	JGT row3
 	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsTF3248(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsTF3248(SB), NOSPLIT, $0-48
+	MOVL $0x1000, AX
+	VPBROADCASTD AX, Z29
+	MOVL $0xffffe000, AX
+	VPBROADCASTD AX, Z30
+	MOVL $0x7f800000, AX
+	VPBROADCASTD AX, Z31
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	VMOVUPS.Z 0(R10), K1, Z0
+	VPANDD Z31, Z0, Z16
+	VPCMPD $4, Z31, Z16, K7
+	VPADDD Z29, Z0, K7, Z0
+	VPANDD Z30, Z0, K7, Z0
+	VMOVUPS.Z 64(R10), K2, Z1
+	VPANDD Z31, Z1, Z17
+	VPCMPD $4, Z31, Z17, K7
+	VPADDD Z29, Z1, K7, Z1
+	VPANDD Z30, Z1, K7, Z1
+	VMOVUPS.Z 128(R10), K3, Z2
+	VPANDD Z31, Z2, Z18
+	VPCMPD $4, Z31, Z18, K7
+	VPADDD Z29, Z2, K7, Z2
+	VPANDD Z30, Z2, K7, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*1), R10
+	ADDQ $192, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $192, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -3126,45 +3192,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsF1612(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsF1612(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $1, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	VCVTPH2PS.Z 0(R10), K1, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*1), R10
-	ADDQ $64, R11
-	SUBQ $1, CX
-	JGT row3
-	ADDQ $24, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsF1632(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF1632(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -3176,7 +3203,7 @@ TEXT ·panelsF1632(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $1, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -3185,10 +3212,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -3203,6 +3230,55 @@ row3:
 	SUBQ $1, CX
 	JGT row3
 	ADDQ $64, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsF1648(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF1648(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $1, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	VCVTPH2PS.Z 0(R10), K1, Z0
+	VCVTPH2PS.Z 32(R10), K2, Z1
+	VCVTPH2PS.Z 64(R10), K3, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*1), R10
+	ADDQ $192, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $96, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -3700,47 +3776,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsF32Half12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsF32Half12(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $2, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	VMOVUPS.Z 0(R10), K1, Z0
-	VCVTPS2PH $0, Z0, Y16
-	VCVTPH2PS Y16, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*1), R10
-	ADDQ $64, R11
-	SUBQ $1, CX
-	JGT row3
-	ADDQ $48, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsF32Half32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF32Half32(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -3752,7 +3787,7 @@ TEXT ·panelsF32Half32(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $2, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -3761,10 +3796,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -3783,6 +3818,61 @@ row3:
 	SUBQ $1, CX
 	JGT row3
 	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsF32Half48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF32Half48(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	VMOVUPS.Z 0(R10), K1, Z0
+	VCVTPS2PH $0, Z0, Y16
+	VCVTPH2PS Y16, Z0
+	VMOVUPS.Z 64(R10), K2, Z1
+	VCVTPS2PH $0, Z1, Y17
+	VCVTPH2PS Y17, Z1
+	VMOVUPS.Z 128(R10), K3, Z2
+	VCVTPS2PH $0, Z2, Y18
+	VCVTPH2PS Y18, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*1), R10
+	ADDQ $192, R11
+	SUBQ $1, CX
+	JGT row3
+	ADDQ $192, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -4282,56 +4372,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsF32Pair12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsF32Pair12(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $2, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	CMPQ CX, $2
-	JGE pair4
-	KXORW K3, K3, K3
-pair4:
-	VMOVUPS.Z 0(R10), K1, Z0
-	VMOVUPS.Z 0(R10)(R9*1), K3, Z16
-	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
-	VPMOVZXWD Y16, Z0
-	VEXTRACTI64X4 $1, Z16, Y16
-	VPMOVZXWD Y16, Z16
-	VPSLLD $16, Z16, Z16
-	VPORD Z16, Z0, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*2), R10
-	ADDQ $64, R11
-	SUBQ $2, CX
-	JGT row3
-	ADDQ $48, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsF32Pair32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF32Pair32(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -4343,7 +4383,7 @@ TEXT ·panelsF32Pair32(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $2, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -4352,10 +4392,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -4363,11 +4403,11 @@ whole2:
 row3:
 	CMPQ CX, $2
 	JGE pair4
-	KXORW K3, K3, K3
 	KXORW K4, K4, K4
+	KXORW K5, K5, K5
 pair4:
 	VMOVUPS.Z 0(R10), K1, Z0
-	VMOVUPS.Z 0(R10)(R9*1), K3, Z16
+	VMOVUPS.Z 0(R10)(R9*1), K4, Z16
 	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
 	VPMOVZXWD Y16, Z0
 	VEXTRACTI64X4 $1, Z16, Y16
@@ -4375,7 +4415,7 @@ pair4:
 	VPSLLD $16, Z16, Z16
 	VPORD Z16, Z0, Z0
 	VMOVUPS.Z 64(R10), K2, Z1
-	VMOVUPS.Z 64(R10)(R9*1), K4, Z17
+	VMOVUPS.Z 64(R10)(R9*1), K5, Z17
 	BYTE $0x62; BYTE $0xe2; BYTE $0x77; BYTE $0x40; BYTE $0x72; BYTE $0xc9 // VCVTNE2PS2BF16 Z1, Z17, Z17
 	VPMOVZXWD Y17, Z1
 	VEXTRACTI64X4 $1, Z17, Y17
@@ -4389,6 +4429,82 @@ pair4:
 	SUBQ $2, CX
 	JGT row3
 	ADDQ $128, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsF32Pair48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF32Pair48(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	CMPQ CX, $2
+	JGE pair4
+	KXORW K4, K4, K4
+	KXORW K5, K5, K5
+	KXORW K6, K6, K6
+pair4:
+	VMOVUPS.Z 0(R10), K1, Z0
+	VMOVUPS.Z 0(R10)(R9*1), K4, Z16
+	BYTE $0x62; BYTE $0xe2; BYTE $0x7f; BYTE $0x40; BYTE $0x72; BYTE $0xc0 // VCVTNE2PS2BF16 Z0, Z16, Z16
+	VPMOVZXWD Y16, Z0
+	VEXTRACTI64X4 $1, Z16, Y16
+	VPMOVZXWD Y16, Z16
+	VPSLLD $16, Z16, Z16
+	VPORD Z16, Z0, Z0
+	VMOVUPS.Z 64(R10), K2, Z1
+	VMOVUPS.Z 64(R10)(R9*1), K5, Z17
+	BYTE $0x62; BYTE $0xe2; BYTE $0x77; BYTE $0x40; BYTE $0x72; BYTE $0xc9 // VCVTNE2PS2BF16 Z1, Z17, Z17
+	VPMOVZXWD Y17, Z1
+	VEXTRACTI64X4 $1, Z17, Y17
+	VPMOVZXWD Y17, Z17
+	VPSLLD $16, Z17, Z17
+	VPORD Z17, Z1, Z1
+	VMOVUPS.Z 128(R10), K3, Z2
+	VMOVUPS.Z 128(R10)(R9*1), K6, Z18
+	BYTE $0x62; BYTE $0xe2; BYTE $0x6f; BYTE $0x40; BYTE $0x72; BYTE $0xd2 // VCVTNE2PS2BF16 Z2, Z18, Z18
+	VPMOVZXWD Y18, Z2
+	VEXTRACTI64X4 $1, Z18, Y18
+	VPMOVZXWD Y18, Z18
+	VPSLLD $16, Z18, Z18
+	VPORD Z18, Z2, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*2), R10
+	ADDQ $192, R11
+	SUBQ $2, CX
+	JGT row3
+	ADDQ $192, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1
@@ -4808,52 +4924,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func panelsBF16Pair12(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
-TEXT ·panelsBF16Pair12(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ src+16(FP), SI
-	MOVQ lds+24(FP), R9
-	MOVQ rows+32(FP), DX
-	MOVQ cols+40(FP), BX
-	SHLQ $2, R8
-	SHLQ $1, R9
-panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
-	MOVL $12, R13
-	CMPQ BX, R13
-	JGE whole2
-	MOVQ BX, R13
-whole2:
-	MOVQ $-1, AX
-	BZHIQ R13, AX, AX
-	KMOVW AX, K1
-	KMOVW AX, K3
-	SHRQ $12, AX
-	MOVQ SI, R10
-	MOVQ DI, R11
-	MOVQ DX, CX
-row3:
-	CMPQ CX, $2
-	JGE pair4
-	KXORW K3, K3, K3
-pair4:
-	VPMOVZXWD.Z 0(R10), K1, Z0
-	VPMOVZXWD.Z 0(R10)(R9*1), K3, Z16
-	VPSLLD $16, Z16, Z16
-	VPORD Z16, Z0, Z0
-	VMOVUPS Z0, 0(R11)
-	LEAQ (R10)(R9*2), R10
-	ADDQ $64, R11
-	SUBQ $2, CX
-	JGT row3
-	ADDQ $24, SI
-	ADDQ R8, DI
-	SUBQ R13, BX
-	JGT panel1
-	VZEROUPPER
-	RET
-
 // func panelsBF16Pair32(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsBF16Pair32(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -4865,7 +4935,7 @@ TEXT ·panelsBF16Pair32(SB), NOSPLIT, $0-48
 	SHLQ $2, R8
 	SHLQ $1, R9
 panel1:
-	// columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
 	MOVL $32, R13
 	CMPQ BX, R13
 	JGE whole2
@@ -4874,10 +4944,10 @@ whole2:
 	MOVQ $-1, AX
 	BZHIQ R13, AX, AX
 	KMOVW AX, K1
-	KMOVW AX, K3
+	KMOVW AX, K4
 	SHRQ $16, AX
 	KMOVW AX, K2
-	KMOVW AX, K4
+	KMOVW AX, K5
 	SHRQ $16, AX
 	MOVQ SI, R10
 	MOVQ DI, R11
@@ -4885,15 +4955,15 @@ whole2:
 row3:
 	CMPQ CX, $2
 	JGE pair4
-	KXORW K3, K3, K3
 	KXORW K4, K4, K4
+	KXORW K5, K5, K5
 pair4:
 	VPMOVZXWD.Z 0(R10), K1, Z0
-	VPMOVZXWD.Z 0(R10)(R9*1), K3, Z16
+	VPMOVZXWD.Z 0(R10)(R9*1), K4, Z16
 	VPSLLD $16, Z16, Z16
 	VPORD Z16, Z0, Z0
 	VPMOVZXWD.Z 32(R10), K2, Z1
-	VPMOVZXWD.Z 32(R10)(R9*1), K4, Z17
+	VPMOVZXWD.Z 32(R10)(R9*1), K5, Z17
 	VPSLLD $16, Z17, Z17
 	VPORD Z17, Z1, Z1
 	VMOVUPS Z0, 0(R11)
@@ -4903,6 +4973,70 @@ pair4:
 	SUBQ $2, CX
 	JGT row3
 	ADDQ $64, SI
+	ADDQ R8, DI
+	SUBQ R13, BX
+	JGT panel1
+	VZEROUPPER
+	RET
+
+// func panelsBF16Pair48(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsBF16Pair48(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $1, R9
+panel1:
+	// columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)
+	MOVL $48, R13
+	CMPQ BX, R13
+	JGE whole2
+	MOVQ BX, R13
+whole2:
+	MOVQ $-1, AX
+	BZHIQ R13, AX, AX
+	KMOVW AX, K1
+	KMOVW AX, K4
+	SHRQ $16, AX
+	KMOVW AX, K2
+	KMOVW AX, K5
+	SHRQ $16, AX
+	KMOVW AX, K3
+	KMOVW AX, K6
+	SHRQ $16, AX
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ DX, CX
+row3:
+	CMPQ CX, $2
+	JGE pair4
+	KXORW K4, K4, K4
+	KXORW K5, K5, K5
+	KXORW K6, K6, K6
+pair4:
+	VPMOVZXWD.Z 0(R10), K1, Z0
+	VPMOVZXWD.Z 0(R10)(R9*1), K4, Z16
+	VPSLLD $16, Z16, Z16
+	VPORD Z16, Z0, Z0
+	VPMOVZXWD.Z 32(R10), K2, Z1
+	VPMOVZXWD.Z 32(R10)(R9*1), K5, Z17
+	VPSLLD $16, Z17, Z17
+	VPORD Z17, Z1, Z1
+	VPMOVZXWD.Z 64(R10), K3, Z2
+	VPMOVZXWD.Z 64(R10)(R9*1), K6, Z18
+	VPSLLD $16, Z18, Z18
+	VPORD Z18, Z2, Z2
+	VMOVUPS Z0, 0(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	LEAQ (R10)(R9*2), R10
+	ADDQ $192, R11
+	SUBQ $2, CX
+	JGT row3
+	ADDQ $96, SI
 	ADDQ R8, DI
 	SUBQ R13, BX
 	JGT panel1

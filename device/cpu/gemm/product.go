@@ -29,7 +29,7 @@ type product[E tensor.Number] struct {
 
 // scratch is the memory of a worker.
 type scratch[E tensor.Number] struct {
-	a []E // maxA rows, or panels of mr columns
+	a []E // maxA rows, or a panel of rowsTN columns
 	b []E // panels of colStep columns
 	c []E // running sums, in tiles of mr×colStep, each contiguous
 
@@ -65,7 +65,7 @@ func (x *product[E]) close() {
 
 // reserve makes the workers' scratch memory.
 func (x *product[E]) reserve(workers int) {
-	sizeA := (maxA + x.tile.mr) * max(strideRows, (maxK*x.tile.pitch+x.tile.mr-1)/x.tile.mr)
+	sizeA := max((maxA+x.tile.mr)*strideRows, maxK*rowsTN)
 	sizeB, sizeC := maxB, maxC
 	total := workers * (sizeA + sizeB + sizeC)
 	var zero E

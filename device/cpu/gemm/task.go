@@ -11,6 +11,10 @@ func (x *product[E]) Do(worker, task int) {
 		return
 	}
 	after := c.span(min(task+len(x.scratch), c.down*c.across-1)) // probably this worker's next
+	high := maxA
+	if x.form == device.TN {
+		high = rowsTN
+	}
 	packed := c.keep && s.column == t.j
 	if c.keep {
 		s.column = t.j
@@ -34,14 +38,14 @@ func (x *product[E]) Do(worker, task int) {
 		if c.keep && next.j == t.j && (packed || last) { // it is packed already
 			later = packedTrail(s.b[q/c.depth*c.strideK:][:c.strideK], words)
 		}
-		for i := 0; i < t.rows; i += maxA {
-			rows := min(maxA, t.rows-i)
+		for i := 0; i < t.rows; i += high {
+			rows := min(high, t.rows-i)
 			if k > 0 {
 				x.packA(s.a, t.i+i, p, rows, k)
 			}
-			ahead := x.trailA(next.i, q, min(maxA, next.rows), words)
-			if i+maxA < t.rows {
-				ahead = x.trailA(t.i+i+maxA, p, min(maxA, t.rows-i-maxA), words)
+			ahead := x.trailA(next.i, q, min(high, next.rows), words)
+			if i+high < t.rows {
+				ahead = x.trailA(t.i+i+high, p, min(high, t.rows-i-high), words)
 			}
 			x.multiply(s.a, b, s.c, t, i, rows, words, first, last, &ahead, &later)
 		}
@@ -67,7 +71,7 @@ func (x *product[E]) blockB(p, j int) source {
 
 func (x *product[E]) packA(a []E, i, p, rows, k int) {
 	if x.form == device.TN {
-		x.pack.panels(&a[0], x.tile.mr, x.tile.pitch, x.tile.pitch*maxK, x.blockA(i, p), k, rows)
+		x.pack.panels(&a[0], rowsTN, 0, x.blockA(i, p), k, rows)
 	} else {
 		x.pack.copyRows(&a[0], strideRows, x.blockA(i, p), rows, k)
 	}
@@ -75,7 +79,7 @@ func (x *product[E]) packA(a []E, i, p, rows, k int) {
 
 func (x *product[E]) packB(b []E, p, j, k, cols int) {
 	if x.form != device.NT {
-		x.pack.panels(&b[0], colStep, colStep, x.cut.strideB, x.blockB(p, j), k, cols)
+		x.pack.panels(&b[0], colStep, x.cut.strideB, x.blockB(p, j), k, cols)
 		return
 	}
 	for q := 0; q < cols; q += colStep {
@@ -87,9 +91,9 @@ func (x *product[E]) packB(b []E, p, j, k, cols int) {
 // b to the running sums. With the last K block the sums, still in the first-level cache, go to the result.
 func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, last bool, ahead, later *trail) {
 	mr := x.tile.mr
-	main, rest, lda, step, row := x.tile.rows, x.tile.rows4, strideRows, mr*strideRows, strideRows
+	main, rest, lda, row := x.tile.rows, x.tile.rows4, strideRows, strideRows
 	if x.form == device.TN {
-		main, rest, lda, step, row = x.tile.cols, x.tile.cols4, x.tile.pitch, x.tile.pitch*maxK, 1
+		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, 1
 	}
 	add := 1
 	if first {
@@ -98,7 +102,7 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 	for j := 0; j < t.cols; j += colStep {
 		panel := &b[j/colStep*x.cut.strideB]
 		for r := 0; r < rows; r += mr {
-			block := &a[r/mr*step]
+			block := &a[r*row]
 			sums := &c[0]
 			if !first || !last { // the sums wait for the next K block
 				sums = &c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
@@ -106,7 +110,8 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 			p, ps := ahead.portion()
 			q, qs, found := uintptr(0), 0, false
 			if last && j+colStep < t.cols {
-				q, qs, found = x.resultLine(t.i+i, t.j+j+colStep, min(colStep, t.cols-j-colStep), r/mr)
+				beside := span{t.i + i, t.j + j + colStep, rows, min(colStep, t.cols-j-colStep)}
+				q, qs, found = x.resultTrail(beside, r/mr, words)
 			}
 			if !found {
 				q, qs = later.portion()

@@ -11,12 +11,12 @@ func f32Tile(t isa.Tier) tile[float32] {
 	switch t {
 	case isa.AVX512, isa.AVX512BF16:
 		return tile[float32]{
-			mr: 12, pitch: 16, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
+			mr: 12, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32,
 		}
 	case isa.AVX2:
 		return tile[float32]{
-			mr: 12, pitch: 16, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
+			mr: 12, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
 			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16),
 		}
 	default:
@@ -51,12 +51,12 @@ func f32Packer(t isa.Tier) packer[float32] {
 	if t < isa.AVX512 {
 		return genericPacker[float32]()
 	}
-	plain := copier{copyRowsF32, transposeF32, panelsF3212, panelsF3232}
-	rounded := copier{copyRowsF32Rounded, transposeF32Rounded, panelsF32Rounded12, panelsF32Rounded32}
-	narrow := copier{copyRowsBF16, transposeBF16, panelsBF1612, panelsBF1632}
-	ten := copier{copyRowsTF32, transposeTF32, panelsTF3212, panelsTF3232}
-	half := copier{copyRowsF16, transposeF16, panelsF1612, panelsF1632}
-	halved := copier{copyRowsF32Half, transposeF32Half, panelsF32Half12, panelsF32Half32}
+	plain := copier{copyRowsF32, transposeF32, panelsF3232, panelsF3248}
+	rounded := copier{copyRowsF32Rounded, transposeF32Rounded, panelsF32Rounded32, panelsF32Rounded48}
+	narrow := copier{copyRowsBF16, transposeBF16, panelsBF1632, panelsBF1648}
+	ten := copier{copyRowsTF32, transposeTF32, panelsTF3232, panelsTF3248}
+	half := copier{copyRowsF16, transposeF16, panelsF1632, panelsF1648}
+	halved := copier{copyRowsF32Half, transposeF32Half, panelsF32Half32, panelsF32Half48}
 	return vectorPacker(func(s source) *copier {
 		switch {
 		case s.dtype == tensor.BF16:
@@ -78,14 +78,14 @@ func f32Packer(t isa.Tier) packer[float32] {
 // The avx512bf16 tier multiplies pairs of BF16.
 func dotTile() tile[float32] {
 	return tile[float32]{
-		mr: 12, pitch: 16, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
+		mr: 12, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
 		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32,
 	}
 }
 
 func dotPacker() packer[float32] {
-	wide := copier{copyRowsF32Pair, transposeF32Pair, panelsF32Pair12, panelsF32Pair32}
-	narrow := copier{copyRowsBF16Pair, transposeBF16Pair, panelsBF16Pair12, panelsBF16Pair32}
+	wide := copier{copyRowsF32Pair, transposeF32Pair, panelsF32Pair32, panelsF32Pair48}
+	narrow := copier{copyRowsBF16Pair, transposeBF16Pair, panelsBF16Pair32, panelsBF16Pair48}
 	return vectorPacker(func(s source) *copier {
 		if s.dtype == tensor.BF16 {
 			return &narrow
@@ -98,8 +98,8 @@ func dotPacker() packer[float32] {
 type copier struct {
 	rows     func(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 	turn     func(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int) // at most 16 rows
-	panels12 func(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 	panels32 func(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+	panels48 func(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 }
 
 func vectorPacker(pick func(source) *copier) packer[float32] {
@@ -113,11 +113,11 @@ func vectorPacker(pick func(source) *copier) packer[float32] {
 				turn(at(dst, i), ldd, src.at(i, 0).p, src.ld, min(16, rows-i), cols)
 			}
 		},
-		panels: func(dst *float32, width, _, stride int, src source, rows, cols int) {
+		panels: func(dst *float32, width, stride int, src source, rows, cols int) {
 			c := pick(src)
 			run := c.panels32
-			if width == 12 {
-				run = c.panels12
+			if width == rowsTN {
+				run = c.panels48
 			}
 			run(dst, stride, src.p, src.ld, rows, cols)
 		},

@@ -30,8 +30,8 @@ func main() {
 	for _, s := range []loader{f32, f32Rounded, bf16, tf32, f16, f32Half, f32Pair, bf16Pair} {
 		copyRows(f, s)
 		transpose(f, s)
-		panels(f, s, 12)
 		panels(f, s, 32)
+		panels(f, s, 48)
 	}
 	storeF32(f)
 	storeBF16(f)

@@ -236,8 +236,8 @@ func log2(n int) int {
 	return map[int]int{1: 0, 2: 1, 4: 2}[n]
 }
 
-// panels writes the copy of rows into panels of width columns, 12 or 32, whose rows are whole cache lines: stores that cross
-// lines take twice as long. Where words are pairs, a pair comes from two rows, the second of which is zero if there is none.
+// panels writes the copy of rows into panels of width columns, 32 or 48: whole cache lines, since stores that cross lines take
+// twice as long. Where words are pairs, a pair comes from two rows, the second of which is zero if there is none.
 func panels(f *asmgen.File, l loader, width int) {
 	fn := f.Func(fmt.Sprintf("panels%s%d", l.name, width), fmt.Sprintf("copies rows×cols elements into panels of %d columns.", width),
 		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
@@ -250,14 +250,11 @@ func panels(f *asmgen.File, l loader, width int) {
 	fn.Arg("cols", "BX")
 	fn.I("SHLQ $2, R8")
 	fn.I("SHLQ $%d, R9", log2(l.size))
-	vectors, lanes := 2, 16
-	if width == 12 {
-		vectors, lanes = 1, 12
-	}
+	vectors := width / 16
 
 	panel, whole, row := fn.NewLabel("panel"), fn.NewLabel("whole"), fn.NewLabel("row")
 	fn.Label(panel)
-	fn.Comment("columns of this panel: in the first row (of a pair) masked by K1 (and K2), in the second by K3 (and K4)")
+	fn.Comment("columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)")
 	fn.I("MOVL $%d, R13", width)
 	fn.I("CMPQ BX, R13")
 	fn.I("JGE %s", whole)
@@ -267,8 +264,8 @@ func panels(f *asmgen.File, l loader, width int) {
 	fn.I("BZHIQ R13, AX, AX")
 	for v := range vectors {
 		fn.I("KMOVW AX, K%d", 1+v)
-		fn.I("KMOVW AX, K%d", 3+v)
-		fn.I("SHRQ $%d, AX", lanes)
+		fn.I("KMOVW AX, K%d", 4+v)
+		fn.I("SHRQ $16, AX")
 	}
 	fn.I("MOVQ SI, R10")
 	fn.I("MOVQ DI, R11")
@@ -279,13 +276,13 @@ func panels(f *asmgen.File, l loader, width int) {
 		fn.I("CMPQ CX, $2")
 		fn.I("JGE %s", pair)
 		for v := range vectors {
-			fn.I("KXORW K%[1]d, K%[1]d, K%[1]d", 3+v)
+			fn.I("KXORW K%[1]d, K%[1]d, K%[1]d", 4+v)
 		}
 		fn.Label(pair)
 	}
 	for v := range vectors {
 		off := 16 * v * l.size
-		l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R10)(R9*1)", off), fmt.Sprintf("K%d", 1+v), fmt.Sprintf("K%d", 3+v), v, 16+v)
+		l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R10)(R9*1)", off), fmt.Sprintf("K%d", 1+v), fmt.Sprintf("K%d", 4+v), v, 16+v)
 	}
 	for v := range vectors {
 		fn.I("VMOVUPS Z%d, %d(R11)", v, 64*v)
