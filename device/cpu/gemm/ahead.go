@@ -59,12 +59,11 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 // resultTrail returns the n-th portion of the cache lines of a part of the result, and its step from row to row, if there are as many;
 // a call of a kernel covers words words. While a tile of a task is computed, the lines of the next are fetched.
 func (x *product[E]) resultTrail(part span, n, words int) (p uintptr, step int, found bool) {
-	d := x.dst.at(part.i, part.j)
-	size := d.dtype.Size()
-	start := uintptr(d.p)
+	size := x.dst.dtype.Size()
+	start := uintptr(x.dst.at(part.i, part.j))
 	lines := ceil(int(start&63)+part.cols*size, 64)
 	row := n / lines * max(1, words/4)
-	return start&^63 + uintptr(64*(n%lines)+row*d.ld*size), d.ld * size, row < part.rows
+	return start&^63 + uintptr(64*(n%lines)+row*x.dst.ld*size), x.dst.ld * size, row < part.rows
 }
 
 // packedTrail returns the trail of packed panels of b.

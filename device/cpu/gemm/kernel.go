@@ -10,14 +10,21 @@ const (
 
 // A kernel computes one tile of tile.mr or rowStep rows and colStep columns:
 //
-//	c[i·ldc+j] = Σ_p a(i,p) · b[p·ldb+j], added to c if add is not 0
+//	to[i·ld+j] = Σ_p a(i,p) · b[p·colStep+j]
 //
-// where a(i,p) is a[i·lda+p] for kernels named rows and a[p·lda+i] for those named cols. Strides count elements.
+// where a(i,p) is a[i·lda+p] for kernels named rows and a[p·lda+i] for those named cols. Strides count elements. With addSums,
+// c[i·colStep+j] is added first, then with addTo what to holds.
 //
-// Meanwhile a kernel asks for memory: for its own sums, so that they lie in the first-level cache when it adds to them, and for what
-// is needed soon: every 4 steps along k, the cache lines at next and at later, which then move by step and stride bytes. These are
-// hints: any address is allowed, and the portable kernels ignore them.
-type kernel[E tensor.Number] func(c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, next, later uintptr, step, stride int)
+// Meanwhile a kernel asks for memory: for c, so that it lies in the first-level cache when it is added, and for what is needed
+// soon: every 4 steps along k, the cache lines at next and at later, which then move by step and stride bytes. These are hints:
+// any address is allowed, and the portable kernels ignore them.
+type kernel[E tensor.Number] func(to *E, ld int, c, a *E, lda int, b *E, k, add int, next, later uintptr, step, stride int)
+
+// What a kernel adds to its sums.
+const (
+	addSums = 1
+	addTo   = 2
+)
 
 // A tile is the set of kernels of a tier: the main ones, mr rows high, and those for the rowStep rows that are left over.
 type tile[E tensor.Number] struct {

@@ -5,62 +5,62 @@ package gemm
 // kernelRowsAVX51212x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsAVX51212x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX51212x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelColsAVX51212x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelColsAVX51212x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX51212x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsDot12x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsDot12x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelRowsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelColsDot12x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelColsDot12x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelColsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsAVX5124x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsAVX5124x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX5124x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelColsAVX5124x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelColsAVX5124x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX5124x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsDot4x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsDot4x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelRowsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelColsDot4x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelColsDot4x32(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelColsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsAVX26x16 is a kernel of 6 rows and 16 columns.
 //
 //go:noescape
-func kernelRowsAVX26x16(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX26x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelColsAVX26x16 is a kernel of 6 rows and 16 columns.
 //
 //go:noescape
-func kernelColsAVX26x16(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX26x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsAVX24x16 is a kernel of 4 rows and 16 columns.
 //
 //go:noescape
-func kernelRowsAVX24x16(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX24x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelColsAVX24x16 is a kernel of 4 rows and 16 columns.
 //
 //go:noescape
-func kernelColsAVX24x16(c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX24x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // peakAVX2 multiplies and adds Y registers n times, 4 times each of its sums.
 //

@@ -11,29 +11,34 @@ func genericTile[E tensor.Number]() tile[E] {
 	return tile[E]{mr: rowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E]}
 }
 
-func genericRows[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, _, _ uintptr, _, _ int) {
-	genericKernel(c, ldc, a, lda, 1, b, ldb, k, add)
+func genericRows[E tensor.Number](to *E, ld int, c, a *E, lda int, b *E, k, add int, _, _ uintptr, _, _ int) {
+	genericKernel(to, ld, c, a, lda, 1, b, k, add)
 }
 
-func genericCols[E tensor.Number](c *E, ldc int, a *E, lda int, b *E, ldb int, k, add int, _, _ uintptr, _, _ int) {
-	genericKernel(c, ldc, a, 1, lda, b, ldb, k, add)
+func genericCols[E tensor.Number](to *E, ld int, c, a *E, lda int, b *E, k, add int, _, _ uintptr, _, _ int) {
+	genericKernel(to, ld, c, a, 1, lda, b, k, add)
 }
 
 // genericKernel computes rowStep×colStep elements; a(i,p) is a[i·sr+p·sk].
-func genericKernel[E tensor.Number](c *E, ldc int, a *E, sr, sk int, b *E, ldb int, k, add int) {
-	cs := unsafe.Slice(c, (rowStep-1)*ldc+colStep)
+func genericKernel[E tensor.Number](to *E, ld int, c, a *E, sr, sk int, b *E, k, add int) {
+	out := unsafe.Slice(to, (rowStep-1)*ld+colStep)
+	sums := unsafe.Slice(c, rowStep*colStep)
 	for i := 0; i < rowStep; i += 2 {
 		for j := 0; j < colStep; j += 4 {
 			var s [2][4]E
 			if k > 0 {
 				as := unsafe.Slice(a, (i+1)*sr+(k-1)*sk+1)
-				bs := unsafe.Slice(b, (k-1)*ldb+j+4)
-				s = genericSums(as[i*sr:], as[(i+1)*sr:], sk, bs[j:], ldb, k)
+				bs := unsafe.Slice(b, (k-1)*colStep+j+4)
+				s = genericSums(as[i*sr:], as[(i+1)*sr:], sk, bs[j:], colStep, k)
 			}
 			for r := range s {
-				row := cs[(i+r)*ldc+j:][:4]
+				row := out[(i+r)*ld+j:][:4]
+				was := sums[(i+r)*colStep+j:][:4]
 				for q, v := range s[r] {
-					if add != 0 {
+					if add&addSums != 0 {
+						v += was[q]
+					}
+					if add&addTo != 0 {
 						v += row[q]
 					}
 					row[q] = v

@@ -24,6 +24,9 @@ type product[E tensor.Number] struct {
 	dst  sink
 	cut  cut
 
+	direct bool // whole tiles of sums are the result as they are …
+	addTo  int  // … or added to it
+
 	mirror mirror
 }
 
@@ -105,6 +108,11 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 	x.dst = sink{unsafe.Pointer(unsafe.SliceData(dst.Raw())), n, dst.DType(), opt.Accumulate, opt.Scale}
 	if opt.Scale == 0 {
 		x.dst.scale = 1
+	}
+	x.direct = dst.DType() == dtypeOf(*new(E)) && x.dst.scale == 1
+	x.addTo = 0
+	if x.dst.add {
+		x.addTo = addTo
 	}
 	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
 	for i := range x.scratch {

@@ -6,19 +6,17 @@ import (
 	"anneal/tensor"
 )
 
-// at returns the sink that begins at row i and column j.
-func (s sink) at(i, j int) sink {
-	s.p = unsafe.Add(s.p, (i*s.ld+j)*s.dtype.Size())
-	return s
-}
+// at returns the address of row i and column j. Sinks are not passed by value: they would be copied through memory, and the copy
+// would wait for the sums that are just being stored.
+func (s *sink) at(i, j int) unsafe.Pointer { return unsafe.Add(s.p, (i*s.ld+j)*s.dtype.Size()) }
 
-// A store moves a finished tile of sums [mr, colStep] to the result, scaling, adding and converting as the sink asks.
-type store[E tensor.Number] func(dst sink, c *E, rows, cols int)
+// A store moves a finished tile of sums [mr, colStep] to address to of the result, scaling, adding and converting as the sink asks.
+type store[E tensor.Number] func(dst *sink, to unsafe.Pointer, c *E, rows, cols int)
 
-func put[E tensor.Number](dst sink, c *E, rows, cols int) {
+func put[E tensor.Number](dst *sink, to unsafe.Pointer, c *E, rows, cols int) {
 	for i := range rows {
 		row := unsafe.Slice(at(c, i*colStep), cols)
-		p := unsafe.Add(dst.p, i*dst.ld*dst.dtype.Size())
+		p := unsafe.Add(to, i*dst.ld*dst.dtype.Size())
 		switch dst.dtype {
 		case tensor.BF16:
 			putNarrow(unsafe.Slice((*tensor.BFloat16)(p), cols), row, dst, tensor.BF16FromFloat32)
@@ -37,7 +35,7 @@ func put[E tensor.Number](dst sink, c *E, rows, cols int) {
 	}
 }
 
-func putNarrow[S interface{ Float32() float32 }, E tensor.Number](out []S, row []E, dst sink, round func(float32) S) {
+func putNarrow[S interface{ Float32() float32 }, E tensor.Number](out []S, row []E, dst *sink, round func(float32) S) {
 	for j, v := range row {
 		f := float32(float32(v) * float32(dst.scale))
 		if dst.add {

@@ -88,14 +88,15 @@ func (x *product[E]) packB(b []E, p, j, k, cols int) {
 }
 
 // multiply adds the product of the packed block of a, which holds the rows of the task's tile from i on, and the packed panels of
-// b to the running sums. With the last K block the sums, still in the first-level cache, go to the result.
+// b to the running sums. With the last K block the sums go to the result: straight, or if they must be converted, scaled or cut from
+// their tile, which is still in the first-level cache.
 func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, last bool, ahead, later *trail) {
 	mr := x.tile.mr
 	main, rest, lda, row := x.tile.rows, x.tile.rows4, strideRows, strideRows
 	if x.form == device.TN {
 		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, 1
 	}
-	add := 1
+	add := addSums
 	if first {
 		add = 0
 	}
@@ -116,15 +117,21 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 			if !found {
 				q, qs = later.portion()
 			}
-			if high := rows - r; high > mr-rowStep {
-				main(sums, colStep, block, lda, panel, colStep, words, add, p, q, ps, qs)
-			} else {
+			high := rows - r
+			switch {
+			case last && x.direct && high >= mr && j+colStep <= t.cols:
+				main((*E)(x.dst.at(t.i+i+r, t.j+j)), x.dst.ld, sums, block, lda, panel, words, add|x.addTo, p, q, ps, qs)
+				continue
+			case high > mr-rowStep:
+				main(sums, colStep, sums, block, lda, panel, words, add, p, q, ps, qs)
+			default:
 				for h := 0; h < high; h += rowStep {
-					rest(at(sums, h*colStep), colStep, at(block, h*row), lda, panel, colStep, words, add, p, q, ps, qs)
+					part := at(sums, h*colStep)
+					rest(part, colStep, part, at(block, h*row), lda, panel, words, add, p, q, ps, qs)
 				}
 			}
 			if last {
-				x.store(x.dst.at(t.i+i+r, t.j+j), sums, min(mr, rows-r), min(colStep, t.cols-j))
+				x.store(&x.dst, x.dst.at(t.i+i+r, t.j+j), sums, min(mr, high), min(colStep, t.cols-j))
 			}
 		}
 	}

@@ -26,23 +26,23 @@ func f32Tile(t isa.Tier) tile[float32] {
 
 // halves makes a kernel of colStep columns from one of half as many.
 func halves(k kernel[float32]) kernel[float32] {
-	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int, next, later uintptr, step, stride int) {
-		k(c, ldc, a, lda, b, ldb, n, add, next, later, step, stride)
-		k(at(c, colStep/2), ldc, a, lda, at(b, colStep/2), ldb, n, add, next, later, step, stride)
+	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr, step, stride int) {
+		k(to, ld, c, a, lda, b, n, add, next, later, step, stride)
+		k(at(to, colStep/2), ld, at(c, colStep/2), a, lda, at(b, colStep/2), n, add, next, later, step, stride)
 	}
 }
 
 // quarters makes a kernel of 12×colStep from one of 6 rows and half as many columns, columns on the outside, so that b is read
 // from memory once.
 func quarters(k kernel[float32], cols bool) kernel[float32] {
-	return func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, n, add int, next, later uintptr, step, stride int) {
+	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr, step, stride int) {
 		lower := at(a, 6*lda)
 		if cols {
 			lower = at(a, 6)
 		}
 		for j := 0; j < colStep; j += colStep / 2 {
-			k(at(c, j), ldc, a, lda, at(b, j), ldb, n, add, next, later, step, stride)
-			k(at(c, 6*ldc+j), ldc, lower, lda, at(b, j), ldb, n, add, next, later, step, stride)
+			k(at(to, j), ld, at(c, j), a, lda, at(b, j), n, add, next, later, step, stride)
+			k(at(to, 6*ld+j), ld, at(c, 6*colStep+j), lower, lda, at(b, j), n, add, next, later, step, stride)
 		}
 	}
 }
@@ -128,18 +128,18 @@ func f32Store(t isa.Tier) store[float32] {
 	if t < isa.AVX512 {
 		return put[float32]
 	}
-	return func(dst sink, c *float32, rows, cols int) {
+	return func(dst *sink, to unsafe.Pointer, c *float32, rows, cols int) {
 		add := 0
 		if dst.add {
 			add = 1
 		}
 		switch dst.dtype {
 		case tensor.BF16:
-			storeBF16(dst.p, dst.ld, c, rows, cols, add, float32(dst.scale))
+			storeBF16(to, dst.ld, c, rows, cols, add, float32(dst.scale))
 		case tensor.F16:
-			storeF16(dst.p, dst.ld, c, rows, cols, add, float32(dst.scale))
+			storeF16(to, dst.ld, c, rows, cols, add, float32(dst.scale))
 		default:
-			storeF32(dst.p, dst.ld, c, rows, cols, add, float32(dst.scale))
+			storeF32(to, dst.ld, c, rows, cols, add, float32(dst.scale))
 		}
 	}
 }

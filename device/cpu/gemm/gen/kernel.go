@@ -37,11 +37,11 @@ const (
 // A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12 rows
 // that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
 func kernel(f *asmgen.File, v vector, rows int, form string) {
-	const unroll = 4
+	const unroll, rowBytes = 4, 4 * 32
 	cols := 2 * v.bytes / 4
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
 		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols),
-		"c *float32, ldc int, a *float32, lda int, b *float32, ldb, k, add int, next, later uintptr, step, stride int")
+		"to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int")
 	b0 := 2 * rows
 	b1, spare := b0+1, b0+2
 	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
@@ -49,11 +49,8 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.Arg("a", "R8")
 	fn.Arg("lda", "DX")
 	fn.Arg("b", "BX")
-	fn.Arg("ldb", "SI")
 	fn.Arg("k", "CX")
 	fn.I("SHLQ $2, DX")
-	fn.I("SHLQ $2, SI")
-	fn.I("LEAQ (SI)(SI*2), AX") // three rows of b
 	pointers := []string{"R8"}
 	if form == byRows {
 		fn.I("LEAQ (DX)(DX*2), R12") // three rows of a
@@ -80,7 +77,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		return fmt.Sprintf("%d(R8)%s", 4*i, []string{"", "(DX*1)", "(DX*2)", "(R9*1)"}[u])
 	}
 	rowB := func(u, half int) string {
-		return fmt.Sprintf("%d(BX)%s", half*v.bytes, []string{"", "(SI*1)", "(SI*2)", "(AX*1)"}[u])
+		return fmt.Sprintf("%d(BX)", u*rowBytes+half*v.bytes)
 	}
 	step := func(u int) {
 		fn.I("VMOVUPS %s, %s%d", rowB(u, 0), v.reg, b0)
@@ -100,7 +97,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		} else {
 			fn.I("LEAQ (R8)(DX*%d), R8", n)
 		}
-		fn.I("LEAQ (BX)(SI*%d), BX", n)
+		fn.I("ADDQ $%d, BX", n*rowBytes)
 	}
 
 	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
@@ -135,26 +132,35 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.I("JNZ %s", single)
 	fn.Label(done)
 
-	store := fn.NewLabel("store")
-	fn.Arg("c", "DI")
-	fn.Arg("ldc", "R13")
-	fn.I("SHLQ $2, R13")
-	fn.I("CMPQ %s, $0", fn.ArgRef("add"))
-	fn.I("JEQ %s", store)
-	each := func(f func(half, reg int)) {
-		fn.I("MOVQ DI, BX")
+	// The sums of c and what the result holds are added if asked for, in this order.
+	each := func(p, pitch string, f func(half, reg int)) {
 		for i := range rows {
 			f(0, 2*i)
 			f(1, 2*i+1)
 			if i < rows-1 {
-				fn.I("ADDQ R13, BX")
+				fn.I("ADDQ %s, %s", pitch, p)
 			}
 		}
 	}
-	each(func(half, reg int) {
+	plain, store := fn.NewLabel("plain"), fn.NewLabel("store")
+	fn.Arg("add", "AX")
+	fn.I("TESTQ $1, AX")
+	fn.I("JEQ %s", plain)
+	fn.Arg("c", "DI")
+	each("DI", fmt.Sprintf("$%d", rowBytes), func(half, reg int) {
+		fn.I("VADDPS %d(DI), %[2]s%[3]d, %[2]s%[3]d", half*v.bytes, v.reg, reg)
+	})
+	fn.Label(plain)
+	fn.Arg("to", "DI")
+	fn.Arg("ld", "R13")
+	fn.I("SHLQ $2, R13")
+	fn.I("TESTQ $2, AX")
+	fn.I("JEQ %s", store)
+	fn.I("MOVQ DI, BX")
+	each("BX", "R13", func(half, reg int) {
 		fn.I("VADDPS %d(BX), %[2]s%[3]d, %[2]s%[3]d", half*v.bytes, v.reg, reg)
 	})
 	fn.Label(store)
-	each(func(half, reg int) { fn.I("VMOVUPS %s%d, %d(BX)", v.reg, reg, half*v.bytes) })
+	each("DI", "R13", func(half, reg int) { fn.I("VMOVUPS %s%d, %d(DI)", v.reg, reg, half*v.bytes) })
 	fn.Ret()
 }
