@@ -30,7 +30,7 @@ func (c *Chart) Terminal(w io.Writer, columns, rows int) error {
 	wide := max(columns-left.width-3, 20)
 	area := newCanvas(wide, high)
 	for i, s := range c.Series {
-		area.series(s, i, len(c.Series) > 1, x, y)
+		area.series(s, i, c.lines() > 1, x, y)
 	}
 	for _, b := range c.Bands {
 		area.band(b, x)
@@ -129,7 +129,7 @@ func (c *Chart) legend() []string {
 			sign = "⠂⠐⠄"
 		case s.Style == Points:
 			sign = string(letter(i))
-		case len(c.Series) > 1:
+		case c.lines() > 1:
 			sign = string(letter(i)) + " " + sign
 		}
 		if s.Name != "" {
@@ -147,6 +147,17 @@ func (c *Chart) legend() []string {
 		}
 	}
 	return list
+}
+
+// lines counts the series that need a letter to be told apart.
+func (c *Chart) lines() int {
+	n := 0
+	for _, s := range c.Series {
+		if s.Style != Dots {
+			n++
+		}
+	}
+	return n
 }
 
 // letter names a series: a, b, c …

@@ -21,6 +21,7 @@ type cli struct {
 	Compare   compareCmd   `cmd:"" help:"Train variants of a run beside each other."`
 	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
 	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
+	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try learning rates from tiny to far too large, and suggest a range."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another, such as a decay from its stable phase."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`

@@ -1,6 +1,10 @@
 package config
 
-import "anneal/plan"
+import (
+	"maps"
+
+	"anneal/plan"
+)
 
 // Config is one training run. Whole numbers that are 0 and numbers that are NaN stand for a value that
 // Resolve derives, where the key has a rule.
@@ -155,6 +159,13 @@ func Default() *Config {
 		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},
 	}
+}
+
+// Clone returns a copy that shares nothing with c.
+func (c *Config) Clone() *Config {
+	r := *c
+	r.origins, r.amounts = maps.Clone(c.origins), maps.Clone(c.amounts)
+	return &r
 }
 
 // Shape returns what plan needs to know of the model. Call Resolve first.

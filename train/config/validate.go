@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +12,7 @@ import (
 // Validate checks every value and every combination, after derivation, and reports all that cannot work as one *Error.
 // It does not change c.
 func (c *Config) Validate() error {
-	r := *c
-	r.origins = maps.Clone(c.origins)
+	r := c.Clone()
 	r.Resolve()
 	return asError(r.check())
 }

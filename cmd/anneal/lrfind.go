@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"anneal/lab"
+	"anneal/train/config"
+)
+
+type lrFindCmd struct {
+	Config    string   `arg:"" help:"The YAML config; a run's config.yaml will do."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
+	Low       amount   `default:"1e-6" help:"Learning rate of the first step."`
+	High      amount   `default:"10" help:"Learning rate of the last step."`
+	Steps     int      `default:"100" help:"Steps, each a full batch; the test ends early where the loss diverges."`
+	Threads   count    `help:"Worker threads; 0 takes as many as the config says. The result is the same."`
+	SVG       string   `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+}
+
+func (lrFindCmd) Help() string {
+	return example("anneal lr-find examples/tiny.yaml data.path=data/go --svg lr.svg",
+		"anneal lr-find examples/tiny.yaml data.path=data/go optimizer.name=lion --low 1e-7 --high 1 --steps 60") +
+		"\n\nThe rate rises from step to step, and the loss shows which rates learn and which diverge. It works with every" +
+		"\noptimizer, starts from initial weights and leaves nothing behind. A long run does best at the lower end or below:" +
+		"\ntry three rates of the bracket for a few percent of the run, or tune a narrow model with model.mup=true."
+}
+
+func (c lrFindCmd) Run(s *session) error {
+	cfg, err := config.Load(c.Config, c.Overrides)
+	if err != nil {
+		return err
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.FindLR(ctx, lab.LROptions{
+			Config: cfg, Threads: int(c.Threads), Low: float64(c.Low), High: float64(c.High), Steps: c.Steps,
+			OnStep: func(step int, lr, loss float64) {
+				s.status.update(func(int) string { return fmt.Sprintf("step %d/%d  lr %.1e  loss %.3f", step, c.Steps, lr, loss) })
+			},
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.draw(r.Chart(), c.SVG); err != nil {
+			return err
+		}
+		s.printf("\nworth a try: optimizer.lr from %.2g to %.2g; the loss falls fastest at %.2g and is lowest, %.3f, at %.2g\n",
+			r.Low, r.High, r.Steepest, r.Loss, r.Lowest)
+		if r.Diverges != nil {
+			s.printf("diverges from %.2g on\n", *r.Diverges)
+		}
+		s.printf("a long run does best at the lower end of this range, or below\n")
+		return s.emit(r)
+	})
+}

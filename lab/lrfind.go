@@ -1,0 +1,176 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"anneal/chart"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// LROptions says how a learning-rate range test is made.
+type LROptions struct {
+	Config    *config.Config
+	Threads   int
+	Low, High float64 // rates, 0 < Low < High
+	Steps     int     // at least minSweep
+
+	OnStep func(step int, lr, loss float64)
+}
+
+// LRRange is the outcome of a learning-rate range test (Smith 2015, arXiv 1506.01186): the model is trained from its initial
+// weights for a few steps while the rate rises exponentially. Where the loss falls fastest the rate is large enough to
+// learn; beyond its lowest point the rate is too large. Rates from the first to a third of the second are worth a try.
+type LRRange struct {
+	Points   []LRPoint `json:"points"`
+	Steepest float64   `json:"steepest_lr"` // where the loss falls fastest per factor of the rate
+	Lowest   float64   `json:"lowest_lr"`   // where the loss is lowest
+	Loss     float64   `json:"lowest_loss"` // nats per token there
+	Diverges *float64  `json:"diverges_lr"` // the first rate beyond Lowest that is worse than no training; nil if there was none
+	Low      float64   `json:"low"`         // the suggested bracket
+	High     float64   `json:"high"`
+}
+
+// LRPoint is a step of the test.
+type LRPoint struct {
+	LR       float64 `json:"lr"`
+	Loss     float64 `json:"loss"`     // nats per token, before the update at this rate
+	Smoothed float64 `json:"smoothed"` // without the lag of a running mean
+}
+
+// minSweep is the least number of steps that a test can be read from.
+const minSweep = 30
+
+// FindLR makes a range test. It leaves nothing behind: no file is written and no run is touched.
+func FindLR(ctx context.Context, o LROptions) (*LRRange, error) {
+	if !(o.Low > 0) || !(o.High > o.Low) || math.IsInf(o.High, 0) || o.Steps < minSweep {
+		return nil, &config.Error{Problems: []config.Problem{{
+			Message: fmt.Sprintf("cannot sweep learning rates from %g to %g in %d steps", o.Low, o.High, o.Steps),
+			Try:     fmt.Sprintf("--low above 0 and below --high, and --steps %d or more", minSweep),
+		}}}
+	}
+	var r LRRange
+	var mean debiased
+	best := math.Inf(1)
+	err := train.Sweep(ctx, train.SweepOptions{
+		Config: o.Config, Threads: o.Threads, Low: o.Low, High: o.High, Steps: o.Steps,
+		OnStep: func(lr, loss float64) bool {
+			if math.IsNaN(loss) || math.IsInf(loss, 0) {
+				return false
+			}
+			r.Points = append(r.Points, LRPoint{LR: lr, Loss: loss})
+			if o.OnStep != nil {
+				o.OnStep(len(r.Points), lr, loss)
+			}
+			now := mean.add(loss, 0.9)
+			best = min(best, now)
+			return now <= divergence*best
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &r, r.read(o.Steps)
+}
+
+// divergence is the factor over the best loss at which a test ends (fastai).
+const divergence = 4
+
+// read finds the places of the curve; steps is how many were asked for.
+func (r *LRRange) read(steps int) error {
+	n := len(r.Points)
+	unreadable := func(what, try string) error {
+		return &config.Error{Problems: []config.Problem{{Message: what, Try: try}}}
+	}
+	if n < minSweep/2 {
+		return unreadable(fmt.Sprintf("the loss left every bound after %d steps, too few to read", n), "a lower --low, or more --steps")
+	}
+	r.smooth(steps)
+	// The first steps are those of a mean over few, and the last are on their way up.
+	from, to := n/10, n-5
+	initial, lowest := 0.0, from
+	for i := range max(from, 1) {
+		initial += r.Points[i].Smoothed / float64(max(from, 1))
+	}
+	for i := from; i < to; i++ {
+		if r.Points[i].Smoothed < r.Points[lowest].Smoothed {
+			lowest = i
+		}
+	}
+	r.Lowest, r.Loss = r.Points[lowest].LR, r.Points[lowest].Smoothed
+	if r.Loss > 0.995*initial {
+		return unreadable(fmt.Sprintf("no learning rate from %.2g to %.2g lowered the loss of %.3f by half a percent", r.Points[0].LR, r.Points[n-1].LR, initial),
+			"a wider range, more --steps, or a larger train.batch_tokens")
+	}
+	steepest, slope := from, 0.0
+	for i := max(from, 1); i <= min(lowest, n-2); i++ {
+		a, b := r.Points[i-1], r.Points[i+1]
+		if s := (b.Smoothed - a.Smoothed) / math.Log(b.LR/a.LR); s < slope {
+			steepest, slope = i, s
+		}
+	}
+	r.Steepest = r.Points[steepest].LR
+	for _, p := range r.Points[lowest:] {
+		if p.Smoothed > min(initial, divergence*r.Loss) {
+			r.Diverges = &p.LR
+			break
+		}
+	}
+	r.High = r.Lowest / 3
+	r.Low = min(r.Steepest, r.High/3) // where the loss falls right before its lowest point, still a range
+	return nil
+}
+
+// smooth fills the smoothed losses: a debiased running mean forward and one over it backward, so that the curve does not lag
+// behind the rates. A hundred steps are averaged over about five. Losses far above the first count as half as large again as
+// that: what a model that diverged says would otherwise cover the rates before it.
+func (r *LRRange) smooth(steps int) {
+	beta := 1 - 1/max(float64(steps)/25, 1.5)
+	var forward, backward debiased
+	for i := range r.Points {
+		r.Points[i].Smoothed = forward.add(min(r.Points[i].Loss, 1.5*r.Points[0].Loss), beta)
+	}
+	for i := len(r.Points) - 1; i >= 0; i-- {
+		r.Points[i].Smoothed = backward.add(r.Points[i].Smoothed, beta)
+	}
+}
+
+// debiased is an exponential running mean without the bias towards its start.
+type debiased struct{ sum, weight float64 }
+
+func (m *debiased) add(x, beta float64) float64 {
+	m.sum, m.weight = beta*m.sum+(1-beta)*x, beta*m.weight+1-beta
+	return m.sum / m.weight
+}
+
+// Chart draws the test.
+func (r *LRRange) Chart() *chart.Chart {
+	raw := chart.Series{Name: "loss of a step", Style: chart.Dots}
+	smoothed := chart.Series{Name: "smoothed"}
+	initial := r.Points[0].Smoothed
+	top := initial
+	for _, p := range r.Points {
+		raw.X, raw.Y = append(raw.X, p.LR), append(raw.Y, p.Loss)
+		smoothed.X, smoothed.Y = append(smoothed.X, p.LR), append(smoothed.Y, p.Smoothed)
+		top = max(top, p.Loss)
+	}
+	fall := initial - r.Loss
+	c := &chart.Chart{
+		Title:  "learning-rate range test",
+		X:      chart.Axis{Label: "learning rate", Log: true},
+		Y:      chart.Axis{Label: "loss (nats per token)", Min: r.Loss - 0.3*fall, Max: min(top, initial+fall)}, // divergence would leave nothing else to see
+		Series: []chart.Series{smoothed, raw},
+		Bands:  []chart.Band{{Name: fmt.Sprintf("worth a try: %.2g to %.2g", r.Low, r.High), From: r.Low, To: r.High}},
+	}
+	for _, p := range r.Points {
+		switch p.LR {
+		case r.Steepest:
+			c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("falls fastest: %.2g", p.LR), X: p.LR, Y: p.Smoothed})
+		case r.Lowest:
+			c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("lowest: %.2g", p.LR), X: p.LR, Y: p.Smoothed})
+		}
+	}
+	return c
+}

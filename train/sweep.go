@@ -1,0 +1,43 @@
+package train
+
+import (
+	"context"
+	"math"
+
+	"anneal/schedule"
+	"anneal/train/config"
+)
+
+// SweepOptions says over which learning rates a configuration is trained for a range test.
+type SweepOptions struct {
+	Config    *config.Config // valid; full batches of full sequences are read, whatever its ramps
+	Threads   int            // overrides Config.Threads if above 0
+	Low, High float64        // the rates of the first step and of the last, 0 < Low < High
+	Steps     int            // at least 2
+
+	OnStep func(lr, loss float64) (goOn bool) // the loss in nats per token, before the update at rate lr
+}
+
+// Sweep trains from the initial weights while the learning rate rises exponentially, until the last step, a loss that is not
+// finite, or OnStep says so. It works in memory of its own and writes nothing: a run, its data and o.Config stay as they are.
+func Sweep(ctx context.Context, o SweepOptions) error {
+	cfg := o.Config.Clone()
+	cfg.Train.BatchRamp, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery, cfg.Guard.SpikeZ = "", "", 0, 0
+	s, err := newSession(cfg, Options{Threads: o.Threads})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	t, peak := s.trainer, cfg.Optimizer.LR
+	t.sched = schedule.Sweep{Low: o.Low / peak, High: o.High / peak, Steps: o.Steps}
+	for range o.Steps {
+		stats, err := t.Step(ctx, s.corpus.train)
+		if err != nil {
+			return err
+		}
+		if !o.OnStep(stats.LR, stats.Loss) || math.IsNaN(stats.Loss) || math.IsInf(stats.Loss, 0) {
+			break
+		}
+	}
+	return nil
+}
