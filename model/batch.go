@@ -14,6 +14,8 @@ type Batch struct {
 	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
 	LogZ            tensor.Tensor // [N]: log of the sum of each token's exponentiated logits, 0 where ignored, written by Loss
 	ZLoss           float64       // coefficient of LogZ² in what gradients are of; Losses do not have it
+	Labels          tensor.RNG    // unless zero, Loss replaces Targets by labels drawn from the model, and leaves the z-loss out
+	FirstLabel      uint64        // number of the first token in the stream of Labels
 	Seq             autograd.Sequence
 	T               int
 }

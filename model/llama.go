@@ -180,9 +180,11 @@ func (m *Llama) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 // the z-loss if b has one.
 func (m *Llama) Loss(t *autograd.Tape, b *Batch) {
 	h := m.Forward(t, &b.Tokens, &b.Seq)
-	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, device.LossOptions{ // never forms [N, V]
-		Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ,
-	})
+	o := device.LossOptions{Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel}
+	if b.Labels != (tensor.RNG{}) {
+		o.ZLoss = 0
+	}
+	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }
 
 // Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the tape's Reset.

@@ -1,8 +1,10 @@
 package optim
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"anneal/device/cpu"
@@ -80,5 +82,17 @@ func near(t *testing.T, what string, got *tensor.Tensor, want []float64, relativ
 		if g := got.Float64(i); !(math.Abs(g-w) <= max(absolute, relative*math.Abs(w))) {
 			t.Errorf("%s[%d] = %.12g, want %.12g", what, i, g, w)
 		}
+	}
+}
+
+// loadJSON reads a fixture.
+func loadJSON(t testing.TB, path string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
 	}
 }

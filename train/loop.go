@@ -335,7 +335,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	fraction := rate * s.flops / 1e9 / s.peak
 	line := metricsLine{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
-		Skipped: stats.Skipped, LossScale: t.scaleOfGradients(), TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
+		WinRate: stats.WinRate, Skipped: stats.Skipped, LossScale: t.scaleOfGradients(), TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
 	}
 	if eval.weights.Tokens > 0 {
 		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.weights.Loss), (*number)(&eval.weights.BitsPerByte)

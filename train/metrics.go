@@ -40,6 +40,7 @@ type metricsLine struct {
 	ZLoss           *number `json:"z_loss,omitempty"`             // if there is one
 	ClipRate        *number `json:"clip_rate,omitempty"`          // share of the updates so far that were clipped, if any can be
 	NoiseScale      *number `json:"noise_scale_tokens,omitempty"` // of steps that measured it
+	WinRate         float64 `json:"win_rate,omitempty"`           // share of weights that the update did not clip, with sophia
 	Skipped         bool    `json:"skipped,omitempty"`
 	LossScale       float64 `json:"loss_scale,omitempty"` // of precision fp16, for the next step
 	Rewound         bool    `json:"rewound,omitempty"`    // the run went back before this step; its weights do not have it

@@ -58,8 +58,9 @@ type StepStats struct {
 	GradNorm float64 // global norm of the gradient of that mean, before clipping
 	ZLoss    float64 // mean over targets of train.z_loss · log²Z, which Loss does not have
 	LR       float64
-	Clipped  bool // the gradient was longer than train.clip
-	Skipped  bool // the update was not applied: the guard refused it, or an fp16 gradient overflowed
+	WinRate  float64 // share of weights that the update did not clip, with sophia
+	Clipped  bool    // the gradient was longer than train.clip
+	Skipped  bool    // the update was not applied: the guard refused it, or an fp16 gradient overflowed
 
 	NoiseScale float64 // tokens; the estimate so far, NaN if this step did not measure it
 }
@@ -149,7 +150,8 @@ func (t *Trainer) Close() { t.evaluator.close() }
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
 	part := t.ramps.next(t.progress)
 	t.accum, t.length = part.micro, part.length
-	sums, err := t.gradient(ctx, src)
+	from := t.progress.Sample
+	sums, err := t.gradient(ctx, src, from)
 	if err != nil {
 		return StepStats{}, err
 	}
@@ -160,15 +162,11 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if targets == 0 {
 		return StepStats{}, fmt.Errorf("step %d: the batch has no target to train on: every token is ignored", t.progress.Step)
 	}
-	sumSquares := 0.0
-	for _, p := range t.model.Params() {
-		sumSquares += t.dev.SumSquares(&p.Grad)
-	}
 	lr := t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position)
 	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: math.Sqrt(sumSquares) / divisor, LR: lr, NoiseScale: math.NaN(),
+		GradNorm: math.Sqrt(t.squaredNorm()) / targets, LR: lr, NoiseScale: math.NaN(),
 	}
 	if t.overflowed(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true
@@ -190,7 +188,8 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	}
 	t.update(lr, clip/divisor)
 	t.average.update(t.progress.Updates, t.model.Params(), t.dev)
-	return stats, nil
+	stats.WinRate = t.winRate()
+	return stats, t.curvature(src, from)
 }
 
 // batchSums are sums over the targets of a step's batch.
@@ -203,8 +202,8 @@ type batchSums struct {
 	firstTargets int
 }
 
-// gradient leaves the gradient of the next batch's summed loss in the parameters.
-func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchSums, err error) {
+// gradient leaves the gradient of the summed loss of the batch whose samples begin at from in the parameters.
+func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (sums batchSums, err error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
@@ -214,10 +213,11 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source) (sums batchS
 		if err := ctx.Err(); err != nil {
 			return batchSums{}, err
 		}
-		if err := t.load(src, t.progress.Sample+uint64(i*t.rows)); err != nil {
+		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
 			return batchSums{}, err
 		}
 		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
+		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
 		t.tape.Reset(true)
 		t.model.Loss(t.tape, t.batch)
 		t.tape.Backward()

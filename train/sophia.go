@@ -1,0 +1,42 @@
+package train
+
+import (
+	"context"
+
+	"anneal/dataset"
+	"anneal/optim"
+	"anneal/tensor"
+)
+
+// curvature renews Sophia's estimate of the curvature if it is due after the update just made: it runs the step's batch,
+// whose samples begin at from, forward and backward again with labels drawn from the model's predictions. A label depends
+// on the update and on the token's place in the batch, not on micro-batches. An estimate that is not finite is left out.
+// Once the update is made the step is not undone, so that this pass does not look for the end of a context.
+func (t *Trainer) curvature(src dataset.Source, from uint64) error {
+	o, is := t.opt.(*optim.Sophia)
+	if !is || !o.Due(t.progress.Updates) {
+		return nil
+	}
+	t.batch.Labels = tensor.NewRNG(t.cfg.Seed, tensor.PurposeLabel, uint32(t.progress.Updates))
+	sums, err := t.gradient(context.Background(), src, from)
+	t.batch.Labels = tensor.RNG{} // evaluations share the batch
+	if err != nil {
+		return err
+	}
+	if !finite(t.squaredNorm()) {
+		return nil
+	}
+	weight := 1 / (float64(sums.targets) * t.tape.LossScale * t.tape.LossScale)
+	for _, p := range t.updated {
+		o.Observe(t.dev, p.Param, p.state, weight)
+	}
+	return nil
+}
+
+// winRate returns the share of weights that the update just made did not clip, 0 for optimizers that do not clip them.
+func (t *Trainer) winRate() float64 {
+	if o, is := t.opt.(*optim.Sophia); is {
+		return o.TakeWinRate()
+	}
+	return 0
+}
