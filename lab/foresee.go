@@ -21,6 +21,7 @@ type Foresight struct {
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
 	Fits          bool          `json:"fits"`
 	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
+	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
 }
 
 // Foresee derives what the config leaves to the data set and says what the run will need. Nothing is allocated and
@@ -66,6 +67,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if cfg.Memory.Recompute != "none" {
 		f.Recompute = fmt.Sprintf("%s, %.0f MiB", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
 	}
+	f.Remark = train.OptimizerRemark(cfg, optimizer)
 	f.planSnapshot(cfg.Precision, state)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)

@@ -33,10 +33,11 @@ func (e Estimate) Bytes(name string) int64 {
 // Fits reports whether the whole fits in so many bytes.
 func (e Estimate) Fits(available int64) bool { return e.Total() <= available }
 
-// Optimizer is the memory of an optimizer in bytes: what it keeps between updates and what it needs during one.
+// Optimizer is what an optimizer takes.
 type Optimizer struct {
 	Name           string
-	State, Scratch int64
+	State, Scratch int64   // bytes that it keeps between updates, and that it needs during one
+	FLOPs          float64 // of an update, where they count beside those of training
 }
 
 // processBytes is what the binary, the Go heap, the loader and the worker stacks take beside the arenas.

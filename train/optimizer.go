@@ -28,12 +28,19 @@ func newOptimizer(o config.Optimizer) optim.Optimizer {
 	case "adafactor":
 		palm := o.Variant == "palm"
 		return &optim.Adafactor{Beta1: o.Beta1, Whole: palm, DecayByRate: palm, RelativeStep: o.RelativeStep, Unscaled: !o.ScaleParameter}
+	case "muon":
+		return newMuon(o)
+	case "sophia":
+		return &optim.Sophia{Beta1: o.Beta1, Beta2: o.Beta2, Rho: o.Rho, Every: o.HessianEvery}
 	}
 	panic(fmt.Sprintf("train: no optimizer is called %q", o.Name))
 }
 
 // updateRule says how the optimizer's updates grow with a matrix, for muP.
 func updateRule(o config.Optimizer) model.UpdateRule {
+	if o.Name == "muon" {
+		return model.Spectral
+	}
 	return model.PerElement
 }
 
@@ -48,7 +55,7 @@ type updated struct {
 func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, params []*nn.Param) []updated {
 	list := make([]updated, len(params))
 	for i, p := range params {
-		g := group(o.Groups, p.Role)
+		g := group(o, p.Role)
 		list[i] = updated{p, opt.Layout(state, p), g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale)}
 	}
 	return list
@@ -62,19 +69,24 @@ func scale(x float64) float64 {
 	return x
 }
 
-// group returns the group of a role. A tied head is the embedding and goes by its group.
-func group(g config.Groups, r nn.Role) config.Group {
+// group returns the group of a role. A tied head is the embedding and goes by its group. What muon leaves to AdamW has a rate
+// of its own, which the ratio takes in.
+func group(o config.Optimizer, r nn.Role) config.Group {
+	g := o.Groups.Matrix
 	switch r {
 	case nn.Embedding:
-		return g.Embedding
+		g = o.Groups.Embedding
 	case nn.Head:
-		return g.Head
+		g = o.Groups.Head
 	case nn.Norm:
-		return g.Norm
+		g = o.Groups.Norm
 	case nn.Bias:
-		return g.Bias
+		g = o.Groups.Bias
 	}
-	return g.Matrix
+	if o.Name == "muon" && r != nn.Matrix {
+		g.LRRatio *= o.AdamWLR / o.LR
+	}
+	return g
 }
 
 // update makes one update of every parameter at the rate lr from scale times its gradient.
@@ -87,18 +99,25 @@ func (t *Trainer) update(lr, scale float64) {
 	}
 }
 
-// measureOptimizer returns the bytes of the state and of the scratch memory that a model's optimizer needs.
-func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (state, scratch int) {
+// measureOptimizer returns the bytes of the state and of the scratch memory that a model's optimizer needs,
+// and the operations that count beside those of training. It refuses an optimizer that has nothing to do.
+func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (plan.Optimizer, error) {
 	mem := model.MemoryOf(policy, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients"))
-	return optim.Measure(newOptimizer(cfg.Optimizer), model.New(c, mem).Params())
+	params, opt := model.New(c, mem).Params(), newOptimizer(cfg.Optimizer)
+	state, scratch := optim.Measure(opt, params)
+	p := plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
+	if muon, is := opt.(*optim.Muon); is {
+		p.FLOPs = muon.FLOPs(params)
+		return p, checkMuon(cfg.Optimizer, muon, params)
+	}
+	return p, nil
 }
 
-// PlanOptimizer returns the memory that the optimizer of a valid configuration takes.
+// PlanOptimizer returns what the optimizer of a valid configuration takes.
 func PlanOptimizer(cfg *config.Config) (plan.Optimizer, error) {
 	policy, err := policyOf(cfg)
 	if err != nil {
 		return plan.Optimizer{}, err
 	}
-	state, scratch := measureOptimizer(cfg, modelConfig(cfg), policy)
-	return plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}, nil
+	return measureOptimizer(cfg, modelConfig(cfg), policy)
 }

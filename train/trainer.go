@@ -87,8 +87,12 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 		return nil, err
 	}
 	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
-	state, scratch := measureOptimizer(cfg, c, policy)
-	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, scratch)
+	optimizer, err := measureOptimizer(cfg, c, policy)
+	if err != nil {
+		return nil, err
+	}
+	state := int(optimizer.State)
+	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, int(optimizer.Scratch))
 	if err := checkMemory(f, state, averageBytes(cfg, f)); err != nil {
 		return nil, err
 	}

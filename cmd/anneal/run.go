@@ -31,6 +31,9 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
 		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, thousands(int64(cfg.Train.BatchTokens)), mebibytes(plan.Bytes))
+	if plan.Remark != "" {
+		s.notef("%s", plan.Remark)
+	}
 	return plan, nil
 }
 

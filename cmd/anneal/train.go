@@ -69,6 +69,9 @@ func dryRun(s *session, cfg *config.Config) error {
 	if p.Recompute != "" {
 		s.printf("# recompute %s\n", p.Recompute)
 	}
+	if p.Remark != "" {
+		s.printf("# %s\n", p.Remark)
+	}
 	if !p.Fits {
 		return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}
 	}

@@ -24,6 +24,12 @@ type Optimizer struct {
 	Variant         string  `yaml:"variant"`
 	RelativeStep    bool    `yaml:"relative_step"`
 	ScaleParameter  bool    `yaml:"scale_parameter"`
+	MuonScale       string  `yaml:"muon_scale"`
+	NewtonSchulz    string  `yaml:"newton_schulz"`
+	NorMuon         bool    `yaml:"normuon"`
+	AdamWLR         float64 `yaml:"adamw_lr"`
+	Rho             float64 `yaml:"rho"`
+	HessianEvery    int     `yaml:"hessian_every"`
 	WeightDecay     float64 `yaml:"weight_decay"`
 	CautiousDecay   bool    `yaml:"cautious_decay"`
 	DecayEmbeddings bool    `yaml:"decay_embeddings"`
@@ -67,11 +73,17 @@ var optimizers = []struct {
 	{"adafactor palm", map[string]float64{
 		"lr": 1e-2, "weight_decay": 1, "beta1": 0.9, "variant": derived, "relative_step": derived, "scale_parameter": derived, "cautious_decay": derived,
 	}},
+	{"muon", muonValues(1e-3, 0.1)},
+	{"muon jordan", muonValues(0.02, 0.005)},
+	{"muon spectral_mup", muonValues(0.02, 0.005)},
+	{"sophia", map[string]float64{
+		"lr": 6e-4, "weight_decay": 0.2, "beta1": 0.965, "beta2": 0.99, "rho": 0.04, "hessian_every": derived, "cautious_decay": derived,
+	}},
 }
 
 // values returns what the optimizer reads, or nil if there is none of its name.
 func (o *Optimizer) values() map[string]float64 {
-	for _, name := range []string{o.Name + " " + o.Variant, o.Name} {
+	for _, name := range []string{o.Name + " " + o.Variant, o.Name + " " + o.MuonScale, o.Name} {
 		for _, known := range optimizers {
 			if known.name == name {
 				return known.values
@@ -149,6 +161,7 @@ func (c *Config) resolveOptimizer() {
 	if o.Name == "ademamix" {
 		c.derive("optimizer.ramp", c.Train.Steps)
 	}
+	c.resolveMuon()
 	const decay = "weight_decay = optimizer.weight_decay"
 	c.deriveNumber("optimizer.groups.matrix.weight_decay", o.WeightDecay, decay)
 	c.deriveNumber("optimizer.groups.head.weight_decay", o.WeightDecay, decay)
@@ -171,6 +184,9 @@ func (k *checker) optimizer() {
 	fresh.Optimizer.Name = o.Name
 	if _, reads := values["variant"]; reads {
 		fresh.Optimizer.Variant = o.Variant
+	}
+	if _, reads := values["muon_scale"]; reads {
+		fresh.Optimizer.MuonScale = o.MuonScale
 	}
 	fresh.Resolve()
 	for _, key := range optimizerKeys() {
@@ -195,6 +211,8 @@ func (k *checker) optimizer() {
 		{"beta1", o.Beta1, 0, 1, "[)"},
 		{"beta2", o.Beta2, 0, 1, "[)"},
 		{"eps", o.Eps, 0, 1, "()"},
+		{"adamw_lr", o.AdamWLR, 0, 1e6, "()"},
+		{"rho", o.Rho, 0, 1e6, "()"},
 	} {
 		if _, reads := values[n.key]; reads {
 			k.number("optimizer."+n.key, n.value, n.low, n.high, n.brackets)
@@ -203,6 +221,10 @@ func (k *checker) optimizer() {
 	if o.Name == "ademamix" {
 		k.between("optimizer.ramp", o.Ramp, 1, 1<<40)
 	}
+	if o.Name == "sophia" {
+		k.between("optimizer.hessian_every", o.HessianEvery, 1, 1<<40)
+	}
+	k.muon()
 	if o.Nesterov && o.Name == "sgd" && o.Momentum == 0 {
 		k.fault("optimizer.nesterov", "optimizer.momentum = 0.9", "optimizer.nesterov needs a momentum")
 	}

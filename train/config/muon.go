@@ -1,0 +1,33 @@
+package config
+
+import "math"
+
+// muonValues are the values that muon starts from, which go by what its learning rate means (muon_scale).
+func muonValues(lr, decay float64) map[string]float64 {
+	return map[string]float64{
+		"lr": lr, "weight_decay": decay, "momentum": 0.95, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "adamw_lr": math.NaN(),
+		"muon_scale": math.NaN(), "newton_schulz": math.NaN(), "normuon": math.NaN(), "cautious_decay": math.NaN(),
+	}
+}
+
+// resolveMuon fills the rate of what muon leaves to AdamW: where rates do not mean what AdamW's do, 0.02 stands for 1e-3.
+func (c *Config) resolveMuon() {
+	const key = "optimizer.adamw_lr"
+	o := &c.Optimizer
+	switch {
+	case o.Name != "muon":
+		c.deriveNumber(key, 0, o.Name+" has none")
+	case o.MuonScale == "match_rms":
+		c.deriveNumber(key, o.LR, "adamw_lr = lr")
+	default:
+		c.deriveNumber(key, o.LR/20, "adamw_lr = lr / 20")
+	}
+}
+
+// muon checks what muon cannot work with.
+func (k *checker) muon() {
+	if o := &k.c.Optimizer; o.Name == "muon" && o.MuonScale == "match_rms" && k.c.Model.MuP {
+		k.fault("optimizer.muon_scale", "optimizer.muon_scale = spectral_mup",
+			"optimizer.muon_scale = match_rms makes updates grow with the width, which model.mup is to prevent")
+	}
+}
