@@ -38,6 +38,31 @@ func TestRecomputationChangesNoBitOfARun(t *testing.T) {
 	}
 }
 
+// The scales of FP8 operands go by the tensors that pass, each of which counts once however often it is computed.
+func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
+	data := testData(t)
+	for i, change := range []func(*config.Config){
+		func(c *config.Config) { c.Precision = "fp8" },
+		func(c *config.Config) { c.Precision, c.FP8.Scaling, c.FP8.History = "fp8", "delayed", 2 },
+		func(c *config.Config) { c.Precision, c.Model.Dropout, c.Model.StochasticDepth = "fp8", 0.1, 0.3 },
+		func(c *config.Config) { c.Precision = "fp16" },
+	} {
+		hash := func(strategy string) string {
+			cfg := tinyConfig(data)
+			cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.MicroBatch, cfg.Memory.Recompute = 4, 4, 1, 4, strategy
+			change(cfg)
+			r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+			return r.WeightsHash
+		}
+		want := hash("none")
+		for _, strategy := range []string{"every:2", "selective"} {
+			if got := hash(strategy); got != want {
+				t.Errorf("case %d, %s: weights %.12s, without recomputation %.12s", i, strategy, got, want)
+			}
+		}
+	}
+}
+
 func TestABudgetBelowTheLeanestLayoutIsAMistakeOfTheConfig(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	cfg.Model.Vocab, cfg.Memory.Recompute = 100, "budget:1KiB"
