@@ -125,7 +125,7 @@ func New(c Config, mem Memory) *Llama {
 		b.wdown = add(at+"mlp.down", nn.Matrix, c.Dim, c.FFN)
 		m.blocks = append(m.blocks, b)
 	}
-	m.wrap(c.Recompute)
+	m.SetRecompute(c.Recompute)
 	m.drop(c.Dropout, c.StochasticDepth)
 	m.norm = add("norm", nn.Norm, c.Dim)
 	m.head = m.embed

@@ -126,8 +126,12 @@ func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence
 	return x
 }
 
-// wrap lays the blocks out for recomputation.
-func (m *Llama) wrap(l Layout) {
+// SetRecompute changes what backward runs again, from the next forward pass on.
+func (m *Llama) SetRecompute(l Layout) {
+	m.Config.Recompute, m.units = l, nil
+	for _, b := range m.blocks {
+		b.again = false
+	}
 	for from := 0; from < l.Whole; from += l.Segment {
 		m.units = append(m.units, &unit{m.blocks[from:min(from+l.Segment, l.Whole)]})
 	}

@@ -45,6 +45,15 @@ func (s Shape) activations(k keptBytes, attentionFormula string) (int64, string)
 	return peak + k.stream, formula + " + 2f·D"
 }
 
+// RecomputedFLOPsPerToken counts what backward computes again for a token: the forward pass of whole layers, and the joint
+// projection and attention of those that drop only these. FLOPsPerToken does not include it.
+func (s Shape) RecomputedFLOPsPerToken() float64 {
+	attention := 2 * float64(s.Context) * float64(s.Heads) * float64(s.HeadDim) // the causal half of two products
+	whole := 2*float64(s.matrixPerLayer()) + attention
+	part := 2*float64(s.dim()*s.qkv()) + attention
+	return float64(s.Recompute.Whole)*whole + float64(s.Recompute.Attention)*part
+}
+
 // times writes a product of a formula, nothing for 0.
 func times(n int64, formula string) string {
 	switch {

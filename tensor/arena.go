@@ -94,6 +94,9 @@ func (a *Arena) full(t Tensor) string {
 	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, len(a.mem))
 }
 
+// ForgetPeak makes Peak count from what is handed out now.
+func (a *Arena) ForgetPeak() { a.peak = a.used }
+
 // Mark returns a position to give to Release.
 func (a *Arena) Mark() int { return a.used }
 

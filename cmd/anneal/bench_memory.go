@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"anneal/train"
+)
+
+type benchMemoryCmd struct {
+	Shape     string   `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
+	Precision string   `default:"bf16" help:"A number format: anneal explain precision lists them."`
+	Strategy  []string `default:"selective,sqrt,every:2,every_layer" placeholder:"NAME,…" help:"Values of memory.recompute to hold against none."`
+	Threads   count    `help:"Worker threads; 0 takes all."`
+	Seconds   amount   `default:"20" help:"How long to measure all of them; at least three rounds."`
+	Batch     count    `help:"Sequences in a micro-batch; 0 takes the shape's own."`
+	Context   count    `help:"Tokens in a sequence; 0 takes the shape's own."`
+}
+
+func (benchMemoryCmd) Help() string {
+	return example("anneal bench memory --shape llama-98m --json", "anneal bench memory --strategy every_layer,budget:100MiB")
+}
+
+func (c benchMemoryCmd) Run(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := train.BenchMemory(ctx, train.BenchOptions{
+			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
+			OnStep: func(rounds int, measured time.Duration) {
+				s.status.update(func(int) string {
+					return fmt.Sprintf("%s %s  round %d  measured %.1f of %.0f s", c.Shape, c.Precision, rounds+1, measured.Seconds(), float64(c.Seconds))
+				})
+			},
+		}, c.Strategy)
+		if err != nil {
+			return err
+		}
+		s.printf("%s %s, %s, %d threads, %d sequences of %d tokens: forward and backward, median of %d rounds\n",
+			r.Shape, r.Precision, r.Tier, r.Threads, r.Sequences, r.Context, r.Rounds)
+		s.printf("%-16s %12s %12s %6s %10s %11s %14s\n", "strategy", "activations", "planned", "less", "time", "extra time", "extra compute")
+		for _, m := range r.Cases {
+			s.printf("%-16s %12s %12s %5.1f× %7.1f ms %+10.1f%% %+13.1f%%\n", m.Strategy, mebibytes(m.ActivationBytes), mebibytes(m.PlannedBytes),
+				m.Less, m.StepMs, 100*m.ExtraTime, 100*m.ExtraCompute)
+		}
+		return s.emit(r)
+	})
+}

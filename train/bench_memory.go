@@ -1,0 +1,159 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"anneal/dataset"
+	"anneal/device/cpu"
+	"anneal/model"
+	"anneal/plan"
+	"anneal/tensor"
+	"anneal/train/config"
+)
+
+// MemoryCase is what one way to recompute activations takes, beside what was planned.
+type MemoryCase struct {
+	Strategy        string  `json:"strategy"`         // memory.recompute
+	Keeps           string  `json:"keeps"`            // how it treats the layers
+	ActivationBytes int64   `json:"activation_bytes"` // the most that was in use
+	PlannedBytes    int64   `json:"planned_bytes"`
+	Formula         string  `json:"formula"`
+	Less            float64 `json:"less"`          // activations without recomputation, divided by those with it
+	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, median
+	ExtraTime       float64 `json:"extra_time"`    // over the pass without recomputation, as a fraction: median of the rounds
+	ExtraCompute    float64 `json:"extra_compute"` // operations over those of forward and backward, as a fraction
+
+	layout model.Layout
+	times  []time.Duration
+}
+
+// MemoryReport is the strategies side by side.
+type MemoryReport struct {
+	Shape     string       `json:"shape"`
+	Precision string       `json:"precision"`
+	Tier      string       `json:"tier"`
+	Threads   int          `json:"threads"`
+	Sequences int          `json:"sequences"` // in a micro-batch
+	Context   int          `json:"context"`   // tokens in a sequence
+	Rounds    int          `json:"rounds"`
+	Cases     []MemoryCase `json:"cases"`
+}
+
+// BenchMemory measures forward and backward passes of a model on random tokens, one strategy after the other in each
+// round, so that all meet the same conditions. The first strategy is none, which the others are held against.
+func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*MemoryReport, error) {
+	cfg, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	cases, err := memoryCases(cfg, append([]string{"none"}, strategies...))
+	if err != nil {
+		return nil, err
+	}
+	dev, err := cpu.New(o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	t, err := newTrainer(cfg, dev)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	t.accum = 1 // a step of one micro-batch
+	r := &MemoryReport{
+		Shape: o.Shape, Precision: o.Precision, Tier: dev.Tier().String(), Threads: dev.Threads(),
+		Sequences: cfg.Train.MicroBatch, Context: cfg.Model.Context, Cases: cases,
+	}
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
+	for i := range cases { // warm-up: pages are touched for the first time
+		if _, err := cases[i].measure(ctx, t, src); err != nil {
+			return nil, err
+		}
+		cases[i].times = nil
+	}
+	for measured := time.Duration(0); r.Rounds < 3 || measured.Seconds() < o.Seconds; r.Rounds++ {
+		for i := range cases {
+			d, err := cases[i].measure(ctx, t, src)
+			if err != nil {
+				return nil, err
+			}
+			measured += d
+			if o.OnStep != nil {
+				o.OnStep(r.Rounds, measured)
+			}
+		}
+	}
+	for i := range cases {
+		cases[i].conclude(&cases[0])
+	}
+	return r, nil
+}
+
+func memoryCases(cfg *config.Config, strategies []string) ([]MemoryCase, error) {
+	var cases []MemoryCase
+	for _, s := range strategies {
+		c := *cfg
+		c.Memory.Recompute = s
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		layout, err := Layout(&c)
+		if err != nil {
+			return nil, err
+		}
+		shape := c.Shape()
+		shape.Recompute = plan.Recompute(layout)
+		estimate, err := plan.Memory(shape, c.Precision, c.Train.MicroBatch, plan.Optimizer{})
+		if err != nil {
+			return nil, err
+		}
+		m := MemoryCase{
+			Strategy: s, Keeps: layout.Describe(shape.Layers), PlannedBytes: estimate.Bytes("activations"), layout: layout,
+			ExtraCompute: shape.RecomputedFLOPsPerToken() / shape.FLOPsPerToken(),
+		}
+		for _, i := range estimate {
+			if i.Name == "activations" {
+				m.Formula = i.Formula
+			}
+		}
+		cases = append(cases, m)
+	}
+	return cases, nil
+}
+
+// measure runs forward and backward once.
+func (m *MemoryCase) measure(ctx context.Context, t *Trainer, src dataset.Source) (time.Duration, error) {
+	t.model.SetRecompute(m.layout)
+	i := slices.IndexFunc(t.arenas, func(a *tensor.Arena) bool { return a.Name() == "activations" })
+	keep := t.arenas[i]
+	keep.Release(0)
+	keep.ForgetPeak()
+	start := time.Now()
+	if _, err := t.gradient(ctx, src); err != nil {
+		return 0, err
+	}
+	d := time.Since(start)
+	m.times, m.ActivationBytes = append(m.times, d), int64(keep.Peak())
+	return d, nil
+}
+
+func (m *MemoryCase) conclude(none *MemoryCase) {
+	ratios := make([]float64, len(m.times))
+	for i, d := range m.times {
+		ratios[i] = float64(d) / float64(none.times[i])
+	}
+	m.ExtraTime = median(ratios) - 1
+	times := slices.Clone(m.times)
+	m.StepMs = median(times).Seconds() * 1e3
+	m.Less = float64(none.ActivationBytes) / float64(m.ActivationBytes)
+}
+
+// median returns the upper median of values, which it sorts.
+func median[T cmp.Ordered](values []T) T {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
