@@ -133,7 +133,7 @@ func (m *MemoryCase) measure(ctx context.Context, t *Trainer, src dataset.Source
 	keep.Release(0)
 	keep.ForgetPeak()
 	start := time.Now()
-	if _, err := t.gradient(ctx, src); err != nil {
+	if _, err := t.gradient(ctx, src, 0); err != nil {
 		return 0, err
 	}
 	d := time.Since(start)
