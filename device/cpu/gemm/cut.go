@@ -11,6 +11,7 @@ const (
 	maxN       = 384        // columns of a task
 	maxC       = 512 * 384  // elements of a task
 	maxB       = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
+	crowded    = 32 << 10   // rows that lie a multiple of so many bytes apart compete for the same lines of a cache
 	strideRows = maxK + 16  // between packed rows of a; no power of two, lest rows compete for the same lines of a cache
 )
 

@@ -40,14 +40,18 @@ func (x *product[E]) Do(worker, task int) {
 		}
 		for i := 0; i < t.rows; i += high {
 			rows := min(high, t.rows-i)
-			if k > 0 {
+			a, lda := &s.a[0], strideRows
+			switch {
+			case k > 0 && x.plainA() && rows%x.tile.mr == 0: // nothing to convert, and kernels read no row beyond
+				a, lda = (*E)(x.blockA(t.i+i, p).p), x.a.ld
+			case k > 0:
 				x.packA(s.a, t.i+i, p, rows, k)
 			}
 			ahead := x.trailA(next.i, q, min(high, next.rows), words)
 			if i+high < t.rows {
 				ahead = x.trailA(t.i+i+high, p, min(high, t.rows-i-high), words)
 			}
-			x.multiply(s.a, b, s.c, t, i, rows, words, first, last, &ahead, &later)
+			x.multiply(a, lda, b, s.c, t, i, rows, words, first, last, &ahead, &later)
 		}
 		if last {
 			return
@@ -87,12 +91,18 @@ func (x *product[E]) packB(b []E, p, j, k, cols int) {
 	}
 }
 
-// multiply adds the product of the packed block of a, which holds the rows of the task's tile from i on, and the packed panels of
-// b to the running sums. With the last K block the sums go to the result: straight, or if they must be converted, scaled or cut from
-// their tile, which is still in the first-level cache.
-func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, last bool, ahead, later *trail) {
+// plainA reports whether kernels can read a where it lies: rows that need no conversion and do not crowd the same few lines of the
+// second-level cache.
+func (x *product[E]) plainA() bool {
+	return x.form != device.TN && x.a.dtype == dtypeOf(*new(E)) && x.a.round == x.a.dtype && x.a.ld*x.a.dtype.Size()%crowded != 0
+}
+
+// multiply adds the product of a block of a, the rows of the task's tile from i on, which lie lda words apart, and the packed panels
+// of b to the running sums. With the last K block the sums go to the result: straight, or if they must be converted, scaled or cut
+// from their tile, which is still in the first-level cache.
+func (x *product[E]) multiply(a *E, lda int, b, c []E, t span, i, rows, words int, first, last bool, ahead, later *trail) {
 	mr := x.tile.mr
-	main, rest, lda, row := x.tile.rows, x.tile.rows4, strideRows, strideRows
+	main, rest, row := x.tile.rows, x.tile.rows4, lda
 	if x.form == device.TN {
 		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, 1
 	}
@@ -103,7 +113,7 @@ func (x *product[E]) multiply(a, b, c []E, t span, i, rows, words int, first, la
 	for j := 0; j < t.cols; j += colStep {
 		panel := &b[j/colStep*x.cut.strideB]
 		for r := 0; r < rows; r += mr {
-			block := &a[r*row]
+			block := at(a, r*row)
 			sums := &c[0]
 			if !first || !last { // the sums wait for the next K block
 				sums = &c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
