@@ -21,10 +21,20 @@ func family(standard bool, more ...string) Family {
 // MUP-1: under muP no activation goes with the width before and during the first updates; under the standard parametrisation
 // the residual stream grows at least like the width, and the check says so.
 func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
-	for _, more := range [][]string{
-		nil, {"model.tie_embeddings=false", "model.qk_norm=true"}, {"model.init=xavier"}, {"model.kv_heads=2", "precision=fp32"},
+	for _, v := range []struct {
+		lr   float64
+		more []string
+	}{
+		{0.003, nil},
+		{0.003, []string{"model.tie_embeddings=false", "model.qk_norm=true"}},
+		{0.003, []string{"model.init=xavier"}},
+		{0.003, []string{"model.kv_heads=2", "precision=fp32"}},
+		{0.001, []string{"optimizer.name=lion"}},
+		{3, []string{"optimizer.name=sgd"}},
+		{0.03, []string{"optimizer.name=muon", "optimizer.muon_scale=spectral_mup"}},
 	} {
-		c, err := CheckCoordinates(context.Background(), CoordinateOptions{Family: family(false, more...), Random: true, Steps: 3, Seeds: 2, LR: 0.003})
+		more := v.more
+		c, err := CheckCoordinates(context.Background(), CoordinateOptions{Family: family(false, more...), Random: true, Steps: 3, Seeds: 2, LR: v.lr})
 		if err != nil {
 			t.Errorf("%v: %v", more, err)
 		}

@@ -38,7 +38,10 @@ func newOptimizer(o config.Optimizer) optim.Optimizer {
 
 // updateRule says how the optimizer's updates grow with a matrix, for muP.
 func updateRule(o config.Optimizer) model.UpdateRule {
-	if o.Name == "muon" {
+	switch o.Name {
+	case "sgd":
+		return model.Gradient
+	case "muon":
 		return model.Spectral
 	}
 	return model.PerElement

@@ -1,5 +1,13 @@
 package config
 
+import (
+	"slices"
+	"strings"
+)
+
+// mupOptimizers are those whose steps grow with the width in a known way: the rate decides, or the gradient does.
+var mupOptimizers = []string{"adamw", "adam", "lion", "ademamix", "muon", "sgd"}
+
 // resolveMuP derives the base model of muP from its width. It goes by values alone, not by where they came from, so that a
 // resolved config says the same again.
 func (c *Config) resolveMuP() {
@@ -24,4 +32,8 @@ func (k *checker) mup() {
 	k.between("model.mup_base_ffn", m.MuPBaseFFN, 1, 1<<20)
 	k.number("model.mup_input_scale", m.MuPInputScale, 0, 1e6, "()")
 	k.number("model.mup_output_scale", m.MuPOutputScale, 0, 1e6, "()")
+	if o := k.c.Optimizer; !slices.Contains(mupOptimizers, o.Name) && slices.Contains(optimizerNames(), o.Name) {
+		k.fault("model.mup", "optimizer.name = "+strings.Join(mupOptimizers, ", ")+"; or model.mup = false",
+			"model.mup has no rule for optimizer.name = %s, whose steps are not of a size that goes by the rate alone or by the gradient alone", o.Name)
+	}
 }

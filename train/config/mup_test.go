@@ -35,6 +35,8 @@ func TestMuPThatCannotWork(t *testing.T) {
 		{"model.mup_base_head_dim=-1", "model.mup_base_head_dim"},
 		{"model.mup_input_scale=0", "model.mup_input_scale"},
 		{"model.mup_output_scale=-2", "model.mup_output_scale"},
+		{"optimizer.name=adafactor", "model.mup"},
+		{"optimizer.name=sophia", "model.mup"},
 	} {
 		p := problemsOf(t, minimal, "model.mup=true", c.overrides)
 		if p[0].Key != c.key {
