@@ -27,6 +27,10 @@ type BuildOptions struct {
 	// produce EOT, not even for text that spells it.
 	NewEncoder func() func(dst []uint32, text []byte) []uint32
 
+	// PromptEnd, unless empty, ends the prompt of a document: what comes before its first occurrence, and itself, is read
+	// but not trained on (its targets are Ignore). A document without it is trained on whole. Some document must have it.
+	PromptEnd string
+
 	ValFraction float64                 // share of documents held out, 0 to 0.5
 	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
 	Threads     int                     // default GOMAXPROCS; the output does not depend on it

@@ -98,7 +98,7 @@ func (d *Dataset) matches(s *shard, info ShardInfo) error {
 		return fmt.Errorf("shard %s was tokenised with %s (vocabulary %d, EOT %d), but the manifest of %s says %s (vocabulary %d, EOT %d)\n  re-build the data with `anneal data build`",
 			s.path, hash, got.Vocab, got.EOT, d.Dir, want.SHA256, want.VocabSize, want.EOT)
 	}
-	if c := (Counts{s.h.docs, s.h.tokens, s.h.textBytes}); c != info.Counts || s.head != info.Header {
+	if c := (Counts{s.h.docs, s.h.tokens, s.h.textBytes, s.h.promptTokens}); c != info.Counts || s.head != info.Header {
 		return fmt.Errorf("shard %s holds %d documents and %d tokens (header %08x), the manifest says %d and %d (%08x): it is not the shard that was built\n  re-build the data with `anneal data build`",
 			s.path, c.Documents, c.Tokens, s.head, info.Documents, info.Tokens, info.Header)
 	}

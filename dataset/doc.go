@@ -22,7 +22,7 @@
 //
 //	offset  size  field
 //	     0     8  magic: 93 'A' 'N' 'N' 'E' 'A' 'L' 0A
-//	     8     4  version, 1
+//	     8     4  version, 1; 2 if documents have prompts
 //	    12     4  bytes per token: 2 (u16) or 4 (u32)
 //	    16     8  vocabulary size; every token id is below it
 //	    24     8  EOT id
@@ -36,10 +36,12 @@
 //	   112     8  size of the file
 //	   120     4  bytes per checksummed block, 1048576
 //	   124     4  CRC-32C of the checksum table
-//	   128  3964  zero
+//	   128     8  number of tokens in prompts; 0 in version 1
+//	   136  3956  zero
 //	  4092     4  CRC-32C of bytes 0–4091
 //	  4096        payload: n tokens, then zeros up to a multiple of 64
-//	              document index: d × u64, the token position at which each document ends (exclusive)
+//	              document index: d × u64, the token position at which each document ends (exclusive); in version 2
+//	              d × two u64, this position and the number of tokens, after EOT, that are the document's prompt
 //	              checksum table: one u32, the CRC-32C of each block of [4096, offset of the table); the last is short
 //
 // Everything but the counts follows from the counts, so the reader computes each field and refuses a file that says

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -14,6 +15,7 @@ type document struct {
 	tokens    []uint32 // without EOT
 	textBytes int
 	hash      uint64 // XXH3 of the text
+	prompt    int    // how many of the tokens, from the first, are a prompt
 }
 
 // work is a run of consecutive documents that one goroutine encodes.
@@ -23,6 +25,7 @@ type work struct {
 
 	tokens    []uint32
 	tokenEnds []int
+	prompts   []int
 	hashes    []uint64
 	err       error         // of document len(tokenEnds)
 	done      chan struct{} // receives once when encoded
@@ -34,14 +37,21 @@ const workBytes = 256 << 10
 func (w *work) reset() {
 	w.text, w.textEnds = w.text[:0], w.textEnds[:0]
 	w.tokens, w.tokenEnds, w.hashes, w.err = w.tokens[:0], w.tokenEnds[:0], w.hashes[:0], nil
+	w.prompts = w.prompts[:0]
 }
 
-func (w *work) encode(t Tokenizer, encode func([]uint32, []byte) []uint32) {
+// encode makes the documents' tokens. What precedes and what follows the end of a prompt are encoded apart, so that a
+// prompt is the same tokens here as alone.
+func (w *work) encode(t Tokenizer, promptEnd string, encode func([]uint32, []byte) []uint32) {
 	start := 0
 	for _, end := range w.textEnds {
 		text := w.text[start:end]
-		before := len(w.tokens)
-		w.tokens = encode(w.tokens, text)
+		before, prompt := len(w.tokens), promptBytes(text, promptEnd)
+		if prompt > 0 {
+			w.tokens = encode(w.tokens, text[:prompt])
+		}
+		w.prompts = append(w.prompts, len(w.tokens)-before)
+		w.tokens = encode(w.tokens, text[prompt:])
 		for _, id := range w.tokens[before:] {
 			if int64(id) >= int64(t.Vocab) || id == t.EOT {
 				w.err = fmt.Errorf("the tokenizer produced id %d; ids of text are below the vocabulary size %d and not the end-of-text id %d", id, t.Vocab, t.EOT)
@@ -54,13 +64,25 @@ func (w *work) encode(t Tokenizer, encode func([]uint32, []byte) []uint32) {
 	}
 }
 
+// promptBytes returns how much of a text is a prompt: all up to and with the first place where end stands.
+func promptBytes(text []byte, end string) int {
+	if end == "" {
+		return 0
+	}
+	at := bytes.Index(text, []byte(end))
+	if at < 0 {
+		return 0
+	}
+	return at + len(end)
+}
+
 // document returns document i, which shares its memory with w.
 func (w *work) document(i int) document {
 	tokens, text := 0, 0
 	if i > 0 {
 		tokens, text = w.tokenEnds[i-1], w.textEnds[i-1]
 	}
-	return document{tokens: w.tokens[tokens:w.tokenEnds[i]], textBytes: w.textEnds[i] - text, hash: w.hashes[i]}
+	return document{tokens: w.tokens[tokens:w.tokenEnds[i]], textBytes: w.textEnds[i] - text, hash: w.hashes[i], prompt: w.prompts[i]}
 }
 
 // encodeAll encodes docs with opt.Threads goroutines and passes them to add in their order. At most about
@@ -84,7 +106,7 @@ func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, err
 		group.Go(func() {
 			encode := opt.NewEncoder()
 			for w := range queue {
-				w.encode(opt.Tokenizer, encode)
+				w.encode(opt.Tokenizer, opt.PromptEnd, encode)
 				w.done <- struct{}{}
 			}
 		})

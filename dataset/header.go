@@ -11,7 +11,7 @@ import (
 
 const (
 	shardMagic   = "\x93ANNEAL\n"
-	shardVersion = 1
+	shardVersion = 1 // 2 with prompts
 	headerSize   = 4096
 	blockSize    = 1 << 20 // bytes under one checksum
 	maxVocab     = math.MaxInt32
@@ -27,7 +27,21 @@ type header struct {
 	docs       uint64
 	textBytes  uint64
 	tableCRC   uint32
+
+	prompts      bool   // the document index says how many tokens of each are its prompt
+	promptTokens uint64 // in all
 }
+
+// version is that of the file.
+func (h *header) version() uint32 {
+	if h.prompts {
+		return shardVersion + 1
+	}
+	return shardVersion
+}
+
+// entry is the size of an entry of the document index.
+func (h *header) entry() uint64 { return 8 * uint64(h.version()) }
 
 // layout holds the offsets of the parts of a shard.
 type layout struct{ index, table, size int64 }
@@ -37,11 +51,11 @@ func align64(n uint64) uint64 { return (n + 63) &^ 63 }
 // layout fails if the counts cannot be those of a file of at most maxSize bytes.
 func (h *header) layout(maxSize int64) (layout, error) {
 	limit := uint64(maxSize)
-	if h.tokens > limit/uint64(h.tokenBytes) || h.docs > limit/8 {
+	if h.tokens > limit/uint64(h.tokenBytes) || h.docs > limit/h.entry() {
 		return layout{}, fmt.Errorf("header: %d tokens and %d documents do not fit in a file of %d bytes", h.tokens, h.docs, maxSize)
 	}
 	index := align64(headerSize + h.tokens*uint64(h.tokenBytes))
-	table := index + 8*h.docs
+	table := index + h.entry()*h.docs
 	blocks := (table - headerSize + blockSize - 1) / blockSize
 	return layout{index: int64(index), table: int64(table), size: int64(table + 4*blocks)}, nil
 }
@@ -52,7 +66,7 @@ func (h *header) encode() []byte {
 	l, _ := h.layout(math.MaxInt64) // the writer has written as much already
 	copy(b, shardMagic)
 	le := binary.LittleEndian
-	le.PutUint32(b[8:], shardVersion)
+	le.PutUint32(b[8:], h.version())
 	le.PutUint32(b[12:], h.tokenBytes)
 	le.PutUint64(b[16:], uint64(h.tokenizer.Vocab))
 	le.PutUint64(b[24:], uint64(h.tokenizer.EOT))
@@ -66,6 +80,7 @@ func (h *header) encode() []byte {
 	le.PutUint64(b[112:], uint64(l.size))
 	le.PutUint32(b[120:], blockSize)
 	le.PutUint32(b[124:], h.tableCRC)
+	le.PutUint64(b[128:], h.promptTokens)
 	le.PutUint32(b[headerSize-4:], crc32.Checksum(b[:headerSize-4], castagnoli))
 	return b
 }
@@ -81,8 +96,12 @@ func decodeHeader(b []byte, size int64) (header, layout, error) {
 		return h, layout{}, fmt.Errorf("not a token shard: it begins with % x", b[:8])
 	}
 	le := binary.LittleEndian
-	if v := le.Uint32(b[8:]); v != shardVersion {
-		return h, layout{}, fmt.Errorf("shard version %d; this program reads version %d", v, shardVersion)
+	switch v := le.Uint32(b[8:]); v {
+	case shardVersion:
+	case shardVersion + 1:
+		h.prompts = true
+	default:
+		return h, layout{}, fmt.Errorf("shard version %d; this program reads versions %d and %d", v, shardVersion, shardVersion+1)
 	}
 	if got, want := crc32.Checksum(b[:headerSize-4], castagnoli), le.Uint32(b[headerSize-4:]); got != want {
 		return h, layout{}, fmt.Errorf("header: checksum %08x, recorded %08x", got, want)
@@ -102,6 +121,9 @@ func decodeHeader(b []byte, size int64) (header, layout, error) {
 	}
 	h.tokens, h.docs, h.textBytes = le.Uint64(b[64:]), le.Uint64(b[72:]), le.Uint64(b[80:])
 	h.tableCRC = le.Uint32(b[124:])
+	if h.prompts {
+		h.promptTokens = le.Uint64(b[128:])
+	}
 	l, err := h.layout(size)
 	if err != nil {
 		return h, l, err

@@ -91,15 +91,18 @@ func (l *Loader) At(sample uint64) (window uint64) {
 func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
 	b.resize(rows, l.context)
 	for r := range rows {
-		window := l.window[:0]
+		window, pos := l.window[:0], uint64(0)
 		if w := l.At(first + uint64(r)); w < l.windows {
-			pos := w * uint64(l.context)
+			pos = w * uint64(l.context)
 			window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
 			if err := l.stream.read(window, pos, &l.buf); err != nil {
 				return err
 			}
 		}
 		b.setRow(r, window, l.d.Manifest.Tokenizer.EOT)
+		if len(window) > 0 {
+			l.stream.ignorePrompts(b.Targets[r*l.context:(r+1)*l.context], pos+1)
+		}
 	}
 	return nil
 }

@@ -44,12 +44,15 @@ type Counts struct {
 	Documents uint64 `json:"documents"`
 	Tokens    uint64 `json:"tokens"`     // with one EOT for each document
 	TextBytes uint64 `json:"text_bytes"` // of the documents, before tokenisation
+
+	PromptTokens uint64 `json:"prompt_tokens,omitempty"` // of the tokens, those that are not trained on
 }
 
 func (c *Counts) add(d Counts) {
 	c.Documents += d.Documents
 	c.Tokens += d.Tokens
 	c.TextBytes += d.TextBytes
+	c.PromptTokens += d.PromptTokens
 }
 
 // SplitInfo describes a split in the manifest.

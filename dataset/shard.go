@@ -20,6 +20,8 @@ type shard struct {
 	head uint32          // checksum of the header
 	crcs []byte          // checksum table
 	good []atomic.Uint32 // one bit for each block that has been checked
+
+	ends, prompts []uint64 // of each document, if the shard has prompts: its end, the number of its prompt's tokens
 }
 
 // scratch holds the buffers of one reading goroutine.
@@ -71,6 +73,9 @@ func (s *shard) open() error {
 		return fmt.Errorf("checksum table at byte %d: checksum %08x, recorded %08x", s.l.table, got, s.h.tableCRC)
 	}
 	s.good = make([]atomic.Uint32, (s.blocks()+31)/32)
+	if s.h.prompts {
+		return s.readPrompts(&scratch{})
+	}
 	return nil
 }
 
@@ -99,6 +104,18 @@ func (s *shard) readTokens(dst []uint32, pos uint64, buf *scratch) error {
 	width := int(s.h.tokenBytes)
 	start := int64(pos) * int64(width)
 	end := start + int64(len(dst)*width)
+	if err := s.checkOnce(start, end, buf); err != nil {
+		return err
+	}
+	raw := buf.bytes(len(dst) * width)
+	if err := s.readAt(raw, headerSize+start); err != nil {
+		return err
+	}
+	return s.widen(dst, raw, pos)
+}
+
+// checkOnce checks the blocks of bytes [start, end) of what the checksums cover that were not checked before.
+func (s *shard) checkOnce(start, end int64, buf *scratch) error {
 	for b := start / blockSize; b*blockSize < end; b++ {
 		if s.good[b/32].Load()&(1<<(b%32)) == 0 {
 			if err := s.check(int(b), buf); err != nil {
@@ -107,11 +124,7 @@ func (s *shard) readTokens(dst []uint32, pos uint64, buf *scratch) error {
 			s.good[b/32].Or(1 << (b % 32))
 		}
 	}
-	raw := buf.bytes(len(dst) * width)
-	if err := s.readAt(raw, headerSize+start); err != nil {
-		return err
-	}
-	return s.widen(dst, raw, pos)
+	return nil
 }
 
 // widen turns raw tokens into ids, each of which must be in the vocabulary.
@@ -214,13 +227,13 @@ func (d *docIndex) next() (uint64, error) {
 		return 0, fmt.Errorf("document index: more documents in the tokens than its %d entries", d.s.h.docs)
 	}
 	if len(d.buf) == 0 {
-		d.buf = make([]byte, 8*min(d.s.h.docs-d.read, 8192))
-		if err := d.s.readAt(d.buf, d.s.l.index+int64(8*d.read)); err != nil {
+		d.buf = make([]byte, d.s.h.entry()*min(d.s.h.docs-d.read, 8192))
+		if err := d.s.readAt(d.buf, d.s.l.index+int64(d.s.h.entry()*d.read)); err != nil {
 			return 0, err
 		}
 	}
 	end := binary.LittleEndian.Uint64(d.buf)
-	d.buf = d.buf[8:]
+	d.buf = d.buf[d.s.h.entry():]
 	d.read++
 	return end, nil
 }

@@ -136,7 +136,7 @@ func TestShardTruncatedWhileOpen(t *testing.T) {
 // forge writes a shard whose checksums are right but whose content need not be.
 func forge(t testing.TB, path string, h header, tokens []uint32, ends []uint64) {
 	t.Helper()
-	w, err := createShard(path, h.tokenizer)
+	w, err := createShard(path, h.tokenizer, h.prompts)
 	if err != nil {
 		t.Fatal(err)
 	}

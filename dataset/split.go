@@ -66,7 +66,7 @@ func (b *builder) add(d document) error {
 }
 
 func (b *builder) hold(d document) {
-	b.held, b.copies = document{append(b.held.tokens[:0], d.tokens...), d.textBytes, d.hash}, 1
+	b.held, b.copies = document{append(b.held.tokens[:0], d.tokens...), d.textBytes, d.hash, d.prompt}, 1
 }
 
 // release writes what is held to a split.
@@ -90,6 +90,9 @@ func (b *builder) finishSplits() error {
 	}
 	if b.train.info.Documents == 0 {
 		return errors.New("no documents")
+	}
+	if b.opt.PromptEnd != "" && b.train.info.PromptTokens == 0 {
+		return fmt.Errorf("no document has %q, which ends a prompt", b.opt.PromptEnd)
 	}
 	if err := b.train.finish(); err != nil {
 		return err
@@ -123,8 +126,8 @@ func (w *splitWriter) add(d document) error {
 			return err
 		}
 	}
-	w.info.add(Counts{Documents: 1, Tokens: n, TextBytes: uint64(d.textBytes)})
-	return w.shard.add(d.tokens, d.textBytes)
+	w.info.add(Counts{Documents: 1, Tokens: n, TextBytes: uint64(d.textBytes), PromptTokens: uint64(d.prompt)})
+	return w.shard.add(d)
 }
 
 func (w *splitWriter) create() (err error) {
@@ -132,7 +135,7 @@ func (w *splitWriter) create() (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	w.shard, err = createShard(filepath.Join(dir, fmt.Sprintf("%05d.tokens", len(w.info.Shards))), w.opt.Tokenizer)
+	w.shard, err = createShard(filepath.Join(dir, fmt.Sprintf("%05d.tokens", len(w.info.Shards))), w.opt.Tokenizer, w.opt.PromptEnd != "")
 	return err
 }
 

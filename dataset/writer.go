@@ -20,12 +20,12 @@ type shardWriter struct {
 	crcs  []byte // checksum table
 }
 
-func createShard(path string, t Tokenizer) (*shardWriter, error) {
+func createShard(path string, t Tokenizer, prompts bool) (*shardWriter, error) {
 	f, err := os.Create(path + temporary)
 	if err != nil {
 		return nil, err
 	}
-	w := &shardWriter{f: f, path: path, h: header{tokenBytes: t.tokenBytes(), tokenizer: t}, block: make([]byte, 0, blockSize)}
+	w := &shardWriter{f: f, path: path, h: header{tokenBytes: t.tokenBytes(), tokenizer: t, prompts: prompts}, block: make([]byte, 0, blockSize)}
 	if _, err := f.Write(make([]byte, headerSize)); err != nil {
 		w.close()
 		return nil, err
@@ -33,16 +33,20 @@ func createShard(path string, t Tokenizer) (*shardWriter, error) {
 	return w, nil
 }
 
-// add appends a document: EOT, then tokens, which stand for textBytes bytes of text.
-func (w *shardWriter) add(tokens []uint32, textBytes int) error {
-	w.h.tokens += uint64(len(tokens)) + 1
+// add appends a document: EOT, then its tokens.
+func (w *shardWriter) add(d document) error {
+	w.h.tokens += uint64(len(d.tokens)) + 1
 	w.h.docs++
-	w.h.textBytes += uint64(textBytes)
+	w.h.textBytes += uint64(d.textBytes)
 	w.ends = binary.LittleEndian.AppendUint64(w.ends, w.h.tokens)
+	if w.h.prompts {
+		w.ends = binary.LittleEndian.AppendUint64(w.ends, uint64(d.prompt))
+		w.h.promptTokens += uint64(d.prompt)
+	}
 	if err := w.append([]uint32{w.h.tokenizer.EOT}); err != nil {
 		return err
 	}
-	return w.append(tokens)
+	return w.append(d.tokens)
 }
 
 // append writes tokens. A block is a multiple of four bytes, so a token never spans two of them.
@@ -129,7 +133,7 @@ func (w *shardWriter) finish() (ShardInfo, error) {
 	}
 	info := ShardInfo{
 		Path:   filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(w.path)), filepath.Base(w.path))),
-		Counts: Counts{Documents: w.h.docs, Tokens: w.h.tokens, TextBytes: w.h.textBytes},
+		Counts: Counts{Documents: w.h.docs, Tokens: w.h.tokens, TextBytes: w.h.textBytes, PromptTokens: w.h.promptTokens},
 		Header: binary.LittleEndian.Uint32(head[headerSize-4:]),
 	}
 	return info, nil

@@ -52,6 +52,7 @@ type DataOptions struct {
 	Replace       bool // a data set that is in Dir already
 	Tokenizer     *tokenizer.Tokenizer
 	TokenizerPath string // where it was read from, for messages
+	PromptEnd     string // ends a prompt, which is read but not trained on; "" for none
 	ValFraction   float64
 	Threads       int
 }
@@ -65,6 +66,7 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
 		Dir: o.Dir, Replace: o.Replace, Tokenizer: train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
 		NewEncoder:  func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
+		PromptEnd:   o.PromptEnd,
 		ValFraction: o.ValFraction, Threads: o.Threads,
 	}, docs)
 	return m, r.Report(), err

@@ -54,13 +54,13 @@ func (p *progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Up
 
 // StepStats describes one step.
 type StepStats struct {
-	Loss     float64 // mean nats per target over the whole batch, before the update
+	Loss     float64 // mean nats per target over the whole batch, before the update; NaN without a target
 	GradNorm float64 // global norm of the gradient of that mean, before clipping
 	ZLoss    float64 // mean over targets of train.z_loss · log²Z, which Loss does not have
 	LR       float64
 	WinRate  float64 // share of weights that the update did not clip, with sophia
 	Clipped  bool    // the gradient was longer than train.clip
-	Skipped  bool    // the update was not applied: the guard refused it, or an fp16 gradient overflowed
+	Skipped  bool    // the update was not applied: the guard refused it, an fp16 gradient overflowed, or every target was ignored
 
 	NoiseScale float64 // tokens; the estimate so far, NaN if this step did not measure it
 }
@@ -164,7 +164,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	t.progress.Tokens += part.tokens
 	targets := float64(sums.targets)
 	if targets == 0 {
-		return StepStats{}, fmt.Errorf("step %d: the batch has no target to train on: every token is ignored", t.progress.Step)
+		return StepStats{Loss: math.NaN(), GradNorm: math.NaN(), NoiseScale: math.NaN(), Skipped: true}, nil
 	}
 	lr := t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position)
 	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum

@@ -21,12 +21,14 @@ type dataBuildCmd struct {
 	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
+	PromptEnd string  `placeholder:"TEXT" help:"Where a document's prompt ends: what comes before this text, and itself, is read but not trained on."`
 	Replace   bool    `help:"Replace a data set that is in DIR already."`
 	Threads   count   `help:"Worker threads; 0 takes all."`
 }
 
 func (dataBuildCmd) Help() string {
-	return example("anneal data build --tokenizer tok.json --out data/go --ext .go src/")
+	return example("anneal data build --tokenizer tok.json --out data/go --ext .go src/",
+		"anneal data build --tokenizer tok.json --out data/chat --prompt-end '### Answer:' chats.jsonl")
 }
 
 func (c dataBuildCmd) Run(s *session) error {
@@ -40,7 +42,8 @@ func (c dataBuildCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		m, report, err := lab.BuildData(ctx, c.text(s, "tokenising"), lab.DataOptions{
-			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val, Threads: int(c.Threads),
+			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, PromptEnd: c.PromptEnd,
+			ValFraction: c.Val, Threads: int(c.Threads),
 		})
 		if err != nil {
 			return asData(err)
@@ -59,6 +62,9 @@ func (c dataBuildCmd) Run(s *session) error {
 func (s *session) printSplit(name string, c dataset.Counts) {
 	s.printf("%-6s %s documents, %s tokens, %.2f bytes/token\n", name, thousands(int64(c.Documents)), thousands(int64(c.Tokens)),
 		float64(c.TextBytes)/float64(max(c.Tokens, 1)))
+	if c.PromptTokens > 0 {
+		s.printf("       %s of the tokens are in prompts: read, not trained on\n", thousands(int64(c.PromptTokens)))
+	}
 }
 
 type dataVerifyCmd struct {
