@@ -1,0 +1,96 @@
+package train
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"anneal/optim"
+	"anneal/tensor"
+)
+
+// curvatures returns the sum of each parameter's curvature.
+func curvatures(tr *Trainer) []float64 {
+	var sums []float64
+	for _, p := range tr.updated {
+		sums = append(sums, tr.dev.Sum(&p.state[1].Tensor))
+	}
+	return sums
+}
+
+// The estimate comes after every k-th update: until then the curvature is 0 and every weight that has a gradient is
+// clipped; from then on some are not.
+func TestSophiaEstimatesAfterEveryKthUpdate(t *testing.T) {
+	tr, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=3", "optimizer.rho=100")
+	last := curvatures(tr)
+	for update := 1; update <= 9; update++ {
+		s, err := tr.Step(context.Background(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if update <= 3 && s.WinRate > 0.1 || update > 3 && s.WinRate < 0.1 { // only embeddings of unseen tokens have no gradient
+			t.Errorf("update %d: the win rate is %v", update, s.WinRate)
+		}
+		now := curvatures(tr)
+		for i := range now {
+			if changed := now[i] != last[i]; changed != (update%3 == 0) {
+				t.Errorf("update %d: the curvature of %s changed is %v", update, tr.updated[i].Name, changed)
+			}
+		}
+		last = now
+	}
+}
+
+// A step that the guard skips is no update: it moves neither the count to the next estimate nor the estimate.
+func TestSophiaCountsUpdatesNotSteps(t *testing.T) {
+	tr, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=2")
+	steps(t, tr, src, 2)
+	before := curvatures(tr)
+	embed := &tr.model.Params()[0].Value
+	kept := embed.F32()[0]
+	embed.F32()[0] = float32(math.NaN())
+	s, err := tr.Step(context.Background(), src)
+	if err != nil || !s.Skipped {
+		t.Fatalf("a step from weights that are not finite was not skipped: %+v, %v", s, err)
+	}
+	embed.F32()[0] = kept
+	steps(t, tr, src, 1)
+	for i, c := range curvatures(tr) {
+		if c != before[i] {
+			t.Errorf("the curvature of %s was estimated after update %d", tr.updated[i].Name, tr.progress.Updates)
+		}
+	}
+	steps(t, tr, src, 1)
+	for i, c := range curvatures(tr) {
+		if c == before[i] {
+			t.Errorf("the curvature of %s was not estimated after update %d", tr.updated[i].Name, tr.progress.Updates)
+		}
+	}
+}
+
+// Labels go by the token's place in the batch: micro-batches of any size draw the same ones, and the estimate is the same
+// but for the order of sums.
+func TestSophiaDoesNotDependOnMicroBatches(t *testing.T) {
+	whole, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=2", "train.micro_batch=8", "precision=fp64")
+	parts, _ := optimizerTrainer(t, "sophia", "optimizer.hessian_every=2", "train.micro_batch=2", "precision=fp64")
+	steps(t, whole, src, 2)
+	steps(t, parts, src, 2)
+	want, got := curvatures(whole), curvatures(parts)
+	for i := range want {
+		if want[i] == 0 || math.Abs(got[i]-want[i]) > 1e-9*want[i] {
+			t.Errorf("%s: the curvature sums to %v with 4 micro-batches, %v with one", whole.updated[i].Name, got[i], want[i])
+		}
+	}
+}
+
+// What follows an estimate, evaluation above all, sees the data's targets again.
+func TestSophiaLeavesNoLabelsBehind(t *testing.T) {
+	tr, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=1")
+	steps(t, tr, src, 1)
+	if tr.batch.Labels != (tensor.RNG{}) {
+		t.Error("after an estimate the batch still draws its labels")
+	}
+	if o := tr.opt.(*optim.Sophia); !o.Due(tr.progress.Updates) {
+		t.Error("no estimate was due, so that nothing was tested")
+	}
+}
