@@ -78,31 +78,6 @@ func dropoutBack(t *Tape, n *node) {
 // AddBranch is AddLinear for a branch that ends at d: stream + mask∘(a·wᵀ), with the factors of d. The caller has asked
 // Dropped before it computed a.
 func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
-	o, some := t.mask(d, seq)
-	if !some {
-		return t.AddLinear(stream, a, w)
-	}
-	in := t.value(a)
-	out := t.takeStream(stream)
-	mark := t.temp.Mark()
-	y := t.ref(t.temp.New(out.Value.DType(), out.Value.Shape()...)) // [N, D]
-	t.linear(y, in, w, false)
-	o.Add = true
-	t.Device.Dropout(&out.Value, y, o)
-	t.temp.Release(mark)
-	if t.grad {
-		o.Add = false
-		n := t.node()
-		n.back, n.x, n.y, n.w, n.out, n.drop = addBranchBack, stream, a, w, out, o
-	}
-	return out
-}
-
-// addBranchBack masks the gradient of the sum for the branch; the stream's stays as it is.
-func addBranchBack(t *Tape, n *node) {
-	dy := t.streamGrad(n.out)
-	g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
-	t.Device.Dropout(g, dy, n.drop)
-	t.linearGrads(n.y, n.w, g)
-	n.x.grad = n.out.grad
+	o, _ := t.mask(d, seq)
+	return t.addLinear(stream, a, w, o)
 }

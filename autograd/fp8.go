@@ -29,7 +29,7 @@ type operand struct {
 
 // quantised returns x in temporary memory.
 func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operand {
-	scale := s.Scale(t.Device, x, t.grad)
+	scale := s.Scale(t.Device, x, t.train && !t.again)
 	q := t.ref(t.temp.New(tensor.BF16, x.Shape()...))
 	t.Device.Quantize(q, x, format, scale)
 	return operand{q, 1 / scale}

@@ -25,19 +25,49 @@ func linearBack(t *Tape, n *node) {
 // AddLinear returns stream + a·wᵀ: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes stream; the product
 // goes from the accumulators straight into the sum.
 func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
-	in := t.value(a)
+	return t.addLinear(stream, a, w, device.Dropout{})
+}
+
+// addLinear is AddLinear with the factors of o, if it has any. What runs again owes the sum until it is asked for.
+func (t *Tape) addLinear(stream, a *Var, w *Param, o device.Dropout) *Var {
 	out := t.takeStream(stream)
-	t.linear(&out.Value, in, w, true)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.y, n.w, n.out = addLinearBack, stream, a, w, out
+		n.back, n.x, n.y, n.w, n.out, n.drop = addLinearBack, stream, a, w, out, o
+		if t.again {
+			t.owed = n
+			return out
+		}
 	}
+	t.sum(out, a, w, o)
 	return out
 }
 
+// sum adds a·wᵀ to out.
+func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
+	in := t.value(a)
+	if o.Scale == 0 {
+		t.linear(&out.Value, in, w, true)
+		return
+	}
+	mark := t.temp.Mark()
+	y := t.ref(t.temp.New(out.Value.DType(), out.Value.Shape()...)) // [N, D]
+	t.linear(y, in, w, false)
+	o.Add = true
+	t.Device.Dropout(&out.Value, y, o)
+	t.temp.Release(mark)
+}
+
+// addLinearBack hands the gradient of the sum, masked as the branch was, to the branch. The stream's stays as it is.
 func addLinearBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
-	t.linearGrads(n.y, n.w, dy)
+	if n.drop.Scale != 0 {
+		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
+		t.Device.Dropout(g, dy, n.drop)
+		t.linearGrads(n.y, n.w, g)
+	} else {
+		t.linearGrads(n.y, n.w, dy)
+	}
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, and one buffer serves
 }
 

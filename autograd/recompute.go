@@ -5,7 +5,7 @@ package autograd
 //
 //	kept of a segment      its input, one copy of the residual stream [N, D]
 //	at its backward        everything that its blocks keep, on top of that, until their backward is done
-//	time                   one more forward pass of the segment
+//	time                   one more forward pass of the segment, without the product that ends it, whose result nobody reads
 //
 // What runs again sees the bits that the first run saw, through the same kernels in the same order, and random numbers
 // are pure functions of their place: gradients are those of the plain tape, bit for bit. The tape itself knows no
@@ -86,8 +86,22 @@ func (t *Tape) rerun(n *node, x *Var) *Var {
 	outer := t.again
 	t.again = true
 	out := n.segment.Forward(t, x, n.seq)
-	t.again = outer
+	t.again, t.owed = outer, nil
 	return out
+}
+
+// settle makes the addition that gives v, if it is owed. The branch it adds may have been dropped with its block: then it is
+// made for the occasion.
+func (t *Tape) settle(v *Var) {
+	n := t.owed
+	if n == nil || n.out != v {
+		return
+	}
+	t.owed = nil
+	mark, gone := t.temp.Mark(), n.y.gone
+	t.sum(n.out, n.y, n.w, n.drop)
+	n.y.gone = gone
+	t.temp.Release(mark)
 }
 
 // finish runs backward through what rerun recorded, and forgets it.

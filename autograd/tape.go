@@ -27,6 +27,7 @@ type Tape struct {
 	grad  bool          // whether to record
 	train bool          // what runs is part of a training step
 	again bool          // what runs now ran before, in forward
+	owed  *node         // the last addition to the stream of what runs again, until it is asked for
 
 	nodes   []*node
 	nodeN   int
@@ -224,6 +225,7 @@ func (t *Tape) take(v *Var) tensor.Tensor {
 	if v.maker != nil {
 		panic("autograd: a temporary value cannot be changed in place")
 	}
+	t.settle(v)
 	v.used = true
 	return v.Value
 }
@@ -247,6 +249,7 @@ func (t *Tape) value(v *Var) *tensor.Tensor {
 		}
 		v.maker.again(t, v.maker)
 	}
+	t.settle(v)
 	return &v.Value
 }
 

@@ -99,7 +99,6 @@ func TestBudgetsAreFittedWithTheLeastRecomputation(t *testing.T) {
 	}
 	c := deep
 	c.Layers = 7
-	attention, whole := forwardCost(c)
 	keep := func(l Layout) int {
 		c := c
 		c.Recompute = l
@@ -115,7 +114,7 @@ func TestBudgetsAreFittedWithTheLeastRecomputation(t *testing.T) {
 			}
 		}
 	}
-	time := func(l Layout) float64 { return float64(l.Whole)*whole + float64(l.Attention)*attention }
+	time := func(l Layout) float64 { return l.cost(c) }
 	for budget := least; budget <= most+100; budget += (most - least) / 40 {
 		r, err := ParseRecompute(fmt.Sprintf("budget:%d", budget))
 		if err != nil {

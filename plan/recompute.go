@@ -45,13 +45,19 @@ func (s Shape) activations(k keptBytes, attentionFormula string) (int64, string)
 	return peak + k.stream, formula + " + 2f·D"
 }
 
-// RecomputedFLOPsPerToken counts what backward computes again for a token: the forward pass of whole layers, and the joint
-// projection and attention of those that drop only these. FLOPsPerToken does not include it.
+// RecomputedFLOPsPerToken counts what backward computes again for a token: the forward pass of whole layers but for the last
+// product of each segment, whose result nobody reads, and the joint projection and attention of those layers that drop only
+// these. FLOPsPerToken does not include it.
 func (s Shape) RecomputedFLOPsPerToken() float64 {
 	attention := 2 * float64(s.Context) * float64(s.Heads) * float64(s.HeadDim) // the causal half of two products
 	whole := 2*float64(s.matrixPerLayer()) + attention
 	part := 2*float64(s.dim()*s.qkv()) + attention
-	return float64(s.Recompute.Whole)*whole + float64(s.Recompute.Attention)*part
+	segments := 0
+	if s.Recompute.Whole > 0 {
+		segments = (s.Recompute.Whole + s.Recompute.Segment - 1) / s.Recompute.Segment
+	}
+	down := 2 * float64(s.dim()) * float64(s.FFN)
+	return float64(s.Recompute.Whole)*whole - float64(segments)*down + float64(s.Recompute.Attention)*part
 }
 
 // times writes a product of a formula, nothing for 0.
@@ -59,6 +65,8 @@ func times(n int64, formula string) string {
 	switch {
 	case n == 0:
 		return ""
+	case n == 1:
+		return formula
 	case strings.Contains(formula, " + "):
 		return fmt.Sprintf("%d·(%s)", n, formula)
 	}
