@@ -285,6 +285,9 @@ func (s *session) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	shape := s.cfg.Shape()
+	shape.Context = stats.Length
+	s.flops = shape.FLOPsPerToken()
 	if !stats.Skipped {
 		s.last.TrainLoss = number(stats.Loss)
 	}
@@ -345,6 +348,9 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	}
 	if s.cfg.Train.ZLoss != 0 {
 		line.ZLoss = (*number)(&stats.ZLoss)
+	}
+	if stats.Length < s.cfg.Model.Context {
+		line.SequenceTokens = stats.Length
 	}
 	if !math.IsNaN(stats.NoiseScale) {
 		line.NoiseScale = (*number)(&stats.NoiseScale)

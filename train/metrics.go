@@ -39,6 +39,7 @@ type metricsLine struct {
 	GradNorm        number  `json:"grad_norm"`
 	ZLoss           *number `json:"z_loss,omitempty"`             // if there is one
 	ClipRate        *number `json:"clip_rate,omitempty"`          // share of the updates so far that were clipped, if any can be
+	SequenceTokens  int     `json:"sequence_tokens,omitempty"`    // where train.length_warmup has shorter ones than the context
 	NoiseScale      *number `json:"noise_scale_tokens,omitempty"` // of steps that measured it
 	WinRate         float64 `json:"win_rate,omitempty"`           // share of weights that the update did not clip, with sophia
 	Skipped         bool    `json:"skipped,omitempty"`

@@ -17,8 +17,8 @@ type noiseScale struct {
 	Signal float64 `json:"signal"` // running mean of |G|²
 }
 
-// noiseMemory is the weight of the past in the running means: about the last twenty measurements count.
-const noiseMemory = 0.95
+// noiseMemory is the weight of the past in the running means: about the last fifty measurements count.
+const noiseMemory = 0.98
 
 // add takes the squared norms of the mean gradients of b tokens and of n > b.
 func (s *noiseScale) add(small, large, b, n float64) {

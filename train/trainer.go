@@ -62,6 +62,7 @@ type StepStats struct {
 	Clipped  bool    // the gradient was longer than train.clip
 	Skipped  bool    // the update was not applied: the guard refused it, an fp16 gradient overflowed, or every target was ignored
 
+	Length     int     // tokens in a sequence
 	NoiseScale float64 // tokens; the estimate so far, NaN if this step did not measure it
 }
 
@@ -170,7 +171,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: math.Sqrt(t.squaredNorm()) / targets, LR: lr, NoiseScale: math.NaN(),
+		GradNorm: math.Sqrt(t.squaredNorm()) / targets, LR: lr, Length: part.length, NoiseScale: math.NaN(),
 	}
 	if t.overflowed(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true

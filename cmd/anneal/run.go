@@ -30,11 +30,20 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 		threads = min(threads, cfg.Threads)
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
-		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, thousands(int64(cfg.Train.BatchTokens)), mebibytes(plan.Bytes))
+		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, stepTokens(cfg), mebibytes(plan.Bytes))
 	if plan.Remark != "" {
 		s.notef("%s", plan.Remark)
 	}
 	return plan, nil
+}
+
+// stepTokens says how many tokens a step has, or from how many to how many it grows.
+func stepTokens(cfg *config.Config) string {
+	full := thousands(int64(cfg.Train.BatchTokens))
+	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Batch(0) != ramp.Full {
+		return thousands(int64(ramp.Batch(0))) + " to " + full
+	}
+	return full
 }
 
 // trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line of

@@ -53,6 +53,17 @@ func runName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
+// printRamps says how steps grow and sequences lengthen, if they do.
+func printRamps(s *session, cfg *config.Config) {
+	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
+		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
+		s.printf("# %s tokens a step, from step %s on; the schedule goes by tokens\n", stepTokens(cfg), thousands(int64(until+1)))
+	}
+	if ramp, err := cfg.LengthRamp(); err == nil && ramp.Steps > 0 {
+		s.printf("# sequences of %d tokens growing to %d, from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
+	}
+}
+
 // dryRun prints what would run: the resolved config, then parameters and memory.
 func dryRun(s *session, cfg *config.Config) error {
 	p, err := lab.Foresee(cfg)
@@ -62,6 +73,7 @@ func dryRun(s *session, cfg *config.Config) error {
 	s.printf("%s\n", cfg.YAML())
 	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all (%.2f times the data)\n",
 		thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), p.Epochs)
+	printRamps(s, cfg)
 	for _, i := range p.Memory {
 		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Formula)
 	}
