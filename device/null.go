@@ -31,6 +31,7 @@ func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}
 func (Null) Softcap(_ *tensor.Tensor, _ float64)                         {}
 func (Null) AdamW(_, _, _, _ *tensor.Tensor, _ AdamW)                    {}
+func (Null) AdamW8(_, _, _, _, _, _ *tensor.Tensor, _ AdamW)             {}
 func (Null) Momentum(_, _, _ *tensor.Tensor, _ Momentum)                 {}
 func (Null) Lion(_, _, _ *tensor.Tensor, _ Lion)                         {}
 func (Null) AdEMAMix(_, _, _, _, _ *tensor.Tensor, _ AdEMAMix)           {}

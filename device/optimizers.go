@@ -10,6 +10,9 @@ import "anneal/tensor"
 type Optimizers interface {
 	// AdamW keeps the moments m and v.
 	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
+	// AdamW8 keeps the moments in 8 bits: m and v of U8 number the values of tensor.Dynamic8, signed for m, as fractions of the
+	// largest magnitude in their block of Block elements, mTop and vTop. The update is made with moments not yet rounded.
+	AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o AdamW)
 	// Momentum keeps the running sum m.
 	Momentum(p, g, m *tensor.Tensor, o Momentum)
 	// Lion keeps the momentum m.
@@ -27,6 +30,9 @@ type Optimizers interface {
 	// Descend takes an update that was computed before, LR·u.
 	Descend(p, u *tensor.Tensor, o Descend)
 }
+
+// Block is the number of elements that share a scale in 8-bit states.
+const Block = 256
 
 // AdamW is one step's constants (Loshchilov & Hutter 2017, arXiv 1711.05101):
 //

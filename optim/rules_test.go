@@ -15,6 +15,7 @@ import (
 // decoupled are the optimizers whose decay is apart from the gradient.
 var decoupled = map[string]Optimizer{
 	"adamw":     AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+	"adam8bit":  Adam8bit{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
 	"lion":      Lion{Beta1: 0.95, Beta2: 0.98},
 	"ademamix":  AdEMAMix{Beta1: 0.9, Beta2: 0.999, Beta3: 0.9999, Alpha: 5, Eps: 1e-8, Ramp: 30},
 	"adafactor": &Adafactor{RelativeStep: true},
@@ -187,6 +188,7 @@ func TestStateIsAsSmallAsPromised(t *testing.T) {
 		{"sgd with momentum", SGD{Momentum: 0.9}, 4},
 		{"adam", Adam{}, 8},
 		{"adamw", AdamW{}, 8},
+		{"adam8bit", Adam8bit{}, 2 + 8.0/256}, // OPT-26
 		{"lion", Lion{}, 4},
 		{"ademamix", AdEMAMix{}, 12},
 		{"adafactor", &Adafactor{}, 4.0 * (256 + 1024) / (256 * 1024)}, // OPT-11

@@ -17,6 +17,8 @@ func newOptimizer(o config.Optimizer) optim.Optimizer {
 	switch o.Name {
 	case "adamw":
 		return optim.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+	case "adam8bit":
+		return optim.Adam8bit{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 	case "adam":
 		return optim.Adam{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 	case "sgd":

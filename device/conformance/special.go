@@ -32,6 +32,7 @@ var special = []struct {
 	{"RoPEInverseUndoes", inverseUndoes},
 	{"AdamWWithZeroGradientDecays", decays},
 	{"CautiousDecayGoesBySign", cautious},
+	{"AdamW8IsAdamWOnRoundedMoments", adamW8},
 	{"AttentionOfLargeScores", largeScores},
 }
 

@@ -44,19 +44,27 @@ type adamW[T vec.Float] struct {
 
 func (e *engine[T]) runAdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
 	j := &e.adamW
-	*j = adamW[T]{run: e.vec.AdamW, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, v: e.view(v).native}
+	*j = adamW[T]{
+		run: e.vec.AdamW, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, v: e.view(v).native, step: adamWStep[T](o),
+	}
+	if o.Coupled {
+		j.run = e.vec.Adam
+	}
+	e.pool.Run(ceilDiv(len(j.p), chunk), j)
+}
+
+func adamWStep[T vec.Float](o device.AdamW) vec.AdamW[T] {
 	decay := o.LR * o.Decay
 	if o.Coupled {
-		j.run, decay = e.vec.Adam, o.Decay
+		decay = o.Decay
 	}
-	j.step = vec.AdamW[T]{
+	return vec.AdamW[T]{
 		Scale: T(o.Scale),
 		Beta1: T(o.Beta1), Keep1: T(1 - o.Beta1),
 		Beta2: T(o.Beta2), Keep2: T(1 - o.Beta2),
 		Decay: T(decay), Rate: T(o.LR * o.Correct1),
 		Correct2: T(o.Correct2), Eps: T(o.Eps), Floor: floor[T](o.Cautious),
 	}
-	e.pool.Run(ceilDiv(len(j.p), chunk), j)
 }
 
 // Do updates one stretch of the parameter, in one pass over its memory.

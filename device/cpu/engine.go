@@ -22,6 +22,8 @@ type engine[T vec.Float] struct {
 	partial []T       // per-task sums of gradients, added in task order
 	sums    []float64 // per-task sums
 
+	signed, unsigned *vec.Code[T] // of 8-bit moments; made when first used
+
 	rmsNorm      rmsNorm[T]
 	rmsNormAgain rmsNormAgain[T]
 	rmsNormGrad  rmsNormGrad[T]
@@ -35,6 +37,7 @@ type engine[T vec.Float] struct {
 	crossEntropy crossEntropy[T]
 	softcap      softcap[T]
 	adamW        adamW[T]
+	adamW8       adamW8[T]
 	momentum     momentum[T]
 	lion         lion[T]
 	adEMAMix     adEMAMix[T]

@@ -104,6 +104,17 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("AdamW", void(func(d *Device) {
 		d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
 	}), p, m, v)
+	blocks := (big + device.Block - 1) / device.Block
+	m8, v8, mTop, vTop := empty(tensor.U8, big), empty(tensor.U8, big), gaussian(26, wide, blocks), gaussian(27, wide, blocks)
+	d8 := void(func(d *Device) {
+		d.AdamW8(p, g, m8, mTop, v8, vTop, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
+	})
+	add("AdamW8", func(d *Device) float64 {
+		for _, t := range []*tensor.Tensor{m8, v8, mTop, vTop} {
+			d.Zero(t)
+		}
+		return d8(d)
+	}, p, mTop, vTop)
 	add("Momentum", void(func(d *Device) { d.Momentum(p, g, m, device.Momentum{LR: 1e-3, Beta: 0.9, Keep: 1, Scale: 0.5}) }), p, m)
 	add("Lion", void(func(d *Device) { d.Lion(p, g, m, device.Lion{LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Scale: 0.5}) }), p, m)
 	slow := gaussian(21, wide, big)

@@ -74,7 +74,7 @@ var notes = map[string]Key{
 	"train.eval_tokens":       {Unit: "tokens", Doc: "Held-out tokens in one evaluation; 0 takes all."},
 	"train.log_every":         {Unit: "steps", Doc: "A line of progress this often, where there is no terminal to rewrite one on."},
 
-	"optimizer.name":             {Values: optimizerNames(), Doc: "The update rule. adamw: Adam with decoupled weight decay; adam: with decay in the gradient; sgd: gradient descent, with momentum if given; lion: signs of the momentum, half the memory; ademamix: a second, slow momentum; adafactor: rows and columns of the second moment, next to no memory; muon: orthogonal steps of hidden matrices, and adamw for the rest; sophia: steps by estimated curvature, clipped."},
+	"optimizer.name":             {Values: optimizerNames(), Doc: "The update rule. adamw: Adam with decoupled weight decay; adam8bit: adamw with the state of large matrices in 8 bits; adam: with decay in the gradient; sgd: gradient descent, with momentum if given; lion: signs of the momentum, half the memory; ademamix: a second, slow momentum; adafactor: rows and columns of the second moment, next to no memory; muon: orthogonal steps of hidden matrices, and adamw for the rest; sophia: steps by estimated curvature, clipped."},
 	"optimizer.lr":               {Doc: "Peak learning rate."},
 	"optimizer.momentum":         {Doc: "Decay of the running sum of gradients; 0 keeps none."},
 	"optimizer.dampening":        {Doc: "Part of the gradient that sgd keeps out of its momentum."},

@@ -61,6 +61,7 @@ var optimizers = []struct {
 	values map[string]float64
 }{
 	{"adamw", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "cautious_decay": derived}},
+	{"adam8bit", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "cautious_decay": derived}},
 	{"adam", map[string]float64{"lr": 1e-3, "weight_decay": 0, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8}},
 	{"sgd", map[string]float64{"lr": 0.1, "weight_decay": 0, "momentum": 0, "dampening": 0, "nesterov": derived}},
 	{"lion", map[string]float64{"lr": 2e-4, "weight_decay": 0.5, "beta1": 0.95, "beta2": 0.98, "cautious_decay": derived}},

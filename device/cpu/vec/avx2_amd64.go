@@ -122,6 +122,21 @@ func sophiaAVX2(p []float32, g []float32, m []float32, h []float32, o *Sophia[fl
 //go:noescape
 func meanSquareAVX2(h []float32, g []float32, beta float32, weight float32)
 
+// decodeAVX2 is dst = scale·values[codes]. Elements past whole vectors are left out.
+//
+//go:noescape
+func decodeAVX2(dst []float32, codes []byte, c *Code[float32], scale float32)
+
+// encodeAVX2 finds the numbers of an unsigned code nearest to scale·src. Elements past whole vectors are left out.
+//
+//go:noescape
+func encodeAVX2(codes []byte, src []float32, c *Code[float32], scale float32)
+
+// encodeSignedAVX2 finds the numbers of a signed code nearest to scale·src. Elements past whole vectors are left out.
+//
+//go:noescape
+func encodeSignedAVX2(codes []byte, src []float32, c *Code[float32], scale float32)
+
 // packAVX2 rounds src to bfloat16. Elements past a multiple of 8 are left out.
 //
 //go:noescape

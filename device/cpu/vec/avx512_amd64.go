@@ -122,6 +122,21 @@ func sophiaAVX512(p []float32, g []float32, m []float32, h []float32, o *Sophia[
 //go:noescape
 func meanSquareAVX512(h []float32, g []float32, beta float32, weight float32)
 
+// decodeAVX512 is dst = scale·values[codes]. Elements past whole vectors are left out.
+//
+//go:noescape
+func decodeAVX512(dst []float32, codes []byte, c *Code[float32], scale float32)
+
+// encodeAVX512 finds the numbers of an unsigned code nearest to scale·src. Elements past whole vectors are left out.
+//
+//go:noescape
+func encodeAVX512(codes []byte, src []float32, c *Code[float32], scale float32)
+
+// encodeSignedAVX512 finds the numbers of a signed code nearest to scale·src. Elements past whole vectors are left out.
+//
+//go:noescape
+func encodeSignedAVX512(codes []byte, src []float32, c *Code[float32], scale float32)
+
 // packAVX512 rounds src to bfloat16.
 //
 //go:noescape

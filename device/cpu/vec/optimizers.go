@@ -12,6 +12,11 @@ type Updates[T Float] struct {
 	Whiten   func(u, g, v []T, o *Whiten[T])
 	// Sophia returns the number of elements that were not clipped, for rows of up to 2²⁴.
 	Sophia func(p, g, m, h []T, o *Sophia[T]) T
+	// Decode is dst = scale · the code's numbers; Encode finds the code's numbers nearest to scale·src, which lies in [−1, 1], or in
+	// [0, 1] for an unsigned code.
+	// What it makes of NaN is not specified.
+	Decode func(dst []T, codes []byte, c *Code[T], scale T)
+	Encode func(codes []byte, src []T, c *Code[T], scale T)
 	// MeanSquare is h ← beta·h + weight·g².
 	MeanSquare func(h, g []T, beta, weight T)
 }
@@ -60,7 +65,7 @@ type Sophia[T Float] struct {
 func (f functions[T]) updates() Updates[T] {
 	return Updates[T]{
 		AdamW: f.adamW, Adam: f.adam, Momentum: momentum[T], Lion: lion[T], AdEMAMix: f.adEMAMix, Descend: descend[T], Whiten: f.whiten,
-		Sophia: sophia[T], MeanSquare: meanSquare[T],
+		Sophia: sophia[T], MeanSquare: meanSquare[T], Decode: decode[T], Encode: encode[T],
 	}
 }
 

@@ -15,6 +15,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Updates: Updates[float32]{
 				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512, AdEMAMix: adEMAMixAVX512, Descend: descendAVX512,
 				Whiten: whitenAVX512, Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
+				Decode: wholeDecode(16, decodeAVX512), Encode: wholeEncode(16, encodeAVX512, encodeSignedAVX512),
 			},
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
@@ -33,6 +34,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Updates: Updates[float32]{
 				AdamW: adamWAVX2, Adam: adamAVX2, Momentum: momentumAVX2, Lion: lionAVX2, AdEMAMix: adEMAMixAVX2, Descend: descendAVX2,
 				Whiten: whitenAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
+				Decode: wholeDecode(8, decodeAVX2), Encode: wholeEncode(8, encodeAVX2, encodeSignedAVX2),
 			},
 			Mask:   maskAVX2,
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },
@@ -71,3 +73,23 @@ type (
 func packRest(dst []tensor.BFloat16, src []float32) { pack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
 
 func unpackRest(dst []float32, src []tensor.BFloat16) { unpack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
+
+// wholeDecode and wholeEncode complete code that takes whole vectors of n only.
+func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func([]float32, []byte, *Code[float32], float32) {
+	return func(dst []float32, codes []byte, c *Code[float32], scale float32) {
+		whole := len(dst) &^ (n - 1)
+		f(dst[:whole], codes, c, scale)
+		decode(dst[whole:], codes[whole:], c, scale)
+	}
+}
+
+func wholeEncode(n int, unsigned, signed func([]byte, []float32, *Code[float32], float32)) func([]byte, []float32, *Code[float32], float32) {
+	return func(codes []byte, src []float32, c *Code[float32], scale float32) {
+		whole, f := len(codes)&^(n-1), unsigned
+		if c.Zero > 0 {
+			f = signed
+		}
+		f(codes[:whole], src, c, scale)
+		encode(codes[whole:], src[whole:], c, scale)
+	}
+}

@@ -19,6 +19,7 @@ func main() {
 		set.exponentials(f)
 		set.softcap(f)
 		set.optimizers(f)
+		set.codes(f)
 		set.conversions(f)
 		set.narrow(f)
 		set.f16(f)

@@ -1,0 +1,81 @@
+package cpu
+
+import (
+	"fmt"
+
+	"anneal/device"
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
+
+// AdamW8 implements device.Device.
+func (d *Device) AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
+	const op = "AdamW8"
+	ref := updates(op, p, g)
+	blocks := ceilDiv(p.Len(), device.Block)
+	for _, t := range []*tensor.Tensor{m, v} {
+		length(op, "a moment", t, p.Len())
+		dtype(op, "a moment", t, tensor.U8)
+	}
+	for _, t := range []*tensor.Tensor{mTop, vTop} {
+		length(op, "largest magnitudes", t, blocks)
+		wide(op, "largest magnitudes", t, ref)
+	}
+	if o.Coupled {
+		panic(fmt.Sprintf("cpu: %s: no coupled decay", op))
+	}
+	if ref {
+		d.f64.runAdamW8(p, g, m, mTop, v, vTop, o)
+	} else {
+		d.f32.runAdamW8(p, g, m, mTop, v, vTop, o)
+	}
+}
+
+type adamW8[T vec.Float] struct {
+	e                *engine[T]
+	p, g, mTop, vTop []T
+	m, v             []byte
+	step             vec.AdamW[T]
+}
+
+func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
+	if e.signed == nil {
+		e.signed, e.unsigned = vec.NewCode[T](true), vec.NewCode[T](false)
+	}
+	e.reserve(2 * device.Block)
+	j := &e.adamW8
+	*j = adamW8[T]{
+		e: e, p: e.view(p).native, g: e.view(g).native, mTop: e.view(mTop).native, vTop: e.view(vTop).native,
+		m: m.Raw(), v: v.Raw(), step: adamWStep[T](o),
+	}
+	e.pool.Run(ceilDiv(len(j.p), chunk), j)
+}
+
+// Do updates the blocks of one stretch; between reading and writing its moments a block is in the first-level cache.
+func (j *adamW8[T]) Do(worker, task int) {
+	from, to := span(task, chunk, len(j.p))
+	for ; from < to; from += device.Block {
+		j.block(worker, from, min(from+device.Block, to))
+	}
+}
+
+func (j *adamW8[T]) block(worker, from, to int) {
+	e, buf := j.e, j.e.buffers(worker, device.Block)
+	m, v := buf.at(0)[:to-from], buf.at(1)[:to-from]
+	mTop, vTop := &j.mTop[from/device.Block], &j.vTop[from/device.Block]
+	e.vec.Decode(m, j.m[from:to], e.signed, *mTop)
+	e.vec.Decode(v, j.v[from:to], e.unsigned, *vTop)
+	e.vec.AdamW(j.p[from:to], j.g[from:to], m, v, &j.step)
+	*mTop, *vTop = e.vec.MaxAbs(m), e.vec.Max(v)
+	e.vec.Encode(j.m[from:to], m, e.signed, inverse(mTop))
+	e.vec.Encode(j.v[from:to], v, e.unsigned, inverse(vTop))
+}
+
+// inverse returns 1/x; where that is no number that a block can be scaled by, x becomes 0, and with it the block.
+func inverse[T vec.Float](x *T) T {
+	if *x < 0x1p-126 {
+		*x = 0
+		return 0
+	}
+	return 1 / *x
+}
