@@ -79,6 +79,11 @@ type Device interface {
 	// Dropout writes dst [N, D] = mask·src, elementwise, or adds it to dst; mask is o's random factors. dst may be src.
 	Dropout(dst, src *tensor.Tensor, o Dropout)
 
+	// RoundStochastic rounds src, F32, to BF16 up or down with the probability of its distance, so that the expectation of
+	// dst is src. Numbers that BF16 holds never change. Element i takes 16 bits: half-word i mod 8, lower halves first, of
+	// rng.Block(first + i/8).
+	RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)
+
 	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
 	SumSquares(t *tensor.Tensor) float64
 	// Sum returns Σ t accumulated in float64.

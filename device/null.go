@@ -40,6 +40,7 @@ func (Null) Descend(_, _ *tensor.Tensor, _ Descend)                      {}
 func (Null) MaxAbs(*tensor.Tensor) float64                               { return 0 }
 func (Null) Quantize(_, _ *tensor.Tensor, _ tensor.DType, _ float64)     {}
 func (Null) Dropout(_, _ *tensor.Tensor, _ Dropout)                      {}
+func (Null) RoundStochastic(_, _ *tensor.Tensor, _ tensor.RNG, _ uint64) {}
 func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}

@@ -68,7 +68,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		f.Recompute = fmt.Sprintf("%s, %.0f MiB", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
 	}
 	f.Remark = train.OptimizerRemark(cfg, optimizer)
-	f.planSnapshot(cfg.Precision, state)
+	f.planSnapshot(state)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
@@ -84,12 +84,8 @@ func (f *Foresight) planAverage() int64 {
 
 // planSnapshot adds the copy of weights and state from which checkpoints are written beside training. Where
 // there is no room for it, training does without and waits for each checkpoint.
-func (f *Foresight) planSnapshot(precision string, state int64) {
-	master := int64(4)
-	if precision == "fp64" {
-		master = 8
-	}
-	copied := plan.Item{Name: "checkpoint copy", Bytes: master*f.Parameters + state, Formula: "weights and state, if there is room"}
+func (f *Foresight) planSnapshot(state int64) {
+	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Formula: "weights and state, if there is room"}
 	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
 		f.Memory = append(f.Memory, copied)
 		f.Bytes += copied.Bytes

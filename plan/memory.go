@@ -58,7 +58,7 @@ const logitBytes = 16 << 20
 func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, error) {
 	var e, f int64
 	switch precision {
-	case "bf16", "fp16", "fp8":
+	case "bf16", "bf16_sr", "fp16", "fp8":
 		e, f = 2, 4
 	case "fp32", "tf32":
 		e, f = 4, 4
@@ -87,8 +87,12 @@ func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, er
 		block, blockFormula = block+2*n*e*s.dim(), blockFormula+" + n·2e·D"
 	}
 	logits := s.logitRows(f, n) * int64(s.Vocab) * f
+	weights := Item{"parameters", f * p, "f·P"}
+	if precision == "bf16_sr" {
+		weights = Item{"parameters", 2*p + (f-2)*s.gains(), "2·P, and f for each gain"}
+	}
 	return Estimate{
-		{"parameters", f * p, "f·P"},
+		weights,
 		{"gradients", f * p, "f·P"},
 		{"optimizer state", o.State, fmt.Sprintf("%s, %.2f bytes a parameter", o.Name, float64(o.State)/float64(p))},
 		{"positions", f * int64(s.Context) * int64(s.HeadDim), "f·T·E (rotary tables)"},

@@ -24,15 +24,20 @@ type Recompute struct{ Whole, Segment, Attention int }
 
 // Parameters counts every trained number: the matrices, the norm gains, and the embedding table.
 func (s Shape) Parameters() int64 {
-	gains := 2 * s.dim()
-	if s.QKNorm {
-		gains += 2 * int64(s.HeadDim)
-	}
-	n := s.matrixPerLayer()*int64(s.Layers) + gains*int64(s.Layers) + s.dim() + s.table()
+	n := s.matrixPerLayer()*int64(s.Layers) + s.gains() + s.table()
 	if !s.Tied {
 		n += s.table()
 	}
 	return n
+}
+
+// gains counts the parameters of norms: two in a layer, those of query and key heads, and the last.
+func (s Shape) gains() int64 {
+	layer := 2 * s.dim()
+	if s.QKNorm {
+		layer += 2 * int64(s.HeadDim)
+	}
+	return layer*int64(s.Layers) + s.dim()
 }
 
 // MatrixParameters counts the parameters used in matrix products: the blocks' matrices and the head, which multiplies

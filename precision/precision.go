@@ -11,11 +11,13 @@ import (
 	"anneal/tensor"
 )
 
-// A Policy names the formats of a run. Gradients of weights, optimizer moments, norm statistics, the log-sum-exp of
-// attention, logits and losses always have the format Master: F32, or F64 in the reference mode. So has all arithmetic.
+// A Policy names the formats of a run. Gradients of weights, optimizer moments, gains and statistics of norms, the
+// log-sum-exp of attention, logits and losses always have the format Master: F32, or F64 in the reference mode. So has all
+// arithmetic.
 type Policy struct {
 	Name       string
-	Master     tensor.DType // weights, gradients of weights, moments, statistics, logits, losses
+	Master     tensor.DType // gradients of weights, moments, gains, statistics, logits, losses
+	Weight     tensor.DType // matrices and tables between updates; narrower than Master, updates are rounded stochastically
 	Stream     tensor.DType // residual stream and its gradient
 	Activation tensor.DType // what layers hand to each other, and their gradients; attention reads and writes it
 	Operand    tensor.DType // matrix operands are rounded to this; products are summed in Master
@@ -25,17 +27,19 @@ type Policy struct {
 }
 
 var policies = []Policy{
-	{Name: "bf16", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
+	{Name: "bf16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
 		Doc: "BF16 matrix operands and activations, FP32 master weights, sums, norms, softmax, loss and optimizer"},
-	{Name: "fp16", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16, Emulated: true,
+	{Name: "bf16_sr", Master: tensor.F32, Weight: tensor.BF16, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
+		Doc: "as bf16, without FP32 master weights: updates are computed in FP32 and rounded to BF16 stochastically, 2 bytes a parameter less"},
+	{Name: "fp16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16, Emulated: true,
 		Doc: "FP16 matrix operands and activations, otherwise as bf16; gradients are scaled (loss_scale) lest they vanish"},
-	{Name: "fp8", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{}, Emulated: true,
+	{Name: "fp8", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{}, Emulated: true,
 		Doc: "hidden matrices multiply FP8, E4M3 forward and E5M2 for gradients, scaled tensor by tensor (fp8.scaling); otherwise as bf16"},
-	{Name: "tf32", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32, Emulated: true,
+	{Name: "tf32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32, Emulated: true,
 		Doc: "matrix operands rounded to a 10-bit mantissa, ties away from zero, everything else in FP32"},
-	{Name: "fp32", Master: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
+	{Name: "fp32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
 		Doc: "everything in FP32"},
-	{Name: "fp64", Master: tensor.F64, Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64,
+	{Name: "fp64", Master: tensor.F64, Weight: tensor.F64, Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64,
 		Doc: "everything in FP64 on portable kernels: the reference for tests, for tiny models"},
 }
 
@@ -64,6 +68,10 @@ func Names() []string {
 func (p Policy) Types() autograd.Types {
 	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil}
 }
+
+// Rounds reports whether weights have no wider masters: each update is rounded stochastically, so that updates far below
+// the last place of a weight still move it in the mean (see train's rounding of updates).
+func (p Policy) Rounds() bool { return p.Weight != p.Master }
 
 // Scaled reports whether gradients of the policy need a loss scale: they have so few exponents that small ones vanish.
 func (p Policy) Scaled() bool { return p.Activation == tensor.F16 }

@@ -31,6 +31,9 @@ func TestOnlyActivationsAndOperandsAreNarrow(t *testing.T) {
 		if p.Master != tensor.F32 && p.Master != tensor.F64 {
 			t.Errorf("%s: master weights are %v", name, p.Master)
 		}
+		if p.Rounds() != (name == "bf16_sr") {
+			t.Errorf("%s: weights in %v under %v", name, p.Weight, p.Master)
+		}
 		types := p.Types()
 		if types.Stat != p.Master || types.Stream != p.Master {
 			t.Errorf("%s: statistics are %v and the residual stream %v, masters %v", name, types.Stat, types.Stream, p.Master)

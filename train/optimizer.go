@@ -53,15 +53,16 @@ func updateRule(o config.Optimizer) model.UpdateRule {
 type updated struct {
 	*nn.Param
 	state     optim.State
-	lr, decay float64 // the factor of the learning rate; the weight decay
+	master    *nn.Param // the parameter as its optimizer sees it: with a weight in the format of its gradient
+	lr, decay float64   // the factor of the learning rate; the weight decay
 }
 
 // layoutOptimizer lays out the optimizer's state of every parameter and settles rates and decays.
 func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, params []*nn.Param) []updated {
 	list := make([]updated, len(params))
 	for i, p := range params {
-		g := group(o, p.Role)
-		list[i] = updated{p, opt.Layout(state, p), g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale)}
+		g, master := group(o, p.Role), masterOf(p)
+		list[i] = updated{p, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale)}
 	}
 	return list
 }
@@ -98,8 +99,12 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 func (t *Trainer) update(lr, scale float64) {
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
-	for _, p := range t.updated {
+	for i, p := range t.updated {
 		s.LR, s.Decay = lr*p.lr, p.decay
+		if p.Param != p.master {
+			t.updateRounded(i, s)
+			continue
+		}
 		t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
 	}
 }
@@ -109,7 +114,7 @@ func (t *Trainer) update(lr, scale float64) {
 func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (plan.Optimizer, error) {
 	mem := model.MemoryOf(policy, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients"))
 	params, opt := model.New(c, mem).Params(), newOptimizer(cfg.Optimizer)
-	state, scratch := optim.Measure(opt, params)
+	state, scratch := measureRounded(opt, params)
 	p := plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
 	if muon, is := opt.(*optim.Muon); is {
 		p.FLOPs = muon.FLOPs(params)

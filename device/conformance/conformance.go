@@ -55,6 +55,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Combine", combine},
 		{"MaxAbs", maxAbs},
 		{"Quantize", quantize},
+		{"RoundStochastic", roundStochastic},
 		{"EqualiseRows", equaliseRows},
 		{"Sophia", sophia},
 		{"MeanSquare", meanSquare},

@@ -102,6 +102,19 @@ func quantize(s *scope) call {
 	})
 }
 
+func roundStochastic(s *scope) call {
+	src := s.random(tensor.F32, s.size("n")*s.size("m"))
+	dst := s.empty(tensor.BF16, src.Len())
+	rng, first := tensor.NewRNG(s.seed, tensor.PurposeRound, 3), rapid.Uint64().Draw(s.T, "first")
+	return exactly(func(d device.Device) { d.RoundStochastic(dst, src, rng, first) }, dst, func(i int) float64 {
+		word := rng.Block(first + uint64(i/8))[i%8/2]
+		if i%2 == 1 {
+			word >>= 16
+		}
+		return float64(tensor.BF16Stochastic(src.F32()[i], word).Float32())
+	})
+}
+
 // anyStorage draws a float format whatever the mode, since copies are what connects them.
 func (s *scope) anyStorage(name string) tensor.DType {
 	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}).Draw(s.T, name)

@@ -182,7 +182,7 @@ func swiGLUGradOf[T tensor.Number](dact, gu *tensor.Tensor) func(w uint64) [][]T
 
 func embedding(s *scope) call {
 	n, v, cols := s.size("N"), s.size("V"), s.size("D")
-	table, ids, x := s.random(s.wide, v, cols), s.integers(n, v), s.empty(s.wide, n, cols)
+	table, ids, x := s.random(s.storage("table"), v, cols), s.integers(n, v), s.empty(s.wide, n, cols)
 	c := call{run: func(d device.Device) { d.Embedding(x, table, ids) }, out: []*tensor.Tensor{x}}
 	c.formulas(embeddingOf[float64](table, ids), embeddingOf[float32](table, ids))
 	return c

@@ -22,6 +22,8 @@ type Device struct {
 	f32   *engine[float32]
 	f64   *engine[float64] // the reference mode
 	raw   raw
+
+	stochastic stochastic
 }
 
 var _ device.Device = (*Device)(nil)

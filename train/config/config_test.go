@@ -209,7 +209,7 @@ func TestValidateDoesNotChangeTheConfig(t *testing.T) {
 // A mistake is told with what would be right: every name that is known, the interval as it is.
 func TestMistakesNameWhatIsRight(t *testing.T) {
 	for _, c := range []struct{ override, want string }{
-		{"precision=fp4", "try bf16, fp16, fp8, tf32, fp32, fp64"},
+		{"precision=fp4", "try bf16, bf16_sr, fp16, fp8, tf32, fp32, fp64"},
 		{"loss_scale.init=2", "only fp16 has a use for it"},
 		{"schedule.decay_fraction=0", "lies outside (0, 1]"},
 		{"schedule.final_ratio=1.5", "lies outside [0, 1]"},
