@@ -202,9 +202,12 @@ func TestAccumulationEqualsOneBigBatch(t *testing.T) {
 // The bits of weights, moments and losses do not depend on the number of threads.
 func TestThreadsDoNotChangeTheBits(t *testing.T) {
 	p := loadParity(t)
-	for _, precision := range []string{"bf16", "fp32"} {
+	for precision, set := range recipes() {
+		if precision == "fp64" {
+			continue
+		}
 		run := func(threads int) string {
-			tr, src := parityTrainer(t, p, 1, precision, threads, 2)
+			tr, src := parityTrainer(t, p, 1, "bf16", threads, 2, set)
 			for range 10 {
 				if _, err := tr.Step(context.Background(), src); err != nil {
 					t.Fatal(err)

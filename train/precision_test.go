@@ -47,7 +47,7 @@ func TestNarrowPrecisionsEndWithinOnePercentOfBF16(t *testing.T) {
 	p := loadParity(t)
 	for i, c := range p.Configs {
 		want := meanLoss(t, p, i, "bf16")
-		for _, policy := range []string{"fp16", "tf32", "fp8", "fp8 delayed"} {
+		for _, policy := range []string{"bf16_sr", "fp16", "tf32", "fp8", "fp8 delayed"} {
 			got := meanLoss(t, p, i, policy)
 			t.Logf("%s: %s ends at %.5f, bf16 at %.5f: %+.2f %%", c.Name, policy, got, want, 100*(got/want-1))
 			if !(math.Abs(got/want-1) <= 0.01) {
@@ -199,5 +199,81 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 				t.Errorf("%s: export in %s: %v", policy, dtype, err)
 			}
 		}
+	}
+}
+
+// NUM-5 on a model: updates of a hundredth of a weight's last place move BF16 weights as far as they move FP32 masters, in the
+// mean over many weights. Rounded to nearest, they would not move one of them.
+func TestStochasticRoundingKeepsSmallUpdates(t *testing.T) {
+	p := loadParity(t)
+	const steps = 10
+	small := func(c *config.Config) { c.Optimizer.LR, c.Optimizer.WeightDecay = 1e-6, 0 }
+	moved := func(precision string) (start, end []float64) {
+		tr, src := parityTrainer(t, p, 0, precision, 2, p.Batch, small)
+		flat := func() (all []float64) {
+			for _, p := range tr.model.Params() {
+				for i := range p.Value.Len() {
+					if p.Value.Rank() == 2 {
+						all = append(all, p.Value.Float64(i))
+					}
+				}
+			}
+			return all
+		}
+		start = flat()
+		for range steps {
+			if _, err := tr.Step(context.Background(), src); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return start, flat()
+	}
+	from, to := moved("bf16")
+	narrowFrom, narrowTo := moved("bf16_sr")
+	along, length, kept := 0.0, 0.0, 0
+	for i := range from {
+		d := to[i] - from[i]
+		along += d * (narrowTo[i] - narrowFrom[i])
+		length += d * d
+		if narrowTo[i] == narrowFrom[i] {
+			kept++
+		}
+	}
+	if ratio := along / length; ratio < 0.8 || ratio > 1.2 {
+		t.Errorf("BF16 weights moved %.2f of the way of FP32 masters", ratio)
+	}
+	if share := float64(kept) / float64(len(from)); share < 0.6 { // else the updates are not small, and the test shows nothing
+		t.Errorf("only %.2f of the weights stayed", share)
+	}
+}
+
+// Weights of bf16_sr take 2 bytes less each, their optimizer's state is that of FP32 masters, and the plan knows.
+func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
+	p := loadParity(t)
+	bytes := func(precision string) (weights, state int) {
+		tr, _ := parityTrainer(t, p, 0, precision, 1, 2)
+		for _, x := range tr.checkpointTensors() {
+			if x.Optim {
+				state += len(x.Data)
+			} else {
+				weights += len(x.Data)
+			}
+		}
+		if a := tr.arenas[2]; a.Peak() < state || a.Peak() > state+len(tr.updated)*2*tensor.Align {
+			t.Errorf("%s: the arena of the optimizer's state holds %d bytes, the state has %d", precision, a.Peak(), state)
+		}
+		return weights, state
+	}
+	wide, wideState := bytes("bf16")
+	narrow, narrowState := bytes("bf16_sr")
+	tr, _ := parityTrainer(t, p, 0, "bf16_sr", 1, 2)
+	matrices := 0
+	for _, x := range tr.model.Params() {
+		if x.Value.Rank() == 2 {
+			matrices += x.Value.Len()
+		}
+	}
+	if wide-narrow != 2*matrices || wideState != narrowState {
+		t.Errorf("weights %d bytes with masters, %d without, of %d in matrices; state %d and %d", wide, narrow, matrices, wideState, narrowState)
 	}
 }

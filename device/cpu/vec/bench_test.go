@@ -12,6 +12,7 @@ import (
 func BenchmarkPrimitives(b *testing.B) {
 	const n = 1024
 	narrow, gate, up := make([]tensor.BFloat16, n), make([]tensor.BFloat16, n), make([]tensor.BFloat16, n)
+	half, grid := make([]tensor.Float16, n), &Grid[float32]{Scale: 3, Top: 448, Least: 0x1p-6, Magic: 0x1.8p20}
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)
 		a, x, y, z, w := normals(1, n), normals(2, n), normals(3, n), normals(4, n), normals(5, n)
@@ -45,6 +46,10 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"Mask", func() { v.Mask(a, &Mask[float32]{Keep: 58982, Scale: 1}) }},
 			{"Pack", func() { v.Pack(narrow, x) }},
 			{"Unpack", func() { v.Unpack(a, narrow) }},
+			{"PackF16", func() { v.PackF16(half, x) }},
+			{"UnpackF16", func() { v.UnpackF16(a, half) }},
+			{"MaxAbs", func() { v.MaxAbs(x) }},
+			{"Quantize", func() { v.Quantize(narrow, x, grid) }},
 		}
 		if p := v.Narrow; p != nil {
 			list = append(list, []struct {

@@ -77,6 +77,11 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				row := func(i int) []tensor.BFloat16 { return h[i][from : from+n] }
 				v.Pack(row(0), a)
 				v.Unpack(a, row(0))
+				f16 := unsafe.Slice((*tensor.Float16)(unsafe.Pointer(unsafe.SliceData(row(0)))), n)
+				v.PackF16(f16, a)
+				v.UnpackF16(a, f16)
+				v.MaxAbs(a)
+				v.Quantize(row(0), a, &Grid[float32]{Scale: 1, Top: 448, Least: 0x1p-6, Magic: 0x1.8p20})
 				if v.Narrow == nil || n%v.Narrow.Multiple != 0 {
 					continue
 				}
