@@ -96,8 +96,8 @@ type Device interface {
 	Scale(t *tensor.Tensor, factor float64)
 	// Zero clears t.
 	Zero(t *tensor.Tensor)
-	// Combine writes dst = X·x + Y·y, elementwise, plus Diagonal on the main diagonal of dst [M, N]. All are F32 and of one
-	// shape; dst may be x or y.
+	// Combine writes dst = X·x + Y·y, elementwise, plus Diagonal on the main diagonal of dst [M, N]. All are of one
+	// shape and F32, y of any storage; dst may be x or y.
 	Combine(dst, x, y *tensor.Tensor, c Combination)
 
 	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:

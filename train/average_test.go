@@ -29,7 +29,7 @@ func weightsOf(t *Trainer) []float64 {
 // it, computed in one go in float64.
 func TestMovingAverageIsTheWeightedSum(t *testing.T) {
 	p := loadParity(t)
-	for policy, tolerance := range map[string]float64{"fp32": 2e-7, "fp64": 1e-14} {
+	for policy, tolerance := range map[string]float64{"fp32": 2e-7, "bf16_sr": 2e-7, "fp64": 1e-14} {
 		tr, src := parityTrainer(t, p, 0, policy, 1, 4)
 		if err := withAverage(tr, 0.75); err != nil { // reached after 26 updates: 27/36
 			t.Fatal(err)

@@ -180,6 +180,9 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 		cfg := tinyConfig(data)
 		set(cfg)
 		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 3, 0, 1
+		if policy != "fp8 delayed" {
+			cfg.Average.EMA = 0.9
+		}
 		dir := filepath.Join(t.TempDir(), "run")
 		want := mustRun(t, Options{Config: cfg, Dir: dir})
 		r, err := Open(dir, 1)
@@ -190,6 +193,16 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 		got, err := r.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil)
 		if err != nil || got.Loss != want.ValLoss {
 			t.Errorf("%s: evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLoss)
+		}
+		if cfg.Average.EMA > 0 {
+			a, err := OpenAverage(dir, 1)
+			if err != nil {
+				t.Fatalf("%s: the average: %v", policy, err)
+			}
+			defer a.Close()
+			if got, err := a.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil); err != nil || got.Loss != want.ValLossEMA {
+				t.Errorf("%s: the average evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLossEMA)
+			}
 		}
 		if n, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
 			t.Errorf("%s: generates %d tokens: %v", policy, n, err)

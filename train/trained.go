@@ -74,6 +74,9 @@ func (r *Trained) open(threads int) (err error) {
 	if r.dev, err = cpu.New(threads); err != nil {
 		return err
 	}
+	if r.average {
+		r.policy.Weight = r.policy.Master // averages are never rounded
+	}
 	c := modelConfig(r.Config)
 	need := model.Measure(c, r.policy, 1, c.Context, false)
 	if r.params, err = tensor.NewArena("parameters", need.Params); err != nil {

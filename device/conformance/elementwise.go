@@ -50,13 +50,15 @@ func zero(s *scope) call {
 // combine draws result and sources that are mostly different tensors, sometimes one.
 func combine(s *scope) call {
 	m, n := s.size("M"), s.size("N")
-	x, y := s.random(s.wide, m, n), s.random(s.wide, m, n)
+	x, y := s.random(s.wide, m, n), s.random(s.storage("y"), m, n)
 	dst := s.empty(s.wide, m, n)
 	switch rapid.IntRange(0, 5).Draw(s.T, "dst is") {
 	case 0:
 		dst = x
 	case 1:
-		dst = y
+		if y.DType() == s.wide {
+			dst = y
+		}
 	}
 	factor := rapid.Float64Range(-3, 3)
 	c := device.Combination{X: factor.Draw(s.T, "x"), Y: factor.Draw(s.T, "y"), Diagonal: factor.Draw(s.T, "diagonal")}

@@ -14,7 +14,7 @@ func (d *Device) Combine(dst, x, y *tensor.Tensor, c device.Combination) {
 	shape(op, "y", y, dst.Rows(), dst.Cols())
 	wide(op, "dst", dst, ref)
 	wide(op, "x", x, ref)
-	wide(op, "y", y, ref)
+	storage(op, "y", y, ref)
 	if ref {
 		d.f64.runCombine(dst, x, y, c)
 	} else {
@@ -23,26 +23,29 @@ func (d *Device) Combine(dst, x, y *tensor.Tensor, c device.Combination) {
 }
 
 type combine[T vec.Float] struct {
-	vec       *vec.Table[T]
-	dst, x, y []T
-	a, b      T
-	diagonal  T
-	cols      int
+	e        *engine[T]
+	dst, x   []T
+	y        view[T]
+	a, b     T
+	diagonal T
+	cols     int
 }
 
 func (e *engine[T]) runCombine(dst, x, y *tensor.Tensor, c device.Combination) {
 	j := &e.combine
 	*j = combine[T]{
-		vec: &e.vec, dst: e.view(dst).native, x: e.view(x).native, y: e.view(y).native,
+		e: e, dst: e.view(dst).native, x: e.view(x).native, y: e.view(y),
 		a: T(c.X), b: T(c.Y), diagonal: T(c.Diagonal), cols: dst.Cols(),
 	}
+	e.reserve(chunk)
 	e.pool.Run(ceilDiv(len(j.dst), chunk), j)
 }
 
 // Do combines one stretch. Element i·cols+i, the i-th of the diagonal, is a multiple of cols+1.
-func (j *combine[T]) Do(_, task int) {
+func (j *combine[T]) Do(worker, task int) {
 	from, to := span(task, chunk, len(j.dst))
-	j.vec.Mix(j.dst[from:to], j.x[from:to], j.y[from:to], j.a, j.b)
+	y := j.y.load(j.e.scratch[worker], from, to-from)
+	j.e.vec.Mix(j.dst[from:to], j.x[from:to], y, j.a, j.b)
 	if j.diagonal == 0 {
 		return
 	}

@@ -156,6 +156,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"fp8.history", []string{"precision=fp8", "fp8.scaling=delayed", "fp8.history=0"}},
 		{"fp8.margin", []string{"precision=fp8", "fp8.scaling=delayed", "fp8.margin=-1"}},
 		{"fp8.scaling", []string{"precision=fp16", "fp8.scaling=delayed"}},
+		{"fp8.scaling", []string{"precision=fp8", "fp8.scaling=delayed", "average.ema=0.99"}},
 		{"schedule.name", []string{"schedule.name=cosin"}},
 		{"model.layers", []string{"model.layers=99999999999999999999"}},
 		{"model.layers", []string{"model.layers=-1"}},

@@ -22,6 +22,10 @@ func (k *checker) precision() {
 	if p.FP8 != nil {
 		k.between("fp8.history", k.c.FP8.History, 1, 1<<16)
 		k.between("fp8.margin", k.c.FP8.Margin, 0, 16)
+		if k.c.FP8.Scaling == "delayed" && k.c.Average.EMA > 0 {
+			k.fault("fp8.scaling", "fp8.scaling = current, or average.ema = 0",
+				"fp8.scaling = delayed does not go with average.ema: its scales are found for the weights, not for their average")
+		}
 	} else {
 		k.unused("fp8", "fp8")
 	}
