@@ -62,10 +62,11 @@ func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) c
 			c.strideB = (ceil(c.depth, group) + 1) * colStep
 			c.strideK = c.cols * c.strideB
 			all := ceil(k, c.depth) * c.strideK
-			packs, keeping := costB*float64(n*down), costB*float64(n*min(down, workers))
+			packs, keeping := costB*float64(n*down), costB
 			if all > maxL2 {
-				keeping += costSpill * float64(n*min(down, workers))
+				keeping += costSpill
 			}
+			keeping *= float64(n) * packers(down, across, workers)
 			if c.keep = all <= maxB && keeping < packs; c.keep {
 				packs = keeping
 			}
@@ -100,6 +101,12 @@ func gcd(a, b int) int {
 // mirrored reports whether a part lies wholly above the diagonal of a symmetric product, so that it is copied instead of computed.
 func (c *cut) mirrored(t span) bool { return c.symmetric && t.j >= t.i+t.rows }
 
+// packers returns how many workers pack a column of b that is kept, on average: one, but all of them work on the last columns.
+func packers(down, across, workers int) float64 {
+	alone := across / workers * workers
+	return float64(alone+min(workers, (across-alone)*down)) / float64(across)
+}
+
 // idle returns how much longer a number of workers takes for equal tasks than if all were busy to the end.
 func idle(tasks, workers int) float64 {
 	return float64(ceil(tasks, workers)*workers) / float64(tasks)
@@ -108,10 +115,10 @@ func idle(tasks, workers int) float64 {
 // A span is the part of the result that a task computes.
 type span struct{ i, j, rows, cols int }
 
-// span returns a task's part; tasks that follow each other are below each other.
-func (c *cut) span(task int) span {
-	i0, i1 := part(c.m, c.mr, c.down, task%c.down)
-	j0, j1 := part(c.n, colStep, c.across, task/c.down)
+// span returns the part of the task in a column and row of them.
+func (c *cut) span(column, row int) span {
+	i0, i1 := part(c.m, c.mr, c.down, row)
+	j0, j1 := part(c.n, colStep, c.across, column)
 	return span{i0, j0, i1 - i0, j1 - j0}
 }
 

@@ -14,7 +14,7 @@ const mirrorSide = 32
 
 // Do fills one task's part.
 func (m *mirror) Do(_, task int) {
-	t := m.cut.span(task)
+	t := m.cut.span(task/m.cut.down, task%m.cut.down)
 	if !m.cut.mirrored(t) {
 		return
 	}

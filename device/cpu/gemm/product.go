@@ -23,6 +23,7 @@ type product[E tensor.Number] struct {
 	a, b source
 	dst  sink
 	cut  cut
+	deal deal
 
 	direct bool // whole tiles of sums are the result as they are …
 	addTo  int  // … or added to it
@@ -36,7 +37,8 @@ type scratch[E tensor.Number] struct {
 	b []E // panels of colStep columns
 	c []E // running sums, in tiles of mr×colStep, each contiguous
 
-	column int // the first column of the panels in b, −1 if they are not to be used again
+	column int // of tasks, in which the last one was; −1 at first
+	packed int // the column of which b holds all panels, or −1
 }
 
 // A sink is where the result goes.
@@ -115,8 +117,9 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.addTo = addTo
 	}
 	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
+	x.deal.reset(x.cut.down, x.cut.across)
 	for i := range x.scratch {
-		x.scratch[i].column = -1
+		x.scratch[i].column, x.scratch[i].packed = -1, -1
 	}
 	p.Run(x.cut.down*x.cut.across, x)
 	if opt.Symmetric {

@@ -54,7 +54,7 @@ func TestSymmetricProductsAreHalfTheWork(t *testing.T) {
 		c := choose(device.NT, m, m, m, 12, 1, 2, true)
 		done, tasks := 0, 0
 		for task := range c.down * c.across {
-			if s := c.span(task); !c.mirrored(s) {
+			if s := c.span(task/c.down, task%c.down); !c.mirrored(s) {
 				done += s.rows * s.cols
 				tasks++
 			}

@@ -3,21 +3,23 @@ package gemm
 import "anneal/device"
 
 // Do computes one task's tile of the result: for each K block in order, panels of b, unless the task above left them, then blocks of
-// a against all of them.
-func (x *product[E]) Do(worker, task int) {
+// a against all of them. Which task it is, the deal decides.
+func (x *product[E]) Do(worker, _ int) {
 	s, c := &x.scratch[worker], &x.cut
-	t := c.span(task)
+	column, row := x.deal.take(s.column)
+	s.column = column
+	t := c.span(column, row)
 	if c.mirrored(t) {
 		return
 	}
-	after := c.span(min(task+len(x.scratch), c.down*c.across-1)) // probably this worker's next
+	after := c.span(x.deal.after(column, row))
 	high := maxA
 	if x.form == device.TN {
 		high = rowsTN
 	}
-	packed := c.keep && s.column == t.j
+	packed := s.packed == column
 	if c.keep {
-		s.column = t.j
+		s.packed = column
 	}
 	for p := 0; ; p += c.depth {
 		k := min(c.depth, c.k-p)

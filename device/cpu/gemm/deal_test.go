@@ -1,0 +1,42 @@
+package gemm
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Whatever the number of workers and the speed of each, every task is dealt once, and a lone worker changes columns as seldom as can be.
+func TestEveryTaskIsDealtOnce(t *testing.T) {
+	var d deal
+	for _, c := range []struct{ down, across, workers int }{{1, 1, 1}, {5, 1, 3}, {1, 7, 2}, {9, 4, 1}, {3, 5, 4}, {40, 2, 3}, {2, 30, 8}} {
+		d.reset(c.down, c.across)
+		taken := make([]atomic.Int32, c.down*c.across)
+		left := atomic.Int64{}
+		left.Store(int64(len(taken)))
+		changes := atomic.Int32{}
+		var wg sync.WaitGroup
+		for range c.workers {
+			wg.Go(func() {
+				column := -1
+				for left.Add(-1) >= 0 {
+					at, row := d.take(column)
+					if at != column {
+						changes.Add(1)
+					}
+					column = at
+					taken[at*c.down+row].Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		for i := range taken {
+			if n := taken[i].Load(); n != 1 {
+				t.Errorf("%+v: task %d in column %d was dealt %d times", c, i%c.down, i/c.down, n)
+			}
+		}
+		if c.workers == 1 && changes.Load() != int32(c.across) {
+			t.Errorf("%+v: one worker begins a column %d times, want %d", c, changes.Load(), c.across)
+		}
+	}
+}
