@@ -34,7 +34,7 @@ type Muon struct {
 	RowBeta   float64 // β of NorMuon; 0 without
 	Rest      AdamW
 
-	work orthogonaliser
+	work Orthogonaliser
 	// Headers of one part's tensors.
 	value, grad, momentum, mean, update tensor.Tensor
 }
@@ -80,7 +80,7 @@ func (o *Muon) Update(d device.Device, p *nn.Param, state State, s Step, scratch
 		mark := scratch.Mark()
 		o.update = scratch.New(wide(p), part.Rows, p.Value.Cols())
 		d.Combine(&o.update, &o.momentum, &o.grad, fresh)
-		u := o.work.run(o.Iteration, d, &o.update, scratch)
+		u := o.work.Run(o.Iteration, d, &o.update, scratch)
 		rate := s.LR * o.Scale(part.Rows, p.Value.Cols())
 		if o.RowBeta > 0 {
 			o.mean = state[1].Slice(from, to)

@@ -51,11 +51,12 @@ func (n NewtonSchulz) FLOPs(rows, cols int) float64 {
 	return float64(len(n.Polynomials)) * 2 * m * m * (2*k + m)
 }
 
-// orthogonaliser holds the headers of the temporary tensors of an iteration, which would otherwise be allocated by each.
-type orthogonaliser struct{ other, gram, poly tensor.Tensor }
+// An Orthogonaliser holds the headers of the temporary tensors of an iteration, which would otherwise be allocated by each.
+type Orthogonaliser struct{ other, gram, poly tensor.Tensor }
 
-// run orthogonalises x [rows, cols], F32 (or F64). It overwrites x and returns where the result is: x, or scratch memory.
-func (o *orthogonaliser) run(n NewtonSchulz, d device.Device, x *tensor.Tensor, scratch *tensor.Arena) *tensor.Tensor {
+// Run orthogonalises x [rows, cols], F32 (or F64). It overwrites x and returns where the result is: x, or scratch memory,
+// of which it takes that of x and of two square matrices of the smaller side.
+func (o *Orthogonaliser) Run(n NewtonSchulz, d device.Device, x *tensor.Tensor, scratch *tensor.Arena) *tensor.Tensor {
 	rows, cols, dtype := x.Rows(), x.Cols(), x.DType()
 	m := min(rows, cols)
 	o.other = scratch.New(dtype, rows, cols)

@@ -1,0 +1,76 @@
+package lab
+
+import (
+	"math"
+	"time"
+
+	"anneal/device/cpu"
+	"anneal/device/cpu/gemm"
+	"anneal/device/cpu/isa"
+	"anneal/optim"
+	"anneal/tensor"
+)
+
+// NewtonSchulzCase is the orthogonalisation of one matrix as measured.
+type NewtonSchulzCase struct {
+	M       int `json:"m"`
+	N       int `json:"n"`
+	Threads int `json:"threads"`
+	// GFLOPS counts all operations of the plain products, of which symmetric ones are computed by little more than half.
+	GFLOPS         float64 `json:"gflops"`
+	FractionOfPeak float64 `json:"fraction_of_peak"` // of the FP32 peak with as many threads
+}
+
+// newtonSchulzShapes are the hidden matrices of the widths 384 and 768, as Muon takes fused ones apart.
+var newtonSchulzShapes = [][2]int{{384, 384}, {1024, 384}, {384, 1024}, {768, 768}, {2048, 768}, {768, 2048}}
+
+// BenchNewtonSchulz measures Muon's iteration on the matrices of two widths, d each; each is called as they come.
+func BenchNewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
+	dev := cpu.NewTier(tier, threads)
+	defer dev.Close()
+	const side = 2048 * 768
+	a, err := tensor.NewArena("matrices", 4*(3*side+2*768*768)+8*tensor.Align)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	peak := gemm.Peak(tier, tensor.F32, dev.Pool(), 200*time.Millisecond)
+	var cases []NewtonSchulzCase
+	for _, s := range newtonSchulzShapes {
+		a.Release(0)
+		best := fastest(d, newtonSchulz(dev, a, s[0], s[1]))
+		rate := optim.PolarExpress().FLOPs(s[0], s[1]) / best.Seconds() / 1e9
+		c := NewtonSchulzCase{s[0], s[1], dev.Threads(), rate, rate / peak}
+		cases = append(cases, c)
+		each(c)
+	}
+	return cases, nil
+}
+
+// newtonSchulz returns what orthogonalises the same matrix again and again; copying it counts.
+func newtonSchulz(dev *cpu.Device, a *tensor.Arena, rows, cols int) func() {
+	x, u := a.New(tensor.F32, rows, cols), a.New(tensor.F32, rows, cols)
+	rng := tensor.NewRNG(1, tensor.PurposeData, 0)
+	for i := range x.Len() {
+		x.F32()[i] = float32(rng.Float64(uint64(i)) - 0.5)
+	}
+	var o optim.Orthogonaliser
+	return func() {
+		mark := a.Mark()
+		dev.Copy(&u, &x)
+		o.Run(optim.PolarExpress(), dev, &u, a)
+		a.Release(mark)
+	}
+}
+
+// fastest returns the least time that f takes, of as many calls as fit in d and at least one, after one that is not counted.
+func fastest(d time.Duration, f func()) time.Duration {
+	f()
+	best := time.Duration(math.MaxInt64)
+	for start := time.Now(); best == math.MaxInt64 || time.Since(start) < d; {
+		t := time.Now()
+		f()
+		best = min(best, time.Since(t))
+	}
+	return best
+}
