@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -60,6 +61,35 @@ func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 	}
 	if largest < 1 {
 		t.Errorf("standard parametrisation: the residual stream goes like width^%.2f, want 1 or more: %+v", largest, c.Rows)
+	}
+}
+
+// CompleteP: with a base depth the residual stream of a model eight times as deep has after three updates the size it has
+// at the base depth; without, the steps of all layers add up.
+func TestResidualStreamIsFlatOverDepthWithABaseDepth(t *testing.T) {
+	slope := func(more ...string) (float64, []float64) {
+		depths, size := []int{2, 4, 16}, []float64{}
+		for _, layers := range depths {
+			f := family(false, append([]string{fmt.Sprintf("model.layers=%d", layers)}, more...)...)
+			f.Overrides = append(f.Overrides, "model.init=xavier", "model.zero_init=residual")
+			o := CoordinateOptions{Family: f, Random: true, Steps: 3, Seeds: 1, LR: 0.003}
+			cfg, err := o.member(32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, err := o.observe(context.Background(), cfg, o.LR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size = append(size, seen[3][seenResidual])
+		}
+		return logSlope(depths, size), size
+	}
+	if s, size := slope("model.mup_base_layers=2"); math.Abs(s) > maxSlope {
+		t.Errorf("with a base depth the stream goes like depth^%.2f: %v", s, size)
+	}
+	if s, size := slope(); s < 0.5 {
+		t.Errorf("without one it goes like depth^%.2f: %v; want growth", s, size)
 	}
 }
 

@@ -15,34 +15,34 @@ const (
 // scheme that Init names. The parts of a fused weight are matrices of their own.
 func (m *Llama) setStds() {
 	c := m.Config
-	m.embed.Std = c.std(table, c.Vocab, c.Dim, 1)
+	m.embed.Std = c.std(table, c.Vocab, c.Dim, m.embed.Growth)
 	if m.head != m.embed && !c.zeroes("head") {
-		m.head.Std = c.std(table, c.Vocab, c.Dim, 1)
+		m.head.Std = c.std(table, c.Vocab, c.Dim, m.head.Growth)
 	}
 	for _, b := range m.blocks {
 		for _, p := range []*nn.Param{b.wqkv, b.wgu} {
 			for i, part := range p.Parts {
-				p.Parts[i].Std = c.std(inner, part.Rows, p.Value.Cols(), p.Growth.In)
+				p.Parts[i].Std = c.std(inner, part.Rows, p.Value.Cols(), p.Growth)
 			}
 		}
 		if c.zeroes("residual") {
 			continue
 		}
 		for _, p := range []*nn.Param{b.wo, b.wdown} {
-			p.Std = c.std(output, p.Value.Rows(), p.Value.Cols(), p.Growth.In)
+			p.Std = c.std(output, p.Value.Rows(), p.Value.Cols(), p.Growth)
 		}
 	}
 }
 
-// std returns the standard deviation of a weight [out, in], in being growth times the base model's (1 without muP).
-func (c Config) std(s site, out, in int, growth float64) float64 {
+// std returns the standard deviation of a weight [out, in] that has grown by g.
+func (c Config) std(s site, out, in int, g nn.Growth) float64 {
 	switch c.Init {
 	case "he":
-		return c.he(s, in)
+		return c.he(s, in) / g.Depth
 	case "xavier":
-		return c.xavier(s, out, in)
+		return c.xavier(s, out, in) / g.Depth
 	case "small":
 		return c.smallInit(s)
 	}
-	return c.gpt2(s, growth)
+	return c.gpt2(s, g)
 }

@@ -16,13 +16,19 @@ import (
 //	gains         1                     η                      0
 //	attention                                                           scores × √E₀/E instead of 1/√E
 //
+// With a base depth L₀ it is CompleteP (Dey et al. 2025, arXiv 2505.01618) with α = 1, by which the best rate holds for another
+// depth, too: every branch counts 1/m_L = L₀/L. Here that factor is in the matrices that write to the residual stream, which start
+// m_L times smaller than at depth L₀ and have the rate η/(m_in·m_L) and the decay λ·m_in·m_L; for Adam, whose step does not go by
+// the size of gradients, both are the same. Adam's ε is left as it is.
+//
 // With m = 1 all of it is the standard parametrisation, bit for bit. It costs no memory but one more gain [D] on the tape.
 // The zero value is off. It is not for a single width, where it only renames the learning rate, and it does not make the
-// best rate independent of depth, batch or length of training.
+// best rate independent of batch and length of training.
 type MuP struct {
 	Dim     int // D₀ of the base model; 0 is the standard parametrisation
 	HeadDim int // E₀
 	FFN     int // F₀
+	Layers  int // L₀; 0 leaves depth alone
 
 	InputScale, OutputScale float64 // α_in and α_out
 }
@@ -37,6 +43,14 @@ func (p MuP) width(c Config) float64 {
 	return float64(c.Dim) / float64(p.Dim)
 }
 
+// depth returns m_L, the growth of the number of layers, or 1 if it is left alone.
+func (p MuP) depth(c Config) float64 {
+	if p.Layers == 0 {
+		return 1
+	}
+	return float64(c.Layers) / float64(p.Layers)
+}
+
 // setGrowth notes with every parameter how much it has grown.
 func (m *Llama) setGrowth() {
 	c := m.Config
@@ -45,17 +59,18 @@ func (m *Llama) setGrowth() {
 		ffn, head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
 	}
 	for _, p := range m.params {
-		p.Growth = nn.Growth{In: 1, Out: width}
+		p.Growth = nn.Growth{In: 1, Out: width, Depth: 1}
 	}
 	if m.head != m.embed {
-		m.head.Growth = nn.Growth{In: width, Out: 1}
+		m.head.Growth = nn.Growth{In: width, Out: 1, Depth: 1}
 	}
 	for _, b := range m.blocks {
 		if b.qnorm != nil {
-			b.qnorm.Growth, b.knorm.Growth = nn.Growth{In: 1, Out: head}, nn.Growth{In: 1, Out: head}
+			b.qnorm.Growth, b.knorm.Growth = nn.Growth{In: 1, Out: head, Depth: 1}, nn.Growth{In: 1, Out: head, Depth: 1}
 		}
-		b.wqkv.Growth, b.wo.Growth = nn.Growth{In: width, Out: width}, nn.Growth{In: width, Out: width}
-		b.wgu.Growth, b.wdown.Growth = nn.Growth{In: width, Out: ffn}, nn.Growth{In: ffn, Out: width}
+		b.wqkv.Growth, b.wo.Growth = nn.Growth{In: width, Out: width, Depth: 1}, nn.Growth{In: width, Out: width, Depth: 1}
+		b.wgu.Growth, b.wdown.Growth = nn.Growth{In: width, Out: ffn, Depth: 1}, nn.Growth{In: ffn, Out: width, Depth: 1}
+		b.wo.Growth.Depth, b.wdown.Growth.Depth = c.MuP.depth(c), c.MuP.depth(c)
 	}
 }
 
@@ -113,11 +128,11 @@ func rateScale(p *nn.Param, rule UpdateRule) float64 {
 	g := p.Growth
 	switch {
 	case rule == Gradient && p.Role == nn.Matrix:
-		return g.Out / g.In
+		return g.Out / g.In / (g.Depth * g.Depth) // the gradient has not shrunk, and so the step shrinks twice
 	case rule == Gradient:
 		return g.Out * g.In // the side that grows
 	case rule == PerElement && p.Role == nn.Matrix:
-		return 1 / g.In
+		return 1 / g.In / g.Depth
 	}
-	return 1
+	return 1 / g.Depth
 }

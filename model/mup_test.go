@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -56,6 +57,36 @@ func TestMuPTable(t *testing.T) {
 	}
 }
 
+// CompleteP: what writes to the residual stream starts m_L times smaller than at the base depth, where it has 1/√(2L₀), and is
+// moved m_L times less; for a step that follows the gradient, m_L² times. Nothing else goes by the depth.
+func TestDepthScaling(t *testing.T) {
+	const depth = 2.0 // 4 layers over 2
+	shallow, deep := grown(), grown()
+	shallow.Layers, deep.MuP.Layers = 2, 2
+	for _, scheme := range []string{"gpt2", "he", "xavier", "small"} {
+		shallow.Init, deep.Init = scheme, scheme
+		a, b := New(shallow, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32}), New(deep, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+		for rule, power := range map[UpdateRule]float64{PerElement: 1, Gradient: 2, Spectral: 1} {
+			a.ScaleRates(rule)
+			b.ScaleRates(rule)
+			for _, p := range b.blocks[3].params() {
+				for _, q := range a.blocks[1].params() {
+					if p.Name[len("layers.3."):] != q.Name[len("layers.1."):] {
+						continue
+					}
+					std, rate := 1.0, 1.0
+					if p == b.blocks[3].wo || p == b.blocks[3].wdown {
+						std, rate = 1/depth, math.Pow(1/depth, power)
+					}
+					if math.Abs(p.Std-std*q.Std) > 1e-15 || math.Abs(p.LRScale-rate*q.LRScale) > 1e-15 {
+						t.Errorf("%s, rule %d: %s has std %v, rate × %v; at the base depth %v and %v", scheme, rule, p.Name, p.Std, p.LRScale, q.Std, q.LRScale)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Schemes that go by the width themselves have under muP what they have without; tables stay as in the base model.
 func TestWidthAwareSchemesUnderMuP(t *testing.T) {
 	for _, scheme := range []string{"he", "xavier", "small"} {
@@ -64,14 +95,14 @@ func TestWidthAwareSchemesUnderMuP(t *testing.T) {
 		for _, s := range []site{inner, output} {
 			plain := c
 			plain.MuP = MuP{}
-			if got, want := c.std(s, 160, 64, 4), plain.std(s, 160, 64, 1); got != want {
+			if got, want := c.std(s, 160, 64, nn.Growth{In: 4, Out: 4, Depth: 1}), plain.std(s, 160, 64, nn.Growth{In: 1, Out: 1, Depth: 1}); got != want {
 				t.Errorf("%s: a matrix starts with std %v under muP, %v without", scheme, got, want)
 			}
 		}
 	}
 	c := grown()
 	c.Init = "small"
-	if got, want := c.std(table, 256, 64, 1), math.Sqrt(2/(5*16.)); got != want {
+	if got, want := c.std(table, 256, 64, nn.Growth{In: 1, Out: 4, Depth: 1}), math.Sqrt(2/(5*16.)); got != want {
 		t.Errorf("small: tables start with std %v, want %v of the base width", got, want)
 	}
 }

@@ -34,13 +34,13 @@ type Param struct {
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that go by its
 	// shape, such as muP. 0 means 1.
 	LRScale, DecayScale float64
-	// Growth says how many times wider than in the base model of muP its sides are; 1 without muP.
+	// Growth says how much larger than the base model of muP the model is around the parameter; 1 without muP.
 	Growth Growth
 }
 
-// Growth is the growth of the two sides of a weight [out, in]. A vector, and a table, which has a row per token, have one
-// side that grows and one that does not.
-type Growth struct{ In, Out float64 }
+// Growth is the growth of the two sides of a weight [out, in], and of the number of layers that write to the residual stream
+// beside it. A vector, and a table, which has a row per token, have one side that grows and one that does not.
+type Growth struct{ In, Out, Depth float64 }
 
 // A Part is a named run of rows of a fused weight, in the layout other tools know.
 type Part struct {

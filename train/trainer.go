@@ -137,7 +137,7 @@ func modelConfig(cfg *config.Config) model.Config {
 	}
 	if m.MuP {
 		c.MuP = model.MuP{
-			Dim: m.MuPBaseDim, HeadDim: m.MuPBaseHeadDim, FFN: m.MuPBaseFFN, InputScale: m.MuPInputScale, OutputScale: m.MuPOutputScale,
+			Dim: m.MuPBaseDim, HeadDim: m.MuPBaseHeadDim, FFN: m.MuPBaseFFN, Layers: m.MuPBaseLayers, InputScale: m.MuPInputScale, OutputScale: m.MuPOutputScale,
 		}
 	}
 	return c

@@ -54,6 +54,7 @@ type Model struct {
 	MuPBaseDim     int     `yaml:"mup_base_dim"`
 	MuPBaseHeadDim int     `yaml:"mup_base_head_dim"`
 	MuPBaseFFN     int     `yaml:"mup_base_ffn"`
+	MuPBaseLayers  int     `yaml:"mup_base_layers"`
 	MuPInputScale  float64 `yaml:"mup_input_scale"`
 	MuPOutputScale float64 `yaml:"mup_output_scale"`
 

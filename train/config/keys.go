@@ -53,6 +53,7 @@ var notes = map[string]Key{
 	"model.mup_base_dim":      {Doc: "With model.mup, the model.dim of the model that optimizer.lr and model.init_std were tuned on. With this width muP changes nothing."},
 	"model.mup_base_head_dim": {Doc: "With model.mup, the size of a head of the base model.", Rule: "mup_base_head_dim = head_dim"},
 	"model.mup_base_ffn":      {Doc: "With model.mup, the hidden width of the feed-forward layer of the base model.", Rule: "mup_base_ffn = ffn as it is derived from mup_base_dim, if ffn is so from dim; else ffn · mup_base_dim / dim"},
+	"model.mup_base_layers":   {Unit: "blocks", Doc: "With model.mup, the model.layers of the base model: what each block adds then follows the depth (CompleteP), so that the rate holds for deeper models, too. 0 leaves depth alone."},
 	"model.mup_input_scale":   {Doc: "With model.mup, what the embedding is multiplied by; the same at every width."},
 	"model.mup_output_scale":  {Doc: "With model.mup, what the logits are multiplied by, before the width's own factor mup_base_dim / dim."},
 

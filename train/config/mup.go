@@ -30,6 +30,7 @@ func (k *checker) mup() {
 	k.between("model.mup_base_dim", m.MuPBaseDim, 1, 1<<18)
 	k.between("model.mup_base_head_dim", m.MuPBaseHeadDim, 1, 1<<14)
 	k.between("model.mup_base_ffn", m.MuPBaseFFN, 1, 1<<20)
+	k.between("model.mup_base_layers", m.MuPBaseLayers, 0, 1<<12)
 	k.number("model.mup_input_scale", m.MuPInputScale, 0, 1e6, "()")
 	k.number("model.mup_output_scale", m.MuPOutputScale, 0, 1e6, "()")
 	if o := k.c.Optimizer; !slices.Contains(mupOptimizers, o.Name) && slices.Contains(optimizerNames(), o.Name) {

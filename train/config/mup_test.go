@@ -33,6 +33,7 @@ func TestMuPThatCannotWork(t *testing.T) {
 	for _, c := range []struct{ overrides, key string }{
 		{"model.mup_base_dim=0", "model.mup_base_dim"},
 		{"model.mup_base_head_dim=-1", "model.mup_base_head_dim"},
+		{"model.mup_base_layers=-1", "model.mup_base_layers"},
 		{"model.mup_input_scale=0", "model.mup_input_scale"},
 		{"model.mup_output_scale=-2", "model.mup_output_scale"},
 		{"optimizer.name=adafactor", "model.mup"},
