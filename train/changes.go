@@ -11,7 +11,7 @@ import (
 // harmless are the keys that change where and how a run works, but not a bit of its result. Where the data lies is one:
 // that it is the same data is checked by its fingerprint.
 var harmless = map[string]bool{
-	"threads": true, "data.path": true, "train.minutes": true, "train.log_every": true,
+	"threads": true, "data.path": true, "train.minutes": true, "train.log_every": true, "train.noise_scale_every": true,
 	"train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true, "checkpoint.keep": true,
 	"memory.recompute": true,
 }

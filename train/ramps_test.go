@@ -11,7 +11,11 @@ import (
 
 	"anneal/dataset"
 	"anneal/device/cpu"
+	"anneal/schedule"
+	"anneal/train/checkpoint"
 	"anneal/train/config"
+
+	"pgregory.net/rapid"
 )
 
 // with returns a small configuration with some values replaced.
@@ -252,4 +256,52 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 	if _, err := config.Load(path, []string{"schedule.name=wsds", "schedule.branches=20, 22", "schedule.decay_fraction=0.5"}); err == nil || !strings.Contains(err.Error(), "begins to decay") {
 		t.Errorf("branches that overlap: %v", err)
 	}
+}
+
+// Up to the end of a branch, a wsds run is the wsd run of that length, bit for bit; after it the rate is the peak again.
+func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
+	data, whole, alone := testData(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: with(t, data, "schedule.name=wsds", "train.steps=20", "schedule.branches=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: whole})
+	want := mustRun(t, Options{Config: with(t, data, "schedule.name=wsd", "train.steps=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: alone})
+	lines := readMetrics(t, whole)
+	if lr := lines[8]["lr"].(float64); lr != 3e-3 {
+		t.Errorf("the rate of the step after the branch is %v, want the peak, 0.003", lr)
+	}
+	list, err := checkpoint.List(runDir(whole).checkpoints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Step > 8 {
+			os.RemoveAll(filepath.Join(runDir(whole).checkpoints(), e.Name))
+		}
+	}
+	weights, _, step, err := checkpoint.Hash(runDir(whole).checkpoints())
+	if err != nil || step != 8 || weights != want.WeightsHash {
+		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s", step, weights, err, want.WeightsHash)
+	}
+}
+
+// Steps whose update is skipped are read and counted, but neither the schedule nor the token count it goes by advances.
+func TestSkippedStepsDoNotAdvanceTheSchedule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := ramps{
+			batch:  schedule.BatchRamp{Stages: []schedule.Stage{{From: 64, To: 256, Until: rapid.IntRange(1, 4000).Draw(t, "until")}}, Full: 256, Unit: 32},
+			length: schedule.LengthRamp{From: 8, Full: 32, Steps: rapid.IntRange(1, 30).Draw(t, "steps")},
+		}
+		var p, clean progress // clean is of a run that saw only what was applied, in batches of the same sizes
+		for range 40 {
+			n := r.next(p)
+			if want := r.batch.Tokens(p.Step + 1); int64(want) != p.Tokens+n.tokens {
+				t.Fatalf("after step %d: %d tokens, the ramp has %d", p.Step+1, p.Tokens+n.tokens, want)
+			}
+			if n.position != int(clean.Tokens+n.tokens) {
+				t.Fatalf("step %d: the schedule stands at %d, %d tokens were applied with this step", p.Step+1, n.position, clean.Tokens+n.tokens)
+			}
+			p.Step, p.Tokens = p.Step+1, p.Tokens+n.tokens
+			if rapid.Bool().Draw(t, "applied") {
+				p.Updates, p.Applied, clean.Tokens = p.Updates+1, p.Applied+n.tokens, clean.Tokens+n.tokens
+			}
+		}
+	})
 }

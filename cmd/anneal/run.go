@@ -146,7 +146,7 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		s.printf("  %.1f%% of updates clipped", 100*r.ClipRate)
 	}
 	if !math.IsNaN(r.NoiseScale) {
-		s.printf("\ngradient noise scale %s tokens: a step of so many is half way to where more stop helping", thousands(int64(r.NoiseScale)))
+		s.printf("\ngradient noise scale %s tokens: much smaller steps waste time, much larger ones tokens", thousands(int64(r.NoiseScale)))
 	}
 	s.printf("\nweights %.16s…\n", r.WeightsHash)
 	arenas, bytes := make([]string, 0, len(r.Arenas)), map[string]int64{}

@@ -57,10 +57,10 @@ func runName(path string) string {
 func printRamps(s *session, cfg *config.Config) {
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
 		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
-		s.printf("# %s tokens a step, from step %s on; the schedule goes by tokens\n", stepTokens(cfg), thousands(int64(until+1)))
+		s.printf("# %s tokens a step, all of them from step %s on; the schedule goes by tokens\n", stepTokens(cfg), thousands(int64(until+1)))
 	}
 	if ramp, err := cfg.LengthRamp(); err == nil && ramp.Steps > 0 {
-		s.printf("# sequences of %d tokens growing to %d, from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
+		s.printf("# sequences of %d to %d tokens, the whole context from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
 	}
 }
 

@@ -181,6 +181,9 @@ func buildKeys() []Key {
 			}
 			k.Name, k.index, k.Type = name, at, typeName(v.Field(i).Kind())
 			k.Default = format(v.Field(i))
+			if k.amount {
+				k.Type = "integer, percentage or amount of tokens"
+			}
 			if k.Rule != "" {
 				k.Default = "derived"
 			}
