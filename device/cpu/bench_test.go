@@ -46,6 +46,13 @@ func BenchmarkKernels(b *testing.B) {
 		{"Embedding", 2 * x.Bytes(), func(d *Device) { d.Embedding(x, table, ids) }},
 		{"EmbeddingGrad", 3 * x.Bytes(), func(d *Device) { d.EmbeddingGrad(table, x, ids) }},
 		{"CrossEntropy", 2 * logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{}) }},
+		{"CrossEntropyZLoss", 2 * logits.Bytes(), func(d *Device) {
+			d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{ZLoss: 1e-4, LogZ: loss})
+		}},
+		{"CrossEntropySoftcap", 4 * logits.Bytes(), func(d *Device) {
+			d.Softcap(logits, 30)
+			d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{Softcap: 30})
+		}},
 		{"CrossEntropyLoss", logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }},
 	} {
 		for _, tier := range isa.Tiers() {
