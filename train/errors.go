@@ -25,9 +25,12 @@ func (e *DivergedError) Error() string {
 		what += fmt.Sprintf(", with the fp16 loss scale at %g and not to be lowered", e.LossScale)
 		advice = "precision=bf16, which overflows 10³⁴ times later than fp16; or " + advice
 	}
+	first := e.Step - e.Skips + 1
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
 		"  no skipped update is in the checkpoints of %s\n"+
-		"  try %s", e.Step, e.Skips, what, e.Dir, advice)
+		"  try %s\n"+
+		"  or leave these batches out: `anneal rewind %s --to %d --skip %d:%d`",
+		e.Step, e.Skips, what, e.Dir, advice, e.Dir, max(first-1, 0), first, e.Step)
 }
 
 // DataError means that a data set or its tokenizer cannot be used.

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -301,5 +302,30 @@ func TestRewindPassesOverDamage(t *testing.T) {
 	r := mustRewind(t, dir, RewindOptions{To: 11, Warn: func(s string) { said = append(said, s) }})
 	if r.Step != 4 || len(said) != 1 || !strings.Contains(said[0], "step-00000008") {
 		t.Errorf("went back to step %d and said %q", r.Step, said)
+	}
+}
+
+// A diverged run says how to leave its batches out; what it says can be done, and the run goes on.
+func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
+	cfg, dir := rewindConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Optimizer.LR, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips = 12, 1e5, 0, 1, 3
+	cfg.Optimizer.WeightDecay = 0 // at such a rate it would be refused
+	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
+	var diverged *DivergedError
+	if !errors.As(err, &diverged) {
+		t.Fatalf("%v, want a DivergedError", err)
+	}
+	first := diverged.Step - diverged.Skips + 1
+	if !strings.Contains(err.Error(), fmt.Sprintf("--to %d --skip %d:%d", first-1, first, diverged.Step)) {
+		t.Fatalf("%v, want it to leave out %d to %d", err, first, diverged.Step)
+	}
+	// The batches were not at fault here, so the rate is lowered too.
+	r, err := Rewind(dir, RewindOptions{To: first - 1, Skip: []StepRange{{first, diverged.Step}}})
+	if err != nil || r.Samples != 24 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	edit(t, dir, "optimizer.lr=1e-3")
+	if r, err := Resume(context.Background(), Options{Dir: dir}); err != nil || r.Step != 12 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

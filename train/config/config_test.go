@@ -162,6 +162,17 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"model.layers", []string{"model.layers=-1"}},
 		{"seed", []string{"seed=-1"}},
 		{"data.document_mask", []string{"data.document_mask=yes"}},
+		{"train.z_loss", []string{"train.z_loss=-1e-4"}},
+		{"train.z_loss", []string{"train.z_loss=1"}},
+		{"model.logit_softcap", []string{"model.logit_softcap=-30"}},
+		{"model.logit_softcap", []string{"model.logit_softcap=1e-9"}},
+		{"guard.spike_z", []string{"guard.spike_z=-6"}},
+		{"guard.window", []string{"guard.window=3"}},
+		{"average.ema", []string{"average.ema=1"}},
+		{"average.ema", []string{"average.ema=-0.1"}},
+		{"data.skip", []string{"data.skip=8:8"}},
+		{"data.skip", []string{"data.skip=0:8,4:12"}},
+		{"data.skip", []string{"data.skip=all"}},
 	} {
 		p := problemsOf(t, minimal, c.overrides...)
 		if len(p) != 1 || p[0].Key != c.key || p[0].At == "" && c.key != "model.heads" {
