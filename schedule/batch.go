@@ -5,7 +5,7 @@ package schedule
 // beyond which more tokens do not help grows with training (Merrill et al. 2025, arXiv 2505.23971).
 //
 // The batch is a function of the tokens read before the step, so where a run stands follows from its counters. It grows
-// by whole micro-batches: memory stays what one micro-batch needs. Not useful where the full batch is far below the
+// by whole micro-batches: memory stays what one micro-batch needs. Off by default. Not useful where the full batch is far below the
 // gradient noise scale from the start.
 type BatchRamp struct {
 	Stages []Stage // ascending in Until

@@ -3,7 +3,7 @@ package schedule
 // LengthRamp trains on short sequences first (Li et al. 2021, arXiv 2108.06084: steadier early training). The tokens of a
 // step stay the same: each sample of the full context is cut into equal pieces, so the same samples are read in the
 // same order, every target once. Pieces are as long as a line from the first length to the full one says, rounded down
-// to a multiple of 8 that divides the context.
+// to a multiple of 8 that divides the context. Memory does not change. Off by default.
 //
 // It also saves the attention to far tokens, T/(12·dim) of the work at most: much only where the context is far longer
 // than the model is wide.

@@ -36,10 +36,9 @@ func parseAmount(text string) (amount, error) {
 func quantity(text string, suffix bool) (float64, bool) {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
 	scale := 1.0
-	for s, x := range map[string]float64{"K": 1e3, "M": 1e6, "B": 1e9} {
-		if number, found := strings.CutSuffix(strings.ToUpper(text), s); found && suffix {
-			text, scale = strings.TrimSpace(number), x
-		}
+	if i := strings.IndexAny(text, "KkMmBb"); suffix && i >= 0 && i == len(text)-1 {
+		scale = map[byte]float64{'k': 1e3, 'm': 1e6, 'b': 1e9}[text[i]|0x20]
+		text = strings.TrimSpace(text[:i])
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	x = math.Round(x*scale*1e6) / 1e6

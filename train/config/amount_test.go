@@ -1,0 +1,53 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is written as a part of the run or in tokens is resolved to steps, says so, and reads back as those steps.
+func TestWarmupInStepsPercentAndTokens(t *testing.T) {
+	base := []string{"data.path=d", "train.steps=400", "train.batch_tokens=16384"}
+	for text, want := range map[string]int{
+		"7": 7, "7 steps": 7, "1_00": 100, "2%": 8, "2.1%": 9, "100 %": 400, "16384 tokens": 1, "16385 tokens": 2,
+		"1M tokens": 62, "0.5m tokens": 31, "200K tokens": 13, "0.001B tokens": 62, "1e6 tokens": 62,
+	} {
+		c, err := Load("", append(base, "schedule.warmup="+text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if c.Schedule.Warmup != want {
+			t.Errorf("%s of 400 steps of 16,384 tokens is %d steps, want %d", text, c.Schedule.Warmup, want)
+		}
+		if from := c.Origin("schedule.warmup").String(); strings.ContainsAny(text, "%t") && !strings.Contains(text, "steps") && from != "derived: "+text {
+			t.Errorf("%s: the origin is %q", text, from)
+		}
+		if err := c.Validate(); err != nil || c.Schedule.Warmup != want {
+			t.Errorf("%s: checked again it is %d steps, %v", text, c.Schedule.Warmup, err)
+		}
+	}
+	for _, text := range []string{"", "-1", "2.5", "x%", "1KM tokens", "1M", "-5 tokens", "NaN%", "1e300 tokens", "tokens", "5 hours"} {
+		if c, err := Load("", append(base, "schedule.warmup="+text)); err == nil {
+			t.Errorf("%q is taken for %d steps", text, c.Schedule.Warmup)
+		}
+	}
+	// A later value replaces an earlier one, whatever its unit.
+	if c, err := Load("", append(base, "schedule.warmup=50%", "schedule.warmup=3")); err != nil || c.Schedule.Warmup != 3 {
+		t.Errorf("50%% and then 3 steps: %v, %v", c, err)
+	}
+	// Under a ramp tokens are those of its steps: 16 of 4,096 and then one of the full size.
+	if c, err := Load("", append(base, "train.micro_batch=1", "train.batch_ramp=4096 until 65536", "schedule.warmup=70K tokens")); err != nil || c.Schedule.Warmup != 17 {
+		t.Errorf("70K tokens under a ramp: %v", err)
+	}
+}
+
+// The derived micro-batch divides every step of a ramp.
+func TestMicroBatchDividesEveryStepOfARamp(t *testing.T) {
+	for ramp, want := range map[string]int{"": 16, "4096 over 1M": 16, "2048 over 1M": 8, "1280 until 100K, 2560 until 200K": 1, "1536 until 100K, 3072 until 200K": 2} {
+		c, err := Load("", []string{"data.path=d", "train.steps=400", "train.batch_tokens=16384", "train.batch_ramp=" + ramp})
+		if err != nil || c.Train.MicroBatch != want {
+			t.Errorf("%q: micro-batches of %d sequences, %v; want %d", ramp, c.Train.MicroBatch, err, want)
+		}
+	}
+}
