@@ -153,7 +153,7 @@ func Default() *Config {
 			MuonScale: "match_rms", NewtonSchulz: "polar_express", AdamWLR: derived, Rho: derived, HessianEvery: 10,
 			Groups: Groups{Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}},
 		},
-		Schedule:   Schedule{Name: "cosine", FinalRatio: 0.1, DecayFraction: 0.2, DecayShape: "sqrt"},
+		Schedule:   Schedule{Name: "cosine", FinalRatio: derived, DecayFraction: 0.2, DecayShape: "sqrt"},
 		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
 		FP8:        FP8{Scaling: "current", History: 1024},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3},

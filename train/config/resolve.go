@@ -14,7 +14,7 @@ const microBatchTokens = 4096
 // Resolve fills the values that were left out, by the rules that Keys states. The vocabulary stays 0 until Derive is
 // called with the data's. Values that cannot work are left for Validate to report.
 func (c *Config) Resolve() {
-	m, t := &c.Model, &c.Train
+	m := &c.Model
 	c.derive("model.kv_heads", m.Heads)
 	if m.Heads > 0 {
 		c.derive("model.head_dim", m.Dim/m.Heads)
@@ -27,8 +27,7 @@ func (c *Config) Resolve() {
 		c.derive("train.micro_batch", c.microBatchFor())
 	}
 	c.resolveOptimizer()
-	c.resolveAmounts()
-	c.derive("schedule.warmup", min(max(t.Steps/100, 1), 2000))
+	c.resolveSchedule()
 }
 
 // ffn is the hidden width of a feed-forward layer with three matrices that has about the parameters of one with two of 4·dim.

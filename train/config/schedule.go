@@ -22,6 +22,19 @@ func (c *Config) Branches() ([]int, error) {
 	return append(ends, c.Train.Steps), nil
 }
 
+const finalRatioRule = "final_ratio = 0.1 in cosine and inverse_sqrt, else 0"
+
+// resolveSchedule fills what was left out, and turns lengths into steps.
+func (c *Config) resolveSchedule() {
+	c.resolveAmounts()
+	c.derive("schedule.warmup", min(max(c.Train.Steps/100, 1), 2000))
+	ratio := 0.0
+	if c.Schedule.Name == "cosine" || c.Schedule.Name == "inverse_sqrt" {
+		ratio = 0.1
+	}
+	c.deriveNumber("schedule.final_ratio", ratio, finalRatioRule)
+}
+
 // schedule checks the learning rate over the run.
 func (k *checker) schedule() {
 	s, steps := &k.c.Schedule, k.c.Train.Steps
