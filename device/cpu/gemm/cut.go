@@ -9,7 +9,7 @@ const (
 	maxA       = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed …
 	rowsTN     = 48         // … and in form TN, where they are columns: whole cache lines
 	maxN       = 384        // columns of a task
-	maxC       = 512 * 384  // elements of a task
+	maxC       = 528 * 384  // elements of a task
 	maxB       = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
 	crowded    = 32 << 10   // rows that lie a multiple of so many bytes apart compete for the same lines of a cache
 	strideRows = maxK + 16  // between packed rows of a; no power of two, lest rows compete for the same lines of a cache
@@ -29,13 +29,14 @@ type cut struct {
 	strideB, strideK int  // words between panels of b, and between its K blocks
 }
 
-// Costs in nanoseconds per element on one core of a 3 GHz server, for choosing a cut: of a product, of packing rows as they lie,
-// rows transposed, and panels, and what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words).
+// Costs in nanoseconds per element on one core of a 3 GHz server, for choosing a cut: of a product, of packing a and b by rows and by
+// columns, and what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words).
 const (
-	costProduct = 0.0114
-	costRows    = 0.08
-	costTurn    = 0.24
-	costPanels  = 0.15
+	costProduct = 0.0105
+	costRowsA   = 0.07
+	costColsA   = 0.1
+	costRowsB   = 0.24
+	costColsB   = 0.15
 	costSpill   = 0.2
 	costMirror  = 1.0
 	maxL2       = 192 << 10
@@ -44,12 +45,12 @@ const (
 // choose returns the cut that takes least time by these costs. Wide tasks pack a less often, tall ones b; few tasks leave workers idle.
 func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) cut {
 	c := cut{m: m, n: n, k: k, mr: mr, group: group, symmetric: symmetric, depth: max(1, even(k, maxK*group, 8*group))}
-	costA, costB := costRows, costPanels
+	costA, costB := costRowsA, costColsB
 	switch form {
 	case device.NT:
-		costB = costTurn
+		costB = costRowsB
 	case device.TN:
-		costA = costPanels
+		costA = costColsA
 	}
 	panelsM, panelsN := ceil(m, mr), ceil(n, colStep)
 	best, lowest := c, -1.0

@@ -144,6 +144,12 @@ func f32Store(t isa.Tier) store[float32] {
 	}
 }
 
+// odd picks the upper halves of the words of two vectors, for storeBF16.
+var odd = [32]uint16{
+	1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+	33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63,
+}
+
 // peakLoop returns a loop that multiplies at the tier's best rate for operands of a precision, and its operations per turn.
 func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
 	switch {

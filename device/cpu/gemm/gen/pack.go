@@ -40,19 +40,19 @@ var f32Rounded = loader{
 	name: "F32Rounded", size: 4, wide: 1,
 	consts: roundConsts,
 	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
-		f32.load(fn, src, mask, dst, temp)
-		round(fn, dst, temp)
+		f32.load(fn, src, mask, temp, temp)
+		round(fn, temp, dst)
 		fn.I("VPANDD Z27, Z%d, Z%d", dst, dst)
 	},
 }
 
 func roundConsts(fn *asmgen.Func) {
-	fn.I("MOVL $1, AX")
-	fn.I("VPBROADCASTD AX, Z31")
-	fn.I("MOVL $0x7fff, AX")
-	fn.I("VPBROADCASTD AX, Z30")
-	fn.I("MOVL $0x400000, AX")
-	fn.I("VPBROADCASTD AX, Z29")
+	for i, c := range []string{"0x22", "0x7fff", "1"} {
+		fn.I("MOVL $%s, AX", c)
+		fn.I("VPBROADCASTD AX, Z%d", 29+i)
+	}
+	fn.I("MOVL $0x10000, AX")
+	fn.I("VPBROADCASTD AX, Z26")
 	highConst(fn)
 }
 
@@ -61,15 +61,13 @@ func highConst(fn *asmgen.Func) {
 	fn.I("VPBROADCASTD AX, Z27")
 }
 
-// round leaves the rounded value in the upper halves of Z x; the lower halves are not cleared.
-func round(fn *asmgen.Func, x, temp int) {
-	fn.I("VPSRLD $16, Z%d, Z%d", x, temp)
-	fn.I("VPANDD Z31, Z%d, Z%d", temp, temp)
-	fn.I("VPADDD Z30, Z%d, Z%d", temp, temp)
-	fn.I("VPADDD Z%d, Z%d, Z%d", x, temp, temp)
-	fn.I("VCMPPS $3, Z%d, Z%d, K7", x, x)
-	fn.I("VPORD Z29, Z%d, K7, Z%d", x, temp)
-	fn.I("VMOVDQA32 Z%d, Z%d", temp, x)
+// round leaves the rounded value of Z x in the upper halves of Z to; the lower halves are not cleared. Half of the last place is
+// added, less one part unless the last place is odd; what that makes of NaNs is replaced by the quiet NaN (Z29 asks for it).
+func round(fn *asmgen.Func, x, to int) {
+	fn.I("VPTESTMD Z26, Z%d, K7", x)
+	fn.I("VPADDD Z30, Z%d, Z%d", x, to)
+	fn.I("VPADDD Z31, Z%[1]d, K7, Z%[1]d", to)
+	fn.I("VFIXUPIMMPS $0, Z29, Z%d, Z%d", x, to)
 }
 
 // bf16 widens to FP32.

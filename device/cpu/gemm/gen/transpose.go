@@ -160,9 +160,9 @@ func storeBF16(f *asmgen.File) {
 				fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
 			}
 			round(fn, v, 16+v)
-			fn.I("VPSRLD $16, Z%d, Z%d", v, v)
-			fn.I("VPMOVDW Z%d, %s, %d(DI)", v, mask[v], 32*v)
 		}
+		fn.I("VPERMT2W Z17, Z25, Z16") // the upper halves of both
+		fn.I("VMOVDQU16 Z16, K3, (DI)")
 	})
 }
 
@@ -189,6 +189,7 @@ func store(f *asmgen.File, name, doc string, size int, row func(fn *asmgen.Func,
 	fn := f.FuncOf(name, doc, "dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add int, scale float32", "")
 	if name == "storeBF16" {
 		roundConsts(fn)
+		fn.I("VMOVDQU16 ·odd(SB), Z25")
 	}
 	fn.I("VBROADCASTSS %s, Z28", fn.ArgRef("scale"))
 	fn.Arg("dst", "DI")
@@ -199,6 +200,7 @@ func store(f *asmgen.File, name, doc string, size int, row func(fn *asmgen.Func,
 	fn.I("SHLQ $%d, R8", log2(size))
 	fn.I("MOVQ $-1, AX")
 	fn.I("BZHIQ CX, AX, AX")
+	fn.I("KMOVD AX, K3")
 	fn.I("KMOVW AX, K1")
 	fn.I("SHRQ $16, AX")
 	fn.I("KMOVW AX, K2")
