@@ -6,6 +6,7 @@ import (
 	"anneal/dataset"
 	"anneal/internal/machine"
 	"anneal/plan"
+	"anneal/precision"
 	"anneal/train"
 	"anneal/train/config"
 )
@@ -20,6 +21,7 @@ type Foresight struct {
 	Bytes         int64         `json:"memory_bytes"`
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
 	Fits          bool          `json:"fits"`
+	Emulated      string        `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
 	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
 	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
 }
@@ -55,7 +57,12 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if err != nil {
 		return nil, fmt.Errorf("precision: %w", err)
 	}
+	policy, err := precision.Lookup(cfg.Precision)
+	if err != nil {
+		return nil, err
+	}
 	f := &Foresight{
+		Emulated:   policy.Emulated,
 		Parameters: shape.Parameters(), FLOPsPerToken: shape.FLOPsPerToken(),
 		Tokens: cfg.Tokens(),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,

@@ -22,8 +22,8 @@ type Policy struct {
 	Activation tensor.DType // what layers hand to each other, and their gradients; attention reads and writes it
 	Operand    tensor.DType // matrix operands are rounded to this; products are summed in Master
 	FP8        *FP8         // how the hidden matrices multiply FP8 operands; nil for policies in which they do not
-	Emulated   bool         // this device rounds as the format asks, and computes in FP32: no faster
 	Doc        string
+	Emulated   string // what CPUs do instead, and what is not to be had of it; "" where they have the arithmetic
 }
 
 var policies = []Policy{
@@ -31,12 +31,15 @@ var policies = []Policy{
 		Doc: "BF16 matrix operands and activations, FP32 master weights, sums, norms, softmax, loss and optimizer"},
 	{Name: "bf16_sr", Master: tensor.F32, Weight: tensor.BF16, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
 		Doc: "as bf16, without FP32 master weights: updates are computed in FP32 and rounded to BF16 stochastically, 2 bytes a parameter less"},
-	{Name: "fp16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16, Emulated: true,
-		Doc: "FP16 matrix operands and activations, otherwise as bf16; gradients are scaled (loss_scale) lest they vanish"},
-	{Name: "fp8", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{}, Emulated: true,
-		Doc: "hidden matrices multiply FP8, E4M3 forward and E5M2 for gradients, scaled tensor by tensor (fp8.scaling); otherwise as bf16"},
-	{Name: "tf32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32, Emulated: true,
-		Doc: "matrix operands rounded to a 10-bit mantissa, ties away from zero, everything else in FP32"},
+	{Name: "fp16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16,
+		Emulated: "FP16 is emulated on this CPU: stored in 2 bytes, rounded exactly, computed in FP32; no faster than bf16",
+		Doc:      "FP16 matrix operands and activations, otherwise as bf16; gradients are scaled (loss_scale) lest they vanish"},
+	{Name: "fp8", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{},
+		Emulated: "FP8 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; slower than bf16, and no smaller",
+		Doc:      "hidden matrices multiply FP8, E4M3 forward and E5M2 for gradients, scaled tensor by tensor (fp8.scaling); otherwise as bf16"},
+	{Name: "tf32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32,
+		Emulated: "TF32 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; no faster than fp32",
+		Doc:      "matrix operands rounded to a 10-bit mantissa, ties away from zero, everything else in FP32"},
 	{Name: "fp32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
 		Doc: "everything in FP32"},
 	{Name: "fp64", Master: tensor.F64, Weight: tensor.F64, Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64,

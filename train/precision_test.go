@@ -290,3 +290,20 @@ func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
 		t.Errorf("weights %d bytes with masters, %d without, of %d in matrices; state %d and %d", wide, narrow, matrices, wideState, narrowState)
 	}
 }
+
+// Any optimizer updates BF16 weights through FP32, and FP16 gradients without their scale: its losses are those of bf16.
+func TestEveryOptimizerWorksInNarrowPrecisions(t *testing.T) {
+	for _, name := range optimizers(t) {
+		tr, src := optimizerTrainer(t, name)
+		want := steps(t, tr, src, 40)
+		for _, policy := range []string{"bf16_sr", "fp16"} {
+			tr, src := optimizerTrainer(t, name, "precision="+policy)
+			if got := steps(t, tr, src, 40); !(math.Abs(got/want-1) <= 0.03) {
+				t.Errorf("%s: after 40 steps of %s the loss is %.4f, with bf16 %.4f", name, policy, got, want)
+			}
+			if n := testing.AllocsPerRun(3, func() { tr.update(1e-9, 1) }); n != 0 {
+				t.Errorf("%s, %s: %v allocations per update", name, policy, n)
+			}
+		}
+	}
+}

@@ -160,6 +160,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if err != nil {
 		return StepStats{}, err
 	}
+	t.endFP8Step()
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
 	t.progress.Tokens += part.tokens
@@ -235,7 +236,6 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 			sums.first, sums.firstTargets = t.squaredNorm(), sums.targets
 		}
 	}
-	t.endFP8Step()
 	for _, p := range t.model.Params() {
 		if !p.HasGrad() {
 			t.dev.Zero(&p.Grad) // no loss depends on it; what is there is of an earlier step

@@ -48,13 +48,14 @@ func (doctorCmd) Run(s *session) error {
 	s.printf("demo text   %s\n", source)
 	peak := lab.MeasurePeak(tier, 0)
 	s.printf("peak        %.0f GFLOP/s BF16, %.0f GFLOP/s FP32, all threads\n", peak.BF16, peak.FP32)
+	s.printf("emulated    %s: rounded exactly, computed in FP32\n", strings.Join(emulated(), ", "))
 	for _, f := range faults {
 		s.notef("warning: %s", f)
 	}
 	return s.emit(map[string]any{
 		"cpu": machine.CPUName(), "threads": runtime.GOMAXPROCS(0), "tier": tier.String(), "tier_reason": why, "tiers": tiers,
 		"memory": memory, "disk_free_bytes": disk, "go": runtime.Version(), "go_source": source,
-		"peak_gflops": peak, "faults": faults,
+		"peak_gflops": peak, "emulated": emulated(), "faults": faults,
 	})
 }
 

@@ -28,6 +28,9 @@ func (c explainCmd) Run(s *session) error {
 	if k.Rule != "" {
 		s.printf("  rule     %s\n", k.Rule)
 	}
+	if k.Name == "precision" {
+		return explainPrecision(s, k)
+	}
 	return s.emit(k)
 }
 

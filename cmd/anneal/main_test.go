@@ -181,3 +181,20 @@ func TestJSONIsOneObject(t *testing.T) {
 		}
 	}
 }
+
+// The table of precisions has every policy that a config can name, and says which the CPU only emulates.
+func TestExplainPrecisionShowsEveryPolicy(t *testing.T) {
+	v := workshop{t, ""}.object(exitOK, "explain", "precision")
+	names, _ := v["values"].([]any)
+	rows, _ := v["policies"].([]any)
+	if len(names) < 3 || len(rows) != len(names) {
+		t.Fatalf("%d rows for %d policies", len(rows), len(names))
+	}
+	for i, row := range rows {
+		r := row.(map[string]any)
+		_, emulated := r["emulated"]
+		if want := map[any]bool{"fp16": true, "fp8": true, "tf32": true}[r["name"]]; r["name"] != names[i] || r["weights"] == "" || emulated != want {
+			t.Errorf("row %d of %v: %v", i, names[i], r)
+		}
+	}
+}

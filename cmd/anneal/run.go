@@ -31,8 +31,10 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
 		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, stepTokens(cfg), mebibytes(plan.Bytes))
-	if plan.Remark != "" {
-		s.notef("%s", plan.Remark)
+	for _, remark := range []string{plan.Emulated, plan.Remark} {
+		if remark != "" {
+			s.notef("%s", remark)
+		}
 	}
 	return plan, nil
 }

@@ -81,8 +81,10 @@ func dryRun(s *session, cfg *config.Config) error {
 	if p.Recompute != "" {
 		s.printf("# recompute %s\n", p.Recompute)
 	}
-	if p.Remark != "" {
-		s.printf("# %s\n", p.Remark)
+	for _, remark := range []string{p.Emulated, p.Remark} {
+		if remark != "" {
+			s.printf("# %s\n", remark)
+		}
 	}
 	if !p.Fits {
 		return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+
+	"anneal/precision"
+	"anneal/train/config"
+)
+
+// policyRow is one policy as `anneal explain precision` shows it: which tensors have which format.
+type policyRow struct {
+	Name       string `json:"name"`
+	Weights    string `json:"weights"`
+	Master     string `json:"gradients_and_moments"` // with norms, sums, statistics, logits and losses
+	Stream     string `json:"residual_stream"`
+	Activation string `json:"activations"`
+	Operand    string `json:"operands"`
+	Hidden     string `json:"operands_of_hidden_matrices"`
+	Doc        string `json:"doc"`
+	Emulated   string `json:"emulated,omitempty"`
+}
+
+// explainPrecision prints the table of policies.
+func explainPrecision(s *session, k config.Key) error {
+	var rows []policyRow
+	for _, p := range precision.Policies() {
+		r := policyRow{
+			p.Name, p.Weight.String(), p.Master.String(), p.Stream.String(), p.Activation.String(), p.Operand.String(), p.Operand.String(), p.Doc, p.Emulated,
+		}
+		if p.FP8 != nil {
+			r.Hidden = "e4m3/e5m2"
+		}
+		rows = append(rows, r)
+	}
+	line := func(r policyRow) {
+		s.printf("  %-8s %-8s %-17s %-7s %-12s %-9s %s\n", r.Name, r.Weights, r.Master, r.Stream, r.Activation, r.Operand, r.Hidden)
+	}
+	s.printf("\n")
+	line(policyRow{"policy", "weights", "grads, moments, …", "stream", "activations", "operands", "of hidden matrices", "", ""})
+	for _, r := range rows {
+		line(r)
+	}
+	s.printf("\n  …: gains, statistics and sums of norms and products, softmax, logits, loss. Operands of what is stored wider are rounded.\n\n")
+	for _, r := range rows {
+		note := ""
+		if r.Emulated != "" {
+			note = fmt.Sprintf("\n           %s", r.Emulated)
+		}
+		s.printf("  %-8s %s%s\n", r.Name, r.Doc, note)
+	}
+	return s.emit(struct {
+		config.Key
+		Policies []policyRow `json:"policies"`
+	}{k, rows})
+}
+
+// emulated returns the policies whose arithmetic the CPU does not have.
+func emulated() []string {
+	var names []string
+	for _, p := range precision.Policies() {
+		if p.Emulated != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
