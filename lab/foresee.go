@@ -72,7 +72,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		state += f.planAverage()
 	}
 	if cfg.Memory.Recompute != "none" {
-		f.Recompute = fmt.Sprintf("%s, %.0f MiB", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
+		f.Recompute = fmt.Sprintf("recompute %s, %.0f MiB of activations", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
 	}
 	f.Remark = train.OptimizerRemark(cfg, optimizer)
 	f.planSnapshot(state)

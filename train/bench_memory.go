@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -22,8 +21,8 @@ type MemoryCase struct {
 	PlannedBytes    int64   `json:"planned_bytes"`
 	Formula         string  `json:"formula"`
 	Less            float64 `json:"less"`          // activations without recomputation, divided by those with it
-	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, median
-	ExtraTime       float64 `json:"extra_time"`    // over the pass without recomputation, as a fraction: median of the rounds
+	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, the fastest
+	ExtraTime       float64 `json:"extra_time"`    // over the pass without recomputation, as a fraction
 	ExtraCompute    float64 `json:"extra_compute"` // operations over those of forward and backward, as a fraction
 
 	layout model.Layout
@@ -141,19 +140,10 @@ func (m *MemoryCase) measure(ctx context.Context, t *Trainer, src dataset.Source
 	return d, nil
 }
 
+// conclude takes the fastest of the rounds, which other load on the machine disturbs least.
 func (m *MemoryCase) conclude(none *MemoryCase) {
-	ratios := make([]float64, len(m.times))
-	for i, d := range m.times {
-		ratios[i] = float64(d) / float64(none.times[i])
-	}
-	m.ExtraTime = median(ratios) - 1
-	times := slices.Clone(m.times)
-	m.StepMs = median(times).Seconds() * 1e3
+	fastest := slices.Min(m.times)
+	m.StepMs = fastest.Seconds() * 1e3
+	m.ExtraTime = float64(fastest)/float64(slices.Min(none.times)) - 1
 	m.Less = float64(none.ActivationBytes) / float64(m.ActivationBytes)
-}
-
-// median returns the upper median of values, which it sorts.
-func median[T cmp.Ordered](values []T) T {
-	slices.Sort(values)
-	return values[len(values)/2]
 }

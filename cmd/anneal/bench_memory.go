@@ -35,7 +35,7 @@ func (c benchMemoryCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("%s %s, %s, %d threads, %d sequences of %d tokens: forward and backward, median of %d rounds\n",
+		s.printf("%s %s, %s, %d threads, %d sequences of %d tokens: forward and backward, the fastest of %d rounds\n",
 			r.Shape, r.Precision, r.Tier, r.Threads, r.Sequences, r.Context, r.Rounds)
 		s.printf("%-16s %12s %12s %6s %10s %11s %14s\n", "strategy", "activations", "planned", "less", "time", "extra time", "extra compute")
 		for _, m := range r.Cases {

@@ -79,7 +79,7 @@ func dryRun(s *session, cfg *config.Config) error {
 	}
 	s.printf("#   %-14s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
 	if p.Recompute != "" {
-		s.printf("# recompute %s\n", p.Recompute)
+		s.printf("# %s\n", p.Recompute)
 	}
 	for _, remark := range []string{p.Emulated, p.Remark} {
 		if remark != "" {

@@ -8,7 +8,6 @@ import "anneal/internal/asmgen"
 func (s *isa) mask(f *asmgen.File) {
 	k := s.kernel(f, "mask", "is a stretch of factors, 0 or scale.", []string{"dst"}, "m *Mask[float32]", "")
 	const m0, m1, k0, k1, keep, scale = 10, 11, 12, 13, 14, 15
-	xor := map[bool]string{false: "VPXOR", true: "VPXORD"}[k.wide()]
 	k.Arg("m", "R11")
 	k.I("MOVL (R11), R12") // the first word of the counter
 	k.I("VPBROADCASTD 24(R11), %s", k.reg(keep))
@@ -40,12 +39,10 @@ func (s *isa) mask(f *asmgen.File) {
 				w := &c[odd]
 				k.op("VPMULUDQ", m0, w[0], t[0])
 				k.op("VPMULUDQ", m1, w[2], t[1])
-				k.I("VPSRLQ $32, %s, %s", k.reg(t[1]), k.reg(w[0]))
-				k.op(xor, w[1], w[0], w[0])
-				k.op(xor, k0, w[0], w[0])
-				k.I("VPSRLQ $32, %s, %s", k.reg(t[0]), k.reg(w[2]))
-				k.op(xor, w[3], w[2], w[2])
-				k.op(xor, k1, w[2], w[2])
+				k.I("VPSHUFD $0xf5, %s, %s", k.reg(t[1]), k.reg(w[0])) // the upper halves; shifts would wait for multiplications
+				k.xor3(k0, w[1], w[0])
+				k.I("VPSHUFD $0xf5, %s, %s", k.reg(t[0]), k.reg(w[2]))
+				k.xor3(k1, w[3], w[2])
 				w[1], t[1] = t[1], w[1]
 				w[3], t[0] = t[0], w[3]
 			}
@@ -81,6 +78,16 @@ func (s *isa) mask(f *asmgen.File) {
 	k.I("JMP %s", loop)
 	k.Label(done)
 	k.Ret()
+}
+
+// xor3 is r ^= a ^ b.
+func (k *kernel) xor3(a, b, r int) {
+	if k.wide() {
+		k.I("VPTERNLOGD $0x96, %s, %s, %s", k.reg(a), k.reg(b), k.reg(r))
+		return
+	}
+	k.op("VPXOR", b, r, r)
+	k.op("VPXOR", a, r, r)
 }
 
 // addWord adds the word at an offset of philoxWords to the lanes of register r.
