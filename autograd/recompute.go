@@ -14,10 +14,6 @@ package autograd
 // position is how far the tape's lists were filled.
 type position struct{ node, vars, tensors, keep int }
 
-// Recomputing reports whether what runs now ran before, in the forward pass: whoever keeps statistics of what passes by
-// counts it once.
-func (t *Tape) Recomputing() bool { return t.again }
-
 // Recompute runs s, one or more blocks on the residual stream x [N, D], and keeps a copy of x only; backward runs s again.
 func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence) *Var {
 	if !t.grad {

@@ -26,7 +26,7 @@ type Tape struct {
 	temp  *tensor.Arena // lives until the end of a block
 	grad  bool          // whether to record
 	train bool          // what runs is part of a training step
-	again bool          // what runs now ran before, in forward
+	again bool          // what runs now ran before, in forward: statistics count it once
 	owed  *node         // the last addition to the stream of what runs again, until it is asked for
 
 	nodes   []*node
