@@ -92,7 +92,7 @@ func (b *builder) finishSplits() error {
 		return errors.New("no documents")
 	}
 	if b.opt.PromptEnd != "" && b.train.info.PromptTokens == 0 {
-		return fmt.Errorf("no document has %q, which ends a prompt", b.opt.PromptEnd)
+		return fmt.Errorf("no document for training has %q, which is to end its prompt\n  try --prompt-end with a text that stands in the documents as they are read, quotes and line breaks included", b.opt.PromptEnd)
 	}
 	if err := b.train.finish(); err != nil {
 		return err

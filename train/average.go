@@ -21,8 +21,8 @@ import (
 // too. Evaluation reports it beside the weights, and `--weights ema` generates from it, evaluates and exports it.
 //
 // Memory: 4 bytes a parameter (8 in the reference mode), in an arena of its own; a checkpoint holds it in average.safetensors.
-// Off by default; average.ema = 0.999 looks back on about a thousand updates. Not needed where the learning rate falls to
-// zero: weights that hardly move any more are their own average.
+// Off by default; average.ema = 0.999 looks back on about a thousand updates, too long for runs of a few hundred. Not needed
+// where the learning rate falls to a tenth or less: weights that hardly move any more are their own average.
 type average struct {
 	decay  float64
 	values []tensor.Tensor // one for each parameter; none if there is no average

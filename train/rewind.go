@@ -113,6 +113,9 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 	if o.SkipBatches < 0 || o.SkipBatches > 0 && len(ranges) > 0 {
 		return nil, rewindError("--skip FROM:TO or --skip-batches N, with N above 0", "batches to skip are given twice, or their number %d is negative", o.SkipBatches)
 	}
+	if o.SkipBatches > cfg.Train.Steps {
+		return nil, rewindError(fmt.Sprintf("--skip-batches of at most %d", cfg.Train.Steps), "%d batches are more than the whole run has", o.SkipBatches)
+	}
 	if o.SkipBatches > 0 {
 		ranges = []StepRange{{r.Step + 1, r.Step + o.SkipBatches}}
 	}
@@ -127,7 +130,7 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 				"batch %d is in the weights of step %d, where the run would go on", s.First, r.Step)
 		case s.First <= before:
 			return nil, rewindError("ranges that ascend and do not overlap", "the batches %d:%d overlap others, or come before them", s.First, s.Last)
-		case s.Last > cfg.Train.Steps:
+		case s.Last > cfg.Train.Steps && o.SkipBatches == 0:
 			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps), "batch %d lies after the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
 		}
 		before = s.Last

@@ -266,6 +266,7 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 		{"overlapping ranges", RewindOptions{To: 16, Skip: []StepRange{{17, 19}, {19, 20}}}, "overlap"},
 		{"after the end", RewindOptions{To: 16, Skip: []StepRange{{17, 99}}}, "train.steps = 20"},
 		{"twice", RewindOptions{To: 16, Skip: []StepRange{{17, 18}}, SkipBatches: 2}, "twice"},
+		{"more than there are", RewindOptions{To: 16, SkipBatches: 21}, "21 batches are more"},
 		{"a negative number", RewindOptions{To: 16, SkipBatches: -2}, "negative"},
 	} {
 		if _, err := Rewind(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "\n") {
