@@ -78,10 +78,7 @@ func dryRun(s *session, cfg *config.Config) error {
 		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Formula)
 	}
 	s.printf("#   %-14s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
-	if p.Recompute != "" {
-		s.printf("# %s\n", p.Recompute)
-	}
-	for _, remark := range []string{p.Emulated, p.Remark} {
+	for _, remark := range []string{p.Emulated, p.Remark, p.Recompute} {
 		if remark != "" {
 			s.printf("# %s\n", remark)
 		}
