@@ -67,6 +67,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Tokens: cfg.Tokens(),
 		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
 	}
+	f.planScales(cfg)
 	state := optimizer.State
 	if cfg.Average.EMA > 0 {
 		state += f.planAverage()
@@ -79,6 +80,16 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
+}
+
+// planScales adds the scales and histories of precision fp8 with delayed scaling: of three operands of four matrices a layer.
+func (f *Foresight) planScales(cfg *config.Config) {
+	if cfg.Precision != "fp8" || cfg.FP8.Scaling != "delayed" {
+		return
+	}
+	scales := plan.Item{Name: "fp8 scales", Bytes: int64(cfg.Model.Layers) * 12 * 4 * int64(1+cfg.FP8.History), Formula: "12·L·4·(1 + fp8.history)"}
+	f.Memory = append(f.Memory, scales)
+	f.Bytes += scales.Bytes
 }
 
 // planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.

@@ -6,6 +6,7 @@ import (
 	"anneal/model"
 	"anneal/plan"
 	"anneal/precision"
+	"anneal/train/config"
 )
 
 // The formulas of plan against the model's own code, run on a device that computes nothing, for every precision and for
@@ -61,5 +62,34 @@ func samePlan(t *testing.T, s plan.Shape, name string, l model.Layout) {
 		if c.run < c.plan || c.run-c.plan > 64<<10 {
 			t.Errorf("%+v %s: %s planned %d bytes, the model takes %d", s, name, c.what, c.plan, c.run)
 		}
+	}
+}
+
+// The scales of precision fp8 and their histories are what the model lays out beside its weights.
+func TestPlannedScalesAreTheModels(t *testing.T) {
+	c := model.Config{
+		Layers: 3, Dim: 64, Heads: 2, KVHeads: 2, HeadDim: 32, FFN: 192, Context: 32, Vocab: 320, TieEmbeddings: true,
+		RopeTheta: 1e4, NormEps: 1e-5, InitStd: 0.02,
+	}
+	params := func(name string, fp8 *precision.FP8) int64 {
+		p, err := precision.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.FP8 = fp8
+		return int64(model.Measure(c, p, 1, 32, true).Params)
+	}
+	cfg := config.Default()
+	cfg.Precision, cfg.FP8.Scaling, cfg.FP8.History, cfg.Model.Layers = "fp8", "delayed", 255, c.Layers
+	var f Foresight
+	f.planScales(cfg)
+	more := params("fp8", &precision.FP8{Delayed: true, History: 255}) - params("fp8", &precision.FP8{})
+	if f.Bytes != more || f.Memory.Bytes("fp8 scales") != more {
+		t.Errorf("planned %d bytes of scales, the model has %d", f.Bytes, more)
+	}
+	cfg.FP8.Scaling = "current"
+	f.planScales(cfg)
+	if f.Bytes != more {
+		t.Errorf("current scaling keeps %d bytes", f.Bytes-more)
 	}
 }
