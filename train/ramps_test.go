@@ -228,7 +228,6 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 		{"schedule.warmup=soon", "is not a number of steps"},
 		{"schedule.warmup=1.5", "is not a number of steps"},
 		{"schedule.warmup=-3", "is not a number of steps"},
-		{"schedule.name=wsds", "needs schedule.branches"},
 		{"schedule.branches=10", "has no effect"},
 		{"train.batch_ramp=100 over 1K tokens", "whole number of micro-batches"},
 		{"train.batch_ramp=512 over 1K tokens", "larger than the full"},
@@ -250,10 +249,13 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 	if _, err := config.Load(path, []string{"train.noise_scale_every=1", "train.micro_batch=8"}); err == nil || !strings.Contains(err.Error(), "is one micro-batch") {
 		t.Errorf("a noise scale from one micro-batch: %v", err)
 	}
+	if c, err := config.Load(path, []string{"schedule.name=wsds"}); err != nil || c.Schedule.Branches != "25%, 50%" {
+		t.Errorf("wsds alone: %v; want branches at 25%%, 50%%", err)
+	}
 	if c, err := config.Load(path, []string{"train.noise_scale_every=1"}); err != nil || c.Train.MicroBatch != 4 {
 		t.Errorf("a noise scale alone: %v; want micro-batches of 4 of the 8 sequences", err)
 	}
-	if _, err := config.Load(path, []string{"schedule.name=wsds", "schedule.branches=20, 22", "schedule.decay_fraction=0.5"}); err == nil || !strings.Contains(err.Error(), "begins to decay") {
+	if _, err := config.Load(path, []string{"schedule.name=wsds", "schedule.branches=20, 22", "schedule.decay_fraction=0.5"}); err == nil || !strings.Contains(err.Error(), "begins to decay before") {
 		t.Errorf("branches that overlap: %v", err)
 	}
 }

@@ -9,11 +9,7 @@ import (
 
 // newSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch grows.
 func newSchedule(cfg *config.Config) schedule.Schedule {
-	at := func(steps int) int { return steps }
-	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
-		at = ramp.Tokens
-	}
-	s := cfg.Schedule
+	at, s := cfg.Position(), cfg.Schedule
 	warmup, end, shape := at(s.Warmup), at(cfg.Train.Steps), schedule.Shape(s.DecayShape)
 	decay := func(end int) int { return int(math.Round(s.DecayFraction * float64(end))) }
 	switch s.Name {

@@ -115,7 +115,7 @@ var notes = map[string]Key{
 	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine, linear, wsd and wsds; in inverse_sqrt the least.", Rule: finalRatioRule},
 	"schedule.decay_fraction": {Doc: "Part of the run in which wsd decays; in wsds, of the run up to the end of each branch."},
 	"schedule.decay_shape":    {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "How wsd and wsds decay while x goes from 0 to 1: linear is 1 − x, sqrt is 1 − √x, cosine is ½(1 + cos πx), exponential is 2·½ˣ − 1."},
-	"schedule.branches":       {Doc: "Where wsds has decayed and goes on at the peak: steps, parts of the run or tokens, such as 25%, 50%. The end of the run is the last branch."},
+	"schedule.branches":       {Doc: "Where wsds has decayed and goes on at the peak: steps, parts of the run or tokens, such as 25%, 50%. The end of the run is the last branch.", Rule: branchesRule},
 
 	"loss_scale.dynamic":  {Doc: "fp16: halve the loss scale when a gradient overflows, and skip that update; double it after loss_scale.interval updates without. false keeps loss_scale.init."},
 	"loss_scale.init":     {Doc: "fp16: what the loss is multiplied by at first, above 0; a power of two rounds nothing."},

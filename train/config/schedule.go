@@ -22,7 +22,11 @@ func (c *Config) Branches() ([]int, error) {
 	return append(ends, c.Train.Steps), nil
 }
 
-const finalRatioRule = "final_ratio = 0.1 in cosine and inverse_sqrt, else 0"
+// The rules of what is derived.
+const (
+	finalRatioRule = "final_ratio = 0.1 in cosine and inverse_sqrt, else 0"
+	branchesRule   = "branches = 25%, 50% in wsds"
+)
 
 // resolveSchedule fills what was left out, and turns lengths into steps.
 func (c *Config) resolveSchedule() {
@@ -33,6 +37,17 @@ func (c *Config) resolveSchedule() {
 		ratio = 0.1
 	}
 	c.deriveNumber("schedule.final_ratio", ratio, finalRatioRule)
+	if c.Schedule.Name == "wsds" && c.Schedule.Branches == "" {
+		c.set(allKeys[keyIndex["schedule.branches"]], "25%, 50%", Origin{Rule: branchesRule}) // text is never wrong
+	}
+}
+
+// Position returns where in its schedule a run is after so many steps: in steps, or in tokens if the batch grows.
+func (c *Config) Position() func(steps int) int {
+	if ramp, err := c.BatchRamp(); err == nil && ramp.Stages != nil {
+		return ramp.Tokens
+	}
+	return func(steps int) int { return steps }
 }
 
 // schedule checks the learning rate over the run.
@@ -49,15 +64,10 @@ func (k *checker) schedule() {
 func (k *checker) branches() {
 	const key = "schedule.branches"
 	s := &k.c.Schedule
-	if (s.Branches != "") != (s.Name == "wsds") {
-		if s.Name == "wsds" {
-			k.fault("schedule.name", key+" = 25%, 50%", "schedule.name = wsds needs %s, the places where the learning rate has decayed and rises to the peak again", key)
-		} else {
+	if s.Name != "wsds" {
+		if s.Branches != "" {
 			k.fault(key, "schedule.name = wsds", "%s has no effect with schedule.name = %s", key, s.Name)
 		}
-		return
-	}
-	if s.Name != "wsds" {
 		return
 	}
 	ends, err := k.c.Branches()
@@ -65,15 +75,19 @@ func (k *checker) branches() {
 		k.fault(key, key+" = 25%, 50%", "%s: %v", key, err)
 		return
 	}
-	before := s.Warmup
+	position := k.c.Position()
+	before := position(s.Warmup)
 	for _, end := range ends {
-		decay := int(math.Round(s.DecayFraction * float64(end)))
-		if end > k.c.Train.Steps || end-decay < before {
+		at := position(end)
+		switch begin := at - int(math.Round(s.DecayFraction*float64(at))); {
+		case end > k.c.Train.Steps:
+			k.fault(key, "branches within the run", "%s: the branch that ends at step %d lies beyond train.steps = %d", key, end, k.c.Train.Steps)
+			return
+		case begin < before:
 			k.fault(key, "branches further apart, or a smaller schedule.decay_fraction",
-				"%s: the branch that ends at step %d begins to decay at %d, before %d, where warmup or the branch before it ends, or lies beyond train.steps = %d",
-				key, end, end-decay, before, k.c.Train.Steps)
+				"%s: the branch that ends at step %d begins to decay before the warmup or the branch before it ends", key, end)
 			return
 		}
-		before = end
+		before = at
 	}
 }
