@@ -35,8 +35,8 @@ type mupCheckCmd struct {
 }
 
 func (mupCheckCmd) Help() string {
-	return example("anneal mup check examples/tiny.yaml data.path=data/go --svg check.svg",
-		"anneal mup check examples/tiny.yaml data.path=random --random --standard") +
+	return example("anneal mup check examples/mup.yaml --svg check.svg",
+		"anneal mup check examples/mup.yaml --random --standard") +
 		"\n\nThe narrowest width is the base model. Activations that go with the width are exit code 7."
 }
 

@@ -17,7 +17,7 @@ type mupSweepCmd struct {
 }
 
 func (mupSweepCmd) Help() string {
-	return example("anneal mup sweep examples/tiny.yaml data.path=data/go train.steps=100 --widths 64,128,256 --svg transfer.svg") +
+	return example("anneal mup sweep examples/mup.yaml --widths 32,64,128,256 --rates 0.004,0.008,0.016,0.032 --svg transfer.svg") +
 		"\n\nEvery width is trained at every rate for train.steps steps; the narrowest is the base model. No run is kept."
 }
 
