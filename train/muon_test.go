@@ -56,7 +56,7 @@ func TestMuonNeedsMatricesToTrain(t *testing.T) {
 	if _, err := PlanOptimizer(cfg); err != nil {
 		t.Errorf("muon is refused: %v", err)
 	}
-	muon := newOptimizer(cfg.Optimizer).(*optim.Muon)
+	muon := NewOptimizer(cfg.Optimizer).(*optim.Muon)
 	if err := checkMuon(cfg.Optimizer, muon, []*nn.Param{{Role: nn.Embedding}, {Role: nn.Norm}}); !refused(err) {
 		t.Errorf("muon takes a model without matrices: %v", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"anneal/train/config"
 )
 
-// newOptimizer returns the update rule of a valid configuration.
-func newOptimizer(o config.Optimizer) optim.Optimizer {
+// NewOptimizer returns the update rule of a valid, resolved configuration.
+func NewOptimizer(o config.Optimizer) optim.Optimizer {
 	switch o.Name {
 	case "adamw":
 		return optim.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
@@ -113,7 +113,7 @@ func (t *Trainer) update(lr, scale float64) {
 // and the operations that count beside those of training. It refuses an optimizer that has nothing to do.
 func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (plan.Optimizer, error) {
 	mem := model.MemoryOf(policy, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients"))
-	params, opt := model.New(c, mem).Params(), newOptimizer(cfg.Optimizer)
+	params, opt := model.New(c, mem).Params(), NewOptimizer(cfg.Optimizer)
 	state, scratch := measureRounded(opt, params)
 	p := plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
 	if muon, is := opt.(*optim.Muon); is {

@@ -113,7 +113,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 		},
 		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
-		opt: newOptimizer(cfg.Optimizer), scratch: temp,
+		opt: NewOptimizer(cfg.Optimizer), scratch: temp,
 		ramps: newRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss

@@ -3,6 +3,7 @@ package main
 type benchCmd struct {
 	Gemm      benchGemmCmd      `cmd:"" help:"Matrix products of training against the measured peak."`
 	Memory    benchMemoryCmd    `cmd:"" help:"Activations and time of each way to recompute them."`
+	Optim     benchOptimCmd     `cmd:"" help:"Optimizer steps against the memory bandwidth."`
 	Step      benchStepCmd      `cmd:"" help:"Whole training steps on random tokens."`
 	Tokenizer benchTokenizerCmd `cmd:"" help:"Learning a vocabulary and encoding with it."`
 }

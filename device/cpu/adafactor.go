@@ -60,7 +60,7 @@ const (
 )
 
 // wideRow is the number of elements of a row that are worked on at a time, so that they are still in the first-level cache
-// for a second look.
+// for a second look. So many squares can be added as they are; the sums of pieces are added in float64.
 const wideRow = 2048
 
 func (e *engine[T]) runAdafactor(p, g, m, v, c *tensor.Tensor, o device.Adafactor) {
@@ -100,7 +100,7 @@ func (j *adafactor[T]) measureWhole(worker, task int) {
 		end := min(from+wideRow, to)
 		x := buf[:end-from]
 		j.e.vec.Whiten(x, j.g[from:end], j.v[from:end], &j.whiten)
-		u += j.e.vec.SumSq(x)
+		u += float64(j.e.vec.Dot(x, x))
 		p += j.squares(from, end)
 	}
 	j.sums[2*task], j.sums[2*task+1] = u, p
@@ -161,7 +161,7 @@ func (j *adafactor[T]) means(task int) {
 		for from := 0; from < j.cols; from += wideRow {
 			end := min(from+wideRow, j.cols)
 			vec.MulAdd(columns[from:end], row[from:end], row[from:end])
-			sum += vec.SumSq(row[from:end])
+			sum += float64(vec.Dot(row[from:end], row[from:end]))
 		}
 		j.v[i] = T(o.Beta2*float64(j.v[i]) + (1-o.Beta2)*(square*sum+o.Eps))
 	}
@@ -174,7 +174,8 @@ func (j *adafactor[T]) measure(worker, task int) {
 		row := 0.0
 		for from := 0; from < j.cols; from += wideRow {
 			end := min(from+wideRow, j.cols)
-			row += j.e.vec.SumSq(j.direction(worker, i, from, end))
+			x := j.direction(worker, i, from, end)
+			row += float64(j.e.vec.Dot(x, x))
 			p += j.squares(i*j.cols+from, i*j.cols+end)
 		}
 		u += row * float64(j.scale[i]) * float64(j.scale[i])
@@ -218,7 +219,7 @@ func (j *adafactor[T]) squares(from, to int) float64 {
 	if j.o.Absolute {
 		return 0
 	}
-	return j.e.vec.SumSq(j.p[from:to])
+	return float64(j.e.vec.Dot(j.p[from:to], j.p[from:to]))
 }
 
 // tasks makes room for the sums of n tasks.
