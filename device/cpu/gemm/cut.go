@@ -30,7 +30,7 @@ type cut struct {
 }
 
 // Costs in nanoseconds per element on one core of a 3 GHz server, for choosing a cut: of a product, of packing a and b by rows and by
-// columns, and what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words).
+// columns, what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words), and fetching them again.
 const (
 	costProduct = 0.0105
 	costRowsA   = 0.07
@@ -38,6 +38,7 @@ const (
 	costRowsB   = 0.24
 	costColsB   = 0.15
 	costSpill   = 0.2
+	costFetch   = 0.02
 	costMirror  = 1.0
 	maxL2       = 192 << 10
 )
@@ -67,7 +68,7 @@ func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) c
 			if all > maxL2 {
 				keeping += costSpill
 			}
-			keeping *= float64(n) * packers(down, across, workers)
+			keeping = (keeping*packers(down, across, workers) + costFetch*float64(down)) * float64(n)
 			if c.keep = all <= maxB && keeping < packs; c.keep {
 				packs = keeping
 			}
@@ -77,7 +78,13 @@ func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) c
 				mirror = costMirror * float64(m*n) / float64(max(k, 1))
 			}
 			share := float64(tasks) / float64(down*across)
-			cost := (costProduct*float64(m*n)+costA*float64(m*across)+packs)*share*idle(tasks, workers) + mirror*(1-share)
+			idle := 1.0 // how much longer it takes than if all workers were busy to the end: one may have an odd task, or a larger last one
+			if workers > 1 {
+				turns := ceil(tasks, workers)
+				uneven := float64(c.rows*down*c.cols*across)/float64(panelsM*panelsN) - 1
+				idle = float64(turns*workers) / float64(tasks) * (1 + uneven/float64(turns))
+			}
+			cost := (costProduct*float64(m*n)+costA*float64(m*across)+packs)*share*idle + mirror*(1-share)
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
 			}
@@ -106,11 +113,6 @@ func (c *cut) mirrored(t span) bool { return c.symmetric && t.j >= t.i+t.rows }
 func packers(down, across, workers int) float64 {
 	alone := across / workers * workers
 	return float64(alone+min(workers, (across-alone)*down)) / float64(across)
-}
-
-// idle returns how much longer a number of workers takes for equal tasks than if all were busy to the end.
-func idle(tasks, workers int) float64 {
-	return float64(ceil(tasks, workers)*workers) / float64(tasks)
 }
 
 // A span is the part of the result that a task computes.
