@@ -160,8 +160,8 @@ func (j *adafactor[T]) means(task int) {
 		row, sum := j.g[i*j.cols:(i+1)*j.cols], 0.0
 		for from := 0; from < j.cols; from += wideRow {
 			end := min(from+wideRow, j.cols)
-			vec.MulAdd(columns[from:end], row[from:end], row[from:end])
 			sum += float64(vec.Dot(row[from:end], row[from:end]))
+			vec.MulAdd(columns[from:end], row[from:end], row[from:end])
 		}
 		j.v[i] = T(o.Beta2*float64(j.v[i]) + (1-o.Beta2)*(square*sum+o.Eps))
 	}

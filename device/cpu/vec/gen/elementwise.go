@@ -33,6 +33,7 @@ func (s *isa) elementwise(f *asmgen.File) {
 
 	k = s.kernel(f, "mul", "is dst = a·b.", []string{"dst", "a", "b"}, "", "")
 	k.loop(4, func(u int) {
+		k.ahead(u, "a")
 		k.load("a", u, u)
 		k.load("b", u, u+4)
 		k.op("VMULPS", u+4, u, u)
