@@ -100,10 +100,6 @@ type Device interface {
 	// shape and F32, y of any storage; dst may be x or y.
 	Combine(dst, x, y *tensor.Tensor, c Combination)
 
-	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:
-	// v ← Beta·v + (1−Beta)·mean(u²); u ← u / (sqrt(v) + 1e-10). Both are F32.
-	EqualiseRows(u, v *tensor.Tensor, beta float64)
-
 	Optimizers
 }
 

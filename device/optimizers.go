@@ -27,6 +27,9 @@ type Optimizers interface {
 	Sophia(p, g, m, h *tensor.Tensor, o Sophia) int
 	// MeanSquare makes h a running mean of squares: h ← Beta·h + Weight·g². Both are F32.
 	MeanSquare(h, g *tensor.Tensor, beta, weight float64)
+	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:
+	// v ← Beta·v + (1−Beta)·mean(u²); u ← u / (sqrt(v) + 1e-10). Both are F32.
+	EqualiseRows(u, v *tensor.Tensor, beta float64)
 	// Descend takes an update that was computed before, LR·u.
 	Descend(p, u *tensor.Tensor, o Descend)
 }

@@ -31,14 +31,14 @@ func newMuon(o config.Optimizer) *optim.Muon {
 }
 
 // checkMuon refuses a model without any matrix for Muon to train, all of which it would leave to AdamW.
-func checkMuon(o config.Optimizer, m *optim.Muon, params []*nn.Param) error {
+func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 	for _, p := range params {
-		if m.Orthogonalises(p) && group(o, p.Role).LRRatio > 0 {
+		if m.Orthogonalises(p) && group(cfg.Optimizer, p.Role).LRRatio > 0 {
 			return nil
 		}
 	}
 	return &config.Error{Problems: []config.Problem{{
-		Key:     "optimizer.name",
+		Key: "optimizer.name", At: cfg.Origin("optimizer.name").String(),
 		Message: "optimizer.name = muon trains 2-D hidden matrices, of which the model has none, or they are frozen by optimizer.groups.matrix.lr_ratio = 0",
 		Try:     "optimizer.name = adamw",
 	}}}

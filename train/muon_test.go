@@ -57,7 +57,7 @@ func TestMuonNeedsMatricesToTrain(t *testing.T) {
 		t.Errorf("muon is refused: %v", err)
 	}
 	muon := NewOptimizer(cfg.Optimizer).(*optim.Muon)
-	if err := checkMuon(cfg.Optimizer, muon, []*nn.Param{{Role: nn.Embedding}, {Role: nn.Norm}}); !refused(err) {
+	if err := checkMuon(cfg, muon, []*nn.Param{{Role: nn.Embedding}, {Role: nn.Norm}}); !refused(err) {
 		t.Errorf("muon takes a model without matrices: %v", err)
 	}
 }

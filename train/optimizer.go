@@ -118,7 +118,7 @@ func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Polic
 	p := plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
 	if muon, is := opt.(*optim.Muon); is {
 		p.FLOPs = muon.FLOPs(params)
-		return p, checkMuon(cfg.Optimizer, muon, params)
+		return p, checkMuon(cfg, muon, params)
 	}
 	return p, nil
 }

@@ -8,16 +8,7 @@ import (
 
 // Sophia implements device.Device.
 func (d *Device) Sophia(p, g, m, h *tensor.Tensor, o device.Sophia) int {
-	const op = "Sophia"
-	n, ref := p.Len(), reference(p)
-	length(op, "g", g, n)
-	length(op, "m", m, n)
-	length(op, "h", h, n)
-	wide(op, "p", p, ref)
-	wide(op, "g", g, ref)
-	wide(op, "m", m, ref)
-	wide(op, "h", h, ref)
-	if ref {
+	if updates("Sophia", p, g, m, h) {
 		return d.f64.runSophia(p, g, m, h, o)
 	}
 	return d.f32.runSophia(p, g, m, h, o)
@@ -54,12 +45,7 @@ func (j *sophia[T]) Do(_, task int) {
 
 // MeanSquare implements device.Device.
 func (d *Device) MeanSquare(h, g *tensor.Tensor, beta, weight float64) {
-	const op = "MeanSquare"
-	ref := reference(h)
-	length(op, "g", g, h.Len())
-	wide(op, "h", h, ref)
-	wide(op, "g", g, ref)
-	if ref {
+	if updates("MeanSquare", h, g) {
 		d.f64.runMeanSquare(h, g, beta, weight)
 	} else {
 		d.f32.runMeanSquare(h, g, beta, weight)
