@@ -26,7 +26,7 @@ func (compareCmd) Help() string {
 func (c compareCmd) Run(s *session) error {
 	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(0)}
 	for _, w := range c.With {
-		o.Variants = append(o.Variants, strings.Fields(w))
+		o.Variants = append(o.Variants, overridesIn(w))
 	}
 	o.OnRun = func(name string, i, n int) { s.notef("run %d of %d: %s", i+1, n, name) }
 	wide := len("as configured")
@@ -54,6 +54,18 @@ func (c compareCmd) Run(s *session) error {
 		}
 		return s.emit(map[string]any{"runs": comparedJSON(all)})
 	})
+}
+
+// overridesIn takes apart "key=value key=value": a word without = belongs to the value before it, as in "64 over 10%".
+func overridesIn(text string) (list []string) {
+	for _, word := range strings.Fields(text) {
+		if n := len(list); n > 0 && !strings.Contains(word, "=") {
+			list[n-1] += " " + word
+			continue
+		}
+		list = append(list, word)
+	}
+	return list
 }
 
 // comparedLine is one row of the table, after the name.

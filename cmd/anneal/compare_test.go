@@ -10,7 +10,7 @@ import (
 // bits; one at another rate does not; asking again trains nothing.
 func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 	w := newWorkshop(t)
-	args := []string{"compare", w.path("run.yaml"), "train.steps=6", "--with", "threads=1", "--with", "optimizer.lr=1e-3 train.clip=0.5", "--svg", w.path("loss.svg"), "--out", w.path("which")}
+	args := []string{"compare", w.path("run.yaml"), "train.steps=6", "--with", "threads=1", "--with", "optimizer.lr=1e-3 schedule.warmup=2 steps train.clip=0.5", "--svg", w.path("loss.svg"), "--out", w.path("which")}
 	runs := w.object(exitOK, args...)["runs"].([]any)
 	if len(runs) != 3 {
 		t.Fatalf("%d runs, want the configured one and two variants", len(runs))
