@@ -80,8 +80,8 @@ type Device interface {
 	Dropout(dst, src *tensor.Tensor, o Dropout)
 
 	// RoundStochastic rounds src, F32, to BF16 up or down with the probability of its distance, so that the expectation of
-	// dst is src. Numbers that BF16 holds never change. Element i takes 16 bits: half-word i mod 8, lower halves first, of
-	// rng.Block(first + i/8).
+	// dst is src. Numbers that BF16 holds never change. Element 128·g + 32·w + 16·h + l takes 16 bits: half h (0 the lower) of
+	// word w of rng.Block(first + 16·g + l); first is a multiple of 2048.
 	RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)
 
 	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.

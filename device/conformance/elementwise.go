@@ -107,12 +107,9 @@ func quantize(s *scope) call {
 func roundStochastic(s *scope) call {
 	src := s.random(tensor.F32, s.size("n")*s.size("m"))
 	dst := s.empty(tensor.BF16, src.Len())
-	rng, first := tensor.NewRNG(s.seed, tensor.PurposeRound, 3), rapid.Uint64().Draw(s.T, "first")
+	rng, first := tensor.NewRNG(s.seed, tensor.PurposeRound, 3), rapid.Uint64().Draw(s.T, "first")&^2047
 	return exactly(func(d device.Device) { d.RoundStochastic(dst, src, rng, first) }, dst, func(i int) float64 {
-		word := rng.Block(first + uint64(i/8))[i%8/2]
-		if i%2 == 1 {
-			word >>= 16
-		}
+		word := rng.Block(first + uint64(i/128*16+i%16))[i%128/32] >> (i % 32 / 16 * 16)
 		return float64(tensor.BF16Stochastic(src.F32()[i], word).Float32())
 	})
 }

@@ -34,6 +34,11 @@ func BenchmarkKernels(b *testing.B) {
 		{"Add", 3 * p.Bytes(), func(d *Device) { d.Add(p, g) }},
 		{"AddBF16", 2*p.Bytes() + narrow.Bytes(), func(d *Device) { d.Add(p, narrow) }},
 		{"SumSquares", p.Bytes(), func(d *Device) { d.SumSquares(p) }},
+		{"MaxAbs", p.Bytes(), func(d *Device) { d.MaxAbs(p) }},
+		{"Quantize", p.Bytes() + narrow.Bytes(), func(d *Device) { d.Quantize(narrow, p, tensor.F8E4M3, 3) }},
+		{"RoundStochastic", p.Bytes() + narrow.Bytes(), func(d *Device) {
+			d.RoundStochastic(narrow, p, tensor.NewRNG(1, tensor.PurposeRound, 1), 0)
+		}},
 		{"AdamW", 7 * p.Bytes(), func(d *Device) {
 			d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
 		}},

@@ -1,32 +1,42 @@
 package cpu
 
-import "anneal/tensor"
+import (
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
 
-// RoundStochastic implements device.Device. It is portable code on every tier: most of its time is the generator's.
+// RoundStochastic implements device.Device.
 func (d *Device) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64) {
 	const op = "RoundStochastic"
 	length(op, "dst", dst, src.Len())
 	dtype(op, "dst", dst, tensor.BF16)
 	dtype(op, "src", src, tensor.F32)
 	j := &d.stochastic
-	*j = stochastic{dst: dst.BF16(), src: src.F32(), rng: rng, first: first}
+	if j.random == nil {
+		j.random = make([][tile]uint32, d.Threads())
+	}
+	*j = stochastic{vec: &d.f32.vec, dst: dst.BF16(), src: src.F32(), rng: rng, first: first, random: j.random}
 	d.pool.Run(ceilDiv(len(j.dst), chunk), j)
 }
 
 type stochastic struct {
-	dst   []tensor.BFloat16
-	src   []float32
-	rng   tensor.RNG
-	first uint64
+	vec    *vec.Table[float32]
+	dst    []tensor.BFloat16
+	src    []float32
+	rng    tensor.RNG
+	first  uint64
+	random [][tile]uint32 // by worker
 }
 
-// Do rounds one stretch, eight elements of a block of random numbers at a time.
-func (j *stochastic) Do(_, task int) {
+// Do rounds one stretch. 128 elements take 16 blocks of random numbers.
+func (j *stochastic) Do(worker, task int) {
 	from, to := span(task, chunk, len(j.dst))
-	for i := from; i < to; i += 8 {
-		block := j.rng.Block(j.first + uint64(i/8))
-		for e := range min(8, to-i) {
-			j.dst[i+e] = tensor.BF16Stochastic(j.src[i+e], block[e/2]>>(e%2*16))
-		}
+	for i := from; i < to; i += tile {
+		n := min(tile, to-i)
+		random := j.random[worker][:(n+127)/128*128]
+		var m vec.Mask[float32]
+		m.Counter, m.Key = j.rng.Counter(j.first + uint64(i/8))
+		j.vec.Halves(random, &m)
+		j.vec.PackStochastic(j.dst[i:i+n], j.src[i:i+n], random)
 	}
 }

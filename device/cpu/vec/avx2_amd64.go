@@ -147,6 +147,11 @@ func packAVX2(dst []bfloat16, src []float32)
 //go:noescape
 func unpackAVX2(dst []float32, src []bfloat16)
 
+// packStochasticAVX2 rounds src to bfloat16 by random numbers of 16 bits. Elements past a multiple of 8 are left out.
+//
+//go:noescape
+func packStochasticAVX2(dst []bfloat16, src []float32, random []uint32)
+
 // narrowSwiGLUAVX2 is dst = silu(gate)·up.
 //
 //go:noescape
@@ -206,3 +211,8 @@ func quantizeAVX2(dst []bfloat16, src []float32, grid *Grid[float32])
 //
 //go:noescape
 func maskAVX2(dst []float32, m *Mask[float32])
+
+// halvesAVX2 is a stretch of numbers of 16 bits.
+//
+//go:noescape
+func halvesAVX2(dst []uint32, m *Mask[float32])

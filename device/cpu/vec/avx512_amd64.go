@@ -147,6 +147,11 @@ func packAVX512(dst []bfloat16, src []float32)
 //go:noescape
 func unpackAVX512(dst []float32, src []bfloat16)
 
+// packStochasticAVX512 rounds src to bfloat16 by random numbers of 16 bits.
+//
+//go:noescape
+func packStochasticAVX512(dst []bfloat16, src []float32, random []uint32)
+
 // narrowSwiGLUAVX512 is dst = silu(gate)·up.
 //
 //go:noescape
@@ -206,3 +211,8 @@ func quantizeAVX512(dst []bfloat16, src []float32, grid *Grid[float32])
 //
 //go:noescape
 func maskAVX512(dst []float32, m *Mask[float32])
+
+// halvesAVX512 is a stretch of numbers of 16 bits.
+//
+//go:noescape
+func halvesAVX512(dst []uint32, m *Mask[float32])

@@ -17,6 +17,7 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 		rounds = 10
 	}
 	r := rand.New(rand.NewPCG(1, 2))
+	random := make([]uint32, n)
 	x, wide := make([]float32, n), make([]float32, n)
 	narrow, half := make([]tensor.BFloat16, n), make([]tensor.Float16, n)
 	grids := []struct {
@@ -33,6 +34,9 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 			if i%4 == 0 { // an exponent near those of the narrow formats
 				x[i] = math.Float32frombits(r.Uint32()&0x807fffff | (100+r.Uint32N(50))<<23)
 			}
+		}
+		for i := range random {
+			random[i] = r.Uint32() & 0xffff
 		}
 		scale := float32(math.Exp2(r.Float64()*20 - 10))
 		for _, tier := range isa.Tiers() {
@@ -51,6 +55,12 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 				}
 				if want := tensor.F16FromFloat32(y); half[i] != want {
 					t.Fatalf("%v: %v (%#08x) becomes float16 %#04x, want %#04x", tier, y, math.Float32bits(y), half[i], want)
+				}
+			}
+			v.PackStochastic(narrow, x, random)
+			for i, y := range x {
+				if want := tensor.BF16Stochastic(y, random[i]); narrow[i] != want && !(y != y && narrow[i].Float32() != narrow[i].Float32()) {
+					t.Fatalf("%v: %v (%#08x) becomes bfloat16 %#04x by %#04x, want %#04x", tier, y, math.Float32bits(y), narrow[i], random[i], want)
 				}
 			}
 			g := grids[round%2]

@@ -19,19 +19,21 @@ func generic[T Float](f functions[T]) Table[T] {
 	return Table[T]{
 		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T],
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
-		ExpSum:     f.expSum,
-		Softcap:    f.softcap,
-		Rotate:     rotate[T],
-		SwiGLU:     f.swiGLU,
-		SwiGLUGrad: f.swiGLUGrad,
-		Updates:    f.updates(),
-		Mask:       mask[T],
-		Pack:       pack[T],
-		Unpack:     unpack[T],
-		PackF16:    packF16[T],
-		UnpackF16:  unpackF16[T],
-		MaxAbs:     maxAbs[T],
-		Quantize:   quantize[T],
+		ExpSum:         f.expSum,
+		Softcap:        f.softcap,
+		Rotate:         rotate[T],
+		SwiGLU:         f.swiGLU,
+		SwiGLUGrad:     f.swiGLUGrad,
+		Updates:        f.updates(),
+		Mask:           mask[T],
+		Pack:           pack[T],
+		Unpack:         unpack[T],
+		PackF16:        packF16[T],
+		Halves:         halves[T],
+		PackStochastic: packStochastic[T],
+		UnpackF16:      unpackF16[T],
+		MaxAbs:         maxAbs[T],
+		Quantize:       quantize[T],
 	}
 }
 
@@ -178,6 +180,13 @@ func unpack[T Float](dst []T, src []tensor.BFloat16) {
 	src = src[:len(dst)]
 	for i := range dst {
 		dst[i] = T(src[i].Float32())
+	}
+}
+
+func packStochastic[T Float](dst []tensor.BFloat16, src []T, random []uint32) {
+	src, random = src[:len(dst)], random[:len(dst)]
+	for i := range dst {
+		dst[i] = tensor.BF16Stochastic(float32(src[i]), random[i])
 	}
 }
 

@@ -13,20 +13,32 @@ type Mask[T Float] struct {
 // maskGroup is how many factors 16 blocks give.
 const maskGroup = 128
 
-// mask writes factors for len(dst), a multiple of 128. Of the 16 blocks of a group, factor 32·w + 16·h + l is made of
-// half h (0 the lower) of word w of block l: the arrangement in which no vector needs to be turned.
+// mask writes factors for len(dst), a multiple of 128.
 func mask[T Float](dst []T, m *Mask[T]) {
+	c := *m
+	var random [maskGroup]uint32
+	for from := 0; from < len(dst); from += maskGroup {
+		halves(random[:], &c)
+		for i, r := range random {
+			dst[from+i] = 0
+			if r < m.Keep {
+				dst[from+i] = m.Scale
+			}
+		}
+		c.Counter[0] += 16
+	}
+}
+
+// halves writes numbers of 16 bits for len(dst), a multiple of 128. Of the 16 blocks of a group, number 32·w + 16·h + l is half
+// h (0 the lower) of word w of block l: the arrangement in which no vector needs to be turned.
+func halves[T Float](dst []uint32, m *Mask[T]) {
 	c := m.Counter
 	for from := 0; from < len(dst); from += maskGroup {
 		group := dst[from : from+maskGroup]
 		for l := range uint32(16) {
 			for w, word := range tensor.Philox([4]uint32{c[0] + l, c[1], c[2], c[3]}, m.Key) {
 				for h := range 2 {
-					f := T(0)
-					if word>>(16*h)&0xffff < m.Keep {
-						f = m.Scale
-					}
-					group[32*w+16*h+int(l)] = f
+					group[32*w+16*h+int(l)] = word >> (16 * h) & 0xffff
 				}
 			}
 		}

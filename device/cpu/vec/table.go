@@ -37,10 +37,15 @@ type Table[T Float] struct {
 	// Mask is a row of random factors, Scale for Keep of 65536 elements and 0 for the others; see mask.go. The length is a
 	// multiple of 128.
 	Mask func(dst []T, m *Mask[T])
+	// Halves is the numbers of 16 bits that decide about a Mask.
+	Halves func(dst []uint32, m *Mask[T])
 
 	// Pack rounds to bfloat16, ties to even, NaN to quiet NaN. Unpack widens.
 	Pack   func(dst []tensor.BFloat16, src []T)
 	Unpack func(dst []T, src []tensor.BFloat16)
+
+	// PackStochastic rounds to bfloat16, up where the lower half of a number and random, of 16 bits, carry.
+	PackStochastic func(dst []tensor.BFloat16, src []T, random []uint32)
 
 	// PackF16 rounds to float16, ties to even, NaN to quiet NaN. UnpackF16 widens.
 	PackF16   func(dst []tensor.Float16, src []T)

@@ -19,7 +19,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			},
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
-			Mask: maskAVX512,
+			Mask: maskAVX512, Halves: halvesAVX512, PackStochastic: packStochasticAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
 				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
@@ -37,6 +37,11 @@ func float32Table(tier isa.Tier) Table[float32] {
 				Decode: wholeDecode(8, decodeAVX2), Encode: wholeEncode(8, encodeAVX2, encodeSignedAVX2),
 			},
 			Mask:   maskAVX2,
+			Halves: halvesAVX2,
+			PackStochastic: func(dst []tensor.BFloat16, src []float32, random []uint32) {
+				packStochasticAVX2(dst, src, random)
+				packStochastic(dst[len(dst)&^7:], src[len(dst)&^7:], random[len(dst)&^7:])
+			},
 			Pack:   func(dst []tensor.BFloat16, src []float32) { packAVX2(dst, src); packRest(dst, src) },
 			Unpack: func(dst []float32, src []tensor.BFloat16) { unpackAVX2(dst, src); unpackRest(dst, src) },
 			PackF16: func(dst []tensor.Float16, src []float32) {

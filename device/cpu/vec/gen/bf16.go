@@ -133,6 +133,37 @@ func (s *isa) conversions(f *asmgen.File) {
 	k.Ret()
 }
 
+// stochastic writes packStochastic: the low halves of the random words are added to numbers, and the upper halves of the
+// sums are the results. NaN is not added to, which could carry into its sign, and becomes quiet.
+func (s *isa) stochastic(f *asmgen.File) {
+	limit := ""
+	if !s.wide() {
+		limit = " Elements past a multiple of 8 are left out."
+	}
+	k := s.kernel(f, "packStochastic", "rounds src to bfloat16 by random numbers of 16 bits."+limit, []string{"dst:bf16", "src", "random:u32"}, "", "")
+	k.useBF16()
+	const quiet = 8
+	k.fromMemory(quietBit, quiet)
+	k.loop(2, func(u int) {
+		x, r, t := 3*u, 3*u+1, 3*u+2
+		k.load("src", u, x)
+		k.load("random", u, r)
+		if k.wide() {
+			k.I("VCMPPS $3, %[1]s, %[1]s, K4", k.reg(x)) // unordered
+			k.I("VPADDD %s, %s, %s", k.reg(r), k.reg(x), k.reg(r))
+			k.I("VPORD %s, %s, K4, %s", k.reg(quiet), k.reg(x), k.reg(r))
+			k.store(r, "dst", u)
+			return
+		}
+		k.I("VCMPPS $3, %[1]s, %[1]s, %[2]s", k.reg(x), k.reg(t))
+		k.op("VPADDD", r, x, r)
+		k.op("VPOR", quiet, x, x)
+		k.op("VBLENDVPS", t, x, r, r)
+		k.store(r, "dst", u)
+	})
+	k.Ret()
+}
+
 // narrow writes the primitives of vec.Narrow: rows of bfloat16 from memory to memory in one pass.
 func (s *isa) narrow(f *asmgen.File) {
 	s.swiGLU(f, "narrowSwiGLU", ":bf16")

@@ -21,6 +21,7 @@ func main() {
 		set.optimizers(f)
 		set.codes(f)
 		set.conversions(f)
+		set.stochastic(f)
 		set.narrow(f)
 		set.f16(f)
 		set.fp8(f)

@@ -6,7 +6,12 @@ import "anneal/internal/asmgen"
 // of a block in each 64-bit lane; what is above its 32 bits is never looked at. Even blocks and odd blocks are in
 // registers of their own, so that their words fall into place side by side.
 func (s *isa) mask(f *asmgen.File) {
-	k := s.kernel(f, "mask", "is a stretch of factors, 0 or scale.", []string{"dst"}, "m *Mask[float32]", "")
+	s.random(s.kernel(f, "mask", "is a stretch of factors, 0 or scale.", []string{"dst"}, "m *Mask[float32]", ""), true)
+	s.random(s.kernel(f, "halves", "is a stretch of numbers of 16 bits.", []string{"dst:u32"}, "m *Mask[float32]", ""), false)
+}
+
+// random writes what mask says, as factors or as the numbers that decide about them.
+func (s *isa) random(k *kernel, factors bool) {
 	const m0, m1, k0, k1, keep, scale = 10, 11, 12, 13, 14, 15
 	k.Arg("m", "R11")
 	k.I("MOVL (R11), R12") // the first word of the counter
@@ -61,10 +66,12 @@ func (s *isa) mask(f *asmgen.File) {
 			k.I("VPSRLD $16, %[1]s, %[1]s", k.reg(y))
 			k.I("VPSRLD $16, %[1]s, %[1]s", k.reg(x))
 			for half, r := range []int{y, x} {
-				if k.wide() {
+				switch {
+				case !factors:
+				case k.wide():
 					k.I("VPCMPGTD %s, %s, K1", k.reg(r), k.reg(keep))
 					k.I("VMOVAPS.Z %s, K1, %s", k.reg(scale), k.reg(r))
-				} else {
+				default:
 					k.op("VPCMPGTD", r, keep, r)
 					k.op("VPAND", scale, r, r)
 				}
