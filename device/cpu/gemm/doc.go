@@ -10,7 +10,7 @@
 // instruction, which is fast on AMD; the other tiers widen them to FP32 while packing, which makes every product
 // exact, and use FMA. FP16 and TF32 operands are always held in FP32 that way: rounded, not faster.
 //
-// Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), kernel.go (the inner
+// Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), deal.go (who computes it), kernel.go (the inner
 // kernel), pack.go and ahead.go (how memory is asked for early). gen writes the assembly. Measure and Peak
 // are the figures that benchmarks print.
 //
