@@ -65,7 +65,7 @@ func Memory(s Shape, precision string, sequences int, o Optimizer) (Estimate, er
 	case "fp64":
 		e, f = 8, 8
 	default:
-		return nil, fmt.Errorf("precision %q is not bf16, fp16, tf32, fp32 or fp64", precision)
+		return nil, fmt.Errorf("there is no plan for the memory of precision %q", precision)
 	}
 	p := s.Parameters()
 	n := int64(sequences) * int64(s.Context)

@@ -145,6 +145,8 @@ func f32Store(t isa.Tier) store[float32] {
 }
 
 // odd picks the upper halves of the words of two vectors, for storeBF16.
+//
+//lint:ignore U1000 assembly reads it
 var odd = [32]uint16{
 	1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
 	33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63,
