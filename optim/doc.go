@@ -7,6 +7,6 @@
 // plainest example. A new one is a file here, a kernel in device if none fits, a case in the trainer, its values in
 // train/config/optimizer.go, and a line in the tests' list of all optimizers, which then hold it to every general rule.
 //
-// The order of a step is the trainer's: unscale, finite check, norm, clip, then Update, in which decay comes before the
-// update. The package imports device, tensor and nn.
+// The order of a step stands at train's Trainer.Step; within Update decay comes first. The package imports device, tensor
+// and nn.
 package optim

@@ -11,7 +11,6 @@ import (
 
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
-	"anneal/internal/machine"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -23,45 +22,6 @@ type Options struct {
 	Threads    int            // overrides Config.Threads if above 0
 	OnProgress func(Progress) // called after every step; may be nil
 	Warn       func(string)   // takes remarks for people; may be nil
-}
-
-// Progress describes a run after a step.
-type Progress struct {
-	Step, Steps             int
-	Tokens                  int64   // trained on so far
-	Loss, LR, GradNorm      float64 // nats per token; peak rate times schedule; before clipping
-	TokensPerSecond         float64 // over the last few seconds
-	FractionOfPeak          float64 // of the machine's measured matrix product peak at the run's precision
-	ValLoss, ValBitsPerByte float64 // NaN unless the model was just evaluated
-	ValBitsPerByteEMA       float64 // of the average of the weights; NaN also without average.ema
-	RSS                     int64   // bytes
-	ETA                     time.Duration
-	Skipped                 int     // updates not applied so far
-	ClipRate                float64 // share of the updates so far whose gradient was clipped; NaN before the first
-}
-
-// ArenaUse is the memory of one arena in bytes.
-type ArenaUse struct {
-	Name        string
-	Bytes, Peak int64
-}
-
-// Result is how a run ended.
-type Result struct {
-	Step                    int
-	Tokens, Parameters      int64
-	TokensPerSecond         float64 // of this process's steps; NaN if it made none
-	TrainLoss               float64 // nats per token of the last step that was applied; NaN if there was none
-	ValLoss, ValBitsPerByte float64 // of the last evaluation; NaN without a validation split
-
-	ValLossEMA, ValBitsPerByteEMA float64 // of the average of the weights; NaN also without average.ema
-
-	ClipRate                   float64 // share of the run's updates whose gradient was clipped; NaN without an update
-	NoiseScale                 float64 // tokens; NaN if train.noise_scale_every is 0 or too little was measured
-	WeightsHash, OptimizerHash string
-	Interrupted                bool  // ctx ended before the last step; the state is saved
-	PeakRSS                    int64 // bytes, of the process
-	Arenas                     []ArenaUse
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
@@ -311,71 +271,6 @@ func (s *session) step(ctx context.Context) error {
 	return nil
 }
 
-// evaluate measures the model and notes the result. If it does not come to its end, what was noted before stays.
-func (s *session) evaluate(ctx context.Context) (evaluation, error) {
-	none := evaluation{unevaluated, unevaluated}
-	weights, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
-	if err != nil {
-		return none, err
-	}
-	average, err := s.trainer.evaluateAverage(ctx, s.corpus, s.cfg.Train.EvalTokens)
-	if err != nil {
-		return none, err
-	}
-	s.last.ValLoss, s.last.ValBitsPerByte, s.last.EvalStep = number(weights.Loss), number(weights.BitsPerByte), s.trainer.progress.Step
-	s.last.ValLossEMA, s.last.ValBitsPerByteEMA = number(average.Loss), number(average.BitsPerByte)
-	return evaluation{weights, average}, nil
-}
-
-// evaluation is how well the weights predict, and their average if there is one.
-type evaluation struct{ weights, average EvalResult }
-
-// report writes the step's line of metrics and calls OnProgress.
-func (s *session) report(stats StepStats, eval evaluation) {
-	t := s.trainer
-	rate := s.clock.rate()
-	rss, _ := machine.Resident()
-	fraction := rate * s.flops / 1e9 / s.peak
-	line := metricsLine{
-		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
-		WinRate: stats.WinRate, Skipped: stats.Skipped, LossScale: t.scaleOfGradients(), TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
-	}
-	if eval.weights.Tokens > 0 {
-		line.ValLoss, line.ValBitsPerByte = (*number)(&eval.weights.Loss), (*number)(&eval.weights.BitsPerByte)
-	}
-	if eval.average.Tokens > 0 {
-		line.ValLossEMA, line.ValBitsPerByteEMA = (*number)(&eval.average.Loss), (*number)(&eval.average.BitsPerByte)
-	}
-	if s.cfg.Train.ZLoss != 0 {
-		line.ZLoss = (*number)(&stats.ZLoss)
-	}
-	if stats.Length < s.cfg.Model.Context {
-		line.SequenceTokens = stats.Length
-	}
-	if !math.IsNaN(stats.NoiseScale) {
-		line.NoiseScale = (*number)(&stats.NoiseScale)
-	}
-	clipRate := t.progress.clipRate()
-	if s.cfg.Train.Clip > 0 {
-		line.ClipRate = (*number)(&clipRate)
-	}
-	s.metrics.write(line)
-	if s.OnProgress == nil {
-		return
-	}
-	p := Progress{
-		Step: t.progress.Step, Steps: s.cfg.Train.Steps, Tokens: t.progress.Tokens, Loss: stats.Loss, LR: stats.LR, GradNorm: stats.GradNorm,
-		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.weights.Loss, ValBitsPerByte: eval.weights.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
-		ClipRate: clipRate, ValBitsPerByteEMA: eval.average.BitsPerByte,
-	}
-	left := float64(s.tokens-p.Tokens) / rate
-	p.ETA = time.Duration(left * float64(time.Second))
-	if m := s.cfg.Train.Minutes; m > 0 {
-		p.ETA = max(min(p.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started)), 0)
-	}
-	s.OnProgress(p)
-}
-
 // save starts a checkpoint of the current step, unless it has one.
 func (s *session) save() error {
 	t := s.trainer
@@ -391,22 +286,6 @@ func (s *session) save() error {
 	}
 	s.saved = t.progress.Step
 	return nil
-}
-
-func (s *session) result(interrupted bool) *Result {
-	t := s.trainer
-	weights, optimizer := checkpoint.HashTensors(s.tensors)
-	r := &Result{
-		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
-		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
-		ValLossEMA: float64(s.last.ValLossEMA), ValBitsPerByteEMA: float64(s.last.ValBitsPerByteEMA), ClipRate: t.progress.clipRate(),
-		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
-	}
-	_, r.PeakRSS = machine.Resident()
-	for _, a := range t.arenas {
-		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
-	}
-	return r
 }
 
 // Exists reports whether dir holds a run.

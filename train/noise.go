@@ -40,6 +40,17 @@ func (t *Trainer) measuresNoise() bool {
 	return every > 0 && (t.progress.Step+1)%every == 0
 }
 
+// measureNoise takes a step whose mean gradient has this norm into the estimate and returns that; NaN for steps that do not
+// measure it.
+func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
+	first, all := float64(sums.firstTargets), float64(sums.targets)
+	if first == 0 || first == all {
+		return math.NaN()
+	}
+	t.progress.Noise.add(sums.first/(first*first), norm*norm, first, all)
+	return t.progress.Noise.tokens()
+}
+
 // squaredNorm returns the sum of squares of the gradients as they stand, without the loss scale of fp16.
 func (t *Trainer) squaredNorm() float64 {
 	sum := 0.0

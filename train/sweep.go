@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"math"
 
 	"anneal/schedule"
 	"anneal/train/config"
@@ -23,19 +22,22 @@ type SweepOptions struct {
 func Sweep(ctx context.Context, o SweepOptions) error {
 	cfg := o.Config.Clone()
 	cfg.Train.BatchRamp, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery, cfg.Guard.SpikeZ = "", "", 0, 0
-	s, err := newSession(cfg, Options{Threads: o.Threads})
+	if o.Threads > 0 {
+		cfg.Threads = o.Threads
+	}
+	t, err := NewTrial(cfg, nil, nil)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	t, peak := s.trainer, cfg.Optimizer.LR
-	t.sched = schedule.Sweep{Low: o.Low / peak, High: o.High / peak, Steps: o.Steps}
+	defer t.Close()
+	peak := cfg.Optimizer.LR
+	t.trainer.sched = schedule.Sweep{Low: o.Low / peak, High: o.High / peak, Steps: o.Steps}
 	for range o.Steps {
-		stats, err := t.Step(ctx, s.corpus.train)
+		stats, err := t.Step(ctx)
 		if err != nil {
 			return err
 		}
-		if !o.OnStep(stats.LR, stats.Loss) || math.IsNaN(stats.Loss) || math.IsInf(stats.Loss, 0) {
+		if !o.OnStep(stats.LR, stats.Loss) || !finite(stats.Loss) {
 			break
 		}
 	}

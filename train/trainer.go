@@ -149,9 +149,17 @@ func (t *Trainer) Close() { t.evaluator.close() }
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
 // micro-batches the step is undone and ctx's error returned.
 //
-// Gradients of sums are added over the micro-batches and divided once by the number of targets in the whole batch, so a
-// token weighs the same wherever it stands; the loss scale of fp16 is divided out with it. The order is: accumulate, norm,
-// finite check, clip, update, average, schedule.
+// This is the one place where techniques meet, in this order:
+//
+//	accumulate FP32 gradients over micro-batches, settle FP8 scales
+//	global norm, of which the loss scale of fp16 is divided out
+//	refuse the update: no target, an overflow of fp16, the guard
+//	clip, measure the gradient noise
+//	update: decay first, then the optimizer's step, then rounding of weights without masters
+//	average the weights, renew the curvature
+//
+// Gradients are of sums and are divided once, by the targets of the whole batch, so that a token weighs the same wherever
+// it stands. A step whose update is refused has read its batch; neither the optimizer's t nor the schedule counts it.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
 	part := t.ramps.next(t.progress)
 	t.accum, t.length = part.micro, part.length
@@ -168,17 +176,12 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if targets == 0 {
 		return StepStats{Loss: math.NaN(), GradNorm: math.NaN(), NoiseScale: math.NaN(), Skipped: true}, nil
 	}
-	lr := t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position)
-	divisor := targets * t.tape.LossScale // the gradients are of the scaled sum
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: math.Sqrt(t.squaredNorm()) / targets, LR: lr, Length: part.length, NoiseScale: math.NaN(),
+		GradNorm: math.Sqrt(t.squaredNorm()) / targets, LR: t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position),
+		Length: part.length, NoiseScale: math.NaN(),
 	}
-	if t.overflowed(stats.Loss, stats.GradNorm) {
-		stats.Skipped = true
-		return stats, nil
-	}
-	if !t.guard.accept(stats.Loss, stats.GradNorm) {
+	if t.overflowed(stats.Loss, stats.GradNorm) || !t.guard.accept(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true
 		return stats, nil
 	}
@@ -188,11 +191,8 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if stats.Clipped = clip < 1; stats.Clipped {
 		t.progress.Clipped++
 	}
-	if first := float64(sums.firstTargets); first > 0 && first < targets {
-		t.progress.Noise.add(sums.first/(first*first), stats.GradNorm*stats.GradNorm, first, targets)
-		stats.NoiseScale = t.progress.Noise.tokens()
-	}
-	t.update(lr, clip/divisor)
+	stats.NoiseScale = t.measureNoise(sums, stats.GradNorm)
+	t.update(stats.LR, clip/(targets*t.tape.LossScale)) // the gradients are of the scaled sum
 	t.average.update(t.progress.Updates, t.model.Params(), t.dev)
 	stats.WinRate = t.winRate()
 	return stats, t.curvature(src, from)
