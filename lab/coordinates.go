@@ -104,11 +104,11 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 // observe trains one width and returns what was seen before each step and after the last.
 func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr float64, seed uint64) ([][seenKinds]float64, error) {
 	rows := max(checkTokens/cfg.Model.Context, 1)
-	more := []string{
-		fmt.Sprintf("seed=%d", cfg.Seed+seed), fmt.Sprintf("optimizer.lr=%g", lr), "schedule.name=constant", "schedule.warmup=1", "schedule.branches=",
-		"train.batch_ramp=", "train.length_warmup=", "train.noise_scale_every=0",
+	more := append(append(leavesOut("schedule."), leavesOut("train.batch_ramp")...),
+		fmt.Sprintf("seed=%d", cfg.Seed+seed), fmt.Sprintf("optimizer.lr=%g", lr), "schedule.name=constant", "schedule.warmup=1",
+		"schedule.branches=", "train.length_warmup=", "train.noise_scale_every=0",
 		fmt.Sprintf("train.steps=%d", o.Steps+1), fmt.Sprintf("train.batch_tokens=%d", rows*cfg.Model.Context), fmt.Sprintf("train.micro_batch=%d", rows),
-	}
+	)
 	if o.Random && cfg.Model.Vocab == 0 {
 		more = append(more, "model.vocab=1024")
 	}

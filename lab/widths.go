@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"strings"
 
 	"anneal/train/config"
 )
@@ -37,10 +38,30 @@ func (f *Family) member(width int, more ...string) (*config.Config, error) {
 	set("head_dim", m.HeadDim)
 	set("ffn", ffnAt(width, m))
 	set("mup", !f.Standard)
-	set("mup_base_dim", base)
-	set("mup_base_head_dim", m.HeadDim)
-	set("mup_base_ffn", ffnAt(base, m))
+	if f.Standard {
+		overrides = append(overrides, leavesOut("model.mup_")...)
+	} else {
+		set("mup_base_dim", base)
+		set("mup_base_head_dim", m.HeadDim)
+		set("mup_base_ffn", ffnAt(base, m))
+	}
 	return config.Load(f.Config, append(overrides, more...))
+}
+
+// leavesOut returns the overrides that take back what a configuration says of the keys that begin so.
+func leavesOut(prefix string) []string {
+	var list []string
+	for _, k := range config.Keys() {
+		if !strings.HasPrefix(k.Name, prefix) {
+			continue
+		}
+		value := k.Default
+		if k.Rule != "" {
+			value = "0"
+		}
+		list = append(list, k.Name+"="+value)
+	}
+	return list
 }
 
 // setWidths fills Widths in, if they were left out, and refuses those that say nothing of growth.

@@ -221,7 +221,7 @@ func TestValidateDoesNotChangeTheConfig(t *testing.T) {
 // A mistake is told with what would be right: every name that is known, the interval as it is.
 func TestMistakesNameWhatIsRight(t *testing.T) {
 	for _, c := range []struct{ override, want string }{
-		{"precision=fp4", "try bf16, bf16_sr, fp16, fp8, tf32, fp32, fp64"},
+		{"precision=fp4", "try fp8; there are bf16, bf16_sr, fp16, fp8, tf32, fp32, fp64"},
 		{"loss_scale.init=2", "only fp16 has a use for it"},
 		{"schedule.decay_fraction=0", "lies outside (0, 1]"},
 		{"schedule.final_ratio=1.5", "lies outside [0, 1]"},
@@ -232,7 +232,7 @@ func TestMistakesNameWhatIsRight(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", c.override, p, c.want)
 		}
 	}
-	if _, err := parse([]byte(minimal), "run.yaml", []string{"schedule.decay_fraction=1", "schedule.final_ratio=1", "optimizer.beta1=0"}); err != nil {
+	if _, err := parse([]byte(minimal), "run.yaml", []string{"schedule.name=wsd", "schedule.decay_fraction=1", "schedule.final_ratio=1", "optimizer.beta1=0"}); err != nil {
 		t.Errorf("values on closed bounds: %v", err)
 	}
 	c := Default()

@@ -111,7 +111,7 @@ var notes = map[string]Key{
 	"optimizer.groups.bias.weight_decay":      {Doc: "Decay of biases.", Rule: "weight_decay = 0"},
 
 	"schedule.name":           {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"}, Doc: "Learning rate after the warmup. cosine and linear fall over the whole run; wsd (warmup, stable, decay) stays and falls at the end; wsds does so several times, see schedule.branches; inverse_sqrt falls as √(warmup/t); constant stays."},
-	"schedule.warmup":         {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly, lr·t/warmup from t = 1; 1 is no warmup. Also as 2%, a part of train.steps, or as 1M tokens, rounded up to whole steps.", Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
+	"schedule.warmup":         {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly, lr·t/warmup from t = 1; 0 and 1 are no warmup. Also as 2%, a part of train.steps, or as 1M tokens, rounded up to whole steps.", Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
 	"schedule.final_ratio":    {Doc: "Learning rate of the last step as a fraction of the peak, in cosine, linear, wsd and wsds; in inverse_sqrt the least.", Rule: finalRatioRule},
 	"schedule.decay_fraction": {Doc: "Part of the run in which wsd decays; in wsds, of the run up to the end of each branch."},
 	"schedule.decay_shape":    {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "How wsd and wsds decay while x goes from 0 to 1: linear is 1 − x, sqrt is 1 − √x, cosine is ½(1 + cos πx), exponential is 2·½ˣ − 1."},

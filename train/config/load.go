@@ -95,7 +95,7 @@ func (c *Config) override(o string) []Problem {
 		return []Problem{unknownKey(name, from.place())}
 	}
 	if err := c.set(allKeys[i], text, from); err != nil {
-		return []Problem{{Key: name, Message: err.Error(), At: from.place()}}
+		return []Problem{{Key: name, Message: err.Error(), At: from.place(), Try: allKeys[i].example()}}
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 		return
 	}
 	if err := r.c.set(allKeys[i], text, r.at(v.Key)); err != nil {
-		r.fault(v.Value, name, "", "%s", err)
+		r.fault(v.Value, name, allKeys[i].example(), "%s", err)
 	}
 }
 

@@ -27,9 +27,10 @@ func (k *checker) mup() {
 	if !m.MuP {
 		return
 	}
-	k.between("model.mup_base_dim", m.MuPBaseDim, 1, 1<<18)
+	if k.between("model.mup_base_dim", m.MuPBaseDim, 1, 1<<18) { // else what is derived from it would be reported, too
+		k.between("model.mup_base_ffn", m.MuPBaseFFN, 1, 1<<20)
+	}
 	k.between("model.mup_base_head_dim", m.MuPBaseHeadDim, 1, 1<<14)
-	k.between("model.mup_base_ffn", m.MuPBaseFFN, 1, 1<<20)
 	k.between("model.mup_base_layers", m.MuPBaseLayers, 0, 1<<12)
 	k.number("model.mup_input_scale", m.MuPInputScale, 0, 1e6, "()")
 	k.number("model.mup_output_scale", m.MuPOutputScale, 0, 1e6, "()")

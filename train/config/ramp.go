@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/schedule"
@@ -127,6 +128,9 @@ func (k *checker) batchRamp() {
 			return
 		}
 	}
+	if !slices.ContainsFunc(r.Stages, func(s schedule.Stage) bool { return s.From < t.BatchTokens }) {
+		k.fault(key, fmt.Sprintf("%s = %d over %d tokens", key, r.Unit, t.BatchTokens*10), "%s begins with the full train.batch_tokens = %d: nothing grows", key, t.BatchTokens)
+	}
 	if until := r.Stages[len(r.Stages)-1].Until; r.Tokens(t.Steps) < until {
 		k.fault(key, fmt.Sprintf("train.steps = %d or more, or a shorter ramp", r.Steps(until)),
 			"%s goes on until %d tokens, but train.steps = %d read only %d", key, until, t.Steps, r.Tokens(t.Steps))
@@ -143,8 +147,8 @@ func (k *checker) lengthWarmup() {
 	case k.c.Train.LengthWarmup == "":
 	case context%8 != 0:
 		k.fault(key, fmt.Sprintf("model.context = %d", (context+7)/8*8), "%s cuts sequences into pieces of a multiple of 8 tokens, but model.context = %d", key, context)
-	case r.From < 8 || r.From%8 != 0 || r.From > context:
-		k.fault(key, fmt.Sprintf("a multiple of 8 from 8 to model.context = %d", context), "%s cannot begin with sequences of %d tokens", key, r.From)
+	case r.From < 8 || r.From%8 != 0 || r.From >= context:
+		k.fault(key, fmt.Sprintf("a multiple of 8 below model.context = %d", context), "%s cannot begin with sequences of %d tokens", key, r.From)
 	case r.Steps < 1 || r.Steps > k.c.Train.Steps:
 		k.fault(key, key+fmt.Sprintf(" = %d over 10%%", r.From), "%s takes %d steps, the run has %d", key, r.Steps, k.c.Train.Steps)
 	}

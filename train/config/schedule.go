@@ -31,7 +31,13 @@ const (
 // resolveSchedule fills what was left out, and turns lengths into steps.
 func (c *Config) resolveSchedule() {
 	c.resolveAmounts()
-	c.derive("schedule.warmup", min(max(c.Train.Steps/100, 1), 2000))
+	const warmup = "schedule.warmup"
+	if from, given := c.origins[warmup]; given && c.Schedule.Warmup == 0 { // who asks for none means none
+		c.Derive(warmup, 1, "no warmup")
+		from.Rule = c.origins[warmup].Rule
+		c.origins[warmup] = from
+	}
+	c.derive(warmup, min(max(c.Train.Steps/100, 1), 2000))
 	ratio := 0.0
 	if c.Schedule.Name == "cosine" || c.Schedule.Name == "inverse_sqrt" {
 		ratio = 0.1

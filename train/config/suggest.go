@@ -28,6 +28,17 @@ func unknownKey(name, at string) Problem {
 	return p
 }
 
+// example is what to try in place of a text that is no value of the key, if its type does not say so already.
+func (k Key) example() string {
+	switch {
+	case k.amount || k.Type == "true or false":
+		return ""
+	case k.Rule != "":
+		return "leaving it out: " + k.Rule
+	}
+	return k.Name + " = " + k.Default
+}
+
 // nearest returns the candidate with the least edit distance to name, or "" if none is near enough to be meant.
 func nearest(name string, candidates []string) string {
 	best, at := "", max(2, len(name)/4)+1

@@ -27,6 +27,8 @@ func (c *Config) check() []Problem {
 	k.training()
 	k.recompute()
 	k.precision()
+	k.ignored()
+	k.frozen()
 	if c.Data.Path == "" {
 		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
 	}
@@ -54,7 +56,11 @@ func (k *checker) names() {
 		if key.Values == nil || slices.Contains(key.Values, v) {
 			continue
 		}
-		k.fault(key.Name, strings.Join(key.Values, ", "), "%s = %q is not known", key.Name, v)
+		try := strings.Join(key.Values, ", ")
+		if near := nearest(strings.ToLower(v), key.Values); near != "" {
+			try = near + "; there are " + try
+		}
+		k.fault(key.Name, try, "%s = %q is not known", key.Name, v)
 	}
 }
 
@@ -75,7 +81,7 @@ func (k *checker) number(key string, f, low, high float64, brackets string) {
 	above := f > low || f == low && brackets[0] == '['
 	below := f < high || f == high && brackets[1] == ']'
 	if !above || !below {
-		k.fault(key, "", "%s = %g lies outside %c%g, %g%c", key, f, brackets[0], low, high, brackets[1])
+		k.fault(key, key+" = "+k.leftOut(allKeys[keyIndex[key]]), "%s = %g lies outside %c%g, %.6g%c", key, f, brackets[0], low, high, brackets[1])
 	}
 }
 

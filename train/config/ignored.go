@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"anneal/precision"
+)
+
+// ignored refuses keys that were given a value which nothing reads, because the technique that they belong to is off:
+// a run that leaves a value aside without a word is not the run that was asked for. The sections of the optimizer
+// (means nothing to) and of a precision (unused) are checked beside them.
+func (k *checker) ignored() {
+	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
+	scaled, fp8 := false, false
+	if p, err := precision.Lookup(c.Precision); err == nil {
+		scaled, fp8 = p.Scaled(), p.FP8 != nil
+	}
+	decays := s.Name == "wsd" || s.Name == "wsds"
+	for _, rule := range []struct {
+		ignored   bool
+		with, try string
+		keys      []string
+	}{
+		{!decays, "with schedule.name = " + s.Name, "schedule.name = wsd", []string{"schedule.decay_fraction", "schedule.decay_shape"}},
+		{s.Name == "constant", "with schedule.name = constant", "another schedule.name", []string{"schedule.final_ratio"}},
+		{c.Train.BatchRamp == "", "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
+		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
+		{!m.MuP, "without model.mup", "model.mup = true", []string{
+			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
+		}},
+		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true", []string{"loss_scale.interval", "loss_scale.floor"}},
+		{fp8 && c.FP8.Scaling == "current", "with fp8.scaling = current", "fp8.scaling = delayed", []string{"fp8.history", "fp8.margin"}},
+		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9", []string{"optimizer.dampening"}},
+		{m.TieEmbeddings, "with model.tie_embeddings, where the head is the embedding table", "optimizer.groups.embedding, or model.tie_embeddings = false", []string{
+			"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
+		}},
+		{m.Family == "llama", "with model.family = llama, which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
+			"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
+		}},
+		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1", []string{"optimizer.cautious_decay"}},
+	} {
+		for _, name := range rule.keys {
+			if at := allKeys[keyIndex[name]]; rule.ignored && !k.reported(name) && k.c.value(at) != k.leftOut(at) {
+				k.fault(name, fmt.Sprintf("%s, or leave %s out", rule.try, name), "%s = %s has no effect %s", name, k.c.value(at), rule.with)
+			}
+		}
+	}
+}
+
+func (k *checker) reported(key string) bool {
+	return slices.ContainsFunc(k.problems, func(p Problem) bool { return p.Key == key })
+}
+
+// leftOut is the value that a key would have if nothing were said of it.
+func (k *checker) leftOut(key Key) string {
+	c, fresh := k.c.Clone(), Default()
+	reflect.ValueOf(c).Elem().FieldByIndex(key.index).Set(reflect.ValueOf(fresh).Elem().FieldByIndex(key.index))
+	delete(c.amounts, key.Name)
+	delete(c.origins, key.Name)
+	c.Resolve()
+	return c.value(key)
+}
+
+// groups are the roles that the model has parameters of.
+func (k *checker) groups() []Group {
+	g := k.c.Optimizer.Groups
+	list := []Group{g.Matrix, g.Embedding, g.Norm}
+	if !k.c.Model.TieEmbeddings {
+		list = append(list, g.Head)
+	}
+	return list
+}
+
+func (k *checker) decaysAny() bool {
+	for _, g := range k.groups() {
+		if g.LRRatio*g.WeightDecay > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// frozen refuses a run that trains nothing.
+func (k *checker) frozen() {
+	for _, g := range k.groups() {
+		if g.LRRatio != 0 {
+			return
+		}
+	}
+	const key = "optimizer.groups.matrix.lr_ratio"
+	k.fault(key, key+" = 1", "every group of parameters has the lr_ratio 0: nothing would be trained")
+}

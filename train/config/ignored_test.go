@@ -1,0 +1,108 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// A value that nothing reads, because what it belongs to is off, is refused; with that on, it is taken.
+func TestValuesThatNothingReadsAreRefused(t *testing.T) {
+	for _, c := range []struct{ key, value, on string }{
+		{"schedule.decay_fraction", "0.5", "schedule.name=wsd"},
+		{"schedule.decay_shape", "linear", "schedule.name=wsds"},
+		{"train.batch_ramp_lr", "linear", "train.batch_ramp=4096 over 65536"},
+		{"guard.window", "20", "guard.spike_z=6"},
+		{"model.mup_base_dim", "64", "model.mup=true"},
+		{"model.mup_base_ffn", "64", "model.mup=true"},
+		{"model.mup_output_scale", "2", "model.mup=true"},
+		{"optimizer.groups.head.lr_ratio", "2", "model.tie_embeddings=false"},
+		{"optimizer.groups.head.weight_decay", "0.5", "model.tie_embeddings=false"},
+		{"optimizer.cautious_decay", "true", "optimizer.weight_decay=0.1"},
+	} {
+		off := []string{"train.micro_batch=16", c.key + "=" + c.value}
+		if c.key == "optimizer.cautious_decay" {
+			off = append(off, "optimizer.weight_decay=0")
+		}
+		p := problemsOf(t, minimal, off...)
+		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, "has no effect") || p[0].Try == "" || p[0].At == "" {
+			t.Errorf("%v: %+v", off, p)
+		}
+		if _, err := parse([]byte(minimal), "run.yaml", append(off, c.on)); err != nil {
+			t.Errorf("%v %s: %v", off, c.on, err)
+		}
+	}
+	for _, o := range []string{
+		"schedule.name=constant schedule.final_ratio=0.3",
+		"precision=fp16 loss_scale.dynamic=false loss_scale.interval=5",
+		"precision=fp16 loss_scale.dynamic=false loss_scale.floor=5",
+		"precision=fp8 fp8.history=5",
+		"precision=fp8 fp8.margin=2",
+		"optimizer.name=sgd optimizer.dampening=0.5",
+		"optimizer.groups.bias.lr_ratio=3",
+	} {
+		if p := problemsOf(t, minimal, strings.Fields(o)...); len(p) != 1 || !strings.Contains(p[0].Message, "has no effect") {
+			t.Errorf("%s: %+v", o, p)
+		}
+	}
+}
+
+// What a run writes down of itself is taken again, though it names every key.
+func TestResolvedConfigHasNothingIgnored(t *testing.T) {
+	for _, name := range optimizerNames() {
+		for _, more := range []string{"", "schedule.name=constant", "schedule.name=wsds", "model.tie_embeddings=false", "precision=fp16", "schedule.warmup=0%"} {
+			o := append([]string{"optimizer.name=" + name}, strings.Fields(more)...)
+			c, err := parse([]byte(minimal), "run.yaml", o)
+			if err != nil {
+				t.Fatalf("%v: %v", o, err)
+			}
+			if _, err := parse([]byte(c.YAML()), "again.yaml", nil); err != nil {
+				t.Errorf("%v: %v", o, err)
+			}
+		}
+	}
+}
+
+func TestRunThatTrainsNothingIsRefused(t *testing.T) {
+	frozen := []string{"optimizer.groups.matrix.lr_ratio=0", "optimizer.groups.embedding.lr_ratio=0", "optimizer.groups.norm.lr_ratio=0"}
+	if p := problemsOf(t, minimal, append(frozen, "optimizer.cautious_decay=false")...); len(p) != 1 || !strings.Contains(p[0].Message, "nothing would be trained") {
+		t.Errorf("%+v", p)
+	}
+	if _, err := parse([]byte(minimal), "run.yaml", append(frozen, "model.tie_embeddings=false")); err != nil {
+		t.Errorf("a head alone may be trained: %v", err)
+	}
+}
+
+func TestRampsThatGrowNowhereAreRefused(t *testing.T) {
+	for _, o := range []string{"train.batch_ramp=16384 over 65536", "train.length_warmup=256 over 10%"} {
+		if p := problemsOf(t, minimal, o); len(p) != 1 || p[0].Try == "" {
+			t.Errorf("%s: %+v", o, p)
+		}
+	}
+}
+
+// Who writes a warmup of 0 means none, not the percent that is derived where nothing is said.
+func TestWarmupOfZeroIsNone(t *testing.T) {
+	for _, text := range []string{"0", "0%", "0 tokens", "0 steps"} {
+		c, err := parse([]byte(minimal), "run.yaml", []string{"schedule.warmup=" + text})
+		if err != nil || c.Schedule.Warmup != 1 {
+			t.Errorf("schedule.warmup=%s: %v, %v, want 1, which is no warmup", text, c.Schedule.Warmup, err)
+		}
+	}
+}
+
+// Whatever is wrong with a value, there is something to try; a name a letter off is told first.
+func TestWrongValuesSayWhatToTry(t *testing.T) {
+	for _, c := range []struct{ override, try string }{
+		{"optimizer.lr=-1", "optimizer.lr = 0.001"},
+		{"optimizer.lr=abc", "leaving it out: lr = 0.001 for adamw"},
+		{"train.z_loss=-1", "train.z_loss = 0"},
+		{"train.steps=1e3", "train.steps = 1000"},
+		{"optimizer.name=muno", "muon; there are adamw"},
+		{"precision=BF16", "bf16; there are"},
+		{"optimizer.name=shampoo", "adamw, adam8bit"},
+	} {
+		if p := problemsOf(t, minimal, c.override); len(p) != 1 || !strings.HasPrefix(p[0].Try, c.try) {
+			t.Errorf("%s: %+v, want try %s", c.override, p, c.try)
+		}
+	}
+}
