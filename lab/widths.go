@@ -18,7 +18,7 @@ type Family struct {
 // member returns the family's configuration at a width, with more overrides on top. Heads keep their size and grow in
 // number, the feed-forward layer keeps its ratio.
 func (f *Family) member(width int, more ...string) (*config.Config, error) {
-	shape, err := config.Load(f.Config, f.Overrides)
+	shape, err := f.shape()
 	if err != nil {
 		return nil, err
 	}
@@ -30,23 +30,32 @@ func (f *Family) member(width int, more ...string) (*config.Config, error) {
 			Try: fmt.Sprintf("multiples of %d, or another model.head_dim", unit),
 		}}}
 	}
-	overrides := append([]string(nil), f.Overrides...)
+	overrides := f.overrides()
 	set := func(key string, value any) { overrides = append(overrides, fmt.Sprintf("model.%s=%v", key, value)) }
 	set("dim", width)
 	set("heads", width/m.HeadDim)
 	set("kv_heads", width/unit)
 	set("head_dim", m.HeadDim)
 	set("ffn", ffnAt(width, m))
-	set("mup", !f.Standard)
-	if f.Standard {
-		overrides = append(overrides, leavesOut("model.mup_")...)
-	} else {
+	if !f.Standard {
 		set("mup_base_dim", base)
 		set("mup_base_head_dim", m.HeadDim)
 		set("mup_base_ffn", ffnAt(base, m))
 	}
 	return config.Load(f.Config, append(overrides, more...))
 }
+
+// overrides returns what the family sets at every width; muP is on or off as a whole, whatever the configuration says.
+func (f *Family) overrides() []string {
+	list := append([]string(nil), f.Overrides...)
+	if f.Standard {
+		return append(append(list, "model.mup=false"), leavesOut("model.mup_")...)
+	}
+	return append(list, "model.mup=true")
+}
+
+// shape returns the configuration at its own width.
+func (f *Family) shape() (*config.Config, error) { return config.Load(f.Config, f.overrides()) }
 
 // leavesOut returns the overrides that take back what a configuration says of the keys that begin so.
 func leavesOut(prefix string) []string {
@@ -76,7 +85,7 @@ func (f *Family) setWidths() error {
 		}
 		return nil
 	}
-	shape, err := config.Load(f.Config, f.Overrides)
+	shape, err := f.shape()
 	if err != nil {
 		return err
 	}

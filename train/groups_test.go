@@ -1,7 +1,6 @@
 package train
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -56,11 +55,12 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 func TestGroupsGoByRole(t *testing.T) {
 	roles := []nn.Role{nn.Matrix, nn.Embedding, nn.Head, nn.Norm, nn.Bias}
 	for i, role := range roles {
-		cfg, err := config.Load("", []string{"data.path=x", "optimizer.weight_decay=0.5",
-			fmt.Sprintf("optimizer.groups.%v.lr_ratio=0.25", role), fmt.Sprintf("optimizer.groups.%v.weight_decay=0.75", role)})
+		cfg, err := config.Load("", []string{"data.path=x", "optimizer.weight_decay=0.5", "model.tie_embeddings=false"})
 		if err != nil {
 			t.Fatal(err)
 		}
+		g := &cfg.Optimizer.Groups
+		*[]*config.Group{&g.Matrix, &g.Embedding, &g.Head, &g.Norm, &g.Bias}[i] = config.Group{LRRatio: 0.25, WeightDecay: 0.75}
 		var params []*nn.Param
 		for _, r := range roles {
 			p := &nn.Param{Role: r, LRScale: 3, DecayScale: 2}

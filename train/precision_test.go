@@ -135,7 +135,10 @@ func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
 	for _, dynamic := range []bool{true, false} {
 		cfg := tinyConfig(data)
 		cfg.Precision, cfg.Guard.MaxSkips = "fp16", 3
-		cfg.LossScale.Dynamic, cfg.LossScale.Init, cfg.LossScale.Floor = dynamic, 0x1p101, 0x1p100
+		cfg.LossScale.Dynamic, cfg.LossScale.Init = dynamic, 0x1p101
+		if dynamic {
+			cfg.LossScale.Floor = 0x1p100
+		}
 		_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 		var diverged *DivergedError
 		if !errors.As(err, &diverged) || diverged.Skips != 3 || !strings.Contains(err.Error(), "precision=bf16") {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"anneal/precision"
@@ -42,7 +41,7 @@ func (k *checker) ignored() {
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1", []string{"optimizer.cautious_decay"}},
 	} {
 		for _, name := range rule.keys {
-			if at := allKeys[keyIndex[name]]; rule.ignored && !k.reported(name) && k.c.value(at) != k.leftOut(at) {
+			if at := allKeys[keyIndex[name]]; rule.ignored && k.c.origins[name].Rule == "" && !k.reported(name) && k.c.value(at) != k.leftOut(at) {
 				k.fault(name, fmt.Sprintf("%s, or leave %s out", rule.try, name), "%s = %s has no effect %s", name, k.c.value(at), rule.with)
 			}
 		}
@@ -55,10 +54,8 @@ func (k *checker) reported(key string) bool {
 
 // leftOut is the value that a key would have if nothing were said of it.
 func (k *checker) leftOut(key Key) string {
-	c, fresh := k.c.Clone(), Default()
-	reflect.ValueOf(c).Elem().FieldByIndex(key.index).Set(reflect.ValueOf(fresh).Elem().FieldByIndex(key.index))
-	delete(c.amounts, key.Name)
-	delete(c.origins, key.Name)
+	c := k.c.Clone()
+	c.leaveOut(key)
 	c.Resolve()
 	return c.value(key)
 }

@@ -106,3 +106,32 @@ func TestWrongValuesSayWhatToTry(t *testing.T) {
 		}
 	}
 }
+
+// What a run's config.yaml derived follows an override, as it does for a config that leaves it out; what it was given, and
+// the lengths of the run, stay.
+func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {
+	was, err := parse([]byte(minimal), "run.yaml", []string{"optimizer.groups.norm.weight_decay=0.3", "train.steps=2000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(overrides ...string) *Config {
+		c, err := parse([]byte(was.YAML()), "config.yaml", overrides)
+		if err != nil {
+			t.Fatalf("%v: %v", overrides, err)
+		}
+		return c
+	}
+	g := load("optimizer.weight_decay=0.25").Optimizer.Groups
+	if g.Matrix.WeightDecay != 0.25 || g.Embedding.WeightDecay != 0.25 || g.Norm.WeightDecay != 0.3 {
+		t.Errorf("decays %+v, want 0.25 for what followed weight_decay and 0.3 for the norms, which had their own", g)
+	}
+	if o := load("optimizer.name=lion").Optimizer; o.LR != 2e-4 || o.Beta2 != 0.98 || o.Eps != 0 {
+		t.Errorf("lion with lr %v, beta2 %v, eps %v: want its own", o.LR, o.Beta2, o.Eps)
+	}
+	if c := load("schedule.name=constant", "train.steps=500"); c.Schedule.FinalRatio != 0 || c.Schedule.Warmup != 20 {
+		t.Errorf("final_ratio %v, warmup %d, want 0 and still 20", c.Schedule.FinalRatio, c.Schedule.Warmup)
+	}
+	if got := string(load().YAML()); !strings.Contains(got, "# derived: weight_decay = optimizer.weight_decay") {
+		t.Error("a resolved config that is read and written again says no more what was derived")
+	}
+}

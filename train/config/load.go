@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -59,6 +60,9 @@ func parse(text []byte, path string, overrides []string) (*Config, error) {
 		return nil, &Error{problems}
 	}
 	for _, o := range overrides {
+		c.underive(o)
+	}
+	for _, o := range overrides {
 		problems = append(problems, c.override(o)...)
 	}
 	if c.Data.Path != "" {
@@ -76,6 +80,40 @@ func parse(text []byte, path string, overrides []string) (*Config, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// underive takes back what a run's file says was derived from the key of an override, so that it follows the new value: the
+// groups' decay, what goes by the optimizer. Lengths and micro-batches stay: what begins as that run did has its warmup.
+func (c *Config) underive(o string) {
+	name, _, _ := strings.Cut(o, "=")
+	var from string
+	switch name {
+	case "optimizer.name", "optimizer.variant", "optimizer.muon_scale":
+		from = "optimizer."
+	case "optimizer.weight_decay", "optimizer.decay_embeddings":
+		from = "optimizer.groups."
+	case "optimizer.lr":
+		from = "optimizer.adamw_lr"
+	case "schedule.name":
+		from = "schedule."
+	case "model.dim", "model.heads", "model.ffn", "model.mup", "model.mup_base_dim":
+		from = "model."
+	default:
+		return
+	}
+	for _, k := range allKeys {
+		if strings.HasPrefix(k.Name, from) && c.origins[k.Name].Rule != "" && !k.amount {
+			c.leaveOut(k)
+		}
+	}
+}
+
+// leaveOut puts a key back to where nothing has been said of it.
+func (c *Config) leaveOut(k Key) {
+	field := func(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(k.index) }
+	field(c).Set(field(Default()))
+	delete(c.amounts, k.Name)
+	delete(c.origins, k.Name)
 }
 
 func (c *Config) override(o string) []Problem {
@@ -116,7 +154,7 @@ func (c *Config) readYAML(text []byte, path string) (problems []Problem, readabl
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil, true
 	}
-	r := reader{c: c, path: path}
+	r := reader{c: c, path: path, lines: strings.Split(string(text), "\n")}
 	r.mapping(file.Docs[0].Body, "")
 	return r.problems, true
 }
@@ -147,6 +185,7 @@ func parseYAML(text []byte, path string) (file *ast.File, problem *Problem) {
 type reader struct {
 	c        *Config
 	path     string
+	lines    []string
 	problems []Problem
 }
 
@@ -214,7 +253,11 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 		r.fault(v.Key, name, fmt.Sprintf("%s: %s", name[strings.LastIndexByte(name, '.')+1:], allKeys[i].Default), "%s needs one plain value", name)
 		return
 	}
-	if err := r.c.set(allKeys[i], text, r.at(v.Key)); err != nil {
+	from := r.at(v.Key)
+	if line := from.Line - 1; line < len(r.lines) {
+		_, from.Rule, _ = strings.Cut(r.lines[line], " # derived: ") // as YAML writes it
+	}
+	if err := r.c.set(allKeys[i], text, from); err != nil {
 		r.fault(v.Value, name, allKeys[i].example(), "%s", err)
 	}
 }
