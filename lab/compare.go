@@ -119,14 +119,12 @@ func CompareChart(all []Compared) (*chart.Chart, error) {
 	return c, nil
 }
 
-// smooth is the exponential running mean over about twenty values, corrected for its start.
+// smooth is the running mean over about twenty values.
 func smooth(values []float64) []float64 {
-	const keep = 0.95
-	mean, weight := 0.0, 0.0
+	var mean debiased
 	out := make([]float64, len(values))
 	for i, v := range values {
-		mean, weight = keep*mean+(1-keep)*v, keep*weight+(1-keep)
-		out[i] = mean / weight
+		out[i] = mean.add(v, 0.95)
 	}
 	return out
 }

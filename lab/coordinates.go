@@ -178,12 +178,8 @@ func (c *Coordinates) judge(size [][][seenKinds]float64) error {
 
 // Chart shows how much larger activations are than at the smallest width, after the last update. Flat lines are muP's.
 func (c *Coordinates) Chart() *chart.Chart {
-	title := "muP: activations over the width"
-	if c.Standard {
-		title = "standard parametrisation: activations over the width"
-	}
 	pic := &chart.Chart{
-		Title: title,
+		Title: Parametrisation(c.Standard) + ": activations over the width",
 		X:     chart.Axis{Label: "width (model.dim)", Log: true},
 		Y:     chart.Axis{Label: fmt.Sprintf("mean |activation| over that of width %d", c.Widths[0]), Log: true, Min: 0.25, Max: 64},
 	}

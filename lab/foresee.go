@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 
 	"anneal/dataset"
 	"anneal/internal/machine"
@@ -26,6 +27,11 @@ type Foresight struct {
 	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
 }
 
+// Remarks is what people should be told, line by line.
+func (f *Foresight) Remarks() []string {
+	return slices.DeleteFunc([]string{f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
+}
+
 // Foresee derives what the config leaves to the data set and says what the run will need. Nothing is allocated and
 // nothing is written.
 func Foresee(cfg *config.Config) (*Foresight, error) {
@@ -38,10 +44,10 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	case cfg.Model.Vocab == 0:
 		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
 	case cfg.Model.Vocab < vocab:
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Key: "model.vocab", At: cfg.Origin("model.vocab").String(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
 			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
-		}}}
+		}
 	}
 	shape := cfg.Shape()
 	layout, err := train.Layout(cfg)

@@ -24,7 +24,8 @@ type NewtonSchulzCase struct {
 // newtonSchulzShapes are the hidden matrices of the widths 384 and 768, as Muon takes fused ones apart.
 var newtonSchulzShapes = [][2]int{{384, 384}, {1024, 384}, {384, 1024}, {768, 768}, {2048, 768}, {768, 2048}}
 
-// BenchNewtonSchulz measures Muon's iteration on the matrices of two widths, d each; each is called as they come.
+// BenchNewtonSchulz measures Muon's iteration on the matrices of two widths, d each; each is called as they come. The peak is
+// measured anew before each matrix, since the clock wanders.
 func BenchNewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
 	dev := cpu.NewTier(tier, threads)
 	defer dev.Close()
@@ -34,10 +35,10 @@ func BenchNewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(Ne
 		return nil, err
 	}
 	defer a.Close()
-	peak := gemm.Peak(tier, tensor.F32, dev.Pool(), 200*time.Millisecond)
 	var cases []NewtonSchulzCase
 	for _, s := range newtonSchulzShapes {
 		a.Release(0)
+		peak := gemm.Peak(tier, tensor.F32, dev.Pool(), 50*time.Millisecond)
 		best := fastest(d, newtonSchulz(dev, a, s[0], s[1]))
 		rate := optim.PolarExpress().FLOPs(s[0], s[1]) / best.Seconds() / 1e9
 		c := NewtonSchulzCase{s[0], s[1], dev.Threads(), rate, rate / peak}

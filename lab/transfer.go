@@ -79,9 +79,9 @@ func (o *TransferOptions) setRates() error {
 	}
 	for i, rate := range o.Rates {
 		if !(rate > 0) || i > 0 && rate <= o.Rates[i-1] {
-			return &config.Error{Problems: []config.Problem{{
+			return config.Problem{
 				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %v do not rise from above 0", o.Rates), Try: "such as 0.001,0.002,0.004",
-			}}}
+			}
 		}
 	}
 	return nil
@@ -121,12 +121,9 @@ func (t *Transfer) Shift() float64 { return t.Best[len(t.Best)-1] / t.Best[0] }
 // Chart shows the loss over the rate, a line for each width.
 func (t *Transfer) Chart() *chart.Chart {
 	pic := &chart.Chart{
-		Title: "muP: loss over the learning rate",
+		Title: Parametrisation(t.Standard) + ": loss over the learning rate",
 		X:     chart.Axis{Label: "learning rate", Log: true, Ticks: t.Rates},
 		Y:     chart.Axis{Label: fmt.Sprintf("validation loss after %d steps (nats per token)", t.Steps)},
-	}
-	if t.Standard {
-		pic.Title = "standard parametrisation: loss over the learning rate"
 	}
 	for i, width := range t.Widths {
 		s := chart.Series{Name: fmt.Sprintf("width %d", width), X: t.Rates, Style: chart.Both}

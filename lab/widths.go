@@ -15,6 +15,14 @@ type Family struct {
 	Standard  bool     // the standard parametrisation instead of muP with the smallest width as its base model
 }
 
+// Parametrisation names the way in which a family's weights, rates and outputs follow the width.
+func Parametrisation(standard bool) string {
+	if standard {
+		return "standard parametrisation"
+	}
+	return "muP"
+}
+
 // member returns the family's configuration at a width, with more overrides on top. Heads keep their size and grow in
 // number, the feed-forward layer keeps its ratio.
 func (f *Family) member(width int, more ...string) (*config.Config, error) {
@@ -25,10 +33,10 @@ func (f *Family) member(width int, more ...string) (*config.Config, error) {
 	m, base := shape.Model, f.Widths[0]
 	unit := headUnit(m)
 	if width <= 0 || width%unit != 0 {
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Key: "model.dim", Message: fmt.Sprintf("a width of %d is not made of whole heads: %d heads of %d share a key-value head", width, m.Heads/m.KVHeads, m.HeadDim),
 			Try: fmt.Sprintf("multiples of %d, or another model.head_dim", unit),
-		}}}
+		}
 	}
 	overrides := f.overrides()
 	set := func(key string, value any) { overrides = append(overrides, fmt.Sprintf("model.%s=%v", key, value)) }
@@ -78,9 +86,9 @@ func (f *Family) setWidths() error {
 	if f.Widths != nil {
 		for i := range f.Widths {
 			if len(f.Widths) < 2 || i > 0 && f.Widths[i] <= f.Widths[i-1] {
-				return &config.Error{Problems: []config.Problem{{
+				return config.Problem{
 					Key: "model.dim", Message: fmt.Sprintf("the widths %v do not rise", f.Widths), Try: "two or more, such as 64,128,256",
-				}}}
+				}
 			}
 		}
 		return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"anneal/device/cpu/isa"
@@ -9,22 +8,19 @@ import (
 )
 
 type benchOptimCmd struct {
-	Threads int    `placeholder:"N" help:"Worker threads; 0 takes all."`
+	threadsFlag
 	Seconds amount `default:"0.3" help:"Time for each optimizer."`
 }
 
 func (benchOptimCmd) Help() string { return example("anneal bench optim --json") }
 
 func (c benchOptimCmd) Run(s *session) error {
-	if c.Threads < 0 {
-		return &usageError{fmt.Sprintf("--threads %d is negative", c.Threads), "try --threads 2, or 0 for all"}
-	}
 	tier, err := isa.Choose()
 	if err != nil {
 		return err
 	}
 	d := time.Duration(float64(c.Seconds) * float64(time.Second))
-	report, err := lab.BenchOptim(c.Threads, d, func(o lab.OptimCase) {
+	report, err := lab.BenchOptim(int(c.Threads), d, func(o lab.OptimCase) {
 		s.printf("%-22s %6.2f bytes of state   %7.2f ms  %5.2f ns a parameter  %6.1f GB/s  %3.0f%% of bandwidth\n",
 			o.Name, o.StateBytesPerParameter, o.StepMs, o.NsPerParameter, o.GBs, 100*o.FractionOfBandwidth)
 	})

@@ -11,10 +11,10 @@ import (
 type benchStepCmd struct {
 	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
-	Threads   count  `help:"Worker threads; 0 takes all."`
-	Seconds   amount `default:"10" help:"How long to measure, after the first step."`
-	Batch     count  `help:"Sequences in a step; 0 takes the shape's own."`
-	Context   count  `help:"Tokens in a sequence; 0 takes the shape's own."`
+	threadsFlag
+	Seconds amount `default:"10" help:"How long to measure, after the first step."`
+	Batch   count  `help:"Sequences in a step; 0 takes the shape's own."`
+	Context count  `help:"Tokens in a sequence; 0 takes the shape's own."`
 }
 
 func (benchStepCmd) Help() string {

@@ -11,7 +11,7 @@ type branchCmd struct {
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"What the branch does otherwise, such as train.steps=2000."`
 	At        count    `placeholder:"STEP" help:"Checkpoint to begin at; without it the last one before the two schedules part."`
 	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run; made, and refused if it holds one already."`
-	Threads   count    `help:"Worker threads; 0 takes as many as the run's config says. The result is the same."`
+	runThreadsFlag
 }
 
 func (branchCmd) Help() string {

@@ -8,6 +8,11 @@ import (
 	"anneal/chart"
 )
 
+// svgFlag is on every command that draws a chart.
+type svgFlag struct {
+	SVG string `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+}
+
 // draw shows a chart for people, as wide as the terminal, and writes it to the file svg unless that is "".
 func (s *session) draw(c *chart.Chart, svg string) error {
 	columns := s.status.terminal()

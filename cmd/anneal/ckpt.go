@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"anneal/train"
 	"anneal/train/checkpoint"
@@ -15,13 +14,6 @@ type ckptCmd struct {
 
 	Average ckptAverageCmd `cmd:"" help:"Make a run of the mean of the last checkpoints' weights."`
 }
-
-// runArg names the directory of a run.
-type runArg struct {
-	Dir string `arg:"" name:"run" help:"Directory of the run."`
-}
-
-func (r runArg) checkpoints() string { return filepath.Join(r.Dir, "checkpoints") }
 
 type ckptLsCmd struct{ runArg }
 

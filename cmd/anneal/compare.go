@@ -10,12 +10,11 @@ import (
 )
 
 type compareCmd struct {
-	Config    string   `arg:"" help:"The YAML config that all runs share."`
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file in all runs."`
-	With      []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more run; may be given many times."`
-	Out       string   `required:"" placeholder:"DIR" help:"Directory that holds the runs. Those that are there already are gone on with."`
-	SVG       string   `name:"svg" placeholder:"FILE" help:"Draw the loss curves to a file."`
-	Threads   count    `help:"Worker threads; 0 takes all."`
+	configArgs
+	With []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more run; may be given many times."`
+	Out  string   `required:"" placeholder:"DIR" help:"Directory that holds the runs. Those that are there already are gone on with."`
+	svgFlag
+	runThreadsFlag
 }
 
 func (compareCmd) Help() string {

@@ -23,7 +23,7 @@ type dataBuildCmd struct {
 	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
 	PromptEnd string  `placeholder:"TEXT" help:"Where a document's prompt ends: what comes before this text, and itself, is read but not trained on."`
 	Replace   bool    `help:"Replace a data set that is in DIR already."`
-	Threads   count   `help:"Worker threads; 0 takes all."`
+	threadsFlag
 }
 
 func (dataBuildCmd) Help() string {

@@ -12,7 +12,7 @@ type demoCmd struct {
 	Steps   count  `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
 	Out     string `placeholder:"DIR" help:"Where to leave tokenizer, data and run; without it they are deleted."`
 	Seed    uint64 `default:"1" help:"Seed of weights, data order and samples."`
-	Threads count  `help:"Worker threads; 0 takes all."`
+	threadsFlag
 
 	SampleTokens count `default:"120" placeholder:"N" help:"Length of a sample."`
 }

@@ -7,9 +7,9 @@ import (
 type evalCmd struct {
 	runArg
 	weightsFlag
-	Data    string `required:"" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer."`
-	Tokens  count  `help:"Score only this many tokens; 0 scores all."`
-	Threads count  `help:"Worker threads; 0 takes all."`
+	Data   string `required:"" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer."`
+	Tokens count  `help:"Score only this many tokens; 0 scores all."`
+	threadsFlag
 }
 
 func (evalCmd) Help() string { return example("anneal eval runs/go --data data/go") }

@@ -18,7 +18,7 @@ type generateCmd struct {
 	TopK        count   `help:"Sample among this many likeliest tokens; 0 sets no limit."`
 	TopP        float64 `default:"0.95" help:"Sample among the likeliest tokens of this joint probability."`
 	Seed        uint64  `default:"1" help:"The same seed gives the same text."`
-	Threads     count   `help:"Worker threads; 0 takes all."`
+	threadsFlag
 }
 
 func (generateCmd) Help() string {

@@ -9,13 +9,12 @@ import (
 )
 
 type lrFindCmd struct {
-	Config    string   `arg:"" help:"The YAML config; a run's config.yaml will do."`
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
-	Low       amount   `default:"1e-6" help:"Learning rate of the first step."`
-	High      amount   `default:"10" help:"Learning rate of the last step."`
-	Steps     int      `default:"100" help:"Steps, each a full batch; the test ends early where the loss diverges."`
-	Threads   count    `help:"Worker threads; 0 takes as many as the config says. The result is the same."`
-	SVG       string   `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+	configArgs
+	Low   amount `default:"1e-6" help:"Learning rate of the first step."`
+	High  amount `default:"10" help:"Learning rate of the last step."`
+	Steps int    `default:"100" help:"Steps, each a full batch; the test ends early where the loss diverges."`
+	runThreadsFlag
+	svgFlag
 }
 
 func (lrFindCmd) Help() string {

@@ -1,7 +1,7 @@
 // Command anneal pre-trains language models: raw text to a trained model that other tools open.
 //
 // This package parses the command line, calls the packages that do the work, and prints. Each command is a file; cli.go
-// lists them, session.go holds what they share, exit.go the exit codes. Results go to standard output, everything for
+// lists them, args.go and session.go hold what they share, exit.go the exit codes. Results go to standard output, everything for
 // people's eyes to standard error.
 package main
 

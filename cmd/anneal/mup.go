@@ -13,39 +13,28 @@ type mupCmd struct {
 	Sweep mupSweepCmd `cmd:"" help:"Train several widths at several learning rates: does the best rate stay where it is?"`
 }
 
-// familyArgs are what the commands on a model at several widths share.
-type familyArgs struct {
-	Config    string   `arg:"" help:"The YAML config; its heads keep their size, its feed-forward layer its ratio."`
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
-}
-
-func (a familyArgs) family(widths []int) lab.Family {
-	return lab.Family{Config: a.Config, Overrides: a.Overrides, Widths: widths}
-}
-
 type mupCheckCmd struct {
-	familyArgs
+	configArgs
 	Widths   []int  `placeholder:"D,…" help:"Values of model.dim; without them four, from about 64 on, each twice the one before."`
 	Steps    int    `default:"3" help:"Updates; activations are seen before the first and after each."`
 	Seeds    int    `default:"3" help:"Runs of each width, whose activations are averaged."`
 	LR       amount `name:"lr" placeholder:"LR" help:"Learning rate of the narrowest model; without it optimizer.lr."`
 	Standard bool   `help:"Check the standard parametrisation instead: it fails, as it should."`
 	Random   bool   `help:"Train on random tokens instead of the config's data."`
-	SVG      string `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+	svgFlag
 }
 
 func (mupCheckCmd) Help() string {
 	return example("anneal mup check examples/mup.yaml --svg check.svg",
 		"anneal mup check examples/mup.yaml --random --standard") +
-		"\n\nThe narrowest width is the base model. Activations that go with the width are exit code 7."
+		"\n\nThe narrowest width is the base model; heads keep their size, the feed-forward layer its ratio. Activations that go with the width are exit code 7."
 }
 
 func (c mupCheckCmd) Run(s *session) error {
 	if c.Steps < 1 || c.Seeds < 1 {
 		return &usageError{"a check takes at least one step and one seed", "leave --steps and --seeds out for 3 each"}
 	}
-	o := lab.CoordinateOptions{Family: c.family(c.Widths), Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR)}
-	o.Standard = c.Standard
+	o := lab.CoordinateOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR)}
 	o.OnRun = func(width, seed int) {
 		s.status.update(func(int) string { return fmt.Sprintf("width %d  seed %d of %d", width, seed+1, c.Seeds) })
 	}
@@ -69,7 +58,7 @@ func (c mupCheckCmd) Run(s *session) error {
 
 // printCoordinates prints the table of a check.
 func printCoordinates(s *session, r *lab.Coordinates) {
-	s.printf("%s, %d layers, rate %.2g at width %d: mean |activation|\n", parametrisation(r.Standard), r.Layers, r.LR, r.Widths[0])
+	s.printf("%s, %d layers, rate %.2g at width %d: mean |activation|\n", lab.Parametrisation(r.Standard), r.Layers, r.LR, r.Widths[0])
 	s.printf("%-10s %8s", "", "updates")
 	for _, w := range r.Widths {
 		s.printf(" %9d", w)
@@ -86,11 +75,4 @@ func printCoordinates(s *session, r *lab.Coordinates) {
 		}
 		s.printf("  %8.2f%s\n", a.Slope, verdict)
 	}
-}
-
-func parametrisation(standard bool) string {
-	if standard {
-		return "standard parametrisation"
-	}
-	return "muP"
 }

@@ -9,11 +9,11 @@ import (
 )
 
 type mupSweepCmd struct {
-	familyArgs
+	configArgs
 	Widths   []int     `placeholder:"D,…" help:"Values of model.dim; without them four, from about 64 on, each twice the one before."`
 	Rates    []float64 `placeholder:"LR,…" help:"Values of optimizer.lr; without them seven, from an eighth of the config's to eight times it."`
 	Standard bool      `help:"Use the standard parametrisation instead, whose best rate moves."`
-	SVG      string    `name:"svg" placeholder:"FILE" help:"Write the chart as a picture, too."`
+	svgFlag
 }
 
 func (mupSweepCmd) Help() string {
@@ -22,8 +22,7 @@ func (mupSweepCmd) Help() string {
 }
 
 func (c mupSweepCmd) Run(s *session) error {
-	o := lab.TransferOptions{Family: c.family(c.Widths), Rates: c.Rates}
-	o.Standard = c.Standard
+	o := lab.TransferOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Rates: c.Rates}
 	o.OnRun = func(width int, rate float64, i, n int) {
 		s.status.update(func(int) string { return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate) })
 	}
@@ -42,7 +41,7 @@ func (c mupSweepCmd) Run(s *session) error {
 
 // printTransfer prints the table of a sweep; the best loss of each width has a star.
 func printTransfer(s *session, t *lab.Transfer) {
-	s.printf("%s: validation loss after %d steps (nats per token)\n%-10s", parametrisation(t.Standard), t.Steps, "rate")
+	s.printf("%s: validation loss after %d steps (nats per token)\n%-10s", lab.Parametrisation(t.Standard), t.Steps, "rate")
 	for _, w := range t.Widths {
 		s.printf("  width %-5d", w)
 	}

@@ -8,7 +8,7 @@ import (
 
 type resumeCmd struct {
 	runArg
-	Threads count `help:"Worker threads; 0 takes as many as the run's config says. The result is the same."`
+	runThreadsFlag
 }
 
 func (resumeCmd) Help() string {

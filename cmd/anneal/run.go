@@ -31,10 +31,8 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
 		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, stepTokens(cfg), mebibytes(plan.Bytes))
-	for _, remark := range []string{plan.Emulated, plan.Remark, plan.Recompute} {
-		if remark != "" {
-			s.notef("%s", remark)
-		}
+	for _, remark := range plan.Remarks() {
+		s.notef("%s", remark)
 	}
 	return plan, nil
 }

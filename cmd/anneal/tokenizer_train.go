@@ -17,7 +17,7 @@ type tokenizerTrainCmd struct {
 	Out     string   `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
 	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, or a regular expression."`
 	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
-	Threads count    `help:"Worker threads; 0 takes all."`
+	threadsFlag
 }
 
 func (tokenizerTrainCmd) Help() string {

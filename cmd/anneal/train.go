@@ -11,10 +11,9 @@ import (
 )
 
 type trainCmd struct {
-	Config    string   `arg:"" help:"The run's YAML config."`
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
-	Out       string   `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
-	DryRun    bool     `help:"Print the resolved config and what the run will need, and stop."`
+	configArgs
+	Out    string `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
+	DryRun bool   `help:"Print the resolved config and what the run will need, and stop."`
 }
 
 func (trainCmd) Help() string {
@@ -78,10 +77,8 @@ func dryRun(s *session, cfg *config.Config) error {
 		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Formula)
 	}
 	s.printf("#   %-14s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
-	for _, remark := range []string{p.Emulated, p.Remark, p.Recompute} {
-		if remark != "" {
-			s.printf("# %s\n", remark)
-		}
+	for _, remark := range p.Remarks() {
+		s.printf("# %s\n", remark)
 	}
 	if !p.Fits {
 		return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}

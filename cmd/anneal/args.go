@@ -1,0 +1,45 @@
+package main
+
+import (
+	"path/filepath"
+
+	"anneal/train"
+)
+
+// What several commands take is described here once, so that it is the same everywhere.
+
+// configArgs are a config and what replaces parts of it.
+type configArgs struct {
+	Config    string   `arg:"" help:"The YAML config; a run's config.yaml will do."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
+}
+
+// runArg names the directory of a run.
+type runArg struct {
+	Dir string `arg:"" name:"run" help:"Directory of the run."`
+}
+
+func (r runArg) checkpoints() string { return filepath.Join(r.Dir, "checkpoints") }
+
+// threadsFlag is on commands that no config tells how many threads to use.
+type threadsFlag struct {
+	Threads count `help:"Worker threads; 0 takes all."`
+}
+
+// runThreadsFlag is on commands that train by a config.
+type runThreadsFlag struct {
+	Threads count `help:"Worker threads; 0 takes as many as the config says. The result is the same."`
+}
+
+// weightsFlag says which weights of a run to use.
+type weightsFlag struct {
+	Weights string `default:"last" enum:"last,ema" help:"Weights of the newest checkpoint: last as they are, or ema, their moving average (average.ema)."`
+}
+
+// open loads the run with these weights; the caller closes it.
+func (w weightsFlag) open(dir string, threads int) (*train.Trained, error) {
+	if w.Weights == "ema" {
+		return train.OpenAverage(dir, threads)
+	}
+	return train.Open(dir, threads)
+}
