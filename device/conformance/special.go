@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"math"
-	"slices"
 	"testing"
 
 	"anneal/device"
@@ -229,101 +228,6 @@ func sumsNotFinite(t *testing.T, d device.Device, act, _ tensor.DType) {
 	}
 }
 
-// extremeLogits: exponentials neither overflow nor lose a loss, and −Inf is a probability of 0.
-func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
-	logits := of(act, []float64{
-		1e4, -1e4, 0, 0,
-		-1e4, -1e4, -1e4, -1e4,
-		3e38, 0, -3e38, 0,
-		2, -inf, 2, -inf,
-	}, 4, 4)
-	if large, ok := map[tensor.DType]float64{tensor.BF16: 1e38, tensor.F16: 6e4}[act]; ok { // whose largest numbers are not 3e38
-		for _, i := range []int{8, 10} {
-			logits.SetFloat64(i, math.Copysign(large, logits.Float64(i)))
-		}
-	}
-	top, low := logits.Float64(0), logits.Float64(1)
-	loss, dlogits := of(wide, make([]float64, 4)), of(wide, make([]float64, 16), 4, 4)
-	d.CrossEntropy(loss, dlogits, logits, tensor.Of([]int32{1, 2, 0, 2}), device.LossOptions{})
-	for i, want := range []float64{top - low, math.Log(4), 0, math.Log(2)} {
-		if got := loss.Float64(i); !(math.Abs(got-want) <= 1e-6*want) {
-			t.Errorf("%v: loss %d is %v, want %v", act, i, got, want)
-		}
-	}
-	for i, want := range []float64{1, -1, 0, 0, .25, .25, -.75, .25, 0, 0, 0, 0, .5, 0, -.5, 0} {
-		if got := dlogits.Float64(i); !(math.Abs(got-want) <= 1e-6) {
-			t.Errorf("%v: dlogits %d is %v, want %v", act, i, got, want)
-		}
-	}
-}
-
-// softcapExtremes: what is capped never lies beyond the limit, NaN stays, and a saturated logit passes no gradient back.
-func softcapExtremes(t *testing.T, d device.Device, act, wide tensor.DType) {
-	const limit = 16 // which BF16 holds
-	x := of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)
-	d.Softcap(x, limit)
-	for i, want := range []float64{limit, -limit, limit, -limit, 0, nan, limit, 1e-30} {
-		tolerance := map[bool]float64{true: 1e-2, false: 0}[i == 6] * limit
-		if i == 7 {
-			tolerance = want/128 + map[tensor.DType]float64{tensor.F16: 0x1p-25}[act]
-		}
-		if got := x.Float64(i); !(math.Abs(got) <= limit && math.Abs(got-want) <= tolerance) && !(math.IsNaN(want) && math.IsNaN(got)) {
-			t.Errorf("%v: element %d is %v, want %v", act, i, got, want)
-		}
-	}
-	logits, loss := of(act, []float64{limit, -limit, 0, 0}, 1, 4), of(wide, []float64{nan})
-	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{1}), device.LossOptions{Softcap: limit, ZLoss: 1e-4})
-	for i, saturated := range []bool{true, true, false, false} {
-		if got := logits.Float64(i); math.IsNaN(got) || (math.Abs(got) <= 1e-6) != saturated && i < 2 {
-			t.Errorf("%v: the gradient of logit %d is %v", act, i, got)
-		}
-	}
-	if got := loss.Float64(0); !(math.Abs(got-2*limit) <= 1e-3) {
-		t.Errorf("%v: the loss is %v, want %v", act, got, 2*limit)
-	}
-}
-
-// drawnLabels: a label is where the cumulative distribution passes the row's random number, and loss and gradient are those
-// of that label, bit for bit.
-func drawnLabels(t *testing.T, d device.Device, act, wide tensor.DType) {
-	const n, v, first = 300, 131, 77
-	x := normal(n*v, 7)
-	targets := make([]int32, n)
-	targets[5] = Ignored
-	rng := tensor.NewRNG(3, tensor.PurposeLabel, 4)
-	logits, labels := of(act, x, n, v), tensor.Of(slices.Clone(targets))
-	loss, dlogits := of(wide, make([]float64, n)), of(wide, make([]float64, n*v), n, v)
-	d.CrossEntropy(loss, dlogits, logits, labels, device.LossOptions{Labels: rng, FirstLabel: first})
-	for r, label := range labels.I32() {
-		if targets[r] == Ignored {
-			if label != Ignored {
-				t.Errorf("%v: an ignored token got label %d", act, label)
-			}
-			continue
-		}
-		var below, sum float64
-		for c := range v {
-			p := math.Exp(logits.Float64(r*v + c))
-			if sum += p; c < int(label) {
-				below += p
-			}
-		}
-		at, own := rng.Float64(first+uint64(r))*sum, math.Exp(logits.Float64(r*v+int(label)))
-		if at < below-1e-5*sum || at > below+own+1e-5*sum {
-			t.Errorf("%v: row %d drew label %d, which has [%v, %v] of %v, for %v", act, r, label, below, below+own, sum, at)
-		}
-	}
-	again, same := of(wide, make([]float64, n)), of(wide, make([]float64, n*v), n, v)
-	d.CrossEntropy(again, same, logits, labels, device.LossOptions{})
-	if !bytes.Equal(again.Raw(), loss.Raw()) || !bytes.Equal(same.Raw(), dlogits.Raw()) {
-		t.Errorf("%v: loss and gradient of drawn labels are not those of the same labels given", act)
-	}
-	d.CrossEntropy(loss, logits, logits, tensor.Of(slices.Clone(targets)), device.LossOptions{Labels: rng, FirstLabel: first})
-	if !bytes.Equal(again.Raw(), loss.Raw()) {
-		t.Errorf("%v: with the gradient in place, other labels are drawn", act)
-	}
-}
-
 // symmetricProducts: the promise that a product is symmetric changes no bit of it.
 func symmetricProducts(t *testing.T, d device.Device, act, wide tensor.DType) {
 	for _, m := range []int{1, 45, 200} {
@@ -340,24 +244,6 @@ func symmetricProducts(t *testing.T, d device.Device, act, wide tensor.DType) {
 				t.Errorf("%v %v %d×%d×70: promised to be symmetric, the product has other bits", act, form, m, m)
 			}
 		}
-	}
-}
-
-func ignoredRows(t *testing.T, d device.Device, act, wide tensor.DType) {
-	const n, v = 3, 21
-	x := normal(n*v, 6)
-	for i := range v {
-		x[v+i] = nan
-	}
-	loss, logits := of(wide, []float64{nan, nan, nan}), of(act, x, n, v)
-	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{0, Ignored, 20}), device.LossOptions{})
-	for i := range n * v {
-		if got := logits.Float64(i); math.IsNaN(got) || i/v == 1 && got != 0 {
-			t.Fatalf("%v: dlogits[%d, %d] is %v", act, i/v, i%v, got)
-		}
-	}
-	if got := loss.Float64(1); got != 0 {
-		t.Errorf("%v: the loss of an ignored token is %v", act, got)
 	}
 }
 
@@ -443,49 +329,6 @@ func inverseUndoes(t *testing.T, d device.Device, act, wide tensor.DType) {
 	for i, w := range want {
 		if got := x.Float64(i); math.Abs(got-w) > tolerance*4 {
 			t.Fatalf("%v: element %d is %v after turning there and back, was %v", act, i, got, w)
-		}
-	}
-}
-
-// decays: with no gradient and no moments, decoupled decay shrinks a parameter by exactly 1 − LR·Decay, and NaN in one gradient
-// stays with its parameter.
-func decays(t *testing.T, d device.Device, act, wide tensor.DType) {
-	const n, bad = 70, 33
-	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Scale: 1, Correct1: 1, Correct2: 1}
-	zeros := make([]float64, n)
-	g := make([]float64, n)
-	g[bad] = nan
-	p := of(wide, normal(n, 11))
-	want := read[float64](p, 0)
-	d.AdamW(p, of(wide, g), of(wide, zeros), of(wide, zeros), o)
-	for i, w := range want {
-		got := p.Float64(i)
-		if i == bad && !math.IsNaN(got) || i != bad && math.Abs(got-w*.875) > 1e-7*math.Abs(w) {
-			t.Errorf("%v: parameter %d goes from %v to %v, want %v", wide, i, w, got, w*.875)
-		}
-	}
-}
-
-// cautious: a weight decays if its update takes it towards zero, or does not move it, and only then.
-func cautious(t *testing.T, d device.Device, _, wide tensor.DType) {
-	const n = 37 // a vector and a rest, in every tier
-	p, g, zeros := normal(n, 14), normal(n, 15), make([]float64, n)
-	g[3], g[4], p[5] = 0, 0, 0
-	p[3], p[4] = math.Abs(p[3]), -math.Abs(p[4])
-	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Cautious: true, Scale: 1, Correct1: 10, Correct2: 20}
-	got := of(wide, p)
-	d.AdamW(got, of(wide, g), of(wide, zeros), of(wide, zeros), o)
-	for i := range p {
-		want, update := p[i], 0.0
-		if g[i] != 0 {
-			update = math.Copysign(.5, g[i])
-		}
-		if update*p[i] >= 0 {
-			want *= .875
-		}
-		want -= update
-		if math.Abs(got.Float64(i)-want) > 1e-6 {
-			t.Errorf("%v: parameter %d goes from %v by %v to %v, want %v", wide, i, p[i], -update, got.Float64(i), want)
 		}
 	}
 }
