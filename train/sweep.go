@@ -21,7 +21,9 @@ type SweepOptions struct {
 // finite, or OnStep says so. It works in memory of its own and writes nothing: a run, its data and o.Config stay as they are.
 func Sweep(ctx context.Context, o SweepOptions) error {
 	cfg := o.Config.Clone()
-	cfg.Train.BatchRamp, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery, cfg.Guard.SpikeZ = "", "", 0, 0
+	plain := config.Default()
+	cfg.Train.BatchRamp, cfg.Train.BatchRampLR, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = "", plain.Train.BatchRampLR, "", 0
+	cfg.Guard.SpikeZ, cfg.Guard.Window = 0, plain.Guard.Window
 	if o.Threads > 0 {
 		cfg.Threads = o.Threads
 	}
