@@ -133,8 +133,8 @@ func TestMembersOfAFamily(t *testing.T) {
 	for _, widths := range [][]int{{32, 72}, {0, 32}, {64}, {64, 32}} {
 		o := CoordinateOptions{Family: f, Random: true, Steps: 1, Seeds: 1}
 		o.Widths = widths
-		var bad *config.Error
-		if _, err := CheckCoordinates(context.Background(), o); !errors.As(err, &bad) || bad.Problems[0].Try == "" {
+		var bad config.Problem
+		if _, err := CheckCoordinates(context.Background(), o); !errors.As(err, &bad) || bad.Try == "" {
 			t.Errorf("widths %v: error %v", widths, err)
 		}
 	}

@@ -46,10 +46,10 @@ const minSweep = 30
 // FindLR makes a range test. It leaves nothing behind: no file is written and no run is touched.
 func FindLR(ctx context.Context, o LROptions) (*LRRange, error) {
 	if !(o.Low > 0) || !(o.High > o.Low) || math.IsInf(o.High, 0) || o.Steps < minSweep {
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Message: fmt.Sprintf("cannot sweep learning rates from %g to %g in %d steps", o.Low, o.High, o.Steps),
 			Try:     fmt.Sprintf("--low above 0 and below --high, and --steps %d or more", minSweep),
-		}}}
+		}
 	}
 	var r LRRange
 	var mean debiased
@@ -82,7 +82,7 @@ const divergence = 4
 func (r *LRRange) read(steps int) error {
 	n := len(r.Points)
 	unreadable := func(what, try string) error {
-		return &config.Error{Problems: []config.Problem{{Message: what, Try: try}}}
+		return config.Problem{Message: what, Try: try}
 	}
 	if n < minSweep/2 {
 		return unreadable(fmt.Sprintf("the loss left every bound after %d steps, too few to read", n), "a lower --low, or more --steps")

@@ -112,10 +112,10 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 // config returns the configuration of the benchmark's run.
 func (o BenchOptions) config() (*config.Config, error) {
 	if o.Batch < 0 || o.Context < 0 || !(o.Seconds >= 0) {
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Message: fmt.Sprintf("cannot measure a batch of %d, a context of %d, or for %v seconds", o.Batch, o.Context, o.Seconds),
 			Try:     "0, which takes the shape's own batch and context, or more",
-		}}}
+		}
 	}
 	shape, ok := Shapes[o.Shape]
 	if !ok {

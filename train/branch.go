@@ -73,10 +73,10 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	case len(steps) == 0:
 		return 0, fmt.Errorf("%s: %w\n  a branch begins at a checkpoint: train the run first", from, checkpoint.ErrNone)
 	case best < 0:
-		return 0, &config.Error{Problems: []config.Problem{{
+		return 0, config.Problem{
 			Message: fmt.Sprintf("the schedule of %s and that of the branch are the same up to step %d only, and no checkpoint is so early: there are %s", from, agree, strings.Join(steps, ", ")),
 			Try:     "more train.steps, so that the decay begins later, checkpoint.keep in the run to be branched from, or --at STEP for a branch that a run from the start would not give",
-		}}}
+		}
 	}
 	return best, nil
 }

@@ -52,10 +52,10 @@ func (c *corpus) open(cfg *config.Config) error {
 		cfg.Derive("model.vocab", vocab, "the tokenizer of "+c.set.Dir)
 	}
 	if cfg.Model.Vocab < vocab {
-		return &config.Error{Problems: []config.Problem{{
+		return config.Problem{
 			Key: "model.vocab", Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the data set's tokenizer", cfg.Model.Vocab, vocab),
 			Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
-		}}}
+		}
 	}
 	c.byteLen = byteLengths(c.tok, cfg.Model.Vocab)
 	return nil

@@ -36,10 +36,10 @@ func (r *ExportReport) String() string {
 // then reads it back and compares the logits of a probe. It fails if they differ by more than storing can explain.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	if limit := r.Model.Config.LogitSoftcap; limit != 0 {
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Key: "model.logit_softcap", Message: fmt.Sprintf("model.logit_softcap = %g has no field in Hugging Face's Llama and Qwen3 formats, so that other tools would compute something else", limit),
 			At: r.dir.config(), Try: "a model that is trained with model.logit_softcap = 0",
-		}}}
+		}
 	}
 	tok, err := os.ReadFile(r.dir.tokenizer())
 	if err != nil {

@@ -102,10 +102,10 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 	case len(steps) == 0:
 		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
 	case n < 2 || n > len(steps):
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Key: "checkpoint.keep", Message: fmt.Sprintf("an average of the last %d checkpoints cannot be made of the %d of %s", n, len(steps), d),
 			At: d.config(), Try: fmt.Sprintf("--last between 2 and %d; more stay on disk with a larger checkpoint.keep", len(steps)),
-		}}}
+		}
 	}
 	slices.Sort(steps)
 	return steps[len(steps)-n:], nil

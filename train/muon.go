@@ -37,11 +37,11 @@ func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 			return nil
 		}
 	}
-	return &config.Error{Problems: []config.Problem{{
+	return config.Problem{
 		Key: "optimizer.name", At: cfg.Origin("optimizer.name").String(),
 		Message: "optimizer.name = muon trains 2-D hidden matrices, of which the model has none, or they are frozen by optimizer.groups.matrix.lr_ratio = 0",
 		Try:     "optimizer.name = adamw",
-	}}}
+	}
 }
 
 // muonShare is the part of a step's operations above which Muon's own are worth a remark.

@@ -12,10 +12,10 @@ import (
 func Layout(cfg *config.Config) (model.Layout, error) {
 	const key = "memory.recompute"
 	fault := func(err error) error {
-		return &config.Error{Problems: []config.Problem{{
+		return config.Problem{
 			Key: key, Message: fmt.Sprintf("%s = %s: %v", key, cfg.Memory.Recompute, err), At: cfg.Origin(key).String(),
 			Try: "a larger budget, or a smaller train.micro_batch: gradients add up to the same batch",
-		}}}
+		}
 	}
 	r, err := model.ParseRecompute(cfg.Memory.Recompute)
 	if err != nil {

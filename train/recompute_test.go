@@ -67,8 +67,8 @@ func TestABudgetBelowTheLeanestLayoutIsAMistakeOfTheConfig(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	cfg.Model.Vocab, cfg.Memory.Recompute = 100, "budget:1KiB"
 	_, err := Layout(cfg)
-	var e *config.Error
-	if !errors.As(err, &e) || len(e.Problems) != 1 || e.Problems[0].Key != "memory.recompute" {
+	var p config.Problem
+	if !errors.As(err, &p) || p.Key != "memory.recompute" {
 		t.Errorf("%v", err)
 	}
 }

@@ -346,7 +346,7 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 			cfg := tinyConfig(data)
 			cfg.Model.Vocab = 100
 			_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "r")})
-			if wrong := (*config.Error)(nil); !errors.As(err, &wrong) {
+			if wrong := (config.Problem{}); !errors.As(err, &wrong) {
 				t.Errorf("a mistake in the config is a %T", err)
 			}
 			return err

@@ -54,10 +54,10 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		{"mup_input_scale", was.MuP.InputScale, now.MuP.InputScale}, {"mup_output_scale", was.MuP.OutputScale, now.MuP.OutputScale},
 	} {
 		if f.was != f.now {
-			return &config.Error{Problems: []config.Problem{{
+			return config.Problem{
 				Key: "model." + f.key, Message: fmt.Sprintf("model.%s = %v, but the weights were trained with %v", f.key, f.now, f.was),
 				At: dir.config(), Try: fmt.Sprintf("model.%s = %v, or start a new run", f.key, f.was),
-			}}}
+			}
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func asConfigError(err error, dir runDir) error {
 	if !errors.Is(err, checkpoint.ErrOtherModel) {
 		return err
 	}
-	return &config.Error{Problems: []config.Problem{{Message: err.Error(), At: dir.config(), Try: "the values it had, or start a new run"}}}
+	return config.Problem{Message: err.Error(), At: dir.config(), Try: "the values it had, or start a new run"}
 }
 
 // checkpointTensors lists the live tensors of a run in a fixed order: weights, then the optimizer's state, then

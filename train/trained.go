@@ -42,10 +42,10 @@ func open(dir string, threads int, average bool) (*Trained, error) {
 		return nil, err
 	}
 	if average && cfg.Average.EMA == 0 {
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Key: "average.ema", Message: fmt.Sprintf("%s keeps no average of its weights: average.ema = 0", dir), At: runDir(dir).config(),
 			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints", dir),
-		}}}
+		}
 	}
 	r := &Trained{Config: cfg, dir: runDir(dir), average: average}
 	if err := r.open(threads); err != nil {

@@ -78,11 +78,11 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	c := modelConfig(cfg)
 	rows := cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
-		return nil, &config.Error{Problems: []config.Problem{{
+		return nil, config.Problem{
 			Key:     "train.micro_batch",
 			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens are more than a forward pass can take", rows, c.Context),
 			Try:     fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
-		}}}
+		}
 	}
 	if c.Recompute, err = Layout(cfg); err != nil {
 		return nil, err

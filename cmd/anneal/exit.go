@@ -64,7 +64,7 @@ func exitCode(err error) int {
 		usage *usageError
 		asked *tokenizer.OptionError
 		saved *stopped
-		conf  *config.Error
+		conf  config.Problem
 		fault *checkpoint.Fault
 		held  *checkpoint.LockedError
 		stop  *interrupted

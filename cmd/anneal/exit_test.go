@@ -24,7 +24,8 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	}{
 		{errors.New("a defect"), exitInternal},
 		{&usageError{"m", "h"}, exitUsage},
-		{&config.Error{}, exitUsage},
+		{&config.Error{Problems: []config.Problem{{Message: "m"}}}, exitUsage},
+		{fmt.Errorf("run: %w", config.Problem{Message: "m"}), exitUsage},
 		{train.ErrExists, exitUsage},
 		{asData(dataset.ErrExists), exitUsage},
 		{asData(&tokenizer.OptionError{Err: errors.New("empty pattern")}), exitUsage},

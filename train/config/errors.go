@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// Problem is one thing wrong with a config.
+// Problem is one thing wrong with a config, and an error by itself where there is only one to report.
 type Problem struct {
 	Key     string // dotted; "" where the file as a whole is wrong
 	Message string
