@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
 	"anneal/internal/machine"
 	"anneal/train/config"
@@ -68,22 +67,17 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	dev, err := cpu.New(o.Threads)
+	trial, err := NewTrial(cfg, dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer dev.Close()
-	t, err := newTrainer(cfg, dev)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
+	defer trial.Close()
+	t, dev := trial.trainer, trial.dev
 	r := &BenchResult{Tier: dev.Tier().String(), Threads: dev.Threads(), Parameters: t.model.Count()}
-	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
 	var times []time.Duration
 	for measured := time.Duration(0); len(times) < 3 || measured.Seconds() < o.Seconds; {
 		start := time.Now()
-		stats, err := t.Step(ctx, src)
+		stats, err := trial.Step(ctx)
 		if err != nil {
 			return nil, err
 		}

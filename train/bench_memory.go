@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
 	"anneal/model"
 	"anneal/plan"
 	"anneal/tensor"
@@ -52,22 +51,18 @@ func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*Mem
 	if err != nil {
 		return nil, err
 	}
-	dev, err := cpu.New(o.Threads)
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
+	trial, err := NewTrial(cfg, src, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer dev.Close()
-	t, err := newTrainer(cfg, dev)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
+	defer trial.Close()
+	t, dev := trial.trainer, trial.dev
 	t.accum = 1 // a step of one micro-batch
 	r := &MemoryReport{
 		Shape: o.Shape, Precision: o.Precision, Tier: dev.Tier().String(), Threads: dev.Threads(),
 		Sequences: cfg.Train.MicroBatch, Context: cfg.Model.Context, Cases: cases,
 	}
-	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
 	for i := range cases { // warm-up: pages are touched for the first time
 		if _, err := cases[i].measure(ctx, t, src); err != nil {
 			return nil, err

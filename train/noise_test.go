@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
 )
 
 // GNS-1: four gradients of batches of 8, (1,2), (3,−1), (0,1) and (2,4), have mean square 9 and a mean of square 4.5.
@@ -64,16 +63,7 @@ func TestNoiseScaleOfSimulatedGradients(t *testing.T) {
 func TestMeasuringNoiseChangesNothing(t *testing.T) {
 	run := func(overrides ...string) (*Trainer, StepStats) {
 		cfg := with(t, "random", append(overrides, "model.vocab=64", "precision=fp32")...)
-		dev, err := cpu.New(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(dev.Close)
-		tr, err := newTrainer(cfg, dev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(tr.Close)
+		tr := trainerOf(t, cfg, 1)
 		stats, err := tr.Step(context.Background(), dataset.NewRandom(64, cfg.Model.Context, 1))
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"anneal/device/cpu"
 	"anneal/train/config"
 )
 
@@ -30,16 +29,7 @@ func optimizerTrainer(t *testing.T, name string, more ...string) (*Trainer, pari
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err := cpu.New(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(dev.Close)
-	tr, err := newTrainer(cfg, dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(tr.Close)
+	tr := trainerOf(t, cfg, 2)
 	return tr, parityTokens{vocab: 64, context: 32, batch: 8}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
 	"anneal/train/config"
 )
 
@@ -113,16 +112,7 @@ func parityTrainer(t testing.TB, p parity, i int, precision string, threads, mic
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	dev, err := cpu.New(threads)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(dev.Close)
-	tr, err := newTrainer(cfg, dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(tr.Close)
+	tr := trainerOf(t, cfg, threads)
 	for n, v := range tr.model.HFViews() {
 		for e := range v.Tensor.Len() {
 			w := 1.0

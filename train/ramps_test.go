@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
 	"anneal/schedule"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
@@ -115,16 +114,7 @@ func TestRampsReadEverySampleOnce(t *testing.T) {
 	} {
 		cfg := with(t, "random", "train.batch_ramp=64 until 130 tokens, 128 until 500", "train.length_warmup=8 over 8 steps",
 			"train.batch_ramp_lr="+rule, "model.vocab=64", "schedule.name=constant", "schedule.warmup=1")
-		dev, err := cpu.New(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dev.Close()
-		tr, err := newTrainer(cfg, dev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
+		tr := trainerOf(t, cfg, 1)
 		src := &recorder{Source: dataset.NewRandom(64, cfg.Model.Context, 1)}
 		batches := []int{64, 64, 64, 128, 128, 128, 256, 256, 256} // until 130 tokens three of 64; until 500 three of 128
 		lengths := []int{8, 8, 8, 16, 16, 16, 16, 16, 32}          // 8 + 3·(n−1), rounded down to a divisor of 32
@@ -161,16 +151,7 @@ func TestRampsReadEverySampleOnce(t *testing.T) {
 func TestAStepOfARampIsThatStep(t *testing.T) {
 	step := func(overrides ...string) [2]string {
 		cfg := with(t, "random", append(overrides, "model.vocab=64", "schedule.name=constant", "schedule.warmup=1")...)
-		dev, err := cpu.New(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dev.Close()
-		tr, err := newTrainer(cfg, dev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
+		tr := trainerOf(t, cfg, 1)
 		if _, err := tr.Step(context.Background(), dataset.NewRandom(64, cfg.Model.Context, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -189,16 +170,7 @@ func TestAStepOfARampIsThatStep(t *testing.T) {
 func TestRampsNeedNoMemory(t *testing.T) {
 	sizes := func(overrides ...string) (list []int) {
 		cfg := with(t, "random", append(overrides, "model.vocab=64")...)
-		dev, err := cpu.New(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dev.Close()
-		tr, err := newTrainer(cfg, dev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
+		tr := trainerOf(t, cfg, 1)
 		src := dataset.NewRandom(64, cfg.Model.Context, 1)
 		for range 12 {
 			if _, err := tr.Step(context.Background(), src); err != nil {

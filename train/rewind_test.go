@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -60,16 +59,7 @@ func neverSaw(t *testing.T, cfg *config.Config, out map[uint64]bool) [2]string {
 	if err := c.openTraining(cfg); err != nil {
 		t.Fatal(err)
 	}
-	dev, err := cpu.New(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dev.Close()
-	tr, err := newTrainer(cfg, dev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	tr := trainerOf(t, cfg, 1)
 	for range cfg.Train.Steps {
 		if _, err := tr.Step(context.Background(), leaveOut{c.train, out}); err != nil {
 			t.Fatal(err)
