@@ -35,7 +35,7 @@ type adamW8[T vec.Float] struct {
 	e                *engine[T]
 	p, g, mTop, vTop []T
 	m, v             []byte
-	step             vec.AdamW[T]
+	steps            []vec.AdamW8[T] // per worker, as each has room of its own
 }
 
 func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
@@ -44,9 +44,15 @@ func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.Ad
 	}
 	e.reserve(2 * device.Block)
 	j := &e.adamW8
+	if j.steps == nil {
+		j.steps = make([]vec.AdamW8[T], e.pool.Threads())
+	}
+	for i := range j.steps {
+		j.steps[i] = vec.AdamW8[T]{AdamW: adamWStep[T](o), Signed: e.signed, Unsigned: e.unsigned, Moments: e.scratch[i][:2*device.Block]}
+	}
 	*j = adamW8[T]{
 		e: e, p: e.view(p).native, g: e.view(g).native, mTop: e.view(mTop).native, vTop: e.view(vTop).native,
-		m: m.Raw(), v: v.Raw(), step: adamWStep[T](o),
+		m: m.Raw(), v: v.Raw(), steps: j.steps,
 	}
 	e.pool.Run(ceilDiv(len(j.p), chunk), j)
 }
@@ -54,18 +60,24 @@ func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.Ad
 // Do updates the blocks of one stretch; between reading and writing its moments a block is in the first-level cache.
 func (j *adamW8[T]) Do(worker, task int) {
 	from, to := span(task, chunk, len(j.p))
+	if fused := j.e.vec.AdamW8; fused != nil {
+		first, blocks := from/device.Block, (to-from)/device.Block
+		end := from + blocks*device.Block
+		fused(j.p[from:end], j.g[from:end], j.m[from:end], j.v[from:end], j.mTop[first:first+blocks], j.vTop[first:first+blocks], &j.steps[worker])
+		from = end
+	}
 	for ; from < to; from += device.Block {
 		j.block(worker, from, min(from+device.Block, to))
 	}
 }
 
 func (j *adamW8[T]) block(worker, from, to int) {
-	e, buf := j.e, j.e.buffers(worker, device.Block)
-	m, v := buf.at(0)[:to-from], buf.at(1)[:to-from]
+	e, step := j.e, &j.steps[worker]
+	m, v := step.Moments[:to-from], step.Moments[device.Block:][:to-from]
 	mTop, vTop := &j.mTop[from/device.Block], &j.vTop[from/device.Block]
 	e.vec.Decode(m, j.m[from:to], e.signed, *mTop)
 	e.vec.Decode(v, j.v[from:to], e.unsigned, *vTop)
-	e.vec.AdamW(j.p[from:to], j.g[from:to], m, v, &j.step)
+	e.vec.AdamW(j.p[from:to], j.g[from:to], m, v, &step.AdamW)
 	*mTop, *vTop = e.vec.MaxAbs(m), e.vec.Max(v)
 	e.vec.Encode(j.m[from:to], m, e.signed, inverse(mTop))
 	e.vec.Encode(j.v[from:to], v, e.unsigned, inverse(vTop))

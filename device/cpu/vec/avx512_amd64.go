@@ -137,6 +137,11 @@ func encodeAVX512(codes []byte, src []float32, c *Code[float32], scale float32)
 //go:noescape
 func encodeSignedAVX512(codes []byte, src []float32, c *Code[float32], scale float32)
 
+// adamW8AVX512 is one step of AdamW on moments in 8 bits, of whole blocks.
+//
+//go:noescape
+func adamW8AVX512(p []float32, g []float32, m []byte, v []byte, mTop []float32, vTop []float32, o *AdamW8[float32])
+
 // packAVX512 rounds src to bfloat16.
 //
 //go:noescape

@@ -12,16 +12,14 @@ type Code[T Float] struct {
 	Values [256]T
 	Mids   [256]T // Mids[i] lies in the middle between values i and i+1; the last is infinite
 
-	// First finds the code of a magnitude x: it is First[i] or the next, where i is the part of x's float32 bits from the 7th
-	// of the mantissa up, counted from firstBits; at most one middle lies between numbers that share it.
-	First [firstLen + 3]byte // read four at a time
-	Zero  int                // the code of 0
-}
+	// Slopes and Offsets are a line for each decade: the codes of its numbers as a function of the numbers. Towards larger
+	// numbers the lines get flatter, so that the least of them is the line of the number's own decade. A number x of at least
+	// 0 is nearest to the number k of Zero, Zero+1, … or to the next, where k is the whole part of that least one: the
+	// offsets are lower by ¼, as the middles next to a decade's ends lie up to 0.25 above their lines.
+	Slopes, Offsets [7]T
 
-const (
-	firstBits = (127 - 24) << 7 // 2⁻²⁴, below every middle
-	firstLen  = 24<<7 + 1       // up to 1
-)
+	Zero int // the code of 0
+}
 
 // NewCode returns the dynamic format, signed or not.
 func NewCode[T Float](signed bool) *Code[T] {
@@ -37,10 +35,15 @@ func NewCode[T Float](signed bool) *Code[T] {
 			c.Zero = i
 		}
 	}
-	for i := 1; i < firstLen; i++ {
-		c.First[i] = c.nearest(T(math.Float32frombits(uint32(i+firstBits) << 16)))
+	for d := range 7 {
+		// The decade from a tenth of top to top holds so many numbers, from first on.
+		intervals, first, top := float64(int(1)<<d), float64(int(1)<<d), math.Pow(10, float64(d-6))
+		if !signed {
+			intervals, first = 2*intervals, 2*first-1
+		}
+		c.Slopes[d] = T(intervals / (0.9 * top))
+		c.Offsets[d] = T(first - intervals/9 - 0.25)
 	}
-	c.First[0] = byte(c.Zero)
 	return c
 }
 

@@ -17,6 +17,10 @@ type Updates[T Float] struct {
 	// What it makes of NaN is not specified.
 	Decode func(dst []T, codes []byte, c *Code[T], scale T)
 	Encode func(codes []byte, src []T, c *Code[T], scale T)
+	// AdamW8 is AdamW on moments in 8 bits, of a block of 256 elements for each element of mTop and vTop, the largest magnitudes
+	// of the blocks: Decode, AdamW, MaxAbs and Encode in one. A largest magnitude below 2⁻¹²⁶ becomes 0, and its block with it.
+	// It is nil in tiers that have no more than those four.
+	AdamW8 func(p, g []T, m, v []byte, mTop, vTop []T, o *AdamW8[T])
 	// MeanSquare is h ← beta·h + weight·g².
 	MeanSquare func(h, g []T, beta, weight T)
 }
@@ -34,6 +38,13 @@ type Updates[T Float] struct {
 //	g' = Scale·g;  m ← Beta1·m + Keep1·g';  v ← Beta2·v + Keep2·g'²;  u = Rate·m / (sqrt(Correct2·v) + Eps)
 type AdamW[T Float] struct {
 	Scale, Beta1, Keep1, Beta2, Keep2, Decay, Rate, Correct2, Eps, Floor T
+}
+
+// AdamW8 is the constants of AdamW, the codes of the moments and room for those of a block.
+type AdamW8[T Float] struct {
+	AdamW[T]
+	Signed, Unsigned *Code[T] // of m, of v
+	Moments          []T      // m, then v
 }
 
 // Momentum is g' = Scale·g + Decay·p;  m ← Beta·m + Keep·g';  p ← p − (RateG·g' + RateM·m).

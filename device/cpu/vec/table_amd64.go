@@ -15,7 +15,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Updates: Updates[float32]{
 				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512, AdEMAMix: adEMAMixAVX512, Descend: descendAVX512,
 				Whiten: whitenAVX512, Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
-				Decode: wholeDecode(16, decodeAVX512), Encode: wholeEncode(16, encodeAVX512, encodeSignedAVX512),
+				Decode: wholeDecode(16, decodeAVX512), Encode: wholeEncode(16, encodeAVX512, encodeSignedAVX512), AdamW8: adamW8AVX512,
 			},
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,

@@ -1,24 +1,33 @@
 package main
 
-import "anneal/internal/asmgen"
+import (
+	"fmt"
+
+	"anneal/internal/asmgen"
+)
 
 // Offsets in vec.Code[float32].
 const (
-	codeValues = 0
-	codeMids   = 1024
-	codeFirst  = 2048
+	codeValues  = 0
+	codeMids    = 1024
+	codeSlopes  = 2048
+	codeOffsets = 2076
+	decades     = 7
 )
 
-// gather reads 32 bits at base + offset + size·index for each lane of index.
-func (k *kernel) gather(name, base string, offset, index, size, dst int) {
+// gather reads the 32-bit numbers at base + offset + 4·index for each lane of index. It would wait for what was in dst, which
+// it merges with, if that were not cleared.
+func (k *kernel) gather(base string, offset, index, dst int) {
 	if k.wide() {
+		k.op("VPXORD", dst, dst, dst)
 		k.I("KXNORW K2, K2, K2")
-		k.I("%s %d(%s)(Z%d*%d), K2, Z%d", name, offset, base, index, size, dst)
+		k.I("VGATHERDPS %d(%s)(Z%d*4), K2, Z%d", offset, base, index, dst)
 		return
 	}
 	const mask = 14
+	k.op("VPXOR", dst, dst, dst)
 	k.op("VPCMPEQD", mask, mask, mask)
-	k.I("%s Y%d, %d(%s)(Y%d*%d), Y%d", name, mask, offset, base, index, size, dst)
+	k.I("VGATHERDPS Y%d, %d(%s)(Y%d*4), Y%d", mask, offset, base, index, dst)
 }
 
 // integer fills register r with a 32-bit number.
@@ -26,6 +35,13 @@ func (k *kernel) integer(value uint32, r int) {
 	k.I("MOVL $%#x, R10", value)
 	k.I("VMOVD R10, X%d", r)
 	k.I("VPBROADCASTD X%d, %s", r, k.reg(r))
+}
+
+// decode sets x to the numbers of the codes at an address times register scale.
+func (k *kernel) decode(codes, base string, scale, index, x int) {
+	k.I("VPMOVZXBD %s, %s", codes, k.reg(index))
+	k.gather(base, codeValues, index, x)
+	k.op("VMULPS", scale, x, x)
 }
 
 // codes writes the primitives of vec.Code, which take whole vectors only.
@@ -37,9 +53,7 @@ func (s *isa) codes(f *asmgen.File) {
 	k.broadcast("scale", 8)
 	k.loop(2, func(u int) {
 		index, x := 2*u, 2*u+1
-		k.I("VPMOVZXBD %d(%s)(AX*1), %s", k.lanes*u, k.base["codes"], k.reg(index))
-		k.gather("VGATHERDPS", "R11", codeValues, index, 4, x)
-		k.op("VMULPS", 8, x, x)
+		k.decode(fmt.Sprintf("%d(%s)(AX*1)", k.lanes*u, k.base["codes"]), "R11", 8, index, x)
 		k.store(x, "dst", u)
 	})
 	k.Ret()
@@ -48,63 +62,110 @@ func (s *isa) codes(f *asmgen.File) {
 	s.encode(f, "encodeSigned", "finds the numbers of a signed code nearest to scale·src."+limit, true)
 }
 
+// Registers of code; the lines of a code lie in registers from firstLine on, or in memory for AVX2.
+const (
+	encoded, encodedIndex, encodedMid, encodedTemp = 0, 1, 2, 3
+
+	encodeScale, encodeOne, encodeLast, firstLine, encodeZero = 4, 5, 6, 7, 21
+)
+
+// zeroOf returns the code of 0.
+func zeroOf(signed bool) int { return map[bool]int{true: 127}[signed] }
+
+// constantsOfCode fills the registers that code needs for the code that base points to. The limit keeps what is not a
+// number within the table.
+func (k *kernel) constantsOfCode(base string, signed bool) {
+	k.integer(1, encodeOne)
+	k.integer(uint32(254-zeroOf(signed)), encodeLast)
+	if !k.wide() {
+		return
+	}
+	k.integer(127, encodeZero)
+	for d := range decades {
+		k.I("VBROADCASTSS %d(%s), Z%d", codeSlopes+4*d, base, firstLine+d)
+		k.I("VBROADCASTSS %d(%s), Z%d", codeOffsets+4*d, base, firstLine+decades+d)
+	}
+}
+
+// lines sets dst to the least of a code's lines at x.
+func (k *kernel) lines(base string, x, dst, temp int) {
+	for d := range decades {
+		to := temp
+		if d == 0 {
+			to = dst
+		}
+		if k.wide() {
+			k.op("VMOVAPS", firstLine+decades+d, to)
+			k.op("VFMADD231PS", firstLine+d, x, to)
+		} else {
+			const slope = 13
+			k.I("VBROADCASTSS %d(%s), Y%d", codeOffsets+4*d, base, to)
+			k.I("VBROADCASTSS %d(%s), Y%d", codeSlopes+4*d, base, slope)
+			k.op("VFMADD231PS", slope, x, to)
+		}
+		if d > 0 {
+			k.op("VMINPS", temp, dst, dst)
+		}
+	}
+}
+
+// code writes to dst the codes of the numbers nearest to those in register encoded times encodeScale.
+func (k *kernel) code(base, dst string, signed bool) {
+	const x, index, mid, temp, above = encoded, encodedIndex, encodedMid, encodedTemp, 0x1e // GT, false for NaN
+	const zero, sign = 7, 8                                                                 // AVX2
+	k.op("VMULPS", encodeScale, x, x)
+	if signed {
+		if k.wide() {
+			k.I("VPMOVD2M Z%d, K4", x)
+		} else {
+			k.I("VMOVAPS Y%d, Y%d", x, sign)
+		}
+		k.withFar("VANDPS", magnitudeBits, x, x)
+	}
+	k.lines(base, x, index, temp)
+	k.I("VCVTTPS2DQ %s, %s", k.reg(index), k.reg(index))
+	k.op("VPMINUD", encodeLast, index, index)
+	k.gather(base, codeMids+4*zeroOf(signed), index, mid)
+	if k.wide() {
+		k.I("VCMPPS $%d, Z%d, Z%d, K3", above, mid, x)
+		k.I("VPADDD Z%d, Z%d, K3, Z%d", encodeOne, index, index)
+	} else {
+		k.I("VCMPPS $%d, Y%d, Y%d, Y%d", above, mid, x, mid)
+		k.op("VPSUBD", mid, index, index) // all ones is −1
+	}
+	switch {
+	case signed && k.wide():
+		k.I("VPMINUD Z%d, Z%d, K4, Z%d", encodeZero, index, index)
+		k.op("VPADDD", encodeZero, index, mid)
+		k.I("VPSUBD Z%d, Z%d, K4, Z%d", index, encodeZero, mid)
+	case signed:
+		k.integer(127, zero)
+		k.op("VPADDD", zero, index, mid)
+		k.op("VPMINUD", zero, index, index)
+		k.op("VPSUBD", index, zero, index)
+		k.op("VBLENDVPS", sign, index, mid, mid)
+	default:
+		k.op("VMOVAPS", index, mid)
+	}
+	if k.wide() {
+		k.I("VPMOVDB Z%d, %s", mid, dst)
+		return
+	}
+	k.I("VEXTRACTI128 $1, Y%d, X%d", mid, temp)
+	k.I("VPACKUSDW X%d, X%d, X%d", temp, mid, mid)
+	k.I("VPACKUSWB X%d, X%d, X%d", mid, mid, mid)
+	k.I("VMOVQ X%d, %s", mid, dst)
+}
+
 func (s *isa) encode(f *asmgen.File, name, doc string, signed bool) {
 	k := s.kernel(f, name, doc, []string{"codes:u8", "src"}, "c *Code[float32], scale float32", "")
-	const x, index, mid, temp = 0, 1, 2, 3
-	const scale, first, zero, last, low, one, magnitude, mirror, top = 4, 5, 6, 7, 8, 9, 10, 11, 12
 	k.whole = true
 	k.Arg("c", "R11")
-	k.broadcast("scale", scale)
-	k.integer((127-24)<<7, first)
-	k.op("VPXOR"+map[bool]string{true: "D"}[k.wide()], zero, zero, zero)
-	k.integer(24<<7, last)
-	k.integer(0xff, low)
-	k.integer(1, one)
-	k.integer(0x7fffffff, magnitude)
-	k.integer(2*127, mirror)
-	k.integer(2*127, top)
+	k.broadcast("scale", encodeScale)
+	k.constantsOfCode("R11", signed)
 	k.loop(1, func(u int) {
-		k.load("src", u, x)
-		k.op("VMULPS", scale, x, x)
-		and := map[bool]string{false: "VPAND", true: "VPANDD"}[k.wide()]
-		if signed {
-			k.I("VMOVAPS %s, %s", k.reg(x), k.reg(temp))
-			k.op(and, magnitude, x, x)
-		}
-		k.I("VPSRLD $16, %s, %s", k.reg(x), k.reg(index))
-		k.op("VPSUBD", first, index, index)
-		k.op("VPMAXSD", zero, index, index)
-		k.op("VPMINSD", last, index, index)
-		k.gather("VPGATHERDD", "R11", codeFirst, index, 1, mid)
-		k.op(and, low, mid, index) // the first code
-		k.gather("VGATHERDPS", "R11", codeMids, index, 4, mid)
-		const above = 0x1e // GT, false for NaN
-		if k.wide() {
-			k.I("VCMPPS $%d, Z%d, Z%d, K3", above, mid, x)
-			k.I("VPADDD Z%d, Z%d, K3, Z%d", one, index, index)
-		} else {
-			k.I("VCMPPS $%d, Y%d, Y%d, Y%d", above, mid, x, mid)
-			k.op("VPSUBD", mid, index, index) // all ones is −1
-		}
-		if signed {
-			k.op("VPMINSD", top, index, mid)
-			k.op("VPSUBD", mid, mirror, mid)
-			if k.wide() {
-				k.I("VPMOVD2M Z%d, K3", temp)
-				k.I("VMOVDQA32 Z%d, K3, Z%d", mid, index)
-			} else {
-				k.op("VBLENDVPS", temp, mid, index, index)
-			}
-		}
-		if k.wide() {
-			k.I("VPMOVDB Z%d, X%d", index, index)
-			k.I("VMOVDQU X%d, (%s)(AX*1)", index, k.base["codes"])
-		} else {
-			k.I("VEXTRACTI128 $1, Y%d, X%d", index, mid)
-			k.I("VPACKUSDW X%d, X%d, X%d", mid, index, index)
-			k.I("VPACKUSWB X%d, X%d, X%d", index, index, index)
-			k.I("VMOVQ X%d, (%s)(AX*1)", index, k.base["codes"])
-		}
+		k.load("src", u, encoded)
+		k.code("R11", fmt.Sprintf("(%s)(AX*1)", k.base["codes"]), signed)
 	})
 	k.Ret()
 }

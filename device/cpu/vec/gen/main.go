@@ -20,6 +20,7 @@ func main() {
 		set.softcap(f)
 		set.optimizers(f)
 		set.codes(f)
+		set.adamW8(f)
 		set.conversions(f)
 		set.stochastic(f)
 		set.narrow(f)
