@@ -59,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case args[0] == "--version":
 		args = append([]string{"version"}, args[1:]...)
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(flagsLast(parser.Model, args))
 	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
 	asJSON := c.JSON || slices.Contains(args, "--json")
 	s := &session{stdin: stdin, stdout: out, stderr: stderr, json: asJSON, status: newStatus(stderr)}
@@ -79,6 +79,34 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return s.fail(err)
 	}
 	return exitOK
+}
+
+// flagsLast moves flags behind the arguments, so that `train c.yaml a=1 --out RUN b=2` is read as it is meant: kong takes a
+// list of arguments only in one piece. What follows -- stays where it is.
+func flagsLast(app *kong.Application, args []string) []string {
+	takesValue := map[string]bool{}
+	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
+		if f, ok := n.(*kong.Flag); ok && !f.IsBool() {
+			takesValue["--"+f.Name] = true
+		}
+		return next(nil)
+	})
+	var words, flags []string
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--":
+			return slices.Concat(words, flags, args[i:])
+		case len(a) < 2 || a[0] != '-':
+			words = append(words, a)
+		default:
+			flags = append(flags, a)
+			if takesValue[a] && i+1 < len(args) {
+				i++
+				flags = append(flags, args[i])
+			}
+		}
+	}
+	return slices.Concat(words, flags)
 }
 
 // helpFor is the help command nearest to where parsing stopped.
