@@ -9,7 +9,7 @@ import (
 
 // SweepOptions says over which learning rates a configuration is trained for a range test.
 type SweepOptions struct {
-	Config    *config.Config // valid; full batches of full sequences are read, whatever its ramps
+	Config    *config.Config // valid; full batches of full sequences are read, whatever its ramps; Adafactor's relative step does not cap the rates
 	Threads   int            // overrides Config.Threads if above 0
 	Low, High float64        // the rates of the first step and of the last, 0 < Low < High
 	Steps     int            // at least 2
@@ -24,6 +24,9 @@ func Sweep(ctx context.Context, o SweepOptions) error {
 	plain := config.Default()
 	cfg.Train.BatchRamp, cfg.Train.BatchRampLR, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = "", plain.Train.BatchRampLR, "", 0
 	cfg.Guard.SpikeZ, cfg.Guard.Window = 0, plain.Guard.Window
+	if cfg.Optimizer.Name == "adafactor" {
+		cfg.Optimizer.RelativeStep = false // it would cap the rates
+	}
 	if o.Threads > 0 {
 		cfg.Threads = o.Threads
 	}

@@ -64,3 +64,24 @@ func TestASweepEnds(t *testing.T) {
 		t.Errorf("at absurd rates a sweep made %d of 100 steps; its last loss is %v", n, last)
 	}
 }
+
+// The rates of a sweep are those it names: Adafactor's relative step, at most 1/√update, does not cut them.
+func TestASweepOfAdafactorIsNotCapped(t *testing.T) {
+	losses := func(relative string) (list []float64) {
+		cfg := with(t, testData(t), "optimizer.name=adafactor", "optimizer.relative_step="+relative)
+		err := Sweep(context.Background(), SweepOptions{Config: cfg, Low: 1e-3, High: 10, Steps: 12, OnStep: func(_, loss float64) bool {
+			list = append(list, loss)
+			return true
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	a, b := losses("true"), losses("false")
+	for i := range a {
+		if a[i] != b[i] {
+			t.Fatalf("step %d: loss %v with the relative step, %v without", i+1, a[i], b[i])
+		}
+	}
+}

@@ -21,7 +21,7 @@ func (lrFindCmd) Help() string {
 	return example("anneal lr-find examples/tiny.yaml data.path=data/go --svg lr.svg",
 		"anneal lr-find examples/tiny.yaml data.path=data/go optimizer.name=lion --low 1e-7 --high 1 --steps 60") +
 		"\n\nThe rate rises from step to step, and the loss shows which rates learn and which diverge. It works with every" +
-		"\noptimizer, starts from initial weights and leaves nothing behind. A long run does best at the lower end or below:" +
+		"\noptimizer (adafactor without its relative step, which caps the rate), starts from initial weights and leaves nothing behind. A long run does best at the lower end or below:" +
 		"\ntry three rates of the bracket for a few percent of the run, or tune a narrow model with model.mup=true."
 }
 
