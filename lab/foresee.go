@@ -50,7 +50,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		}
 	}
 	shape := cfg.Shape()
-	layout, err := train.Layout(cfg)
+	layout, err := train.RecomputeLayout(cfg)
 	if err != nil {
 		return nil, err
 	}

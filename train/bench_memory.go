@@ -95,7 +95,7 @@ func memoryCases(cfg *config.Config, strategies []string) ([]MemoryCase, error) 
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}
-		layout, err := Layout(&c)
+		layout, err := RecomputeLayout(&c)
 		if err != nil {
 			return nil, err
 		}

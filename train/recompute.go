@@ -7,9 +7,9 @@ import (
 	"anneal/train/config"
 )
 
-// Layout returns how memory.recompute treats the layers of a run: for a budget, after measuring what they keep. The
+// RecomputeLayout returns how memory.recompute treats the layers of a run: for a budget, after measuring what they keep. The
 // vocabulary must be known.
-func Layout(cfg *config.Config) (model.Layout, error) {
+func RecomputeLayout(cfg *config.Config) (model.Layout, error) {
 	const key = "memory.recompute"
 	fault := func(err error) error {
 		return config.Problem{

@@ -84,7 +84,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 			Try:     fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
 		}
 	}
-	if c.Recompute, err = Layout(cfg); err != nil {
+	if c.Recompute, err = RecomputeLayout(cfg); err != nil {
 		return nil, err
 	}
 	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
