@@ -18,6 +18,10 @@ type Code[T Float] struct {
 	// offsets are lower by ¼, as the middles next to a decade's ends lie up to 0.25 above their lines.
 	Slopes, Offsets [7]T
 
+	// Near is the one or two of the lines that can be the least at a number x of at least 2⁻²⁴: the slopes of the lower
+	// and of the higher decade, and their offsets, each for the exponents of float32 in pairs, by the upper bits' last four.
+	Near [4][16]T
+
 	Zero int // the code of 0
 }
 
@@ -43,6 +47,13 @@ func NewCode[T Float](signed bool) *Code[T] {
 		}
 		c.Slopes[d] = T(intervals / (0.9 * top))
 		c.Offsets[d] = T(first - intervals/9 - 0.25)
+	}
+	for i := range 16 {
+		low := math.Ldexp(1, 2*(i-15)-1) // the pair's numbers are those up to 4·low
+		for line, x := range [2]float64{low, 4 * low} {
+			d := min(max(int(math.Floor(math.Log10(x)))+7, 0), 6)
+			c.Near[line][i], c.Near[2+line][i] = c.Slopes[d], c.Offsets[d]
+		}
 	}
 	return c
 }

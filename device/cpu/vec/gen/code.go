@@ -12,6 +12,7 @@ const (
 	codeMids    = 1024
 	codeSlopes  = 2048
 	codeOffsets = 2076
+	codeNear    = 2104
 	decades     = 7
 )
 
@@ -62,11 +63,12 @@ func (s *isa) codes(f *asmgen.File) {
 	s.encode(f, "encodeSigned", "finds the numbers of a signed code nearest to scale·src."+limit, true)
 }
 
-// Registers of code; the lines of a code lie in registers from firstLine on, or in memory for AVX2.
+// Registers of code; AVX-512 has the lines in firstLine and after, AVX2 in memory.
 const (
 	encoded, encodedIndex, encodedMid, encodedTemp = 0, 1, 2, 3
 
-	encodeScale, encodeOne, encodeLast, firstLine, encodeZero = 4, 5, 6, 7, 21
+	encodeScale, encodeOne, encodeLast, encodeZero = 4, 5, 6, 15
+	firstLine, lineSlope, encodeLeast              = 9, 13, 16
 )
 
 // zeroOf returns the code of 0.
@@ -81,28 +83,33 @@ func (k *kernel) constantsOfCode(base string, signed bool) {
 		return
 	}
 	k.integer(127, encodeZero)
-	for d := range decades {
-		k.I("VBROADCASTSS %d(%s), Z%d", codeSlopes+4*d, base, firstLine+d)
-		k.I("VBROADCASTSS %d(%s), Z%d", codeOffsets+4*d, base, firstLine+decades+d)
+	k.integer((127-24)<<23, encodeLeast)
+	for i := range 4 {
+		k.I("VMOVUPS %d(%s), Z%d", codeNear+64*i, base, firstLine+i)
 	}
 }
 
-// lines sets dst to the least of a code's lines at x.
-func (k *kernel) lines(base string, x, dst, temp int) {
+// lines sets dst to the least of a code's lines at x, or at 2⁻²⁴ if that is more; the temporary registers are overwritten.
+func (k *kernel) lines(base string, x, dst, temp, temp2 int) {
+	if k.wide() {
+		k.op("VMAXPS", encodeLeast, x, temp)
+		k.I("VPSRLD $24, Z%d, Z%d", temp, temp2)
+		for line, to := range []int{dst, temp2} {
+			k.op("VPERMPS", firstLine+line, temp2, lineSlope+line)
+			k.op("VPERMPS", firstLine+2+line, temp2, to)
+			k.op("VFMADD231PS", lineSlope+line, temp, to)
+		}
+		k.op("VMINPS", temp2, dst, dst)
+		return
+	}
 	for d := range decades {
 		to := temp
 		if d == 0 {
 			to = dst
 		}
-		if k.wide() {
-			k.op("VMOVAPS", firstLine+decades+d, to)
-			k.op("VFMADD231PS", firstLine+d, x, to)
-		} else {
-			const slope = 13
-			k.I("VBROADCASTSS %d(%s), Y%d", codeOffsets+4*d, base, to)
-			k.I("VBROADCASTSS %d(%s), Y%d", codeSlopes+4*d, base, slope)
-			k.op("VFMADD231PS", slope, x, to)
-		}
+		k.I("VBROADCASTSS %d(%s), Y%d", codeOffsets+4*d, base, to)
+		k.I("VBROADCASTSS %d(%s), Y%d", codeSlopes+4*d, base, temp2)
+		k.op("VFMADD231PS", temp2, x, to)
 		if d > 0 {
 			k.op("VMINPS", temp, dst, dst)
 		}
@@ -122,7 +129,7 @@ func (k *kernel) code(base, dst string, signed bool) {
 		}
 		k.withFar("VANDPS", magnitudeBits, x, x)
 	}
-	k.lines(base, x, index, temp)
+	k.lines(base, x, index, temp, mid)
 	k.I("VCVTTPS2DQ %s, %s", k.reg(index), k.reg(index))
 	k.op("VPMINUD", encodeLast, index, index)
 	k.gather(base, codeMids+4*zeroOf(signed), index, mid)
