@@ -8,27 +8,31 @@ import (
 )
 
 // ignored refuses keys that were given a value which nothing reads, because the technique that they belong to is off:
-// a run that leaves a value aside without a word is not the run that was asked for. The sections of the optimizer
-// (means nothing to) and of a precision (unused) are checked beside them.
+// a run that leaves a value aside without a word is not the run that was asked for. What an optimizer reads is checked
+// beside its values.
 func (k *checker) ignored() {
 	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
-	scaled, fp8 := false, false
-	if p, err := precision.Lookup(c.Precision); err == nil {
-		scaled, fp8 = p.Scaled(), p.FP8 != nil
-	}
-	decays := s.Name == "wsd" || s.Name == "wsds"
+	p, err := precision.Lookup(c.Precision) // of a name that is not known, which has been said, nothing can be
+	scaled, fp8 := err == nil && p.Scaled(), err == nil && p.FP8 != nil
+	decays := s.Name == "wsd" || s.Name == "wsds" || k.reported("schedule.name")
 	for _, rule := range []struct {
 		ignored   bool
 		with, try string
 		keys      []string
 	}{
 		{!decays, "with schedule.name = " + s.Name, "schedule.name = wsd", []string{"schedule.decay_fraction", "schedule.decay_shape"}},
+		{s.Name != "wsds" && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = wsds", []string{"schedule.branches"}},
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name", []string{"schedule.final_ratio"}},
 		{c.Train.BatchRamp == "", "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
 		}},
+		{m.Init == "small", "with model.init = small, which goes by the width", "model.init = gpt2", []string{"model.init_std"}},
+		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 has a use for it", "precision = fp16", []string{
+			"loss_scale.dynamic", "loss_scale.init", "loss_scale.interval", "loss_scale.floor",
+		}},
+		{err == nil && !fp8, "with precision = " + c.Precision + ": only fp8 has a use for it", "precision = fp8", []string{"fp8.scaling", "fp8.history", "fp8.margin"}},
 		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true", []string{"loss_scale.interval", "loss_scale.floor"}},
 		{fp8 && c.FP8.Scaling == "current", "with fp8.scaling = current", "fp8.scaling = delayed", []string{"fp8.history", "fp8.margin"}},
 		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9", []string{"optimizer.dampening"}},

@@ -194,7 +194,7 @@ func (k *checker) optimizer() {
 		name := "optimizer." + key
 		at := allKeys[keyIndex[name]]
 		if _, reads := values[key]; !reads && k.c.value(at) != fresh.value(at) {
-			k.fault(name, "leave it out", "%s = %s means nothing to %s", name, k.c.value(at), o.Name)
+			k.fault(name, "leave "+name+" out", "%s = %s has no effect with optimizer.name = %s", name, k.c.value(at), o.Name)
 		}
 	}
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")

@@ -3,12 +3,11 @@ package config
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"anneal/precision"
 )
 
-// precision checks the sections that belong to one precision each, and that no other is given any of them.
+// precision checks the sections that belong to one precision each.
 func (k *checker) precision() {
 	p, err := precision.Lookup(k.c.Precision)
 	if err != nil {
@@ -16,8 +15,6 @@ func (k *checker) precision() {
 	}
 	if p.Scaled() {
 		k.lossScale()
-	} else {
-		k.unused("loss_scale", "fp16")
 	}
 	if p.FP8 != nil {
 		k.between("fp8.history", k.c.FP8.History, 1, 1<<16)
@@ -25,18 +22,6 @@ func (k *checker) precision() {
 		if k.c.FP8.Scaling == "delayed" && k.c.Average.EMA > 0 {
 			k.fault("fp8.scaling", "fp8.scaling = current, or average.ema = 0",
 				"fp8.scaling = delayed does not go with average.ema: its scales are found for the weights, not for their average")
-		}
-	} else {
-		k.unused("fp8", "fp8")
-	}
-}
-
-// unused refuses values other than the defaults in a section that only one precision has a use for.
-func (k *checker) unused(section, precision string) {
-	for _, key := range allKeys {
-		if v := k.c.value(key); strings.HasPrefix(key.Name, section+".") && v != key.Default {
-			k.fault(key.Name, fmt.Sprintf("precision = %s, or leave %s out", precision, section),
-				"%s = %s has no effect with precision = %s: only %s has a use for it", key.Name, v, k.c.Precision, precision)
 		}
 	}
 }

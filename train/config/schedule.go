@@ -71,9 +71,6 @@ func (k *checker) branches() {
 	const key = "schedule.branches"
 	s := &k.c.Schedule
 	if s.Name != "wsds" {
-		if s.Branches != "" {
-			k.fault(key, "schedule.name = wsds", "%s has no effect with schedule.name = %s", key, s.Name)
-		}
 		return
 	}
 	ends, err := k.c.Branches()
