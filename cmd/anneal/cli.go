@@ -17,15 +17,15 @@ type cli struct {
 	Demo      demoCmd      `cmd:"" help:"Train a small model on the Go standard library's source and print samples."`
 	Tokenizer tokenizerCmd `cmd:"" help:"Train and use tokenizers."`
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
-	Train     trainCmd     `cmd:"" help:"Start a training run."`
-	Compare   compareCmd   `cmd:"" help:"Train variants of a run beside each other."`
-	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
-	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
 	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try learning rates from tiny to far too large, and suggest a range."`
+	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
+	Train     trainCmd     `cmd:"" help:"Start a training run."`
+	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another, such as a decay from its stable phase."`
+	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
+	Compare   compareCmd   `cmd:"" help:"Train variants of a run beside each other."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`
-	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
 	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash and average the checkpoints of a run."`
