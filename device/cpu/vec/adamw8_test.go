@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"anneal/device/cpu/isa"
 )
@@ -67,6 +68,16 @@ func TestAdamW8IsItsParts(t *testing.T) {
 					t.Fatalf("%v, step %d: codes %d are %d and %d, want %d and %d", tier, step, i, a.m[i], a.v[i], b.m[i], b.v[i])
 				}
 			}
+		}
+	}
+}
+
+// The assembly finds the fields of an AdamW8 where the compiler puts them.
+func TestAdamW8Layout(t *testing.T) {
+	var o AdamW8[float32]
+	for name, at := range map[string][2]uintptr{"Signed": {unsafe.Offsetof(o.Signed), 40}, "Unsigned": {unsafe.Offsetof(o.Unsigned), 48}, "Moments": {unsafe.Offsetof(o.Moments), 56}} {
+		if at[0] != at[1] {
+			t.Errorf("%s is at %d, the assembly reads it at %d", name, at[0], at[1])
 		}
 	}
 }

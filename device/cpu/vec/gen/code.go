@@ -89,7 +89,7 @@ func (k *kernel) constantsOfCode(base string, signed bool) {
 	}
 }
 
-// lines sets dst to the least of a code's lines at x, or at 2⁻²⁴ if that is more; the temporary registers are overwritten.
+// lines sets dst to the least of a code's lines at x, which AVX-512 takes for 2⁻²⁴ where it is less, of the code 0 as well.
 func (k *kernel) lines(base string, x, dst, temp, temp2 int) {
 	if k.wide() {
 		k.op("VMAXPS", encodeLeast, x, temp)
