@@ -45,7 +45,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
 	case cfg.Model.Vocab < vocab:
 		return nil, config.Problem{
-			Key: "model.vocab", At: cfg.Origin("model.vocab").String(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
+			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
 			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
 		}
 	}

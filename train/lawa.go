@@ -101,6 +101,11 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 	switch {
 	case len(steps) == 0:
 		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
+	case len(steps) < 2:
+		return nil, config.Problem{
+			Key: "checkpoint.keep", Message: fmt.Sprintf("%s has one checkpoint, which is its own average", d),
+			At: d.config(), Try: "a run with checkpoint.every and checkpoint.keep, so that there are two or more",
+		}
 	case n < 2 || n > len(steps):
 		return nil, config.Problem{
 			Key: "checkpoint.keep", Message: fmt.Sprintf("an average of the last %d checkpoints cannot be made of the %d of %s", n, len(steps), d),

@@ -52,6 +52,9 @@ func Resume(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseWeights(runDir(o.Dir)); err != nil {
+		return nil, err
+	}
 	s, err := newSession(cfg, o)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 		}
 	}
 	return config.Problem{
-		Key: "optimizer.name", At: cfg.Origin("optimizer.name").String(),
+		Key: "optimizer.name", At: cfg.Origin("optimizer.name").Place(),
 		Message: "optimizer.name = muon trains 2-D hidden matrices, of which the model has none, or they are frozen by optimizer.groups.matrix.lr_ratio = 0",
 		Try:     "optimizer.name = adamw",
 	}

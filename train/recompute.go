@@ -13,7 +13,7 @@ func RecomputeLayout(cfg *config.Config) (model.Layout, error) {
 	const key = "memory.recompute"
 	fault := func(err error) error {
 		return config.Problem{
-			Key: key, Message: fmt.Sprintf("%s = %s: %v", key, cfg.Memory.Recompute, err), At: cfg.Origin(key).String(),
+			Key: key, Message: fmt.Sprintf("%s = %s: %v", key, cfg.Memory.Recompute, err), At: cfg.Origin(key).Place(),
 			Try: "a larger budget, or a smaller train.micro_batch: gradients add up to the same batch",
 		}
 	}

@@ -64,6 +64,9 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseWeights(d); err != nil { // its only checkpoint would be set aside
+		return nil, err
+	}
 	store, err := openToRewind(d, o.Warn)
 	if err != nil {
 		return nil, err

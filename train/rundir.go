@@ -93,6 +93,9 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 	if _, err := runDir(dir).load(); err != nil {
 		return nil, err
 	}
+	if err := refuseWeights(runDir(dir)); err != nil {
+		return nil, err
+	}
 	return config.Load(runDir(dir).config(), overrides)
 }
 

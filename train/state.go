@@ -63,6 +63,18 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 	return nil
 }
 
+// refuseWeights refuses to train on in a directory that was made of weights: by an import, or as an average of checkpoints.
+func refuseWeights(d runDir) error {
+	var last state
+	if _, err := checkpoint.LoadState(d.checkpoints(), &last); err != nil || last.Config != nil {
+		return nil // where there is none that can be read, who loads it says so
+	}
+	return config.Problem{
+		Message: fmt.Sprintf("%s holds weights only, for generate, eval and export: there is no training to go on with", d), At: d.config(),
+		Try: "the run whose checkpoints were averaged, or a new one with `anneal train CONFIG --out RUN`",
+	}
+}
+
 // checkTokenizer refuses a tokenizer that is not the one that the weights were trained with.
 func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	if now := tok.Hash(); now != s.Tokenizer {

@@ -25,6 +25,9 @@ func (compareCmd) Help() string {
 func (c compareCmd) Run(s *session) error {
 	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(0)}
 	for _, w := range c.With {
+		if strings.TrimSpace(w) == "" {
+			return &usageError{"a --with without values is the configured run, which is trained anyway", `try --with "optimizer.name=lion"`}
+		}
 		o.Variants = append(o.Variants, overridesIn(w))
 	}
 	o.OnRun = func(name string, i, n int) { s.notef("run %d of %d: %s", i+1, n, name) }

@@ -40,6 +40,7 @@ func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 	if code, _, errs := anneal("compare", w.path("run.yaml"), "train.steps=7", "--with", "threads=1", "--out", w.path("which")); code != exitUsage || !strings.Contains(errs, "train.steps: 6 → 7") {
 		t.Errorf("other runs in the same directory: exit %d, want %d and what differs\n%s", code, exitUsage, errs)
 	}
+	w.object(exitUsage, "compare", w.path("run.yaml"), "--with", " ", "--out", w.path("bad"))
 	if code, _, errs := anneal("compare", w.path("run.yaml"), "--with", "optimizer.lr=-1", "--out", w.path("bad")); code != exitUsage || !strings.Contains(errs, "optimizer.lr=-1") {
 		t.Errorf("a bad variant: exit %d, want %d and its name\n%s", code, exitUsage, errs)
 	}

@@ -27,6 +27,16 @@ func LoadLatest(root string, tensors []Tensor, state any) (info Info, err error)
 	return info, err
 }
 
+// LoadState is LoadLatest for the state alone: it reads no tensor.
+func LoadState(root string, state any) (info Info, err error) {
+	skipped, err := newest(root, func(e *Entry) error {
+		info, err = e.fill(root, nil, state)
+		return err
+	})
+	info.Skipped = skipped
+	return info, err
+}
+
 // newest calls use with the usable checkpoints from newest to oldest until it returns no *Fault, and returns the faults of
 // those that are newer. If all fail while a writer replaced them, it starts over.
 func newest(root string, use func(*Entry) error) (skipped []error, err error) {
@@ -103,6 +113,11 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
+	return e.fill(root, dst, state)
+}
+
+// fill reads the state and the tensors that have a place in dst.
+func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error) {
 	r := e.reader(root)
 	var stateText []byte
 	for _, f := range e.manifest.Files {

@@ -120,20 +120,20 @@ func (c *Config) override(o string) []Problem {
 	from := Origin{CommandLine: o}
 	name, text, ok := strings.Cut(o, "=")
 	if !ok {
-		return []Problem{{Message: fmt.Sprintf("%q is not an override", o), At: from.place(), Try: "section.key=value, such as model.dim=512"}}
+		return []Problem{{Message: fmt.Sprintf("%q is not an override", o), At: from.Place(), Try: "section.key=value, such as model.dim=512"}}
 	}
 	i, ok := keyIndex[name]
 	if !ok && isSection(name) {
 		return []Problem{{
-			Key: name, Message: fmt.Sprintf("%s is a section, which has no value of its own", name), At: from.place(),
+			Key: name, Message: fmt.Sprintf("%s is a section, which has no value of its own", name), At: from.Place(),
 			Try: fmt.Sprintf("%s.key=value; `anneal explain %s` lists its keys", name, name),
 		}}
 	}
 	if !ok {
-		return []Problem{unknownKey(name, from.place())}
+		return []Problem{unknownKey(name, from.Place())}
 	}
 	if err := c.set(allKeys[i], text, from); err != nil {
-		return []Problem{{Key: name, Message: err.Error(), At: from.place(), Try: allKeys[i].example()}}
+		return []Problem{{Key: name, Message: err.Error(), At: from.Place(), Try: allKeys[i].example()}}
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func parseYAML(text []byte, path string) (file *ast.File, problem *Problem) {
 	if errors.As(err, &where) {
 		problem.Message = "not YAML: " + where.GetMessage()
 		if t := where.GetToken(); t != nil && t.Position != nil {
-			problem.At = Origin{File: path, Line: t.Position.Line, Col: t.Position.Column}.place()
+			problem.At = Origin{File: path, Line: t.Position.Line, Col: t.Position.Column}.Place()
 		}
 	}
 	return nil, problem
@@ -201,7 +201,7 @@ func (r *reader) at(n ast.Node) Origin {
 }
 
 func (r *reader) fault(n ast.Node, key, try, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Key: key, Message: fmt.Sprintf(format, args...), At: r.at(n).place(), Try: try})
+	r.problems = append(r.problems, Problem{Key: key, Message: fmt.Sprintf(format, args...), At: r.at(n).Place(), Try: try})
 }
 
 // mapping reads the keys of one section; prefix is "" for the whole file, else "section.".
@@ -235,7 +235,7 @@ func (r *reader) mapping(n ast.Node, prefix string) {
 func (r *reader) value(name string, v *ast.MappingValueNode) {
 	i, ok := keyIndex[name]
 	if !ok {
-		r.problems = append(r.problems, unknownKey(name, r.at(v.Key).place()))
+		r.problems = append(r.problems, unknownKey(name, r.at(v.Key).Place()))
 		return
 	}
 	if strings.Contains(v.Key.GetToken().Value, ".") {

@@ -23,8 +23,8 @@ func (o Origin) String() string {
 	return "default"
 }
 
-// place is where to look for a mistake; "" where there is no such place.
-func (o Origin) place() string {
+// Place is where to look for a mistake; "" where there is no such place.
+func (o Origin) Place() string {
 	switch {
 	case o.CommandLine != "":
 		return "command line: " + o.CommandLine

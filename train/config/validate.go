@@ -45,7 +45,7 @@ type checker struct {
 
 func (k *checker) fault(key, try, format string, args ...any) {
 	k.problems = append(k.problems, Problem{
-		Key: key, Message: fmt.Sprintf(format, args...), At: k.c.origins[key].place(), Try: try,
+		Key: key, Message: fmt.Sprintf(format, args...), At: k.c.origins[key].Place(), Try: try,
 	})
 }
 
