@@ -90,6 +90,15 @@ func TestWarmupOfZeroIsNone(t *testing.T) {
 	}
 }
 
+// A key without a value is told the rule that would fill it, not the word for it.
+func TestKeyWithoutAValueIsToldItsRule(t *testing.T) {
+	for _, text := range []string{"null", "", ".inf", "[1]"} {
+		if p := problemsOf(t, minimal+"optimizer:\n  lr: "+text+"\n"); len(p) != 1 || !strings.HasPrefix(p[0].Try, "leaving it out: lr = 0.001 for adamw") {
+			t.Errorf("lr: %s: %+v", text, p)
+		}
+	}
+}
+
 // Whatever is wrong with a value, there is something to try; a name a letter off is told first.
 func TestWrongValuesSayWhatToTry(t *testing.T) {
 	for _, c := range []struct{ override, try string }{

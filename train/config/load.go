@@ -250,7 +250,11 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		text = s.GetToken().Value
 	default:
-		r.fault(v.Key, name, fmt.Sprintf("%s: %s", name[strings.LastIndexByte(name, '.')+1:], allKeys[i].Default), "%s needs one plain value", name)
+		try := allKeys[i].example()
+		if allKeys[i].Rule == "" {
+			try = fmt.Sprintf("%s: %s", name[strings.LastIndexByte(name, '.')+1:], allKeys[i].Default)
+		}
+		r.fault(v.Key, name, try, "%s needs one plain value", name)
 		return
 	}
 	from := r.at(v.Key)
