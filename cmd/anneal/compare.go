@@ -85,10 +85,10 @@ func comparedLine(r lab.Compared) string {
 	return fmt.Sprintf("%13.4f  %8s  %10.4f  %12s  %s", r.ValBitsPerByte, change, r.TrainLoss, rate, mebibytes(arenaBytes(r)))
 }
 
-// arenaBytes is the memory that the run's tensors took.
+// arenaBytes is the memory laid out for the run's tensors.
 func arenaBytes(r lab.Compared) (sum int64) {
 	for _, a := range r.Arenas {
-		sum += a.Peak
+		sum += a.Bytes
 	}
 	return sum
 }
