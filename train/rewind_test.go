@@ -299,10 +299,13 @@ func TestRewindPassesOverDamage(t *testing.T) {
 // A diverged run says how to leave its batches out, and a rewind that does it lets the run go on.
 func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
 	cfg, dir := rewindConfig(testData(t)), filepath.Join(t.TempDir(), "run")
-	cfg.Train.Steps, cfg.Optimizer.LR, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips = 12, 1e5, 0, 1, 3
+	// Four good steps, then a rate at which one update makes every loss after it stand out, on any kernels.
+	cfg.Train.Steps, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips, cfg.Guard.SpikeZ, cfg.Guard.Window = 4, 0, 1, 3, 6, 4
 	o := &cfg.Optimizer // at such a rate decay would be refused
 	o.WeightDecay, o.Groups.Matrix.WeightDecay, o.Groups.Embedding.WeightDecay, o.Groups.Head.WeightDecay = 0, 0, 0, 0
-	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	edit(t, dir, "train.steps=12", "optimizer.lr=10")
+	_, err := Resume(context.Background(), Options{Dir: dir})
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) {
 		t.Fatalf("%v, want a DivergedError", err)
