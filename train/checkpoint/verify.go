@@ -86,6 +86,9 @@ func (e *Entry) verify(root string) (Info, error) {
 func (e *Entry) info(root string) (Info, error) {
 	info := e.Info
 	files, err := os.ReadDir(filepath.Join(root, e.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return info, nil // a writer has retired it since; all of it was read
+	}
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %w", err)
 	}
