@@ -159,6 +159,11 @@ type Mask struct {
 	Len int // T, tokens per row; the batch has N/T rows
 	// Start [N] (I32) is the position within its row at which the token's document begins. Nil means 0: plain causal attention.
 	Start *tensor.Tensor
+	// Layout restricts the keys further, by head; nil does not.
+	Layout *Layout
+	// Slopes [H], unless nil, are those of ALiBi (Press et al. 2022, arXiv 2108.12409): query i gives key j the score less
+	// Slopes[h]·(i−j).
+	Slopes []float64
 }
 
 // LossOptions says what CrossEntropy computes beside the cross-entropy. The zero value asks for nothing.
