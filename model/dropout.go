@@ -18,11 +18,12 @@ import "anneal/autograd"
 
 // drop sets what training drops, place by place: 0 is the embedding, then come two branches a layer. Layer l of L (from 1)
 // drops its branches with probability depth·l/L.
-func (m *Llama) drop(elements, depth float64) {
+func (m *Decoder) drop(elements, depth float64) {
 	m.dropEmbedding = autograd.Drop{Elements: elements}
 	for i, b := range m.blocks {
 		rate := depthRate(i+1, len(m.blocks), depth)
-		b.dropAttention = autograd.Drop{Site: 2*i + 1, Elements: elements, Branch: rate}
-		b.dropMLP = autograd.Drop{Site: 2*i + 2, Elements: elements, Branch: rate}
+		l := b.shared()
+		l.dropAttention = autograd.Drop{Site: 2*i + 1, Elements: elements, Branch: rate}
+		l.dropMLP = autograd.Drop{Site: 2*i + 2, Elements: elements, Branch: rate}
 	}
 }

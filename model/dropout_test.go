@@ -135,7 +135,7 @@ func TestBranchesAreDroppedAtTheLinearRate(t *testing.T) {
 		attention, mlp, either := 0, 0, 0
 		for step := range steps {
 			x.b.Seq.Noise = noise(step)
-			a, m := x.tape.Dropped(b.dropAttention, &x.b.Seq), x.tape.Dropped(b.dropMLP, &x.b.Seq)
+			a, m := x.tape.Dropped(b.shared().dropAttention, &x.b.Seq), x.tape.Dropped(b.shared().dropMLP, &x.b.Seq)
 			if a {
 				attention++
 			}
@@ -166,7 +166,7 @@ func TestTheMeanOverMasksIsTheWholeBranch(t *testing.T) {
 	c.Layers, c.Dropout, c.StochasticDepth = 1, 0, 0
 	x := newBench(t, c, "fp64", 1, 8)
 	b := x.m.blocks[0]
-	clear(b.wdown.Value.F64())
+	clear(b.(*llamaBlock).wdown.Value.F64())
 	stream := func() []float64 {
 		s := x.tape.Embedding(&x.m.embed.Param, &x.b.Tokens)
 		return x.tape.Block(b, s, &x.b.Seq).Value.F64()

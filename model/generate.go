@@ -35,7 +35,7 @@ func (s Sampling) Validate() error {
 // A Generator continues token sequences with a model. Each token costs a forward pass over all that the model sees of the
 // sequence: keys and values are not kept between tokens.
 type Generator struct {
-	model  *Llama
+	model  *Decoder
 	policy precision.Policy
 	tape   *autograd.Tape
 	batch  *tensor.Arena
@@ -49,7 +49,7 @@ type candidate struct {
 }
 
 // NewGenerator allocates what generating takes; Close frees it.
-func NewGenerator(m *Llama, p precision.Policy, dev device.Device) (*Generator, error) {
+func NewGenerator(m *Decoder, p precision.Policy, dev device.Device) (*Generator, error) {
 	c := m.Config
 	f := Measure(c, p, 1, c.Context, false)
 	g := &Generator{model: m, policy: p}

@@ -26,7 +26,7 @@ var hfNames = map[string]string{
 
 // HFViews returns every weight in transformers' layout, in its order: fused weights as the rows of their parts. The
 // tensors share the model's memory, so writing to them loads a model.
-func (m *Llama) HFViews() []View {
+func (m *Decoder) HFViews() []View {
 	var views []View
 	add := func(name string, t tensor.Tensor) {
 		views = append(views, View{name, t, m.Config.foldedScale(name)})
@@ -34,7 +34,7 @@ func (m *Llama) HFViews() []View {
 	add("model.embed_tokens.weight", m.embed.Value)
 	for i, b := range m.blocks {
 		at := fmt.Sprintf("layers.%d.", i)
-		for _, p := range b.params() {
+		for _, p := range b.shared().params {
 			name := p.Name[len(at):]
 			row := 0
 			for _, part := range p.Parts {

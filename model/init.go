@@ -11,29 +11,6 @@ const (
 	output             // writes to it: attention.out, mlp.down
 )
 
-// setStds gives every weight the standard deviation of its initial values: those of zero_init zero, the others by the
-// scheme that Init names. The parts of a fused weight are matrices of their own.
-func (m *Llama) setStds() {
-	c := m.Config
-	m.embed.Std = c.std(table, c.Vocab, c.Dim, m.embed.Growth)
-	if m.head != m.embed && !c.zeroes("head") {
-		m.head.Std = c.std(table, c.Vocab, c.Dim, m.head.Growth)
-	}
-	for _, b := range m.blocks {
-		for _, p := range []*nn.Param{b.wqkv, b.wgu} {
-			for i, part := range p.Parts {
-				p.Parts[i].Std = c.std(inner, part.Rows, p.Value.Cols(), p.Growth)
-			}
-		}
-		if c.zeroes("residual") {
-			continue
-		}
-		for _, p := range []*nn.Param{b.wo, b.wdown} {
-			p.Std = c.std(output, p.Value.Rows(), p.Value.Cols(), p.Growth)
-		}
-	}
-}
-
 // std returns the standard deviation of a weight [out, in] that has grown by g.
 func (c Config) std(s site, out, in int, g nn.Growth) float64 {
 	switch c.Init {

@@ -36,7 +36,7 @@ var initialStds = map[string]map[string]float64{
 }
 
 // eachWeight calls f for every weight of the model, the parts of fused ones by themselves, with the last word of its name.
-func eachWeight(m *Llama, f func(name string, values []float32)) {
+func eachWeight(m *Decoder, f func(name string, values []float32)) {
 	for _, p := range m.Params() {
 		if p.Parts == nil {
 			f(p.Name[strings.LastIndexByte(p.Name, '.')+1:], p.Value.F32())

@@ -51,29 +51,6 @@ func (p MuP) depth(c Config) float64 {
 	return float64(c.Layers) / float64(p.Layers)
 }
 
-// setGrowth notes with every parameter how much it has grown.
-func (m *Llama) setGrowth() {
-	c := m.Config
-	width, ffn, head := c.MuP.width(c), 1.0, 1.0
-	if c.MuP.on() {
-		ffn, head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
-	}
-	for _, p := range m.params {
-		p.Growth = nn.Growth{In: 1, Out: width, Depth: 1}
-	}
-	if m.head != m.embed {
-		m.head.Growth = nn.Growth{In: width, Out: 1, Depth: 1}
-	}
-	for _, b := range m.blocks {
-		if b.qnorm != nil {
-			b.qnorm.Growth, b.knorm.Growth = nn.Growth{In: 1, Out: head, Depth: 1}, nn.Growth{In: 1, Out: head, Depth: 1}
-		}
-		b.wqkv.Growth, b.wo.Growth = nn.Growth{In: width, Out: width, Depth: 1}, nn.Growth{In: width, Out: width, Depth: 1}
-		b.wgu.Growth, b.wdown.Growth = nn.Growth{In: width, Out: ffn, Depth: 1}, nn.Growth{In: ffn, Out: width, Depth: 1}
-		b.wo.Growth.Depth, b.wdown.Growth.Depth = c.MuP.depth(c), c.MuP.depth(c)
-	}
-}
-
 // inputScale returns what the embedding is multiplied by.
 func (p MuP) inputScale() float64 {
 	if !p.on() {
@@ -117,7 +94,7 @@ const (
 
 // ScaleRates sets the factors that muP puts on the learning rate and the decay of each parameter. The product of both stays
 // what it is, so that decay is as strong at every width. Without muP all factors are 1.
-func (m *Llama) ScaleRates(rule UpdateRule) {
+func (m *Decoder) ScaleRates(rule UpdateRule) {
 	for _, p := range m.params {
 		p.LRScale = rateScale(p, rule)
 		p.DecayScale = 1 / p.LRScale

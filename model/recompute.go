@@ -116,7 +116,7 @@ func (r Recompute) Layout(n int) Layout {
 }
 
 // unit is consecutive blocks that backward runs again together.
-type unit struct{ blocks []*Block }
+type unit struct{ blocks []Block }
 
 // Forward runs the blocks.
 func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
@@ -127,16 +127,16 @@ func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence
 }
 
 // SetRecompute changes what backward runs again, from the next forward pass on.
-func (m *Llama) SetRecompute(l Layout) {
+func (m *Decoder) SetRecompute(l Layout) {
 	m.Config.Recompute, m.units = l, nil
 	for _, b := range m.blocks {
-		b.again = false
+		b.shared().attention.again = false
 	}
 	for from := 0; from < l.Whole; from += l.Segment {
 		m.units = append(m.units, &unit{m.blocks[from:min(from+l.Segment, l.Whole)]})
 	}
 	for _, b := range m.blocks[l.Whole : l.Whole+l.Attention] {
-		b.again = true
+		b.shared().attention.again = true
 	}
 }
 

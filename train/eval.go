@@ -28,7 +28,7 @@ var unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 // evaluator runs a model forward over samples of a data set. Within a run it shares the trainer's memory.
 type evaluator struct {
 	dev       device.Device
-	model     *model.Llama
+	model     *model.Decoder
 	tape      *autograd.Tape
 	data      dataset.Batch // as the loader gives it
 	batch     *model.Batch  // as the model reads it
@@ -41,7 +41,7 @@ type evaluator struct {
 }
 
 // newEvaluator allocates what evaluating m takes.
-func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Llama) (*evaluator, error) {
+func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*evaluator, error) {
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
 	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}

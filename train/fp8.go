@@ -19,7 +19,7 @@ func policyOf(cfg *config.Config) (precision.Policy, error) {
 }
 
 // delayed yields the delayed scales of a model, and which operand of which product they are of; none with other recipes.
-func delayed(m *model.Llama, yield func(p *nn.Param, operand string, s *precision.Delayed)) {
+func delayed(m *model.Decoder, yield func(p *nn.Param, operand string, s *precision.Delayed)) {
 	for _, p := range m.Params() {
 		if p.FP8 == nil {
 			continue
@@ -41,7 +41,7 @@ func (t *Trainer) endFP8Step() {
 }
 
 // scaleTensors lists the delayed scales with their histories: evaluation multiplies by them, too.
-func scaleTensors(m *model.Llama) []checkpoint.Tensor {
+func scaleTensors(m *model.Decoder) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	delayed(m, func(p *nn.Param, operand string, s *precision.Delayed) {
 		list = append(list, checkpointTensor(p.Name+".fp8."+operand, &s.State))

@@ -128,7 +128,7 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 }
 
 // probe returns the logits after ids.
-func (r *Trained) probe(m *model.Llama, p precision.Policy, ids []int32) ([]float64, error) {
+func (r *Trained) probe(m *model.Decoder, p precision.Policy, ids []int32) ([]float64, error) {
 	g, err := model.NewGenerator(m, p, r.dev)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (r *Trained) probe(m *model.Llama, p precision.Policy, ids []int32) ([]floa
 }
 
 // loadHF reads a model directory into F32 weights, which live in the arena that it returns.
-func loadHF(dir string) (*model.Llama, *tensor.Arena, error) {
+func loadHF(dir string) (*model.Decoder, *tensor.Arena, error) {
 	src, err := hf.Open(dir)
 	if err != nil {
 		return nil, nil, err

@@ -117,7 +117,7 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 }
 
 // meanOfSteps leaves the mean of the checkpoints of these steps in m and returns the state of the last.
-func meanOfSteps(d runDir, steps []int64, m *model.Llama) (*state, error) {
+func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 	sums := make([][]float64, len(m.Params()))
 	for i, p := range m.Params() {
 		sums[i] = make([]float64, p.Value.Len())

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,6 +48,7 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		key      string
 		was, now any
 	}{
+		{"family", cmp.Or(was.Family, "llama"), cmp.Or(now.Family, "llama")},
 		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
 		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
@@ -106,7 +108,7 @@ func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
 }
 
 // weightTensors lists the live weights of a model, and what computing with them takes.
-func weightTensors(m *model.Llama) []checkpoint.Tensor {
+func weightTensors(m *model.Decoder) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	for _, p := range m.Params() {
 		list = append(list, checkpointTensor(p.Name, &p.Value))

@@ -18,7 +18,7 @@ import (
 // Trained is a run opened for use: its newest verified weights, its tokenizer and its configuration.
 type Trained struct {
 	Config    *config.Config
-	Model     *model.Llama
+	Model     *model.Decoder
 	Tokenizer *tokenizer.Tokenizer
 	Step      int64
 	Skipped   []error // newer checkpoints that could not be used

@@ -130,7 +130,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 func modelConfig(cfg *config.Config) model.Config {
 	m := cfg.Model
 	c := model.Config{
-		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
+		Family: m.Family, Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
 		RopeTheta: m.RopeTheta, NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
 		Init: m.Init, ZeroInit: m.ZeroInit, Dropout: m.Dropout, StochasticDepth: m.StochasticDepth,

@@ -21,7 +21,7 @@ var small = Config{
 
 // bench is a model with a batch, ready to run.
 type bench struct {
-	m    *Llama
+	m    *Decoder
 	b    *Batch
 	tape *autograd.Tape
 	dev  device.Device

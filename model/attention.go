@@ -1,0 +1,50 @@
+package model
+
+import (
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/nn"
+)
+
+// attention is the first branch of a block, from its norm to its output projection.
+type attention struct {
+	wqkv         *nn.Param // [(H+2K)·E, D]
+	wo           *nn.Param // [D, H·E]
+	qnorm, knorm *nn.Param // [E], nil without QK-norm
+
+	heads device.Heads
+	rope  nn.RoPE
+	eps   float64
+	again bool // backward runs the attention again
+}
+
+func newAttention(b *builder) attention {
+	c := b.config
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	a := attention{heads: c.heads(), rope: b.rope, eps: c.NormEps}
+	a.wqkv = b.reader("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
+	a.wo = b.writer("attention.out", q, b.width)
+	if c.QKNorm {
+		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)
+		a.knorm = b.gain("attention.k_norm", c.HeadDim, b.head)
+	}
+	return a
+}
+
+// Forward returns what the heads read for the normalised stream h [N, D]: [N, H·E].
+func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	qkv := t.Linear(h, &a.wqkv.Param) // [N, (H+2K)·E]
+	if a.qnorm != nil {
+		qkv = t.QKNorm(qkv, &a.qnorm.Param, &a.knorm.Param, a.heads, a.eps)
+	}
+	qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
+	return t.Attention(qkv, a.heads, seq) // [N, H·E]  never forms [T, T]
+}
+
+// run is Forward, which backward runs again if the layer's recomputation says so.
+func (a *attention) run(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	if a.again {
+		return t.RecomputePart(a, h, seq)
+	}
+	return a.Forward(t, h, seq)
+}

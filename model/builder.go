@@ -1,0 +1,93 @@
+package model
+
+import (
+	"fmt"
+
+	"anneal/nn"
+)
+
+// builder makes the parameters of a model in the order of its list. Its methods know where in the model a weight stands, and so
+// how it starts (init.go) and what muP makes of it (mup.go).
+type builder struct {
+	config Config
+	mem    Memory
+	params []*nn.Param
+	at     string // prefix of names: the layer's
+	rope   nn.RoPE
+
+	width, ffn, head, depth float64 // growth over the base model of muP; 1 without
+}
+
+func newBuilder(c Config, mem Memory) *builder {
+	b := &builder{config: c, mem: mem, width: c.MuP.width(c), ffn: 1, head: 1, depth: c.MuP.depth(c)}
+	if c.MuP.on() {
+		b.ffn, b.head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
+	}
+	b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta)
+	return b
+}
+
+// block makes layer i of the family.
+func (b *builder) block(i int) Block {
+	first := len(b.params)
+	b.at = fmt.Sprintf("layers.%d.", i)
+	x := newLlamaBlock(b)
+	b.at = ""
+	x.params = b.params[first:len(b.params):len(b.params)]
+	return x
+}
+
+// gain makes the gain [n] of a norm, whose elements have grown in number.
+func (b *builder) gain(name string, n int, growth float64) *nn.Param {
+	return b.add(name, nn.Norm, nn.Growth{In: 1, Out: growth, Depth: 1}, n)
+}
+
+// table makes weights [V, D] with a row for each token: the embedding or the head.
+func (b *builder) table(name string, role nn.Role) *nn.Param {
+	c := b.config
+	growth := nn.Growth{In: 1, Out: b.width, Depth: 1}
+	if role == nn.Head {
+		growth = nn.Growth{In: b.width, Out: 1, Depth: 1}
+	}
+	p := b.add(name, role, growth, c.Vocab, c.Dim)
+	if role == nn.Embedding || !c.zeroes("head") {
+		p.Std = c.std(table, c.Vocab, c.Dim, p.Growth)
+	}
+	return p
+}
+
+// reader makes a fused matrix [rows of all parts, D] that reads the residual stream.
+func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Param {
+	rows := 0
+	for _, part := range parts {
+		rows += part.Rows
+	}
+	p := b.add(name, nn.Matrix, nn.Growth{In: b.width, Out: growth, Depth: 1}, rows, b.config.Dim)
+	for i, part := range parts {
+		parts[i].Std = b.config.std(inner, part.Rows, b.config.Dim, p.Growth)
+	}
+	p.Parts = parts
+	return p
+}
+
+// writer makes a matrix [D, in] that writes to the residual stream.
+func (b *builder) writer(name string, in int, growth float64) *nn.Param {
+	p := b.add(name, nn.Matrix, nn.Growth{In: growth, Out: b.width, Depth: b.depth}, b.config.Dim, in)
+	if !b.config.zeroes("residual") {
+		p.Std = b.config.std(output, b.config.Dim, in, p.Growth)
+	}
+	return p
+}
+
+func (b *builder) add(name string, role nn.Role, growth nn.Growth, shape ...int) *nn.Param {
+	p := &nn.Param{Name: b.at + name, Role: role, Growth: growth}
+	p.Value = b.mem.Params.New(b.mem.weight(role), shape...)
+	if b.mem.Grads != nil {
+		p.Grad = b.mem.Grads.New(b.mem.DType, shape...)
+	}
+	if role == nn.Matrix && b.mem.FP8 != nil {
+		p.FP8 = b.mem.FP8.New(b.mem.Params)
+	}
+	b.params = append(b.params, p)
+	return p
+}

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/nn"
+	"anneal/tensor"
+)
+
+// Decoder is a decoder-only transformer: a table of tokens, the blocks of its family, a norm and a head.
+type Decoder struct {
+	Config Config
+	embed  *nn.Param
+	units  []*unit // of blocks that backward runs again: the first ones
+	blocks []Block
+	norm   *nn.Param
+	head   *nn.Param // the embedding itself when tied
+	params []*nn.Param
+
+	dropEmbedding autograd.Drop
+}
+
+// Block is one layer of a family: branches on the residual stream x [N, D].
+type Block interface {
+	autograd.Segment
+	// shared returns what the blocks of all families have.
+	shared() *layer
+}
+
+// layer is what the blocks of all families have: parameters, attention, and what training drops of their two branches.
+type layer struct {
+	params    []*nn.Param // in the order of the model's list
+	attention attention
+
+	dropAttention, dropMLP autograd.Drop
+}
+
+func (l *layer) shared() *layer { return l }
+
+// New lays out a model. Weights are zero until Init or a load fills them.
+func New(c Config, mem Memory) *Decoder {
+	m := &Decoder{Config: c}
+	b := newBuilder(c, mem)
+	m.embed = b.table("embed", nn.Embedding)
+	for i := range c.Layers {
+		m.blocks = append(m.blocks, b.block(i))
+	}
+	m.norm = b.gain("norm", c.Dim, b.width)
+	m.head = m.embed
+	if !c.TieEmbeddings {
+		m.head = b.table("head", nn.Head)
+	}
+	m.params = b.params
+	m.SetRecompute(c.Recompute)
+	m.drop(c.Dropout, c.StochasticDepth)
+	return m
+}
+
+// Init fills every parameter with its initial values for the seed.
+func (m *Decoder) Init(seed uint64) {
+	for i, p := range m.params {
+		p.Init(seed, i)
+	}
+}
+
+// Params returns the parameters in a fixed order; a tied head appears once, as the embedding.
+func (m *Decoder) Params() []*nn.Param { return m.params }
+
+// Count returns the number of parameters.
+func (m *Decoder) Count() int64 {
+	var n int64
+	for _, p := range m.params {
+		n += int64(p.Value.Len())
+	}
+	return n
+}
+
+// Forward returns the final normalised hidden states [N, D] of tokens ids [N].
+func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
+	x := t.Embedding(&m.embed.Param, ids) // [N, D]
+	if f := m.Config.MuP.inputScale(); f != 1 {
+		x = t.ScaleStream(x, f)
+	}
+	x = t.Dropout(x, m.dropEmbedding, seq)
+	for _, u := range m.units {
+		x = t.Recompute(u, x, seq) // [N, D]
+	}
+	for _, b := range m.blocks[m.Config.Recompute.Whole:] {
+		x = t.Block(b, x, seq) // [N, D]
+	}
+	gain := &m.norm.Param
+	if f := m.Config.logitScale(); f != 1 {
+		gain = t.ScaleParam(gain, f) // logits are linear in it
+	}
+	return t.RMSNorm(x, gain, m.Config.NormEps) // [N, D]
+}
+
+// Loss writes each token's cross-entropy to b.Losses and, if the tape records, computes the gradients of their sum, with
+// the z-loss if b has one.
+func (m *Decoder) Loss(t *autograd.Tape, b *Batch) {
+	h := m.Forward(t, &b.Tokens, &b.Seq)
+	o := device.LossOptions{Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel}
+	if b.Labels != (tensor.RNG{}) {
+		o.ZLoss = 0
+	}
+	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
+}
+
+// Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the tape's Reset.
+func (m *Decoder) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor {
+	h := m.Forward(t, &b.Tokens, &b.Seq)
+	return t.Logits(h, &m.head.Param, from, to, m.Config.LogitSoftcap)
+}

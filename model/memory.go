@@ -1,0 +1,29 @@
+package model
+
+import (
+	"anneal/nn"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// Memory is where a model's tensors live.
+type Memory struct {
+	Params *tensor.Arena  // weights and position tables
+	Grads  *tensor.Arena  // gradients; nil for a model that will not be trained
+	DType  tensor.DType   // F32, or F64 in the reference mode
+	Weight tensor.DType   // of matrices and tables, if they are stored otherwise; the zero value means DType
+	FP8    *precision.FP8 // of the hidden matrices; nil for none
+}
+
+// MemoryOf returns where and how the tensors of a model live under a policy.
+func MemoryOf(p precision.Policy, params, grads *tensor.Arena) Memory {
+	return Memory{Params: params, Grads: grads, DType: p.Master, Weight: p.Weight, FP8: p.FP8}
+}
+
+// weight returns what weights of a role are stored in: gains and biases are few, and never narrow.
+func (m Memory) weight(r nn.Role) tensor.DType {
+	if m.Weight == tensor.Invalid || r == nn.Norm || r == nn.Bias {
+		return m.DType
+	}
+	return m.Weight
+}
