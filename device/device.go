@@ -58,6 +58,25 @@ type Device interface {
 	// SwiGLUGrad writes dgu [N, 2F] from dact [N, F] and gu.
 	SwiGLUGrad(dgu, dact, gu *tensor.Tensor)
 
+	// ReLUSquared writes act = max(x, 0)², both [N, F] (So et al. 2021, arXiv 2109.08668).
+	ReLUSquared(act, x *tensor.Tensor)
+	// ReLUSquaredGrad writes dx = 2·max(x, 0)·dact, all [N, F].
+	ReLUSquaredGrad(dx, dact, x *tensor.Tensor)
+
+	// MixStreams turns x [N, D] into weights[0]·x + weights[1]·y, in place. kept [N, D], unless it is nil, receives x as it
+	// was. x and y are F32, weights [2] too; kept is stored as activations are.
+	MixStreams(x, kept, y, weights *tensor.Tensor)
+	// MixStreamsGrad turns dx from the gradient of the mix into that of x, in place, and adds to those of y and of the
+	// weights: dy += weights[1]·dx, dweights += (Σ dx·kept, Σ dx·y), dx ← weights[0]·dx.
+	MixStreamsGrad(dx, dy, dweights, kept, y, weights *tensor.Tensor)
+
+	// AddValues adds weight·table[ids] to the value heads of qkv [N, (H+2K)·E], in place: table [V, K·E], weight [1] (F32),
+	// ids [N] (I32, all in [0, V)).
+	AddValues(qkv, table, weight, ids *tensor.Tensor, heads Heads)
+	// AddValuesGrad adds to the gradients of table and weight: rows dv of the value heads of dqkv give
+	// dtable[id] += weight·dv, in token order, and dweight += Σ dv·table[id].
+	AddValuesGrad(dtable, dweight, dqkv, table, weight, ids *tensor.Tensor, heads Heads)
+
 	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V)).
 	Embedding(x, table, ids *tensor.Tensor)
 	// EmbeddingGrad adds rows of dx [N, D] to rows ids of dtable [V, D], in token order.

@@ -19,21 +19,23 @@ func generic[T Float](f functions[T]) Table[T] {
 	return Table[T]{
 		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T],
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
-		ExpSum:         f.expSum,
-		Softcap:        f.softcap,
-		Rotate:         rotate[T],
-		SwiGLU:         f.swiGLU,
-		SwiGLUGrad:     f.swiGLUGrad,
-		Updates:        f.updates(),
-		Mask:           mask[T],
-		Pack:           pack[T],
-		Unpack:         unpack[T],
-		PackF16:        packF16[T],
-		Halves:         halves[T],
-		PackStochastic: packStochastic[T],
-		UnpackF16:      unpackF16[T],
-		MaxAbs:         maxAbs[T],
-		Quantize:       quantize[T],
+		ExpSum:          f.expSum,
+		Softcap:         f.softcap,
+		Rotate:          rotate[T],
+		SwiGLU:          f.swiGLU,
+		SwiGLUGrad:      f.swiGLUGrad,
+		ReLUSquared:     reluSquared[T],
+		ReLUSquaredGrad: reluSquaredGrad[T],
+		Updates:         f.updates(),
+		Mask:            mask[T],
+		Pack:            pack[T],
+		Unpack:          unpack[T],
+		PackF16:         packF16[T],
+		Halves:          halves[T],
+		PackStochastic:  packStochastic[T],
+		UnpackF16:       unpackF16[T],
+		MaxAbs:          maxAbs[T],
+		Quantize:        quantize[T],
 	}
 }
 
@@ -166,6 +168,26 @@ func (f functions[T]) swiGLUGrad(dgate, dup, dact, gate, up []T) {
 		a := g * s
 		dgate[i] = d * up[i] * (s + a*(1-s))
 		dup[i] = d * a
+	}
+}
+
+func reluSquared[T Float](dst, x []T) {
+	x = x[:len(dst)]
+	for i, v := range x {
+		if v < 0 {
+			v = 0
+		}
+		dst[i] = v * v
+	}
+}
+
+func reluSquaredGrad[T Float](dx, dact, x []T) {
+	dact, x = dact[:len(dx)], x[:len(dx)]
+	for i, v := range x {
+		if v < 0 {
+			v = 0
+		}
+		dx[i] = (v + v) * dact[i]
 	}
 }
 

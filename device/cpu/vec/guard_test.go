@@ -65,6 +65,8 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.Rotate(a, b, c, d)
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e)
+				v.ReLUSquared(a, b)
+				v.ReLUSquaredGrad(a, b, c)
 				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
 				v.Adam(a, b, c, d, &AdamW[float32]{Eps: 1})
 				v.Momentum(a, b, c, &Momentum[float32]{})
@@ -88,6 +90,8 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				}
 				v.Narrow.SwiGLU(row(0), row(1), row(2))
 				v.Narrow.SwiGLUGrad(row(0), row(1), row(2), row(3), row(4))
+				v.Narrow.ReLUSquared(row(0), row(1))
+				v.Narrow.ReLUSquaredGrad(row(0), row(1), row(2))
 				v.Narrow.Normalise(row(0), row(1), a, b, 2)
 				v.Narrow.Mul(row(0), row(1), a)
 				v.Narrow.NormDot(a, row(0), row(1), b)

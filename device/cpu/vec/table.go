@@ -32,6 +32,9 @@ type Table[T Float] struct {
 	SwiGLU func(dst, gate, up []T)
 	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
 	SwiGLUGrad func(dgate, dup, dact, gate, up []T)
+	// ReLUSquared is dst = max(x, 0)², ReLUSquaredGrad is dx = 2·max(x, 0)·dact.
+	ReLUSquared     func(dst, x []T)
+	ReLUSquaredGrad func(dx, dact, x []T)
 	// Updates are the steps of optimizers.
 	Updates[T]
 	// Mask is a row of random factors, Scale for Keep of 65536 elements and 0 for the others; see mask.go. The length is a
@@ -65,9 +68,11 @@ type Table[T Float] struct {
 type Narrow[T Float] struct {
 	Multiple int
 
-	// SwiGLU and SwiGLUGrad are those of Table.
-	SwiGLU     func(dst, gate, up []tensor.BFloat16)
-	SwiGLUGrad func(dgate, dup, dact, gate, up []tensor.BFloat16)
+	// SwiGLU, ReLUSquared and their gradients are those of Table.
+	SwiGLU          func(dst, gate, up []tensor.BFloat16)
+	SwiGLUGrad      func(dgate, dup, dact, gate, up []tensor.BFloat16)
+	ReLUSquared     func(dst, x []tensor.BFloat16)
+	ReLUSquaredGrad func(dx, dact, x []tensor.BFloat16)
 	// Normalise is xhat = r·x, y = xhat·gain; y is computed from the rounded xhat. Mul is the second part alone.
 	Normalise func(y, xhat []tensor.BFloat16, x, gain []T, r T)
 	Mul       func(y, xhat []tensor.BFloat16, gain []T)

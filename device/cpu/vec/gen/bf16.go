@@ -168,6 +168,7 @@ func (s *isa) stochastic(f *asmgen.File) {
 func (s *isa) narrow(f *asmgen.File) {
 	s.swiGLU(f, "narrowSwiGLU", ":bf16")
 	s.swiGLUGrad(f, "narrowSwiGLUGrad", ":bf16")
+	s.reluSquared(f, "narrowReLUSquared", ":bf16")
 
 	k := s.kernel(f, "narrowNormalise", "is xhat = r·x, y = xhat·gain.", []string{"y:bf16", "xhat:bf16", "x", "gain"}, "r float32", "")
 	k.useBF16()

@@ -17,6 +17,7 @@ func main() {
 		set.elementwise(f)
 		set.reductions(f)
 		set.exponentials(f)
+		set.reluSquared(f, "reluSquared", "")
 		set.softcap(f)
 		set.optimizers(f)
 		set.codes(f)
