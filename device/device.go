@@ -41,9 +41,9 @@ type Device interface {
 	// QKNormGrad turns dqkv from the gradient of QKNorm's output into that of its input, in place, and adds to the gains' gradients.
 	QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads)
 
-	// RoPE rotates the query and key heads of qkv [N, (H+2K)·E] in place (Su et al. 2021), half layout: element i of a
-	// head pairs with i + E/2. cos and sin are [T, E/2] in F32 (F64 in the reference mode); pos [N] (I32) picks their row. With inverse it rotates back,
-	// which is the gradient.
+	// RoPE rotates the query and key heads of qkv [N, (H+2K)·E] in place (Su et al. 2021): element i of a head pairs with
+	// i + E/2, or 2i with 2i+1 if heads.Interleaved. cos and sin are [T, E/2] in F32 (F64 in the reference mode); pos [N]
+	// (I32) picks their row. With inverse it rotates back, which is the gradient.
 	RoPE(qkv, cos, sin, pos *tensor.Tensor, heads Heads, inverse bool)
 
 	// Attention is softmax(heads.Scale·q·kᵀ + mask)·v for every head, from qkv [N, (H+2K)·E] (columns: H query heads, K key
@@ -160,6 +160,9 @@ type Heads struct {
 	Size  int // elements per head E
 	// Scale multiplies attention's scores; 0 is the usual 1/√E.
 	Scale float64
+	// Interleaved says which elements RoPE pairs. Both layouts are the same model with the rows of the query and key weights
+	// permuted within a head.
+	Interleaved bool
 }
 
 // ScoreScale returns what attention multiplies scores by.

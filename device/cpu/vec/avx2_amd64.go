@@ -207,6 +207,16 @@ func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []flo
 //go:noescape
 func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
 
+// rotatePairsAVX2 turns the pairs of neighbours in x. Elements past whole vectors are left out.
+//
+//go:noescape
+func rotatePairsAVX2(x []float32, cos []float32, sin []float32)
+
+// narrowRotatePairsAVX2 turns the pairs of neighbours in heads that follow each other.
+//
+//go:noescape
+func narrowRotatePairsAVX2(cos []float32, sin []float32, x []bfloat16, heads int)
+
 // packF16AVX2 rounds src to float16. Elements past a multiple of 8 are left out.
 //
 //go:noescape

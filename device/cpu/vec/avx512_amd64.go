@@ -212,6 +212,16 @@ func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []f
 //go:noescape
 func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
 
+// rotatePairsAVX512 turns the pairs of neighbours in x. Elements past whole vectors are left out.
+//
+//go:noescape
+func rotatePairsAVX512(x []float32, cos []float32, sin []float32)
+
+// narrowRotatePairsAVX512 turns the pairs of neighbours in heads that follow each other.
+//
+//go:noescape
+func narrowRotatePairsAVX512(cos []float32, sin []float32, x []bfloat16, heads int)
+
 // packF16AVX512 rounds src to float16.
 //
 //go:noescape

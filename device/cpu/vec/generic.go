@@ -22,6 +22,7 @@ func generic[T Float](f functions[T]) Table[T] {
 		ExpSum:          f.expSum,
 		Softcap:         f.softcap,
 		Rotate:          rotate[T],
+		RotatePairs:     rotatePairs[T],
 		SwiGLU:          f.swiGLU,
 		SwiGLUGrad:      f.swiGLUGrad,
 		ReLUSquared:     reluSquared[T],
@@ -149,6 +150,15 @@ func rotate[T Float](a, b, cos, sin []T) {
 		x, y, c, s := a[i], b[i], cos[i], sin[i]
 		a[i] = x*c - y*s
 		b[i] = x*s + y*c
+	}
+}
+
+func rotatePairs[T Float](x, cos, sin []T) {
+	cos, sin = cos[:len(x)/2], sin[:len(x)/2]
+	for i, c := range cos {
+		a, b, s := x[2*i], x[2*i+1], sin[i]
+		x[2*i] = a*c - b*s
+		x[2*i+1] = a*s + b*c
 	}
 }
 

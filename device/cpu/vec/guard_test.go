@@ -63,6 +63,7 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.SumSq(a)
 				v.ExpSum(a, b, 1)
 				v.Rotate(a, b, c, d)
+				v.RotatePairs(a[n%2:], b[(n+1)/2:], c[(n+1)/2:])
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e)
 				v.ReLUSquared(a, b)
@@ -98,6 +99,7 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.Narrow.NormGrad(a, row(0), row(1), b, 2, 3)
 				if half := n / 4; n%4 == 0 && half%v.Narrow.Multiple == 0 {
 					v.Narrow.Rotate(a[:half], b, row(0), row(0)[half:], 2)
+					v.Narrow.RotatePairs(a[:half], b, row(0), 2)
 				}
 			}
 		}

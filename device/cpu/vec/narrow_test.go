@@ -75,6 +75,14 @@ func passes(v Table[float32]) Narrow[float32] {
 				}
 			}
 		},
+		RotatePairs: func(cos, sin []float32, x bf16s, heads int) {
+			for n := 2 * len(cos); heads > 0; heads-- {
+				y := wide(x, n)
+				v.RotatePairs(y, cos, sin)
+				v.Pack(x[:n], y)
+				x = x[n:]
+			}
+		},
 	}
 }
 
@@ -110,6 +118,7 @@ func TestNarrowIsBitEqualToPasses(t *testing.T) {
 				p.NormGrad(f[0][:n], h[2], h[3], f[1], 1.3, 0.7)
 				p.Normalise(h[3][:n], h[2], f[0], f[1], 0.8)
 				p.Rotate(f[1][:n], f[2], h[4], h[4][n:], heads)
+				p.RotatePairs(f[1][:n], f[2], h[1], heads)
 				sum := p.NormDot(f[2][:n], h[4], h[4][n:], f[1])
 				return h, f, sum
 			}

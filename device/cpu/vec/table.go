@@ -28,6 +28,8 @@ type Table[T Float] struct {
 
 	// Rotate turns the pairs (a, b) by the angles of cos and sin: a, b = a·cos − b·sin, a·sin + b·cos.
 	Rotate func(a, b, cos, sin []T)
+	// RotatePairs is Rotate on pairs that are neighbours: x[2i] and x[2i+1].
+	RotatePairs func(x, cos, sin []T)
 	// SwiGLU is dst = silu(gate)·up, silu(x) = x/(1+exp(−x)).
 	SwiGLU func(dst, gate, up []T)
 	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
@@ -81,6 +83,8 @@ type Narrow[T Float] struct {
 	NormGrad func(dx []T, dy, xhat []tensor.BFloat16, gain []T, r, mean T)
 	// Rotate is Table's on heads that follow each other in memory, each its halves a and b. cos gives the length.
 	Rotate func(cos, sin []T, a, b []tensor.BFloat16, heads int)
+	// RotatePairs is Table's on heads that follow each other in memory.
+	RotatePairs func(cos, sin []T, x []tensor.BFloat16, heads int)
 }
 
 // A Grid is the values of an FP8 format, in the order in which the assembly reads them. Values beyond ±Top are taken for

@@ -25,6 +25,7 @@ func main() {
 		set.conversions(f)
 		set.stochastic(f)
 		set.narrow(f)
+		set.rotatePairs(f)
 		set.f16(f)
 		set.fp8(f)
 		set.mask(f)
