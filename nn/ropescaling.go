@@ -12,7 +12,7 @@ import (
 // after some training on long ones. The zero value does not scale. It is written Kind:Factor, such as yarn:4, with the
 // numbers that differ from the defaults behind it, such as yarn:4:fast=16.
 type RoPEScaling struct {
-	Kind     string  // none (also ""), linear, ntk, yarn or llama3
+	Kind     string  // linear, ntk, yarn or llama3; "" is none
 	Factor   float64 // how many times the original context is to be read
 	Original int     // positions that the model was first trained on; yarn and llama3 go by it
 
@@ -21,12 +21,29 @@ type RoPEScaling struct {
 	Low, High  float64 // of llama3: pairs that turn more often than High within Original stay, those below Low are slowed whole
 }
 
-// ropeScaling is what Parse knows of a kind: which options it reads, with their defaults.
+// ropeScalings are the kinds with the defaults of their options.
 var ropeScalings = map[string]RoPEScaling{
-	"linear": {},
-	"ntk":    {},
-	"yarn":   {Fast: 32, Slow: 1},
-	"llama3": {Low: 1, High: 4},
+	"linear": {Kind: "linear"},
+	"ntk":    {Kind: "ntk"},
+	"yarn":   {Kind: "yarn", Fast: 32, Slow: 1},
+	"llama3": {Kind: "llama3", Low: 1, High: 4},
+}
+
+// scalingOption is a number of a scaling under the name that it is written with.
+type scalingOption struct {
+	name  string
+	value *float64
+}
+
+// options returns what the kind of the scaling reads.
+func (s *RoPEScaling) options() []scalingOption {
+	switch s.Kind {
+	case "yarn":
+		return []scalingOption{{"fast", &s.Fast}, {"slow", &s.Slow}, {"attention", &s.Attention}}
+	case "llama3":
+		return []scalingOption{{"low", &s.Low}, {"high", &s.High}}
+	}
+	return nil
 }
 
 // ParseRoPEScaling reads what String writes. The original context is not part of the text.
@@ -39,7 +56,6 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	if !known {
 		return RoPEScaling{}, fmt.Errorf("%q is no scaling of rotary positions; there are none, linear, ntk, yarn and llama3, with a factor, such as yarn:4", words[0])
 	}
-	s.Kind = words[0]
 	if len(words) == 1 {
 		return RoPEScaling{}, fmt.Errorf("%s needs a factor: how many times the original context is to be read, such as %s:4", text, text)
 	}
@@ -49,13 +65,16 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	}
 	for _, option := range words[2:] {
 		name, value, _ := strings.Cut(option, "=")
-		field := s.option(name)
-		if field == nil {
+		known := s.options()
+		i := slices.IndexFunc(known, func(o scalingOption) bool { return o.name == name })
+		if i < 0 {
 			return RoPEScaling{}, fmt.Errorf("%s has no option %q", s.Kind, name)
 		}
-		if *field, err = strconv.ParseFloat(value, 64); err != nil || !(*field > 0 && *field <= 1<<20) {
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(x > 0 && x <= 1<<20) {
 			return RoPEScaling{}, fmt.Errorf("%s is not a number above 0", option)
 		}
+		*known[i].value = x
 	}
 	if s.Slow > 0 && s.Slow >= s.Fast || s.Low > 0 && s.Low >= s.High {
 		return RoPEScaling{}, fmt.Errorf("%s leaves no pairs between those that stay and those that are slowed: slow must be below fast, low below high", text)
@@ -63,32 +82,20 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	return s, nil
 }
 
-// option returns the field of an option that the kind has, nil if it has none of that name.
-func (s *RoPEScaling) option(name string) *float64 {
-	i := slices.Index([]string{"yarn fast", "yarn slow", "yarn attention", "llama3 low", "llama3 high"}, s.Kind+" "+name)
-	if i < 0 {
-		return nil
-	}
-	return []*float64{&s.Fast, &s.Slow, &s.Attention, &s.Low, &s.High}[i]
-}
-
 // String writes the scaling as ParseRoPEScaling reads it.
 func (s RoPEScaling) String() string {
-	if s.None() {
+	if s.Kind == "" {
 		return "none"
 	}
 	text := s.Kind + ":" + strconv.FormatFloat(s.Factor, 'g', -1, 64)
-	defaults := ropeScalings[s.Kind]
-	for _, name := range []string{"fast", "slow", "attention", "low", "high"} {
-		if x := s.option(name); x != nil && *x != *defaults.option(name) {
-			text += ":" + name + "=" + strconv.FormatFloat(*x, 'g', -1, 64)
+	usual := ropeScalings[s.Kind]
+	for i, o := range usual.options() {
+		if x := *s.options()[i].value; x != *o.value {
+			text += ":" + o.name + "=" + strconv.FormatFloat(x, 'g', -1, 64)
 		}
 	}
 	return text
 }
-
-// None says that the positions are not scaled.
-func (s RoPEScaling) None() bool { return s.Kind == "" || s.Kind == "none" }
 
 // Frequencies returns the angle from one position to the next of each of the E/2 pairs of a head of headSize elements, θ^(−2i/E) without
 // scaling.

@@ -1,8 +1,6 @@
 package main
 
-import (
-	"anneal/internal/asmgen"
-)
+import "anneal/internal/asmgen"
 
 // rotatePairs writes the rotations of pairs of neighbours. Their arithmetic is that of rotate, bit for bit.
 func (s *isa) rotatePairs(f *asmgen.File) {
