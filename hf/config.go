@@ -6,23 +6,27 @@ import (
 	"math"
 )
 
-// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases.
-type LlamaConfig struct {
-	VocabSize    int
-	HiddenSize   int // width of the residual stream
-	FFNSize      int // intermediate_size: width of the SwiGLU gate
-	Layers       int
-	Heads        int
-	KVHeads      int // Heads is a multiple of it
-	HeadDim      int // even
-	MaxPositions int // context length
-	RopeTheta    float64
-	NormEps      float64
-	Tied         bool    // the head is the embedding
-	QKNorm       bool    // RMSNorm of each head of q and k, before RoPE; makes it a Qwen3 for transformers
-	InitStd      float64 // initializer_range; only told to others
-	BOS, Pad     int     // token ids, -1 for none
-	EOS          []int   // token ids that end a text
+// Config describes a model as config.json does: a *LlamaConfig or a *GPT2Config.
+type Config interface {
+	// Class is what transformers loads the model as, such as LlamaForCausalLM.
+	Class() string
+	// Validate reports every field that makes no sense, by its name in config.json.
+	Validate() error
+	// Tensors lists every tensor of the model.
+	Tensors() []Spec
+
+	size() (vocab, positions int)
+	tokens() Tokens
+	settings() map[string]any // of config.json, but for what every model has
+	tiedHead() bool           // lm_head.weight is left out: it is the embedding, embedding()
+	embedding() string
+	derived(name string) bool // a buffer that files of old versions hold and that follows from the config
+}
+
+// Tokens are the ids of special tokens, -1 for none.
+type Tokens struct {
+	BOS, Pad int
+	EOS      []int // that end a text
 }
 
 // Limits on what a config.json may ask for. They keep all products of two sizes, and lists of names, in bounds.
@@ -31,58 +35,38 @@ const (
 	maxLayers = 10_000
 )
 
-// Validate reports every field that makes no sense, by its name in config.json.
-func (c LlamaConfig) Validate() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for _, f := range []struct {
-		name       string
-		value, max int
-	}{
-		{"vocab_size", c.VocabSize, maxSize}, {"hidden_size", c.HiddenSize, maxSize},
-		{"intermediate_size", c.FFNSize, maxSize}, {"num_hidden_layers", c.Layers, maxLayers},
-		{"num_attention_heads", c.Heads, maxSize}, {"num_key_value_heads", c.KVHeads, maxSize},
-		{"head_dim", c.HeadDim, maxSize}, {"max_position_embeddings", c.MaxPositions, math.MaxInt32},
-	} {
-		if f.value < 1 || f.value > f.max {
-			bad("%s = %d is not between 1 and %d", f.name, f.value, f.max)
-		}
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	if c.Heads%c.KVHeads != 0 {
-		bad("num_key_value_heads = %d does not divide num_attention_heads = %d", c.KVHeads, c.Heads)
-	}
-	if c.HeadDim%2 != 0 {
-		bad("head_dim = %d is odd; RoPE turns pairs", c.HeadDim)
-	}
-	if !c.QKNorm && c.HiddenSize%c.Heads != 0 {
-		bad("num_attention_heads = %d does not divide hidden_size = %d, which transformers demands of a Llama", c.Heads, c.HiddenSize)
-	}
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"rope_theta", c.RopeTheta}, {"rms_norm_eps", c.NormEps}} {
-		if !(f.value > 0) || math.IsInf(f.value, 0) {
-			bad("%s = %v is not a positive number", f.name, f.value)
-		}
-	}
-	if !(c.InitStd >= 0 && c.InitStd <= 1) {
-		bad("initializer_range = %v is not between 0 and 1", c.InitStd)
-	}
-	for _, id := range append([]int{c.BOS, c.Pad}, c.EOS...) {
-		if id < -1 || id >= c.VocabSize {
-			bad("bos_token_id, eos_token_id or pad_token_id is %d, outside of the vocabulary of %d", id, c.VocabSize)
-		}
-	}
-	return errors.Join(errs...)
+// checker collects what is wrong with a config.
+type checker struct{ errs []error }
+
+func (k *checker) bad(format string, args ...any) {
+	k.errs = append(k.errs, fmt.Errorf(format, args...))
 }
 
-// architecture is the class that transformers loads the model with, and modelType its model_type.
-func (c LlamaConfig) architecture() (class, modelType string) {
-	if c.QKNorm {
-		return "Qwen3ForCausalLM", "qwen3"
+func (k *checker) err() error { return errors.Join(k.errs...) }
+
+// size checks 1 ≤ n ≤ high.
+func (k *checker) size(name string, n, high int) {
+	if n < 1 || n > high {
+		k.bad("%s = %d is not between 1 and %d", name, n, high)
 	}
-	return "LlamaForCausalLM", "llama"
+}
+
+func (k *checker) positive(name string, x float64) {
+	if !(x > 0) || math.IsInf(x, 0) {
+		k.bad("%s = %v is not a positive number", name, x)
+	}
+}
+
+func (k *checker) std(x float64) {
+	if !(x >= 0 && x <= 1) {
+		k.bad("initializer_range = %v is not between 0 and 1", x)
+	}
+}
+
+func (k *checker) ids(t Tokens, vocab int) {
+	for _, id := range append([]int{t.BOS, t.Pad}, t.EOS...) {
+		if id < -1 || id >= vocab {
+			k.bad("bos_token_id, eos_token_id or pad_token_id is %d, outside of the vocabulary of %d", id, vocab)
+		}
+	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Export is what goes into a model directory besides the config.
 type Export struct {
-	Tensors        []safetensors.Tensor // exactly LlamaTensors(config), in any order; all F32, all BF16 or all F16
+	Tensors        []safetensors.Tensor // exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
 	TokenizerJSON  []byte               // tokenizer.json; the config's special ids must be among its added tokens
 	Card           Card
 	MaxShard       int64 // bytes of weights in one file; 0 means 5 GB
@@ -30,8 +30,8 @@ type Card struct {
 	Facts   [][2]string // rows of a table: parameters, tokens, loss, …
 }
 
-// ExportLlama writes a model directory. dir must be empty or absent; it appears when it is complete.
-func ExportLlama(dir string, c LlamaConfig, e Export) (err error) {
+// Write writes a model directory. dir must be empty or absent; it appears when it is complete.
+func Write(dir string, c Config, e Export) (err error) {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("hf: the model cannot be exported:\n%w", err)
 	}
@@ -101,12 +101,13 @@ func infos(tensors []safetensors.Tensor) []safetensors.Info {
 }
 
 // texts renders every file but the weights.
-func texts(c LlamaConfig, e Export) (map[string][]byte, error) {
+func texts(c Config, e Export) (map[string][]byte, error) {
 	dtype, err := dtypeName(e.Tensors)
 	if err != nil {
 		return nil, err
 	}
-	special, err := specialTokens(c, e.TokenizerJSON)
+	vocab, positions := c.size()
+	special, err := specialTokens(c.tokens(), vocab, e.TokenizerJSON)
 	if err != nil {
 		return nil, fmt.Errorf("hf: tokenizer.json: %w", err)
 	}
@@ -117,19 +118,19 @@ func texts(c LlamaConfig, e Export) (map[string][]byte, error) {
 	tokenizer := map[string]any{
 		// With any other class transformers 5 rebuilds parts of the tokenizer and ignores what tokenizer.json says.
 		"tokenizer_class":              "PreTrainedTokenizerFast",
-		"model_max_length":             c.MaxPositions,
+		"model_max_length":             positions,
 		"clean_up_tokenization_spaces": false,
 		"add_prefix_space":             false,
 		"add_bos_token":                false,
 		"add_eos_token":                false,
-		"model_input_names":            []string{"input_ids", "attention_mask"}, // the default adds token_type_ids, which no Llama takes
+		"model_input_names":            []string{"input_ids", "attention_mask"}, // the default adds token_type_ids, which these models do not take
 	}
 	for key, token := range special {
 		tokenizer[key] = token
 	}
 	for name, v := range map[string]any{
-		"config.json":             c.configJSON(dtype),
-		"generation_config.json":  c.generationJSON(),
+		"config.json":             configJSON(c, dtype),
+		"generation_config.json":  generationJSON(c),
 		"tokenizer_config.json":   tokenizer,
 		"special_tokens_map.json": special,
 	} {
@@ -164,34 +165,22 @@ func dtypeName(tensors []safetensors.Tensor) (string, error) {
 // writtenFor is the version of transformers whose conventions the files follow. Later ones read them, and so does 4.51.
 const writtenFor = "5.0.0"
 
-// configJSON holds RoPE in the words of transformers 4 (rope_theta) and of 5 (rope_parameters), and the dtype likewise.
-func (c LlamaConfig) configJSON(dtype string) map[string]any {
-	class, modelType := c.architecture()
-	m := map[string]any{
-		"architectures": []string{class}, "model_type": modelType,
-		"vocab_size": c.VocabSize, "hidden_size": c.HiddenSize, "intermediate_size": c.FFNSize,
-		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads,
-		"head_dim": c.HeadDim, "max_position_embeddings": c.MaxPositions,
-		"hidden_act": "silu", "rms_norm_eps": float(c.NormEps), "initializer_range": float(c.InitStd),
-		"rope_theta": float(c.RopeTheta), "rope_scaling": nil,
-		"rope_parameters":     map[string]any{"rope_type": "default", "rope_theta": float(c.RopeTheta)},
-		"tie_word_embeddings": c.Tied, "attention_bias": false, "attention_dropout": float(0), "use_cache": true,
-		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.Pad),
-		"torch_dtype": dtype, "dtype": dtype, "transformers_version": writtenFor,
-	}
-	if c.QKNorm {
-		m["use_sliding_window"], m["sliding_window"], m["max_window_layers"] = false, nil, c.Layers
-	} else {
-		m["mlp_bias"], m["pretraining_tp"] = false, 1
-	}
+// configJSON is the config of the model with what every model has. The dtype goes by its names in transformers 4 and 5.
+func configJSON(c Config, dtype string) map[string]any {
+	m := c.settings()
+	m["torch_dtype"], m["dtype"], m["transformers_version"] = dtype, dtype, writtenFor
+	c.tokens().put(m)
 	return m
 }
 
-func (c LlamaConfig) generationJSON() map[string]any {
-	return map[string]any{
-		"_from_model_config": true, "transformers_version": writtenFor,
-		"bos_token_id": idOrNull(c.BOS), "eos_token_id": idsOrNull(c.EOS), "pad_token_id": idOrNull(c.Pad),
-	}
+func generationJSON(c Config) map[string]any {
+	m := map[string]any{"_from_model_config": true, "transformers_version": writtenFor}
+	c.tokens().put(m)
+	return m
+}
+
+func (t Tokens) put(m map[string]any) {
+	m["bos_token_id"], m["eos_token_id"], m["pad_token_id"] = idOrNull(t.BOS), idsOrNull(t.EOS), idOrNull(t.Pad)
 }
 
 func idOrNull(id int) any {

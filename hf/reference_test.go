@@ -4,29 +4,20 @@ import (
 	"fmt"
 	"math"
 	"testing"
-
-	"anneal/safetensors"
 )
 
 // reference is a Llama in float64, as plain as it can be: the oracle for names, shapes, layouts and settings.
 type reference struct {
-	c LlamaConfig
+	c *LlamaConfig
 	w map[string][]float64
 }
 
 func newReference(t *testing.T, m *Model) *reference {
 	t.Helper()
-	r := &reference{m.Config, map[string][]float64{}}
-	for _, spec := range LlamaTensors(m.Config) {
-		n := 1
-		for _, d := range spec.Shape {
-			n *= d
-		}
-		narrow := make([]float32, n)
-		if err := safetensors.ReadFloat32(m.Weights, spec.Name, narrow); err != nil {
-			t.Fatal(err)
-		}
-		wide := make([]float64, n)
+	r := &reference{m.Config.(*LlamaConfig), map[string][]float64{}}
+	for _, spec := range m.Config.Tensors() {
+		narrow := values(t, m, spec)
+		wide := make([]float64, len(narrow))
 		for i, v := range narrow {
 			wide[i] = float64(v)
 		}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// specialTokens finds the text of the config's special tokens in a tokenizer.json, under the keys that
-// special_tokens_map.json has for them. It refuses a tokenizer with more tokens than the model.
-func specialTokens(c LlamaConfig, text []byte) (map[string]string, error) {
+// specialTokens finds the text of special tokens in a tokenizer.json, under the keys that
+// special_tokens_map.json has for them. It refuses a tokenizer with more tokens than the model's vocabulary.
+func specialTokens(ids Tokens, vocab int, text []byte) (map[string]string, error) {
 	var tok struct {
 		AddedTokens []struct {
 			ID      int    `json:"id"`
@@ -25,8 +25,8 @@ func specialTokens(c LlamaConfig, text []byte) (map[string]string, error) {
 		return nil, errors.New("it has no vocabulary")
 	}
 	check := func(token string, id int) error {
-		if id < 0 || id >= c.VocabSize {
-			return fmt.Errorf("token %q has id %d, the model's vocabulary has %d", token, id, c.VocabSize)
+		if id < 0 || id >= vocab {
+			return fmt.Errorf("token %q has id %d, the model's vocabulary has %d", token, id, vocab)
 		}
 		return nil
 	}
@@ -43,9 +43,9 @@ func specialTokens(c LlamaConfig, text []byte) (map[string]string, error) {
 		added[t.ID] = t.Content
 	}
 	special := map[string]string{}
-	want := map[string]int{"bos_token": c.BOS, "pad_token": c.Pad, "eos_token": -1}
-	if len(c.EOS) > 0 {
-		want["eos_token"] = c.EOS[0]
+	want := map[string]int{"bos_token": ids.BOS, "pad_token": ids.Pad, "eos_token": -1}
+	if len(ids.EOS) > 0 {
+		want["eos_token"] = ids.EOS[0]
 	}
 	for key, id := range want {
 		if id < 0 {

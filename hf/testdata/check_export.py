@@ -1,20 +1,27 @@
-"""Loads the directories that `go test ./hf -run TestExportGivesTheModelBack -args -keep DIR` leaves, with transformers.
+"""Loads with transformers what either test leaves in DIR: `go test ./hf -run TestExportGivesTheModelBack -args -keep DIR`,
+`go test ./train -run TestExportGivesBackWhatWasImported -args -keep DIR`.
 
 Checks the class, the logits against logits.json, the tokenizer against the tokenizers library, and generation.
 Usage, from this directory: python check_export.py DIR
 """
 import json
+import os
 import sys
 
 import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-for name, cls in (("llama", "LlamaForCausalLM"), ("qwen3", "Qwen3ForCausalLM")):
+classes = {"llama": "LlamaForCausalLM", "linear": "LlamaForCausalLM", "yarn": "LlamaForCausalLM", "llama3": "LlamaForCausalLM",
+           "qwen3": "Qwen3ForCausalLM", "windows": "Qwen3ForCausalLM", "mistral": "MistralForCausalLM",
+           "gpt2": "GPT2LMHeadModel", "gpt2-untied": "GPT2LMHeadModel"}
+for name, cls in classes.items():
     golden = json.load(open(f"{name}/logits.json"))
     plain = Tokenizer.from_file(f"{name}/tokenizer.json")
     for suffix in ("", "-sharded"):
-        path = f"{sys.argv[1]}/exports/{name}{suffix}"
+        path = f"{sys.argv[1]}/{name}{suffix}"
+        if not os.path.exists(path):
+            continue
         model, info = AutoModelForCausalLM.from_pretrained(path, output_loading_info=True)
         assert type(model).__name__ == cls, type(model)
         assert not any(info.values()), info

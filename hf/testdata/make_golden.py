@@ -1,5 +1,8 @@
-"""Makes llama/ (one file of weights) and qwen3/ (shards): tiny models saved by transformers, a tokenizer, and logits.json
-with what the model answers.
+"""Makes tiny models saved by transformers, each with a tokenizer and with logits.json, what the model answers:
+
+llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's    mistral/ windows in all layers, F16
+qwen3/ BF16 shards, tied               linear/ and yarn/ the other scalings         windows/ a Qwen3 with windows in some layers
+gpt2/ tied, no n_inner                 gpt2-untied/ F16
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -9,7 +12,8 @@ import shutil
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
 
@@ -28,7 +32,7 @@ def make(name, model, dtype, **save):
         for k, (pname, p) in enumerate(sorted(model.named_parameters())):
             i = torch.arange(p.numel(), dtype=torch.float64)
             w = torch.sin(i * 1.7 + k * 0.9) * 0.3 + torch.cos(i * 0.31) * 0.05
-            if "norm" in pname:
+            if "norm" in pname or ".ln_" in pname and pname.endswith("weight"):
                 w = 1 + w * 0.5
             p.copy_(w.reshape(p.shape))
     model = model.to(dtype)
@@ -48,3 +52,27 @@ common = dict(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_la
 make("llama", LlamaForCausalLM(LlamaConfig(**common, rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)
 make("qwen3", Qwen3ForCausalLM(Qwen3Config(**common, head_dim=16, tie_word_embeddings=True)), torch.bfloat16,
      max_shard_size="20KB")
+
+
+# Smaller still, for what is special about each.
+small = dict(vocab_size=64, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+             num_key_value_heads=1, max_position_embeddings=32, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+
+
+def scaled(name, **rope):
+    make(name, LlamaForCausalLM(LlamaConfig(**small, tie_word_embeddings=True, rope_parameters={"rope_theta": 100.0, **rope})),
+         torch.float32)
+
+
+scaled("linear", rope_type="linear", factor=4.0)
+scaled("yarn", rope_type="yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=2.0, beta_slow=0.25)
+scaled("llama3", rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+       original_max_position_embeddings=16)
+make("mistral", MistralForCausalLM(MistralConfig(**small, head_dim=6, sliding_window=5)), torch.float16)
+three = {**small, "num_hidden_layers": 3}
+make("windows", Qwen3ForCausalLM(Qwen3Config(**three, head_dim=8, tie_word_embeddings=True, use_sliding_window=True, sliding_window=4,
+     layer_types=["sliding_attention", "full_attention", "sliding_attention"])), torch.float32)
+gpt2 = dict(vocab_size=64, n_embd=16, n_layer=2, n_head=2, n_positions=32, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+make("gpt2", GPT2LMHeadModel(GPT2Config(**gpt2)), torch.float32)
+make("gpt2-untied", GPT2LMHeadModel(GPT2Config(**gpt2, n_inner=40, tie_word_embeddings=False, layer_norm_epsilon=1e-3)),
+     torch.float16)

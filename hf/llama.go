@@ -1,0 +1,301 @@
+package hf
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases. Three
+// classes of transformers are one: LlamaForCausalLM; with QK-norm Qwen3ForCausalLM; with sliding windows in all layers, or
+// heads that do not fill the hidden size, MistralForCausalLM.
+type LlamaConfig struct {
+	VocabSize    int
+	HiddenSize   int // width of the residual stream
+	FFNSize      int // intermediate_size: width of the SwiGLU gate
+	Layers       int
+	Heads        int
+	KVHeads      int // Heads is a multiple of it
+	HeadDim      int // even
+	MaxPositions int // context length
+	RopeTheta    float64
+	RopeScaling  RopeScaling
+	NormEps      float64
+	Tied         bool    // the head is the embedding
+	QKNorm       bool    // RMSNorm of each head of q and k, before RoPE; makes it a Qwen3 for transformers
+	Window       int     // sliding_window: a token sees itself and the Window−1 before it; 0 where no layer has one
+	WindowLayers []bool  // the layers with that window; nil for all, or for none if Window is 0
+	InitStd      float64 // initializer_range; only told to others
+	Tokens
+}
+
+// Class is LlamaForCausalLM, Qwen3ForCausalLM or MistralForCausalLM.
+func (c *LlamaConfig) Class() string {
+	class, _ := c.architecture()
+	return class
+}
+
+// architecture is the class that transformers loads the model with, and its model_type.
+func (c *LlamaConfig) architecture() (class, modelType string) {
+	switch {
+	case c.QKNorm:
+		return "Qwen3ForCausalLM", "qwen3"
+	case c.Window != 0 || c.HiddenSize%max(c.Heads, 1) != 0:
+		return "MistralForCausalLM", "mistral"
+	}
+	return "LlamaForCausalLM", "llama"
+}
+
+// Validate reports every field that makes no sense, by its name in config.json.
+func (c *LlamaConfig) Validate() error {
+	k := &checker{}
+	k.size("vocab_size", c.VocabSize, maxSize)
+	k.size("hidden_size", c.HiddenSize, maxSize)
+	k.size("intermediate_size", c.FFNSize, maxSize)
+	k.size("num_hidden_layers", c.Layers, maxLayers)
+	k.size("num_attention_heads", c.Heads, maxSize)
+	k.size("num_key_value_heads", c.KVHeads, maxSize)
+	k.size("head_dim", c.HeadDim, maxSize)
+	k.size("max_position_embeddings", c.MaxPositions, math.MaxInt32)
+	if len(k.errs) > 0 {
+		return k.err()
+	}
+	if c.Heads%c.KVHeads != 0 {
+		k.bad("num_key_value_heads = %d does not divide num_attention_heads = %d", c.KVHeads, c.Heads)
+	}
+	if c.HeadDim%2 != 0 {
+		k.bad("head_dim = %d is odd; RoPE turns pairs", c.HeadDim)
+	}
+	k.positive("rope_theta", c.RopeTheta)
+	k.positive("rms_norm_eps", c.NormEps)
+	k.windows(c)
+	c.RopeScaling.check(k)
+	k.std(c.InitStd)
+	k.ids(c.Tokens, c.VocabSize)
+	return k.err()
+}
+
+func (k *checker) windows(c *LlamaConfig) {
+	if c.Window < 0 || c.Window > math.MaxInt32 {
+		k.bad("sliding_window = %d is not between 1 and %d", c.Window, math.MaxInt32)
+	}
+	if c.WindowLayers == nil {
+		return
+	}
+	switch {
+	case len(c.WindowLayers) != c.Layers:
+		k.bad("layer_types has %d entries, num_hidden_layers = %d", len(c.WindowLayers), c.Layers)
+	case c.Window == 0:
+		k.bad("layer_types has windows, but sliding_window is not set")
+	case !c.QKNorm:
+		k.bad("layer_types: transformers knows windows in some layers only with QK-norm (Qwen3), else in all (Mistral)")
+	}
+}
+
+// windowed reports whether a layer has the window.
+func (c *LlamaConfig) windowed(layer int) bool {
+	return c.Window != 0 && (c.WindowLayers == nil || c.WindowLayers[layer])
+}
+
+func (c *LlamaConfig) size() (vocab, positions int) { return c.VocabSize, c.MaxPositions }
+func (c *LlamaConfig) tokens() Tokens               { return c.Tokens }
+func (c *LlamaConfig) tiedHead() bool               { return c.Tied }
+func (c *LlamaConfig) embedding() string            { return "model.embed_tokens.weight" }
+
+func (c *LlamaConfig) derived(name string) bool {
+	return strings.HasSuffix(name, ".rotary_emb.inv_freq")
+}
+
+// Tensors lists every tensor of the model. Linear weights are [out, in], row-major. With V vocabulary, D hidden, H
+// heads, K key/value heads, E head dim, F ffn: embedding and head [V, D], q [H·E, D], k and v [K·E, D], o [D, H·E],
+// gate and up [F, D], down [D, F], norms [D], QK-norms [E]. A tied model has no lm_head.
+func (c *LlamaConfig) Tensors() []Spec {
+	d, q, kv := c.HiddenSize, c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	specs := []Spec{{c.embedding(), []int{c.VocabSize, d}}}
+	for i := range c.Layers {
+		add := func(name string, shape ...int) {
+			specs = append(specs, Spec{fmt.Sprintf("model.layers.%d.%s.weight", i, name), shape})
+		}
+		add("input_layernorm", d)
+		add("self_attn.q_proj", q, d)
+		add("self_attn.k_proj", kv, d)
+		add("self_attn.v_proj", kv, d)
+		add("self_attn.o_proj", d, q)
+		if c.QKNorm {
+			add("self_attn.q_norm", c.HeadDim)
+			add("self_attn.k_norm", c.HeadDim)
+		}
+		add("post_attention_layernorm", d)
+		add("mlp.gate_proj", c.FFNSize, d)
+		add("mlp.up_proj", c.FFNSize, d)
+		add("mlp.down_proj", d, c.FFNSize)
+	}
+	specs = append(specs, Spec{"model.norm.weight", []int{d}})
+	if !c.Tied {
+		specs = append(specs, Spec{"lm_head.weight", []int{c.VocabSize, d}})
+	}
+	return specs
+}
+
+// settings holds RoPE in the words of transformers 4 (rope_theta, rope_scaling) and of 5 (rope_parameters).
+func (c *LlamaConfig) settings() map[string]any {
+	class, modelType := c.architecture()
+	m := map[string]any{
+		"architectures": []string{class}, "model_type": modelType,
+		"vocab_size": c.VocabSize, "hidden_size": c.HiddenSize, "intermediate_size": c.FFNSize,
+		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "num_key_value_heads": c.KVHeads,
+		"head_dim": c.HeadDim, "max_position_embeddings": c.MaxPositions,
+		"hidden_act": "silu", "rms_norm_eps": float(c.NormEps), "initializer_range": float(c.InitStd),
+		"rope_theta": float(c.RopeTheta), "rope_scaling": nil,
+		"tie_word_embeddings": c.Tied, "attention_bias": false, "attention_dropout": float(0), "use_cache": true,
+	}
+	rope := c.RopeScaling.settings()
+	if c.RopeScaling.Type != "" {
+		m["rope_scaling"] = c.RopeScaling.settings()
+	}
+	rope["rope_theta"] = float(c.RopeTheta)
+	m["rope_parameters"] = rope
+	var window any
+	if c.Window != 0 {
+		window = c.Window
+	}
+	switch modelType {
+	case "qwen3":
+		types := make([]string, c.Layers)
+		for i := range types {
+			types[i] = layerType(c.windowed(i))
+		}
+		m["use_sliding_window"], m["sliding_window"], m["max_window_layers"], m["layer_types"] = c.Window != 0, window, 0, types
+	case "mistral":
+		m["sliding_window"] = window
+		delete(m, "attention_bias")
+	default:
+		m["mlp_bias"], m["pretraining_tp"] = false, 1
+	}
+	return m
+}
+
+func layerType(windowed bool) string {
+	if windowed {
+		return "sliding_attention"
+	}
+	return "full_attention"
+}
+
+// parseLlama takes the settings of a Llama, Qwen3 or Mistral; what they leave out has the defaults of transformers.
+func (f *fields) parseLlama(modelType string) *LlamaConfig {
+	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02, QKNorm: modelType == "qwen3"}
+	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM", "mistral": "MistralForCausalLM"}[modelType])
+	f.must("vocab_size", &c.VocabSize)
+	f.must("hidden_size", &c.HiddenSize)
+	f.must("intermediate_size", &c.FFNSize)
+	f.must("num_hidden_layers", &c.Layers)
+	f.must("num_attention_heads", &c.Heads)
+	f.llamaSizes(c, modelType)
+	defaults := Tokens{BOS: 1, Pad: -1, EOS: []int{2}}
+	if c.QKNorm {
+		defaults = Tokens{BOS: -1, Pad: -1}
+	}
+	c.Tokens = f.tokens(defaults)
+	hasTheta := f.rope(c)
+	if c.QKNorm && !hasTheta {
+		f.fail("rope_theta is missing, in rope_parameters too")
+	}
+	f.take("rms_norm_eps", &c.NormEps)
+	f.take("initializer_range", &c.InitStd)
+	f.take("tie_word_embeddings", &c.Tied)
+	only(f, "hidden_act", "silu")
+	only(f, "attention_bias", false)
+	only(f, "mlp_bias", false)
+	f.windows(c, modelType)
+	return c
+}
+
+// llamaSizes takes sizes that some architectures have a default for; the fixed numbers of others rarely fit.
+func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
+	if modelType == "mistral" {
+		f.must("max_position_embeddings", &c.MaxPositions)
+		f.must("num_key_value_heads", &c.KVHeads)
+	} else {
+		f.take("max_position_embeddings", &c.MaxPositions)
+	}
+	switch {
+	case c.QKNorm:
+		f.must("num_key_value_heads", &c.KVHeads)
+		f.must("head_dim", &c.HeadDim)
+		return
+	case modelType == "llama" && !f.take("num_key_value_heads", &c.KVHeads):
+		c.KVHeads = c.Heads
+	}
+	if !f.take("head_dim", &c.HeadDim) && c.Heads > 0 {
+		c.HeadDim = c.HiddenSize / c.Heads
+		if c.HiddenSize%c.Heads != 0 {
+			f.fail("num_attention_heads = %d does not divide hidden_size = %d, and head_dim is missing", c.Heads, c.HiddenSize)
+		}
+	}
+	if modelType == "llama" && c.Heads > 0 && c.HiddenSize%c.Heads != 0 {
+		f.fail("num_attention_heads = %d does not divide hidden_size = %d, which transformers demands of a Llama", c.Heads, c.HiddenSize)
+	}
+}
+
+// windows takes the sliding windows: none in a Llama, in all layers of a Mistral, in those of layer_types in a Qwen3.
+func (f *fields) windows(c *LlamaConfig, modelType string) {
+	use, window, full := false, 4096, 28
+	switch modelType {
+	case "qwen3":
+		f.take("use_sliding_window", &use)
+		f.take("max_window_layers", &full)
+	case "mistral":
+		use, full = true, 0
+	default:
+		only(f, "use_sliding_window", false)
+	}
+	if raw, ok := f.raw["sliding_window"]; modelType != "llama" {
+		isNull := ok && string(raw) == "null"
+		f.take("sliding_window", &window)
+		if use && !isNull {
+			c.Window = window
+			if window < 1 {
+				f.fail("sliding_window = %d is too small", window)
+			}
+		}
+	}
+	var types []string
+	given := f.take("layer_types", &types)
+	if len(f.errs) > 0 || c.Layers < 1 || c.Layers > maxLayers {
+		return
+	}
+	if given && len(types) != c.Layers {
+		f.fail("layer_types has %d entries, num_hidden_layers = %d", len(types), c.Layers)
+		return
+	}
+	layers, n := make([]bool, c.Layers), 0
+	for i := range layers {
+		layers[i] = c.Window != 0 && i >= full
+		if given {
+			windowed := types[i] == "sliding_attention"
+			switch {
+			case types[i] != layerType(windowed):
+				f.fail("layer_types has %.60q; only full_attention and sliding_attention are supported", types[i])
+				return
+			case windowed && c.Window == 0:
+				f.fail("layer_types has sliding_attention, but no sliding_window is in use")
+				return
+			case modelType == "mistral" && windowed != layers[i]:
+				f.fail("layer_types has %s, which a Mistral with sliding_window = %d does not follow", types[i], c.Window)
+				return
+			}
+			layers[i] = windowed
+		}
+		if layers[i] {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		c.Window = 0
+	case c.Layers:
+	default:
+		c.WindowLayers = layers
+	}
+}

@@ -1,0 +1,159 @@
+package hf
+
+import (
+	"math"
+)
+
+// RopeScaling stretches RoPE to texts longer than those of pre-training. What a Type has no use for is zero.
+//
+//	linear  positions / Factor
+//	yarn    each frequency between itself and itself / Factor, by how often it turns within OriginalPositions: as it is
+//	        from BetaFast turns on, divided up to BetaSlow turns; sines and cosines times AttentionFactor
+//	llama3  the same idea with LowFreq and HighFreq instead of turns, and no factor of attention
+type RopeScaling struct {
+	Type              string // linear, yarn, llama3; "" for none
+	Factor            float64
+	OriginalPositions int     // original_max_position_embeddings
+	AttentionFactor   float64 // yarn; usually 0.1·ln Factor + 1
+	BetaFast          float64 // yarn; usually 32
+	BetaSlow          float64 // yarn; usually 1
+	LowFreq, HighFreq float64 // llama3: low_freq_factor and high_freq_factor
+}
+
+func (s RopeScaling) check(k *checker) {
+	if s.Type == "" {
+		return
+	}
+	k.positive("rope_scaling.factor", s.Factor)
+	if s.Type != "linear" {
+		k.size("rope_scaling.original_max_position_embeddings", s.OriginalPositions, math.MaxInt32)
+	}
+	switch s.Type {
+	case "linear":
+	case "yarn":
+		k.positive("rope_scaling.attention_factor", s.AttentionFactor)
+		k.positive("rope_scaling.beta_fast", s.BetaFast)
+		k.positive("rope_scaling.beta_slow", s.BetaSlow)
+		if s.BetaFast < s.BetaSlow {
+			k.bad("rope_scaling.beta_fast = %v is less than beta_slow = %v", s.BetaFast, s.BetaSlow)
+		}
+	case "llama3":
+		k.positive("rope_scaling.low_freq_factor", s.LowFreq)
+		k.positive("rope_scaling.high_freq_factor", s.HighFreq)
+		if s.HighFreq <= s.LowFreq {
+			k.bad("rope_scaling.high_freq_factor = %v is not above low_freq_factor = %v", s.HighFreq, s.LowFreq)
+		}
+	default:
+		k.bad("rope_scaling.rope_type = %q is not supported, only linear, yarn and llama3", s.Type)
+	}
+}
+
+// settings is what rope_scaling and rope_parameters hold besides the base.
+func (s RopeScaling) settings() map[string]any {
+	m := map[string]any{"rope_type": "default"}
+	if s.Type == "" {
+		return m
+	}
+	m["rope_type"], m["factor"] = s.Type, float(s.Factor)
+	if s.Type != "linear" {
+		m["original_max_position_embeddings"] = s.OriginalPositions
+	}
+	switch s.Type {
+	case "yarn":
+		m["attention_factor"], m["beta_fast"], m["beta_slow"] = float(s.AttentionFactor), float(s.BetaFast), float(s.BetaSlow)
+	case "llama3":
+		m["low_freq_factor"], m["high_freq_factor"] = float(s.LowFreq), float(s.HighFreq)
+	}
+	return m
+}
+
+// rope takes the base and the scaling of RoPE from where transformers 5 (rope_parameters) or 4 (rope_theta, rope_scaling)
+// puts them, and reports whether there was a base. If both say something they must say the same.
+func (f *fields) rope(c *LlamaConfig) (hasTheta bool) {
+	hasTheta = f.take("rope_theta", &c.RopeTheta)
+	outer, given := c.RopeTheta, false
+	for _, name := range []string{"rope_scaling", "rope_parameters"} {
+		inner := &fields{}
+		if !f.take(name, &inner.raw) {
+			continue
+		}
+		scaling := inner.scaling(c.MaxPositions)
+		theta := c.RopeTheta
+		if inner.take("rope_theta", &theta) {
+			if hasTheta && theta != c.RopeTheta {
+				inner.fail("rope_theta = %v is not the rope_theta = %v beside it", theta, outer)
+			}
+			c.RopeTheta, hasTheta = theta, true
+		}
+		inner.rest(nil)
+		for _, err := range inner.errs {
+			f.fail("%s.%w", name, err)
+		}
+		if given && scaling != c.RopeScaling {
+			f.fail("rope_scaling and rope_parameters do not say the same")
+		}
+		c.RopeScaling, given = scaling, true
+	}
+	only(f, "partial_rotary_factor", 1.0)
+	return hasTheta
+}
+
+// scaling takes the settings of rope_scaling or rope_parameters, with transformers' defaults. positions is what the
+// context was before scaling if nothing else is said.
+func (f *fields) scaling(positions int) RopeScaling {
+	s := RopeScaling{}
+	if !f.take("rope_type", &s.Type) {
+		f.take("type", &s.Type)
+	} else {
+		only(f, "type", s.Type)
+	}
+	only(f, "partial_rotary_factor", 1.0)
+	if s.Type == "default" || s.Type == "" {
+		return RopeScaling{}
+	}
+	switch s.Type {
+	case "linear":
+		f.must("factor", &s.Factor)
+	case "yarn":
+		f.yarn(&s, positions)
+	case "llama3":
+		f.must("factor", &s.Factor)
+		f.must("low_freq_factor", &s.LowFreq)
+		f.must("high_freq_factor", &s.HighFreq)
+		s.OriginalPositions = positions
+		f.take("original_max_position_embeddings", &s.OriginalPositions)
+	default:
+		f.fail("rope_type = %.60s is not supported, only default, linear, yarn and llama3", s.Type)
+		clear(f.raw) // whatever else it has belongs to that type
+	}
+	return s
+}
+
+func (f *fields) yarn(s *RopeScaling, positions int) {
+	s.BetaFast, s.BetaSlow, s.OriginalPositions = 32, 1, positions
+	f.take("original_max_position_embeddings", &s.OriginalPositions)
+	if !f.take("factor", &s.Factor) {
+		s.Factor = float64(positions) / float64(max(s.OriginalPositions, 1))
+	}
+	f.take("beta_fast", &s.BetaFast)
+	f.take("beta_slow", &s.BetaSlow)
+	only(f, "truncate", true)
+	var scale, all float64
+	f.take("mscale", &scale)
+	f.take("mscale_all_dim", &all)
+	if f.take("attention_factor", &s.AttentionFactor) {
+		return
+	}
+	s.AttentionFactor = yarnAttention(s.Factor, 1)
+	if scale != 0 && all != 0 {
+		s.AttentionFactor = yarnAttention(s.Factor, scale) / yarnAttention(s.Factor, all)
+	}
+}
+
+// yarnAttention is what YaRN multiplies sines and cosines by.
+func yarnAttention(factor, scale float64) float64 {
+	if factor <= 1 {
+		return 1
+	}
+	return 0.1*scale*math.Log(factor) + 1
+}

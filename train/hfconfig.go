@@ -1,0 +1,60 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+
+	"anneal/hf"
+	"anneal/model"
+	"anneal/tokenizer"
+	"anneal/train/config"
+)
+
+// toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key; at is
+// where the key stands.
+func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	if c.LogitSoftcap != 0 {
+		return nil, inexpressible("logit_softcap", c.LogitSoftcap, at, "a model that is trained with model.logit_softcap = 0")
+	}
+	out := &hf.LlamaConfig{
+		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
+		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: c.RopeTheta, NormEps: c.NormEps, Tied: c.TieEmbeddings,
+		QKNorm: c.QKNorm, InitStd: c.InitStd, Tokens: tokens,
+	}
+	return out, nil
+}
+
+func inexpressible(key string, value any, at, try string) error {
+	return config.Problem{
+		Key: "model." + key, At: at, Try: try,
+		Message: fmt.Sprintf("model.%s = %v has no field in Hugging Face's formats, so that other tools would compute something else", key, value),
+	}
+}
+
+// hfTokens returns the special tokens: documents of the training data begin and end with the same one.
+func hfTokens(tok *tokenizer.Tokenizer) hf.Tokens {
+	t := hf.Tokens{BOS: -1, Pad: -1}
+	if eot, ok := tok.EOT(); ok {
+		t.BOS, t.EOS = int(eot), []int{int(eot)}
+	}
+	return t
+}
+
+// fromHF is the model that a config.json describes, or an error that names the field that this program has nothing for.
+func fromHF(c hf.Config) (model.Config, error) {
+	l, ok := c.(*hf.LlamaConfig)
+	if !ok {
+		return model.Config{}, fmt.Errorf("config.json: architectures = [%q] is not supported", c.Class())
+	}
+	if l.Window != 0 && l.Window < l.MaxPositions {
+		return model.Config{}, fmt.Errorf("config.json: sliding_window = %d is not supported", l.Window)
+	}
+	if l.RopeScaling.Type != "" {
+		return model.Config{}, errors.New("config.json: rope_scaling is not supported")
+	}
+	return model.Config{
+		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
+		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,
+		RopeTheta: l.RopeTheta, NormEps: l.NormEps, InitStd: l.InitStd,
+	}, nil
+}

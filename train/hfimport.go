@@ -1,0 +1,93 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"anneal/hf"
+	"anneal/model"
+	"anneal/precision"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// loadHF reads a model directory into weights of a policy's master type, which live in the arena that it returns.
+func loadHF(dir string, p precision.Policy) (*model.Decoder, *tensor.Arena, error) {
+	src, err := hf.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer src.Close()
+	c, err := fromHF(src.Config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	params, err := tensor.NewArena("parameters", model.Measure(c, p, 1, c.Context, false).Params)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := model.New(c, model.Memory{Params: params, DType: p.Master})
+	for _, v := range m.HFViews() {
+		values := make([]float32, v.Tensor.Len())
+		if err := src.Read(v.Name, values); err != nil {
+			params.Close()
+			return nil, nil, err
+		}
+		for i, x := range values {
+			v.Tensor.SetFloat64(i, float64(x))
+		}
+	}
+	return m, params, nil
+}
+
+// ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
+// ready to generate, evaluate and export.
+func ImportHF(src, runDirectory string) error {
+	fp32, err := precision.Lookup("fp32")
+	if err != nil {
+		return err
+	}
+	m, params, err := loadHF(src, fp32)
+	if err != nil {
+		return &DataError{err}
+	}
+	defer params.Close()
+	path := filepath.Join(src, "tokenizer.json")
+	t, err := tokenizer.Load(path)
+	if err != nil {
+		return &DataError{err}
+	}
+	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
+		return err
+	}
+	tok, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	dir := runDir(runDirectory)
+	if err := dir.create(importConfig(m.Config), tok); err != nil {
+		return err
+	}
+	store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{Synchronous: true})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return store.Save(0, 0, weightTensors(m), &state{Model: m.Config, Tokenizer: t.Hash()})
+}
+
+// importConfig describes an imported model; what concerns training keeps its defaults.
+func importConfig(c model.Config) *config.Config {
+	cfg := config.Default()
+	m := &cfg.Model
+	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
+	m.Context, m.Vocab, m.TieEmbeddings, m.QKNorm = c.Context, c.Vocab, c.TieEmbeddings, c.QKNorm
+	m.RopeTheta, m.NormEps, m.InitStd = c.RopeTheta, c.NormEps, c.InitStd
+	cfg.Train.MicroBatch, cfg.Train.BatchTokens = 1, c.Context
+	cfg.Data.Path = "imported"
+	cfg.Resolve()
+	return cfg
+}
