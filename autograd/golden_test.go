@@ -114,7 +114,8 @@ func TestOperationsMatchPyTorch(t *testing.T) {
 	}
 	checks := map[string]func(*rig, golden){
 		"rmsnorm": checkRMSNorm, "linear": checkLinear, "rope": checkRoPE, "attention": checkAttention,
-		"qk_norm_rope": checkQKNormRoPE, "swiglu": checkSwiGLU, "embedding": checkEmbedding,
+		"qk_norm_rope": checkQKNormRoPE, "swiglu": checkSwiGLU,
+		"relu_squared": checkReLUSquared, "mix_streams": checkMixStreams, "add_values": checkAddValues, "embedding": checkEmbedding,
 		"head_cross_entropy": checkHeadLoss,
 		"cross_entropy":      checkCrossEntropy,
 	}
@@ -242,6 +243,40 @@ func checkSwiGLU(r *rig, c golden) {
 	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
 	r.backward(y, c.Tensors["dy"].Data)
 	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+}
+
+func checkReLUSquared(r *rig, c golden) {
+	x := c.Tensors["x"]
+	in := r.leaf(x.Data, x.Shape...)
+	y := r.ReLUSquared(in)
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+}
+
+func checkMixStreams(r *rig, c golden) {
+	x := c.Tensors["x"]
+	w1, w2 := param(c.Tensors["w1"].Data, 2), param(c.Tensors["w2"].Data, 2)
+	in := r.leaf(x.Data, x.Shape...)
+	first := r.Remember(in)
+	y := r.MixStreams(r.MixStreams(in, first, w1), first, w2)
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+	r.equal("dw1", w1.Grad.F64(), c.Tensors["dw1"].Data)
+	r.equal("dw2", w2.Grad.F64(), c.Tensors["dw2"].Data)
+}
+
+func checkAddValues(r *rig, c golden) {
+	x, w := c.Tensors["qkv"], c.Tensors["table"]
+	table, weight := param(w.Data, w.Shape...), param(c.Tensors["weight"].Data, 1)
+	in := r.leaf(x.Data, x.Shape...)
+	y := r.AddValues(in, table, weight, integers(c.Tensors["ids"].Data), device.Heads{Q: 2, KV: 1, Size: 3})
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dqkv", in.grad.F64(), c.Tensors["dqkv"].Data)
+	r.equal("dtable", table.Grad.F64(), c.Tensors["dtable"].Data)
+	r.equal("dweight", weight.Grad.F64(), c.Tensors["dweight"].Data)
 }
 
 func checkEmbedding(r *rig, c golden) {

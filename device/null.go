@@ -26,6 +26,12 @@ func (Null) Attention(_, _, _ *tensor.Tensor, _ Heads, _ Mask)           {}
 func (Null) AttentionGrad(_, _, _, _, _ *tensor.Tensor, _ Heads, _ Mask) {}
 func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
 func (Null) SwiGLUGrad(_, _, _ *tensor.Tensor)                           {}
+func (Null) ReLUSquared(_, _ *tensor.Tensor)                             {}
+func (Null) ReLUSquaredGrad(_, _, _ *tensor.Tensor)                      {}
+func (Null) MixStreams(_, _, _, _ *tensor.Tensor)                        {}
+func (Null) MixStreamsGrad(_, _, _, _, _, _ *tensor.Tensor)              {}
+func (Null) AddValues(_, _, _, _ *tensor.Tensor, _ Heads)                {}
+func (Null) AddValuesGrad(_, _, _, _, _, _ *tensor.Tensor, _ Heads)      {}
 func (Null) Embedding(_, _, _ *tensor.Tensor)                            {}
 func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}

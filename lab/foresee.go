@@ -49,19 +49,9 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
 		}
 	}
-	shape := cfg.Shape()
-	layout, err := train.RecomputeLayout(cfg)
+	p, err := train.PlanOf(cfg)
 	if err != nil {
 		return nil, err
-	}
-	shape.Recompute = plan.Recompute(layout)
-	optimizer, err := train.PlanOptimizer(cfg)
-	if err != nil {
-		return nil, err
-	}
-	memory, err := plan.Memory(shape, cfg.Precision, cfg.Train.MicroBatch, optimizer)
-	if err != nil {
-		return nil, fmt.Errorf("precision: %w", err)
 	}
 	policy, err := precision.Lookup(cfg.Precision)
 	if err != nil {
@@ -69,38 +59,27 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	f := &Foresight{
 		Emulated:   policy.Emulated,
-		Parameters: shape.Parameters(), FLOPsPerToken: shape.FLOPsPerToken(),
+		Parameters: p.Parameters, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
-		Memory: memory, Bytes: memory.Total(), Available: machine.ReadMemory().Available,
+		Memory: p.Memory, Bytes: p.Memory.Total(), Available: machine.ReadMemory().Available,
 	}
-	f.planScales(cfg)
-	state := optimizer.State
+	state := p.Optimizer.State
 	if cfg.Average.EMA > 0 {
 		state += f.planAverage()
 	}
 	if cfg.Memory.Recompute != "none" {
-		f.Recompute = fmt.Sprintf("recompute %s, %.0f MiB of activations", layout.Describe(shape.Layers), float64(memory.Bytes("activations"))/(1<<20))
+		f.Recompute = fmt.Sprintf("recompute %s, %.0f MiB of activations", p.Recompute.Describe(cfg.Model.Layers), float64(p.Memory.Bytes("activations"))/(1<<20))
 	}
-	f.Remark = train.OptimizerRemark(cfg, optimizer)
+	f.Remark = p.OptimizerRemark(cfg)
 	f.planSnapshot(state)
 	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
 }
 
-// planScales adds the scales and histories of precision fp8 with delayed scaling: of three operands of four matrices a layer.
-func (f *Foresight) planScales(cfg *config.Config) {
-	if cfg.Precision != "fp8" || cfg.FP8.Scaling != "delayed" {
-		return
-	}
-	scales := plan.Item{Name: "fp8 scales", Bytes: int64(cfg.Model.Layers) * 12 * 4 * int64(1+cfg.FP8.History), Formula: "12·L·4·(1 + fp8.history)"}
-	f.Memory = append(f.Memory, scales)
-	f.Bytes += scales.Bytes
-}
-
 // planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.
 func (f *Foresight) planAverage() int64 {
-	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Formula: "f·P (average.ema)"}
+	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Note: "f·P (average.ema)"}
 	f.Memory = append(f.Memory, average)
 	f.Bytes += average.Bytes
 	return average.Bytes
@@ -109,7 +88,7 @@ func (f *Foresight) planAverage() int64 {
 // planSnapshot adds the copy of weights and state from which checkpoints are written beside training. Where
 // there is no room for it, training does without and waits for each checkpoint.
 func (f *Foresight) planSnapshot(state int64) {
-	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Formula: "weights and state, if there is room"}
+	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Note: "weights and state, if there is room"}
 	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
 		f.Memory = append(f.Memory, copied)
 		f.Bytes += copied.Bytes

@@ -23,7 +23,7 @@ func newBuilder(c Config, mem Memory) *builder {
 	if c.MuP.on() {
 		b.ffn, b.head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
 	}
-	b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta)
+	b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, nn.RoPEScaling{})
 	return b
 }
 

@@ -4,6 +4,7 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
+	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -56,6 +57,11 @@ func New(c Config, mem Memory) *Decoder {
 	return m
 }
 
+// Outline lays out a model under a policy in memory that does not exist, for what can be told without its numbers.
+func Outline(c Config, p precision.Policy) *Decoder {
+	return New(c, MemoryOf(p, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")))
+}
+
 // Init fills every parameter with its initial values for the seed.
 func (m *Decoder) Init(seed uint64) {
 	for i, p := range m.params {
@@ -71,6 +77,15 @@ func (m *Decoder) Count() int64 {
 	var n int64
 	for _, p := range m.params {
 		n += int64(p.Value.Len())
+	}
+	return n
+}
+
+// Bytes returns what the parameters take.
+func (m *Decoder) Bytes() int64 {
+	var n int64
+	for _, p := range m.params {
+		n += int64(p.Value.Len()) * int64(p.Value.DType().Size())
 	}
 	return n
 }

@@ -143,7 +143,7 @@ func (m *Decoder) SetRecompute(l Layout) {
 // Fit returns the layout that runs the least again of those whose activations (Footprint.Keep of training) fit the budget,
 // or an error that names the least that any takes.
 func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, error) {
-	cost := newKeepCost(c, p, rows, tokens)
+	cost, m := newKeepCost(c, p, rows, tokens), Outline(c, p)
 	var best Layout
 	least, bestCost := math.MaxInt, math.Inf(1)
 	for _, l := range layouts(c.Layers) {
@@ -157,7 +157,7 @@ func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, 
 			peak = cost.peak(l, c.Layers)
 		}
 		least = min(least, peak)
-		if time := l.cost(c); peak <= r.budget && time < bestCost {
+		if time := m.recomputedFLOPs(l, tokens); peak <= r.budget && time < bestCost {
 			best, bestCost = l, time
 		}
 	}
@@ -178,19 +178,6 @@ func layouts(n int) []Layout {
 		}
 	}
 	return list
-}
-
-// cost returns the multiplications per token that the layout adds: the forward pass of whole layers but for the last product
-// of each segment, whose result nobody reads, and of attention.
-func (l Layout) cost(c Config) float64 {
-	d, width, kv, ffn := float64(c.Dim), float64(c.Heads*c.HeadDim), float64(c.KVHeads*c.HeadDim), float64(c.FFN)
-	attention := d*(width+2*kv) + float64(c.Context)*width
-	whole := attention + d*width + 3*d*ffn
-	segments := 0
-	if l.Whole > 0 {
-		segments = (l.Whole + l.Segment - 1) / l.Segment
-	}
-	return float64(l.Whole)*whole - float64(segments)*d*ffn + float64(l.Attention)*attention
 }
 
 // keepCost is what the parts of a model keep, in bytes of the arena.

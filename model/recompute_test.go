@@ -114,7 +114,7 @@ func TestBudgetsAreFittedWithTheLeastRecomputation(t *testing.T) {
 			}
 		}
 	}
-	time := func(l Layout) float64 { return l.cost(c) }
+	time := func(l Layout) float64 { return Outline(c, p).recomputedFLOPs(l, c.Context) }
 	for budget := least; budget <= most+100; budget += (most - least) / 40 {
 		r, err := ParseRecompute(fmt.Sprintf("budget:%d", budget))
 		if err != nil {

@@ -76,7 +76,7 @@ func TestRoPETablesAreRotations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	r := NewRoPE(a, tensor.F64, positions, e, theta)
+	r := NewRoPE(a, tensor.F64, positions, e, theta, RoPEScaling{})
 	for i, wavelength := range []float64{1, 10, 100, 1000} { // θ^(2i/8) for θ = 10000
 		cos, sin := 1.0, 0.0
 		for p := range positions {

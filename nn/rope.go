@@ -6,25 +6,29 @@ import (
 	"anneal/tensor"
 )
 
-// RoPE holds the tables of rotary position embeddings (Su et al. 2021, arXiv 2104.09864): the angle of pair i at position
-// p is p·θ^(−2i/E). Angles are computed in float64.
+// RoPE holds the tables of rotary position embeddings (Su et al. 2021, arXiv 2104.09864): at position p, pair i of a head's
+// elements turns by the angle p·f, f = θ^(−2i/E) being its frequency. A score of a query and a key then depends on their
+// distance alone. Beyond the positions of training the slow pairs meet angles that they have never seen; RoPEScaling slows
+// them. Angles are computed in float64.
+//
+// Memory: 8 bytes per position and pair, once for all layers. The default of the llama family.
 type RoPE struct {
-	Cos, Sin tensor.Tensor // [T, E/2]
+	Cos, Sin tensor.Tensor // [T, E/2], times the scaling's attention factor
 }
 
 // NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, in memory of a.
-func NewRoPE(a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64) RoPE {
+func NewRoPE(a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64, s RoPEScaling) RoPE {
 	half := headSize / 2
 	r := RoPE{Cos: a.New(dtype, positions, half), Sin: a.New(dtype, positions, half)}
 	if !a.Backed() {
 		return r
 	}
-	for i := range half {
-		freq := math.Pow(theta, -2*float64(i)/float64(headSize))
+	factor := s.AttentionFactor()
+	for i, f := range s.Frequencies(headSize, theta) {
 		for p := range positions {
-			sin, cos := math.Sincos(float64(p) * freq)
-			r.Cos.SetFloat64(p*half+i, cos)
-			r.Sin.SetFloat64(p*half+i, sin)
+			sin, cos := math.Sincos(float64(p) * f)
+			r.Cos.SetFloat64(p*half+i, factor*cos)
+			r.Sin.SetFloat64(p*half+i, factor*sin)
 		}
 	}
 	return r

@@ -1,5 +1,5 @@
-// Package plan says what a run will need before it starts: parameters, FLOPs and memory, from the model's shape alone.
+// Package plan says what a run will need before it starts: memory, part by part.
 //
-// It knows nothing of training: Shape is its own, and what it predicts is compared with what happened. Start with Shape
-// (shape.go), then Memory (memory.go). The package imports nothing from this module.
+// It runs the model's own code in memory that does not exist, so that it cannot drift from the truth, and what it predicts is
+// compared with what happened. Start with Memory. The package imports model, precision and tensor.
 package plan

@@ -32,7 +32,7 @@ type BenchResult struct {
 	Steps            int     `json:"steps"`
 	FirstStepSeconds float64 `json:"first_step_seconds"` // from the call to the end of the first step
 	PeakRSSBytes     int64   `json:"peak_rss_bytes"`
-	GFLOPS           float64 `json:"gflops"`      // 10⁹ operations a second, counted by plan.Shape.FLOPsPerToken
+	GFLOPS           float64 `json:"gflops"`      // 10⁹ operations a second, counted by model.Decoder.FLOPsPerToken
 	PeakGFLOPS       float64 `json:"peak_gflops"` // of the kernels' best instruction, measured in this process
 	FractionOfPeak   float64 `json:"fraction_of_peak"`
 	Parameters       int64   `json:"parameters"`
@@ -96,7 +96,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	median := times[len(times)/2].Seconds()
 	r.Steps, r.StepMsMedian = len(times), median*1e3
 	r.TokensPerSecond = float64(cfg.Train.BatchTokens) / median
-	r.GFLOPS = r.TokensPerSecond * cfg.Shape().FLOPsPerToken() / 1e9
+	r.GFLOPS = r.TokensPerSecond * t.model.FLOPsPerToken(cfg.Model.Context) / 1e9
 	_, r.PeakRSSBytes = machine.Resident()
 	r.PeakGFLOPS = gemm.Peak(dev.Tier(), t.policy.Operand, dev.Pool(), peakTime)
 	r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS

@@ -7,7 +7,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/model"
-	"anneal/plan"
+	"anneal/precision"
 	"anneal/tensor"
 	"anneal/train/config"
 )
@@ -18,7 +18,6 @@ type MemoryCase struct {
 	Keeps           string  `json:"keeps"`            // how it treats the layers
 	ActivationBytes int64   `json:"activation_bytes"` // the most that was in use
 	PlannedBytes    int64   `json:"planned_bytes"`
-	Formula         string  `json:"formula"`
 	Less            float64 `json:"less"`          // activations without recomputation, divided by those with it
 	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, the fastest
 	ExtraTime       float64 `json:"extra_time"`    // over the pass without recomputation, as a fraction
@@ -95,24 +94,16 @@ func memoryCases(cfg *config.Config, strategies []string) ([]MemoryCase, error) 
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}
-		layout, err := RecomputeLayout(&c)
+		p, err := PlanOf(&c)
 		if err != nil {
 			return nil, err
 		}
-		shape := c.Shape()
-		shape.Recompute = plan.Recompute(layout)
-		estimate, err := plan.Memory(shape, c.Precision, c.Train.MicroBatch, plan.Optimizer{})
-		if err != nil {
-			return nil, err
-		}
+		shape := modelConfig(&c)
+		shape.Recompute = p.Recompute
+		again := model.Outline(shape, precision.Policy{}).RecomputedFLOPsPerToken(shape.Context)
 		m := MemoryCase{
-			Strategy: s, Keeps: layout.Describe(shape.Layers), PlannedBytes: estimate.Bytes("activations"), layout: layout,
-			ExtraCompute: shape.RecomputedFLOPsPerToken() / shape.FLOPsPerToken(),
-		}
-		for _, i := range estimate {
-			if i.Name == "activations" {
-				m.Formula = i.Formula
-			}
+			Strategy: s, Keeps: p.Recompute.Describe(shape.Layers), PlannedBytes: p.Memory.Bytes("activations"), layout: p.Recompute,
+			ExtraCompute: again / p.FLOPsPerToken,
 		}
 		cases = append(cases, m)
 	}

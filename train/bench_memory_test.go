@@ -7,7 +7,7 @@ import (
 )
 
 // What each strategy really takes is what its formula says, within 2 % (arenas align their tensors), and less than without it.
-func TestMeasuredActivationsFollowTheFormula(t *testing.T) {
+func TestMeasuredActivationsAreThePlanned(t *testing.T) {
 	for _, precision := range []string{"bf16", "fp32"} {
 		r, err := BenchMemory(context.Background(), BenchOptions{Shape: "demo", Precision: precision, Threads: 1, Batch: 1, Context: 32},
 			[]string{"selective", "sqrt", "every:3", "every_layer", "budget:350kB"})
@@ -20,7 +20,7 @@ func TestMeasuredActivationsFollowTheFormula(t *testing.T) {
 		}
 		for i, c := range r.Cases {
 			if off := float64(c.ActivationBytes-c.PlannedBytes) / float64(c.PlannedBytes); math.Abs(off) > 0.02 {
-				t.Errorf("%s %s: %d bytes in use, %d planned by %s", precision, c.Strategy, c.ActivationBytes, c.PlannedBytes, c.Formula)
+				t.Errorf("%s %s: %d bytes in use, %d planned", precision, c.Strategy, c.ActivationBytes, c.PlannedBytes)
 			}
 			if i > 0 && (c.ActivationBytes >= none.ActivationBytes || c.ExtraCompute <= 0) {
 				t.Errorf("%s %s: %d bytes and %+.3f of the operations, without it %d", precision, c.Strategy, c.ActivationBytes, c.ExtraCompute, none.ActivationBytes)

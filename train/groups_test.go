@@ -79,25 +79,6 @@ func TestGroupsGoByRole(t *testing.T) {
 	}
 }
 
-// The parameters counted from the shape alone are those that the model lays out.
-func TestPlannedParametersAreTheModels(t *testing.T) {
-	for name, shape := range Shapes {
-		for _, change := range []func(*config.Model){
-			func(*config.Model) {},
-			func(m *config.Model) { m.QKNorm, m.TieEmbeddings, m.KVHeads = true, false, m.Heads/2 },
-		} {
-			cfg := config.Default()
-			cfg.Model = shape.Model
-			change(&cfg.Model)
-			cfg.Resolve()
-			m := model.New(modelConfig(cfg), model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
-			if got, want := cfg.Shape().Parameters(), m.Count(); got != want {
-				t.Errorf("%s, %+v: planned %d parameters, the model has %d", name, cfg.Model, got, want)
-			}
-		}
-	}
-}
-
 // Sizes far beyond any machine, alone or multiplied until they overflow, are errors before anything is laid out.
 func TestAbsurdSizesAreErrors(t *testing.T) {
 	for name, change := range map[string]func(*config.Config){

@@ -125,7 +125,7 @@ func (s *session) open() (err error) {
 	}
 	s.tensors = s.trainer.checkpointTensors()
 	s.peak = gemm.Peak(s.dev.Tier(), s.trainer.policy.Operand, s.dev.Pool(), peakTime)
-	s.flops, s.tokens = s.cfg.Shape().FLOPsPerToken(), s.cfg.Tokens()
+	s.flops, s.tokens = s.trainer.model.FLOPsPerToken(s.cfg.Model.Context), s.cfg.Tokens()
 	nan := number(math.NaN())
 	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
 	return nil
@@ -248,9 +248,7 @@ func (s *session) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shape := s.cfg.Shape()
-	shape.Context = stats.Length
-	s.flops = shape.FLOPsPerToken()
+	s.flops = t.model.FLOPsPerToken(stats.Length)
 	if !stats.Skipped {
 		s.last.TrainLoss = number(stats.Loss)
 	}

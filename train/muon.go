@@ -5,7 +5,6 @@ import (
 
 	"anneal/nn"
 	"anneal/optim"
-	"anneal/plan"
 	"anneal/train/config"
 )
 
@@ -47,10 +46,10 @@ func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 // muonShare is the part of a step's operations above which Muon's own are worth a remark.
 const muonShare = 0.05
 
-// OptimizerRemark says what is unusual about the cost of an optimizer, "" if nothing is.
-func OptimizerRemark(cfg *config.Config, o plan.Optimizer) string {
-	batch := float64(cfg.Train.BatchTokens)
-	training := cfg.Shape().FLOPsPerToken() * batch
+// OptimizerRemark says what is unusual about the cost of the optimizer for the batch of a configuration, "" if nothing is.
+func (p *Plan) OptimizerRemark(cfg *config.Config) string {
+	o, batch := p.Optimizer, float64(cfg.Train.BatchTokens)
+	training := p.FLOPsPerToken * batch
 	if o.FLOPs <= muonShare*training {
 		return ""
 	}

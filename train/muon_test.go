@@ -49,11 +49,11 @@ func TestMuonNeedsMatricesToTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PlanOptimizer(cfg); !refused(err) {
+	if _, err := PlanOf(cfg); !refused(err) {
 		t.Errorf("muon with frozen matrices is planned: %v", err)
 	}
 	cfg.Optimizer.Groups.Matrix.LRRatio = 1
-	if _, err := PlanOptimizer(cfg); err != nil {
+	if _, err := PlanOf(cfg); err != nil {
 		t.Errorf("muon is refused: %v", err)
 	}
 	muon := NewOptimizer(cfg.Optimizer).(*optim.Muon)
@@ -70,11 +70,11 @@ func TestMuonRemarksOnItsCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := PlanOptimizer(cfg)
+		p, err := PlanOf(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return OptimizerRemark(cfg, p)
+		return p.OptimizerRemark(cfg)
 	}
 	small := remark("model.dim=512", "model.ffn=512", "model.context=256", "train.batch_tokens=8192", "model.tie_embeddings=false")
 	if !strings.Contains(small, "29 %") { // 31 % of the products with matrices; attention takes some, too

@@ -112,8 +112,7 @@ func (t *Trainer) update(lr, scale float64) {
 // measureOptimizer returns the bytes of the state and of the scratch memory that a model's optimizer needs,
 // and the operations that count beside those of training. It refuses an optimizer that has nothing to do.
 func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (plan.Optimizer, error) {
-	mem := model.MemoryOf(policy, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients"))
-	params, opt := model.New(c, mem).Params(), NewOptimizer(cfg.Optimizer)
+	params, opt := model.Outline(c, policy).Params(), NewOptimizer(cfg.Optimizer)
 	state, scratch := measureRounded(opt, params)
 	p := plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
 	if muon, is := opt.(*optim.Muon); is {
@@ -121,13 +120,4 @@ func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Polic
 		return p, checkMuon(cfg, muon, params)
 	}
 	return p, nil
-}
-
-// PlanOptimizer returns what the optimizer of a valid configuration takes.
-func PlanOptimizer(cfg *config.Config) (plan.Optimizer, error) {
-	policy, err := policyOf(cfg)
-	if err != nil {
-		return plan.Optimizer{}, err
-	}
-	return measureOptimizer(cfg, modelConfig(cfg), policy)
 }

@@ -153,6 +153,27 @@ def swiglu_case():
     return case("swiglu/gate-then-up", "swiglu", {}, {"x": x}, {}, {"y": y}, {"dy": wave(y.shape, 0.8, 1.2)})
 
 
+def relu_squared_case():
+    x = leaf(wave((5, 7), 1.0, 0.7, 3.0))
+    y = F.relu(x).square()
+    return case("relu-squared", "relu_squared", {}, {"x": x}, {}, {"y": y}, {"dy": wave(y.shape, 0.8, 1.2)})
+
+
+def mix_streams_case():
+    """Two layers that mix the stream with what it was at the start, as the x0 skip does."""
+    x, w1, w2 = leaf(wave((4, 5), 1.0, 0.7)), leaf(torch.tensor([0.9, 0.3])), leaf(torch.tensor([-1.2, 0.4]))
+    y = w2[0] * (w1[0] * x + w1[1] * x) + w2[1] * x
+    return case("mix-streams", "mix_streams", {}, {"x": x, "w1": w1, "w2": w2}, {}, {"y": y}, {"dy": wave(y.shape, 0.3, 0.9)})
+
+
+def add_values_case():
+    """Columns of qkv: 2 query heads, 1 key head, 1 value head of 3 elements, to which rows of a table are added."""
+    qkv, table, weight = leaf(wave((6, 12), 1.0, 0.7)), leaf(wave((5, 3), 0.5, 1.3)), leaf(torch.tensor([0.7]))
+    ids = torch.tensor([3, 0, 3, 4, 1, 3])
+    y = torch.cat((qkv[:, :9], qkv[:, 9:] + weight * F.embedding(ids, table)), 1)
+    return case("add-values/repeated-ids", "add_values", {}, {"qkv": qkv, "table": table, "weight": weight}, {"ids": ids}, {"y": y}, {"dy": wave(y.shape, 0.2, 1.1)})
+
+
 def embedding_case():
     table = leaf(wave((6, 5), 1.0, 0.7))
     ids = torch.tensor([[3, 0, 3, 5], [1, 3, 0, 0]])
@@ -194,7 +215,7 @@ def main():
     cases = [
         rms_norm_case(), rms_norm_tiny_case(), linear_case(), rope_case(),
         attention_case("attention/causal-gqa", None), attention_case("attention/documents-gqa", doc_start),
-        qk_norm_case(), swiglu_case(), embedding_case(), cross_entropy_case(), head_case(),
+        qk_norm_case(), swiglu_case(), relu_squared_case(), mix_streams_case(), add_values_case(), embedding_case(), cross_entropy_case(), head_case(),
         regularised_head_case("head-cross-entropy/z-loss", 0.0, 0.01),
         regularised_head_case("head-cross-entropy/softcap", 2.0, 0.0),
         regularised_head_case("head-cross-entropy/softcap-z-loss", 3.0, 0.1),

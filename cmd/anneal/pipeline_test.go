@@ -192,7 +192,7 @@ func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
 	w.keys(v, "tokens_per_second", "step_ms_median", "peak_rss_bytes", "gflops", "peak_gflops", "fraction_of_peak", "tier", "threads")
 	v = w.object(exitOK, "bench", "memory", "--shape", "demo", "--seconds", "0.01", "--batch", "1", "--context", "32", "--strategy", "every_layer")
 	w.keys(v, "shape", "precision", "rounds", "cases")
-	w.keys(v["cases"].([]any)[1].(map[string]any), "strategy", "activation_bytes", "planned_bytes", "formula", "step_ms", "extra_time")
+	w.keys(v["cases"].([]any)[1].(map[string]any), "strategy", "activation_bytes", "planned_bytes", "step_ms", "extra_time")
 	v = w.object(exitOK, "bench", "tokenizer", "--vocab", "300", w.path("text"))
 	w.keys(v, "train_mb_per_second", "encode_cold_mb_per_second", "encode_warm_mb_per_second", "bytes_per_token")
 }

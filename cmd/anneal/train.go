@@ -74,7 +74,7 @@ func dryRun(s *session, cfg *config.Config) error {
 		thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), p.Epochs)
 	printRamps(s, cfg)
 	for _, i := range p.Memory {
-		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Formula)
+		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
 	}
 	s.printf("#   %-14s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
 	for _, remark := range p.Remarks() {

@@ -138,6 +138,7 @@ func rmsNormGradOf[T tensor.Number](dx, dgain, dy, xhat, rstd, gain *tensor.Tens
 func rope(s *scope) call {
 	const positions = 50
 	heads, n, inverse := s.heads(true), s.size("N"), rapid.Bool().Draw(s.T, "inverse")
+	heads.Interleaved = rapid.Bool().Draw(s.T, "interleaved")
 	cos, sin := s.empty(s.wide, positions, heads.Size/2), s.empty(s.wide, positions, heads.Size/2)
 	for i := range cos.Len() {
 		angle := float64(i*i%7919) / 100

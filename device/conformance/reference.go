@@ -74,11 +74,15 @@ func RoPE[T tensor.Number](qkv, cos, sin []T, pos []int32, heads device.Heads, i
 		for h := range heads.Q + heads.KV {
 			v := y[n*heads.Cols()+h*heads.Size:]
 			for i := range half {
+				a, b := i, i+half
+				if heads.Interleaved {
+					a, b = 2*i, 2*i+1
+				}
 				c, s := cos[int(p)*half+i], sin[int(p)*half+i]
 				if inverse {
 					s = -s
 				}
-				v[i], v[i+half] = v[i]*c-v[i+half]*s, v[i]*s+v[i+half]*c
+				v[a], v[b] = v[a]*c-v[b]*s, v[a]*s+v[b]*c
 			}
 		}
 	}

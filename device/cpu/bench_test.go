@@ -14,6 +14,7 @@ import (
 func BenchmarkKernels(b *testing.B) {
 	const rows, cols, inner, vocabulary, shard = 2048, 768, 2048, 32000, 8 << 20
 	heads := device.Heads{Q: 12, KV: 12, Size: 64}
+	pairs := device.Heads{Q: 12, KV: 12, Size: 64, Interleaved: true}
 	f32, bf16 := tensor.F32, tensor.BF16
 	x, dx, gain, rstd := gaussian(1, f32, rows, cols), zeros(f32, rows, cols), gaussian(2, f32, cols), empty(f32, rows)
 	y, xhat, dgain := zeros(bf16, rows, cols), gaussian(3, bf16, rows, cols), empty(f32, cols)
@@ -46,6 +47,7 @@ func BenchmarkKernels(b *testing.B) {
 		{"RMSNormAgain", 2 * y.Bytes(), func(d *Device) { d.RMSNormAgain(y, xhat, gain) }},
 		{"RMSNormGrad", 2*dx.Bytes() + 2*y.Bytes(), func(d *Device) { d.RMSNormGrad(dx, dgain, y, xhat, rstd, gain) }},
 		{"RoPE", 2 * qkv.Bytes() * 2 / 3, func(d *Device) { d.RoPE(qkv, cos, sin, pos, heads, false) }},
+		{"RoPEInterleaved", 2 * qkv.Bytes() * 2 / 3, func(d *Device) { d.RoPE(qkv, cos, sin, pos, pairs, false) }},
 		{"SwiGLU", gu.Bytes() + act.Bytes(), func(d *Device) { d.SwiGLU(act, gu) }},
 		{"SwiGLUGrad", 2*gu.Bytes() + act.Bytes(), func(d *Device) { d.SwiGLUGrad(dgu, act, gu) }},
 		{"Embedding", 2 * x.Bytes(), func(d *Device) { d.Embedding(x, table, ids) }},

@@ -34,11 +34,15 @@ func (d *Device) EmbeddingGrad(dtable, dx, ids *tensor.Tensor) {
 func checkEmbedding(op, xName, tableName string, x, table, ids *tensor.Tensor) {
 	shape(op, xName, x, ids.Len(), table.Cols())
 	wide(op, xName, x, reference(x))
+	checkIDs(op, tableName, table.Rows(), ids)
+}
+
+// checkIDs panics unless every id is a row of a table of so many.
+func checkIDs(op, tableName string, rows int, ids *tensor.Tensor) {
 	dtype(op, "ids", ids, tensor.I32)
-	vocabulary := table.Rows()
 	for i, id := range ids.I32() {
-		if uint(id) >= uint(vocabulary) {
-			panic(fmt.Sprintf("cpu: %s: token %d has id %d, but %s has %d rows", op, i, id, tableName, vocabulary))
+		if uint(id) >= uint(rows) {
+			panic(fmt.Sprintf("cpu: %s: token %d has id %d, but %s has %d rows", op, i, id, tableName, rows))
 		}
 	}
 }

@@ -98,31 +98,75 @@ func TestAdamWDecayIsDecoupled(t *testing.T) {
 	}
 }
 
-// x = 1 … 8 at position 3, base 10⁴, half layout.
+// x = 1 … 8 at position 3, base 10⁴.
 func TestRoPEGolden(t *testing.T) {
-	want := []float64{-1.695592537, .137551738, 2.7886816, 3.975982036, -4.808842475, 6.323059348, 7.086836737, 8.011963982}
-	d := referenceDevice(t)
-	heads := device.Heads{Q: 1, KV: 1, Size: 8}
-	qkv := empty(tensor.F64, 1, 24)
-	for i := range 24 {
-		qkv.SetFloat64(i, float64(i%8+1))
-	}
-	cos, sin := angles(tensor.F64, 4, 8)
-	pos := tensor.Of([]int32{3})
-	d.RoPE(qkv, cos, sin, pos, heads, false)
-	for i := range 24 {
-		expect := float64(i%8 + 1) // the value head stays
-		if i < 16 {
-			expect = want[i%8]
+	for _, c := range []struct {
+		interleaved bool
+		want        []float64
+	}{
+		{false, []float64{-1.695592537, .137551738, 2.7886816, 3.975982036, -4.808842475, 6.323059348, 7.086836737, 8.011963982}},
+		{true, []float64{-1.272232513, -1.838864985, 1.683928641, 4.707906576, 4.817777168, 6.147277704, 6.975968536, 8.020963969}},
+	} {
+		d := referenceDevice(t)
+		heads := device.Heads{Q: 1, KV: 1, Size: 8, Interleaved: c.interleaved}
+		qkv := empty(tensor.F64, 1, 24)
+		for i := range 24 {
+			qkv.SetFloat64(i, float64(i%8+1))
 		}
-		if got := qkv.Float64(i); math.Abs(got-expect) > 1e-9 {
-			t.Errorf("element %d is %v, want %v", i, got, expect)
+		cos, sin := angles(tensor.F64, 4, 8)
+		pos := tensor.Of([]int32{3})
+		d.RoPE(qkv, cos, sin, pos, heads, false)
+		for i := range 24 {
+			expect := float64(i%8 + 1) // the value head stays
+			if i < 16 {
+				expect = c.want[i%8]
+			}
+			if got := qkv.Float64(i); math.Abs(got-expect) > 1e-9 {
+				t.Errorf("interleaved %v: element %d is %v, want %v", c.interleaved, i, got, expect)
+			}
+		}
+		d.RoPE(qkv, cos, sin, pos, heads, true)
+		for i := range 24 {
+			if got := qkv.Float64(i); math.Abs(got-float64(i%8+1)) > 1e-12 {
+				t.Errorf("interleaved %v: rotating back gives %v at %d, want %v", c.interleaved, got, i, i%8+1)
+			}
 		}
 	}
-	d.RoPE(qkv, cos, sin, pos, heads, true)
-	for i := range 24 {
-		if got := qkv.Float64(i); math.Abs(got-float64(i%8+1)) > 1e-12 {
-			t.Errorf("rotating back gives %v at %d, want %v", got, i, i%8+1)
+}
+
+// Interleaved rotation of heads whose elements are permuted is the permutation of rotated heads: bit for bit where heads are
+// whole vectors of every tier.
+func TestRoPELayoutsAreOneModel(t *testing.T) {
+	for _, tier := range isa.Tiers() {
+		d := NewTier(tier, 2)
+		defer d.Close()
+		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {
+			for _, size := range []int{16, 32, 64, 80} {
+				const rows = 19
+				heads := device.Heads{Q: 3, KV: 1, Size: size}
+				half := gaussian(uint32(size), dt, rows, heads.Cols())
+				pairs := empty(dt, rows, heads.Cols())
+				place := func(i int) int { // of element i of the half layout in the interleaved one
+					at, e := i/size*size, i%size
+					return at + 2*(e%(size/2)) + e/(size/2)
+				}
+				for i := range half.Len() {
+					pairs.SetFloat64(place(i), half.Float64(i))
+				}
+				cos, sin := angles(tensor.F32, 40, size)
+				pos := ints(10, rows, 40)
+				d.RoPE(half, cos, sin, pos, heads, false)
+				heads.Interleaved = true
+				d.RoPE(pairs, cos, sin, pos, heads, false)
+				for i := range half.Len() {
+					if i%heads.Cols() >= 4*size {
+						continue // values, which no layout concerns
+					}
+					if got, want := pairs.Float64(place(i)), half.Float64(i); got != want {
+						t.Fatalf("%v, %v, heads of %d: element %d is %v interleaved, %v in halves", tier, dt, size, i, got, want)
+					}
+				}
+			}
 		}
 	}
 }

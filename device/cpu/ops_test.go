@@ -80,6 +80,9 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	cos, sin := angles(wide, 40, heads.Size)
 	pos := ints(10, rows, 40)
 	add("RoPE", void(func(d *Device) { d.RoPE(qkv, cos, sin, pos, heads, false) }), qkv)
+	pairs := heads
+	pairs.Interleaved = true
+	add("RoPE of neighbours", void(func(d *Device) { d.RoPE(qkv, cos, sin, pos, pairs, false) }), qkv)
 	add("RoPE inverse", void(func(d *Device) { d.RoPE(dqkv, cos, sin, pos, heads, true) }), dqkv)
 
 	gu, swi, dgu := gaussian(11, act, rows, 2*cols), empty(act, rows, cols), empty(act, rows, 2*cols)

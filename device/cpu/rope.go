@@ -70,12 +70,20 @@ func (j *rope[T]) Do(worker, task int) {
 		}
 		if j.narrow != nil {
 			row := j.qkv.bf16[r*j.qkv.cols:]
-			j.narrow.Rotate(cos, sin, row, row[half:], j.heads.Q+j.heads.KV)
+			if j.heads.Interleaved {
+				j.narrow.RotatePairs(cos, sin, row, j.heads.Q+j.heads.KV)
+			} else {
+				j.narrow.Rotate(cos, sin, row, row[half:], j.heads.Q+j.heads.KV)
+			}
 			continue
 		}
 		row := j.qkv.load(buf, r*j.qkv.cols, cols)
 		for h := 0; h < cols; h += size {
-			j.e.vec.Rotate(row[h:h+half], row[h+half:h+size], cos, sin)
+			if j.heads.Interleaved {
+				j.e.vec.RotatePairs(row[h:h+size], cos, sin)
+			} else {
+				j.e.vec.Rotate(row[h:h+half], row[h+half:h+size], cos, sin)
+			}
 		}
 		j.qkv.store(row, r*j.qkv.cols)
 	}

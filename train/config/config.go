@@ -2,8 +2,6 @@ package config
 
 import (
 	"maps"
-
-	"anneal/plan"
 )
 
 // Config is one training run. Whole numbers that are 0 and numbers that are NaN stand for a value that
@@ -168,14 +166,4 @@ func (c *Config) Clone() *Config {
 	r := *c
 	r.origins, r.amounts = maps.Clone(c.origins), maps.Clone(c.amounts)
 	return &r
-}
-
-// Shape returns what plan needs to know of the model. Call Resolve first.
-func (c *Config) Shape() plan.Shape {
-	m := c.Model
-	return plan.Shape{
-		Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
-		Context: m.Context, Vocab: m.Vocab, Tied: m.TieEmbeddings, QKNorm: m.QKNorm,
-		Masked: m.Dropout > 0 || m.StochasticDepth > 0,
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"anneal/device"
 	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
 	"anneal/tensor"
@@ -35,6 +36,41 @@ func BenchmarkProducts(b *testing.B) {
 						b.ReportMetric(0, "ns/op")
 					})
 				}
+			}
+		}
+	}
+}
+
+// BenchmarkFewRows prints how fast products of few rows read a matrix that lies in memory, beside what copying it reads:
+//
+//	go test -bench FewRows/avx512/f32 ./device/cpu/gemm
+func BenchmarkFewRows(b *testing.B) {
+	const layers, n, k = 48, 2048, 768
+	for _, tier := range isa.Tiers() {
+		for _, store := range []tensor.DType{tensor.F32, tensor.BF16} {
+			for _, rows := range []int{1, 4, 5, 12} {
+				b.Run(fmt.Sprintf("%v/%v/%d", tier, store, rows), func(b *testing.B) {
+					e := newEngine(b, tier, 2)
+					arena, err := tensor.NewArena("weights", layers*(n*k*store.Size()+tensor.Align))
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer arena.Close()
+					x, y := empty(tensor.BF16, rows, k), empty(tensor.BF16, rows, n)
+					var weights [layers]tensor.Tensor
+					for i := range weights {
+						weights[i] = arena.New(store, n, k)
+						for j := range weights[i].Raw() {
+							weights[i].Raw()[j] = byte(j % 7)
+						}
+					}
+					b.SetBytes(layers * n * k * int64(store.Size()))
+					for b.Loop() {
+						for i := range weights {
+							e.MatMul(y, x, &weights[i], device.NT, device.MatMulOptions{Operand: tensor.BF16})
+						}
+					}
+				})
 			}
 		}
 	}

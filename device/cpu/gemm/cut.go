@@ -45,7 +45,7 @@ const (
 
 // choose returns the cut that takes least time by these costs. Wide tasks pack a less often, tall ones b; few tasks leave workers idle.
 func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) cut {
-	c := cut{m: m, n: n, k: k, mr: mr, group: group, symmetric: symmetric, depth: max(1, even(k, maxK*group, 8*group))}
+	c := cut{m: m, n: n, k: k, mr: mr, group: group, symmetric: symmetric, depth: depth(k, group)}
 	costA, costB := costRowsA, costColsB
 	switch form {
 	case device.NT:
@@ -92,6 +92,9 @@ func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) c
 	}
 	return best
 }
+
+// depth returns the size of a K block, in elements.
+func depth(k, group int) int { return max(1, even(k, maxK*group, 8*group)) }
 
 // staircase returns how many of down×across equal parts of a square have something on or below its diagonal:
 // the sum of ⌈r·across/down⌉ over the rows r.

@@ -11,7 +11,7 @@
 // exact, and use FMA. FP16 and TF32 operands are always held in FP32 that way: rounded, not faster.
 //
 // Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), deal.go (who computes it), kernel.go (the inner
-// kernel), pack.go and ahead.go (how memory is asked for early). gen writes the assembly. Measure and Peak
+// kernel), pack.go, ahead.go (how memory is asked for early) and few.go (one row to four, as when generating). gen writes the assembly. Measure and Peak
 // are the figures that benchmarks print.
 //
 // It may import device, tensor, isa and pool.

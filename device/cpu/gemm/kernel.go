@@ -30,4 +30,6 @@ const (
 type tile[E tensor.Number] struct {
 	mr                       int // rows of the main kernels
 	rows, cols, rows4, cols4 kernel[E]
+
+	few func(b source) *fewKernels[E] // for products of few rows by b, or nil
 }

@@ -8,7 +8,10 @@ import (
 
 // genericTile is the portable kernel: rowStep rows at a time, in register tiles of 2×4.
 func genericTile[E tensor.Number]() tile[E] {
-	return tile[E]{mr: rowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E]}
+	return tile[E]{
+		mr: rowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E],
+		few: func(source) *fewKernels[E] { return nil },
+	}
 }
 
 func genericRows[E tensor.Number](to *E, ld int, c, a *E, lda int, b *E, k, add int, _, _ uintptr, _, _ int) {

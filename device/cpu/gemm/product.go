@@ -29,6 +29,7 @@ type product[E tensor.Number] struct {
 	addTo  int  // … or added to it
 
 	mirror mirror
+	few    fewProduct[E]
 }
 
 // scratch is the memory of a worker.
@@ -115,6 +116,10 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 	x.addTo = 0
 	if x.dst.add {
 		x.addTo = addTo
+	}
+	if !opt.Symmetric && x.runFew(p, m, n, k) {
+		x.a, x.b, x.dst = source{}, source{}, sink{}
+		return
 	}
 	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
 	x.deal.reset(x.cut.down, x.cut.across)

@@ -12,12 +12,12 @@ func f32Tile(t isa.Tier) tile[float32] {
 	case isa.AVX512, isa.AVX512BF16:
 		return tile[float32]{
 			mr: 12, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
-			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32,
+			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32, few: fewAVX512,
 		}
 	case isa.AVX2:
 		return tile[float32]{
 			mr: 12, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
-			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16),
+			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16), few: fewAVX2,
 		}
 	default:
 		return genericTile[float32]()
@@ -46,6 +46,39 @@ func quarters(k kernel[float32], cols bool) kernel[float32] {
 		}
 	}
 }
+
+func fewAVX512(b source) *fewKernels[float32] { return fewOf(b, &fewPlain, &fewRounded, &fewNarrow) }
+func fewAVX2(b source) *fewKernels[float32] {
+	return fewOf(b, &fewPlainAVX2, &fewRoundedAVX2, &fewNarrowAVX2)
+}
+
+var (
+	fewPlain   = fewKernels[float32]{fewF32AVX512x1, fewF32AVX512x4, 32}
+	fewRounded = fewKernels[float32]{fewF32RoundedAVX512x1, fewF32RoundedAVX512x4, 32}
+	fewNarrow  = fewKernels[float32]{fewBF16AVX512x1, fewBF16AVX512x4, 32}
+
+	fewPlainAVX2   = fewKernels[float32]{fewF32AVX2x1, fewF32AVX2x4, 16}
+	fewRoundedAVX2 = fewKernels[float32]{fewF32RoundedAVX2x1, fewF32RoundedAVX2x4, 16}
+	fewNarrowAVX2  = fewKernels[float32]{fewBF16AVX2x1, fewBF16AVX2x4, 16}
+
+	fewPairs       = fewKernels[float32]{fewF32PairDotx1, fewF32PairDotx4, 32}
+	fewNarrowPairs = fewKernels[float32]{fewBF16PairDotx1, fewBF16PairDotx4, 32}
+)
+
+// fewOf picks the kernels for b. FP16 and TF32 go the long way.
+func fewOf(b source, plain, rounded, narrow *fewKernels[float32]) *fewKernels[float32] {
+	switch {
+	case b.dtype == tensor.BF16:
+		return narrow
+	case b.dtype == tensor.F32 && b.round == tensor.F32:
+		return plain
+	case b.dtype == tensor.F32 && b.round == tensor.BF16:
+		return rounded
+	}
+	return nil
+}
+
+func fewDot(b source) *fewKernels[float32] { return fewOf(b, nil, &fewPairs, &fewNarrowPairs) }
 
 func f32Packer(t isa.Tier) packer[float32] {
 	if t < isa.AVX512 {
@@ -79,7 +112,7 @@ func f32Packer(t isa.Tier) packer[float32] {
 func dotTile() tile[float32] {
 	return tile[float32]{
 		mr: 12, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
-		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32,
+		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32, few: fewDot,
 	}
 }
 
@@ -143,6 +176,26 @@ func f32Store(t isa.Tier) store[float32] {
 		}
 	}
 }
+
+// paired brings the halves of a vector of BF16 together: elements i and 16+i, for fewF32Pair.
+//
+//lint:ignore U1000 assembly reads it
+var paired = func() (order [32]uint16) {
+	for i := range order {
+		order[i] = uint16(i/2 + i%2*16)
+	}
+	return order
+}()
+
+// rounding is what rounding to BF16 takes, for AVX2: the last place, what is added to be cut off, what stays, the quiet NaN.
+//
+//lint:ignore U1000 assembly reads it
+var rounding = func() (rows [4][8]uint32) {
+	for lane := range 8 {
+		rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane] = 1, 0x7fff, 0xffff0000, 0x7fc00000
+	}
+	return rows
+}()
 
 // odd picks the upper halves of the words of two vectors, for storeBF16.
 //

@@ -72,6 +72,16 @@ func swiGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func swiGLUGradAVX2(dgate []float32, dup []float32, dact []float32, gate []float32, up []float32)
 
+// reluSquaredAVX2 is dst = max(x, 0)².
+//
+//go:noescape
+func reluSquaredAVX2(dst []float32, x []float32)
+
+// reluSquaredGradAVX2 is dx = 2·max(x, 0)·dact.
+//
+//go:noescape
+func reluSquaredGradAVX2(dx []float32, dact []float32, x []float32)
+
 // softcapAVX2 is dst = c·tanh(x/c).
 //
 //go:noescape
@@ -162,6 +172,16 @@ func narrowSwiGLUAVX2(dst []bfloat16, gate []bfloat16, up []bfloat16)
 //go:noescape
 func narrowSwiGLUGradAVX2(dgate []bfloat16, dup []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
 
+// narrowReLUSquaredAVX2 is dst = max(x, 0)².
+//
+//go:noescape
+func narrowReLUSquaredAVX2(dst []bfloat16, x []bfloat16)
+
+// narrowReLUSquaredGradAVX2 is dx = 2·max(x, 0)·dact.
+//
+//go:noescape
+func narrowReLUSquaredGradAVX2(dx []bfloat16, dact []bfloat16, x []bfloat16)
+
 // narrowNormaliseAVX2 is xhat = r·x, y = xhat·gain.
 //
 //go:noescape
@@ -186,6 +206,16 @@ func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []flo
 //
 //go:noescape
 func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
+
+// rotatePairsAVX2 turns the pairs of neighbours in x. Elements past whole vectors are left out.
+//
+//go:noescape
+func rotatePairsAVX2(x []float32, cos []float32, sin []float32)
+
+// narrowRotatePairsAVX2 turns the pairs of neighbours in heads that follow each other.
+//
+//go:noescape
+func narrowRotatePairsAVX2(cos []float32, sin []float32, x []bfloat16, heads int)
 
 // packF16AVX2 rounds src to float16. Elements past a multiple of 8 are left out.
 //

@@ -72,6 +72,16 @@ func swiGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func swiGLUGradAVX512(dgate []float32, dup []float32, dact []float32, gate []float32, up []float32)
 
+// reluSquaredAVX512 is dst = max(x, 0)².
+//
+//go:noescape
+func reluSquaredAVX512(dst []float32, x []float32)
+
+// reluSquaredGradAVX512 is dx = 2·max(x, 0)·dact.
+//
+//go:noescape
+func reluSquaredGradAVX512(dx []float32, dact []float32, x []float32)
+
 // softcapAVX512 is dst = c·tanh(x/c).
 //
 //go:noescape
@@ -167,6 +177,16 @@ func narrowSwiGLUAVX512(dst []bfloat16, gate []bfloat16, up []bfloat16)
 //go:noescape
 func narrowSwiGLUGradAVX512(dgate []bfloat16, dup []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
 
+// narrowReLUSquaredAVX512 is dst = max(x, 0)².
+//
+//go:noescape
+func narrowReLUSquaredAVX512(dst []bfloat16, x []bfloat16)
+
+// narrowReLUSquaredGradAVX512 is dx = 2·max(x, 0)·dact.
+//
+//go:noescape
+func narrowReLUSquaredGradAVX512(dx []bfloat16, dact []bfloat16, x []bfloat16)
+
 // narrowNormaliseAVX512 is xhat = r·x, y = xhat·gain.
 //
 //go:noescape
@@ -191,6 +211,16 @@ func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []f
 //
 //go:noescape
 func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
+
+// rotatePairsAVX512 turns the pairs of neighbours in x. Elements past whole vectors are left out.
+//
+//go:noescape
+func rotatePairsAVX512(x []float32, cos []float32, sin []float32)
+
+// narrowRotatePairsAVX512 turns the pairs of neighbours in heads that follow each other.
+//
+//go:noescape
+func narrowRotatePairsAVX512(cos []float32, sin []float32, x []bfloat16, heads int)
 
 // packF16AVX512 rounds src to float16.
 //

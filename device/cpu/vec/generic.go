@@ -19,21 +19,24 @@ func generic[T Float](f functions[T]) Table[T] {
 	return Table[T]{
 		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T],
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
-		ExpSum:         f.expSum,
-		Softcap:        f.softcap,
-		Rotate:         rotate[T],
-		SwiGLU:         f.swiGLU,
-		SwiGLUGrad:     f.swiGLUGrad,
-		Updates:        f.updates(),
-		Mask:           mask[T],
-		Pack:           pack[T],
-		Unpack:         unpack[T],
-		PackF16:        packF16[T],
-		Halves:         halves[T],
-		PackStochastic: packStochastic[T],
-		UnpackF16:      unpackF16[T],
-		MaxAbs:         maxAbs[T],
-		Quantize:       quantize[T],
+		ExpSum:          f.expSum,
+		Softcap:         f.softcap,
+		Rotate:          rotate[T],
+		RotatePairs:     rotatePairs[T],
+		SwiGLU:          f.swiGLU,
+		SwiGLUGrad:      f.swiGLUGrad,
+		ReLUSquared:     reluSquared[T],
+		ReLUSquaredGrad: reluSquaredGrad[T],
+		Updates:         f.updates(),
+		Mask:            mask[T],
+		Pack:            pack[T],
+		Unpack:          unpack[T],
+		PackF16:         packF16[T],
+		Halves:          halves[T],
+		PackStochastic:  packStochastic[T],
+		UnpackF16:       unpackF16[T],
+		MaxAbs:          maxAbs[T],
+		Quantize:        quantize[T],
 	}
 }
 
@@ -150,6 +153,15 @@ func rotate[T Float](a, b, cos, sin []T) {
 	}
 }
 
+func rotatePairs[T Float](x, cos, sin []T) {
+	cos, sin = cos[:len(x)/2], sin[:len(x)/2]
+	for i, c := range cos {
+		a, b, s := x[2*i], x[2*i+1], sin[i]
+		x[2*i] = a*c - b*s
+		x[2*i+1] = a*s + b*c
+	}
+}
+
 func (f functions[T]) swiGLU(dst, gate, up []T) {
 	gate, up = gate[:len(dst)], up[:len(dst)]
 	for i := range dst {
@@ -166,6 +178,26 @@ func (f functions[T]) swiGLUGrad(dgate, dup, dact, gate, up []T) {
 		a := g * s
 		dgate[i] = d * up[i] * (s + a*(1-s))
 		dup[i] = d * a
+	}
+}
+
+func reluSquared[T Float](dst, x []T) {
+	x = x[:len(dst)]
+	for i, v := range x {
+		if v < 0 {
+			v = 0
+		}
+		dst[i] = v * v
+	}
+}
+
+func reluSquaredGrad[T Float](dx, dact, x []T) {
+	dact, x = dact[:len(dx)], x[:len(dx)]
+	for i, v := range x {
+		if v < 0 {
+			v = 0
+		}
+		dx[i] = (v + v) * dact[i]
 	}
 }
 

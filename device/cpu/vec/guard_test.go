@@ -63,8 +63,11 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.SumSq(a)
 				v.ExpSum(a, b, 1)
 				v.Rotate(a, b, c, d)
+				v.RotatePairs(a[n%2:], b[(n+1)/2:], c[(n+1)/2:])
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e)
+				v.ReLUSquared(a, b)
+				v.ReLUSquaredGrad(a, b, c)
 				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
 				v.Adam(a, b, c, d, &AdamW[float32]{Eps: 1})
 				v.Momentum(a, b, c, &Momentum[float32]{})
@@ -88,12 +91,15 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				}
 				v.Narrow.SwiGLU(row(0), row(1), row(2))
 				v.Narrow.SwiGLUGrad(row(0), row(1), row(2), row(3), row(4))
+				v.Narrow.ReLUSquared(row(0), row(1))
+				v.Narrow.ReLUSquaredGrad(row(0), row(1), row(2))
 				v.Narrow.Normalise(row(0), row(1), a, b, 2)
 				v.Narrow.Mul(row(0), row(1), a)
 				v.Narrow.NormDot(a, row(0), row(1), b)
 				v.Narrow.NormGrad(a, row(0), row(1), b, 2, 3)
 				if half := n / 4; n%4 == 0 && half%v.Narrow.Multiple == 0 {
 					v.Narrow.Rotate(a[:half], b, row(0), row(0)[half:], 2)
+					v.Narrow.RotatePairs(a[:half], b, row(0), 2)
 				}
 			}
 		}

@@ -30,6 +30,16 @@ func passes(v Table[float32]) Narrow[float32] {
 			v.Pack(dgate, dg)
 			v.Pack(dup[:n], du)
 		},
+		ReLUSquared: func(dst, x bf16s) {
+			w := wide(x, len(dst))
+			v.ReLUSquared(w, w)
+			v.Pack(dst, w)
+		},
+		ReLUSquaredGrad: func(dx, dact, x bf16s) {
+			w := wide(x, len(dx))
+			v.ReLUSquaredGrad(w, wide(dact, len(dx)), w)
+			v.Pack(dx, w)
+		},
 		Normalise: func(y, xhat bf16s, x, gain []float32, r float32) {
 			t := make([]float32, len(y))
 			v.Scale(t, x, r)
@@ -65,6 +75,14 @@ func passes(v Table[float32]) Narrow[float32] {
 				}
 			}
 		},
+		RotatePairs: func(cos, sin []float32, x bf16s, heads int) {
+			for n := 2 * len(cos); heads > 0; heads-- {
+				y := wide(x, n)
+				v.RotatePairs(y, cos, sin)
+				v.Pack(x[:n], y)
+				x = x[n:]
+			}
+		},
 	}
 }
 
@@ -94,10 +112,13 @@ func TestNarrowIsBitEqualToPasses(t *testing.T) {
 				h, f := rows()
 				p.SwiGLU(h[0][:n], h[1], h[2])
 				p.SwiGLUGrad(h[3][:n], h[4], h[0], h[1], h[2])
-				p.Mul(h[1][:n], h[4], f[0])
+				p.ReLUSquaredGrad(h[0][:n], h[1], h[2])
+				p.ReLUSquared(h[1][:n], h[4][n:])
+				p.Mul(h[2][:n], h[4], f[0])
 				p.NormGrad(f[0][:n], h[2], h[3], f[1], 1.3, 0.7)
 				p.Normalise(h[3][:n], h[2], f[0], f[1], 0.8)
 				p.Rotate(f[1][:n], f[2], h[4], h[4][n:], heads)
+				p.RotatePairs(f[1][:n], f[2], h[1], heads)
 				sum := p.NormDot(f[2][:n], h[4], h[4][n:], f[1])
 				return h, f, sum
 			}

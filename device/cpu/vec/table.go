@@ -28,10 +28,15 @@ type Table[T Float] struct {
 
 	// Rotate turns the pairs (a, b) by the angles of cos and sin: a, b = a·cos − b·sin, a·sin + b·cos.
 	Rotate func(a, b, cos, sin []T)
+	// RotatePairs is Rotate on pairs that are neighbours: x[2i] and x[2i+1].
+	RotatePairs func(x, cos, sin []T)
 	// SwiGLU is dst = silu(gate)·up, silu(x) = x/(1+exp(−x)).
 	SwiGLU func(dst, gate, up []T)
 	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
 	SwiGLUGrad func(dgate, dup, dact, gate, up []T)
+	// ReLUSquared is dst = max(x, 0)², ReLUSquaredGrad is dx = 2·max(x, 0)·dact.
+	ReLUSquared     func(dst, x []T)
+	ReLUSquaredGrad func(dx, dact, x []T)
 	// Updates are the steps of optimizers.
 	Updates[T]
 	// Mask is a row of random factors, Scale for Keep of 65536 elements and 0 for the others; see mask.go. The length is a
@@ -65,9 +70,11 @@ type Table[T Float] struct {
 type Narrow[T Float] struct {
 	Multiple int
 
-	// SwiGLU and SwiGLUGrad are those of Table.
-	SwiGLU     func(dst, gate, up []tensor.BFloat16)
-	SwiGLUGrad func(dgate, dup, dact, gate, up []tensor.BFloat16)
+	// SwiGLU, ReLUSquared and their gradients are those of Table.
+	SwiGLU          func(dst, gate, up []tensor.BFloat16)
+	SwiGLUGrad      func(dgate, dup, dact, gate, up []tensor.BFloat16)
+	ReLUSquared     func(dst, x []tensor.BFloat16)
+	ReLUSquaredGrad func(dx, dact, x []tensor.BFloat16)
 	// Normalise is xhat = r·x, y = xhat·gain; y is computed from the rounded xhat. Mul is the second part alone.
 	Normalise func(y, xhat []tensor.BFloat16, x, gain []T, r T)
 	Mul       func(y, xhat []tensor.BFloat16, gain []T)
@@ -76,6 +83,8 @@ type Narrow[T Float] struct {
 	NormGrad func(dx []T, dy, xhat []tensor.BFloat16, gain []T, r, mean T)
 	// Rotate is Table's on heads that follow each other in memory, each its halves a and b. cos gives the length.
 	Rotate func(cos, sin []T, a, b []tensor.BFloat16, heads int)
+	// RotatePairs is Table's on heads that follow each other in memory.
+	RotatePairs func(cos, sin []T, x []tensor.BFloat16, heads int)
 }
 
 // A Grid is the values of an FP8 format, in the order in which the assembly reads them. Values beyond ±Top are taken for

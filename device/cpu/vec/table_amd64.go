@@ -11,7 +11,8 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
-			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
+			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, RotatePairs: wholePairs(16, rotatePairsAVX512), SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
+			ReLUSquared: reluSquaredAVX512, ReLUSquaredGrad: reluSquaredGradAVX512,
 			Updates: Updates[float32]{
 				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512, AdEMAMix: adEMAMixAVX512, Descend: descendAVX512,
 				Whiten: whitenAVX512, Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
@@ -22,15 +23,17 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Mask: maskAVX512, Halves: halvesAVX512, PackStochastic: packStochasticAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
+				ReLUSquared: narrowReLUSquaredAVX512, ReLUSquaredGrad: narrowReLUSquaredGradAVX512,
 				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
-				Rotate: narrowRotateAVX512,
+				Rotate: narrowRotateAVX512, RotatePairs: narrowRotatePairsAVX512,
 			},
 		}
 	case tier == isa.AVX2:
 		return Table[float32]{
 			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2,
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
-			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
+			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, RotatePairs: wholePairs(8, rotatePairsAVX2), SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
+			ReLUSquared: reluSquaredAVX2, ReLUSquaredGrad: reluSquaredGradAVX2,
 			Updates: Updates[float32]{
 				AdamW: adamWAVX2, Adam: adamAVX2, Momentum: momentumAVX2, Lion: lionAVX2, AdEMAMix: adEMAMixAVX2, Descend: descendAVX2,
 				Whiten: whitenAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
@@ -59,8 +62,9 @@ func float32Table(tier isa.Tier) Table[float32] {
 			},
 			Narrow: &Narrow[float32]{
 				Multiple: 8, SwiGLU: narrowSwiGLUAVX2, SwiGLUGrad: narrowSwiGLUGradAVX2,
+				ReLUSquared: narrowReLUSquaredAVX2, ReLUSquaredGrad: narrowReLUSquaredGradAVX2,
 				Normalise: narrowNormaliseAVX2, Mul: narrowMulAVX2, NormDot: narrowNormDotAVX2, NormGrad: narrowNormGradAVX2,
-				Rotate: narrowRotateAVX2,
+				Rotate: narrowRotateAVX2, RotatePairs: narrowRotatePairsAVX2,
 			},
 		}
 	default:
@@ -78,6 +82,15 @@ type (
 func packRest(dst []tensor.BFloat16, src []float32) { pack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
 
 func unpackRest(dst []float32, src []tensor.BFloat16) { unpack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
+
+// wholePairs completes code that takes whole vectors of n elements only.
+func wholePairs(n int, f func(x, cos, sin []float32)) func(x, cos, sin []float32) {
+	return func(x, cos, sin []float32) {
+		whole := len(x) &^ (n - 1)
+		f(x[:whole], cos, sin)
+		rotatePairs(x[whole:], cos[whole/2:], sin[whole/2:])
+	}
+}
 
 // wholeDecode and wholeEncode complete code that takes whole vectors of n only.
 func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func([]float32, []byte, *Code[float32], float32) {

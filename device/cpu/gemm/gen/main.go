@@ -39,4 +39,17 @@ func main() {
 	if err := f.Write("pack"); err != nil {
 		log.Fatal(err)
 	}
+
+	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+	for _, rows := range []int{1, 4} {
+		for _, l := range []loader{f32, f32Rounded, bf16} {
+			few(f, avx512, rows, l)
+			few(f, avx2, rows, l)
+		}
+		few(f, dot, rows, f32Pair)
+		few(f, dot, rows, bf16Pair)
+	}
+	if err := f.Write("few"); err != nil {
+		log.Fatal(err)
+	}
 }

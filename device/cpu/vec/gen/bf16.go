@@ -49,9 +49,12 @@ func (k *kernel) loadBF16(at string, dst int) {
 // place, or just below half if the last bit is even; the upper half is the result, and the lower is left for store or
 // upper to drop. A NaN keeps its upper half and becomes quiet.
 func (k *kernel) round(x int, slice string) {
-	if !k.bf16[slice] {
-		return
+	if k.bf16[slice] {
+		k.roundBF16(x)
 	}
+}
+
+func (k *kernel) roundBF16(x int) {
 	if k.wide() {
 		k.I("VCMPPS $3, %[1]s, %[1]s, K4", k.reg(x)) // unordered
 		k.nearest(x)
@@ -168,6 +171,7 @@ func (s *isa) stochastic(f *asmgen.File) {
 func (s *isa) narrow(f *asmgen.File) {
 	s.swiGLU(f, "narrowSwiGLU", ":bf16")
 	s.swiGLUGrad(f, "narrowSwiGLUGrad", ":bf16")
+	s.reluSquared(f, "narrowReLUSquared", ":bf16")
 
 	k := s.kernel(f, "narrowNormalise", "is xhat = r·x, y = xhat·gain.", []string{"y:bf16", "xhat:bf16", "x", "gain"}, "r float32", "")
 	k.useBF16()

@@ -39,14 +39,14 @@ const tailMask = 15
 
 // kernel starts the function name on slices, of which the first gives the length, and further parameters. Slices are of
 // float32, of bfloat16 if their name ends in ":bf16", of float16 if it ends in ":f16", of bytes if it ends in ":u8", or of
-// 32-bit words if it ends in ":u32".
+// 32-bit words if it ends in ":u32". If it ends in ":pairs" it is of bfloat16, of which a lane takes two.
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
 	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}}
 	var params []string
 	for i, p := range slices {
 		p, format, _ := strings.Cut(p, ":")
 		slices[i], k.base[p], k.bf16[p], k.f16[p] = p, pointers[i], format == "bf16", format == "f16"
-		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16", "u8": " []byte", "u32": " []uint32"}[format])
+		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16", "u8": " []byte", "u32": " []uint32", "pairs": " []bfloat16"}[format])
 	}
 	if more != "" {
 		params = append(params, more)

@@ -1,0 +1,102 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"anneal/device"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+// Products of few rows by the transpose of b, as in generating token by token, read all of b for next to no arithmetic: packing b
+// would take longer than memory does. Their kernels read b as it lies and turn its words in registers. The numbers are
+// those of other products, bit for bit: each element is summed in the order of k, block by block of the same depth.
+
+// few is a kernel that computes rows×cols sums of products, as a kernel does:
+//
+//	c[i·colStep+j] = Σ_p a[p·rows+i] · b(j, p)
+//
+// where b(j, p) is word p of row j of b, whose rows lie ldb elements apart. It takes 16·steps bytes of each row. With add it
+// adds to c. Meanwhile it asks for as many bytes from next on as it reads of b: a hint, as those of other kernels.
+type few[E tensor.Number] func(c, a *E, b unsafe.Pointer, ldb, steps, add int, next uintptr)
+
+// fewKernels are those for a kind of b; without one there is no shorter way.
+type fewKernels[E tensor.Number] struct {
+	one, four few[E] // for one row, for up to four
+	cols      int    // that they compute: a divisor of colStep
+}
+
+// fewSteps is the number of bytes of a row of b that a step takes, fewRows the most rows of a.
+const (
+	fewSteps = 16
+	fewRows  = 4
+)
+
+// A fewProduct is a product of few rows in progress. A task is a run of panels of colStep columns.
+type fewProduct[E tensor.Number] struct {
+	x       *product[E]
+	kernel  few[E]
+	cols    int
+	m, n, k int
+	rows    int // that the kernel computes
+	depth   int // of a K block
+	panels  int // in a task
+	a       []E // [words of k, rows]
+}
+
+// runFew computes the product that x is set up for if it is one of few rows and there are kernels for it.
+func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
+	if x.form != device.NT || m > fewRows || n < colStep || k == 0 || k*x.b.dtype.Size()%fewSteps != 0 || k%(4*x.group) != 0 {
+		return false
+	}
+	kernels := x.tile.few(x.b)
+	if kernels == nil {
+		return false
+	}
+	j := &x.few
+	*j = fewProduct[E]{x: x, kernel: kernels.one, cols: kernels.cols, m: m, n: n, k: k, rows: 1, depth: depth(k, x.group)}
+	if m > 1 {
+		j.kernel, j.rows = kernels.four, fewRows
+	}
+	words := k / x.group
+	if words*j.rows > maxC {
+		return false
+	}
+	j.a = x.scratch[0].c[:words*j.rows]
+	if m == 1 {
+		x.pack.copyRows(&j.a[0], words, x.a, 1, k)
+	} else {
+		clear(j.a)
+		x.pack.transpose(&j.a[0], fewRows, x.a, m, k)
+	}
+	panels := ceil(n, colStep)
+	j.panels = ceil(panels, 4*p.Threads())
+	p.Run(ceil(panels, j.panels), j)
+	j.a = nil
+	return true
+}
+
+// Do computes one task's panels. The last panel of the result begins early enough to be whole; what another has computed of it
+// is not stored again.
+func (j *fewProduct[E]) Do(worker, task int) {
+	x := j.x
+	sums := x.scratch[worker].a[:fewRows*colStep]
+	rowBytes := x.b.ld * x.b.dtype.Size()
+	for col := task * j.panels * colStep; col < min(j.n, (task+1)*j.panels*colStep); col += colStep {
+		from := min(col, j.n-colStep)
+		next := uintptr(x.b.at(from, 0).p) + uintptr(colStep*rowBytes)
+		for p := 0; p < j.k; p += j.depth {
+			b := x.b.at(from, p)
+			steps := min(j.depth, j.k-p) * b.dtype.Size() / fewSteps
+			add := 0
+			if p > 0 {
+				add = addSums
+			}
+			for c := 0; c < colStep; c += j.cols {
+				j.kernel(&sums[c], &j.a[p/x.group*j.rows], unsafe.Add(b.p, c*rowBytes), b.ld, steps, add, next)
+				next += uintptr(j.cols * steps * fewSteps)
+			}
+		}
+		x.store(&x.dst, x.dst.at(0, col), &sums[col-from], j.m, min(colStep, j.n-col))
+	}
+}

@@ -1,0 +1,43 @@
+package gemm
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"anneal/device"
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// What a row of the result is does not depend on how many rows there are: generating with a cache, which multiplies one row at
+// a time, rests on it.
+func TestFewRowsAreThoseOfMany(t *testing.T) {
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 2)
+		rapid.Check(t, func(t *rapid.T) {
+			pick := func(name string, from ...tensor.DType) tensor.DType { return rapid.SampledFrom(from).Draw(t, name) }
+			n := rapid.IntRange(1, 200).Draw(t, "n")
+			k := 8 * rapid.IntRange(1, 100).Draw(t, "k/8")
+			if rapid.IntRange(0, 3).Draw(t, "odd") == 0 {
+				k += rapid.IntRange(1, 7).Draw(t, "k%8")
+			}
+			opt := device.MatMulOptions{
+				Operand:    pick("operand", tensor.BF16, tensor.BF16, tensor.F32, tensor.F16, tensor.TF32),
+				Accumulate: rapid.Bool().Draw(t, "accumulate"),
+				Scale:      rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "scale"),
+			}
+			const many = 13
+			all := newProblem(device.NT, many, n, k, pick("a", half...), pick("b", half...), pick("dst", half...), opt, rapid.Uint64().Draw(t, "seed"))
+			want := all.run(e)
+			m := rapid.IntRange(1, 6).Draw(t, "m")
+			from := rapid.IntRange(0, many-m).Draw(t, "from")
+			part, a, was := want.Slice(from, from+m), all.a.Slice(from, from+m), all.dst.Slice(from, from+m)
+			some := &problem{device.NT, m, n, k, &a, all.b, &was, opt}
+			if got := some.run(e); !bytes.Equal(got.Raw(), part.Raw()) {
+				t.Fatalf("%v: rows %d to %d of %d are others when they are computed alone", some, from, from+m, many)
+			}
+		})
+	})
+}

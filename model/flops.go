@@ -1,0 +1,56 @@
+package model
+
+import "anneal/nn"
+
+// FLOPsPerToken counts forward and backward of one training token in a sequence of n:
+//
+//	6 · (parameters used in matrix products) + 6 · layers · n · H·E
+//
+// Each matrix parameter costs a multiplication and an addition forward and twice that backward; the head multiplies also where
+// it shares the embedding table, while looking an embedding up multiplies nothing. The second term is attention's two
+// products with the n keys, with the causal half counted.
+func (m *Decoder) FLOPsPerToken(n int) float64 {
+	forward := 2 * float64(m.head.Value.Len())
+	for _, b := range m.blocks {
+		forward += b.shared().forwardFLOPs(n)
+	}
+	return 3 * forward
+}
+
+// RecomputedFLOPsPerToken counts what backward computes again: the forward pass of whole layers but for the last product of
+// each segment, whose result nobody reads, and the joint projection and attention of those layers that drop only these.
+// FLOPsPerToken does not include it.
+func (m *Decoder) RecomputedFLOPsPerToken(n int) float64 {
+	return m.recomputedFLOPs(m.Config.Recompute, n)
+}
+
+func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
+	sum := 0.0
+	for i, b := range m.blocks[:l.Whole+l.Attention] {
+		layer := b.shared()
+		switch {
+		case i >= l.Whole:
+			sum += 2*float64(layer.attention.wqkv.Value.Len()) + layer.attention.flops(n)
+		case (i+1)%l.Segment == 0 || i+1 == l.Whole:
+			last := layer.params[len(layer.params)-1]
+			sum += layer.forwardFLOPs(n) - 2*float64(last.Value.Len())
+		default:
+			sum += layer.forwardFLOPs(n)
+		}
+	}
+	return sum
+}
+
+// forwardFLOPs counts the operations of a block for one token in a sequence of n.
+func (l *layer) forwardFLOPs(n int) float64 {
+	sum := l.attention.flops(n)
+	for _, p := range l.params {
+		if p.Role == nn.Matrix {
+			sum += 2 * float64(p.Value.Len())
+		}
+	}
+	return sum
+}
+
+// flops counts the two products with the keys that a token of a sequence of n sees, which is half of them on average.
+func (a *attention) flops(n int) float64 { return 2 * float64(n) * float64(a.heads.Q*a.heads.Size) }

@@ -1,0 +1,51 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"anneal/precision"
+)
+
+// outline is a Llama without memory.
+func outline(layers, dim, heads, kv, ffn, context, vocab int, tied bool) *Decoder {
+	return Outline(Config{
+		Layers: layers, Dim: dim, Heads: heads, KVHeads: kv, HeadDim: dim / heads, FFN: ffn, Context: context, Vocab: vocab, TieEmbeddings: tied,
+	}, precision.Policy{})
+}
+
+// The published counts of models that everyone can look up, and the benchmark shapes added up by hand.
+func TestParametersOfKnownModels(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		model *Decoder
+		want  int64
+	}{
+		{"Llama 2 7B", outline(32, 4096, 32, 32, 11008, 4096, 32000, false), 6_738_415_616},
+		{"Llama 2 70B", outline(80, 8192, 64, 8, 28672, 4096, 32000, false), 68_976_648_192},
+		{"Mistral 7B", outline(32, 4096, 32, 8, 14336, 8192, 32000, false), 7_241_732_096},
+		{"tiny", outline(6, 384, 6, 6, 1024, 256, 4096, true), 12_194_688},
+		{"llama-98m", outline(12, 768, 12, 12, 2048, 512, 16384, true), 97_536_768},
+	} {
+		if got := c.model.Count(); got != c.want {
+			t.Errorf("%s: %d parameters, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// Counting operation by operation gives what the closed form gives.
+func TestFLOPsPerTokenCountsEachProduct(t *testing.T) {
+	for _, m := range []*Decoder{
+		outline(6, 384, 6, 6, 1024, 256, 4096, true), outline(12, 768, 12, 12, 2048, 512, 16384, true), outline(3, 64, 4, 2, 192, 32, 100, false),
+	} {
+		c := m.Config
+		d, e := float64(c.Dim), float64(c.HeadDim)
+		h, k := float64(c.Heads), float64(c.KVHeads)
+		block := 2*d*(h+2*k)*e + 2*h*e*d + 2*d*2*float64(c.FFN) + 2*float64(c.FFN)*d
+		attention := 2 * 2 * h * e * float64(c.Context) / 2 // q·k and p·v over half of the keys
+		forward := float64(c.Layers)*(block+attention) + 2*d*float64(c.Vocab)
+		if got := m.FLOPsPerToken(c.Context); math.Abs(got-3*forward) > 1e-9*got {
+			t.Errorf("%+v: %g FLOPs per token, product by product %g", c, got, 3*forward)
+		}
+	}
+}

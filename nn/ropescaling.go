@@ -1,0 +1,129 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RoPEScaling slows rotary positions, so that a model reads rows longer than those it was trained on: as it is or, better,
+// after some training on long ones. The zero value does not scale. It is written Kind:Factor, such as yarn:4, with the
+// numbers that differ from the defaults behind it, such as yarn:4:fast=16.
+type RoPEScaling struct {
+	Kind     string  // linear, ntk, yarn or llama3; "" is none
+	Factor   float64 // how many times the original context is to be read
+	Original int     // positions that the model was first trained on; yarn and llama3 go by it
+
+	Fast, Slow float64 // of yarn: pairs that turn more often than Fast within Original stay, those below Slow are slowed whole
+	Attention  float64 // of yarn: what multiplies cos and sin; 0 stands for 0.1·ln(Factor) + 1
+	Low, High  float64 // of llama3: pairs that turn more often than High within Original stay, those below Low are slowed whole
+}
+
+// ropeScalings are the kinds with the defaults of their options.
+var ropeScalings = map[string]RoPEScaling{
+	"linear": {Kind: "linear"},
+	"ntk":    {Kind: "ntk"},
+	"yarn":   {Kind: "yarn", Fast: 32, Slow: 1},
+	"llama3": {Kind: "llama3", Low: 1, High: 4},
+}
+
+// scalingOption is a number of a scaling under the name that it is written with.
+type scalingOption struct {
+	name  string
+	value *float64
+}
+
+// options returns what the kind of the scaling reads.
+func (s *RoPEScaling) options() []scalingOption {
+	switch s.Kind {
+	case "yarn":
+		return []scalingOption{{"fast", &s.Fast}, {"slow", &s.Slow}, {"attention", &s.Attention}}
+	case "llama3":
+		return []scalingOption{{"low", &s.Low}, {"high", &s.High}}
+	}
+	return nil
+}
+
+// ParseRoPEScaling reads what String writes. The original context is not part of the text.
+func ParseRoPEScaling(text string) (RoPEScaling, error) {
+	if text == "" || text == "none" {
+		return RoPEScaling{}, nil
+	}
+	words := strings.Split(text, ":")
+	s, known := ropeScalings[words[0]]
+	if !known {
+		return RoPEScaling{}, fmt.Errorf("%q is no scaling of rotary positions; there are none, linear, ntk, yarn and llama3, with a factor, such as yarn:4", words[0])
+	}
+	if len(words) == 1 {
+		return RoPEScaling{}, fmt.Errorf("%s needs a factor: how many times the original context is to be read, such as %s:4", text, text)
+	}
+	var err error
+	if s.Factor, err = strconv.ParseFloat(words[1], 64); err != nil || !(s.Factor >= 1 && s.Factor <= 1<<20) {
+		return RoPEScaling{}, fmt.Errorf("the factor %q of %s is not a number from 1 up: positions are slowed, never sped up", words[1], s.Kind)
+	}
+	for _, option := range words[2:] {
+		name, value, _ := strings.Cut(option, "=")
+		known := s.options()
+		i := slices.IndexFunc(known, func(o scalingOption) bool { return o.name == name })
+		if i < 0 {
+			return RoPEScaling{}, fmt.Errorf("%s has no option %q", s.Kind, name)
+		}
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(x > 0 && x <= 1<<20) {
+			return RoPEScaling{}, fmt.Errorf("%s is not a number above 0", option)
+		}
+		*known[i].value = x
+	}
+	if s.Slow > 0 && s.Slow >= s.Fast || s.Low > 0 && s.Low >= s.High {
+		return RoPEScaling{}, fmt.Errorf("%s leaves no pairs between those that stay and those that are slowed: slow must be below fast, low below high", text)
+	}
+	return s, nil
+}
+
+// String writes the scaling as ParseRoPEScaling reads it.
+func (s RoPEScaling) String() string {
+	if s.Kind == "" {
+		return "none"
+	}
+	text := s.Kind + ":" + strconv.FormatFloat(s.Factor, 'g', -1, 64)
+	usual := ropeScalings[s.Kind]
+	for i, o := range usual.options() {
+		if x := *s.options()[i].value; x != *o.value {
+			text += ":" + o.name + "=" + strconv.FormatFloat(x, 'g', -1, 64)
+		}
+	}
+	return text
+}
+
+// Frequencies returns the angle from one position to the next of each of the E/2 pairs of a head of headSize elements, θ^(−2i/E) without
+// scaling.
+func (s RoPEScaling) Frequencies(headSize int, theta float64) []float64 {
+	f := make([]float64, headSize/2)
+	for i := range f {
+		f[i] = math.Pow(theta, -2*float64(i)/float64(headSize))
+	}
+	switch s.Kind {
+	case "linear":
+		s.linear(f)
+	case "ntk":
+		s.ntk(f, headSize)
+	case "yarn":
+		s.yarn(f, headSize, theta)
+	case "llama3":
+		s.llama3(f)
+	}
+	return f
+}
+
+// AttentionFactor returns what multiplies queries and keys beside the rotation: 1 except for yarn. Scores get its square.
+func (s RoPEScaling) AttentionFactor() float64 {
+	switch {
+	case s.Kind != "yarn":
+		return 1
+	case s.Attention > 0:
+		return s.Attention
+	}
+	return 0.1*math.Log(s.Factor) + 1
+}

@@ -1,0 +1,37 @@
+package train
+
+import (
+	"anneal/model"
+	"anneal/plan"
+	"anneal/train/config"
+)
+
+// A Plan is what a run takes, said before it starts.
+type Plan struct {
+	Parameters    int64
+	FLOPsPerToken float64 // forward and backward, in sequences of the whole context
+	Memory        plan.Estimate
+	Optimizer     plan.Optimizer
+	Recompute     model.Layout
+}
+
+// PlanOf returns what the run of a valid configuration takes. The vocabulary must be known. Nothing is allocated.
+func PlanOf(cfg *config.Config) (Plan, error) {
+	policy, err := policyOf(cfg)
+	if err != nil {
+		return Plan{}, err
+	}
+	c := modelConfig(cfg)
+	if c.Recompute, err = RecomputeLayout(cfg); err != nil {
+		return Plan{}, err
+	}
+	optimizer, err := measureOptimizer(cfg, c, policy)
+	if err != nil {
+		return Plan{}, err
+	}
+	m := model.Outline(c, policy)
+	return Plan{
+		Parameters: m.Count(), FLOPsPerToken: m.FLOPsPerToken(c.Context), Optimizer: optimizer, Recompute: c.Recompute,
+		Memory: plan.Memory(c, policy, cfg.Train.MicroBatch, optimizer),
+	}, nil
+}
