@@ -26,15 +26,15 @@ func ropeBack(t *Tape, n *node) {
 
 // Attention returns softmax(s·q·kᵀ + mask)·v for all heads, s being heads.ScoreScale(): qkv [N, (H+2K)·E], result [N, H·E]. It keeps the result and
 // one log-sum-exp per row and head, never a [T, T] matrix.
-func (t *Tape) Attention(qkv *Var, heads device.Heads, seq *Sequence) *Var {
+func (t *Tape) Attention(qkv *Var, heads device.Heads, mask device.Mask) *Var {
 	in := t.value(qkv)
 	rows := in.Rows()
 	lse := t.keptRef(t.Types.Stat, heads.Q, rows)
 	out := t.wrap(t.kept(t.Types.Activation, rows, heads.Q*heads.Size))
-	t.Device.Attention(&out.Value, lse, in, heads, seq.Mask)
+	t.Device.Attention(&out.Value, lse, in, heads, mask)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.out, n.heads, n.mask = attentionBack, qkv, out, heads, seq.Mask
+		n.back, n.x, n.out, n.heads, n.mask = attentionBack, qkv, out, heads, mask
 		n.saved[0] = lse
 	}
 	return out

@@ -17,3 +17,24 @@ func (t *Tape) Embedding(table *Param, ids *tensor.Tensor) *Var {
 func embeddingBack(t *Tape, n *node) {
 	t.Device.EmbeddingGrad(t.sumGrad(n.w), t.streamGrad(n.out), n.tables[0])
 }
+
+// AddEmbedding adds rows ids [N] of table [V, D] to the residual stream x [N, D], in place; it consumes x.
+func (t *Tape) AddEmbedding(x *Var, table *Param, ids *tensor.Tensor) *Var {
+	out := t.takeStream(x)
+	mark := t.temp.Mark()
+	rows := t.ref(t.temp.New(t.Types.Stream, ids.Len(), table.Value.Dim(1)))
+	t.Device.Embedding(rows, &table.Value, ids)
+	t.Device.Add(&out.Value, rows)
+	t.temp.Release(mark)
+	if t.grad {
+		n := t.node()
+		n.back, n.x, n.w, n.out = addEmbeddingBack, x, table, out
+		n.tables[0] = ids
+	}
+	return out
+}
+
+func addEmbeddingBack(t *Tape, n *node) {
+	embeddingBack(t, n)
+	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms
+}

@@ -230,7 +230,7 @@ func checkAttention(r *rig, c golden) {
 		seq.Mask.Start = integers(start.Data)
 	}
 	in := r.leaf(fuse(rows, h, q.Data, c.Tensors["k"].Data, c.Tensors["v"].Data), rows, h.Cols())
-	y := r.Attention(in, h, seq)
+	y := r.Attention(in, h, seq.Mask)
 	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
 	r.backward(y, c.Tensors["dy"].Data)
 	r.equal("dqkv", in.grad.F64(), fuse(rows, h, c.Tensors["dq"].Data, c.Tensors["dk"].Data, c.Tensors["dv"].Data))

@@ -51,7 +51,7 @@ func TestMisuseOfValuesPanics(t *testing.T) {
 		qkv := r.leaf(normals(1, 16), 2, 8)
 		seq := &Sequence{Pos: *tensor.Of([]int32{0, 1}), Mask: device.Mask{Len: 2}}
 		r.RoPE(qkv, cos, sin, heads, seq)
-		mustPanic(t, consumed, func() { r.Attention(qkv, heads, seq) })
+		mustPanic(t, consumed, func() { r.Attention(qkv, heads, seq.Mask) })
 	})
 	t.Run("temporary changed in place", func(t *testing.T) {
 		r := newRig(t)

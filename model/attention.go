@@ -12,16 +12,18 @@ type attention struct {
 	wo           *nn.Param // [D, H·E]
 	qnorm, knorm *nn.Param // [E], nil without QK-norm
 
-	heads device.Heads
-	rope  nn.RoPE
-	eps   float64
-	again bool // backward runs the attention again
+	heads  device.Heads
+	rope   *nn.RoPE  // nil for a layer without
+	slopes []float64 // [H] of ALiBi, nil for a layer without
+	eps    float64
+	again  bool // backward runs the attention again
 }
 
 func newAttention(b *builder) attention {
 	c := b.config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := attention{heads: c.heads(), rope: b.rope, eps: c.NormEps}
+	a := attention{heads: c.heads(), eps: c.NormEps}
+	b.setPositions(&a)
 	a.wqkv = b.reader("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
 	a.wo = b.writer("attention.out", q, b.width)
 	if c.QKNorm {
@@ -37,8 +39,12 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 	if a.qnorm != nil {
 		qkv = t.QKNorm(qkv, &a.qnorm.Param, &a.knorm.Param, a.heads, a.eps)
 	}
-	qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
-	return t.Attention(qkv, a.heads, seq) // [N, H·E]  never forms [T, T]
+	if a.rope != nil {
+		qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
+	}
+	mask := seq.Mask
+	mask.Slopes = a.slopes
+	return t.Attention(qkv, a.heads, mask) // [N, H·E]  never forms [T, T]
 }
 
 // run is Forward, which backward runs again if the layer's recomputation says so.

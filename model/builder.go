@@ -13,6 +13,7 @@ type builder struct {
 	mem    Memory
 	params []*nn.Param
 	at     string // prefix of names: the layer's
+	layer  int    // its number
 	rope   nn.RoPE
 
 	width, ffn, head, depth float64 // growth over the base model of muP; 1 without
@@ -23,14 +24,16 @@ func newBuilder(c Config, mem Memory) *builder {
 	if c.MuP.on() {
 		b.ffn, b.head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
 	}
-	b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, nn.RoPEScaling{})
+	if c.HasPositions("rope") {
+		b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, c.RopeScaling)
+	}
 	return b
 }
 
 // block makes layer i of the family.
 func (b *builder) block(i int) Block {
 	first := len(b.params)
-	b.at = fmt.Sprintf("layers.%d.", i)
+	b.at, b.layer = fmt.Sprintf("layers.%d.", i), i
 	x := newLlamaBlock(b)
 	b.at = ""
 	x.params = b.params[first:len(b.params):len(b.params)]
@@ -42,16 +45,16 @@ func (b *builder) gain(name string, n int, growth float64) *nn.Param {
 	return b.add(name, nn.Norm, nn.Growth{In: 1, Out: growth, Depth: 1}, n)
 }
 
-// table makes weights [V, D] with a row for each token: the embedding or the head.
-func (b *builder) table(name string, role nn.Role) *nn.Param {
+// table makes weights [rows, D] with a row for each token, the embedding or the head, or for each position.
+func (b *builder) table(name string, role nn.Role, rows int) *nn.Param {
 	c := b.config
 	growth := nn.Growth{In: 1, Out: b.width, Depth: 1}
 	if role == nn.Head {
 		growth = nn.Growth{In: b.width, Out: 1, Depth: 1}
 	}
-	p := b.add(name, role, growth, c.Vocab, c.Dim)
+	p := b.add(name, role, growth, rows, c.Dim)
 	if role == nn.Embedding || !c.zeroes("head") {
-		p.Std = c.std(table, c.Vocab, c.Dim, p.Growth)
+		p.Std = c.std(table, rows, c.Dim, p.Growth)
 	}
 	return p
 }

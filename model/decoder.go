@@ -10,13 +10,14 @@ import (
 
 // Decoder is a decoder-only transformer: a table of tokens, the blocks of its family, a norm and a head.
 type Decoder struct {
-	Config Config
-	embed  *nn.Param
-	units  []*unit // of blocks that backward runs again: the first ones
-	blocks []Block
-	norm   *nn.Param
-	head   *nn.Param // the embedding itself when tied
-	params []*nn.Param
+	Config    Config
+	embed     *nn.Param
+	positions *nn.Param // nil unless they are learned
+	units     []*unit   // of blocks that backward runs again: the first ones
+	blocks    []Block
+	norm      *nn.Param
+	head      *nn.Param // the embedding itself when tied
+	params    []*nn.Param
 
 	dropEmbedding autograd.Drop
 }
@@ -42,14 +43,15 @@ func (l *layer) shared() *layer { return l }
 func New(c Config, mem Memory) *Decoder {
 	m := &Decoder{Config: c}
 	b := newBuilder(c, mem)
-	m.embed = b.table("embed", nn.Embedding)
+	m.embed = b.table("embed", nn.Embedding, c.Vocab)
+	m.positions = b.learnedPositions()
 	for i := range c.Layers {
 		m.blocks = append(m.blocks, b.block(i))
 	}
 	m.norm = b.gain("norm", c.Dim, b.width)
 	m.head = m.embed
 	if !c.TieEmbeddings {
-		m.head = b.table("head", nn.Head)
+		m.head = b.table("head", nn.Head, c.Vocab)
 	}
 	m.params = b.params
 	m.SetRecompute(c.Recompute)
@@ -93,6 +95,9 @@ func (m *Decoder) Bytes() int64 {
 // Forward returns the final normalised hidden states [N, D] of tokens ids [N].
 func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
 	x := t.Embedding(&m.embed.Param, ids) // [N, D]
+	if m.positions != nil {
+		x = t.AddEmbedding(x, &m.positions.Param, &seq.Pos)
+	}
 	if f := m.Config.MuP.inputScale(); f != 1 {
 		x = t.ScaleStream(x, f)
 	}

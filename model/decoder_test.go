@@ -109,25 +109,31 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 			variant.change(&c)
 			x := newBench(t, c, "fp64", 2, 8)
 			x.gradients()
-			const eps = 1e-5
-			for i, p := range x.m.Params() {
-				w, g := p.Value.F64(), p.Grad.F64()
-				rng := tensor.NewRNG(3, tensor.PurposeData, uint32(i))
-				for n := range uint64(6) {
-					j := int(rng.Uint32(n)) % len(w)
-					at := w[j]
-					w[j] = at + eps
-					up := x.loss()
-					w[j] = at - eps
-					down := x.loss()
-					w[j] = at
-					want := (up - down) / (2 * eps)
-					if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) {
-						t.Errorf("%s[%d]: gradient %v, finite difference %v", p.Name, j, g[j], want)
-					}
-				}
-			}
+			checkGradients(t, x)
 		})
+	}
+}
+
+// checkGradients compares the gradients of a step in float64 with central differences.
+func checkGradients(t *testing.T, x *bench) {
+	t.Helper()
+	const eps = 1e-5
+	for i, p := range x.m.Params() {
+		w, g := p.Value.F64(), p.Grad.F64()
+		rng := tensor.NewRNG(3, tensor.PurposeData, uint32(i))
+		for n := range uint64(6) {
+			j := int(rng.Uint32(n)) % len(w)
+			at := w[j]
+			w[j] = at + eps
+			up := x.loss()
+			w[j] = at - eps
+			down := x.loss()
+			w[j] = at
+			want := (up - down) / (2 * eps)
+			if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) {
+				t.Errorf("%s[%d]: gradient %v, finite difference %v", p.Name, j, g[j], want)
+			}
+		}
 	}
 }
 
@@ -152,10 +158,13 @@ func TestMicroBatchesAddUp(t *testing.T) {
 }
 
 // A row that packs two documents behind a mask gives each token the loss it has when its document stands alone.
-func TestPackedDocumentsEqualSeparateOnes(t *testing.T) {
-	packed := newBench(t, small, "fp64", 1, 8)
+func TestPackedDocumentsEqualSeparateOnes(t *testing.T) { checkPacking(t, small) }
+
+func checkPacking(t *testing.T, c Config) {
+	t.Helper()
+	packed := newBench(t, c, "fp64", 1, 8)
 	packed.loss()
-	alone := newBench(t, small, "fp64", 2, 4)
+	alone := newBench(t, c, "fp64", 2, 4)
 	copy(alone.b.Tokens.I32(), packed.b.Tokens.I32())
 	copy(alone.b.Targets.I32(), packed.b.Targets.I32())
 	alone.b.SetPositions(false)
