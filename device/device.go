@@ -35,6 +35,15 @@ type Device interface {
 	// dx += rstd · (gain·dy − xhat · mean(gain·dy·xhat)); dgain += Σ_rows dy·xhat.
 	RMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor)
 
+	// LayerNorm normalises rows and moves them: xhat = (x − mean(x)) / sqrt(var(x) + eps), y = xhat · gain + bias (Ba et al. 2016,
+	// arXiv 1607.06450); var is the mean squared distance from the mean. It stores what RMSNorm does.
+	LayerNorm(y, xhat, rstd, x, gain, bias *tensor.Tensor, eps float64)
+	// LayerNormAgain computes y = xhat · gain + bias as LayerNorm did, bit for bit.
+	LayerNormAgain(y, xhat, gain, bias *tensor.Tensor)
+	// LayerNormGrad adds to dx [N, D], dgain [D] and dbias [D] (all F32) the gradients given dy [N, D]:
+	// dx += rstd · (g − mean(g) − xhat · mean(g·xhat)), g = gain·dy; dgain += Σ_rows dy·xhat; dbias += Σ_rows dy.
+	LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain *tensor.Tensor)
+
 	// QKNorm normalises every query and key head of qkv [N, (H+2K)·E] in place, as RMSNorm with gains gainQ [E] and
 	// gainK [E]. It stores the normalised values before the gain in xhat [N, (H+K)·E] and rstd [N, H+K].
 	QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads, eps float64)
@@ -77,6 +86,12 @@ type Device interface {
 	// dtable[id] += weight·dv, in token order, and dweight += Σ dv·table[id].
 	AddValuesGrad(dtable, dweight, dqkv, table, weight, ids *tensor.Tensor, heads Heads)
 
+	// GELU writes act = ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), elementwise: GPT-2's form of Hendrycks & Gimpel 2016, arXiv
+	// 1606.08415.
+	GELU(act, x *tensor.Tensor)
+	// GELUGrad writes dx from dact and x.
+	GELUGrad(dx, dact, x *tensor.Tensor)
+
 	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V)).
 	Embedding(x, table, ids *tensor.Tensor)
 	// EmbeddingGrad adds rows of dx [N, D] to rows ids of dtable [V, D], in token order.
@@ -105,6 +120,8 @@ type Device interface {
 
 	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
 	SumSquares(t *tensor.Tensor) float64
+	// SumRows adds the sum of the rows of x [N, D], in any storage of activations, to dst [D]: the gradient of a bias.
+	SumRows(dst, x *tensor.Tensor)
 	// Sum returns Σ t accumulated in float64.
 	Sum(t *tensor.Tensor) float64
 	// Copy converts src to dst's dtype (round to nearest even).
@@ -149,6 +166,8 @@ type MatMulOptions struct {
 	Scale float64
 	// Accumulate adds to dst instead of overwriting it.
 	Accumulate bool
+	// Bias [N], F32 (F64 for F64), unless it is nil, is added to every row: dst = Scale·(a·b) + Bias.
+	Bias *tensor.Tensor
 	// Symmetric promises that the product is a symmetric matrix, such as a·aᵀ or the square of one, and so is what it is added
 	// to. The device may compute little more than half of it; the result is the same, bit for bit.
 	Symmetric bool

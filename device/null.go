@@ -19,6 +19,9 @@ func (Null) MatMul(_, _, _ *tensor.Tensor, _ Form, _ MatMulOptions)      {}
 func (Null) RMSNorm(_, _, _, _, _ *tensor.Tensor, _ float64)             {}
 func (Null) RMSNormAgain(_, _, _ *tensor.Tensor)                         {}
 func (Null) RMSNormGrad(_, _, _, _, _, _ *tensor.Tensor)                 {}
+func (Null) LayerNorm(_, _, _, _, _, _ *tensor.Tensor, _ float64)        {}
+func (Null) LayerNormAgain(_, _, _, _ *tensor.Tensor)                    {}
+func (Null) LayerNormGrad(_, _, _, _, _, _, _ *tensor.Tensor)            {}
 func (Null) QKNorm(_, _, _, _, _ *tensor.Tensor, _ Heads, _ float64)     {}
 func (Null) QKNormGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ Heads)      {}
 func (Null) RoPE(_, _, _, _ *tensor.Tensor, _ Heads, _ bool)             {}
@@ -32,6 +35,8 @@ func (Null) MixStreams(_, _, _, _ *tensor.Tensor)                        {}
 func (Null) MixStreamsGrad(_, _, _, _, _, _ *tensor.Tensor)              {}
 func (Null) AddValues(_, _, _, _ *tensor.Tensor, _ Heads)                {}
 func (Null) AddValuesGrad(_, _, _, _, _, _ *tensor.Tensor, _ Heads)      {}
+func (Null) GELU(_, _ *tensor.Tensor)                                    {}
+func (Null) GELUGrad(_, _, _ *tensor.Tensor)                             {}
 func (Null) Embedding(_, _, _ *tensor.Tensor)                            {}
 func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}
@@ -49,6 +54,7 @@ func (Null) Dropout(_, _ *tensor.Tensor, _ Dropout)                      {}
 func (Null) RoundStochastic(_, _ *tensor.Tensor, _ tensor.RNG, _ uint64) {}
 func (Null) SumSquares(*tensor.Tensor) float64                           { return 0 }
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
+func (Null) SumRows(_, _ *tensor.Tensor)                                 {}
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}
 func (Null) Add(_, _ *tensor.Tensor)                                     {}
 func (Null) Scale(*tensor.Tensor, float64)                               {}

@@ -27,6 +27,9 @@ func matMul(s *scope) call {
 	if opt.Accumulate {
 		s.fill(dst)
 	}
+	if rapid.Bool().Draw(s.T, "bias") {
+		opt.Bias = s.random(s.wide, n)
+	}
 	c := call{run: func(d device.Device) { d.MatMul(dst, a, b, form, opt) }, out: []*tensor.Tensor{dst}}
 	c.formulas(matMulOf[float64](dst, a, b, form, opt, k), matMulOf[float32](dst, a, b, form, opt, k))
 	return c
@@ -39,6 +42,9 @@ func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt d
 			for i := range c {
 				c[i] *= T(opt.Scale)
 			}
+		}
+		if opt.Bias != nil {
+			c = addRow(c, read[T](opt.Bias, w))
 		}
 		if opt.Accumulate {
 			axpy(c, 1, read[T](dst, w))

@@ -26,6 +26,9 @@ var special = []struct {
 	{"SoftcapOfExtremes", softcapExtremes},
 	{"IgnoredRowsReadNothing", ignoredRows},
 	{"SwiGLUSaturates", saturates},
+	{"GELUSaturates", geluSaturates},
+	{"LayerNormFarFromZero", farFromZero},
+	{"LayerNormAgainGivesTheSameBits", layerNormTwice},
 	{"RMSNormOfZeros", zeroRow},
 	{"RMSNormAgainGivesTheSameBits", again},
 	{"RoPEInverseUndoes", inverseUndoes},
@@ -159,6 +162,9 @@ func nanStays(t *testing.T, d device.Device, act, wide tensor.DType) {
 		}, act, 1},
 		{"RMSNorm", func(x, y *tensor.Tensor) {
 			d.RMSNorm(y, of(act, make([]float64, rows*cols), rows, cols), of(wide, make([]float64, rows)), x, gain, eps)
+		}, wide, 1},
+		{"LayerNorm", func(x, y *tensor.Tensor) {
+			d.LayerNorm(y, of(act, make([]float64, rows*cols), rows, cols), of(wide, make([]float64, rows)), x, gain, gain, eps)
 		}, wide, 1},
 		{"CrossEntropy", func(x, y *tensor.Tensor) {
 			d.CrossEntropy(of(wide, make([]float64, rows)), y, x, tensor.Of([]int32{1, 2, 3, 4, 5}), device.LossOptions{})

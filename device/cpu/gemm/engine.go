@@ -57,6 +57,7 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 	if opt.Symmetric && m != n {
 		panic(fmt.Sprintf("gemm: a product of %d rows and %d columns is not symmetric", m, n))
 	}
+	checkBias(n, opt)
 	x, y := operand(a, opt.Operand), operand(b, opt.Operand)
 	switch opt.Operand {
 	case tensor.F64:
@@ -76,6 +77,17 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 		return
 	}
 	panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
+}
+
+// checkBias panics unless the bias of a product of n columns, if it has one, can be added.
+func checkBias(n int, opt device.MatMulOptions) {
+	want := tensor.F32
+	if opt.Operand == tensor.F64 {
+		want = tensor.F64
+	}
+	if b := opt.Bias; b != nil && (b.Len() != n || b.DType() != want || opt.Symmetric) {
+		panic(fmt.Sprintf("gemm: %v is no bias of %d columns with %v operands, or the product is promised to be symmetric", b, n, opt.Operand))
+	}
 }
 
 // shape returns M, N and K of a product and whether the three tensors agree on them.

@@ -40,6 +40,16 @@ func newProblem(form device.Form, m, n, k int, da, db, dc tensor.DType, opt devi
 	return &problem{form, m, n, k, random(r, da, ra, ca), random(r, db, rb, cb), random(r, dc, m, n), opt}
 }
 
+// biased gives the product a bias, of the dtype that its operands ask for.
+func (p *problem) biased(seed uint64) *problem {
+	d := tensor.F32
+	if p.opt.Operand == tensor.F64 {
+		d = tensor.F64
+	}
+	p.opt.Bias = random(rand.New(rand.NewPCG(seed, 8)), d, 1, p.n)
+	return p
+}
+
 func random(r *rand.Rand, d tensor.DType, rows, cols int) *tensor.Tensor {
 	t := empty(d, rows, cols)
 	for i := range t.Len() {
@@ -109,6 +119,10 @@ func (p *problem) check(t interface{ Fatalf(string, ...any) }, was, got *tensor.
 				want = was.Float64(i*p.n + j)
 				size = math.Abs(want)
 			}
+			if p.opt.Bias != nil {
+				want += p.opt.Bias.Float64(j)
+				size += math.Abs(p.opt.Bias.Float64(j))
+			}
 			row, col := a[i*p.k:][:p.k], b[j*p.k:][:p.k]
 			for q, v := range row {
 				v *= col[q] * scale
@@ -161,6 +175,9 @@ func TestProductMatchesFloat64(t *testing.T) {
 					Operand: operand, Accumulate: rapid.Bool().Draw(t, "accumulate"),
 					Scale: rapid.SampledFrom([]float64{0, 1, 0.3, -2}).Draw(t, "scale"),
 				}, rapid.Uint64().Draw(t, "seed"))
+			if rapid.Bool().Draw(t, "bias") {
+				p.biased(1)
+			}
 			p.check(t, p.dst, p.run(e))
 		})
 	})
@@ -182,6 +199,9 @@ func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 					}
 					p := newProblem(form, s[0], s[1], s[2], storage[j&1], storage[j>>1&1], storage[j>>2],
 						device.MatMulOptions{Operand: tensor.BF16, Accumulate: (i+j)%2 == 0}, uint64(i*100+j))
+					if j%4 == 1 {
+						p.biased(2)
+					}
 					p.check(t, p.dst, p.run(engines[(i+j)%2]))
 				}
 			}
@@ -195,6 +215,7 @@ func TestF64ProductMatchesTripleLoop(t *testing.T) {
 		for _, add := range []bool{false, true} {
 			p := newProblem(form, 37, 41, maxK+9, tensor.F64, tensor.F64, tensor.F64, device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
 			p.check(t, p.dst, p.run(e))
+			p.biased(3).check(t, p.dst, p.run(e))
 		}
 	}
 }

@@ -84,12 +84,15 @@ func (j *fewProduct[E]) Do(worker, task int) {
 	rowBytes := x.b.ld * x.b.dtype.Size()
 	for col := task * j.panels * colStep; col < min(j.n, (task+1)*j.panels*colStep); col += colStep {
 		from := min(col, j.n-colStep)
+		if x.bias != nil {
+			x.startSums(sums, from)
+		}
 		next := uintptr(x.b.at(from, 0).p) + uintptr(colStep*rowBytes)
 		for p := 0; p < j.k; p += j.depth {
 			b := x.b.at(from, p)
 			steps := min(j.depth, j.k-p) * b.dtype.Size() / fewSteps
 			add := 0
-			if p > 0 {
+			if p > 0 || x.bias != nil {
 				add = addSums
 			}
 			for c := 0; c < colStep; c += j.cols {

@@ -30,11 +30,14 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 			}
 			const many = 13
 			all := newProblem(device.NT, many, n, k, pick("a", half...), pick("b", half...), pick("dst", half...), opt, rapid.Uint64().Draw(t, "seed"))
+			if rapid.Bool().Draw(t, "bias") {
+				all.biased(1)
+			}
 			want := all.run(e)
 			m := rapid.IntRange(1, 6).Draw(t, "m")
 			from := rapid.IntRange(0, many-m).Draw(t, "from")
 			part, a, was := want.Slice(from, from+m), all.a.Slice(from, from+m), all.dst.Slice(from, from+m)
-			some := &problem{device.NT, m, n, k, &a, all.b, &was, opt}
+			some := &problem{device.NT, m, n, k, &a, all.b, &was, all.opt}
 			if got := some.run(e); !bytes.Equal(got.Raw(), part.Raw()) {
 				t.Fatalf("%v: rows %d to %d of %d are others when they are computed alone", some, from, from+m, many)
 			}

@@ -22,6 +22,7 @@ type product[E tensor.Number] struct {
 	form device.Form
 	a, b source
 	dst  sink
+	bias []E // what the sums of each column start from; nil is 0
 	cut  cut
 	deal deal
 
@@ -37,6 +38,8 @@ type scratch[E tensor.Number] struct {
 	a []E // maxA rows, or a panel of rowsTN columns
 	b []E // panels of colStep columns
 	c []E // running sums, in tiles of mr×colStep, each contiguous
+
+	start []E // the sums that a tile starts from, where there is a bias
 
 	column int // of tasks, in which the last one was; −1 at first
 	packed int // the column of which b holds all panels, or −1
@@ -72,8 +75,8 @@ func (x *product[E]) close() {
 // reserve makes the workers' scratch memory.
 func (x *product[E]) reserve(workers int) {
 	sizeA := max((maxA+x.tile.mr)*strideRows, maxK*rowsTN)
-	sizeB, sizeC := maxB, maxC
-	total := workers * (sizeA + sizeB + sizeC)
+	sizeB, sizeC, sizeStart := maxB, maxC, x.tile.mr*colStep
+	total := workers * (sizeA + sizeB + sizeC + sizeStart)
 	var zero E
 	arena, err := tensor.NewArena("matrix products", total*int(unsafe.Sizeof(zero)))
 	if err != nil {
@@ -87,7 +90,7 @@ func (x *product[E]) reserve(workers int) {
 		return s
 	}
 	for range workers {
-		x.scratch = append(x.scratch, scratch[E]{a: take(sizeA), b: take(sizeB), c: take(sizeC)})
+		x.scratch = append(x.scratch, scratch[E]{a: take(sizeA), b: take(sizeB), c: take(sizeC), start: take(sizeStart)})
 	}
 	x.arena = arena
 }
@@ -112,13 +115,17 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 	if opt.Scale == 0 {
 		x.dst.scale = 1
 	}
+	x.bias = nil
+	if opt.Bias != nil {
+		x.bias = unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(opt.Bias.Raw()))), n)
+	}
 	x.direct = dst.DType() == dtypeOf(*new(E)) && x.dst.scale == 1
 	x.addTo = 0
 	if x.dst.add {
 		x.addTo = addTo
 	}
 	if !opt.Symmetric && x.runFew(p, m, n, k) {
-		x.a, x.b, x.dst = source{}, source{}, sink{}
+		x.a, x.b, x.dst, x.bias = source{}, source{}, sink{}, nil
 		return
 	}
 	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
@@ -132,5 +139,5 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		p.Run(x.cut.down*x.cut.across, &x.mirror)
 		x.mirror.dst = sink{}
 	}
-	x.a, x.b, x.dst = source{}, source{}, sink{} // the memory may be unmapped before the next product
+	x.a, x.b, x.dst, x.bias = source{}, source{}, sink{}, nil // the memory may be unmapped before the next product
 }

@@ -53,7 +53,7 @@ func (x *product[E]) Do(worker, _ int) {
 			if i+high < t.rows {
 				ahead = x.trailA(t.i+i+high, p, min(high, t.rows-i-high), words)
 			}
-			x.multiply(a, lda, b, s.c, t, i, rows, words, first, last, &ahead, &later)
+			x.multiply(a, lda, b, s, t, i, rows, words, first, last, &ahead, &later)
 		}
 		if last {
 			return
@@ -102,23 +102,30 @@ func (x *product[E]) plainA() bool {
 // multiply adds the product of a block of a, the rows of the task's tile from i on, which lie lda words apart, and the packed panels
 // of b to the running sums. With the last K block the sums go to the result: straight, or if they must be converted, scaled or cut
 // from their tile, which is still in the first-level cache.
-func (x *product[E]) multiply(a *E, lda int, b, c []E, t span, i, rows, words int, first, last bool, ahead, later *trail) {
+func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, rows, words int, first, last bool, ahead, later *trail) {
 	mr := x.tile.mr
 	main, rest, row := x.tile.rows, x.tile.rows4, lda
 	if x.form == device.TN {
 		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, 1
 	}
 	add := addSums
-	if first {
+	if first && x.bias == nil {
 		add = 0
 	}
 	for j := 0; j < t.cols; j += colStep {
 		panel := &b[j/colStep*x.cut.strideB]
+		if first && x.bias != nil {
+			x.startSums(s.start, t.j+j)
+		}
 		for r := 0; r < rows; r += mr {
 			block := at(a, r*row)
-			sums := &c[0]
+			sums := &s.c[0]
 			if !first || !last { // the sums wait for the next K block
-				sums = &c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
+				sums = &s.c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
+			}
+			from := sums
+			if first && x.bias != nil {
+				from = &s.start[0]
 			}
 			p, ps := ahead.portion()
 			q, qs, found := uintptr(0), 0, false
@@ -132,19 +139,32 @@ func (x *product[E]) multiply(a *E, lda int, b, c []E, t span, i, rows, words in
 			high := rows - r
 			switch {
 			case last && x.direct && high >= mr && j+colStep <= t.cols:
-				main((*E)(x.dst.at(t.i+i+r, t.j+j)), x.dst.ld, sums, block, lda, panel, words, add|x.addTo, p, q, ps, qs)
+				main((*E)(x.dst.at(t.i+i+r, t.j+j)), x.dst.ld, from, block, lda, panel, words, add|x.addTo, p, q, ps, qs)
 				continue
 			case high > mr-rowStep:
-				main(sums, colStep, sums, block, lda, panel, words, add, p, q, ps, qs)
+				main(sums, colStep, from, block, lda, panel, words, add, p, q, ps, qs)
 			default:
 				for h := 0; h < high; h += rowStep {
 					part := at(sums, h*colStep)
-					rest(part, colStep, part, at(block, h*row), lda, panel, words, add, p, q, ps, qs)
+					rest(part, colStep, at(from, h*colStep), at(block, h*row), lda, panel, words, add, p, q, ps, qs)
 				}
 			}
 			if last {
 				x.store(&x.dst, x.dst.at(t.i+i+r, t.j+j), sums, min(mr, high), min(colStep, t.cols-j))
 			}
 		}
+	}
+}
+
+// startSums fills a tile with what the sums of the columns from j on start from: the bias, before sums are scaled.
+func (x *product[E]) startSums(tile []E, j int) {
+	row := tile[:copy(tile[:colStep], x.bias[j:])]
+	if scale := E(x.dst.scale); scale != 1 {
+		for i := range row {
+			row[i] /= scale
+		}
+	}
+	for i := colStep; i < len(tile); i += colStep {
+		copy(tile[i:], row)
 	}
 }

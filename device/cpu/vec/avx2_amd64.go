@@ -87,6 +87,16 @@ func reluSquaredGradAVX2(dx []float32, dact []float32, x []float32)
 //go:noescape
 func softcapAVX2(dst []float32, x []float32, c float32)
 
+// geluAVX2 is dst = gelu(x).
+//
+//go:noescape
+func geluAVX2(dst []float32, x []float32)
+
+// geluGradAVX2 is dx = dact·gelu'(x).
+//
+//go:noescape
+func geluGradAVX2(dx []float32, dact []float32, x []float32)
+
 // adamWAVX2 is one step of AdamW.
 //
 //go:noescape
@@ -206,6 +216,46 @@ func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []flo
 //
 //go:noescape
 func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
+
+// narrowGELUAVX2 is dst = gelu(x).
+//
+//go:noescape
+func narrowGELUAVX2(dst []bfloat16, x []bfloat16)
+
+// narrowGELUGradAVX2 is dx = dact·gelu'(x).
+//
+//go:noescape
+func narrowGELUGradAVX2(dx []bfloat16, dact []bfloat16, x []bfloat16)
+
+// centreAVX2 is dst = a·(x − mean).
+//
+//go:noescape
+func centreAVX2(dst []float32, x []float32, mean float32, a float32)
+
+// narrowLayerNormAVX2 is xhat = r·(x − mean), y = xhat·gain + bias.
+//
+//go:noescape
+func narrowLayerNormAVX2(y []bfloat16, xhat []bfloat16, x []float32, gain []float32, bias []float32, mean float32, r float32)
+
+// narrowLayerNormAgainAVX2 is y = xhat·gain + bias.
+//
+//go:noescape
+func narrowLayerNormAgainAVX2(y []bfloat16, xhat []bfloat16, gain []float32, bias []float32)
+
+// narrowLayerNormDotAVX2 is dgain += dy·xhat, dbias += dy, sums = Σ gain·dy, Σ gain·dy·xhat.
+//
+//go:noescape
+func narrowLayerNormDotAVX2(dgain []float32, dbias []float32, dy []bfloat16, xhat []bfloat16, gain []float32, sums *[2]float32)
+
+// narrowLayerNormGradAVX2 is dx += r·(gain·dy − dot·xhat − mean).
+//
+//go:noescape
+func narrowLayerNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []float32, r float32, mean float32, dot float32)
+
+// narrowAddAVX2 is dst += x.
+//
+//go:noescape
+func narrowAddAVX2(dst []float32, x []bfloat16)
 
 // rotatePairsAVX2 turns the pairs of neighbours in x. Elements past whole vectors are left out.
 //

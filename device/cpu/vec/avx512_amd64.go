@@ -87,6 +87,16 @@ func reluSquaredGradAVX512(dx []float32, dact []float32, x []float32)
 //go:noescape
 func softcapAVX512(dst []float32, x []float32, c float32)
 
+// geluAVX512 is dst = gelu(x).
+//
+//go:noescape
+func geluAVX512(dst []float32, x []float32)
+
+// geluGradAVX512 is dx = dact·gelu'(x).
+//
+//go:noescape
+func geluGradAVX512(dx []float32, dact []float32, x []float32)
+
 // adamWAVX512 is one step of AdamW.
 //
 //go:noescape
@@ -211,6 +221,46 @@ func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []f
 //
 //go:noescape
 func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
+
+// narrowGELUAVX512 is dst = gelu(x).
+//
+//go:noescape
+func narrowGELUAVX512(dst []bfloat16, x []bfloat16)
+
+// narrowGELUGradAVX512 is dx = dact·gelu'(x).
+//
+//go:noescape
+func narrowGELUGradAVX512(dx []bfloat16, dact []bfloat16, x []bfloat16)
+
+// centreAVX512 is dst = a·(x − mean).
+//
+//go:noescape
+func centreAVX512(dst []float32, x []float32, mean float32, a float32)
+
+// narrowLayerNormAVX512 is xhat = r·(x − mean), y = xhat·gain + bias.
+//
+//go:noescape
+func narrowLayerNormAVX512(y []bfloat16, xhat []bfloat16, x []float32, gain []float32, bias []float32, mean float32, r float32)
+
+// narrowLayerNormAgainAVX512 is y = xhat·gain + bias.
+//
+//go:noescape
+func narrowLayerNormAgainAVX512(y []bfloat16, xhat []bfloat16, gain []float32, bias []float32)
+
+// narrowLayerNormDotAVX512 is dgain += dy·xhat, dbias += dy, sums = Σ gain·dy, Σ gain·dy·xhat.
+//
+//go:noescape
+func narrowLayerNormDotAVX512(dgain []float32, dbias []float32, dy []bfloat16, xhat []bfloat16, gain []float32, sums *[2]float32)
+
+// narrowLayerNormGradAVX512 is dx += r·(gain·dy − dot·xhat − mean).
+//
+//go:noescape
+func narrowLayerNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []float32, r float32, mean float32, dot float32)
+
+// narrowAddAVX512 is dst += x.
+//
+//go:noescape
+func narrowAddAVX512(dst []float32, x []bfloat16)
 
 // rotatePairsAVX512 turns the pairs of neighbours in x. Elements past whole vectors are left out.
 //

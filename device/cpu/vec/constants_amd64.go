@@ -14,6 +14,7 @@ var lanes = [...][8]float32{
 	same(-1), same(tanhHigh), same(-tanhHigh),
 	same(tanhP4), same(tanhP3), same(tanhP2), same(tanhP1), same(tanhP0), same(tanhQ4), same(tanhQ3), same(tanhQ2), same(tanhQ1),
 	bits(0x7fffffff), bits(0x7f800000),
+	same(-geluA), same(-geluB), same(geluA), same(3 * geluB), same(geluHigh), same(-geluHigh),
 }
 
 func bits(b uint32) [8]float32 { return same(math.Float32frombits(b)) }

@@ -17,7 +17,7 @@ var (
 // generic returns the tier in pure Go: the definition of every primitive, and what the assembly is tested against.
 func generic[T Float](f functions[T]) Table[T] {
 	return Table[T]{
-		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T],
+		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T], Centre: centre[T],
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
 		ExpSum:          f.expSum,
 		Softcap:         f.softcap,
@@ -27,6 +27,8 @@ func generic[T Float](f functions[T]) Table[T] {
 		SwiGLUGrad:      f.swiGLUGrad,
 		ReLUSquared:     reluSquared[T],
 		ReLUSquaredGrad: reluSquaredGrad[T],
+		GELU:            f.gelu,
+		GELUGrad:        f.geluGrad,
 		Updates:         f.updates(),
 		Mask:            mask[T],
 		Pack:            pack[T],

@@ -18,6 +18,7 @@ type Table[T Float] struct {
 	Mul    func(dst, a, b []T)         // dst = a·b, elementwise
 	Mix    func(dst, x, y []T, a, b T) // dst = a·x + b·y
 	MulAdd func(dst, a, b []T)         // dst += a·b, elementwise
+	Centre func(dst, x []T, mean, a T) // dst = a·(x − mean)
 	Dot    func(a, b []T) T            // Σ a·b
 	Max    func(x []T) T               // the largest element, −Inf for none; unspecified if one is NaN
 	Sum    func(x []T) float64         // Σ x, added in float64
@@ -37,6 +38,9 @@ type Table[T Float] struct {
 	// ReLUSquared is dst = max(x, 0)², ReLUSquaredGrad is dx = 2·max(x, 0)·dact.
 	ReLUSquared     func(dst, x []T)
 	ReLUSquaredGrad func(dx, dact, x []T)
+	// GELU is dst = gelu(x), GELUGrad dx = dact·gelu'(x); see gelu.go.
+	GELU     func(dst, x []T)
+	GELUGrad func(dx, dact, x []T)
 	// Updates are the steps of optimizers.
 	Updates[T]
 	// Mask is a row of random factors, Scale for Keep of 65536 elements and 0 for the others; see mask.go. The length is a
@@ -75,6 +79,9 @@ type Narrow[T Float] struct {
 	SwiGLUGrad      func(dgate, dup, dact, gate, up []tensor.BFloat16)
 	ReLUSquared     func(dst, x []tensor.BFloat16)
 	ReLUSquaredGrad func(dx, dact, x []tensor.BFloat16)
+	// GELU and GELUGrad are those of Table.
+	GELU     func(dst, x []tensor.BFloat16)
+	GELUGrad func(dx, dact, x []tensor.BFloat16)
 	// Normalise is xhat = r·x, y = xhat·gain; y is computed from the rounded xhat. Mul is the second part alone.
 	Normalise func(y, xhat []tensor.BFloat16, x, gain []T, r T)
 	Mul       func(y, xhat []tensor.BFloat16, gain []T)
@@ -85,6 +92,8 @@ type Narrow[T Float] struct {
 	Rotate func(cos, sin []T, a, b []tensor.BFloat16, heads int)
 	// RotatePairs is Table's on heads that follow each other in memory.
 	RotatePairs func(cos, sin []T, x []tensor.BFloat16, heads int)
+
+	NarrowLayerNorm[T]
 }
 
 // A Grid is the values of an FP8 format, in the order in which the assembly reads them. Values beyond ±Top are taken for

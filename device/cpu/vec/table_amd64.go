@@ -9,9 +9,10 @@ func float32Table(tier isa.Tier) Table[float32] {
 	switch {
 	case tier >= isa.AVX512:
 		return Table[float32]{
-			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512,
+			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512, Centre: centreAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
 			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, RotatePairs: wholePairs(16, rotatePairsAVX512), SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
+			GELU: geluAVX512, GELUGrad: geluGradAVX512,
 			ReLUSquared: reluSquaredAVX512, ReLUSquaredGrad: reluSquaredGradAVX512,
 			Updates: Updates[float32]{
 				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512, AdEMAMix: adEMAMixAVX512, Descend: descendAVX512,
@@ -23,16 +24,22 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Mask: maskAVX512, Halves: halvesAVX512, PackStochastic: packStochasticAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
+				GELU: narrowGELUAVX512, GELUGrad: narrowGELUGradAVX512,
 				ReLUSquared: narrowReLUSquaredAVX512, ReLUSquaredGrad: narrowReLUSquaredGradAVX512,
 				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
 				Rotate: narrowRotateAVX512, RotatePairs: narrowRotatePairsAVX512,
+				NarrowLayerNorm: NarrowLayerNorm[float32]{
+					LayerNorm: narrowLayerNormAVX512, LayerNormAgain: narrowLayerNormAgainAVX512,
+					LayerNormDot: narrowLayerNormDotAVX512, LayerNormGrad: narrowLayerNormGradAVX512, Add: narrowAddAVX512,
+				},
 			},
 		}
 	case tier == isa.AVX2:
 		return Table[float32]{
-			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2,
+			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2, Centre: centreAVX2,
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
 			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, RotatePairs: wholePairs(8, rotatePairsAVX2), SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
+			GELU: geluAVX2, GELUGrad: geluGradAVX2,
 			ReLUSquared: reluSquaredAVX2, ReLUSquaredGrad: reluSquaredGradAVX2,
 			Updates: Updates[float32]{
 				AdamW: adamWAVX2, Adam: adamAVX2, Momentum: momentumAVX2, Lion: lionAVX2, AdEMAMix: adEMAMixAVX2, Descend: descendAVX2,
@@ -62,9 +69,14 @@ func float32Table(tier isa.Tier) Table[float32] {
 			},
 			Narrow: &Narrow[float32]{
 				Multiple: 8, SwiGLU: narrowSwiGLUAVX2, SwiGLUGrad: narrowSwiGLUGradAVX2,
+				GELU: narrowGELUAVX2, GELUGrad: narrowGELUGradAVX2,
 				ReLUSquared: narrowReLUSquaredAVX2, ReLUSquaredGrad: narrowReLUSquaredGradAVX2,
 				Normalise: narrowNormaliseAVX2, Mul: narrowMulAVX2, NormDot: narrowNormDotAVX2, NormGrad: narrowNormGradAVX2,
 				Rotate: narrowRotateAVX2, RotatePairs: narrowRotatePairsAVX2,
+				NarrowLayerNorm: NarrowLayerNorm[float32]{
+					LayerNorm: narrowLayerNormAVX2, LayerNormAgain: narrowLayerNormAgainAVX2,
+					LayerNormDot: narrowLayerNormDotAVX2, LayerNormGrad: narrowLayerNormGradAVX2, Add: narrowAddAVX2,
+				},
 			},
 		}
 	default:

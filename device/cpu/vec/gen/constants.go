@@ -39,6 +39,12 @@ const (
 	tanhQ1
 	magnitudeBits // 0x7fffffff
 	exponentBits  // 0x7f800000
+	geluMinusA
+	geluMinusB
+	geluA
+	geluB3 // 3·B
+	geluHigh
+	geluLow
 )
 
 // firstConstant is where AVX-512 kernels keep the constants that they use; AVX2 has too few registers and reads them

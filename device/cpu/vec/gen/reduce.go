@@ -54,6 +54,7 @@ func (s *isa) sum64(f *asmgen.File, name, doc string, accumulate func(k *kernel,
 	k.zero(0, 4)
 	k.loop(2, func(u int) {
 		lower, upper := 4+2*u, 5+2*u
+		k.ahead(u, "x")
 		k.load("x", u, lower)
 		k.I("%s $1, %s, %s", extract, k.reg(lower), k.low(upper))
 		k.I("VCVTPS2PD %s, %s", k.low(lower), k.reg(lower))
