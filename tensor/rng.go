@@ -19,6 +19,7 @@ const (
 	PurposeLabel                     // labels drawn from the model; step is the optimizer update, index the token
 	PurposeDropout                   // elements dropped; step is the optimizer step, index: device.Dropout
 	PurposeDepth                     // branches dropped; step is the optimizer step, index: autograd.Drop
+	PurposeGraph                     // random blocks of attention; step is the layer, index: attention.BigBird
 )
 
 // NewRNG returns the stream of (seed, purpose, step).

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -28,26 +29,35 @@ func (p picture) Validate() error {
 	return nil
 }
 
+// columns is how wide drawings are: as the terminal, up to 120 characters.
+func (s *session) columns() int {
+	if columns := s.status.terminal(); columns != 0 {
+		return min(columns, 120)
+	}
+	return 100
+}
+
 // draw shows a chart for people, as wide as the terminal, and writes it to the file svg unless that is "".
 func (s *session) draw(c *chart.Chart, svg picture) error {
-	columns := s.status.terminal()
-	if columns == 0 {
-		columns = 100
-	}
 	s.status.clear()
-	if err := c.Terminal(s.out(), min(columns, 120), 24); err != nil {
+	if err := c.Terminal(s.out(), s.columns(), 24); err != nil {
 		return err
 	}
-	if svg == "" {
+	return svg.write(s, c.SVG)
+}
+
+// write writes a picture to its file, if one was asked for.
+func (p picture) write(s *session, svg func(io.Writer) error) error {
+	if p == "" {
 		return nil
 	}
-	f, err := os.Create(string(svg))
+	f, err := os.Create(string(p))
 	if err != nil {
-		return fmt.Errorf("cannot write the chart: %w", err)
+		return fmt.Errorf("cannot write the picture: %w", err)
 	}
-	if err := errors.Join(c.SVG(f), f.Close()); err != nil {
-		return fmt.Errorf("cannot write the chart: %w", err)
+	if err := errors.Join(svg(f), f.Close()); err != nil {
+		return fmt.Errorf("cannot write the picture: %w", err)
 	}
-	s.notef("wrote %s", svg)
+	s.notef("wrote %s", p)
 	return nil
 }

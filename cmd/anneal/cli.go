@@ -29,6 +29,7 @@ type cli struct {
 	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
 	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash and average the checkpoints of a run."`
+	Attention attentionCmd `cmd:"" help:"Draw patterns of attention."`
 	Explain   explainCmd   `cmd:"" help:"Say what a config key is."`
 	Doctor    doctorCmd    `cmd:"" help:"Look at this machine: what can run, how fast, what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure this machine against its own peak."`

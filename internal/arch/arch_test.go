@@ -21,7 +21,7 @@ var house = [][]string{
 	{"plan"},
 	{"model"},
 	{"optim", "schedule"},
-	{"nn"},
+	{"nn", "attention"},
 	{"precision"},
 	{"autograd"},
 	{"device/cpu"},

@@ -1,0 +1,96 @@
+package attention
+
+import "anneal/device"
+
+// Count is how much the queries of a layer look at.
+type Count struct {
+	Pairs   int64   `json:"pairs"`         // of query and key, over all heads; a pair that two branches list counts twice
+	Density float64 `json:"density"`       // pairs as a part of the causal pairs
+	Mean    float64 `json:"keys_mean"`     // keys of a query
+	Max     int     `json:"keys_max"`      // keys of the query that has most
+	Cost    float64 `json:"relative_cost"` // pairs that are computed if keys come in tiles of 64, as a part of those of full attention
+}
+
+// Causal returns the pairs of query and key in a row of so many tokens, T·(T+1)/2.
+func Causal(length int) int64 { return int64(length) * int64(length+1) / 2 }
+
+// Measure counts what rows of so many tokens look at with a layout for such rows or longer ones; nil is full attention.
+func Measure(l *device.Layout, length, heads int) Count {
+	if l == nil {
+		return Count{Pairs: int64(heads) * Causal(length), Density: 1, Mean: float64(length+1) / 2, Max: length, Cost: 1}
+	}
+	var c Count
+	counted := map[*device.Graph]graphCount{}
+	var computed int64
+	for h := range heads {
+		g := l.Of(h)
+		n, ok := counted[g]
+		if !ok {
+			n = countGraph(g, length)
+			counted[g] = n
+		}
+		c.Pairs += n.pairs
+		c.Max = max(c.Max, n.most)
+		computed += n.computed
+	}
+	var full int64
+	for i := 0; i < length; i += tile {
+		full += int64(min(tile, length-i)) * int64(i+tile)
+	}
+	c.Density = float64(c.Pairs) / float64(heads) / float64(Causal(length))
+	c.Mean = float64(c.Pairs) / float64(heads) / float64(length)
+	c.Cost = float64(computed) / float64(heads) / float64(full)
+	return c
+}
+
+type graphCount struct {
+	pairs, computed int64
+	most            int
+}
+
+func countGraph(g *device.Graph, length int) graphCount {
+	var c graphCount
+	keys := make([]int, length) // of each query
+	for _, b := range g.Blocks {
+		q := shorten(b.Queries, length)
+		if q.Count == 0 {
+			continue
+		}
+		loaded := 0 // keys that some query of the block sees
+		for _, r := range b.Keys {
+			for k := range q.Count {
+				from, to := seen(r, q.First+k*q.Step)
+				keys[q.First+k*q.Step] += to - from
+			}
+			from, _ := seen(r, q.First)
+			_, to := seen(r, q.First+(q.Count-1)*q.Step)
+			loaded += to - from
+		}
+		c.computed += int64(q.Count) * int64((loaded+tile-1)/tile*tile)
+	}
+	for _, n := range keys {
+		c.pairs += int64(n)
+		c.most = max(c.most, n)
+	}
+	return c
+}
+
+// shorten returns the part of a strip below end.
+func shorten(s device.Strip, end int) device.Strip {
+	s.Count = max(min(s.Count, (end-s.First+s.Step-1)/s.Step), 0)
+	return s
+}
+
+// seen returns which keys of a range query i sees: number from … to−1 of the range.
+func seen(r device.KeyRange, i int) (from, to int) {
+	to = min(below(r.Strip, i-r.Near+1), r.Count)
+	return min(below(r.Strip, i-r.Far+1), to), to
+}
+
+// below returns how many positions of a strip, if it had no end, lie before end.
+func below(s device.Strip, end int) int {
+	if end <= s.First {
+		return 0
+	}
+	return (end - s.First + s.Step - 1) / s.Step
+}

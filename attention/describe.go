@@ -1,0 +1,101 @@
+package attention
+
+import (
+	"fmt"
+	"strings"
+
+	"anneal/device"
+)
+
+// Description is a pattern for rows of one length, and what it costs.
+type Description struct {
+	Pattern string `json:"pattern"` // with all its options
+	Layers  int    `json:"layers"`  // how many of the list have it
+	Count
+
+	layout        *device.Layout
+	length, heads int
+}
+
+// Describe reads the patterns of layers and describes those that differ, in their order, for rows of so many tokens.
+func Describe(list string, length, heads int, seed uint64) ([]Description, error) {
+	patterns, err := ParseList(list)
+	if err != nil {
+		return nil, err
+	}
+	var descriptions []Description
+	at := map[string]int{}
+	for layer, p := range patterns {
+		p = p.Resolve(length, seed)
+		if i, ok := at[p.String()]; ok {
+			descriptions[i].Layers++
+			continue
+		}
+		at[p.String()] = len(descriptions)
+		l, err := Compile(p, length, heads, layer)
+		if err != nil {
+			return nil, err
+		}
+		descriptions = append(descriptions, Description{p.String(), 1, Measure(l, length, heads), l, length, heads})
+	}
+	return descriptions, nil
+}
+
+// Panels returns pictures of the first heads that differ, at most so many.
+func (d Description) Panels(most int) []Panel {
+	var panels []Panel
+	drawn := map[*device.Graph]bool{}
+	for h := 0; h < d.heads && len(panels) < most; h++ {
+		g := d.graph(h)
+		if !drawn[g] {
+			panels = append(panels, d.Panel(h))
+		}
+		drawn[g] = true
+	}
+	return panels
+}
+
+// graph returns what a head goes by, nil for full attention.
+func (d Description) graph(head int) *device.Graph {
+	if d.layout == nil {
+		return nil
+	}
+	return d.layout.Of(head)
+}
+
+// Panel returns the picture of one head.
+func (d Description) Panel(head int) Panel {
+	var alike []string
+	for h := range d.heads {
+		if d.graph(h) == d.graph(head) {
+			alike = append(alike, fmt.Sprint(h))
+		}
+	}
+	heads := "heads " + strings.Join(alike, ", ")
+	switch {
+	case len(alike) == d.heads:
+		heads = "all heads"
+	case len(alike) == 1:
+		heads = "head " + alike[0]
+	case len(alike) > 4:
+		heads = "heads " + strings.Join(alike[:3], ", ") + ", …"
+	}
+	own := d.layout
+	if g := d.graph(head); g != nil {
+		own = &device.Layout{Len: own.Len, Graphs: []device.Graph{*g}}
+	}
+	c := Measure(own, d.length, 1)
+	return Panel{Title: d.Pattern, Heads: heads, Caption: fmt.Sprintf("density %s, %.1f keys a query, at most %d", Percent(c.Density), c.Mean, c.Max), Layout: d.layout, Head: head, Length: d.length}
+}
+
+// Percent writes a share with three digits or so.
+func Percent(share float64) string {
+	switch p := 100 * share; {
+	case p >= 99.95:
+		return fmt.Sprintf("%.0f %%", p)
+	case p >= 10:
+		return fmt.Sprintf("%.1f %%", p)
+	default:
+		return fmt.Sprintf("%.2f %%", p)
+	}
+}

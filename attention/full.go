@@ -1,0 +1,22 @@
+package attention
+
+import "anneal/device"
+
+// Full is causal attention: every query sees all keys before it and itself (Vaswani et al. 2017, arXiv 1706.03762).
+//
+//	query i sees keys 0 … i
+//
+// Text: full. Time: T²/2 pairs for a row of T tokens; memory: outputs and one number per row and head. It is the default. Not
+// for rows of tens of thousands of tokens, where nearly all time goes into attention.
+type Full struct{}
+
+// String implements Pattern.
+func (Full) String() string { return "full" }
+
+// Resolve implements Pattern.
+func (f Full) Resolve(int, uint64) Pattern { return f }
+
+// Check implements Pattern.
+func (Full) Check(int, int) error { return nil }
+
+func (Full) layout(int, int, int) *device.Layout { return nil }

@@ -1,0 +1,151 @@
+package attention
+
+import (
+	"fmt"
+	"strings"
+
+	"anneal/device"
+)
+
+// Pattern says which keys every query sees. All are causal, and every query sees itself.
+type Pattern interface {
+	// String is the pattern as Parse reads it, with all options that are known.
+	String() string
+	// Resolve returns the pattern with the options that were left out: those that follow from the length of the rows
+	// that it is meant for, and the seed of random choices. What a resolved pattern sees depends on no length, so that the
+	// layout of a row serves every shorter one.
+	Resolve(length int, seed uint64) Pattern
+	// Check returns what is wrong with a resolved pattern for rows of so many tokens and a number of query heads: an *Error.
+	Check(length, heads int) error
+	// layout compiles a pattern that Check accepts.
+	layout(length, heads, layer int) *device.Layout
+}
+
+// Error is a pattern that cannot be used.
+type Error struct{ Message, Try string }
+
+func (e *Error) Error() string { return e.Message + "\n  try " + e.Try }
+
+// names lists what Parse reads.
+const names = "full, window:W, longformer, bigbird, strided, fixed, longnet"
+
+// Parse reads a pattern: a name and its options, with colons between them. An option is its value, in the order that the
+// pattern's file gives, or name=value: longformer:512:64 is longformer:window=512:global=64.
+func Parse(text string) (Pattern, error) {
+	p, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func parse(text string) (Pattern, error) {
+	name, rest, given := strings.Cut(strings.TrimSpace(text), ":")
+	var options []string
+	if given {
+		options = strings.Split(rest, ":")
+	}
+	switch name {
+	case "full":
+		return Full{}, read(text, options)
+	case "window":
+		return readWindow(text, options)
+	case "longformer":
+		return readLongformer(text, options)
+	case "bigbird":
+		return readBigBird(text, options)
+	case "strided":
+		return readStrided(text, options)
+	case "fixed":
+		return readFixed(text, options)
+	case "longnet":
+		return readLongNet(text, options)
+	case "":
+		return nil, &Error{"a pattern of attention has no name", names}
+	}
+	return nil, &Error{fmt.Sprintf("there is no pattern of attention %q", name), names}
+}
+
+// ParseList reads the patterns of layers, with commas between them.
+func ParseList(text string) ([]Pattern, error) {
+	var list []Pattern
+	for _, t := range strings.Split(text, ",") {
+		p, err := Parse(t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Compile makes of a pattern the layout of one layer, for rows of up to length tokens and so many query heads. It is nil where
+// every query sees all keys before it.
+func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
+	p = p.Resolve(length, 0)
+	if err := p.Check(length, heads); err != nil {
+		return nil, err
+	}
+	return p.layout(length, heads, layer), nil
+}
+
+// CompileLayers compiles the patterns of a model's layers, the list over and over again. Layers that see the same share a layout.
+func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout, error) {
+	layouts := make([]*device.Layout, layers)
+	made := map[string]*device.Layout{}
+	for i := range layouts {
+		p := list[i%len(list)].Resolve(length, 0)
+		key := p.String()
+		if _, own := p.(BigBird); own { // its random blocks are the layer's own
+			key = fmt.Sprint(key, " in ", i)
+		}
+		l, ok := made[key]
+		if !ok {
+			var err error
+			if l, err = Compile(p, length, heads, i); err != nil {
+				return nil, err
+			}
+			made[key] = l
+		}
+		layouts[i] = l
+	}
+	return layouts, nil
+}
+
+// tile is the most queries that a block has.
+const tile = 64
+
+// queries cuts positions first, first+step, … below end into blocks and asks keys for the ranges of each.
+func queries(first, step, end int, keys func(q device.Strip) []device.KeyRange) []device.QueryBlock {
+	var blocks []device.QueryBlock
+	for ; first < end; first += tile * step {
+		q := device.Strip{First: first, Step: step, Count: min((end-first+step-1)/step, tile)}
+		blocks = append(blocks, device.QueryBlock{Queries: q, Keys: keys(q)})
+	}
+	return blocks
+}
+
+// after returns the position behind a strip's last one.
+func after(s device.Strip) int { return s.First + (s.Count-1)*s.Step + 1 }
+
+// span returns keys from … to−1, each seen by all queries from itself on.
+func span(from, to int) device.KeyRange {
+	return device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: to - from}, Far: everywhere}
+}
+
+// everywhere is the Far of keys that are seen from any distance.
+const everywhere = 1 << 40
+
+// same returns the layout in which all heads go by one graph.
+func same(blocks []device.QueryBlock, length int) *device.Layout {
+	return &device.Layout{Len: length, Graphs: []device.Graph{{Blocks: blocks}}}
+}
+
+// cycled returns the layout in which heads go by the graphs in turn.
+func cycled(graphs []device.Graph, length, heads int) *device.Layout {
+	l := &device.Layout{Len: length, Graphs: graphs, Head: make([]int, heads)}
+	for h := range l.Head {
+		l.Head[h] = h % len(graphs)
+	}
+	return l
+}

@@ -1,0 +1,63 @@
+package attention
+
+import (
+	"fmt"
+
+	"anneal/device"
+)
+
+// Window is sliding-window attention (Child et al. 2019; Beltagy et al. 2020; Mistral, Jiang et al. 2023, arXiv 2310.06825): a
+// query sees itself and the W−1 tokens before it.
+//
+//	query i sees keys i−W+1 … i
+//
+// Text: window:W. Time: T·W pairs. Through L layers a token hears of the L·(W−1) tokens before it. W has no default: 256 to 4096,
+// by what the text needs; among full layers, such as three of four, short windows cost little quality. Not in all
+// layers where an answer may lie farther back than they reach together.
+type Window struct{ Keys int }
+
+func readWindow(text string, options []string) (Pattern, error) {
+	if len(options) == 0 {
+		return nil, &Error{text + " does not say how many keys a query sees", "window:256"}
+	}
+	var w Window
+	if err := read(text, options, option{"keys", &w.Keys, 0}); err != nil {
+		return nil, err
+	}
+	if w.Keys == 0 {
+		return nil, &Error{text + " leaves query 0 without a key: a window counts the query itself", "window:256"}
+	}
+	return w, nil
+}
+
+// String implements Pattern.
+func (w Window) String() string { return fmt.Sprintf("window:%d", w.Keys) }
+
+// Resolve implements Pattern.
+func (w Window) Resolve(int, uint64) Pattern { return w }
+
+// Check implements Pattern.
+func (w Window) Check(int, int) error { return nil }
+
+func (w Window) layout(length, _, _ int) *device.Layout {
+	if w.Keys >= length {
+		return nil
+	}
+	return same(local(w.Keys, 0, length), length)
+}
+
+// local returns the blocks of a window of so many keys beside the first global keys, which all see.
+func local(window, global, length int) []device.QueryBlock {
+	return queries(0, 1, length, func(q device.Strip) []device.KeyRange {
+		end := after(q)
+		if end <= window+global {
+			return []device.KeyRange{span(0, end)}
+		}
+		from := max(q.First-window+1, global)
+		near := device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: end - from}, Far: window}
+		if global == 0 {
+			return []device.KeyRange{near}
+		}
+		return []device.KeyRange{span(0, global), near}
+	})
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"anneal/attention"
+)
+
+type attentionCmd struct {
+	Show attentionShowCmd `cmd:"" help:"Draw patterns of attention: which tokens look at which, and how many."`
+}
+
+type attentionShowCmd struct {
+	Pattern string `arg:"" help:"A pattern, or those of several layers with commas between them: window:256,full."`
+	Len     int    `default:"1024" help:"Tokens in a row."`
+	Heads   int    `default:"2" help:"Query heads."`
+	Head    *int   `help:"Draw this head, counted from 0; none draws the first two that differ."`
+	Seed    uint64 `default:"1" help:"Seed of random blocks that the pattern gives none for."`
+	svgFlag
+}
+
+func (attentionShowCmd) Help() string {
+	return example("anneal attention show window:256,full --len 1024",
+		"anneal attention show bigbird --len 4096 --head 0 --svg bigbird.svg",
+		"anneal attention show longnet:512/1:2048/4 --len 16384 --heads 8",
+		"anneal attention show fixed:128:8 --len 8192 --heads 4 --json") +
+		"\n\nPatterns: full, window:W, longformer:WINDOW:GLOBAL, bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED, strided:STRIDE," +
+		"\nfixed:BLOCK:COLUMNS, longnet:SEGMENT/DILATION:…; options may be left out or given by name. `anneal explain" +
+		"\nmodel.attention` says what they are. Relative cost counts keys in whole tiles of 64, as the kernel loads them."
+}
+
+// drawnHeads is how many heads that differ are drawn if none is asked for.
+const drawnHeads = 2
+
+func (c attentionShowCmd) Run(s *session) error {
+	switch {
+	case c.Len < 1 || c.Len > 1<<20:
+		return &usageError{fmt.Sprintf("--len %d is not a number of tokens from 1 to 1048576", c.Len), "try --len 1024"}
+	case c.Heads < 1 || c.Heads > 1<<12:
+		return &usageError{fmt.Sprintf("--heads %d is not a number from 1 to 4096", c.Heads), "try --heads 8"}
+	case c.Head != nil && (*c.Head < 0 || *c.Head >= c.Heads):
+		return &usageError{fmt.Sprintf("--head %d is none of the %d heads, which count from 0", *c.Head, c.Heads), "try --head 0"}
+	}
+	list, err := attention.Describe(c.Pattern, c.Len, c.Heads, c.Seed)
+	if err != nil {
+		return asUsage(err)
+	}
+	var panels []attention.Panel
+	var density, layers float64
+	wide := len("together")
+	for _, d := range list {
+		wide = max(wide, len(d.Pattern))
+	}
+	s.printf("%-*s  layers   density  keys, mean       most  relative cost\n", wide, "pattern")
+	for _, d := range list {
+		s.printf("%-*s  %6d  %8s  %10.1f  %9s  %13s\n", wide, d.Pattern, d.Layers, attention.Percent(d.Density), d.Mean, thousands(int64(d.Max)), attention.Percent(d.Cost))
+		density, layers = density+float64(d.Layers)*d.Density, layers+float64(d.Layers)
+		if c.Head != nil {
+			panels = append(panels, d.Panel(*c.Head))
+		} else {
+			panels = append(panels, d.Panels(drawnHeads)...)
+		}
+	}
+	if len(list) > 1 {
+		s.printf("%-*s  %6.0f  %8s\n", wide, "together", layers, attention.Percent(density/layers))
+	}
+	s.printf("\n")
+	if err := attention.Terminal(s.out(), panels, s.columns()); err != nil {
+		return err
+	}
+	if err := c.SVG.write(s, func(w io.Writer) error { return attention.SVG(w, panels) }); err != nil {
+		return err
+	}
+	return s.emit(map[string]any{"length": c.Len, "heads": c.Heads, "patterns": list, "density": density / layers})
+}
