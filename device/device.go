@@ -62,6 +62,17 @@ type Device interface {
 	// AttentionGrad writes dqkv [N, (H+2K)·E] from dout [N, H·E] and what Attention read and wrote.
 	AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
 
+	// LinearAttention is attention by the features φ(x) = elu(x) + 1 in place of the softmax (Katharopoulos et al. 2020, arXiv
+	// 2006.16236), in time proportional to the length of a row: out_i = Σ_j w_ij·v_j / n_i with w_ij = φ(q_i)·φ(k_j) and
+	// n_i = Σ_j w_ij + 10⁻⁶, over the keys j ≤ i of the document. Columns of qkv and out are those of Attention, but scores have
+	// no scale; mask.Start must be that of documents, mask.Layout and mask.Slopes nil. gates [N, K], unless nil, are logits that fade
+	// what is past: w_ij gains the factors sigmoid(gates_t) of the tokens j < t ≤ i. It stores the denominators n in norm [H, N],
+	// and no state. gates and norm are F32 (F64 in the reference mode).
+	LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
+	// LinearAttentionGrad writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates [N, K] (F32) from dout [N, H·E] and what
+	// LinearAttention read and wrote.
+	LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
+
 	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the rest.
 	SwiGLU(act, gu *tensor.Tensor)
 	// SwiGLUGrad writes dgu [N, 2F] from dact [N, F] and gu.

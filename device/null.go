@@ -27,6 +27,10 @@ func (Null) QKNormGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ Heads)      {}
 func (Null) RoPE(_, _, _, _ *tensor.Tensor, _ Heads, _ bool)             {}
 func (Null) Attention(_, _, _ *tensor.Tensor, _ Heads, _ Mask)           {}
 func (Null) AttentionGrad(_, _, _, _, _ *tensor.Tensor, _ Heads, _ Mask) {}
+
+func (Null) LinearAttention(_, _, _, _ *tensor.Tensor, _ Heads, _ Mask)              {}
+func (Null) LinearAttentionGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ Heads, _ Mask) {}
+
 func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
 func (Null) SwiGLUGrad(_, _, _ *tensor.Tensor)                           {}
 func (Null) ReLUSquared(_, _ *tensor.Tensor)                             {}

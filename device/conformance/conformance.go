@@ -37,6 +37,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"RoPE", rope},
 		{"Attention", attention},
 		{"AttentionGrad", attentionGrad(d)},
+		{"LinearAttention", linearAttention},
+		{"LinearAttentionGrad", linearAttentionGrad(d)},
 		{"SwiGLU", swiGLU},
 		{"SwiGLUGrad", swiGLUGrad},
 		{"ReLUSquared", reluSquared},

@@ -15,13 +15,14 @@ import (
 
 // A Device computes with one tier of kernels on a fixed number of threads. It implements device.Device.
 type Device struct {
-	tier  isa.Tier
-	pool  *pool.Pool
-	gemm  *gemm.Engine
-	flash *flash.Engine
-	f32   *engine[float32]
-	f64   *engine[float64] // the reference mode
-	raw   raw
+	tier   isa.Tier
+	pool   *pool.Pool
+	gemm   *gemm.Engine
+	flash  *flash.Engine
+	linear *flash.Linear
+	f32    *engine[float32]
+	f64    *engine[float64] // the reference mode
+	raw    raw
 
 	stochastic stochastic
 }
@@ -42,13 +43,14 @@ func New(threads int) (*Device, error) {
 func NewTier(tier isa.Tier, threads int) *Device {
 	p := pool.New(threads)
 	return &Device{
-		tier:  tier,
-		pool:  p,
-		gemm:  gemm.New(tier, p),
-		flash: flash.New(tier, p),
-		f32:   newEngine(p, vec.Float32(tier)),
-		f64:   newEngine(p, vec.Float64()),
-		raw:   raw{pool: p},
+		tier:   tier,
+		pool:   p,
+		gemm:   gemm.New(tier, p),
+		flash:  flash.New(tier, p),
+		linear: flash.NewLinear(tier, p),
+		f32:    newEngine(p, vec.Float32(tier)),
+		f64:    newEngine(p, vec.Float64()),
+		raw:    raw{pool: p},
 	}
 }
 
@@ -75,6 +77,7 @@ func (d *Device) Close() {
 	d.pool.Close()
 	d.gemm.Close()
 	d.flash.Close()
+	d.linear.Close()
 }
 
 // MatMul implements device.Device; see package gemm.
@@ -90,4 +93,14 @@ func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mas
 // AttentionGrad implements device.Device; see package flash.
 func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	d.flash.Backward(dqkv, dout, out, lse, qkv, heads, mask)
+}
+
+// LinearAttention implements device.Device; see package flash.
+func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	d.linear.Forward(out, norm, qkv, gates, heads, mask)
+}
+
+// LinearAttentionGrad implements device.Device; see package flash.
+func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	d.linear.Backward(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask)
 }

@@ -36,3 +36,32 @@ func BenchmarkAttention(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLinearAttention reports nanoseconds per token and head, forward and backward, on one thread.
+func BenchmarkLinearAttention(b *testing.B) {
+	heads := device.Heads{Q: 2, KV: 2, Size: 64}
+	for _, tier := range isa.Tiers() {
+		for _, gated := range []bool{false, true} {
+			for _, length := range []int{1 << 10, 1 << 13, 1 << 17} {
+				b.Run(fmt.Sprintf("%v/gated=%v/T%d", tier, gated, length), func(b *testing.B) {
+					l := newLinear(b, tier, 1)
+					p := newLinearProblem(tensor.BF16, 1, length, heads, nil, gated, 1)
+					p.run(l)
+					unit := float64(heads.Q*length) / 1e9
+					b.Run("forward", func(b *testing.B) {
+						for b.Loop() {
+							l.Forward(p.out, p.norm, p.qkv, p.gates, p.heads, p.mask)
+						}
+						b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/unit, "ns/token/head")
+					})
+					b.Run("backward", func(b *testing.B) {
+						for b.Loop() {
+							l.Backward(p.dqkv, p.dgates, p.dout, p.out, p.norm, p.qkv, p.gates, p.heads, p.mask)
+						}
+						b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/unit, "ns/token/head")
+					})
+				})
+			}
+		}
+	}
+}

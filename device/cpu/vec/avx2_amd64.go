@@ -57,6 +57,11 @@ func sumAVX2(x []float32) float64
 //go:noescape
 func sumSqAVX2(x []float32) float64
 
+// elu1AVX2 is dst = elu(x) + 1 and its slope.
+//
+//go:noescape
+func elu1AVX2(dst []float32, slope []float32, x []float32)
+
 // expSumAVX2 is dst = exp(x − shift); it returns Σ dst.
 //
 //go:noescape

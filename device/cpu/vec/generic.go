@@ -21,6 +21,7 @@ func generic[T Float](f functions[T]) Table[T] {
 		Dot: dot[T], Max: maximum[T], Sum: sum[T], SumSq: sumSq[T],
 		ExpSum:          f.expSum,
 		Softcap:         f.softcap,
+		ELU1:            f.elu1,
 		Rotate:          rotate[T],
 		RotatePairs:     rotatePairs[T],
 		SwiGLU:          f.swiGLU,

@@ -62,6 +62,7 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.Sum(a)
 				v.SumSq(a)
 				v.ExpSum(a, b, 1)
+				v.ELU1(a, b, c)
 				v.Rotate(a, b, c, d)
 				v.RotatePairs(a[n%2:], b[(n+1)/2:], c[(n+1)/2:])
 				v.SwiGLU(a, b, c)

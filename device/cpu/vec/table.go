@@ -26,6 +26,8 @@ type Table[T Float] struct {
 	ExpSum func(dst, x []T, shift T) T // dst = exp(x − shift); returns Σ dst
 
 	Softcap func(dst, x []T, c T) // dst = c·tanh(x/c)
+	// ELU1 is dst = elu(x) + 1 = max(x, 0) + e^min(x, 0), and slope its derivative, e^min(x, 0).
+	ELU1 func(dst, slope, x []T)
 
 	// Rotate turns the pairs (a, b) by the angles of cos and sin: a, b = a·cos − b·sin, a·sin + b·cos.
 	Rotate func(a, b, cos, sin []T)

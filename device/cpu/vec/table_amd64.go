@@ -11,6 +11,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512, Centre: centreAVX512,
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
+			ELU1:   elu1AVX512,
 			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, RotatePairs: wholePairs(16, rotatePairsAVX512), SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
 			GELU: geluAVX512, GELUGrad: geluGradAVX512,
 			ReLUSquared: reluSquaredAVX512, ReLUSquaredGrad: reluSquaredGradAVX512,
@@ -38,6 +39,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 		return Table[float32]{
 			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2, Centre: centreAVX2,
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
+			ELU1:   elu1AVX2,
 			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, RotatePairs: wholePairs(8, rotatePairsAVX2), SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
 			GELU: geluAVX2, GELUGrad: geluGradAVX2,
 			ReLUSquared: reluSquaredAVX2, ReLUSquaredGrad: reluSquaredGradAVX2,

@@ -126,6 +126,9 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			v.Softcap(x(e), x(b), 0.8)
 			ref.Softcap(E, B, 0.8)
 			check("Softcap", 1e-6)
+			v.ELU1(x(e), x(f), x(c))
+			ref.ELU1(E, F, C)
+			check("ELU1", 1e-6)
 			for i := range n { // second moments are not negative
 				d[i], D[i] = d[i]*d[i], float64(d[i]*d[i])
 			}

@@ -16,6 +16,7 @@ func main() {
 		f := &asmgen.File{Package: "vec", Generator: "gen/main.go"}
 		set.elementwise(f)
 		set.reductions(f)
+		set.elu(f)
 		set.exponentials(f)
 		set.reluSquared(f, "reluSquared", "")
 		set.softcap(f)
