@@ -130,6 +130,10 @@ type Sequence struct {
 	Mask device.Mask   // which keys each token sees
 
 	Noise Noise // keys what training drops
+
+	// What blocks read beside the stream, for the families that need it; the model sets them.
+	IDs   *tensor.Tensor // [N] I32: the tokens
+	First *Var           // [N, D]: the stream before the first block, as Remember returned it
 }
 
 // Block runs s and drops its temporary values; in backward it drops the temporary values and gradients of s again, and

@@ -12,6 +12,8 @@ type attention struct {
 	wo           *nn.Param // [D, H·E]
 	qnorm, knorm *nn.Param // [E], nil without QK-norm
 
+	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without
+
 	heads  device.Heads
 	rope   *nn.RoPE  // nil for a layer without
 	slopes []float64 // [H] of ALiBi, nil for a layer without
@@ -36,6 +38,9 @@ func newAttention(b *builder) attention {
 // Forward returns what the heads read for the normalised stream h [N, D]: [N, H·E].
 func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	qkv := t.Linear(h, &a.wqkv.Param) // [N, (H+2K)·E]
+	if a.values != nil {
+		qkv = t.AddValues(qkv, &a.values.Param, &a.valueWeight.Param, seq.IDs, a.heads)
+	}
 	if a.qnorm != nil {
 		qkv = t.QKNorm(qkv, &a.qnorm.Param, &a.knorm.Param, a.heads, a.eps)
 	}

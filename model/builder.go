@@ -34,9 +34,15 @@ func newBuilder(c Config, mem Memory) *builder {
 func (b *builder) block(i int) Block {
 	first := len(b.params)
 	b.at, b.layer = fmt.Sprintf("layers.%d.", i), i
-	x := newLlamaBlock(b)
+	var x Block
+	switch b.config.Family {
+	case "anneal":
+		x = newAnnealBlock(b)
+	default:
+		x = newLlamaBlock(b)
+	}
 	b.at = ""
-	x.params = b.params[first:len(b.params):len(b.params)]
+	x.shared().params = b.params[first:len(b.params):len(b.params)]
 	return x
 }
 
@@ -56,6 +62,21 @@ func (b *builder) table(name string, role nn.Role, rows int) *nn.Param {
 	if role == nn.Embedding || !c.zeroes("head") {
 		p.Std = c.std(table, rows, c.Dim, p.Growth)
 	}
+	return p
+}
+
+// scalars makes learned factors that start from the given numbers.
+func (b *builder) scalars(name string, start ...float64) *nn.Param {
+	p := b.add(name, nn.Scalar, nn.Growth{In: 1, Out: 1, Depth: 1}, len(start))
+	p.Start = start
+	return p
+}
+
+// values makes a table [V, K·E] with the values of each token.
+func (b *builder) values(name string) *nn.Param {
+	c := b.config
+	p := b.add(name, nn.Embedding, nn.Growth{In: 1, Out: b.width, Depth: 1}, c.Vocab, c.KVHeads*c.HeadDim)
+	p.Std = c.std(table, c.Vocab, c.KVHeads*c.HeadDim, p.Growth)
 	return p
 }
 

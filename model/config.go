@@ -7,7 +7,7 @@ import (
 
 // Config is the shape of a decoder.
 type Config struct {
-	Family          string // llama (also "")
+	Family          string // llama (also "") or anneal
 	Layers, Dim     int    // L, D
 	Heads           int    // H, query heads
 	KVHeads         int    // K, key-value heads; divides H
@@ -28,6 +28,11 @@ type Config struct {
 	ZeroInit        string  // what starts at zero: residual, head or both; none and "" are nothing
 	MuP             MuP     // the base model, if the parametrisation follows the width
 
+	// Of the family anneal; see anneal.go.
+	Activation      string // of the feed-forward layer: swiglu (also "") or relu2
+	ValueEmbeddings string // which layers have a table of values: alternate or all; none and "" are none
+	X0Skip          bool   // every layer mixes the stream with what it was before the first
+
 	Dropout         float64 // probability that training drops an element of the embedding or of a branch's output
 	StochasticDepth float64 // probability that training drops a branch of the last layer; see depth.go
 
@@ -37,4 +42,12 @@ type Config struct {
 // heads describes the columns of the fused q, k, v projection.
 func (c Config) heads() device.Heads {
 	return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.RopeInterleaved}
+}
+
+// gated reports whether the feed-forward layer has a gate beside its up projection, and so three matrices.
+func (c Config) gated() bool { return c.Activation != "relu2" }
+
+// hasValues reports whether layer i has a table of value embeddings: all of them, or every second, the last among them.
+func (c Config) hasValues(i int) bool {
+	return c.ValueEmbeddings == "all" || c.ValueEmbeddings == "alternate" && (c.Layers-1-i)%2 == 0
 }

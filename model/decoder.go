@@ -102,6 +102,10 @@ func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Se
 		x = t.ScaleStream(x, f)
 	}
 	x = t.Dropout(x, m.dropEmbedding, seq)
+	seq.IDs = ids
+	if m.Config.X0Skip {
+		seq.First = t.Remember(x) // [N, D]
+	}
 	for _, u := range m.units {
 		x = t.Recompute(u, x, seq) // [N, D]
 	}

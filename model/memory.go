@@ -20,9 +20,9 @@ func MemoryOf(p precision.Policy, params, grads *tensor.Arena) Memory {
 	return Memory{Params: params, Grads: grads, DType: p.Master, Weight: p.Weight, FP8: p.FP8}
 }
 
-// weight returns what weights of a role are stored in: gains and biases are few, and never narrow.
+// weight returns what weights of a role are stored in: gains, biases and scalars are few, and never narrow.
 func (m Memory) weight(r nn.Role) tensor.DType {
-	if m.Weight == tensor.Invalid || r == nn.Norm || r == nn.Bias {
+	if m.Weight == tensor.Invalid || r == nn.Norm || r == nn.Bias || r == nn.Scalar {
 		return m.DType
 	}
 	return m.Weight

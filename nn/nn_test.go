@@ -68,6 +68,15 @@ func TestGainsStartAtOne(t *testing.T) {
 	}
 }
 
+func TestScalarsStartAsTold(t *testing.T) {
+	p := Param{Role: Scalar, Start: []float64{1, 0.25}}
+	p.Value = *tensor.Of(make([]float32, 2))
+	p.Init(1, 0)
+	if want := []float32{1, 0.25}; !slices.Equal(p.Value.F32(), want) {
+		t.Errorf("scalars %v, want %v", p.Value.F32(), want)
+	}
+}
+
 // The angle of pair i at position p is p·θ^(−2i/E): turning pair by pair from position to position arrives there, too.
 func TestRoPETablesAreRotations(t *testing.T) {
 	const positions, e, theta = 300, 8, 10000.0

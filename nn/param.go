@@ -18,17 +18,21 @@ const (
 	Head                  // output projection [V, D]
 	Norm                  // gain of a norm [D]
 	Bias                  // offset of a layer [out]
+	Scalar                // learned factors, a few numbers in all
 )
 
 // String returns the role's name.
-func (r Role) String() string { return [...]string{"matrix", "embedding", "head", "norm", "bias"}[r] }
+func (r Role) String() string {
+	return [...]string{"matrix", "embedding", "head", "norm", "bias", "scalar"}[r]
+}
 
 // A Param is one trained tensor of a model.
 type Param struct {
 	autograd.Param
-	Name string
-	Role Role
-	Std  float64 // of the initial normal distribution; 0 starts at zero. Parts have their own, and gains start at one
+	Name  string
+	Role  Role
+	Std   float64   // of the initial normal distribution; 0 starts at zero. Parts have their own, and gains start at one
+	Start []float64 // what scalars start from
 	// Parts lists what a fused weight is made of, as consecutive rows: q, k and v projections are one [(H+2K)·E, D] matrix.
 	Parts []Part
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that go by its
@@ -55,6 +59,12 @@ func (p *Param) Init(seed uint64, index int) {
 	if p.Role == Norm {
 		for i := range n {
 			p.Value.SetFloat64(i, 1)
+		}
+		return
+	}
+	if p.Role == Scalar {
+		for i, x := range p.Start {
+			p.Value.SetFloat64(i, x)
 		}
 		return
 	}

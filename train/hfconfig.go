@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"anneal/hf"
 	"anneal/model"
@@ -15,6 +16,15 @@ import (
 func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if c.LogitSoftcap != 0 {
 		return nil, inexpressible("logit_softcap", c.LogitSoftcap, at, "a model that is trained with model.logit_softcap = 0")
+	}
+	for _, own := range []struct {
+		key, value, without string
+	}{
+		{"activation", c.Activation, "swiglu"}, {"value_embeddings", c.ValueEmbeddings, "none"}, {"x0_skip", strconv.FormatBool(c.X0Skip), "false"},
+	} {
+		if own.value != "" && own.value != own.without {
+			return nil, inexpressible(own.key, own.value, at, "a model that is trained with model."+own.key+" = "+own.without)
+		}
 	}
 	out := &hf.LlamaConfig{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,

@@ -84,7 +84,7 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 		g = o.Groups.Embedding
 	case nn.Head:
 		g = o.Groups.Head
-	case nn.Norm:
+	case nn.Norm, nn.Scalar:
 		g = o.Groups.Norm
 	case nn.Bias:
 		g = o.Groups.Bias

@@ -13,7 +13,8 @@ func TestThePlanIsWhatARunTakes(t *testing.T) {
 	for _, set := range [][]string{
 		{}, {"precision=fp32", "model.kv_heads=2", "model.qk_norm=true"}, {"precision=fp8", "fp8.scaling=delayed"}, {"precision=bf16_sr"},
 		{"memory.recompute=sqrt", "optimizer.name=muon"}, {"memory.recompute=selective", "optimizer.name=adam8bit"},
-		{"model.dropout=0.1", "optimizer.name=sophia"},
+		{"model.dropout=0.1", "optimizer.name=sophia"}, {"model.family=anneal", "optimizer.name=muon"},
+		{"model.family=anneal", "model.value_embeddings=all", "memory.recompute=sqrt", "precision=fp16"},
 	} {
 		cfg, err := config.Load("", append([]string{
 			"data.path=x", "model.vocab=300", "model.layers=4", "model.dim=64", "model.heads=4", "model.context=64", "train.batch_tokens=256",

@@ -56,6 +56,10 @@ type Model struct {
 	MuPInputScale  float64 `yaml:"mup_input_scale"`
 	MuPOutputScale float64 `yaml:"mup_output_scale"`
 
+	Activation      string `yaml:"activation"`
+	ValueEmbeddings string `yaml:"value_embeddings"`
+	X0Skip          bool   `yaml:"x0_skip"`
+
 	Dropout         float64 `yaml:"dropout"`
 	StochasticDepth float64 `yaml:"stochastic_depth"`
 }
@@ -139,6 +143,7 @@ func Default() *Config {
 		Model: Model{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
 			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
+			Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
 		Data: Data{DocumentMask: true},

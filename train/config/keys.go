@@ -29,13 +29,13 @@ var notes = map[string]Key{
 	"precision": {Values: precision.Names(), Doc: "Number formats of training; `anneal explain precision` shows what each policy stores in which. bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. fp64 is a slow reference for tiny models."},
 	"threads":   {Unit: "threads", Doc: "Worker threads; 0 takes every core the process may use. The result does not depend on it."},
 
-	"model.family":           {Values: []string{"llama"}, Doc: "llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases."},
+	"model.family":           {Values: familyNames(), Doc: "llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases. anneal: a recipe for small models, which adds squared ReLU, QK-norm, outputs that start at zero, value embeddings, a skip from the embedding, capped logits and windows; each has a key."},
 	"model.layers":           {Unit: "blocks", Doc: "Transformer blocks."},
 	"model.dim":              {Doc: "Width of the residual stream."},
 	"model.heads":            {Unit: "heads", Doc: "Query heads. Divides model.dim unless model.head_dim is given."},
 	"model.kv_heads":         {Unit: "heads", Doc: "Key and value heads; fewer than heads is grouped-query attention. Divides model.heads.", Rule: "kv_heads = heads"},
 	"model.head_dim":         {Doc: "Size of one head. Even, because rotary positions turn pairs.", Rule: "head_dim = dim / heads"},
-	"model.ffn":              {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple of 64"},
+	"model.ffn":              {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple of 64; 4 · dim with relu2"},
 	"model.context":          {Unit: "tokens", Doc: "Length of a training sequence and the most that generation looks back on."},
 	"model.vocab":            {Unit: "tokens", Doc: "Size of the vocabulary.", Rule: "vocab = the vocabulary of the data set's tokenizer"},
 	"model.tie_embeddings":   {Doc: "The output head shares the embedding table."},
@@ -46,6 +46,9 @@ var notes = map[string]Key{
 	"model.init_std":         {Doc: "Standard deviation of the initial embedding and head, and with model.init=gpt2 of the matrices. model.init=small has its own."},
 	"model.init":             {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "How matrices start. gpt2: init_std, and init_std / √(2·layers) where they write to the residual stream; he: √(2 / fan_in); xavier: √(2 / (fan_in + fan_out)); small: √(2 / (5·dim)), and 2 / (layers·√dim) where they write to the stream, as GPT-NeoX."},
 	"model.zero_init":        {Values: []string{"none", "residual", "head", "both"}, Doc: "What starts at zero: residual is the matrices that write to the residual stream, so that every block starts as the identity; head the output head, if it is not tied."},
+	"model.activation":       {Values: []string{"swiglu", "relu2"}, Doc: "Of anneal: the feed-forward layer. swiglu: silu(gate)·up, three matrices; relu2: max(up, 0)², two."},
+	"model.value_embeddings": {Values: []string{"none", "alternate", "all"}, Doc: "Of anneal: layers that add a row of a table of their own, [vocab, kv_heads·head_dim], to the values of each token: every second and the last, or all. No FLOPs."},
+	"model.x0_skip":          {Doc: "Of anneal: every layer mixes the residual stream with the embedding, by two learned factors."},
 	"model.dropout":          {Doc: "Probability that training drops an element of the embedding or of a branch's output before it is added to the residual stream; the others are scaled up. 0 drops none. For several epochs over little data: 0.1."},
 	"model.stochastic_depth": {Doc: "Probability that training drops a whole branch of the last layer, for one micro-batch; it rises linearly with the layer. What is dropped is not computed, what stays is scaled up. 0 drops none; 0.1 to 0.2 are usual."},
 
@@ -178,6 +181,9 @@ func buildKeys() []Key {
 			k := notes[name]
 			if key, ok := strings.CutPrefix(name, "optimizer."); ok && k.Rule == "" {
 				k.Rule = optimizerRule(key)
+			}
+			if k.Rule == "" {
+				k.Rule = familyRule(name, format(v.Field(i)))
 			}
 			k.Name, k.index, k.Type = name, at, typeName(v.Field(i).Kind())
 			k.Default = format(v.Field(i))

@@ -96,7 +96,7 @@ func (c *Config) underive(o string) {
 		from = "optimizer.adamw_lr"
 	case "schedule.name":
 		from = "schedule."
-	case "model.dim", "model.heads", "model.ffn", "model.mup", "model.mup_base_dim":
+	case "model.family", "model.activation", "model.dim", "model.heads", "model.ffn", "model.mup", "model.mup_base_dim":
 		from = "model."
 	default:
 		return

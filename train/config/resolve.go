@@ -15,11 +15,12 @@ const microBatchTokens = 4096
 // called with the data's. Values that cannot work are left for Validate to report.
 func (c *Config) Resolve() {
 	m := &c.Model
+	c.resolveFamily()
 	c.derive("model.kv_heads", m.Heads)
 	if m.Heads > 0 {
 		c.derive("model.head_dim", m.Dim/m.Heads)
 	}
-	c.derive("model.ffn", ffn(m.Dim))
+	c.derive("model.ffn", m.ffn(m.Dim))
 	if m.MuP {
 		c.resolveMuP()
 	}
@@ -30,8 +31,14 @@ func (c *Config) Resolve() {
 	c.resolveSchedule()
 }
 
-// ffn is the hidden width of a feed-forward layer with three matrices that has about the parameters of one with two of 4·dim.
-func ffn(dim int) int { return (dim*8/3 + 63) / 64 * 64 }
+// ffn is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has about as
+// many parameters.
+func (m *Model) ffn(dim int) int {
+	if m.Activation == "relu2" {
+		return 4 * dim
+	}
+	return (dim*8/3 + 63) / 64 * 64
+}
 
 // microBatch returns the largest divisor of sequences with at most microBatchTokens tokens and at most most, and at least 1.
 func microBatch(sequences, context, most int) int {

@@ -22,6 +22,7 @@ func (c *Config) check() []Problem {
 	k := checker{c: c}
 	k.names()
 	k.model()
+	k.family()
 	k.init()
 	k.mup()
 	k.training()

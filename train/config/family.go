@@ -1,0 +1,79 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// families holds for each family of models what it starts from where that is not Default, which is llama's: each is a
+// recipe of which every line can be overridden.
+var families = []struct {
+	name   string
+	values map[string]string
+}{
+	{"llama", nil},
+	{"anneal", map[string]string{
+		"model.activation": "relu2", "model.qk_norm": "true", "model.zero_init": "residual", "model.logit_softcap": "15",
+		"model.value_embeddings": "alternate", "model.x0_skip": "true",
+	}},
+}
+
+func familyNames() []string {
+	var names []string
+	for _, f := range families {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// familyRule says how a key goes by the family: "qk_norm = true with model.family = anneal, else false".
+func familyRule(name, otherwise string) string {
+	var parts []string
+	for _, f := range families {
+		if v, has := f.values[name]; has {
+			parts = append(parts, v+" with model.family = "+f.name)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return name[strings.LastIndexByte(name, '.')+1:] + " = " + strings.Join(parts, ", ") + ", else " + otherwise
+}
+
+// resolveFamily fills what the family says and nothing else does.
+func (c *Config) resolveFamily() {
+	for _, f := range families {
+		if f.name != c.Model.Family {
+			continue
+		}
+		for name, v := range f.values {
+			if _, given := c.origins[name]; !given {
+				c.DeriveText(name, v, name[strings.LastIndexByte(name, '.')+1:]+" of "+f.name)
+			}
+		}
+	}
+}
+
+// family checks what only some families have.
+func (k *checker) family() {
+	m := &k.c.Model
+	if m.Family == "anneal" || !slices.Contains(familyNames(), m.Family) {
+		return
+	}
+	for _, own := range []struct {
+		key, value, without string
+	}{
+		{"model.activation", m.Activation, "swiglu"}, {"model.value_embeddings", m.ValueEmbeddings, "none"},
+	} {
+		if own.value != own.without {
+			k.notOf(m.Family, own.key, own.value, own.without)
+		}
+	}
+	if m.X0Skip {
+		k.notOf(m.Family, "model.x0_skip", "true", "false")
+	}
+}
+
+func (k *checker) notOf(family, key, value, without string) {
+	k.fault(key, "model.family = anneal, or "+key+" = "+without, "%s = %s is not for model.family = %s", key, value, family)
+}
