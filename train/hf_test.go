@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/device/cpu"
 	"anneal/hf"
+	"anneal/model"
+	"anneal/nn"
 	"anneal/precision"
 	"anneal/safetensors"
 )
@@ -19,7 +22,7 @@ import (
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
 
 // models are directories that transformers wrote, with what it computed from them.
-var models = []string{"llama", "qwen3"}
+var models = []string{"llama", "qwen3", "linear", "yarn", "llama3"}
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
 
@@ -140,4 +143,33 @@ func tokensOf(c hf.Config) hf.Tokens {
 		return l.Tokens
 	}
 	return c.(*hf.GPT2Config).Tokens
+}
+
+// What Hugging Face's formats cannot say of positions is refused by the name of its key.
+func TestExportRefusesOtherPositions(t *testing.T) {
+	for key, c := range map[string]model.Config{
+		"model.positions = none":          {Positions: "none"},
+		"model.positions = learned":       {Positions: "learned"},
+		"model.positions = rope,none":     {Positions: "rope,none"},
+		"model.rope_layout = interleaved": {RopeInterleaved: true},
+	} {
+		if _, err := toHF(c, hf.Tokens{}, "config.yaml"); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// A base that ntk changed is exported as the base, and turns every pair by the same angle.
+func TestExportFoldsNTKIntoTheBase(t *testing.T) {
+	c := model.Config{HeadDim: 32, RopeTheta: 1e4, RopeScaling: nn.RoPEScaling{Kind: "ntk", Factor: 8}}
+	theta, s, err := positionsToHF(c, "")
+	if err != nil || s.Type != "" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	folded := nn.RoPEScaling{}.Frequencies(c.HeadDim, theta)
+	for i, want := range c.RopeScaling.Frequencies(c.HeadDim, c.RopeTheta) {
+		if math.Abs(folded[i]-want) > 1e-12*want {
+			t.Errorf("pair %d turns by %v, want %v", i, folded[i], want)
+		}
+	}
 }

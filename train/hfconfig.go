@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -26,9 +25,13 @@ func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 			return nil, inexpressible(own.key, own.value, at, "a model that is trained with model."+own.key+" = "+own.without)
 		}
 	}
+	theta, scaling, err := positionsToHF(c, at)
+	if err != nil {
+		return nil, err
+	}
 	out := &hf.LlamaConfig{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
-		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: c.RopeTheta, NormEps: c.NormEps, Tied: c.TieEmbeddings,
+		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: theta, RopeScaling: scaling, NormEps: c.NormEps, Tied: c.TieEmbeddings,
 		QKNorm: c.QKNorm, InitStd: c.InitStd, Tokens: tokens,
 	}
 	return out, nil
@@ -59,12 +62,9 @@ func fromHF(c hf.Config) (model.Config, error) {
 	if l.Window != 0 && l.Window < l.MaxPositions {
 		return model.Config{}, fmt.Errorf("config.json: sliding_window = %d is not supported", l.Window)
 	}
-	if l.RopeScaling.Type != "" {
-		return model.Config{}, errors.New("config.json: rope_scaling is not supported")
-	}
 	return model.Config{
 		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
 		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,
-		RopeTheta: l.RopeTheta, NormEps: l.NormEps, InitStd: l.InitStd,
+		RopeTheta: l.RopeTheta, RopeScaling: scalingFromHF(l.RopeScaling), NormEps: l.NormEps, InitStd: l.InitStd,
 	}, nil
 }

@@ -50,6 +50,8 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 	}{
 		{"family", cmp.Or(was.Family, "llama"), cmp.Or(now.Family, "llama")},
 		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
+		{"positions", cmp.Or(was.Positions, "rope"), cmp.Or(now.Positions, "rope")}, {"rope_layout", ropeLayout(was), ropeLayout(now)},
+		{"rope_scaling", was.RopeScaling.String(), now.RopeScaling.String()}, {"rope_original_context", was.RopeScaling.Original, now.RopeScaling.Original},
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
 		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
 		{"mup", was.MuP.Dim > 0, now.MuP.Dim > 0}, {"mup_base_dim", was.MuP.Dim, now.MuP.Dim}, {"mup_base_head_dim", was.MuP.HeadDim, now.MuP.HeadDim},
@@ -63,6 +65,13 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		}
 	}
 	return nil
+}
+
+func ropeLayout(c model.Config) string {
+	if c.RopeInterleaved {
+		return "interleaved"
+	}
+	return "half"
 }
 
 // refuseWeights refuses to train on in a directory that was made of weights: by an import, or as an average of checkpoints.

@@ -30,23 +30,27 @@ type Config struct {
 
 // Model is the shape of the network and how it starts.
 type Model struct {
-	Family        string  `yaml:"family"`
-	Layers        int     `yaml:"layers"`
-	Dim           int     `yaml:"dim"`
-	Heads         int     `yaml:"heads"`
-	KVHeads       int     `yaml:"kv_heads"`
-	HeadDim       int     `yaml:"head_dim"`
-	FFN           int     `yaml:"ffn"`
-	Context       int     `yaml:"context"`
-	Vocab         int     `yaml:"vocab"`
-	TieEmbeddings bool    `yaml:"tie_embeddings"`
-	QKNorm        bool    `yaml:"qk_norm"`
-	RopeTheta     float64 `yaml:"rope_theta"`
-	NormEps       float64 `yaml:"norm_eps"`
-	LogitSoftcap  float64 `yaml:"logit_softcap"`
-	InitStd       float64 `yaml:"init_std"`
-	Init          string  `yaml:"init"`
-	ZeroInit      string  `yaml:"zero_init"`
+	Family              string  `yaml:"family"`
+	Layers              int     `yaml:"layers"`
+	Dim                 int     `yaml:"dim"`
+	Heads               int     `yaml:"heads"`
+	KVHeads             int     `yaml:"kv_heads"`
+	HeadDim             int     `yaml:"head_dim"`
+	FFN                 int     `yaml:"ffn"`
+	Context             int     `yaml:"context"`
+	Vocab               int     `yaml:"vocab"`
+	TieEmbeddings       bool    `yaml:"tie_embeddings"`
+	QKNorm              bool    `yaml:"qk_norm"`
+	Positions           string  `yaml:"positions"`
+	RopeTheta           float64 `yaml:"rope_theta"`
+	RopeScaling         string  `yaml:"rope_scaling"`
+	RopeOriginalContext int     `yaml:"rope_original_context"`
+	RopeLayout          string  `yaml:"rope_layout"`
+	NormEps             float64 `yaml:"norm_eps"`
+	LogitSoftcap        float64 `yaml:"logit_softcap"`
+	InitStd             float64 `yaml:"init_std"`
+	Init                string  `yaml:"init"`
+	ZeroInit            string  `yaml:"zero_init"`
 
 	MuP            bool    `yaml:"mup"`
 	MuPBaseDim     int     `yaml:"mup_base_dim"`
@@ -142,7 +146,7 @@ func Default() *Config {
 		Seed: 1, Device: "cpu", Precision: "bf16",
 		Model: Model{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
-			TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
+			TieEmbeddings: true, Positions: "rope", RopeTheta: 10000, RopeScaling: "none", RopeLayout: "half", NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
 			Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"anneal/nn"
 	"anneal/precision"
 )
 
@@ -14,6 +15,7 @@ func (k *checker) ignored() {
 	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
 	p, err := precision.Lookup(c.Precision) // of a name that is not known, which has been said, nothing can be
 	scaled, fp8 := err == nil && p.Scaled(), err == nil && p.FP8 != nil
+	scaling, scalingErr := nn.ParseRoPEScaling(m.RopeScaling)
 	decays := s.Name == "wsd" || s.Name == "wsds" || k.reported("schedule.name")
 	for _, rule := range []struct {
 		ignored   bool
@@ -28,6 +30,10 @@ func (k *checker) ignored() {
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
 		}},
+		{!m.rotates() && !k.reported("model.positions"), "with model.positions = " + m.Positions + ", which turns nothing", "model.positions = rope", []string{
+			"model.rope_theta", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
+		}},
+		{scalingErr == nil && !scaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling, "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
 		{m.Init == "small", "with model.init = small, which goes by the width", "model.init = gpt2", []string{"model.init_std"}},
 		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 has a use for it", "precision = fp16", []string{
 			"loss_scale.dynamic", "loss_scale.init", "loss_scale.interval", "loss_scale.floor",

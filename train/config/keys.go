@@ -20,6 +20,7 @@ type Key struct {
 	Rule    string   `json:"rule,omitempty"` // how the value is derived when it is left out
 	index   []int
 	amount  bool // steps that may be given as a percentage of the run or in tokens
+	list    bool // texts with commas between them, which a file may give as a list
 }
 
 // notes holds what reflection cannot tell. A test keeps it in step with Config.
@@ -34,13 +35,12 @@ var notes = map[string]Key{
 	"model.dim":              {Doc: "Width of the residual stream."},
 	"model.heads":            {Unit: "heads", Doc: "Query heads. Divides model.dim unless model.head_dim is given."},
 	"model.kv_heads":         {Unit: "heads", Doc: "Key and value heads; fewer than heads is grouped-query attention. Divides model.heads.", Rule: "kv_heads = heads"},
-	"model.head_dim":         {Doc: "Size of one head. Even, because rotary positions turn pairs.", Rule: "head_dim = dim / heads"},
+	"model.head_dim":         {Doc: "Size of one head. Even with rotary positions, which turn pairs.", Rule: "head_dim = dim / heads"},
 	"model.ffn":              {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple of 64; 4 · dim with relu2"},
 	"model.context":          {Unit: "tokens", Doc: "Length of a training sequence and the most that generation looks back on."},
 	"model.vocab":            {Unit: "tokens", Doc: "Size of the vocabulary.", Rule: "vocab = the vocabulary of the data set's tokenizer"},
 	"model.tie_embeddings":   {Doc: "The output head shares the embedding table."},
 	"model.qk_norm":          {Doc: "RMSNorm on each query and key head before the rotary positions; steadies high learning rates."},
-	"model.rope_theta":       {Doc: "Base wavelength of the rotary positions."},
 	"model.norm_eps":         {Doc: "Added to the mean square inside RMSNorm."},
 	"model.logit_softcap":    {Doc: "Caps the logits z of the head smoothly, c·tanh(z/c), in training, evaluation and generation (Gemma 2: 30); 0 does not. Hugging Face's Llama format has no place for it."},
 	"model.init_std":         {Doc: "Standard deviation of the initial embedding and head, and with model.init=gpt2 of the matrices. model.init=small has its own."},
@@ -51,6 +51,12 @@ var notes = map[string]Key{
 	"model.x0_skip":          {Doc: "Of anneal: every layer mixes the residual stream with the embedding, by two learned factors."},
 	"model.dropout":          {Doc: "Probability that training drops an element of the embedding or of a branch's output before it is added to the residual stream; the others are scaled up. 0 drops none. For several epochs over little data: 0.1."},
 	"model.stochastic_depth": {Doc: "Probability that training drops a whole branch of the last layer, for one micro-batch; it rises linearly with the layer. What is dropped is not computed, what stays is scaled up. 0 drops none; 0.1 to 0.2 are usual."},
+
+	"model.positions":             {list: true, Doc: "How attention knows where tokens stand: one scheme, or a list that the layers take in turn, such as [rope, rope, rope, none]. rope: queries and keys turn with the position. alibi: scores fall with the distance; a model reads rows longer than those of training. learned: a vector for each position is added to the embedding, in the whole model; none beyond model.context. none: order comes from causality alone."},
+	"model.rope_theta":            {Doc: "Base wavelength of the rotary positions."},
+	"model.rope_scaling":          {Doc: "Slows rotary positions, so that rows are read that are longer than those of the first training: KIND:FACTOR, the factor being how many times as long. yarn:4 is the best without more training; linear:4, ntk:4 and llama3:8 (of Llama 3.1) are others. Options follow: yarn:4:fast=32:slow=1:attention=1.14, llama3:8:low=1:high=4."},
+	"model.rope_original_context": {Unit: "tokens", Doc: "With model.rope_scaling = yarn or llama3, the context of the first training.", Rule: "rope_original_context = context / the factor of rope_scaling"},
+	"model.rope_layout":           {Values: []string{"half", "interleaved"}, Doc: "Which elements of a head rotary positions pair: i with i + head_dim/2, as Hugging Face's models, or 2i with 2i + 1, as GPT-J and Meta's own Llama. The same model with rows of the query and key weights permuted."},
 
 	"model.mup":               {Doc: "Maximal update parametrisation: initial weights, learning rates, decays, the scale of attention's scores and of the logits follow the width, so that the learning rate tuned on a narrow model holds for a wide one. docs/mup.md shows how to use and check it."},
 	"model.mup_base_dim":      {Doc: "With model.mup, the model.dim of the model that optimizer.lr and model.init_std were tuned on. With this width muP changes nothing."},
@@ -190,6 +196,9 @@ func buildKeys() []Key {
 			if k.amount {
 				k.Type = "integer, percentage or amount of tokens"
 			}
+			if k.list {
+				k.Type = listType
+			}
 			if k.Rule != "" {
 				k.Default = "derived"
 			}
@@ -199,6 +208,9 @@ func buildKeys() []Key {
 	walk(def, "", nil)
 	return keys
 }
+
+// listType is the type of a key that a file may give as a list.
+const listType = "text or a list of texts"
 
 func typeName(k reflect.Kind) string {
 	switch k {
@@ -288,7 +300,7 @@ func article(typ string) string {
 	switch typ {
 	case "integer":
 		return "an integer"
-	case "true or false":
+	case "true or false", listType:
 		return typ
 	}
 	return "a " + typ

@@ -96,6 +96,8 @@ func (c *Config) underive(o string) {
 		from = "optimizer.adamw_lr"
 	case "schedule.name":
 		from = "schedule."
+	case "model.context", "model.rope_scaling":
+		from = "model.rope_original_context"
 	case "model.family", "model.activation", "model.dim", "model.heads", "model.ffn", "model.mup", "model.mup_base_dim":
 		from = "model."
 	default:
@@ -245,6 +247,13 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	}
 	var text string
 	switch s := v.Value.(type) {
+	case *ast.SequenceNode:
+		list, ok := texts(s)
+		if !allKeys[i].list || !ok {
+			r.fault(v.Key, name, allKeys[i].example(), "%s needs %s", name, article(allKeys[i].Type))
+			return
+		}
+		text = strings.Join(list, ",")
 	case *ast.StringNode:
 		text = s.Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
@@ -264,6 +273,22 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	if err := r.c.set(allKeys[i], text, from); err != nil {
 		r.fault(v.Value, name, allKeys[i].example(), "%s", err)
 	}
+}
+
+// texts returns the plain values of a list, if it holds nothing else.
+func texts(s *ast.SequenceNode) ([]string, bool) {
+	var list []string
+	for _, n := range s.Values {
+		switch v := n.(type) {
+		case *ast.StringNode:
+			list = append(list, v.Value)
+		case *ast.IntegerNode, *ast.FloatNode:
+			list = append(list, v.GetToken().Value)
+		default:
+			return nil, false
+		}
+	}
+	return list, len(list) > 0
 }
 
 func isSection(name string) bool {

@@ -21,6 +21,7 @@ func (c *Config) Resolve() {
 		c.derive("model.head_dim", m.Dim/m.Heads)
 	}
 	c.derive("model.ffn", m.ffn(m.Dim))
+	c.resolvePositions()
 	if m.MuP {
 		c.resolveMuP()
 	}

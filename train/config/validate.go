@@ -94,7 +94,7 @@ func (k *checker) model() {
 	k.between("model.ffn", m.FFN, 1, 1<<20)
 	k.between("model.context", m.Context, 2, 1<<20)
 	k.between("model.vocab", m.Vocab, 0, 1<<24)
-	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, "()")
+	k.positions()
 	k.number("model.norm_eps", m.NormEps, 0, 1, "()")
 	if m.LogitSoftcap != 0 {
 		k.number("model.logit_softcap", m.LogitSoftcap, 1e-3, 1e6, "[]")
@@ -105,16 +105,7 @@ func (k *checker) model() {
 	if !sizes {
 		return // the divisions below would repeat what is said
 	}
-	headDimGiven := k.c.origins["model.head_dim"].Rule == ""
-	if !headDimGiven && m.Dim%m.Heads != 0 {
-		k.fault("model.heads", headsHint(m), "model.heads = %d does not divide model.dim = %d", m.Heads, m.Dim)
-	} else if k.between("model.head_dim", m.HeadDim, 2, 1<<14) && m.HeadDim%2 != 0 {
-		key := "model.heads"
-		if headDimGiven {
-			key = "model.head_dim"
-		}
-		k.fault(key, fmt.Sprintf("model.head_dim = %d", m.HeadDim+1), "a head of %d is odd, but rotary positions turn pairs", m.HeadDim)
-	}
+	k.headDim()
 	if k.between("model.kv_heads", m.KVHeads, 1, m.Heads) && m.Heads%m.KVHeads != 0 {
 		k.fault("model.kv_heads", "model.kv_heads = "+divisors(m.Heads, m.KVHeads), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
 	}

@@ -30,7 +30,7 @@ func (c *Config) YAML() []byte {
 		}
 		sections = path[:last]
 		value := c.value(k)
-		if k.Type == "text" {
+		if k.Type == "text" || k.list {
 			value = quote(value)
 		}
 		fmt.Fprintf(&b, "%-34s # %s\n", indent+name+": "+value, printable(c.origins[k.Name].String()))

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"anneal/nn"
+)
+
+// A file gives schemes as a list or as text; what is left out is derived, and a resolved config says the same again.
+func TestPositionsAreAListOrAText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "rope",
+		"positions: none":                    "none",
+		"positions: [rope, rope, none]":      "rope,rope,none",
+		"positions: rope,rope,none":          "rope,rope,none",
+		"positions:\n    - rope\n    - none": "rope,none",
+	} {
+		c, err := parse([]byte(minimal+"model:\n  layers: 6\n  "+text+"\n"), "run.yaml", nil)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if c.Model.Positions != want {
+			t.Errorf("%q is %q, want %q", text, c.Model.Positions, want)
+		}
+		again, err := parse(c.YAML(), "config.yaml", nil)
+		if err != nil || again.Model != c.Model {
+			t.Errorf("%q: read back, %v, the model is %+v, want %+v", text, err, again.Model, c.Model)
+		}
+	}
+	if p := problemsOf(t, minimal+"model:\n  dim: [384, 384]\n"); p[0].Key != "model.dim" {
+		t.Errorf("a list of widths: %+v", p)
+	}
+	if p := problemsOf(t, minimal+"model:\n  positions: [rope, [none]]\n"); p[0].Key != "model.positions" {
+		t.Errorf("a list of lists: %+v", p)
+	}
+}
+
+// The context of the first training follows the factor, and the present context.
+func TestOriginalContextIsDerived(t *testing.T) {
+	load := func(text string, overrides ...string) *Config {
+		t.Helper()
+		c, err := parse([]byte(text), "run.yaml", overrides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := load(minimal, "model.context=1024", "model.rope_scaling=yarn:4")
+	if want := (nn.RoPEScaling{Kind: "yarn", Factor: 4, Original: 256, Fast: 32, Slow: 1}); c.Model.Scaling() != want {
+		t.Errorf("yarn:4 at 1024 tokens is %+v, want %+v", c.Model.Scaling(), want)
+	}
+	if got := load(string(c.YAML()), "model.rope_scaling=yarn:8").Model.RopeOriginalContext; got != 128 {
+		t.Errorf("with another factor the original context is %d, want 128", got)
+	}
+	if got := load(minimal, "model.rope_scaling=llama3:8", "model.rope_original_context=8192").Model.Scaling().Original; got != 8192 {
+		t.Errorf("a given original context is %d", got)
+	}
+	if got := load(minimal, "model.rope_scaling=linear:4").Model.RopeOriginalContext; got != 0 {
+		t.Errorf("linear scaling has an original context, %d", got)
+	}
+}
+
+func TestPositionsThatCannotWork(t *testing.T) {
+	for _, c := range []struct{ overrides, key, says string }{
+		{"model.positions=sinusoidal", "model.positions", "rope, alibi, learned, none"},
+		{"model.positions=learned,none", "model.positions", "do not mix"},
+		{"model.positions=rope,none,rope model.layers=2", "model.positions", "3 schemes for 2 layers"},
+		{"model.dim=60 model.heads=4", "model.heads", "odd"},
+		{"model.head_dim=15", "model.head_dim", "model.positions = alibi"},
+		{"model.rope_scaling=yarn:0.5", "model.rope_scaling", "from 1 up"},
+		{"model.rope_scaling=dynamic:2", "model.rope_scaling", "none, linear, ntk, yarn and llama3"},
+		{"model.rope_scaling=yarn", "model.rope_scaling", "yarn:4"},
+		{"model.rope_scaling=yarn:4 model.rope_original_context=-5", "model.rope_original_context", "too small"},
+		{"model.rope_layout=halves", "model.rope_layout", "half"},
+		{"model.positions=none model.rope_theta=5e5", "model.rope_theta", "no effect"},
+		{"model.positions=learned model.rope_scaling=yarn:4", "model.rope_scaling", "no effect"},
+		{"model.positions=none model.rope_layout=interleaved", "model.rope_layout", "no effect"},
+		{"model.rope_original_context=512", "model.rope_original_context", "no effect"},
+		{"model.rope_scaling=ntk:4 model.rope_original_context=512", "model.rope_original_context", "no effect"},
+	} {
+		p := problemsOf(t, minimal, strings.Fields(c.overrides)...)
+		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Error(), c.says) {
+			t.Errorf("%s: %+v, want one problem of %s with %q", c.overrides, p, c.key, c.says)
+		}
+	}
+	if _, err := parse([]byte(minimal), "run.yaml", []string{"model.positions=none", "model.dim=60", "model.heads=4"}); err != nil {
+		t.Errorf("an odd head without rotary positions: %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package train
+
+import (
+	"math"
+
+	"anneal/hf"
+	"anneal/model"
+	"anneal/nn"
+)
+
+// positionsToHF says how a model's rotary positions are scaled in the words of Hugging Face, whose Llamas have rotary ones
+// in every layer, in halves. A base that ntk changes is just another base.
+func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, err error) {
+	if schemes, err := model.ParsePositions(c.Positions); err != nil || len(schemes) != 1 || schemes[0] != "rope" {
+		return 0, s, inexpressible("positions", c.Positions, at, "a model that is trained with model.positions = rope")
+	}
+	if c.RopeInterleaved {
+		return 0, s, inexpressible("rope_layout", "interleaved", at, "a model that is trained with model.rope_layout = half")
+	}
+	r := c.RopeScaling
+	switch r.Kind {
+	case "ntk":
+		if c.HeadDim > 2 {
+			e := float64(c.HeadDim)
+			return c.RopeTheta * math.Pow(r.Factor, e/(e-2)), s, nil
+		}
+	case "linear":
+		s = hf.RopeScaling{Type: "linear", Factor: r.Factor}
+	case "yarn":
+		s = hf.RopeScaling{Type: "yarn", Factor: r.Factor, OriginalPositions: r.Original, AttentionFactor: r.AttentionFactor(), BetaFast: r.Fast, BetaSlow: r.Slow}
+	case "llama3":
+		s = hf.RopeScaling{Type: "llama3", Factor: r.Factor, OriginalPositions: r.Original, LowFreq: r.Low, HighFreq: r.High}
+	}
+	return c.RopeTheta, s, nil
+}
+
+// scalingFromHF is the scaling that a config.json describes.
+func scalingFromHF(s hf.RopeScaling) nn.RoPEScaling {
+	r := nn.RoPEScaling{Kind: s.Type, Factor: s.Factor, Original: s.OriginalPositions, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq}
+	if usual := r.AttentionFactor(); s.Type == "yarn" && math.Abs(s.AttentionFactor-usual) > 1e-9 {
+		r.Attention = s.AttentionFactor
+	}
+	return r
+}
