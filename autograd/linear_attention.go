@@ -1,0 +1,60 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// LinearAttention returns for all heads the mean of the values that a token sees with weights φ(q)·φ(k), faded by gates if there
+// are any (device.Device.LinearAttention): qkv [N, (H+2K)·E], gates [N, K] or nil, result [N, H·E]. It keeps the result and
+// one denominator per row and head.
+func (t *Tape) LinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
+	in := t.value(qkv)
+	rows := in.Rows()
+	norm := t.keptRef(t.Types.Stat, heads.Q, rows)
+	out := t.wrap(t.kept(t.Types.Activation, rows, heads.Q*heads.Size))
+	t.Device.LinearAttention(&out.Value, norm, in, t.optional(gates), heads, mask)
+	if t.grad {
+		n := t.node()
+		n.back, n.x, n.y, n.out, n.heads, n.mask = linearAttentionBack, qkv, gates, out, heads, mask
+		n.saved[0] = norm
+	}
+	return out
+}
+
+func linearAttentionBack(t *Tape, n *node) {
+	dout, _ := t.gradOf(n.out)
+	var dgates *tensor.Tensor
+	if n.y != nil {
+		dgates = t.onlyGrad(n.y)
+	}
+	g := t.onlyGrad(n.x)
+	t.Device.LinearAttentionGrad(g, dgates, dout, &n.out.Value, n.saved[0], t.value(n.x), t.optional(n.y), n.heads, n.mask)
+}
+
+// optional is value, and nil for nil.
+func (t *Tape) optional(v *Var) *tensor.Tensor {
+	if v == nil {
+		return nil
+	}
+	return t.value(v)
+}
+
+// Gates returns x·wᵀ + bias in Types.Stat, since gates near 1 differ by little: x [N, D], w [K, D], bias [K], result [N, K].
+func (t *Tape) Gates(x *Var, w, bias *Param) *Var {
+	in := t.value(x)
+	out := t.wrap(t.kept(t.Types.Stat, in.Rows(), w.Value.Dim(0)))
+	t.Device.MatMul(&out.Value, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Bias: &bias.Value})
+	if t.grad {
+		n := t.node()
+		n.back, n.x, n.w, n.w2, n.out = gatesBack, x, w, bias, out
+	}
+	return out
+}
+
+func gatesBack(t *Tape, n *node) {
+	dy, _ := t.gradOf(n.out)
+	t.Device.SumRows(t.sumGrad(n.w2), dy)
+	t.weightGrad(n.w, dy, t.value(n.x))
+	t.inputGrad(n.x, dy, n.w)
+}

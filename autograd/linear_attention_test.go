@@ -1,0 +1,46 @@
+package autograd
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"anneal/device"
+)
+
+// Linear attention with and without gates and documents, and the gates' projection, forward and backward.
+func TestLinearAttentionMatchesPyTorch(t *testing.T) {
+	data, err := os.ReadFile("testdata/linear_attention.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Cases []golden }
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			r := newRig(t)
+			of := func(name string) []float64 { return c.Tensors[name].Data }
+			q := c.Tensors["q"]
+			rows, h := q.Shape[0]*q.Shape[1], device.Heads{Q: 4, KV: 2, Size: 5}
+			qkv := r.leaf(fuse(rows, h, of("q"), of("k"), of("v")), rows, h.Cols())
+			var x, gates *Var
+			var w, bias *Param
+			if _, gated := c.Tensors["w"]; gated {
+				x = r.leaf(of("x"), c.Tensors["x"].Shape...)
+				w, bias = param(of("w"), c.Tensors["w"].Shape...), param(of("bias"), 2)
+				gates = r.Gates(x, w, bias)
+			}
+			y := r.LinearAttention(qkv, gates, h, device.Mask{Len: q.Shape[1], Start: integers(of("doc_start"))})
+			r.equal("y", y.Value.F64(), of("y"))
+			r.backward(y, of("dy"))
+			r.equal("dqkv", qkv.grad.F64(), fuse(rows, h, of("dq"), of("dk"), of("dv")))
+			if gates != nil {
+				r.equal("dx", x.grad.F64(), of("dx"))
+				r.equal("dw", w.Grad.F64(), of("dw"))
+				r.equal("dbias", bias.Grad.F64(), of("dbias"))
+			}
+		})
+	}
+}
