@@ -193,6 +193,9 @@ func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
 	v = w.object(exitOK, "bench", "memory", "--shape", "demo", "--seconds", "0.01", "--batch", "1", "--context", "32", "--strategy", "every_layer")
 	w.keys(v, "shape", "precision", "rounds", "cases")
 	w.keys(v["cases"].([]any)[1].(map[string]any), "strategy", "activation_bytes", "planned_bytes", "step_ms", "extra_time")
+	v = w.object(exitOK, "bench", "attention", "full", "window:16", "--lengths", "32,64", "--heads", "1", "--head-dim", "8", "--seconds", "0.001", "--svg", w.path("a.svg"))
+	w.keys(v, "tier", "threads", "dtype", "head_dim", "peak_gflops", "cases", "growth")
+	w.keys(v["cases"].([]any)[3].(map[string]any), "pattern", "length", "heads", "seconds", "peak_bytes", "scratch_bytes", "density", "gflops", "fraction_of_peak", "over_dense")
 	v = w.object(exitOK, "bench", "tokenizer", "--vocab", "300", w.path("text"))
 	w.keys(v, "train_mb_per_second", "encode_cold_mb_per_second", "encode_warm_mb_per_second", "bytes_per_token")
 }

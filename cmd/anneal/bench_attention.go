@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+
+	"anneal/attention"
+	"anneal/device/cpu/isa"
+	"anneal/lab"
+	"anneal/tensor"
+)
+
+type benchAttentionCmd struct {
+	Patterns []string `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show, and linear; none takes one of each kind."`
+	Lengths  []int    `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N,…" help:"Tokens in a row."`
+	Heads    int      `default:"8" help:"Query heads, with a key-value head each."`
+	HeadDim  int      `default:"64" help:"Size of a head."`
+	Storage  string   `name:"dtype" default:"bf16" enum:"bf16,fp32" help:"Number format of activations: bf16 or fp32."`
+	Seconds  amount   `default:"1" help:"Time for each case. Where one run would take longer, there are fewer heads, at least one."`
+	threadsFlag
+	svgFlag
+}
+
+// benchPatterns has one of each kind.
+var benchPatterns = []string{"full", "window:1024", "longformer", "bigbird", "strided", "fixed", "longnet", "linear"}
+
+func (benchAttentionCmd) Help() string {
+	return example("anneal bench attention --lengths 1024,4096,16384 --svg attention.svg", "anneal bench attention full window:256 longnet:512 --heads 4 --json") +
+		"\n\nForward and backward pass of one row. Useful operations are those of the pairs of query and key that the pattern has;" +
+		"\nover dense is the time divided by density times the time of full attention, if that is among the patterns, before them."
+}
+
+func (c benchAttentionCmd) Run(s *session) error {
+	tier, err := isa.Choose()
+	if err != nil {
+		return err
+	}
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	wide := 0
+	for _, p := range o.Patterns {
+		wide = max(wide, len(p)+12)
+	}
+	report, err := lab.BenchAttention(tier, o, func(m lab.AttentionCase) {
+		s.printf("%7d tokens  %2d heads  %-*s  %9.1f ms  %8.1f MiB", m.Length, m.Heads, wide, m.Pattern, 1e3*m.Seconds, float64(m.PeakBytes)/(1<<20))
+		if m.Density > 0 {
+			s.printf("  density %8s  %6.0f GFLOP/s  %3.0f%% of peak", attention.Percent(m.Density), m.GFLOPS, 100*m.FractionOfPeak)
+		}
+		if m.OverDense > 0 && m.Pattern != "full" {
+			s.printf("  %.2f× over dense", m.OverDense)
+		}
+		s.printf("\n")
+	})
+	if err != nil {
+		return asUsage(err)
+	}
+	s.printf("\n")
+	if err := s.draw(report.Chart(), c.SVG); err != nil {
+		return err
+	}
+	s.printf("\n")
+	for _, g := range report.Growth {
+		s.printf("%-*s  time grows as length^%.2f from %d tokens on\n", wide, g.Pattern, g.Exponent, g.From)
+	}
+	s.printf("%s, %d threads, %s: peak %.0f GFLOP/s\n", report.Tier, report.Threads, report.DType, report.PeakGFLOPS)
+	return s.emit(report)
+}
+
+// options checks what the flags say before anything is measured.
+func (c benchAttentionCmd) options() (lab.AttentionOptions, error) {
+	o := lab.AttentionOptions{
+		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16, Threads: int(c.Threads), Seconds: float64(c.Seconds),
+	}
+	if c.Storage == "fp32" {
+		o.DType = tensor.F32
+	}
+	if o.Patterns == nil {
+		o.Patterns = benchPatterns
+	}
+	switch {
+	case c.Heads < 1 || c.Heads > 1<<10:
+		return o, &usageError{fmt.Sprintf("--heads %d is not a number from 1 to 1024", c.Heads), "try --heads 8"}
+	case c.HeadDim < 1 || c.HeadDim > 1<<10:
+		return o, &usageError{fmt.Sprintf("--head-dim %d is not a size from 1 to 1024", c.HeadDim), "try --head-dim 64"}
+	}
+	for _, n := range c.Lengths {
+		if n < 1 || n > 1<<20 {
+			return o, &usageError{fmt.Sprintf("--lengths %d is not a number of tokens from 1 to 1048576", n), "try --lengths 1024,4096"}
+		}
+	}
+	for _, p := range o.Patterns {
+		if p == "linear" {
+			continue
+		}
+		if _, err := attention.Parse(p); err != nil {
+			return o, asUsage(err)
+		}
+	}
+	return o, nil
+}

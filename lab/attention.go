@@ -1,0 +1,276 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"anneal/attention"
+	"anneal/chart"
+	"anneal/device"
+	"anneal/device/cpu/flash"
+	"anneal/device/cpu/gemm"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
+	"anneal/tensor"
+)
+
+// AttentionOptions says what BenchAttention measures: every pattern on rows of every length.
+type AttentionOptions struct {
+	Patterns       []string // as package attention reads them, or linear
+	Lengths        []int    // tokens in a row
+	Heads, HeadDim int      // as many key-value heads as query heads
+	DType          tensor.DType
+	Threads        int
+	Seconds        float64 // time for each case
+}
+
+// AttentionCase is one pattern on one row, forward and backward, as measured.
+type AttentionCase struct {
+	Pattern         string  `json:"pattern"` // with all its options
+	Length          int     `json:"length"`
+	Heads           int     `json:"heads"` // fewer than asked for where those would take longer than the time for a case
+	Seconds         float64 `json:"seconds"`
+	ForwardSeconds  float64 `json:"forward_seconds"`
+	BackwardSeconds float64 `json:"backward_seconds"`
+	Runs            int     `json:"runs"`
+	TensorBytes     int     `json:"tensor_bytes"`  // queries, keys, values, outputs, log-sum-exps, and the gradients
+	ScratchBytes    int     `json:"scratch_bytes"` // of the kernels
+	PeakBytes       int     `json:"peak_bytes"`
+
+	// Of patterns, not of linear attention: pairs of query and key as a part of those of full attention, and their operations,
+	// 4·E forward and 10·E backward for a pair, against the peak of the machine just before.
+	Density        float64 `json:"density,omitempty"`
+	FLOPs          float64 `json:"flops,omitempty"`
+	GFLOPS         float64 `json:"gflops,omitempty"`
+	FractionOfPeak float64 `json:"fraction_of_peak,omitempty"`
+
+	OfDense   float64 `json:"of_dense,omitempty"`   // time of a head as a part of what full attention takes on such a row
+	OverDense float64 `json:"over_dense,omitempty"` // that divided by the density: 1 wastes nothing
+}
+
+// AttentionGrowth is how the time of a head grows with the length of a row: as its power Exponent, over the longer half of the
+// lengths.
+type AttentionGrowth struct {
+	Pattern  string  `json:"pattern"`
+	From     int     `json:"from"` // the shortest row that counts
+	Exponent float64 `json:"exponent"`
+}
+
+// AttentionReport is patterns of attention against the machine's peak and against full attention.
+type AttentionReport struct {
+	Tier       string            `json:"tier"`
+	Threads    int               `json:"threads"`
+	DType      string            `json:"dtype"`
+	HeadDim    int               `json:"head_dim"`
+	PeakGFLOPS float64           `json:"peak_gflops"` // of products of DType, the best of all times
+	Cases      []AttentionCase   `json:"cases"`
+	Growth     []AttentionGrowth `json:"growth"`
+
+	patterns int // cases of a length
+}
+
+// BenchAttention measures patterns length by length; each case is called as they come. The fastest run of a case counts, so that
+// other work on the machine shows least, and the peak is measured anew before each case, since the clock wanders: cases are compared by
+// what part of it they reach. A case of which one run would take longer than the time for it has fewer heads; one head
+// is measured however long it takes.
+func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
+	p := pool.New(o.Threads)
+	defer p.Close()
+	r := &AttentionReport{Tier: tier.String(), Threads: p.Threads(), DType: o.DType.String(), HeadDim: o.HeadDim, patterns: len(o.Patterns)}
+	for _, length := range o.Lengths {
+		var dense AttentionCase
+		var densePeak float64
+		for _, text := range o.Patterns {
+			peak := gemm.Peak(tier, o.DType, p, 100*time.Millisecond)
+			r.PeakGFLOPS = max(r.PeakGFLOPS, peak)
+			c, err := benchAttention(tier, p, o, text, length, peak)
+			if err != nil {
+				return nil, err
+			}
+			if c.Pattern == "full" {
+				dense, densePeak = c, peak
+			}
+			if dense.Seconds > 0 {
+				c.OfDense = c.Seconds * peak / float64(c.Heads) / (dense.Seconds * densePeak / float64(dense.Heads))
+			}
+			if dense.Seconds > 0 && c.Density > 0 {
+				c.OverDense = c.OfDense / c.Density
+			}
+			r.Cases = append(r.Cases, c)
+			each(c)
+		}
+	}
+	r.growth()
+	return r, nil
+}
+
+// growth fits the exponents of the patterns.
+func (r *AttentionReport) growth() {
+	lengths := len(r.Cases) / r.patterns
+	if lengths < 2 {
+		return
+	}
+	for i := range r.patterns {
+		var points []AttentionCase
+		for n := min(lengths/2, lengths-2); n < lengths; n++ {
+			points = append(points, r.Cases[n*r.patterns+i])
+		}
+		r.Growth = append(r.Growth, AttentionGrowth{points[0].Pattern, points[0].Length, exponent(points)})
+	}
+}
+
+// exponent is the slope of log time of a head over log length, by least squares.
+func exponent(points []AttentionCase) float64 {
+	var x, y, xx, xy float64
+	for _, c := range points {
+		lx, ly := math.Log(float64(c.Length)), math.Log(c.Seconds/float64(c.Heads))
+		x, y, xx, xy = x+lx, y+ly, xx+lx*lx, xy+lx*ly
+	}
+	n := float64(len(points))
+	return (n*xy - x*y) / (n*xx - x*x)
+}
+
+// benchAttention measures one case.
+func benchAttention(tier isa.Tier, p *pool.Pool, o AttentionOptions, text string, length int, peak float64) (AttentionCase, error) {
+	c := AttentionCase{Pattern: text, Length: length, Heads: o.Heads}
+	run := attentionRun{flash: flash.New(tier, p), linear: flash.NewLinear(tier, p)}
+	defer run.flash.Close()
+	defer run.linear.Close()
+	if text == "linear" {
+		run.isLinear = true
+	} else {
+		pattern, err := attention.Parse(text)
+		if err != nil {
+			return c, err
+		}
+		pattern = pattern.Resolve(length, 1)
+		for c.Pattern = pattern.String(); ; c.Heads /= 2 {
+			layout, err := attention.Compile(pattern, length, c.Heads, 0)
+			if err != nil {
+				return c, err
+			}
+			count := attention.Measure(layout, length, c.Heads)
+			run.mask.Layout = layout
+			c.Density, c.FLOPs = count.Density, 14*float64(o.HeadDim)*float64(count.Pairs)
+			if c.Heads == 1 || c.FLOPs < o.Seconds*peak*1e9/2 {
+				break
+			}
+		}
+	}
+	run.heads, run.mask.Len = device.Heads{Q: c.Heads, KV: c.Heads, Size: o.HeadDim}, length
+	arena, err := run.layOut(o.DType)
+	if err != nil {
+		return c, fmt.Errorf("%s on %d tokens: %w", c.Pattern, length, err)
+	}
+	defer arena.Close()
+	run.measure(&c, time.Duration(o.Seconds*float64(time.Second)))
+	c.TensorBytes, c.ScratchBytes = arena.Used(), run.flash.ScratchBytes()+run.linear.ScratchBytes()
+	c.PeakBytes = c.TensorBytes + c.ScratchBytes
+	c.GFLOPS = c.FLOPs / c.Seconds / 1e9
+	c.FractionOfPeak = c.GFLOPS / peak
+	return c, nil
+}
+
+// attentionRun is one row with its kernels.
+type attentionRun struct {
+	flash    *flash.Engine
+	linear   *flash.Linear
+	isLinear bool
+	heads    device.Heads
+	mask     device.Mask
+
+	qkv, out, lse, dout, dqkv tensor.Tensor
+}
+
+// layOut makes the tensors of a row.
+func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
+	make := func(arena *tensor.Arena) {
+		cols := a.heads.Q * a.heads.Size
+		a.qkv, a.dqkv = arena.New(dtype, a.mask.Len, a.heads.Cols()), arena.New(dtype, a.mask.Len, a.heads.Cols())
+		a.out, a.dout = arena.New(dtype, a.mask.Len, cols), arena.New(dtype, a.mask.Len, cols)
+		a.lse = arena.New(tensor.F32, a.heads.Q, a.mask.Len)
+	}
+	size := tensor.NewMeasure("attention")
+	make(size)
+	arena, err := tensor.NewArena("attention", size.Used())
+	if err != nil {
+		return nil, err
+	}
+	make(arena)
+	fillWave(&a.qkv)
+	fillWave(&a.dout)
+	return arena, nil
+}
+
+// fillWave writes numbers of both signs up to 1, 1,021 of them over and over again.
+func fillWave(t *tensor.Tensor) {
+	const period = 1021
+	n := min(period, t.Len())
+	for i := range n {
+		t.SetFloat64(i, math.Sin(float64(i*i)))
+	}
+	raw, size := t.Raw(), t.DType().Size()
+	for done := n * size; done < len(raw); done *= 2 {
+		copy(raw[done:], raw[:done])
+	}
+}
+
+// measure runs forward and backward for d after a first time, which counts only if it is long.
+func (a *attentionRun) measure(c *AttentionCase, d time.Duration) {
+	forward, backward := a.once()
+	if forward+backward < d/2 {
+		forward, backward = a.once()
+	}
+	c.Runs = 1
+	for start := time.Now(); time.Since(start)+forward+backward < d; c.Runs++ {
+		if f, b := a.once(); f+b < forward+backward {
+			forward, backward = f, b
+		}
+	}
+	c.ForwardSeconds, c.BackwardSeconds = forward.Seconds(), backward.Seconds()
+	c.Seconds = c.ForwardSeconds + c.BackwardSeconds
+}
+
+// once runs and times forward and backward.
+func (a *attentionRun) once() (forward, backward time.Duration) {
+	begin := time.Now()
+	a.forward()
+	middle := time.Now()
+	a.backward()
+	return middle.Sub(begin), time.Since(middle)
+}
+
+func (a *attentionRun) forward() {
+	if a.isLinear {
+		a.linear.Forward(&a.out, &a.lse, &a.qkv, nil, a.heads, a.mask)
+		return
+	}
+	a.flash.Forward(&a.out, &a.lse, &a.qkv, a.heads, a.mask)
+}
+
+func (a *attentionRun) backward() {
+	if a.isLinear {
+		a.linear.Backward(&a.dqkv, nil, &a.dout, &a.out, &a.lse, &a.qkv, nil, a.heads, a.mask)
+		return
+	}
+	a.flash.Backward(&a.dqkv, &a.dout, &a.out, &a.lse, &a.qkv, a.heads, a.mask)
+}
+
+// Chart draws the time of a head over the length of the row.
+func (r *AttentionReport) Chart() *chart.Chart {
+	c := &chart.Chart{
+		Title: "attention, forward and backward",
+		X:     chart.Axis{Label: "tokens in a row", Log: true},
+		Y:     chart.Axis{Label: "milliseconds per head", Log: true},
+	}
+	for i, m := range r.Cases {
+		at := i % r.patterns
+		if i < r.patterns {
+			c.Series = append(c.Series, chart.Series{Name: m.Pattern, Style: chart.Both})
+		}
+		c.Series[at].X = append(c.Series[at].X, float64(m.Length))
+		c.Series[at].Y = append(c.Series[at].Y, 1e3*m.Seconds/float64(m.Heads))
+	}
+	return c
+}
