@@ -206,6 +206,7 @@ func TestScaledRopeDefaults(t *testing.T) {
 		want     RopeScaling
 	}{
 		{map[string]any{"type": "linear", "factor": 2}, RopeScaling{Type: "linear", Factor: 2}},
+		{map[string]any{"type": "dynamic", "factor": 2}, RopeScaling{}}, // nothing up to max_position_embeddings
 		{map[string]any{"rope_type": "yarn", "factor": 16}, RopeScaling{
 			Type: "yarn", Factor: 16, OriginalPositions: 4096, AttentionFactor: 0.1*ln16 + 1, BetaFast: 32, BetaSlow: 1,
 		}},

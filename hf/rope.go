@@ -112,6 +112,9 @@ func (f *fields) scaling(positions int) RopeScaling {
 		return RopeScaling{}
 	}
 	switch s.Type {
+	case "dynamic": // begins beyond max_position_embeddings, which is as far as a model is read here
+		f.must("factor", &s.Factor)
+		return RopeScaling{}
 	case "linear":
 		f.must("factor", &s.Factor)
 	case "yarn":
@@ -123,7 +126,7 @@ func (f *fields) scaling(positions int) RopeScaling {
 		s.OriginalPositions = positions
 		f.take("original_max_position_embeddings", &s.OriginalPositions)
 	default:
-		f.fail("rope_type = %.60s is not supported, only default, linear, yarn and llama3", s.Type)
+		f.fail("rope_type = %.60s is not supported, only default, linear, dynamic, yarn and llama3", s.Type)
 		clear(f.raw) // whatever else it has belongs to that type
 	}
 	return s

@@ -60,21 +60,9 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 func hfTensors(m *model.Decoder, dtype safetensors.DType) []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, v := range m.HFViews() {
-		list = append(list, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), float32s(&v.Tensor, v.Scale)))
+		list = append(list, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), v.Values()))
 	}
 	return list
-}
-
-// float32s returns scale times the weights in F32: the model's own memory where that is it, or a copy.
-func float32s(t *tensor.Tensor, scale float64) []float32 {
-	if t.DType() == tensor.F32 && scale == 1 {
-		return t.F32()
-	}
-	out := make([]float32, t.Len())
-	for i := range out {
-		out[i] = float32(scale * t.Float64(i))
-	}
-	return out
 }
 
 // checkExport loads the export and compares its logits with the run's on a probe: tokens from all over the vocabulary.

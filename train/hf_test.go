@@ -17,6 +17,7 @@ import (
 	"anneal/nn"
 	"anneal/precision"
 	"anneal/safetensors"
+	"anneal/tensor"
 )
 
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
@@ -145,17 +146,103 @@ func tokensOf(c hf.Config) hf.Tokens {
 	return c.(*hf.GPT2Config).Tokens
 }
 
-// What Hugging Face's formats cannot say of positions is refused by the name of its key.
-func TestExportRefusesOtherPositions(t *testing.T) {
-	for key, c := range map[string]model.Config{
-		"model.positions = none":          {Positions: "none"},
-		"model.positions = learned":       {Positions: "learned"},
-		"model.positions = rope,none":     {Positions: "rope,none"},
-		"model.rope_layout = interleaved": {RopeInterleaved: true},
+// What no format of Hugging Face says is refused by name.
+func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
+	for key, change := range map[string]func(*model.Config){
+		"model.logit_softcap = 30":     func(c *model.Config) { c.LogitSoftcap = 30 },
+		"model.positions = rope,alibi": func(c *model.Config) { c.Positions = "rope,alibi" },
+		"model.positions = none":       func(c *model.Config) { c.Positions = "none" },
+		"model.positions = learned":    func(c *model.Config) { c.Positions = "learned" },
+		"model.activation = relu2":     func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" },
+		"model.value_embeddings = all": func(c *model.Config) { c.Family, c.ValueEmbeddings = "anneal", "all" },
+		"model.x0_skip = true":         func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
 	} {
-		if _, err := toHF(c, hf.Tokens{}, "config.yaml"); err == nil || !strings.Contains(err.Error(), key) {
-			t.Errorf("%s: %v", key, err)
+		c := model.Config{Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4, NormEps: 1e-5}
+		change(&c)
+		if _, err := toHF(c, hf.Tokens{}, "config.yaml"); err == nil || !strings.Contains(err.Error(), key+" has no field") {
+			t.Errorf("%s: error %v", key, err)
 		}
+	}
+}
+
+// A model with interleaved pairs, and one with another base by NTK scaling, is exported as one that transformers has: the
+// logits are the same.
+func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
+	fp64, err := precision.Lookup("fp64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	tok, err := os.ReadFile(filepath.Join(golden("qwen3"), "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*model.Config){
+		"interleaved":               func(c *model.Config) { c.RopeInterleaved = true },
+		"interleaved, with QK-norm": func(c *model.Config) { c.RopeInterleaved, c.QKNorm = true, true },
+		"ntk":                       func(c *model.Config) { c.RopeScaling = nn.RoPEScaling{Kind: "ntk", Factor: 8} },
+		"yarn": func(c *model.Config) {
+			c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Original: 8, Fast: 4, Slow: 0.5, Attention: 1.25}
+		},
+		"llama3": func(c *model.Config) {
+			c.RopeScaling = nn.RoPEScaling{Kind: "llama3", Factor: 4, Original: 8, Low: 0.5, High: 2}
+		},
+	} {
+		c := model.Config{
+			Layers: 2, Dim: 32, Heads: 4, KVHeads: 2, HeadDim: 8, FFN: 48, Context: 32, Vocab: 64, TieEmbeddings: true,
+			RopeTheta: 500, NormEps: 1e-5, InitStd: 0.3,
+		}
+		change(&c)
+		params, err := tensor.NewArena("parameters", model.Measure(c, fp64, 1, c.Context, false).Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := model.New(c, model.MemoryOf(fp64, params, nil))
+		m.Init(3)
+		for i, p := range m.Params() {
+			rng := tensor.NewRNG(7, tensor.PurposeInit, uint32(1000+i))
+			for j := range p.Value.Len() {
+				x := p.Value.Float64(j)
+				if p.Role == nn.Norm {
+					x = 0.5 + float64(rng.Uint32(uint64(j)))/(1<<32) // gains that differ
+				}
+				p.Value.SetFloat64(j, float64(float32(x)))
+			}
+		}
+		described, err := toHF(c, hf.Tokens{BOS: -1, Pad: -1}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "hf")
+		if err := hf.Write(out, described, hf.Export{TokenizerJSON: tok, Tensors: hfTensors(m, safetensors.F32)}); err != nil {
+			t.Fatal(err)
+		}
+		back, other, err := loadHF(out, fp64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Trained{dev: dev, policy: fp64}
+		ids := []int32{1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30}
+		want, err := r.probe(m, fp64, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.probe(back, fp64, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
+				t.Errorf("%s: logit %d is %v, want %v", name, i, got[i], want[i])
+				break
+			}
+		}
+		params.Close()
+		other.Close()
 	}
 }
 

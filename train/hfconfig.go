@@ -13,16 +13,12 @@ import (
 // toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key; at is
 // where the key stands.
 func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	if c.LogitSoftcap != 0 {
-		return nil, inexpressible("logit_softcap", c.LogitSoftcap, at, "a model that is trained with model.logit_softcap = 0")
-	}
-	for _, own := range []struct {
-		key, value, without string
-	}{
-		{"activation", c.Activation, "swiglu"}, {"value_embeddings", c.ValueEmbeddings, "none"}, {"x0_skip", strconv.FormatBool(c.X0Skip), "false"},
+	for _, own := range []struct{ key, value, without string }{
+		{"logit_softcap", strconv.FormatFloat(c.LogitSoftcap, 'g', -1, 64), "0"}, {"activation", c.Activation, "swiglu"},
+		{"value_embeddings", c.ValueEmbeddings, "none"}, {"x0_skip", strconv.FormatBool(c.X0Skip), "false"},
 	} {
 		if own.value != "" && own.value != own.without {
-			return nil, inexpressible(own.key, own.value, at, "a model that is trained with model."+own.key+" = "+own.without)
+			return nil, inexpressible(own.key, own.value, own.without, at)
 		}
 	}
 	theta, scaling, err := positionsToHF(c, at)
@@ -37,10 +33,10 @@ func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	return out, nil
 }
 
-func inexpressible(key string, value any, at, try string) error {
+func inexpressible(key, value, without, at string) error {
 	return config.Problem{
-		Key: "model." + key, At: at, Try: try,
-		Message: fmt.Sprintf("model.%s = %v has no field in Hugging Face's formats, so that other tools would compute something else", key, value),
+		Key: "model." + key, At: at, Try: fmt.Sprintf("a model that is trained with model.%s = %s", key, without),
+		Message: fmt.Sprintf("model.%s = %s has no field in Hugging Face's formats, so that other tools would compute something else", key, value),
 	}
 }
 
@@ -65,6 +61,7 @@ func fromHF(c hf.Config) (model.Config, error) {
 	return model.Config{
 		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
 		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,
-		RopeTheta: l.RopeTheta, RopeScaling: scalingFromHF(l.RopeScaling), NormEps: l.NormEps, InitStd: l.InitStd,
+		Positions: "rope", RopeTheta: l.RopeTheta, RopeScaling: scalingFromHF(l.RopeScaling), NormEps: l.NormEps, InitStd: l.InitStd,
+		Activation: "swiglu", ValueEmbeddings: "none",
 	}, nil
 }

@@ -36,9 +36,7 @@ func loadHF(dir string, p precision.Policy) (*model.Decoder, *tensor.Arena, erro
 			params.Close()
 			return nil, nil, err
 		}
-		for i, x := range values {
-			v.Tensor.SetFloat64(i, float64(x))
-		}
+		v.SetValues(values)
 	}
 	return m, params, nil
 }
@@ -68,7 +66,13 @@ func ImportHF(src, runDirectory string) error {
 		return err
 	}
 	dir := runDir(runDirectory)
-	if err := dir.create(importConfig(m.Config), tok); err != nil {
+	cfg := importConfig(m.Config)
+	is := modelConfig(cfg)
+	is.Init, is.ZeroInit = m.Config.Init, m.Config.ZeroInit // of a training that is over
+	if is != m.Config {
+		return fmt.Errorf("%s: the config of the run to make would say %+v, but the model is %+v", src, is, m.Config)
+	}
+	if err := dir.create(cfg, tok); err != nil {
 		return err
 	}
 	store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{Synchronous: true})

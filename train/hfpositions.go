@@ -9,13 +9,10 @@ import (
 )
 
 // positionsToHF says how a model's rotary positions are scaled in the words of Hugging Face, whose Llamas have rotary ones
-// in every layer, in halves. A base that ntk changes is just another base.
+// in every layer, in halves: model.HFViews permutes those that are interleaved. A base that ntk changes is just another base.
 func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, err error) {
 	if schemes, err := model.ParsePositions(c.Positions); err != nil || len(schemes) != 1 || schemes[0] != "rope" {
-		return 0, s, inexpressible("positions", c.Positions, at, "a model that is trained with model.positions = rope")
-	}
-	if c.RopeInterleaved {
-		return 0, s, inexpressible("rope_layout", "interleaved", at, "a model that is trained with model.rope_layout = half")
+		return 0, s, inexpressible("positions", c.Positions, "rope", at)
 	}
 	r := c.RopeScaling
 	switch r.Kind {
