@@ -101,7 +101,7 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	if !math.IsNaN(plain.ValLossEMA) || !(whole.ValLossEMA > whole.ValLoss) {
 		t.Errorf("loss of the average: %v without one, %v beside %v", plain.ValLossEMA, whole.ValLossEMA, whole.ValLoss)
 	}
-	r, err := OpenAverage(dir, 1)
+	r, err := OpenWith(dir, OpenOptions{Threads: 1, Average: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	if got := lines[len(lines)-1]["val_loss_ema"]; got != whole.ValLossEMA {
 		t.Errorf("metrics say %v", got)
 	}
-	if r, err := OpenAverage(plainDir, 1); err == nil || !strings.Contains(err.Error(), "anneal ckpt average") {
+	if r, err := OpenWith(plainDir, OpenOptions{Threads: 1, Average: true}); err == nil || !strings.Contains(err.Error(), "anneal ckpt average") {
 		t.Errorf("a run without an average was opened: %v, %v", r, err)
 	}
 	// Stopped and resumed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"anneal/autograd"
 	"anneal/dataset"
@@ -20,6 +21,32 @@ type EvalResult struct {
 	BitsPerByte float64 // of text: comparable across tokenizers
 	Tokens      int64   // targets scored
 	Bytes       int64   // of text they stand for
+
+	// ByPosition is the same by intervals of positions, each as long as the rows of training, if those read now are longer. A
+	// token's position is the number of tokens before it in its document, or in its row without a document mask.
+	ByPosition []PositionResult
+}
+
+// PositionResult is how well a model predicts what follows the tokens at positions [From, To).
+type PositionResult struct {
+	From        int     `json:"from"`
+	To          int     `json:"to"`
+	Loss        float64 `json:"loss"`
+	BitsPerByte float64 `json:"bits_per_byte"`
+	Tokens      int64   `json:"tokens"`
+	Bytes       int64   `json:"bytes"`
+}
+
+// add counts a token. Until finish, Loss is a sum.
+func (p *PositionResult) add(nats float64, bytes int32) {
+	p.Loss += nats
+	p.Tokens++
+	p.Bytes += int64(bytes)
+}
+
+func (p *PositionResult) finish() {
+	p.BitsPerByte = dataset.BitsPerByte(p.Loss, uint64(p.Bytes))
+	p.Loss /= float64(p.Tokens)
 }
 
 // unevaluated is what is known of a model without an evaluation.
@@ -33,25 +60,27 @@ type evaluator struct {
 	data      dataset.Batch // as the loader gives it
 	batch     *model.Batch  // as the model reads it
 	rows      int           // samples in a batch
+	context   int           // tokens in a sample
 	length    int           // tokens in a sequence: samples are cut into such pieces
+	every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool          // whether attention stops at document boundaries
 	arenas    []*tensor.Arena
 
 	onProgress func(done, total int64) // tokens scored by evaluate; may be nil
 }
 
-// newEvaluator allocates what evaluating m takes.
-func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*evaluator, error) {
+// newEvaluator allocates what evaluating m on samples of context tokens takes.
+func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder, context int) (*evaluator, error) {
 	rows := cfg.Train.MicroBatch
-	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
-	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
+	f := model.Measure(m.Config, p, rows, context, false)
+	e := &evaluator{dev: dev, model: m, rows: rows, context: context, length: context, documents: cfg.Data.DocumentMask}
 	arenas, err := newArenas(arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
 	if err != nil {
 		return nil, err
 	}
 	e.arenas = arenas
 	e.tape = autograd.NewTape(dev, p.Types(), arenas[0], arenas[1])
-	e.batch = model.NewBatch(arenas[2], p, rows, m.Config.Context)
+	e.batch = model.NewBatch(arenas[2], p, rows, context)
 	return e, nil
 }
 
@@ -63,7 +92,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 		return &DataError{err}
 	}
 	fill(e.batch, &e.data)
-	e.batch.Cut(e.model.Config.Context, e.length)
+	e.batch.Cut(e.context, e.length)
 	e.batch.SetPositions(e.documents)
 	return nil
 }
@@ -71,7 +100,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 // evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit is 0.
 // Which tokens these are does not depend on the size of a batch. Without a validation split both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
-	context := e.model.Config.Context
+	context := e.context
 	e.length = context
 	val, err := c.set.ValLoader(context)
 	if errors.Is(err, dataset.ErrNoValidation) {
@@ -102,6 +131,11 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 		nats += e.dev.Sum(&e.batch.Losses)
 		r.Tokens += int64(e.data.Valid())
 		r.Bytes += int64(e.data.TextBytes(c.byteLen))
+		r.ByPosition = e.byPosition(r.ByPosition, c.byteLen)
+	}
+	r.ByPosition = slices.DeleteFunc(r.ByPosition, func(p PositionResult) bool { return p.Bytes == 0 })
+	for i := range r.ByPosition {
+		r.ByPosition[i].finish()
 	}
 	r.Loss = nats / float64(r.Tokens)
 	r.BitsPerByte = dataset.BitsPerByte(nats, uint64(r.Bytes))
@@ -118,4 +152,22 @@ func (e *evaluator) ignoreFrom(row uint64) {
 		rest[i] = dataset.Ignore
 	}
 	copy(e.batch.Targets.I32(), e.data.Targets)
+}
+
+// byPosition adds the tokens of the batch to the intervals that their positions fall into.
+func (e *evaluator) byPosition(sums []PositionResult, byteLen []int32) []PositionResult {
+	if e.every == 0 {
+		return nil
+	}
+	for i, target := range e.data.Targets {
+		if target == dataset.Ignore {
+			continue
+		}
+		at := int(e.batch.Seq.Pos.I32()[i]) / e.every
+		for len(sums) <= at {
+			sums = append(sums, PositionResult{From: len(sums) * e.every, To: (len(sums) + 1) * e.every})
+		}
+		sums[at].add(e.batch.Losses.Float64(i), byteLen[target])
+	}
+	return sums
 }

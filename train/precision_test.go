@@ -198,7 +198,7 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 			t.Errorf("%s: evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLoss)
 		}
 		if cfg.Average.EMA > 0 {
-			a, err := OpenAverage(dir, 1)
+			a, err := OpenWith(dir, OpenOptions{Threads: 1, Average: true})
 			if err != nil {
 				t.Fatalf("%s: the average: %v", policy, err)
 			}

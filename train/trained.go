@@ -25,37 +25,46 @@ type Trained struct {
 
 	dir     runDir
 	average bool // whether the weights are the average of those of the steps
+	trained int  // the context of training
+	context int  // tokens in the rows that are read now
 	policy  precision.Policy
 	dev     *cpu.Device
 	params  *tensor.Arena
 }
 
+// OpenOptions says how a run is opened. The zero value takes it as it is.
+type OpenOptions struct {
+	Threads int  // 0 is as many as the run has
+	Average bool // the exponential moving average of the run's weights in their place
+	Reach
+}
+
 // Open loads the run in dir. The caller closes it.
-func Open(dir string, threads int) (*Trained, error) { return open(dir, threads, false) }
+func Open(dir string, threads int) (*Trained, error) {
+	return OpenWith(dir, OpenOptions{Threads: threads})
+}
 
-// OpenAverage is Open with the exponential moving average of the run's weights in their place.
-func OpenAverage(dir string, threads int) (*Trained, error) { return open(dir, threads, true) }
-
-func open(dir string, threads int, average bool) (*Trained, error) {
+// OpenWith loads the run in dir as o says. The caller closes it.
+func OpenWith(dir string, o OpenOptions) (*Trained, error) {
 	cfg, err := runDir(dir).load()
 	if err != nil {
 		return nil, err
 	}
-	if average && cfg.Average.EMA == 0 {
+	if o.Average && cfg.Average.EMA == 0 {
 		return nil, config.Problem{
 			Key: "average.ema", Message: fmt.Sprintf("%s keeps no average of its weights: average.ema = 0", dir), At: runDir(dir).config(),
 			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints", dir),
 		}
 	}
-	r := &Trained{Config: cfg, dir: runDir(dir), average: average}
-	if err := r.open(threads); err != nil {
+	r := &Trained{Config: cfg, dir: runDir(dir), average: o.Average}
+	if err := r.open(o); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *Trained) open(threads int) (err error) {
+func (r *Trained) open(o OpenOptions) (err error) {
 	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
 		return &DataError{err}
 	}
@@ -68,10 +77,15 @@ func (r *Trained) open(threads int) (err error) {
 	if r.policy, err = policyOf(r.Config); err != nil {
 		return err
 	}
-	if threads <= 0 {
-		threads = r.Config.Threads
+	was := modelConfig(r.Config)
+	r.trained = was.Context
+	if r.context, err = o.Reach.apply(r.Config); err != nil {
+		return err
 	}
-	if r.dev, err = cpu.New(threads); err != nil {
+	if o.Threads <= 0 {
+		o.Threads = r.Config.Threads
+	}
+	if r.dev, err = cpu.New(o.Threads); err != nil {
 		return err
 	}
 	if r.average {
@@ -98,7 +112,7 @@ func (r *Trained) open(threads int) (err error) {
 	if err != nil {
 		return asConfigError(err, r.dir)
 	}
-	if err := last.checkModel(c, r.dir); err != nil {
+	if err := last.checkModel(was, r.dir); err != nil {
 		return err
 	}
 	if err := last.checkTokenizer(r.Tokenizer, r.dir); err != nil {
@@ -107,6 +121,9 @@ func (r *Trained) open(threads int) (err error) {
 	r.Step, r.Skipped = info.Step, info.Skipped
 	return nil
 }
+
+// Context is the length of the rows that the model reads, in tokens: that of training unless it was opened otherwise.
+func (r *Trained) Context() int { return r.context }
 
 // checkVocabulary refuses a tokenizer whose ids the model has no rows for.
 func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
@@ -139,12 +156,15 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgres
 	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
 		return EvalResult{}, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", dir, b, r.dir, a, r.dir.tokenizer())}
 	}
-	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
+	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model, r.context)
 	if err != nil {
 		return EvalResult{}, err
 	}
 	defer e.close()
 	e.onProgress = onProgress
+	if r.context > r.trained {
+		e.every = r.trained
+	}
 	result, err := e.evaluate(ctx, c, limit)
 	if err == nil && result.Tokens == 0 {
 		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", dir, dataset.ErrNoValidation)}

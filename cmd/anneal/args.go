@@ -37,9 +37,14 @@ type weightsFlag struct {
 }
 
 // open loads the run with these weights; the caller closes it.
-func (w weightsFlag) open(dir string, threads int) (*train.Trained, error) {
-	if w.Weights == "ema" {
-		return train.OpenAverage(dir, threads)
-	}
-	return train.Open(dir, threads)
+func (w weightsFlag) open(dir string, threads count, reach reachFlags) (*train.Trained, error) {
+	return train.OpenWith(dir, train.OpenOptions{
+		Threads: int(threads), Average: w.Weights == "ema", Reach: train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+	})
+}
+
+// reachFlags are on commands that use a model on rows of other lengths than those of its training.
+type reachFlags struct {
+	Context     string `placeholder:"N" help:"Context to read, in tokens, such as 4096, or as a multiple of that of training, such as 4x."`
+	RopeScaling string `placeholder:"KIND:FACTOR" help:"Slow the rotary positions, such as yarn:4, to read beyond the context of training."`
 }

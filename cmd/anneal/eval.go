@@ -9,13 +9,16 @@ type evalCmd struct {
 	weightsFlag
 	Data   string `required:"" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer."`
 	Tokens count  `help:"Score only this many tokens; 0 scores all."`
+	reachFlags
 	threadsFlag
 }
 
-func (evalCmd) Help() string { return example("anneal eval runs/go --data data/go") }
+func (evalCmd) Help() string {
+	return example("anneal eval runs/go --data data/go", "anneal eval runs/go --data data/go --context 4x --rope-scaling yarn:4")
+}
 
 func (c evalCmd) Run(s *session) error {
-	r, err := c.open(c.Dir, int(c.Threads))
+	r, err := c.open(c.Dir, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}
@@ -27,8 +30,15 @@ func (c evalCmd) Run(s *session) error {
 		}
 		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d\n",
 			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step)
-		return s.emit(map[string]any{
-			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes, "step": r.Step,
-		})
+		for _, p := range e.ByPosition {
+			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n", p.From, p.To-1, p.Loss, p.BitsPerByte, thousands(p.Tokens))
+		}
+		report := map[string]any{
+			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes, "step": r.Step, "context": r.Context(),
+		}
+		if e.ByPosition != nil {
+			report["by_position"] = e.ByPosition
+		}
+		return s.emit(report)
 	})
 }

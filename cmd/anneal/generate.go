@@ -18,6 +18,7 @@ type generateCmd struct {
 	TopK        count   `help:"Sample among this many likeliest tokens; 0 sets no limit."`
 	TopP        float64 `default:"0.95" help:"Sample among the likeliest tokens of this joint probability."`
 	Seed        uint64  `default:"1" help:"The same seed gives the same text."`
+	reachFlags
 	threadsFlag
 }
 
@@ -30,7 +31,7 @@ func (c generateCmd) Run(s *session) error {
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
 	}
-	r, err := c.open(c.Dir, int(c.Threads))
+	r, err := c.open(c.Dir, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}

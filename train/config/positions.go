@@ -50,8 +50,8 @@ func (k *checker) positions() {
 	}
 }
 
-// rotates reports whether a layer of a model with valid positions has rotary ones.
-func (m *Model) rotates() bool {
+// Rotates reports whether a layer of a model with valid positions has rotary ones.
+func (m *Model) Rotates() bool {
 	schemes, err := model.ParsePositions(m.Positions)
 	return err == nil && slices.Contains(schemes, "rope")
 }
@@ -64,7 +64,7 @@ func (k *checker) headDim() {
 		k.fault("model.heads", headsHint(m), "model.heads = %d does not divide model.dim = %d", m.Heads, m.Dim)
 		return
 	}
-	if !k.between("model.head_dim", m.HeadDim, 1, 1<<14) || m.HeadDim%2 == 0 || !m.rotates() {
+	if !k.between("model.head_dim", m.HeadDim, 1, 1<<14) || m.HeadDim%2 == 0 || !m.Rotates() {
 		return
 	}
 	key := "model.heads"

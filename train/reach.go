@@ -1,0 +1,83 @@
+package train
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"anneal/nn"
+	"anneal/train/config"
+)
+
+// Reach says how far back the model of a run looks where that is not as in training. The zero value changes nothing.
+type Reach struct {
+	Context     string // tokens, such as 4096, or a multiple of the run's own context, such as 4x
+	RopeScaling string // as model.rope_scaling; the original context is that of the run
+}
+
+// apply changes the model of a run's configuration and returns the length of the rows that it is to read. Nothing that a
+// checkpoint holds depends on what it changes.
+func (r Reach) apply(cfg *config.Config) (context int, err error) {
+	m := &cfg.Model
+	trained := m.Context
+	if r.RopeScaling != "" {
+		if err := r.scale(m); err != nil {
+			return 0, err
+		}
+	}
+	if r.Context == "" {
+		return trained, nil
+	}
+	if context, err = contextOf(r.Context, trained); err != nil {
+		return 0, err
+	}
+	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1) // no more tokens at once than in training
+	switch {
+	case m.Positions != "learned":
+		m.Context = context
+	case context > trained:
+		return 0, config.Problem{
+			Key: "model.context", Message: fmt.Sprintf("a context of %d is beyond the %d positions that the model has learned", context, trained),
+			Try: fmt.Sprintf("a context of %d or less, or a model with model.positions = rope or alibi", trained),
+		}
+	}
+	return context, nil
+}
+
+// scale sets the scaling of the rotary positions.
+func (r Reach) scale(m *config.Model) error {
+	s, err := nn.ParseRoPEScaling(r.RopeScaling)
+	if err != nil {
+		return config.Problem{Key: "model.rope_scaling", Message: err.Error(), Try: "yarn:4, or none"}
+	}
+	if !m.Rotates() {
+		return config.Problem{
+			Key: "model.rope_scaling", Message: fmt.Sprintf("the scaling %s has nothing to slow: the run has model.positions = %s", s, m.Positions),
+			Try: "leaving it out",
+		}
+	}
+	m.RopeScaling = s.String()
+	switch {
+	case !s.NeedsOriginal():
+		m.RopeOriginalContext = 0
+	case m.RopeOriginalContext == 0:
+		m.RopeOriginalContext = m.Context
+	}
+	return nil
+}
+
+// contextOf reads a context: tokens, or a multiple of that of training.
+func contextOf(text string, trained int) (int, error) {
+	number, multiple := strings.CutSuffix(text, "x")
+	n, err := strconv.ParseFloat(strings.ReplaceAll(number, "_", ""), 64)
+	if multiple {
+		n *= float64(trained)
+	}
+	if err != nil || !(n >= 2 && n <= 1<<20) || n != float64(int(n)) {
+		return 0, config.Problem{
+			Key: "model.context", Message: fmt.Sprintf("%q is not a context of 2 to %d tokens", text, 1<<20),
+			Try: fmt.Sprintf("a number of tokens, such as %d, or a multiple of the run's context, such as 4x", 4*trained),
+		}
+	}
+	return int(n), nil
+}
