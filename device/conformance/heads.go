@@ -116,6 +116,18 @@ func starts(m device.Mask) []int32 {
 	return m.Start.I32()
 }
 
+// pattern draws a mask with or without any layout for so many heads, and slopes.
+func (s *scope) pattern(rows, heads int) device.Mask {
+	m := s.mask(rows)
+	if rapid.Bool().Draw(s.T, "layout") {
+		m.Layout = DrawLayout(s.T, m.Len, heads)
+	}
+	if rapid.IntRange(0, 2).Draw(s.T, "slopes") == 0 {
+		m.Slopes = rapid.SliceOfN(rapid.Float64Range(0, 1), heads, heads).Draw(s.T, "slope of each head")
+	}
+	return m
+}
+
 // scoredHeads draws heads whose scores may have a scale of their own.
 func (s *scope) scoredHeads() device.Heads {
 	h := s.heads(false)
@@ -125,7 +137,7 @@ func (s *scope) scoredHeads() device.Heads {
 
 func attention(s *scope) call {
 	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
-	mask := s.mask(rows)
+	mask := s.pattern(rows, heads.Q)
 	n := rows * mask.Len
 	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
 	c := call{run: func(d device.Device) { d.Attention(out, lse, qkv, heads, mask) }, out: []*tensor.Tensor{out, lse}}
@@ -135,7 +147,7 @@ func attention(s *scope) call {
 
 func attentionOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
-		out, lse := attend(read[T](qkv, w), heads, mask.Len, starts(mask), operandOf(qkv, w))
+		out, lse := attend(read[T](qkv, w), heads, mask, operandOf(qkv, w))
 		return [][]T{out, lse}
 	}
 }
@@ -152,7 +164,7 @@ func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
 func attentionGrad(d device.Device) func(s *scope) call {
 	return func(s *scope) call {
 		heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
-		mask := s.mask(rows)
+		mask := s.pattern(rows, heads.Q)
 		n := rows * mask.Len
 		qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
 		d.Attention(out, lse, qkv, heads, mask)
@@ -173,6 +185,6 @@ func attentionGradOf[T tensor.Number](dout, out, qkv *tensor.Tensor, heads devic
 		if w != 0 { // the kernel reads the rounded output; so may the measure of its error
 			o = read[T](out, w)
 		}
-		return [][]T{attendGrad(read[T](dout, w), o, read[T](qkv, w), heads, mask.Len, starts(mask), operandOf(qkv, w))}
+		return [][]T{attendGrad(read[T](dout, w), o, read[T](qkv, w), heads, mask, operandOf(qkv, w))}
 	}
 }

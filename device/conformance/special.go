@@ -351,7 +351,7 @@ func largeScores(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 	qkv, out, lse := of(act, x, 40, 12), of(act, make([]float64, 160), 40, 4), of(wide, make([]float64, 40), 1, 40)
 	d.Attention(out, lse, qkv, heads, mask)
-	want, _ := Attention(read[float64](qkv, 0), heads, mask.Len, nil)
+	want, _ := Attention(read[float64](qkv, 0), heads, mask)
 	for i, w := range want {
 		if got := out.Float64(i); !(math.Abs(got-w) <= .02*math.Abs(w)+.02) {
 			t.Fatalf("%v: out[%d, %d] is %v, want %v", act, i/4, i%4, got, w)

@@ -8,7 +8,7 @@ import (
 )
 
 // backwardJob is one call of Backward. A task is one row of the batch and one key-value head with its group of query heads,
-// so that the sums dK and dV over queries and heads belong to one worker and keep their order.
+// so that the sums dK and dV over queries and heads belong to one worker and keep their order: step after step of its teams.
 type backwardJob[T tensor.Number] struct {
 	r *runner[T]
 	shape
@@ -17,6 +17,7 @@ type backwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *tensor.Tensor) {
+	r.prepare(&s)
 	var c carver[T]
 	r.backwardScratch(&c, &s)
 	r.reserve(p.Threads(), c.used)
@@ -28,33 +29,41 @@ func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *t
 
 // backwardTile is a worker's scratch, in the notation of forwardTile; T' is the length of a row rounded up to whole tiles.
 type backwardTile[T tensor.Number] struct {
-	k, v    []T // [T', E'], across
-	kd      []T // [T', E'], down
-	dk, dv  []T // [T', E']
-	q, do   []T // [Bq, E'], across
-	qd, dod []T // [Bq, E'], down
-	qt, dot []T // [Bq/n, E', n]: panels of Qᵀ and dOᵀ, down
-	dq      []T // [Bq, E']
-	s, ds   []T // [Bk, Bq]: scores and gradients of probabilities, then probabilities and gradients of scores, across
-	dsd     []T // [Bk, Bq]: gradients of scores, down
-	lse     []T // [Bq]
-	delta   []T // [Bq]
-	ld      int // E'
+	dk, dv       []T // [T', E']
+	k            []T // [Bk, E"], across
+	v            []T // [Bk, E'], across
+	kd           []T // [Bk, E"], down
+	tileK, tileV []T // [Bk, E']: dK and dV of keys that are no neighbours
+
+	q, qd, qt    []T // [U, Bq, E"]: queries across, down, and in panels of Qᵀ, down
+	do, dod, dot []T // [U, Bq, E']: the same of gradients of outputs
+	dq           []T // [U, Bq, E']
+	lse, delta   []T // [U, Bq]
+
+	s, ds []T // [Bk, Bq]: scores and gradients of probabilities, then probabilities and gradients of scores, across
+	dsd   []T // [Bk, Bq]: gradients of scores, down
+
+	rowQ []T // [T', E']: dQ of a head where blocks overlap
+
+	ld, led int // E', E"
 }
 
 func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
-	ld := roundUp(s.Size, r.tileN*r.pair)
-	row, block, tile := roundUp(s.length, r.tileM)*ld, r.blockQ*ld, r.blockQ*r.blockK
-	rowWords, blockWords := row/r.pair, block/r.pair
+	ld, led := r.strides(s)
+	row, keys, tile := roundUp(s.length, r.tileM)*ld, r.blockK*ld, s.queries*r.blockK
+	block, scored := s.units*s.queries*ld, s.units*s.queries*led/r.pair
 	t := backwardTile[T]{
-		k: c.take(rowWords), v: c.take(rowWords), dk: c.take(row), dv: c.take(row),
-		q: c.take(blockWords), do: c.take(blockWords), qt: c.take(blockWords), dot: c.take(blockWords), dq: c.take(block),
-		s: c.take(tile), ds: c.take(tile), lse: c.take(r.blockQ), delta: c.take(r.blockQ),
-		ld: ld,
+		dk: c.take(row), dv: c.take(row), k: c.take(r.blockK * led / r.pair), v: c.take(keys / r.pair), tileK: c.take(keys), tileV: c.take(keys),
+		q: c.take(scored), qt: c.take(scored), do: c.take(block / r.pair), dot: c.take(block / r.pair), dq: c.take(block),
+		lse: c.take(s.units * s.queries), delta: c.take(s.units * s.queries), s: c.take(tile), ds: c.take(tile),
+		ld: ld, led: led,
 	}
-	t.kd = r.takeDown(c, t.k, rowWords)
-	t.qd, t.dod = r.takeDown(c, t.q, blockWords), r.takeDown(c, t.do, blockWords)
+	t.kd = r.takeDown(c, t.k, r.blockK*led/r.pair)
+	t.qd, t.dod = r.takeDown(c, t.q, scored), r.takeDown(c, t.do, block/r.pair)
 	t.dsd = r.takeDown(c, t.ds, tile/r.pair)
+	if s.overlap {
+		t.rowQ = c.take(s.length * ld)
+	}
 	return t
 }
 
@@ -63,115 +72,176 @@ func (j *backwardJob[T]) Do(worker, task int) {
 	r := j.r
 	row, kv := task/j.KV, task%j.KV
 	t := r.backwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
-
-	at, words := row*j.length, t.ld/r.pair
-	r.read(t.k, t.ld, &j.qkv, at, j.keyCol(kv), j.length, j.Size)
-	r.read(t.v, t.ld, &j.qkv, at, j.valueCol(kv), j.length, j.Size)
-	clear(t.k[j.length*words:])
-	clear(t.v[j.length*words:])
-	r.down(t.kd, t.ld, t.k, words, j.length, t.ld)
+	w := &r.work[worker]
 	clear(t.dk)
 	clear(t.dv)
-	for q0 := 0; q0 < j.length; q0 += r.blockQ {
-		q1 := min(q0+r.blockQ, j.length)
-		for g := range j.group {
-			j.block(&t, kv*j.group+g, row, q0, q1)
+	for i := range r.teams {
+		if m := &r.teams[i]; m.kv == kv {
+			j.team(&t, w, m, row)
 		}
 	}
-	r.write(&j.dqkv, at, j.keyCol(kv), j.length, j.Size, t.dk, t.ld, j.slope())
-	r.write(&j.dqkv, at, j.valueCol(kv), j.length, j.Size, t.dv, t.ld, 1)
+	r.writeStrip(&j.dqkv, row*j.length, 1, j.keyCol(kv), j.length, j.Size, t.dk, t.ld, j.factor())
+	r.writeStrip(&j.dqkv, row*j.length, 1, j.valueCol(kv), j.length, j.Size, t.dv, t.ld, 1)
 }
 
-// block computes dQ of one block of queries of one head and adds its part to dK and dV.
-func (j *backwardJob[T]) block(t *backwardTile[T], head, row, q0, q1 int) {
+// team computes dQ of the heads of a team and adds their part to dK and dV.
+func (j *backwardJob[T]) team(t *backwardTile[T], w *work, m *team, row int) {
+	r, steps := j.r, m.steps
+	overlap := m.graph != nil && m.graph.Overlap
+	if overlap {
+		steps = m.blocks
+		clear(t.rowQ)
+	}
+	for step := range steps {
+		if !r.enlist(w, &j.shape, row, m, step) {
+			continue
+		}
+		for u := range w.units {
+			j.begin(t, w, u, row)
+		}
+		if q := w.units[0].Strip; overlap {
+			r.load(t.dq, t.ld, t.rowQ[q.First*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
+			j.keys(t, w, m, row)
+			r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, t.dq, t.ld, q.Count, t.ld, 1)
+			continue
+		}
+		j.keys(t, w, m, row)
+		for u := range w.units {
+			q := &w.units[u]
+			r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, t.dq[u*j.queries*t.ld:], t.ld, j.factor())
+		}
+	}
+	if overlap {
+		r.writeStrip(&j.dqkv, row*j.length, 1, j.queryCol(m.heads[0]), j.length, j.Size, t.rowQ, t.ld, j.factor())
+	}
+}
+
+// factor is the derivative of the scaled scores.
+func (j *backwardJob[T]) factor() T { return T(j.ScoreScale()) }
+
+// begin loads a block of queries and of output gradients, computes delta = rowsum(dO·O) and clears dQ. Queries that the block does not
+// have are zero and see nothing.
+func (j *backwardJob[T]) begin(t *backwardTile[T], w *work, u, row int) {
+	r, unit, words, wordsL := j.r, &w.units[u], t.ld/j.r.pair, t.led/j.r.pair
+	n, step, at, col := unit.Count, unit.Step, row*j.length+unit.First, unit.head*j.Size
+	first, end := u*j.queries, (u+1)*j.queries
+	q, do, dq := t.q[first*wordsL:end*wordsL], t.do[first*words:end*words], t.dq[first*t.ld:end*t.ld]
+	delta, lse := t.delta[first:end], t.lse[first:end]
+	lead, _ := r.lead(&j.shape)
+	r.readStrip(q[lead:], t.led, &j.qkv, at, step, j.queryCol(unit.head), n, j.Size)
+	r.leadQueries(q, wordsL, &j.shape, unit, 0, n, reference(w))
+	r.readStrip(do, t.ld, &j.dout, at, step, col, n, j.Size)
+	r.readStrip(dq, t.ld, &j.out, at, step, col, n, j.Size) // O, only for delta
+	r.dot(delta, do, dq, words, n, words)
+	clear(dq)
+	clear(q[n*wordsL:])
+	clear(do[n*words:])
+	clear(delta[n:])
+	for p := 0; p < n; p += r.tileN {
+		r.transpose(t.qt[(first+p)*wordsL:], q[p*wordsL:], wordsL, wordsL)
+		r.transpose(t.dot[(first+p)*words:], do[p*words:], words, words)
+	}
+	r.down(t.qd[first*wordsL:], t.led, q, wordsL, j.queries, t.led)
+	r.down(t.dod[first*words:], t.ld, do, words, j.queries, t.ld)
+	for i := range lse {
+		lse[i] = -negInf[T]()
+		if i < n {
+			if l := j.lse[unit.head*j.tokens+at+i*step]; l != negInf[T]() {
+				lse[i] = l * math.Log2E
+			}
+		}
+	}
+}
+
+// keys computes what all units have to do with all of their keys.
+func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 	r := j.r
-	j.begin(t, head, row, q0, q1)
-	first, _, _ := j.see(row, q0, q1)
-	for k0 := first / r.blockK * r.blockK; k0 < q1; k0 += r.blockK {
-		k1 := min(k0+r.blockK, q1)
-		whole := q1-q0 == r.blockQ // every panel sees all keys of the tile
-		for p0 := q0; p0 < q1; p0 += r.tileN {
-			p1 := min(p0+r.tileN, q1)
-			lo, hi, common := j.see(row, p0, p1)
-			masked := min(k1, hi)-1 > p0 || common > k0
-			lo, hi = max(k0, lo/r.tileM*r.tileM), min(k1, hi)
-			whole = whole && lo == k0 && hi == k1
-			if lo < hi {
-				j.scores(t, row, q0, p0, p1, k0, lo, hi, masked)
+	lead, _ := r.lead(&j.shape)
+	for w.next(r.blockK, r.tileM) {
+		tile := &w.tile
+		r.readKeys(t.k[lead:], t.led, &j.qkv, &j.shape, row, j.keyCol(m.kv), tile)
+		r.down(t.kd, t.led, t.k, t.led/r.pair, tile.keys, t.led)
+		r.leadKeys(t.k, t.led/r.pair, &j.shape, tile, reference(w))
+		r.readKeys(t.v, t.ld, &j.qkv, &j.shape, row, j.valueCol(m.kv), tile)
+		if first, ok := tile.contiguous(r.tileM, j.length); ok {
+			j.units(t, w, t.dk[first*t.ld:], t.dv[first*t.ld:])
+			continue
+		}
+		j.runs(tile, func(at, key, step, n int) {
+			r.load(t.tileK[at*t.ld:], t.ld, t.dk[key*t.ld:], step*t.ld, n, t.ld, 1)
+			r.load(t.tileV[at*t.ld:], t.ld, t.dv[key*t.ld:], step*t.ld, n, t.ld, 1)
+		})
+		j.units(t, w, t.tileK, t.tileV)
+		j.runs(tile, func(at, key, step, n int) {
+			r.load(t.dk[key*t.ld:], step*t.ld, t.tileK[at*t.ld:], t.ld, n, t.ld, 1)
+			r.load(t.dv[key*t.ld:], step*t.ld, t.tileV[at*t.ld:], t.ld, n, t.ld, 1)
+		})
+	}
+}
+
+// runs calls f for the runs of keys of a tile that the row has: n keys from key on, in rows from at.
+func (j *backwardJob[T]) runs(tile *keyTile, f func(at, key, step, n int)) {
+	for i := range tile.runs {
+		s := &tile.runs[i]
+		if n := min(s.Count, count(s.Strip, j.length-1)); n > 0 {
+			f(s.at, s.First, s.Step, n)
+		}
+	}
+}
+
+// units computes a tile of keys with all units: it adds to dQ and to the tile's dK and dV.
+func (j *backwardJob[T]) units(t *backwardTile[T], w *work, dk, dv []T) {
+	r := j.r
+	for u := range w.units {
+		whole := w.units[u].Count == j.queries // every panel sees all keys of the tile
+		for i := range w.of(u) {
+			p := &w.of(u)[i]
+			whole = whole && p.lo == 0 && p.hi == w.tile.keys
+			if p.lo < p.hi {
+				j.scores(t, u, i*r.tileN, &w.tile, p)
 			}
 		}
 		if whole {
-			j.keys(t, 0, r.blockQ, k0, k0, k1)
+			j.products(t, u, 0, j.queries, 0, w.tile.keys, dk, dv)
 			continue
 		}
-		for p0 := q0; p0 < q1; p0 += r.tileN {
-			lo, hi, _ := j.see(row, p0, min(p0+r.tileN, q1))
-			lo, hi = max(k0, lo/r.tileM*r.tileM), min(k1, hi)
-			if lo < hi {
-				j.keys(t, p0-q0, r.tileN, k0, lo, hi)
+		for i := range w.of(u) {
+			if p := &w.of(u)[i]; p.lo < p.hi {
+				j.products(t, u, i*r.tileN, r.tileN, p.lo, p.hi, dk, dv)
 			}
 		}
 	}
-	r.write(&j.dqkv, row*j.length+q0, j.queryCol(head), q1-q0, j.Size, t.dq, t.ld, j.slope())
 }
 
-// slope is the derivative of the scaled scores.
-func (j *backwardJob[T]) slope() T { return T(j.ScoreScale()) }
-
-// begin loads a block of queries and of output gradients and computes delta = rowsum(dO·O). Queries past the end of the row
-// are zero and see nothing.
-func (j *backwardJob[T]) begin(t *backwardTile[T], head, row, q0, q1 int) {
-	r := j.r
-	n, at, col, words := q1-q0, row*j.length+q0, head*j.Size, t.ld/r.pair
-	r.read(t.q, t.ld, &j.qkv, at, j.queryCol(head), n, j.Size)
-	r.read(t.do, t.ld, &j.dout, at, col, n, j.Size)
-	r.read(t.dq, t.ld, &j.out, at, col, n, j.Size) // O, only for delta
-	r.dot(t.delta, t.do, t.dq, words, n, words)
-	clear(t.dq)
-	clear(t.q[n*words:])
-	clear(t.do[n*words:])
-	clear(t.delta[n:])
-	for p := 0; p < n; p += r.tileN {
-		r.transpose(t.qt[p*words:], t.q[p*words:], words, words)
-		r.transpose(t.dot[p*words:], t.do[p*words:], words, words)
+// scores fills the columns of one panel of unit u, queries from at on, in the tiles S and dS.
+func (j *backwardJob[T]) scores(t *backwardTile[T], u, at int, keys *keyTile, p *panel) {
+	r, words, wordsL := j.r, t.ld/j.r.pair, t.led/j.r.pair
+	first, line := u*j.queries+at, p.lo*j.queries
+	rows := roundUp(p.hi-p.lo, r.tileM)
+	s, dp := t.s[line+at:], t.ds[line+at:]
+	lead, slope := r.lead(&j.shape)
+	k, q := t.k[p.lo*wordsL+lead-slope:], t.qt[first*wordsL+(lead-slope)*r.tileN:]
+	r.mul(s, j.queries, k, wordsL, 1, q, r.tileN, rows, slope+r.words(j.Size), false)
+	r.mul(dp, j.queries, t.v[p.lo*words:], words, 1, t.dot[first*words:], r.tileN, rows, r.words(j.Size), false)
+	if p.masked || rows > p.hi-p.lo {
+		hide(s, j.queries, rows, p.lo, keys, p, r.tileN)
 	}
-	r.down(t.qd, t.ld, t.q, words, r.blockQ, t.ld)
-	r.down(t.dod, t.ld, t.do, words, r.blockQ, t.ld)
-	lse := j.lse[head*j.tokens+at:][:n]
-	for i := range t.lse {
-		t.lse[i] = -negInf[T]()
-		if i < n && lse[i] != negInf[T]() {
-			t.lse[i] = lse[i] * math.Log2E
-		}
-	}
+	ds := t.ds[line+at/r.pair:]
+	r.grad(t.s[line+at/r.pair:], ds, s, dp, j.queries, rows, T(j.scale), t.lse[first:], t.delta[first:])
+	r.down(t.dsd[line/r.pair+at:], j.queries, ds, j.queries, rows, r.tileN)
 }
 
-// scores fills the columns of one panel of queries in the tiles S and dS, for keys lo…hi.
-func (j *backwardJob[T]) scores(t *backwardTile[T], row, q0, p0, p1, k0, lo, hi int, masked bool) {
-	r := j.r
-	p, line, words := p0-q0, (lo-k0)*r.blockQ, t.ld/r.pair
+// products adds those of n queries, from at of unit u, with keys lo…hi of the tile: dV += P·dO, dK += dS·Q, dQ += dSᵀ·K.
+func (j *backwardJob[T]) products(t *backwardTile[T], u, at, n, lo, hi int, dk, dv []T) {
+	r, words, wordsL := j.r, t.ld/j.r.pair, t.led/j.r.pair
+	first, line := u*j.queries+at, lo*j.queries
 	rows := roundUp(hi-lo, r.tileM)
-	s, dp := t.s[line+p:], t.ds[line+p:]
-	r.mul(s, r.blockQ, t.k[lo*words:], words, 1, t.qt[p*words:], r.tileN, rows, r.words(j.Size), false)
-	r.mul(dp, r.blockQ, t.v[lo*words:], words, 1, t.dot[p*words:], r.tileN, rows, r.words(j.Size), false)
-	if masked || rows > hi-lo {
-		hide(s, r.blockQ, rows, lo, &j.shape, row, p0, p1, r.tileN)
-	}
-	ds := t.ds[line+p/r.pair:]
-	r.grad(t.s[line+p/r.pair:], ds, s, dp, r.blockQ, rows, T(j.scale), t.lse[p:], t.delta[p:])
-	r.down(t.dsd[line/r.pair+p:], r.blockQ, ds, r.blockQ, rows, r.tileN)
-}
-
-// keys adds the products of n queries, from p of the block, with keys lo…hi: dV += P·dO, dK += dS·Q, dQ += dSᵀ·K.
-func (j *backwardJob[T]) keys(t *backwardTile[T], p, n, k0, lo, hi int) {
-	r := j.r
-	line, words := (lo-k0)*r.blockQ, t.ld/r.pair
-	rows := roundUp(hi-lo, r.tileM)
-	s, ds, dsd := t.s[line+p/r.pair:], t.ds[line+p/r.pair:], t.dsd[line/r.pair+p:]
-	q, do, k := t.qd[p*words:], t.dod[p*words:], t.kd[lo*words:]
+	s, ds, dsd := t.s[line+at/r.pair:], t.ds[line+at/r.pair:], t.dsd[line/r.pair+at:]
+	lead, _ := r.lead(&j.shape)
+	q, do, k := t.qd[first*wordsL+lead*r.pair:], t.dod[first*words:], t.kd[lo*wordsL+lead*r.pair:]
 	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(t.dv[lo*t.ld+c:], t.ld, s, r.blockQ, 1, do[c:], t.ld, rows, n/r.pair, true)
-		r.mul(t.dk[lo*t.ld+c:], t.ld, ds, r.blockQ, 1, q[c:], t.ld, rows, n/r.pair, true)
-		r.mul(t.dq[p*t.ld+c:], t.ld, dsd, 1, r.blockQ, k[c:], t.ld, n, r.words(hi-lo), true)
+		r.mul(dv[lo*t.ld+c:], t.ld, s, j.queries, 1, do[c:], t.ld, rows, n/r.pair, true)
+		r.mul(dk[lo*t.ld+c:], t.ld, ds, j.queries, 1, q[c:], t.led, rows, n/r.pair, true)
+		r.mul(t.dq[first*t.ld+c:], t.ld, dsd, 1, j.queries, k[c:], t.led, n, r.words(hi-lo), true)
 	}
 }

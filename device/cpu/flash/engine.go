@@ -79,7 +79,14 @@ type shape struct {
 	rows   int     // N/T
 	group  int     // query heads per key-value head
 	start  []int32 // [N], nil for plain causal attention
-	scale  float64 // log₂e times the scale of scores, 1/√E: scaled scores are in units of log 2, so that the exponential is a power of two
+	layout *device.Layout
+	slopes []float64 // [H], nil without ALiBi
+	scale  float64   // log₂e times the scale of scores, 1/√E: scaled scores are in units of log 2, so that the exponential is a power of two
+
+	// What a runner cuts the work into; see prepare.
+	queries int  // in a unit
+	units   int  // in a step
+	overlap bool // of blocks in some graph
 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
@@ -98,6 +105,13 @@ func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) sha
 	if mask.Start != nil {
 		s.start = mask.Start.I32()
 	}
+	s.layout, s.slopes = mask.Layout, mask.Slopes
+	if l := mask.Layout; l != nil && (l.Len < mask.Len || l.Head != nil && len(l.Head) != heads.Q) {
+		panic(fmt.Sprintf("flash: a layout for rows of %d and %d heads, want %d and %d", l.Len, len(l.Head), mask.Len, heads.Q))
+	}
+	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
+		panic(fmt.Sprintf("flash: %d slopes for %d heads", len(mask.Slopes), heads.Q))
+	}
 	s.check("qkv", qkv, s.tokens, heads.Cols())
 	s.check("lse", lse, heads.Q, s.tokens)
 	return s
@@ -107,20 +121,6 @@ func (s *shape) check(name string, t *tensor.Tensor, rows, cols int) {
 	if t.Rows() != rows || t.Cols() != cols {
 		panic(fmt.Sprintf("flash: %s is %v, want [%d %d]", name, t, rows, cols))
 	}
-}
-
-// see returns the range of keys, as positions in the row, that the queries at positions [from, to) of the row need, and
-// the first key that all of them see as far as documents go.
-func (s *shape) see(row, from, to int) (lo, hi, common int) {
-	if s.start == nil {
-		return 0, to, 0
-	}
-	lo = to
-	for _, p := range s.start[row*s.length+from : row*s.length+to] {
-		lo = min(lo, int(p))
-		common = max(common, int(p))
-	}
-	return max(lo, 0), to, common
 }
 
 // queryCol, keyCol and valueCol return the first column of a head in qkv.
@@ -134,9 +134,33 @@ type runner[T tensor.Number] struct {
 	blockQ, blockK int // queries and keys per tile: multiples of the microkernel's columns
 
 	arena   *tensor.Arena
-	scratch [][]T // by worker
+	scratch [][]T  // by worker
+	work    []work // by worker
+	teams   []team
+	members []int // their heads
 	fwd     forwardJob[T]
 	bwd     backwardJob[T]
+}
+
+// prepare cuts the work of a call into teams and sets what that needs.
+func (r *runner[T]) prepare(s *shape) {
+	s.queries = r.blockQ
+	if s.layout != nil {
+		s.queries = max(64, r.tileN)
+	}
+	r.muster(s)
+	for i := range r.teams {
+		t := &r.teams[i]
+		s.units = max(s.units, t.wide*t.high)
+		s.overlap = s.overlap || t.graph != nil && t.graph.Overlap
+	}
+}
+
+// strides returns the row strides of tiles, in elements: without and with the words that lead queries and keys.
+func (r *runner[T]) strides(s *shape) (ld, led int) {
+	ld = roundUp(s.Size, r.tileN*r.pair)
+	lead, _ := r.lead(s)
+	return ld, ld + lead*r.pair
 }
 
 // reserve gives every worker scratch for at least n elements.
@@ -157,6 +181,7 @@ func (r *runner[T]) reserve(workers, n int) {
 		t := arena.New(tensor.U8, n*size)
 		r.scratch[w] = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), n)
 	}
+	r.work = make([]work, workers)
 }
 
 func (r *runner[T]) bytes() int {

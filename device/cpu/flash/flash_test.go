@@ -56,12 +56,8 @@ func (p *problem) run(e *Engine) {
 
 // reference returns the float64 results from the values that p stores.
 func (p *problem) reference() (out, lse, dqkv []float64) {
-	var start []int32
-	if p.mask.Start != nil {
-		start = p.mask.Start.I32()
-	}
-	out, lse = conformance.Attention(values(p.qkv), p.heads, p.mask.Len, start)
-	return out, lse, conformance.AttentionGrad(values(p.dout), nil, values(p.qkv), p.heads, p.mask.Len, start)
+	out, lse = conformance.Attention(values(p.qkv), p.heads, p.mask)
+	return out, lse, conformance.AttentionGrad(values(p.dout), nil, values(p.qkv), p.heads, p.mask)
 }
 
 func zeros(dt tensor.DType, shape ...int) *tensor.Tensor {
@@ -182,7 +178,7 @@ func TestGolden(t *testing.T) {
 	check("documents dq row 2", row(p.dqkv, 2, 0), 0, 0, 0)
 	check("documents dk row 4", row(p.dqkv, 4, 3), -.0312697653, -.0737232026, -.0483958673)
 
-	p.mask.Start = tensor.Of([]int32{0, 0, 1, 2, 3}) // a window of two tokens, said with starts
+	p.mask.Start, p.mask.Layout = nil, window(2, n)
 	p.run(e)
 	check("window lse", values(p.lse), -.7034210892, 1.2867412803, 1.3213870343, .8321644264, .1030361617)
 	check("window out row 4", row(p.out, 4, 0), .8668497902, .3563535756, -.3217412938)
@@ -193,27 +189,34 @@ func TestGolden(t *testing.T) {
 // Backward is the derivative of Forward, by central differences in float64.
 func TestBackwardMatchesFiniteDifferences(t *testing.T) {
 	e := newEngine(t, isa.Generic, 1)
-	p := newProblem(tensor.F64, 2, 7, device.Heads{Q: 4, KV: 2, Size: 5}, []int32{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 6, 6}, 3)
-	p.run(e)
-	dqkv := values(p.dqkv)
-	loss := func() (sum float64) {
-		e.Forward(p.out, p.lse, p.qkv, p.heads, p.mask)
-		for i, o := range p.out.F64() {
-			sum += o * p.dout.F64()[i]
+	for name, mask := range map[string]device.Mask{
+		"causal":        {},
+		"dilated":       {Layout: dilated(7)},
+		"dilated ALiBi": {Layout: dilated(7), Slopes: []float64{0.5, 0.25, 0, 0.1}},
+	} {
+		p := newProblem(tensor.F64, 2, 7, device.Heads{Q: 4, KV: 2, Size: 5}, []int32{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 6, 6}, 3)
+		p.mask.Layout, p.mask.Slopes = mask.Layout, mask.Slopes
+		p.run(e)
+		dqkv := values(p.dqkv)
+		loss := func() (sum float64) {
+			e.Forward(p.out, p.lse, p.qkv, p.heads, p.mask)
+			for i, o := range p.out.F64() {
+				sum += o * p.dout.F64()[i]
+			}
+			return sum
 		}
-		return sum
-	}
-	x := p.qkv.F64()
-	for i := range x {
-		const h = 1e-5
-		keep := x[i]
-		x[i] = keep + h
-		up := loss()
-		x[i] = keep - h
-		down := loss()
-		x[i] = keep
-		if fd := (up - down) / (2 * h); math.Abs(fd-dqkv[i]) > 1e-8*(1+math.Abs(fd)) {
-			t.Fatalf("d qkv[%d] = %.12g, finite difference %.12g", i, dqkv[i], fd)
+		x := p.qkv.F64()
+		for i := range x {
+			const h = 1e-5
+			keep := x[i]
+			x[i] = keep + h
+			up := loss()
+			x[i] = keep - h
+			down := loss()
+			x[i] = keep
+			if fd := (up - down) / (2 * h); math.Abs(fd-dqkv[i]) > 1e-8*(1+math.Abs(fd)) {
+				t.Fatalf("%s: d qkv[%d] = %.12g, finite difference %.12g", name, i, dqkv[i], fd)
+			}
 		}
 	}
 }

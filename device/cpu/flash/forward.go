@@ -3,144 +3,173 @@ package flash
 import (
 	"math"
 
+	"anneal/device"
 	"anneal/device/cpu/pool"
 	"anneal/tensor"
 )
 
-// forwardJob is one call of Forward. A task is one block of queries of one row of the batch, for all query heads that
-// share a key-value head; the long blocks, late in the row, come first.
+// forwardJob is one call of Forward. A task is one step of a team, in one row of the batch; the long blocks, late in the row, come first.
 type forwardJob[T tensor.Number] struct {
 	r *runner[T]
 	shape
 	out, qkv matrix[T]
 	lse      []T
-	blocks   int // query blocks per row
 }
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
+	r.prepare(&s)
 	var c carver[T]
 	r.forwardScratch(&c, &s)
 	r.reserve(p.Threads(), c.used)
 	r.fwd = forwardJob[T]{r: r, shape: s, out: matrixOf[T](out), qkv: matrixOf[T](qkv), lse: wide[T](lse)}
-	r.fwd.blocks = (s.length + r.blockQ - 1) / r.blockQ
-	p.Run(s.rows*s.KV*r.fwd.blocks, &r.fwd)
+	steps := 0
+	for i := range r.teams {
+		steps = max(steps, r.teams[i].steps)
+	}
+	p.Run(steps*s.rows*len(r.teams), &r.fwd)
 	r.fwd = forwardJob[T]{}
 }
 
-// forwardTile is a worker's scratch. G is the group of query heads, E' the head size rounded up to whole panels of words, Bq and Bk
-// the blocks, n the width of a panel.
+// forwardTile is a worker's scratch. U is the number of units, E' the head size rounded up to whole panels of words, E" that with
+// the words that lead it, Bq and Bk the blocks, n the width of a panel, T' the length of a row, or nothing if no graph overlaps.
 type forwardTile[T tensor.Number] struct {
-	k, v    []T // [Bk, E'], across
-	vd      []T // [Bk, E'], down
-	qt      []T // [G, Bq/n, E', n]: panels of Qᵀ, down
-	o       []T // [G, Bq, E']
-	m, l    []T // [G, Bq]
-	s       []T // [Bk, n]: scores, then probabilities, down
-	q       []T // [n, E'], across
-	alpha   []T // [n]
-	ld, buf int // E', and the elements of one head's block Bq·E'
+	k     []T // [Bk, E"], across
+	v     []T // [Bk, E'], across
+	vd    []T // [Bk, E'], down
+	qt    []T // [U, Bq/n, E", n]: panels of Qᵀ, down
+	o     []T // [U, Bq, E']
+	m, l  []T // [U, Bq]
+	s     []T // [Bk, n]: scores, then probabilities, down
+	q     []T // [n, E"], across
+	alpha []T // [n]
+
+	rowO       []T // [T', E']
+	rowM, rowL []T // [T']
+
+	ld, led int // E', E"
 }
 
 func (r *runner[T]) forwardScratch(c *carver[T], s *shape) forwardTile[T] {
-	ld := roundUp(s.Size, r.tileN*r.pair)
-	keys := r.blockK * ld / r.pair
+	ld, led := r.strides(s)
 	t := forwardTile[T]{
-		k: c.take(keys), v: c.take(keys),
-		qt: c.take(s.group * r.blockQ * ld / r.pair), o: c.take(s.group * r.blockQ * ld),
-		m: c.take(s.group * r.blockQ), l: c.take(s.group * r.blockQ),
-		s: c.take(r.blockK * r.tileN), q: c.take(r.tileN * ld / r.pair), alpha: c.take(r.tileN),
-		ld: ld, buf: r.blockQ * ld,
+		k: c.take(r.blockK * led / r.pair), v: c.take(r.blockK * ld / r.pair),
+		qt: c.take(s.units * s.queries * led / r.pair), o: c.take(s.units * s.queries * ld),
+		m: c.take(s.units * s.queries), l: c.take(s.units * s.queries),
+		s: c.take(r.blockK * r.tileN), q: c.take(r.tileN * led / r.pair), alpha: c.take(r.tileN),
+		ld: ld, led: led,
 	}
-	t.vd = r.takeDown(c, t.v, keys)
+	t.vd = r.takeDown(c, t.v, r.blockK*ld/r.pair)
+	if s.overlap {
+		t.rowO, t.rowM, t.rowL = c.take(s.length*ld), c.take(s.length), c.take(s.length)
+	}
 	return t
 }
 
 // Do computes one task.
 func (j *forwardJob[T]) Do(worker, task int) {
 	r := j.r
-	block := j.blocks - 1 - task/(j.rows*j.KV)
-	row, kv := task%(j.rows*j.KV)/j.KV, task%j.KV
 	t := r.forwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
-
-	q0 := block * r.blockQ
-	q1 := min(q0+r.blockQ, j.length)
-	for g := range j.group {
-		j.begin(&t, g, row, kv, q0, q1)
-	}
-	first, _, _ := j.see(row, q0, q1)
-	for k0 := first / r.blockK * r.blockK; k0 < q1; k0 += r.blockK {
-		k1 := min(k0+r.blockK, q1)
-		r.read(t.k, t.ld, &j.qkv, row*j.length+k0, j.keyCol(kv), k1-k0, j.Size)
-		r.read(t.v, t.ld, &j.qkv, row*j.length+k0, j.valueCol(kv), k1-k0, j.Size)
-		r.down(t.vd, t.ld, t.v, t.ld/r.pair, k1-k0, t.ld)
-		for p0 := q0; p0 < q1; p0 += r.tileN {
-			p1 := min(p0+r.tileN, q1)
-			lo, hi, common := j.see(row, p0, p1)
-			lo, hi = max(k0, lo/r.tileM*r.tileM), min(k1, hi)
-			for g := range j.group {
-				if lo < hi {
-					j.tile(&t, g*t.buf+(p0-q0)*t.ld, g*r.blockQ+p0-q0, row, p0, p1, k0, lo, hi, hi-1 > p0 || common > lo)
-				}
-			}
-		}
-	}
-	for g := range j.group {
-		j.finish(&t, g, row, kv, q0, q1)
+	row, at := task%j.rows, task/j.rows
+	m := &r.teams[at%len(r.teams)]
+	step := m.steps - 1 - at/len(r.teams)
+	w := &r.work[worker]
+	switch {
+	case step < 0:
+	case m.graph != nil && m.graph.Overlap:
+		j.overlapping(&t, w, m, row)
+	case r.enlist(w, &j.shape, row, m, step):
+		j.step(&t, w, m, row)
 	}
 }
 
-// begin loads the queries of one head and clears its sums.
-func (j *forwardJob[T]) begin(t *forwardTile[T], g, row, kv, q0, q1 int) {
-	r := j.r
-	head, words := kv*j.group+g, t.ld/r.pair
-	for p0 := q0; p0 < q1; p0 += r.tileN {
-		n := min(r.tileN, q1-p0)
-		r.read(t.q, t.ld, &j.qkv, row*j.length+p0, j.queryCol(head), n, j.Size)
-		clear(t.q[n*words:])
-		r.transpose(t.qt[(g*r.blockQ+p0-q0)*words:], t.q, words, words)
+// step computes what w holed.
+func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
+	for u := range w.units {
+		j.begin(t, w, u, row)
+		j.clear(t, u)
 	}
-	clear(t.o[g*t.buf : (g+1)*t.buf])
-	at := g * r.blockQ
-	clear(t.l[at : at+r.blockQ])
-	for i := range r.blockQ {
+	j.keys(t, w, m, row)
+	for u := range w.units {
+		q, at := &w.units[u], u*j.queries
+		j.finish(q.head, row, q.Strip, t.o[at*t.ld:], t.ld, t.m[at:], t.l[at:])
+	}
+}
+
+// begin loads the queries of unit u.
+func (j *forwardJob[T]) begin(t *forwardTile[T], w *work, u, row int) {
+	r, q, words := j.r, &w.units[u], t.led/j.r.pair
+	lead, _ := r.lead(&j.shape)
+	for p := 0; p < q.Count; p += r.tileN {
+		n := min(r.tileN, q.Count-p)
+		r.readStrip(t.q[lead:], t.led, &j.qkv, row*j.length+q.First+p*q.Step, q.Step, j.queryCol(q.head), n, j.Size)
+		r.leadQueries(t.q, words, &j.shape, q, p, n, reference(w))
+		clear(t.q[n*words : r.tileN*words])
+		r.transpose(t.qt[(u*j.queries+p)*words:], t.q, words, words)
+	}
+}
+
+// clear empties the sums of unit u.
+func (j *forwardJob[T]) clear(t *forwardTile[T], u int) {
+	at := u * j.queries
+	clear(t.o[at*t.ld : (at+j.queries)*t.ld])
+	clear(t.l[at : at+j.queries])
+	for i := range j.queries {
 		t.m[at+i] = lowest[T]()
 	}
 }
 
-// tile adds keys lo…hi to the sums of the panel of queries p0…p1, whose matrices start at elements at of t.qt and t.o and
-// whose maxima and sums at element stat. The tile of keys in t.k and t.v starts at k0.
-func (j *forwardJob[T]) tile(t *forwardTile[T], at, stat, row, p0, p1, k0, lo, hi int, masked bool) {
+// keys adds all keys to the sums of all units.
+func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 	r := j.r
-	rows, words := roundUp(hi-lo, r.pair), t.ld/r.pair
-	k, v := t.k[(lo-k0)*words:], t.vd[(lo-k0)*words:]
-	r.mul(t.s, r.tileN, k, words, 1, t.qt[at/r.pair:], r.tileN, roundUp(rows, r.tileM), r.words(j.Size), false)
-	if masked || rows > hi-lo {
-		hide(t.s, r.tileN, rows, lo, &j.shape, row, p0, p1, r.tileN)
-	}
-	r.softmax(t.s, rows, T(j.scale), t.m[stat:], t.l[stat:], t.alpha)
-	r.scaleRows(t.o[at:], t.ld, r.tileN, t.ld, t.alpha)
-	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(t.o[at+c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, r.tileN, rows/r.pair, true)
+	lead, _ := r.lead(&j.shape)
+	for w.next(r.blockK, r.tileM) {
+		r.readKeys(t.k[lead:], t.led, &j.qkv, &j.shape, row, j.keyCol(m.kv), &w.tile)
+		r.leadKeys(t.k, t.led/r.pair, &j.shape, &w.tile, reference(w))
+		r.readKeys(t.v, t.ld, &j.qkv, &j.shape, row, j.valueCol(m.kv), &w.tile)
+		r.down(t.vd, t.ld, t.v, t.ld/r.pair, w.tile.keys, t.ld)
+		for u := range w.units {
+			for i := range w.of(u) {
+				if p := &w.of(u)[i]; p.lo < p.hi {
+					j.tile(t, u*j.queries+i*r.tileN, &w.tile, p)
+				}
+			}
+		}
 	}
 }
 
-// finish divides by the sums and stores one head's output and log-sum-exp.
-func (j *forwardJob[T]) finish(t *forwardTile[T], g, row, kv, q0, q1 int) {
+// tile adds the keys that a panel of queries sees of a tile to the panel's sums, which stand from query at of all units on.
+func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel) {
 	r := j.r
-	head, n, at := kv*j.group+g, q1-q0, g*r.blockQ
-	m, l := t.m[at:at+n], t.l[at:at+n]
-	lse := j.lse[head*j.tokens+row*j.length+q0:][:n]
-	for i := range lse {
+	rows, words := roundUp(p.hi-p.lo, r.pair), t.led/r.pair
+	lead, slope := r.lead(&j.shape)
+	k, q, o := t.k[p.lo*words+lead-slope:], t.qt[at*words+(lead-slope)*r.tileN:], t.o[at*t.ld:]
+	r.mul(t.s, r.tileN, k, words, 1, q, r.tileN, roundUp(rows, r.tileM), slope+r.words(j.Size), false)
+	if p.masked || rows > p.hi-p.lo {
+		hide(t.s, r.tileN, rows, p.lo, keys, p, r.tileN)
+	}
+	r.softmax(t.s, rows, T(j.scale), t.m[at:], t.l[at:], t.alpha)
+	r.scaleRows(o, t.ld, r.tileN, t.ld, t.alpha)
+	v := t.vd[p.lo*t.ld/r.pair:]
+	for c := 0; c < j.Size; c += r.tileN {
+		r.mul(o[c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, r.tileN, rows/r.pair, true)
+	}
+}
+
+// finish divides sums o [Count, ld] of queries q of a head by l and stores them and their log-sum-exps.
+func (j *forwardJob[T]) finish(head, row int, q device.Strip, o []T, ld int, m, l []T) {
+	r := j.r
+	lse := j.lse[head*j.tokens+row*j.length:]
+	for i := range q.Count {
+		at := q.First + i*q.Step
 		if l[i] == 0 { // no key was visible
-			lse[i] = negInf[T]()
+			lse[at] = negInf[T]()
 			continue
 		}
-		lse[i] = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
+		lse[at] = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
 		l[i] = 1 / l[i]
 	}
-	o := t.o[g*t.buf:]
-	r.scaleRows(o, t.ld, n, t.ld, l)
-	r.write(&j.out, row*j.length+q0, head*j.Size, n, j.Size, o, t.ld, 1)
+	r.scaleRows(o, ld, q.Count, ld, l)
+	r.writeStrip(&j.out, row*j.length+q.First, q.Step, head*j.Size, q.Count, j.Size, o, ld, 1)
 }
 
 // lowest is where running maxima start: below every score, yet finite, so that a column in which nothing is visible does

@@ -36,6 +36,24 @@ func wide[T tensor.Number](t *tensor.Tensor) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
 }
 
+// readStrip writes rows of x, row, row+step, …, from column col on to dst [rows, ld], held across, with zeros in what else there is
+// of the last columns' panel.
+func (k *kernels[T]) readStrip(dst []T, ld int, x *matrix[T], row, step, col, rows, cols int) {
+	words, whole, end := ld/k.pair, cols/k.pair, roundUp(cols, k.tileN*k.pair)/k.pair
+	for r := 0; r < rows && whole < end; r++ {
+		clear(dst[r*words+whole : r*words+end])
+	}
+	from, stride := row*x.cols+col, step*x.cols
+	switch {
+	case x.narrow != nil:
+		k.loadBF16(dst, ld, x.narrow[from:], stride, rows, cols)
+	case x.half != nil:
+		k.loadF16(dst, ld, x.half[from:], stride, rows, cols)
+	default:
+		k.load(dst, ld, x.wide[from:], stride, rows, cols, 1)
+	}
+}
+
 // read writes x[row : row+rows, col : col+cols] to dst [≥ rows, ld], held across, with zeros in columns cols to ld and in
 // what else there is of the last rows' words held down.
 func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols int) {
@@ -44,15 +62,28 @@ func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols in
 		clear(dst[:rows*words])
 	}
 	clear(dst[rows*words : roundUp(rows, k.pair)*words])
-	from := row*x.cols + col
-	switch {
-	case x.narrow != nil:
-		k.loadBF16(dst, ld, x.narrow[from:], x.cols, rows, cols)
-	case x.half != nil:
-		k.loadF16(dst, ld, x.half[from:], x.cols, rows, cols)
-	default:
-		k.load(dst, ld, x.wide[from:], x.cols, rows, cols, 1)
+	k.readStrip(dst, ld, x, row, 1, col, rows, cols)
+}
+
+// readKeys reads column col … of the keys of a tile in a row of the batch to dst [Bk, ld], held across, with zeros for what the row
+// does not have and up to a multiple of tileM rows.
+func (k *kernels[T]) readKeys(dst []T, ld int, x *matrix[T], s *shape, row, col int, t *keyTile) {
+	words, width, end := ld/k.pair, roundUp(s.Size, k.tileN*k.pair)/k.pair, 0
+	blank := func(from, to int) {
+		for r := from; r < to; r++ {
+			clear(dst[r*words : r*words+width])
+		}
 	}
+	for i := range t.runs {
+		sp := &t.runs[i]
+		n := min(sp.Count, count(sp.Strip, s.length-1))
+		if n > 0 {
+			k.readStrip(dst[sp.at*words:], ld, x, row*s.length+sp.First, sp.Step, col, n, s.Size)
+		}
+		end = sp.at + sp.Count
+		blank(sp.at+n, end)
+	}
+	blank(end, roundUp(end, k.tileM))
 }
 
 // down writes dst, held down, from src [rows, cols], held across: nothing where both are the same.
@@ -75,33 +106,18 @@ func (k *kernels[T]) words(n int) int { return (n + k.pair - 1) / k.pair }
 
 // write rounds scale times src [rows, ld] to x[row : row+rows, col : col+cols].
 func (k *kernels[T]) write(x *matrix[T], row, col, rows, cols int, src []T, ld int, scale T) {
-	from := row*x.cols + col
-	switch {
-	case x.narrow != nil:
-		k.storeBF16(x.narrow[from:], x.cols, src, ld, rows, cols, scale)
-	case x.half != nil:
-		k.storeF16(x.half[from:], x.cols, src, ld, rows, cols, scale)
-	default:
-		k.load(x.wide[from:], x.cols, src, ld, rows, cols, scale)
-	}
+	k.writeStrip(x, row, 1, col, rows, cols, src, ld, scale)
 }
 
-// hide sets to −Inf what the mask hides in a tile s [rows, ld] of keys lo… and the queries at positions from…to of the row,
-// which stand in columns 0…width.
-func hide[T tensor.Number](s []T, ld, rows, lo int, sh *shape, row, from, to, width int) {
-	ninf := negInf[T]()
-	for r := max(0, from+1-lo); r < rows; r++ { // key lo+r is hidden from earlier queries
-		line := s[r*ld : r*ld+min(width, lo+r-from)]
-		for c := range line {
-			line[c] = ninf
-		}
-	}
-	if sh.start == nil {
-		return
-	}
-	for c, first := range sh.start[row*sh.length+from : row*sh.length+to] {
-		for r := range min(rows, int(first)-lo) {
-			s[r*ld+c] = ninf
-		}
+// writeStrip rounds scale times src [rows, ld] to rows row, row+step, … of x from column col on.
+func (k *kernels[T]) writeStrip(x *matrix[T], row, step, col, rows, cols int, src []T, ld int, scale T) {
+	from, stride := row*x.cols+col, step*x.cols
+	switch {
+	case x.narrow != nil:
+		k.storeBF16(x.narrow[from:], stride, src, ld, rows, cols, scale)
+	case x.half != nil:
+		k.storeF16(x.half[from:], stride, src, ld, rows, cols, scale)
+	default:
+		k.load(x.wide[from:], stride, src, ld, rows, cols, scale)
 	}
 }

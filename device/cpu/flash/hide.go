@@ -1,0 +1,36 @@
+package flash
+
+import "anneal/tensor"
+
+// hide sets to −Inf what the queries of panel p, columns 0…width of s [rows, ld], do not see of the keys in rows lo… of a tile.
+func hide[T tensor.Number](s []T, ld, rows, lo int, t *keyTile, p *panel, width int) {
+	ninf := negInf[T]()
+	fill := func(line []T) {
+		for c := range line {
+			line[c] = ninf
+		}
+	}
+	for i := range t.runs {
+		k := &t.runs[i]
+		for r := max(k.at, lo); r < min(k.at+k.Count, lo+rows); r++ {
+			key := k.First + (r-k.at)*k.Step
+			line := s[(r-lo)*ld:][:width]
+			fill(line[:min(width, count(p.Strip, key+k.Near-1))]) // queries before the key, or too near
+			if k.Far <= p.last-key {
+				fill(line[count(p.Strip, key+k.Far-1):])
+			}
+		}
+	}
+	for r := max(t.keys-lo, 0); r < rows; r++ {
+		fill(s[r*ld:][:width])
+	}
+	for c := 0; p.common > 0 && c < p.Count; c++ {
+		first := int(p.starts[p.First+c*p.Step])
+		for i := range t.runs {
+			k := &t.runs[i]
+			for r := max(k.at, lo); r < min(k.at+min(k.Count, count(k.Strip, first-1)), lo+rows); r++ {
+				s[(r-lo)*ld+c] = ninf
+			}
+		}
+	}
+}
