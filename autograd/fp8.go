@@ -35,17 +35,17 @@ func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operan
 	return operand{q, 1 / scale}
 }
 
-// product multiplies two quantised operands.
-func (t *Tape) product(dst *tensor.Tensor, a, b operand, form device.Form, add bool) {
+// product multiplies two quantised operands and adds the bias, unless it is nil.
+func (t *Tape) product(dst *tensor.Tensor, a, b operand, bias *tensor.Tensor, form device.Form, add bool) {
 	t.Device.MatMul(dst, a.Tensor, b.Tensor, form, device.MatMulOptions{
-		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add,
+		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add, Bias: bias,
 	})
 }
 
-// forwardFP8 writes x·wᵀ to dst, or adds it.
+// forwardFP8 writes x·wᵀ and the bias to dst, or adds them.
 func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
 	mark, refs := t.temp.Mark(), t.tensorN
-	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), device.NT, add)
+	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), w.bias(), device.NT, add)
 	t.temp.Release(mark)
 	t.tensorN = refs
 }
@@ -56,11 +56,11 @@ func (t *Tape) backwardFP8(v *Var, x *tensor.Tensor, w *Param, dy *tensor.Tensor
 	mark, refs := t.temp.Mark(), t.tensorN
 	q := t.quantised(dy, w.FP8.DY, tensor.F8E5M2)
 	inner, innerRefs := t.temp.Mark(), t.tensorN
-	t.product(&w.Grad, q, t.quantised(x, w.FP8.X, tensor.F8E4M3), device.TN, w.written)
+	t.product(&w.Grad, q, t.quantised(x, w.FP8.X, tensor.F8E4M3), nil, device.TN, w.written)
 	w.written = true
 	t.temp.Release(inner)
 	t.tensorN = innerRefs
-	t.product(dx, q, t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), device.NN, add)
+	t.product(dx, q, t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), nil, device.NN, add)
 	t.temp.Release(mark)
 	t.tensorN = refs
 }

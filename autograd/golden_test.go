@@ -113,7 +113,7 @@ func TestOperationsMatchPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks := map[string]func(*rig, golden){
-		"rmsnorm": checkRMSNorm, "linear": checkLinear, "rope": checkRoPE, "attention": checkAttention,
+		"rmsnorm": checkRMSNorm, "linear": checkLinear, "linear_bias": checkLinearBias, "layernorm": checkLayerNorm, "gelu": checkGELU, "rope": checkRoPE, "attention": checkAttention,
 		"qk_norm_rope": checkQKNormRoPE, "swiglu": checkSwiGLU,
 		"relu_squared": checkReLUSquared, "mix_streams": checkMixStreams, "add_values": checkAddValues, "embedding": checkEmbedding,
 		"head_cross_entropy": checkHeadLoss,

@@ -5,7 +5,7 @@ import (
 	"anneal/tensor"
 )
 
-// Linear returns x·wᵀ: x [N, I], w [O, I], result [N, O].
+// Linear returns x·wᵀ, plus w's bias [O] if it has one: x [N, I], w [O, I], result [N, O].
 func (t *Tape) Linear(x *Var, w *Param) *Var {
 	in := t.value(x)
 	out := t.wrap(t.kept(t.Types.Activation, in.Rows(), w.Value.Dim(0)))
@@ -22,7 +22,7 @@ func linearBack(t *Tape, n *node) {
 	t.linearGrads(n.x, n.w, dy)
 }
 
-// AddLinear returns stream + a·wᵀ: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes stream; the product
+// AddLinear returns stream + a·wᵀ, plus w's bias if it has one: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes stream; the product
 // goes from the accumulators straight into the sum.
 func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
 	return t.addLinear(stream, a, w, device.Dropout{})
@@ -71,22 +71,33 @@ func addLinearBack(t *Tape, n *node) {
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, and one buffer serves
 }
 
-// linear writes x·wᵀ to dst, or adds it.
+// linear writes x·wᵀ and the bias to dst, or adds them. The bias costs no pass of its own: products start from it.
 func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 	if t.Types.FP8 && w.FP8 != nil {
 		t.forwardFP8(dst, x, w, add)
 		return
 	}
-	t.Device.MatMul(dst, x, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: add})
+	t.Device.MatMul(dst, x, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: add, Bias: w.bias()})
 }
 
-// linearGrads adds the gradients of x·wᵀ to those of x and w.
+// linearGrads adds the gradients of x·wᵀ to those of x and w, and of w's bias.
 func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	in := t.value(x)
+	if w.Bias != nil {
+		t.Device.SumRows(t.sumGrad(w.Bias), dy)
+	}
 	if t.Types.FP8 && w.FP8 != nil {
 		t.backwardFP8(x, in, w, dy)
 		return
 	}
 	t.weightGrad(w, dy, in)
 	t.inputGrad(x, dy, w)
+}
+
+// bias returns the value of p's bias, nil without.
+func (p *Param) bias() *tensor.Tensor {
+	if p.Bias == nil {
+		return nil
+	}
+	return &p.Bias.Value
 }

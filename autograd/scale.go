@@ -16,7 +16,7 @@ func scaleStreamBack(t *Tape, n *node) {
 	n.x.grad = n.out.grad // nothing reads the gradient of the result again: one buffer serves
 }
 
-// ScaleParam returns factor·p as a parameter of the tape, whose gradient goes to p. It copies p, and so is for small ones:
+// ScaleParam returns factor·p, with its bias, as a parameter of the tape, whose gradient goes to p. It copies p, and so is for small ones:
 // a scaled gain scales a norm's output at no cost per token.
 func (t *Tape) ScaleParam(p *Param, factor float64) *Param {
 	if t.paramN == len(t.params) {
@@ -27,6 +27,9 @@ func (t *Tape) ScaleParam(p *Param, factor float64) *Param {
 	*q = Param{Value: t.keep.New(p.Value.DType(), p.Value.Shape()...)}
 	t.Device.Copy(&q.Value, &p.Value)
 	t.Device.Scale(&q.Value, factor)
+	if p.Bias != nil {
+		q.Bias = t.ScaleParam(p.Bias, factor)
+	}
 	if t.grad {
 		q.Grad = t.keep.New(p.Grad.DType(), p.Value.Shape()...)
 		n := t.node()

@@ -52,7 +52,8 @@ type Var struct {
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first overwrites.
 type Param struct {
 	Value, Grad tensor.Tensor
-	FP8         *FP8 // scales of a linear layer that can multiply FP8 operands; nil for others
+	FP8         *FP8   // scales of a linear layer that can multiply FP8 operands; nil for others
+	Bias        *Param // added to what a linear layer or the gain of a norm makes; nil for none
 	written     bool
 }
 

@@ -119,6 +119,27 @@ def linear_case():
     return case("linear", "linear", {}, {"x": x, "w": w}, {}, {"y": y}, {"dy": wave(y.shape, 0.1, 0.9)})
 
 
+def linear_bias_case():
+    x, w, b = leaf(wave((5, 7), 1.0, 0.7)), leaf(wave((3, 7), 0.5, 1.3)), leaf(wave((3,), 0.7, 0.4))
+    y = F.linear(x, w, b)
+    return case("linear/bias", "linear_bias", {}, {"x": x, "w": w, "b": b}, {}, {"y": y}, {"dy": wave(y.shape, 0.1, 0.9)})
+
+
+def layer_norm_case():
+    x, gain, bias = leaf(wave((5, 7), 1.0, 0.7, 1.5, offset=2.0)), leaf(wave((7,), 0.3, 0.9, offset=1.0)), leaf(wave((7,), 0.5, 0.6))
+    y = F.layer_norm(x, (7,), gain, bias, 1e-5)
+    return case("layernorm", "layernorm", {"eps": 1e-5}, {"x": x, "gain": gain, "bias": bias}, {}, {"y": y}, {"dy": wave(y.shape, 0.2, 1.1)})
+
+
+def gelu_case():
+    """Arguments reach +-30, where the tails are exactly 0 and the identity."""
+    x = wave((5, 7), 1.0, 0.7, 3.0)
+    x[3], x[4] = 30.0, -30.0
+    x = leaf(x)
+    y = F.gelu(x, approximate="tanh")
+    return case("gelu/tanh", "gelu", {}, {"x": x}, {}, {"y": y}, {"dy": wave(y.shape, 0.8, 1.2)})
+
+
 def rope_case():
     x = leaf(wave((2, 7, 3, 6), 1.0, 0.7))
     pos = torch.tensor([[0, 1, 2, 3, 0, 1, 2], [0, 1, 0, 1, 2, 3, 1000]])
@@ -213,7 +234,7 @@ def regularised_head_case(name, softcap, z_loss):
 def main():
     doc_start = torch.tensor([[0, 0, 0, 3, 3, 3, 3], [0, 1, 1, 1, 1, 5, 5]])
     cases = [
-        rms_norm_case(), rms_norm_tiny_case(), linear_case(), rope_case(),
+        rms_norm_case(), rms_norm_tiny_case(), layer_norm_case(), linear_case(), linear_bias_case(), gelu_case(), rope_case(),
         attention_case("attention/causal-gqa", None), attention_case("attention/documents-gqa", doc_start),
         qk_norm_case(), swiglu_case(), relu_squared_case(), mix_streams_case(), add_values_case(), embedding_case(), cross_entropy_case(), head_case(),
         regularised_head_case("head-cross-entropy/z-loss", 0.0, 0.01),

@@ -1,0 +1,47 @@
+package autograd
+
+// The operations that GPT-2 has and Llama has not, against PyTorch.
+
+func checkLayerNorm(r *rig, c golden) {
+	x, g, b := c.Tensors["x"], c.Tensors["gain"], c.Tensors["bias"]
+	in, gain := r.leaf(x.Data, x.Shape...), param(g.Data, g.Shape...)
+	gain.Bias = param(b.Data, b.Shape...)
+	y := r.LayerNorm(in, gain, c.Attrs["eps"])
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+	r.equal("dgain", gain.Grad.F64(), c.Tensors["dgain"].Data)
+	r.equal("dbias", gain.Bias.Grad.F64(), c.Tensors["dbias"].Data)
+}
+
+func checkLinearBias(r *rig, c golden) {
+	x, w, b := c.Tensors["x"], c.Tensors["w"], c.Tensors["b"]
+	in, weight := r.leaf(x.Data, x.Shape...), param(w.Data, w.Shape...)
+	weight.Bias = param(b.Data, b.Shape...)
+	y := r.Linear(in, weight)
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+	r.equal("dw", weight.Grad.F64(), c.Tensors["dw"].Data)
+	r.equal("db", weight.Bias.Grad.F64(), c.Tensors["db"].Data)
+
+	// The same sum added to a stream of zeros has the same gradients.
+	r.Reset(true)
+	in, weight = r.leaf(x.Data, x.Shape...), param(w.Data, w.Shape...)
+	weight.Bias = param(b.Data, b.Shape...)
+	stream := r.leaf(make([]float64, len(c.Tensors["y"].Data)), c.Tensors["y"].Shape...)
+	y = r.AddLinear(stream, in, weight)
+	r.equal("sum", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx of the sum", in.grad.F64(), c.Tensors["dx"].Data)
+	r.equal("db of the sum", weight.Bias.Grad.F64(), c.Tensors["db"].Data)
+}
+
+func checkGELU(r *rig, c golden) {
+	x := c.Tensors["x"]
+	in := r.leaf(x.Data, x.Shape...)
+	y := r.GELU(in)
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+}
