@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 
 	"anneal/nn"
 )
@@ -36,6 +37,8 @@ func (b *builder) block(i int) Block {
 	b.at, b.layer = fmt.Sprintf("layers.%d.", i), i
 	var x Block
 	switch b.config.Family {
+	case "gpt2":
+		x = newGPT2Block(b)
 	case "anneal":
 		x = newAnnealBlock(b)
 	default:
@@ -44,6 +47,22 @@ func (b *builder) block(i int) Block {
 	b.at = ""
 	x.shared().params = b.params[first:len(b.params):len(b.params)]
 	return x
+}
+
+// norm makes the gain [D] of a norm on the residual stream, with the bias of LayerNorm if the family has it.
+func (b *builder) norm(name string) *nn.Param {
+	p := b.gain(name, b.config.Dim, b.width)
+	b.bias(p, b.config.Dim)
+	return p
+}
+
+// bias gives the weight that was made last a bias [n], if the family has biases. It has grown as the weight's output, starts
+// at 0, and is one more of the terms that a deeper model of muP has more of.
+func (b *builder) bias(p *nn.Param, n int) {
+	if b.config.biased() {
+		growth := nn.Growth{In: 1, Out: p.Growth.Out, Depth: p.Growth.Depth}
+		p.Bias = &b.add(strings.TrimPrefix(p.Name, b.at)+".bias", nn.Bias, growth, n).Param
+	}
 }
 
 // gain makes the gain [n] of a norm, whose elements have grown in number.
@@ -91,6 +110,7 @@ func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Para
 		parts[i].Std = b.config.std(inner, part.Rows, b.config.Dim, p.Growth)
 	}
 	p.Parts = parts
+	b.bias(p, rows)
 	return p
 }
 
@@ -100,6 +120,7 @@ func (b *builder) writer(name string, in int, growth float64) *nn.Param {
 	if !b.config.zeroes("residual") {
 		p.Std = b.config.std(output, b.config.Dim, in, p.Growth)
 	}
+	b.bias(p, b.config.Dim)
 	return p
 }
 

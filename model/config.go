@@ -7,7 +7,7 @@ import (
 
 // Config is the shape of a decoder.
 type Config struct {
-	Family          string // llama (also "") or anneal
+	Family          string // llama (also ""), gpt2 or anneal
 	Layers, Dim     int    // L, D
 	Heads           int    // H, query heads
 	KVHeads         int    // K, key-value heads; divides H
@@ -43,6 +43,9 @@ type Config struct {
 func (c Config) heads() device.Heads {
 	return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.RopeInterleaved}
 }
+
+// biased reports whether norms and linear layers have biases.
+func (c Config) biased() bool { return c.Family == "gpt2" }
 
 // gated reports whether the feed-forward layer has a gate beside its up projection, and so three matrices.
 func (c Config) gated() bool { return c.Activation != "relu2" }

@@ -48,7 +48,7 @@ func New(c Config, mem Memory) *Decoder {
 	for i := range c.Layers {
 		m.blocks = append(m.blocks, b.block(i))
 	}
-	m.norm = b.gain("norm", c.Dim, b.width)
+	m.norm = b.norm("norm")
 	m.head = m.embed
 	if !c.TieEmbeddings {
 		m.head = b.table("head", nn.Head, c.Vocab)
@@ -115,6 +115,9 @@ func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Se
 	gain := &m.norm.Param
 	if f := m.Config.logitScale(); f != 1 {
 		gain = t.ScaleParam(gain, f) // logits are linear in it
+	}
+	if gain.Bias != nil {
+		return t.LayerNorm(x, gain, m.Config.NormEps) // [N, D]
 	}
 	return t.RMSNorm(x, gain, m.Config.NormEps) // [N, D]
 }

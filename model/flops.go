@@ -32,8 +32,7 @@ func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 		case i >= l.Whole:
 			sum += 2*float64(layer.attention.wqkv.Value.Len()) + layer.attention.flops(n)
 		case (i+1)%l.Segment == 0 || i+1 == l.Whole:
-			last := layer.params[len(layer.params)-1]
-			sum += layer.forwardFLOPs(n) - 2*float64(last.Value.Len())
+			sum += layer.forwardFLOPs(n) - 2*float64(layer.last().Value.Len())
 		default:
 			sum += layer.forwardFLOPs(n)
 		}
@@ -50,6 +49,15 @@ func (l *layer) forwardFLOPs(n int) float64 {
 		}
 	}
 	return sum
+}
+
+// last returns the matrix of the block's last product.
+func (l *layer) last() *nn.Param {
+	i := len(l.params) - 1
+	for l.params[i].Role != nn.Matrix {
+		i--
+	}
+	return l.params[i]
 }
 
 // flops counts the two products with the keys that a token of a sequence of n sees, which is half of them on average.

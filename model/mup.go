@@ -107,7 +107,7 @@ func rateScale(p *nn.Param, rule UpdateRule) float64 {
 	case rule == Gradient && p.Role == nn.Matrix:
 		return g.Out / g.In / (g.Depth * g.Depth) // the gradient has not shrunk, and so the step shrinks twice
 	case rule == Gradient:
-		return g.Out * g.In // the side that grows
+		return g.Out * g.In / (g.Depth * g.Depth) // the side that grows
 	case rule == PerElement && p.Role == nn.Matrix:
 		return 1 / g.In / g.Depth
 	}
