@@ -21,15 +21,16 @@ type Config struct {
 	RopeTheta       float64 // base of the rotary wavelengths
 	RopeScaling     nn.RoPEScaling
 	RopeInterleaved bool    // rotary pairs are neighbours instead of halves of a head
-	NormEps         float64 // added to the mean square inside RMSNorm
+	NormEps         float64 // added to the mean square inside RMSNorm, and to the variance inside LayerNorm
 	LogitSoftcap    float64 // logits z become c·tanh(z/c); 0 leaves them (Gemma 2, arXiv 2408.00118: c = 30)
 	InitStd         float64 // of the normal distribution that the tables, and with gpt2 the matrices, start from
 	Init            string  // how matrices start: gpt2 (also ""), he, xavier or small
 	ZeroInit        string  // what starts at zero: residual, head or both; none and "" are nothing
 	MuP             MuP     // the base model, if the parametrisation follows the width
 
+	Activation string // of the feed-forward layer: swiglu (also "") or relu2; gelu of gpt2
+
 	// Of the family anneal; see anneal.go.
-	Activation      string // of the feed-forward layer: swiglu (also "") or relu2
 	ValueEmbeddings string // which layers have a table of values: alternate or all; none and "" are none
 	X0Skip          bool   // every layer mixes the stream with what it was before the first
 

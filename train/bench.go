@@ -49,11 +49,19 @@ var Shapes = map[string]struct {
 	"demo":      {benchModel(4, 128, 4, 384, 256, 4096), 8},
 	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16},
 	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4},
+
+	"gpt2-small": {benchGPT2(12, 768, 12, 1024, 50257), 4}, // of 124M parameters, the released GPT-2
 }
 
 func benchModel(layers, dim, heads, ffn, context, vocab int) config.Model {
 	m := config.Default().Model
 	m.Layers, m.Dim, m.Heads, m.FFN, m.Context, m.Vocab = layers, dim, heads, ffn, context, vocab
+	return m
+}
+
+func benchGPT2(layers, dim, heads, context, vocab int) config.Model {
+	m := benchModel(layers, dim, heads, 4*dim, context, vocab)
+	m.Family = "gpt2"
 	return m
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 type benchStepCmd struct {
-	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
+	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	threadsFlag
 	Seconds amount `default:"10" help:"How long to measure, after the first step."`

@@ -12,6 +12,7 @@ var families = []struct {
 	values map[string]string
 }{
 	{"llama", nil},
+	{"gpt2", map[string]string{"model.activation": "gelu", "model.positions": "learned"}},
 	{"anneal", map[string]string{
 		"model.activation": "relu2", "model.qk_norm": "true", "model.zero_init": "residual", "model.logit_softcap": "15",
 		"model.value_embeddings": "alternate", "model.x0_skip": "true",
@@ -54,26 +55,41 @@ func (c *Config) resolveFamily() {
 	}
 }
 
+// activations are the feed-forward layers that each family has.
+var activations = map[string][]string{"llama": {"swiglu"}, "gpt2": {"gelu"}, "anneal": {"relu2", "swiglu"}}
+
+// familiesWith names the families that have an activation.
+func familiesWith(activation string) string {
+	var names []string
+	for _, f := range families {
+		if slices.Contains(activations[f.name], activation) {
+			names = append(names, f.name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
 // family checks what only some families have.
 func (k *checker) family() {
 	m := &k.c.Model
-	if m.Family == "anneal" || !slices.Contains(familyNames(), m.Family) {
+	has, known := activations[m.Family]
+	if !known {
 		return
 	}
-	for _, own := range []struct {
-		key, value, without string
-	}{
-		{"model.activation", m.Activation, "swiglu"}, {"model.value_embeddings", m.ValueEmbeddings, "none"},
-	} {
-		if own.value != own.without {
-			k.notOf(m.Family, own.key, own.value, own.without)
-		}
+	if !slices.Contains(has, m.Activation) && !k.reported("model.activation") {
+		k.notOf(m.Family, "model.activation", m.Activation, familiesWith(m.Activation), strings.Join(has, " or "))
+	}
+	if m.Family == "anneal" {
+		return
+	}
+	if m.ValueEmbeddings != "none" {
+		k.notOf(m.Family, "model.value_embeddings", m.ValueEmbeddings, "anneal", "none")
 	}
 	if m.X0Skip {
-		k.notOf(m.Family, "model.x0_skip", "true", "false")
+		k.notOf(m.Family, "model.x0_skip", "true", "anneal", "false")
 	}
 }
 
-func (k *checker) notOf(family, key, value, without string) {
-	k.fault(key, "model.family = anneal, or "+key+" = "+without, "%s = %s is not for model.family = %s", key, value, family)
+func (k *checker) notOf(family, key, value, of, without string) {
+	k.fault(key, "model.family = "+of+", or "+key+" = "+without, "%s = %s is not for model.family = %s", key, value, family)
 }

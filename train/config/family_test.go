@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestAFamilyIsOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range families[1].values {
+	for name, want := range families[slices.Index(familyNames(), "anneal")].values {
 		switch name {
 		case "model.x0_skip":
 			want = "false"
@@ -44,6 +45,56 @@ func TestAFamilyIsOneLine(t *testing.T) {
 		t.Errorf("as a llama: %+v", m)
 	}
 }
+
+// GPT-2 in one line: its defaults come with their rule, and what it has not is refused, or named as of no effect.
+func TestGPT2IsOneLine(t *testing.T) {
+	c, err := parse([]byte(minimal+"model: {family: gpt2, dim: 320, heads: 5}\n"), "run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := c.Model; m.FFN != 1280 || m.Positions != "learned" || m.Activation != "gelu" || !m.TieEmbeddings || m.NormEps != 1e-5 || m.KVHeads != 5 {
+		t.Errorf("gpt2 is %+v", m)
+	}
+	if rule := c.Origin("model.positions").Rule; rule != "positions of gpt2" {
+		t.Errorf("learned positions come from %q", rule)
+	}
+	again, err := parse([]byte(c.YAML()), "again.yaml", []string{"model.family=llama"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := again.Model; m.FFN != ffnOfLlama(320) || m.Positions != "rope" || m.Activation != "swiglu" {
+		t.Errorf("as a llama: %+v", m)
+	}
+	for set, says := range map[string]string{
+		"model.rope_theta=5e5":                      "no effect with model.positions = learned",
+		"model.activation=swiglu":                   "not for model.family = gpt2",
+		"model.value_embeddings=all":                "not for model.family = gpt2",
+		"model.positions=learned,rope":              "do not mix",
+		"model.kv_heads=3":                          "does not divide model.heads",
+		"optimizer.groups.head.lr_ratio=0.5":        "the head is the embedding table",
+		"optimizer.groups.bias.lr_ratio=-1":         "lies outside",
+		"model.positions=rope model.rope_theta=-10": "lies outside",
+	} {
+		key, _, _ := strings.Cut(set[strings.LastIndexByte(set, ' ')+1:], "=")
+		p := problemsOf(t, minimal+"model: {family: gpt2, dim: 320, heads: 5}\n", strings.Fields(set)...)
+		if len(p) != 1 || p[0].Key != key || !strings.Contains(p[0].Message, says) {
+			t.Errorf("%s: %+v, want %q", set, p, says)
+		}
+	}
+	for _, fine := range []string{"model.kv_heads=1", "model.positions=rope", "optimizer.groups.bias.weight_decay=0.1", "model.qk_norm=true", "model.mup=true"} {
+		if _, err := parse([]byte(minimal+"model: {family: gpt2, dim: 320, heads: 5}\n"), "run.yaml", []string{fine}); err != nil {
+			t.Errorf("%s: %v", fine, err)
+		}
+	}
+	if p := problemsOf(t, minimal, "model.activation=gelu"); len(p) != 1 || !strings.Contains(p[0].Try, "model.family = gpt2") {
+		t.Errorf("a llama with GELU: %+v", p)
+	}
+	if p := problemsOf(t, minimal, "optimizer.groups.bias.weight_decay=0.1"); len(p) != 1 || !strings.Contains(p[0].Message, "llama, which has no biases") {
+		t.Errorf("a llama whose biases decay: %+v", p)
+	}
+}
+
+func ffnOfLlama(dim int) int { return (&Model{Activation: "swiglu"}).ffn(dim) }
 
 func TestWhatOnlyAnnealHasIsRefusedElsewhere(t *testing.T) {
 	for _, set := range []string{"model.activation=relu2", "model.value_embeddings=all", "model.x0_skip=true"} {

@@ -35,10 +35,10 @@ func (c *Config) Resolve() {
 // ffn is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has about as
 // many parameters.
 func (m *Model) ffn(dim int) int {
-	if m.Activation == "relu2" {
-		return 4 * dim
+	if m.Activation == "swiglu" {
+		return (dim*8/3 + 63) / 64 * 64
 	}
-	return (dim*8/3 + 63) / 64 * 64
+	return 4 * dim
 }
 
 // microBatch returns the largest divisor of sequences with at most microBatchTokens tokens and at most most, and at least 1.
