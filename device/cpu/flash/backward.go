@@ -17,7 +17,7 @@ type backwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *tensor.Tensor) {
-	r.prepare(&s)
+	r.prepare(&s, p.Threads())
 	var c carver[T]
 	r.backwardScratch(&c, &s)
 	r.reserve(p.Threads(), c.used)

@@ -142,8 +142,8 @@ type runner[T tensor.Number] struct {
 	bwd     backwardJob[T]
 }
 
-// prepare cuts the work of a call into teams and sets what that needs.
-func (r *runner[T]) prepare(s *shape) {
+// prepare cuts the work of a call into teams and gives the workers what that needs.
+func (r *runner[T]) prepare(s *shape, workers int) {
 	s.queries = r.blockQ
 	if s.layout != nil {
 		s.queries = max(64, r.tileN)
@@ -153,6 +153,15 @@ func (r *runner[T]) prepare(s *shape) {
 		t := &r.teams[i]
 		s.units = max(s.units, t.wide*t.high)
 		s.overlap = s.overlap || t.graph != nil && t.graph.Overlap
+	}
+	if len(r.work) != workers {
+		r.work = make([]work, workers)
+	}
+	for i := range r.work {
+		w, panels := &r.work[i], s.units*((s.queries+r.tileN-1)/r.tileN)
+		if cap(w.units) < s.units || cap(w.panels) < panels || cap(w.tile.runs) < r.blockK {
+			*w = work{units: make([]unit, 0, s.units), panels: make([]panel, 0, panels), tile: keyTile{runs: make([]run, 0, r.blockK)}}
+		}
 	}
 }
 
@@ -181,7 +190,6 @@ func (r *runner[T]) reserve(workers, n int) {
 		t := arena.New(tensor.U8, n*size)
 		r.scratch[w] = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), n)
 	}
-	r.work = make([]work, workers)
 }
 
 func (r *runner[T]) bytes() int {

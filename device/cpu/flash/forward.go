@@ -17,7 +17,7 @@ type forwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
-	r.prepare(&s)
+	r.prepare(&s, p.Threads())
 	var c carver[T]
 	r.forwardScratch(&c, &s)
 	r.reserve(p.Threads(), c.used)
