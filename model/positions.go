@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,9 +30,8 @@ func ParsePositions(text string) ([]string, error) {
 			return nil, fmt.Errorf("%q is no scheme of positions; there are %s", list[i], strings.Join(positionNames, ", "))
 		}
 	}
-	if slices.Contains(list, "learned") && slices.ContainsFunc(list, func(name string) bool { return name != "learned" }) {
-		return nil, fmt.Errorf("learned positions are added to the embedding, so that every layer has them: they do not mix with %s",
-			list[slices.IndexFunc(list, func(name string) bool { return name != "learned" })])
+	if len(list) > 1 && slices.Contains(list, "learned") {
+		return nil, errors.New("learned positions are added to the embedding, so that every layer has them: they do not mix with others")
 	}
 	return list, nil
 }

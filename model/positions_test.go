@@ -17,9 +17,11 @@ var positionSchemes = map[string]func(*Config){
 	"yarn": func(c *Config) {
 		c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Original: 4, Fast: 0.5, Slow: 0.1}
 	},
-	"learned":    func(c *Config) { c.Positions = "learned" },
-	"none":       func(c *Config) { c.Positions = "none" },
-	"rope, none": func(c *Config) { c.Positions = "rope, none" },
+	"learned":     func(c *Config) { c.Positions = "learned" },
+	"alibi":       func(c *Config) { c.Positions = "alibi" },
+	"none":        func(c *Config) { c.Positions = "none" },
+	"rope, alibi": func(c *Config) { c.Positions = "rope, alibi" },
+	"rope, none":  func(c *Config) { c.Positions = "rope, none" },
 }
 
 // Gradients, footprint and packing hold for every scheme.
@@ -130,12 +132,12 @@ func TestPositionsAreRotaryByDefault(t *testing.T) {
 }
 
 func TestParsePositions(t *testing.T) {
-	for text, want := range map[string]int{"": 1, "rope": 1, "rope,rope,rope,none": 4, " alibi , none": 2, "learned": 1, "learned,learned": 2} {
+	for text, want := range map[string]int{"": 1, "rope": 1, "rope,rope,rope,none": 4, " alibi , none": 2, "learned": 1} {
 		if list, err := ParsePositions(text); err != nil || len(list) != want {
 			t.Errorf("%q: %v, %v", text, list, err)
 		}
 	}
-	for _, text := range []string{"RoPE", "rope,", ",", "learned,none", "rope,learned", "sinusoidal", "rope none"} {
+	for _, text := range []string{"RoPE", "rope,", ",", "learned,none", "rope,learned", "learned,learned", "sinusoidal", "rope none"} {
 		if list, err := ParsePositions(text); err == nil {
 			t.Errorf("%q is read as %v", text, list)
 		}

@@ -34,9 +34,6 @@ func (k *checker) positions() {
 	if err != nil {
 		k.fault("model.positions", "model.positions = rope, alibi, learned or none, or a list such as [rope, rope, rope, none]", "model.positions = %q: %v", m.Positions, err)
 	}
-	if slices.Contains(schemes, "alibi") {
-		k.fault("model.positions", "model.positions = rope", "model.positions = alibi has no kernel yet")
-	}
 	s, err := nn.ParseRoPEScaling(m.RopeScaling)
 	if err != nil {
 		k.fault("model.rope_scaling", "model.rope_scaling = yarn:4, or none", "model.rope_scaling = %q: %v", m.RopeScaling, err)
