@@ -2,7 +2,9 @@ package model
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
+	"os"
 	"testing"
 
 	"anneal/nn"
@@ -18,6 +20,75 @@ var recipe = func() Config {
 	c.QKNorm, c.Activation, c.ValueEmbeddings, c.X0Skip, c.LogitSoftcap = true, "relu2", "alternate", true, 4
 	return c
 }()
+
+// Logits, loss and every gradient are those of the same model written in PyTorch (testdata/make_anneal.py), in float64.
+func TestAnnealIsThatOfPyTorch(t *testing.T) {
+	text, err := os.ReadFile("testdata/anneal.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Tokens, Targets [][]int32
+		Loss            float64
+		Logits          []float64
+		Grads           []struct {
+			Name string
+			Grad []float64
+		}
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	c := recipe
+	c.Dim, c.FFN, c.Context, c.Vocab = 12, 20, 10, 13
+	tokens := len(want.Tokens[0])
+	x := newBench(t, c, "fp64", len(want.Tokens), tokens)
+	for r := range want.Tokens {
+		copy(x.b.Tokens.I32()[r*tokens:], want.Tokens[r])
+		copy(x.b.Targets.I32()[r*tokens:], want.Targets[r])
+		for i := range tokens {
+			x.b.Start.I32()[r*tokens+i] = 0
+			if i >= 4 {
+				x.b.Start.I32()[r*tokens+i] = 4
+			}
+		}
+	}
+	x.b.SetPositions(true)
+	params := x.m.Params()
+	if len(params) != len(want.Grads) {
+		t.Fatalf("%d parameters, want %d", len(params), len(want.Grads))
+	}
+	for n, p := range params {
+		offset := 0.0
+		if p.Role == nn.Norm {
+			offset = 1
+		}
+		for i := range p.Value.F64() {
+			p.Value.F64()[i] = math.Round(300*math.Sin(0.7*float64(i)+1.3*float64(n)))/1000 + offset
+		}
+	}
+	equal := func(name string, got, want []float64) {
+		t.Helper()
+		if len(got) != len(want) {
+			t.Fatalf("%s has %d elements, want %d", name, len(got), len(want))
+		}
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-10*(1+math.Abs(want[i])) {
+				t.Fatalf("%s[%d] = %v, PyTorch has %v", name, i, got[i], want[i])
+			}
+		}
+	}
+	x.gradients()
+	equal("loss", []float64{x.dev.Sum(&x.b.Losses)}, []float64{want.Loss})
+	for n, p := range params {
+		if p.Name != want.Grads[n].Name {
+			t.Fatalf("parameter %d is %s, want %s", n, p.Name, want.Grads[n].Name)
+		}
+		equal("the gradient of "+p.Name, p.Grad.F64(), want.Grads[n].Grad)
+	}
+	x.tape.Reset(false)
+	equal("logits", x.m.Logits(x.tape, x.b, 0, len(want.Tokens)*tokens).F64(), want.Logits)
+}
 
 // Central differences in float64 through the whole model, for coordinates of every parameter.
 func TestAnnealGradientsMatchFiniteDifferences(t *testing.T) {
