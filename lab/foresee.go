@@ -17,7 +17,7 @@ type Foresight struct {
 	Parameters    int64         `json:"parameters"`
 	FLOPsPerToken float64       `json:"flops_per_token"`
 	Tokens        int64         `json:"tokens"` // of the whole run
-	Epochs        float64       `json:"epochs"` // how often the run sees its data
+	Epochs        float64       `json:"epochs"` // how often the run sees its data; 0 without data
 	Memory        plan.Estimate `json:"memory"`
 	Bytes         int64         `json:"memory_bytes"`
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
@@ -32,21 +32,14 @@ func (f *Foresight) Remarks() []string {
 	return slices.DeleteFunc([]string{f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
 }
 
-// Foresee derives what the config leaves to the data set and says what the run will need. Nothing is allocated and
-// nothing is written.
+// Foresee derives what the config leaves to the data set and says what the run will need. Without data, which a config that is
+// only planned with may be, it knows all but the epochs. Nothing is allocated and nothing is written.
 func Foresee(cfg *config.Config) (*Foresight, error) {
-	set, err := dataset.Open(cfg.Data.Path)
-	if err != nil {
-		return nil, &train.DataError{Err: err}
-	}
-	defer set.Close()
-	switch vocab := set.Manifest.Tokenizer.VocabSize; {
-	case cfg.Model.Vocab == 0:
-		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
-	case cfg.Model.Vocab < vocab:
-		return nil, config.Problem{
-			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
-			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
+	var data int64
+	if cfg.Data.Path != "" {
+		var err error
+		if data, err = readData(cfg); err != nil {
+			return nil, err
 		}
 	}
 	p, err := train.PlanOf(cfg)
@@ -72,9 +65,30 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	f.Remark = p.OptimizerRemark(cfg)
 	f.planSnapshot(state)
-	f.Epochs = float64(f.Tokens) / float64(max(set.Manifest.Train.Tokens, 1))
+	if data > 0 {
+		f.Epochs = float64(f.Tokens) / float64(data)
+	}
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
+}
+
+// readData derives the vocabulary from the data set and returns the tokens to train on.
+func readData(cfg *config.Config) (tokens int64, err error) {
+	set, err := dataset.Open(cfg.Data.Path)
+	if err != nil {
+		return 0, &train.DataError{Err: err}
+	}
+	defer set.Close()
+	switch vocab := set.Manifest.Tokenizer.VocabSize; {
+	case cfg.Model.Vocab == 0:
+		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
+	case cfg.Model.Vocab < vocab:
+		return 0, config.Problem{
+			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
+			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
+		}
+	}
+	return int64(set.Manifest.Train.Tokens), nil
 }
 
 // planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.

@@ -20,6 +20,7 @@ type cli struct {
 	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try learning rates from tiny to far too large, and suggest a range."`
 	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
+	Recipe    recipeCmd    `cmd:"" help:"Configs of models that are known by their papers."`
 	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another, such as a decay from its stable phase."`
 	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,27 +14,39 @@ import (
 )
 
 type trainCmd struct {
-	configArgs
+	Config    string   `arg:"" optional:"" help:"The YAML config; a run's config.yaml will do. With --recipe it may be left out."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
+	Recipe    string   `placeholder:"NAME" help:"Begin with a config of anneal recipe list; the file and the values replace parts of it."`
+	Scale     float64  `placeholder:"N" help:"Make the recipe's model N times smaller, and the run with it."`
+
 	Out    string `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
 	DryRun bool   `help:"Print the resolved config and what the run will need, and stop."`
 }
 
 func (trainCmd) Help() string {
 	return example("anneal train examples/tiny.yaml data.path=data/go train.steps=500 --out runs/go",
-		"anneal train examples/tiny.yaml data.path=data/go --dry-run") +
+		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
+		"anneal train --recipe llama2-70b --dry-run",
+		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m") +
 		"\n\nCtrl-C saves and says how to go on; a second one stops at once. `anneal explain` lists the keys."
 }
 
 func (c trainCmd) Run(s *session) error {
-	cfg, err := config.Load(c.Config, c.Overrides)
+	from, err := c.sources()
 	if err != nil {
 		return err
 	}
-	if c.DryRun {
-		return dryRun(s, cfg)
+	cfg, err := from.Load()
+	if err != nil {
+		return err
 	}
-	if c.Out == "" {
-		return &usageError{"train needs a directory for the run", "try --out runs/" + runName(c.Config)}
+	switch {
+	case c.DryRun && c.Recipe != "":
+		return dryRunRecipe(s, c.Recipe, cfg)
+	case c.DryRun:
+		return dryRun(s, cfg)
+	case c.Out == "":
+		return &usageError{"train needs a directory for the run", "try --out runs/" + runName(cmp.Or(from.File, c.Recipe))}
 	}
 	plan, err := s.header(cfg)
 	if err != nil {
@@ -46,6 +61,18 @@ func (c trainCmd) Run(s *session) error {
 		}
 		return s.finishRun(r, c.Out, plan)
 	})
+}
+
+// sources says what the config is made of: with a recipe, the first word may be a value already.
+func (c trainCmd) sources() (config.Sources, error) {
+	from := config.Sources{Recipe: c.Recipe, Scale: c.Scale, File: c.Config, Overrides: c.Overrides, Planning: c.DryRun}
+	if _, err := os.Stat(c.Config); err != nil && strings.Contains(c.Config, "=") {
+		from.File, from.Overrides = "", append([]string{c.Config}, c.Overrides...)
+	}
+	if from.File == "" && from.Recipe == "" {
+		return from, &usageError{"train needs a config: a YAML file, or --recipe with a name of `anneal recipe list`", "try `anneal train --help`"}
+	}
+	return from, nil
 }
 
 func runName(path string) string {
@@ -70,18 +97,33 @@ func dryRun(s *session, cfg *config.Config) error {
 		return err
 	}
 	s.printf("%s\n", cfg.YAML())
-	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all (%.2f times the data)\n",
-		thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), p.Epochs)
+	printNeeds(s, cfg, p)
+	if err := fits(p); err != nil {
+		return err
+	}
+	return s.emit(p)
+}
+
+// printNeeds prints parameters, operations and memory.
+func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
+	epochs := ""
+	if p.Epochs > 0 {
+		epochs = fmt.Sprintf(" (%.2f times the data)", p.Epochs)
+	}
+	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), epochs)
 	printRamps(s, cfg)
 	for _, i := range p.Memory {
-		s.printf("#   %-14s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
+		s.printf("#   %-15s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
 	}
-	s.printf("#   %-14s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
+	s.printf("#   %-15s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
 	for _, remark := range p.Remarks() {
 		s.printf("# %s\n", remark)
 	}
-	if !p.Fits {
-		return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}
+}
+
+func fits(p *lab.Foresight) error {
+	if p.Fits {
+		return nil
 	}
-	return s.emit(p)
+	return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}
 }

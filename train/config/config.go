@@ -24,8 +24,11 @@ type Config struct {
 	Average    Average    `yaml:"average"`
 	Memory     Memory     `yaml:"memory"`
 
-	origins map[string]Origin // by dotted key; a missing key is at its default
-	amounts map[string]string // of keys in steps that were given in other units, what was given
+	origins  map[string]Origin // by dotted key; a missing key is at its default
+	amounts  map[string]string // of keys in steps that were given in other units, what was given
+	planning bool              // nothing will be trained
+	recipe   string            // that the config began with
+	scaled   bool              // the recipe's model is made smaller
 }
 
 // Model is the shape of the network and how it starts.

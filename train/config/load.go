@@ -21,17 +21,36 @@ const (
 	maxProblems = 20       // in one report: a file with more is something else
 )
 
-// Load reads a config file ("" for none), applies overrides of the form section.key=value in order, derives what was
-// left out and checks the whole. On failure the error is an *Error with every problem found.
+// Sources are what a config is made of. What comes later replaces what came before.
+type Sources struct {
+	Recipe    string   // one of Recipes; "" for none
+	Scale     float64  // how many times smaller than the recipe's the model is; 0 stands for 1
+	File      string   // a YAML file; "" for none
+	Overrides []string // section.key=value
+	Planning  bool     // nothing will be trained: without data, a model with a known vocabulary will do
+}
+
+// Load reads a config file ("" for none) and applies overrides of the form section.key=value in order.
 func Load(path string, overrides []string) (*Config, error) {
+	return Sources{File: path, Overrides: overrides}.Load()
+}
+
+// Load puts a config together, derives what was left out and checks the whole. On failure the error is an *Error with every
+// problem found, or a Problem.
+func (s Sources) Load() (*Config, error) {
+	c := Default()
+	c.planning = s.Planning
+	if err := c.prepare(s); err != nil {
+		return nil, err
+	}
 	var text []byte
-	if path != "" {
+	if s.File != "" {
 		var err error
-		if text, err = readFile(path); err != nil {
+		if text, err = readFile(s.File); err != nil {
 			return nil, err
 		}
 	}
-	return parse(text, path, overrides)
+	return c.read(text, s.File, s.Overrides)
 }
 
 func readFile(path string) ([]byte, error) {
@@ -54,7 +73,11 @@ func readFile(path string) ([]byte, error) {
 }
 
 func parse(text []byte, path string, overrides []string) (*Config, error) {
-	c := Default()
+	return Default().read(text, path, overrides)
+}
+
+// read sets what a file and overrides say, derives what was left out and checks the whole.
+func (c *Config) read(text []byte, path string, overrides []string) (*Config, error) {
 	problems, readable := c.readYAML(text, path)
 	if !readable {
 		return nil, &Error{problems}
@@ -70,6 +93,7 @@ func parse(text []byte, path string, overrides []string) (*Config, error) {
 			c.Data.Path = abs // so that the run can be resumed from another directory
 		}
 	}
+	c.dataVocabulary()
 	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
 	c.Resolve()
 	problems = append(problems, c.check()...)

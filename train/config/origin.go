@@ -8,11 +8,17 @@ type Origin struct {
 	Line, Col   int
 	CommandLine string // the override as it was written
 	Rule        string // for a derived value
+	Recipe      string // for a recipe's value, its name
+	Source      string // where the recipe has it from
 }
 
 // String is what stands beside the value in the resolved config.
 func (o Origin) String() string {
 	switch {
+	case o.Recipe != "" && o.Source != "":
+		return "recipe " + o.Recipe + ": " + o.Source
+	case o.Recipe != "":
+		return "recipe " + o.Recipe
 	case o.Rule != "":
 		return "derived: " + o.Rule
 	case o.CommandLine != "":

@@ -30,7 +30,7 @@ func (c *Config) check() []Problem {
 	k.precision()
 	k.ignored()
 	k.frozen()
-	if c.Data.Path == "" {
+	if c.Data.Path == "" && !(c.planning && c.Model.Vocab > 0) {
 		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
 	}
 	if _, err := dataset.ParseSkips(c.Data.Skip); err != nil {
