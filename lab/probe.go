@@ -11,7 +11,7 @@ import (
 const (
 	seenQKV       = iota // queries, keys and values, before norm and rotation
 	seenAttention        // what attention returns
-	seenFFN              // silu(gate) · up
+	seenFFN              // the hidden units of the feed-forward layer
 	seenResidual         // the residual stream after the last layer
 	seenLogits
 	seenKinds
@@ -25,7 +25,7 @@ type probe struct {
 	device.Device
 	layers int
 
-	norms int // calls of RMSNorm in this pass
+	norms int // of the stream in this pass
 	sum   [seenKinds]float64
 	n     [seenKinds]float64
 }
@@ -62,16 +62,31 @@ func (p *probe) QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads devic
 
 // RoPE implements device.Device.
 func (p *probe) RoPE(qkv, cos, sin, pos *tensor.Tensor, heads device.Heads, inverse bool) {
-	if !inverse && p.n[seenQKV] == p.n[seenAttention] { // else QKNorm has seen it
-		p.see(seenQKV, qkv)
+	if !inverse {
+		p.projections(qkv)
 	}
 	p.Device.RoPE(qkv, cos, sin, pos, heads, inverse)
 }
 
 // Attention implements device.Device.
 func (p *probe) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	p.projections(qkv)
 	p.Device.Attention(out, lse, qkv, heads, mask)
 	p.see(seenAttention, out)
+}
+
+// LinearAttention implements device.Device.
+func (p *probe) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	p.projections(qkv)
+	p.Device.LinearAttention(out, norm, qkv, gates, heads, mask)
+	p.see(seenAttention, out)
+}
+
+// projections sees queries, keys and values unless something before has.
+func (p *probe) projections(qkv *tensor.Tensor) {
+	if p.n[seenQKV] == p.n[seenAttention] {
+		p.see(seenQKV, qkv)
+	}
 }
 
 // SwiGLU implements device.Device.
@@ -80,13 +95,36 @@ func (p *probe) SwiGLU(act, gu *tensor.Tensor) {
 	p.see(seenFFN, act)
 }
 
+// ReLUSquared implements device.Device.
+func (p *probe) ReLUSquared(act, x *tensor.Tensor) {
+	p.Device.ReLUSquared(act, x)
+	p.see(seenFFN, act)
+}
+
+// GELU implements device.Device.
+func (p *probe) GELU(act, x *tensor.Tensor) {
+	p.Device.GELU(act, x)
+	p.see(seenFFN, act)
+}
+
 // RMSNorm implements device.Device.
 func (p *probe) RMSNorm(y, xhat, rstd, x, gain *tensor.Tensor, eps float64) {
-	if p.norms == 2*p.layers { // two in each layer, and the last
+	p.norm(x)
+	p.Device.RMSNorm(y, xhat, rstd, x, gain, eps)
+}
+
+// LayerNorm implements device.Device.
+func (p *probe) LayerNorm(y, xhat, rstd, x, gain, bias *tensor.Tensor, eps float64) {
+	p.norm(x)
+	p.Device.LayerNorm(y, xhat, rstd, x, gain, bias, eps)
+}
+
+// norm counts the norms of the stream: two in each layer, and the last.
+func (p *probe) norm(x *tensor.Tensor) {
+	if p.norms == 2*p.layers {
 		p.see(seenResidual, x)
 	}
 	p.norms++
-	p.Device.RMSNorm(y, xhat, rstd, x, gain, eps)
 }
 
 // CrossEntropy implements device.Device.
