@@ -1,6 +1,10 @@
 package attention
 
-import "anneal/device"
+import (
+	"unsafe"
+
+	"anneal/device"
+)
 
 // Count is how much the queries of a layer look at.
 type Count struct {
@@ -93,4 +97,24 @@ func below(s device.Strip, end int) int {
 		return 0
 	}
 	return (end - s.First + s.Step - 1) / s.Step
+}
+
+// Bytes returns the memory that a layout takes.
+func Bytes(l *device.Layout) int64 {
+	if l == nil {
+		return 0
+	}
+	n := int64(unsafe.Sizeof(*l)) + int64(len(l.Head))*int64(unsafe.Sizeof(int(0)))
+	counted := map[*device.KeyRange]bool{} // blocks may share their ranges
+	for _, g := range l.Graphs {
+		n += int64(unsafe.Sizeof(g))
+		for _, b := range g.Blocks {
+			n += int64(unsafe.Sizeof(b))
+			if first := &b.Keys[0]; !counted[first] {
+				counted[first] = true
+				n += int64(len(b.Keys)) * int64(unsafe.Sizeof(*first))
+			}
+		}
+	}
+	return n
 }

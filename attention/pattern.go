@@ -26,8 +26,34 @@ type Error struct{ Message, Try string }
 
 func (e *Error) Error() string { return e.Message + "\n  try " + e.Try }
 
-// names lists what Parse reads.
-const names = "full, window:W, longformer, bigbird, strided, fixed, longnet"
+// Kind is a pattern as it is written, for people who choose one.
+type Kind struct {
+	Text string `json:"pattern"`
+	Sees string `json:"sees"`     // what a query sees beside itself
+	Left string `json:"left_out"` // what options are that are left out
+}
+
+// Kinds lists what Parse reads.
+func Kinds() []Kind {
+	return []Kind{
+		{"full", "all tokens before it", ""},
+		{"window:W", "the W−1 tokens before it", ""},
+		{"longformer:WINDOW:GLOBAL", "a window, and the first GLOBAL tokens of the row", "512, 64"},
+		{"bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED", "WINDOW blocks that end with its own, the first GLOBAL, RANDOM drawn from those between", "2, 3, 1, 64, seed"},
+		{"strided:STRIDE", "heads take turns: a window of STRIDE, and every STRIDE-th token", "about √context"},
+		{"fixed:BLOCK:COLUMNS", "its block, and COLUMNS tokens of each block before", "about √context, 8"},
+		{"longnet:SEGMENT/DILATION:…", "of its SEGMENT every DILATION-th token, for each of the branches", "512/1:1024/2:… to context"},
+	}
+}
+
+// names lists the texts of Kinds.
+func names() string {
+	var list []string
+	for _, k := range Kinds() {
+		list = append(list, k.Text)
+	}
+	return strings.Join(list, ", ")
+}
 
 // Parse reads a pattern: a name and its options, with colons between them. An option is its value, in the order that the
 // pattern's file gives, or name=value: longformer:512:64 is longformer:window=512:global=64.
@@ -61,9 +87,9 @@ func parse(text string) (Pattern, error) {
 	case "longnet":
 		return readLongNet(text, options)
 	case "":
-		return nil, &Error{"a pattern of attention has no name", names}
+		return nil, &Error{"a pattern of attention has no name", names()}
 	}
-	return nil, &Error{fmt.Sprintf("there is no pattern of attention %q", name), names}
+	return nil, &Error{fmt.Sprintf("there is no pattern of attention %q", name), names()}
 }
 
 // ParseList reads the patterns of layers, with commas between them.

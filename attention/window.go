@@ -53,7 +53,7 @@ func local(window, global, length int) []device.QueryBlock {
 		if end <= window+global {
 			return []device.KeyRange{span(0, end)}
 		}
-		from := max(q.First-window+1, global)
+		from := max((q.First-window+1)&^7, global) // kernels load keys from multiples of 8 on
 		near := device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: end - from}, Far: window}
 		if global == 0 {
 			return []device.KeyRange{near}

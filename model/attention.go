@@ -17,6 +17,7 @@ type attention struct {
 	heads  device.Heads
 	rope   *nn.RoPE  // nil for a layer without
 	slopes []float64 // [H] of ALiBi, nil for a layer without
+	seen   *pattern  // which keys
 	eps    float64
 	again  bool // backward runs the attention again
 }
@@ -24,7 +25,7 @@ type attention struct {
 func newAttention(b *builder) attention {
 	c := b.config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := attention{heads: c.heads(), eps: c.NormEps}
+	a := attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps}
 	b.setPositions(&a)
 	a.wqkv = b.reader("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
 	a.wo = b.writer("attention.out", q, b.width)
@@ -48,7 +49,7 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 		qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
 	}
 	mask := seq.Mask
-	mask.Slopes = a.slopes
+	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
 	return t.Attention(qkv, a.heads, mask) // [N, H·E]  never forms [T, T]
 }
 

@@ -16,6 +16,7 @@ type builder struct {
 	at     string // prefix of names: the layer's
 	layer  int    // its number
 	rope   nn.RoPE
+	seen   []*pattern // by layer
 
 	width, ffn, head, depth float64 // growth over the base model of muP; 1 without
 }
@@ -28,6 +29,7 @@ func newBuilder(c Config, mem Memory) *builder {
 	if c.HasPositions("rope") {
 		b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, c.RopeScaling)
 	}
+	b.seen = patterns(c)
 	return b
 }
 

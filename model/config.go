@@ -17,6 +17,7 @@ type Config struct {
 	Vocab           int    // V
 	TieEmbeddings   bool
 	QKNorm          bool    // RMSNorm on each query and key head before RoPE
+	Attention       string  // patterns of the layers, as attention.ParseList reads them; "" is full
 	Positions       string  // see ParsePositions
 	RopeTheta       float64 // base of the rotary wavelengths
 	RopeScaling     nn.RoPEScaling

@@ -4,11 +4,11 @@ import "anneal/nn"
 
 // FLOPsPerToken counts forward and backward of one training token in a sequence of n:
 //
-//	6 · (parameters used in matrix products) + 6 · layers · n · H·E
+//	6 · (parameters used in matrix products) + 6 · n · H·E · Σ density
 //
 // Each matrix parameter costs a multiplication and an addition forward and twice that backward; the head multiplies also where
 // it shares the embedding table, while looking an embedding up multiplies nothing. The second term is attention's two
-// products with the n keys, with the causal half counted.
+// products with the n keys in each layer, of which it counts the causal half, and of that what the layer's pattern looks at.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
 	forward := 2 * float64(m.head.Value.Len())
 	for _, b := range m.blocks {
@@ -60,5 +60,7 @@ func (l *layer) last() *nn.Param {
 	return l.params[i]
 }
 
-// flops counts the two products with the keys that a token of a sequence of n sees, which is half of them on average.
-func (a *attention) flops(n int) float64 { return 2 * float64(n) * float64(a.heads.Q*a.heads.Size) }
+// flops counts the two products with the keys that a token of a sequence of n sees, at most half of them on average.
+func (a *attention) flops(n int) float64 {
+	return 2 * a.seen.density(n) * float64(n) * float64(a.heads.Q*a.heads.Size)
+}

@@ -49,3 +49,23 @@ func TestFLOPsPerTokenCountsEachProduct(t *testing.T) {
 		}
 	}
 }
+
+// Of attention only what patterns look at counts, layer by layer, and in shorter sequences what is left of it.
+func TestFLOPsPerTokenGoByThePattern(t *testing.T) {
+	c := outline(4, 64, 4, 2, 192, 256, 100, false).Config
+	full := Outline(c, precision.Policy{})
+	c.Attention = "window:16,window:16,full"
+	m := Outline(c, precision.Policy{})
+	for _, n := range []int{256, 64, 8} {
+		w := min(16, n)
+		pairs := float64(n*w - w*(w-1)/2)
+		windows := 3.0 // layers 0, 1 and 3
+		want := full.FLOPsPerToken(n) - 6*windows*float64(c.Heads*c.HeadDim)*(float64(n)-2*pairs/float64(n+1))
+		if got := m.FLOPsPerToken(n); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%s, sequences of %d: %g FLOPs per token, by its pairs %g", c.Attention, n, got, want)
+		}
+	}
+	if m.PatternBytes() == 0 || full.PatternBytes() != 0 {
+		t.Errorf("layouts take %d bytes, those of full attention %d", m.PatternBytes(), full.PatternBytes())
+	}
+}

@@ -58,9 +58,13 @@ func Memory(c model.Config, p precision.Policy, sequences int, o Optimizer) Esti
 	train, eval := model.Measure(c, p, sequences, c.Context, true), model.Measure(c, p, sequences, c.Context, false)
 	weights, count := m.Bytes(), m.Count()
 	keep, scratch := int64(max(train.Keep, eval.Keep)), max(int64(train.Temp), int64(eval.Temp), o.Scratch)
+	var patterns Estimate
+	if n := m.PatternBytes(); n > 0 {
+		patterns = Estimate{{"patterns", n, "key ranges of sparse attention"}}
+	}
 	tokens := float64(sequences) * float64(c.Context)
 	each := func(bytes int64) string { return fmt.Sprintf("%.2f bytes a parameter", float64(bytes)/float64(count)) }
-	return Estimate{
+	return append(Estimate{
 		{"parameters", weights, each(weights)},
 		{"gradients", int64(train.Grads), each(int64(train.Grads))},
 		{"optimizer state", o.State, o.Name + ", " + each(o.State)},
@@ -69,5 +73,5 @@ func Memory(c model.Config, p precision.Policy, sequences int, o Optimizer) Esti
 		{"scratch", scratch, "gradients of one block, logits of one chunk, or one update"},
 		{"batch", int64(train.Batch), "tokens, targets, documents, losses"},
 		{"process", processBytes, "binary, loader, packed blocks, stacks"},
-	}
+	}, patterns...)
 }

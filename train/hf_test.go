@@ -23,7 +23,7 @@ import (
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
 
 // models are directories that transformers wrote, with what it computed from them.
-var models = []string{"llama", "qwen3", "linear", "yarn", "llama3"}
+var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3"}
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
 

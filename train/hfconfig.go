@@ -25,10 +25,14 @@ func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	window, windowed, err := windowsToHF(c, at)
+	if err != nil {
+		return nil, err
+	}
 	out := &hf.LlamaConfig{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
 		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: theta, RopeScaling: scaling, NormEps: c.NormEps, Tied: c.TieEmbeddings,
-		QKNorm: c.QKNorm, InitStd: c.InitStd, Tokens: tokens,
+		QKNorm: c.QKNorm, InitStd: c.InitStd, Window: window, WindowLayers: windowed, Tokens: tokens,
 	}
 	return out, nil
 }
@@ -55,13 +59,10 @@ func fromHF(c hf.Config) (model.Config, error) {
 	if !ok {
 		return model.Config{}, fmt.Errorf("config.json: architectures = [%q] is not supported", c.Class())
 	}
-	if l.Window != 0 && l.Window < l.MaxPositions {
-		return model.Config{}, fmt.Errorf("config.json: sliding_window = %d is not supported", l.Window)
-	}
 	return model.Config{
 		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
 		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,
-		Positions: "rope", RopeTheta: l.RopeTheta, RopeScaling: scalingFromHF(l.RopeScaling), NormEps: l.NormEps, InitStd: l.InitStd,
+		Attention: windowsFromHF(l), Positions: "rope", RopeTheta: l.RopeTheta, RopeScaling: scalingFromHF(l.RopeScaling), NormEps: l.NormEps, InitStd: l.InitStd,
 		Activation: "swiglu", ValueEmbeddings: "none",
 	}, nil
 }

@@ -89,6 +89,7 @@ func importConfig(c model.Config) *config.Config {
 	m := &cfg.Model
 	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
 	m.Context, m.Vocab, m.TieEmbeddings, m.QKNorm = c.Context, c.Vocab, c.TieEmbeddings, c.QKNorm
+	m.Attention = c.Attention
 	m.RopeScaling, m.RopeOriginalContext = c.RopeScaling.String(), c.RopeScaling.Original
 	m.RopeTheta, m.NormEps, m.InitStd = c.RopeTheta, c.NormEps, c.InitStd
 	cfg.Train.MicroBatch, cfg.Train.BatchTokens = 1, c.Context

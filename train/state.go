@@ -52,6 +52,7 @@ func (s *state) checkModel(now model.Config, dir runDir) error {
 		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
 		{"positions", cmp.Or(was.Positions, "rope"), cmp.Or(now.Positions, "rope")}, {"rope_layout", ropeLayout(was), ropeLayout(now)},
 		{"rope_scaling", was.RopeScaling.String(), now.RopeScaling.String()}, {"rope_original_context", was.RopeScaling.Original, now.RopeScaling.Original},
+		{"attention", cmp.Or(was.Attention, "full"), cmp.Or(now.Attention, "full")},
 		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
 		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
 		{"mup", was.MuP.Dim > 0, now.MuP.Dim > 0}, {"mup_base_dim", was.MuP.Dim, now.MuP.Dim}, {"mup_base_head_dim", was.MuP.HeadDim, now.MuP.HeadDim},

@@ -132,7 +132,7 @@ func modelConfig(cfg *config.Config) model.Config {
 	c := model.Config{
 		Family: m.Family, Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
-		Positions: m.Positions, RopeTheta: m.RopeTheta, RopeScaling: m.Scaling(), RopeInterleaved: m.RopeLayout == "interleaved",
+		Attention: m.Attention, Positions: m.Positions, RopeTheta: m.RopeTheta, RopeScaling: m.Scaling(), RopeInterleaved: m.RopeLayout == "interleaved",
 		NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
 		Init: m.Init, ZeroInit: m.ZeroInit, Activation: m.Activation, ValueEmbeddings: m.ValueEmbeddings, X0Skip: m.X0Skip, Dropout: m.Dropout, StochasticDepth: m.StochasticDepth,
 	}

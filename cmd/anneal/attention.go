@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"anneal/attention"
+	"anneal/train/config"
 )
 
 type attentionCmd struct {
@@ -25,9 +26,8 @@ func (attentionShowCmd) Help() string {
 		"anneal attention show bigbird --len 4096 --head 0 --svg bigbird.svg",
 		"anneal attention show longnet:512/1:2048/4 --len 16384 --heads 8",
 		"anneal attention show fixed:128:8 --len 8192 --heads 4 --json") +
-		"\n\nPatterns: full, window:W, longformer:WINDOW:GLOBAL, bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED, strided:STRIDE," +
-		"\nfixed:BLOCK:COLUMNS, longnet:SEGMENT/DILATION:…; options may be left out or given by name. `anneal explain" +
-		"\nmodel.attention` says what they are. Relative cost counts keys in whole tiles of 64, as the kernel loads them."
+		"\n\n`anneal explain model.attention` lists the patterns. Relative cost counts keys in whole tiles of 64, as the kernel" +
+		"\nloads them."
 }
 
 // drawnHeads is how many heads that differ are drawn if none is asked for.
@@ -73,4 +73,16 @@ func (c attentionShowCmd) Run(s *session) error {
 		return err
 	}
 	return s.emit(map[string]any{"length": c.Len, "heads": c.Heads, "patterns": list, "density": density / layers})
+}
+
+// explainAttention prints the table of patterns.
+func explainAttention(s *session, k config.Key) error {
+	s.printf("\n  %-40s %-27s %s\n", "pattern", "options left out", "a token sees itself and")
+	for _, p := range attention.Kinds() {
+		s.printf("  %-40s %-27s %s\n", p.Text, p.Left, p.Sees)
+	}
+	return s.emit(struct {
+		config.Key
+		Patterns []attention.Kind `json:"patterns"`
+	}{k, attention.Kinds()})
 }

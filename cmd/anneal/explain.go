@@ -31,6 +31,9 @@ func (c explainCmd) Run(s *session) error {
 	if k.Name == "precision" {
 		return explainPrecision(s, k)
 	}
+	if k.Name == "model.attention" {
+		return explainAttention(s, k)
+	}
 	return s.emit(k)
 }
 

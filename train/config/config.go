@@ -44,6 +44,7 @@ type Model struct {
 	Vocab               int     `yaml:"vocab"`
 	TieEmbeddings       bool    `yaml:"tie_embeddings"`
 	QKNorm              bool    `yaml:"qk_norm"`
+	Attention           string  `yaml:"attention"`
 	Positions           string  `yaml:"positions"`
 	RopeTheta           float64 `yaml:"rope_theta"`
 	RopeScaling         string  `yaml:"rope_scaling"`
@@ -150,7 +151,7 @@ func Default() *Config {
 		Model: Model{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
 			TieEmbeddings: true, Positions: "rope", RopeTheta: 10000, RopeScaling: "none", RopeLayout: "half", NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
-			Activation: "swiglu", ValueEmbeddings: "none",
+			Attention: "full", Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
 		Data: Data{DocumentMask: true},

@@ -25,6 +25,7 @@ func (c *Config) Resolve() {
 	if m.MuP {
 		c.resolveMuP()
 	}
+	c.resolveAttention()
 	if m.Context > 0 {
 		c.derive("train.micro_batch", c.microBatchFor())
 	}

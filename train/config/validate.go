@@ -25,6 +25,7 @@ func (c *Config) check() []Problem {
 	k.family()
 	k.init()
 	k.mup()
+	k.attention()
 	k.training()
 	k.recompute()
 	k.precision()
