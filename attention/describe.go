@@ -36,7 +36,11 @@ func Describe(list string, length, heads int, seed uint64) ([]Description, error
 		if err != nil {
 			return nil, err
 		}
-		descriptions = append(descriptions, Description{p.String(), 1, Measure(l, length, heads), l, length, heads})
+		c := Measure(l, length, heads)
+		if linear, ok := p.(Linear); ok {
+			c.Cost = linear.cost(length)
+		}
+		descriptions = append(descriptions, Description{p.String(), 1, c, l, length, heads})
 	}
 	return descriptions, nil
 }

@@ -43,6 +43,7 @@ func Kinds() []Kind {
 		{"strided:STRIDE", "heads take turns: a window of STRIDE, and every STRIDE-th token", "about √context"},
 		{"fixed:BLOCK:COLUMNS", "its block, and COLUMNS tokens of each block before", "about √context, 8"},
 		{"longnet:SEGMENT/DILATION:…", "of its SEGMENT every DILATION-th token, for each of the branches", "512/1:1024/2:… to context"},
+		{"linear:gated", "all tokens before it, through a state of fixed size; gated, it fades", "no gates"},
 	}
 }
 
@@ -86,6 +87,8 @@ func parse(text string) (Pattern, error) {
 		return readFixed(text, options)
 	case "longnet":
 		return readLongNet(text, options)
+	case "linear":
+		return readLinear(text, options)
 	case "":
 		return nil, &Error{"a pattern of attention has no name", names()}
 	}

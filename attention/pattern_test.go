@@ -22,7 +22,7 @@ func sees(p Pattern, i, j, head, layer int) int {
 		return 0
 	}
 	switch p := p.(type) {
-	case Full:
+	case Full, Linear:
 		return 1
 	case Window:
 		return count(i-j < p.Keys)
@@ -54,9 +54,11 @@ func sees(p Pattern, i, j, head, layer int) int {
 // anyPattern draws a pattern with options of the size of rows of some hundred tokens.
 func anyPattern(t *rapid.T) Pattern {
 	n := func(low, high int, name string) int { return rapid.IntRange(low, high).Draw(t, name) }
-	switch n(0, 6, "pattern") {
+	switch n(0, 7, "pattern") {
 	case 0:
 		return Full{}
+	case 7:
+		return Linear{rapid.Bool().Draw(t, "gated")}
 	case 1:
 		return Window{n(1, 200, "window")}
 	case 2:

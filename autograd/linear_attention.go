@@ -40,21 +40,14 @@ func (t *Tape) optional(v *Var) *tensor.Tensor {
 	return t.value(v)
 }
 
-// Gates returns x·wᵀ + bias in Types.Stat, since gates near 1 differ by little: x [N, D], w [K, D], bias [K], result [N, K].
-func (t *Tape) Gates(x *Var, w, bias *Param) *Var {
+// Gates is Linear with its result in Types.Stat, since gates near 1 differ by little: x [N, D], w [K, D], result [N, K].
+func (t *Tape) Gates(x *Var, w *Param) *Var {
 	in := t.value(x)
 	out := t.wrap(t.kept(t.Types.Stat, in.Rows(), w.Value.Dim(0)))
-	t.Device.MatMul(&out.Value, in, &w.Value, device.NT, device.MatMulOptions{Operand: t.Types.Operand, Bias: &bias.Value})
+	t.linear(&out.Value, in, w, false)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.w, n.w2, n.out = gatesBack, x, w, bias, out
+		n.back, n.x, n.w, n.out = linearBack, x, w, out
 	}
 	return out
-}
-
-func gatesBack(t *Tape, n *node) {
-	dy, _ := t.gradOf(n.out)
-	t.Device.SumRows(t.sumGrad(n.w2), dy)
-	t.weightGrad(n.w, dy, t.value(n.x))
-	t.inputGrad(n.x, dy, n.w)
 }

@@ -26,11 +26,12 @@ func TestLinearAttentionMatchesPyTorch(t *testing.T) {
 			rows, h := q.Shape[0]*q.Shape[1], device.Heads{Q: 4, KV: 2, Size: 5}
 			qkv := r.leaf(fuse(rows, h, of("q"), of("k"), of("v")), rows, h.Cols())
 			var x, gates *Var
-			var w, bias *Param
+			var w *Param
 			if _, gated := c.Tensors["w"]; gated {
 				x = r.leaf(of("x"), c.Tensors["x"].Shape...)
-				w, bias = param(of("w"), c.Tensors["w"].Shape...), param(of("bias"), 2)
-				gates = r.Gates(x, w, bias)
+				w = param(of("w"), c.Tensors["w"].Shape...)
+				w.Bias = param(of("bias"), 2)
+				gates = r.Gates(x, w)
 			}
 			y := r.LinearAttention(qkv, gates, h, device.Mask{Len: q.Shape[1], Start: integers(of("doc_start"))})
 			r.equal("y", y.Value.F64(), of("y"))
@@ -39,7 +40,7 @@ func TestLinearAttentionMatchesPyTorch(t *testing.T) {
 			if gates != nil {
 				r.equal("dx", x.grad.F64(), of("dx"))
 				r.equal("dw", w.Grad.F64(), of("dw"))
-				r.equal("dbias", bias.Grad.F64(), of("dbias"))
+				r.equal("dbias", w.Bias.Grad.F64(), of("dbias"))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 
 // AttentionOptions says what BenchAttention measures: every pattern on rows of every length.
 type AttentionOptions struct {
-	Patterns       []string // as package attention reads them, or linear
+	Patterns       []string // as package attention reads them
 	Lengths        []int    // tokens in a row
 	Heads, HeadDim int      // as many key-value heads as query heads
 	DType          tensor.DType
@@ -137,13 +137,13 @@ func benchAttention(tier isa.Tier, p *pool.Pool, o AttentionOptions, text string
 	run := attentionRun{flash: flash.New(tier, p), linear: flash.NewLinear(tier, p)}
 	defer run.flash.Close()
 	defer run.linear.Close()
-	if text == "linear" {
-		run.isLinear = true
+	pattern, err := attention.Parse(text)
+	if err != nil {
+		return c, err
+	}
+	if linear, ok := pattern.(attention.Linear); ok {
+		run.isLinear, run.gated = true, linear.Gated
 	} else {
-		pattern, err := attention.Parse(text)
-		if err != nil {
-			return c, err
-		}
 		pattern = pattern.Resolve(length, 1)
 		for c.Pattern = pattern.String(); ; c.Heads /= 2 {
 			layout, err := attention.Compile(pattern, length, c.Heads, 0)
@@ -177,10 +177,12 @@ type attentionRun struct {
 	flash    *flash.Engine
 	linear   *flash.Linear
 	isLinear bool
+	gated    bool
 	heads    device.Heads
 	mask     device.Mask
 
 	qkv, out, lse, dout, dqkv tensor.Tensor
+	gates, dgates             *tensor.Tensor // nil without
 }
 
 // layOut makes the tensors of a row.
@@ -190,6 +192,10 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 		a.qkv, a.dqkv = arena.New(dtype, a.mask.Len, a.heads.Cols()), arena.New(dtype, a.mask.Len, a.heads.Cols())
 		a.out, a.dout = arena.New(dtype, a.mask.Len, cols), arena.New(dtype, a.mask.Len, cols)
 		a.lse = arena.New(tensor.F32, a.heads.Q, a.mask.Len)
+		if a.gated {
+			gates, dgates := arena.New(tensor.F32, a.mask.Len, a.heads.KV), arena.New(tensor.F32, a.mask.Len, a.heads.KV)
+			a.gates, a.dgates = &gates, &dgates
+		}
 	}
 	size := tensor.NewMeasure("attention")
 	make(size)
@@ -200,6 +206,9 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 	make(arena)
 	fillWave(&a.qkv)
 	fillWave(&a.dout)
+	if a.gated {
+		fillWave(a.gates)
+	}
 	return arena, nil
 }
 
@@ -243,7 +252,7 @@ func (a *attentionRun) once() (forward, backward time.Duration) {
 
 func (a *attentionRun) forward() {
 	if a.isLinear {
-		a.linear.Forward(&a.out, &a.lse, &a.qkv, nil, a.heads, a.mask)
+		a.linear.Forward(&a.out, &a.lse, &a.qkv, a.gates, a.heads, a.mask)
 		return
 	}
 	a.flash.Forward(&a.out, &a.lse, &a.qkv, a.heads, a.mask)
@@ -251,7 +260,7 @@ func (a *attentionRun) forward() {
 
 func (a *attentionRun) backward() {
 	if a.isLinear {
-		a.linear.Backward(&a.dqkv, nil, &a.dout, &a.out, &a.lse, &a.qkv, nil, a.heads, a.mask)
+		a.linear.Backward(&a.dqkv, a.dgates, &a.dout, &a.out, &a.lse, &a.qkv, a.gates, a.heads, a.mask)
 		return
 	}
 	a.flash.Backward(&a.dqkv, &a.dout, &a.out, &a.lse, &a.qkv, a.heads, a.mask)

@@ -13,11 +13,13 @@ type attention struct {
 	qnorm, knorm *nn.Param // [E], nil without QK-norm
 
 	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without
+	gate                *nn.Param // [K, D], with a bias: of linear attention; nil without
 
 	heads  device.Heads
 	rope   *nn.RoPE  // nil for a layer without
 	slopes []float64 // [H] of ALiBi, nil for a layer without
 	seen   *pattern  // which keys
+	linear bool      // the state of linear attention takes the place of keys
 	eps    float64
 	again  bool // backward runs the attention again
 }
@@ -33,6 +35,10 @@ func newAttention(b *builder) attention {
 		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)
 		a.knorm = b.gain("attention.k_norm", c.HeadDim, b.head)
 	}
+	l, linear := c.linear(b.layer)
+	if a.linear = linear; l.Gated {
+		a.gate = b.gates()
+	}
 	return a
 }
 
@@ -47,6 +53,9 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 	}
 	if a.rope != nil {
 		qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
+	}
+	if a.linear {
+		return a.linearForward(t, h, qkv, seq.Mask)
 	}
 	mask := seq.Mask
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout

@@ -30,7 +30,7 @@ func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 		layer := b.shared()
 		switch {
 		case i >= l.Whole:
-			sum += 2*float64(layer.attention.wqkv.Value.Len()) + layer.attention.flops(n)
+			sum += layer.attention.againFLOPs(n)
 		case (i+1)%l.Segment == 0 || i+1 == l.Whole:
 			sum += layer.forwardFLOPs(n) - 2*float64(layer.last().Value.Len())
 		default:
@@ -62,5 +62,17 @@ func (l *layer) last() *nn.Param {
 
 // flops counts the two products with the keys that a token of a sequence of n sees, at most half of them on average.
 func (a *attention) flops(n int) float64 {
+	if a.linear {
+		return a.linearFLOPs(n)
+	}
 	return 2 * a.seen.density(n) * float64(n) * float64(a.heads.Q*a.heads.Size)
+}
+
+// againFLOPs counts what backward computes if it runs the attention again: its projections as well.
+func (a *attention) againFLOPs(n int) float64 {
+	sum := a.flops(n) + 2*float64(a.wqkv.Value.Len())
+	if a.gate != nil {
+		sum += 2 * float64(a.gate.Value.Len())
+	}
+	return sum
 }

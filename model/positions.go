@@ -36,13 +36,18 @@ func ParsePositions(text string) ([]string, error) {
 	return list, nil
 }
 
-// positions returns the scheme of a layer.
+// positions returns the scheme of a layer. Features of linear attention do not go by the angle between query and key: such a layer
+// has no rotary positions.
 func (c Config) positions(layer int) string {
 	list, err := ParsePositions(c.Positions)
 	if err != nil {
 		panic("model: " + err.Error())
 	}
-	return list[layer%len(list)]
+	scheme := list[layer%len(list)]
+	if _, linear := c.linear(layer); linear && scheme == "rope" {
+		return "none"
+	}
+	return scheme
 }
 
 // HasPositions reports whether a layer has positions of a scheme.

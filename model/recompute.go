@@ -188,8 +188,11 @@ type keepCost struct {
 	last, rest  int // the final norm; everything else
 }
 
-// newKeepCost measures models of one and two layers.
+// newKeepCost measures models of one and two layers, all with gates if some have them: those keep most.
 func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
+	if c.gatedLinear() {
+		c.Attention = "linear:gated"
+	}
 	keep := func(layers int, l Layout) int {
 		c.Layers, c.Recompute = layers, l
 		return Measure(c, p, rows, tokens, true).Keep

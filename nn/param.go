@@ -32,7 +32,7 @@ type Param struct {
 	Name  string
 	Role  Role
 	Std   float64   // of the initial normal distribution; 0 starts at zero. Parts have their own, and gains start at one
-	Start []float64 // what scalars start from
+	Start []float64 // what scalars start from, and biases that do not start at zero
 	// Parts lists what a fused weight is made of, as consecutive rows: q, k and v projections are one [(H+2K)·E, D] matrix.
 	Parts []Part
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that go by its
@@ -62,7 +62,7 @@ func (p *Param) Init(seed uint64, index int) {
 		}
 		return
 	}
-	if p.Role == Scalar {
+	if p.Start != nil {
 		for i, x := range p.Start {
 			p.Value.SetFloat64(i, x)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 type benchAttentionCmd struct {
-	Patterns []string `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show, and linear; none takes one of each kind."`
+	Patterns []string `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show; none takes one of each kind."`
 	Lengths  []int    `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N,…" help:"Tokens in a row."`
 	Heads    int      `default:"8" help:"Query heads, with a key-value head each."`
 	HeadDim  int      `default:"64" help:"Size of a head."`
@@ -90,9 +90,6 @@ func (c benchAttentionCmd) options() (lab.AttentionOptions, error) {
 		}
 	}
 	for _, p := range o.Patterns {
-		if p == "linear" {
-			continue
-		}
 		if _, err := attention.Parse(p); err != nil {
 			return o, asUsage(err)
 		}

@@ -30,7 +30,7 @@ func (k *checker) ignored() {
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
 		}},
-		{!m.Rotates() && !k.reported("model.positions"), "with model.positions = " + m.Positions + ", which turns nothing", "model.positions = rope", []string{
+		{!m.Rotates() && !k.reported("model.positions") && !k.reported("model.attention"), "with model.positions = " + m.Positions + ", which turns nothing", "model.positions = rope", []string{
 			"model.rope_theta", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
 		}},
 		{scalingErr == nil && !scaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling, "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
@@ -45,7 +45,7 @@ func (k *checker) ignored() {
 		{m.TieEmbeddings, "with model.tie_embeddings, where the head is the embedding table", "optimizer.groups.embedding, or model.tie_embeddings = false", []string{
 			"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
 		}},
-		{m.Family != "gpt2", "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
+		{m.Family != "gpt2" && !m.gatesLinearly(), "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
 			"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
 		}},
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1", []string{"optimizer.cautious_decay"}},

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"anneal/model"
 	"anneal/nn"
@@ -45,12 +44,6 @@ func (k *checker) positions() {
 	if len(schemes) > m.Layers && m.Layers > 0 {
 		k.fault("model.positions", fmt.Sprintf("model.layers = %d", len(schemes)), "model.positions lists %d schemes for %d layers", len(schemes), m.Layers)
 	}
-}
-
-// Rotates reports whether a layer of a model with valid positions has rotary ones.
-func (m *Model) Rotates() bool {
-	schemes, err := model.ParsePositions(m.Positions)
-	return err == nil && slices.Contains(schemes, "rope")
 }
 
 // headDim checks the size of a head, which rotary positions need even.

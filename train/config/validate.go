@@ -26,6 +26,7 @@ func (c *Config) check() []Problem {
 	k.init()
 	k.mup()
 	k.attention()
+	k.linear()
 	k.training()
 	k.recompute()
 	k.precision()

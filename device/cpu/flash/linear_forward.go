@@ -75,12 +75,16 @@ func (j *linearForward[T]) chunk(t *linearTile[T], c span, row, kv int) {
 		l.features(t.q, t.slope, &j.qkv, at, j.queryCol(head), n, z, j.Size)
 		for p0 := 0; p0 < n; p0 += z.panel {
 			j.panel(t, c, p0, min(p0+z.panel, n))
-			j.finish(t, head, at+p0, min(z.panel, n-p0))
+			j.finish(t, head, at+p0, 0, min(z.panel, n-p0))
 		}
 	}
-	if c.last {
-		return
+	if !c.last {
+		l.pass(t, n, z)
 	}
+}
+
+// pass takes the n keys and values of a chunk into the state.
+func (l *linear[T]) pass(t *linearTile[T], n int, z sizes) {
 	if t.decay.gated() {
 		l.vec.Scale(t.state, t.state, t.decay.whole(n))
 		l.scaleRows(t.k, z.e, n, z.e, t.decay.after)
@@ -105,18 +109,23 @@ func (j *linearForward[T]) panel(t *linearTile[T], c span, p0, p1 int) {
 	l.mul(t.ot, z.panel, t.v, 1, z.v, t.s, z.panel, z.m, p1, !c.first)
 }
 
-// finish divides n outputs and stores them and the denominators.
-func (j *linearForward[T]) finish(t *linearTile[T], head, at, n int) {
+// finish divides the outputs of a panel's queries first…n and stores them and their denominators, unless those have no place. The
+// panel begins at row at.
+func (j *linearForward[T]) finish(t *linearTile[T], head, at, first, n int) {
 	l, z := j.l, j.sizes
 	sums := t.ot[j.Size*z.panel:][:n]
-	norm := j.norm[head*j.tokens+at:][:n]
-	for i := range norm {
-		norm[i] = sums[i] + linearEps
-		sums[i] = 1 / norm[i]
+	for i, sum := range sums {
+		sums[i] = sum + linearEps
+	}
+	if j.norm != nil {
+		copy(j.norm[head*j.tokens+at:], sums)
+	}
+	for i, sum := range sums {
+		sums[i] = 1 / sum
 	}
 	for c := 0; c < j.Size; c += z.panel { // a square of the outputs at a time
 		l.transpose(t.s, t.ot[c*z.panel:], z.panel, z.panel)
 		l.scaleRows(t.s, z.panel, n, z.panel, sums)
-		l.write(&j.out, at, head*j.Size+c, n, min(z.panel, j.Size-c), t.s, z.panel, 1)
+		l.write(&j.out, at+first, head*j.Size+c, n-first, min(z.panel, j.Size-c), t.s[first*z.panel:], z.panel, 1)
 	}
 }

@@ -1,0 +1,54 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	sparse "anneal/attention"
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/nn"
+)
+
+// linear returns the linear attention of a layer, if that is its pattern; the package attention has its formulas (linear.go there).
+func (c Config) linear(layer int) (l sparse.Linear, ok bool) {
+	list := c.attention()
+	l, ok = list[layer%len(list)].(sparse.Linear)
+	return l, ok
+}
+
+// gatedLinear reports whether some layer has gated linear attention.
+func (c Config) gatedLinear() bool {
+	return slices.Contains(c.attention(), sparse.Pattern(sparse.Linear{Gated: true}))
+}
+
+// gates makes the weights [K, D] and the bias [K] of the gates of a layer. They have no FP8 operands: K columns would gain no time.
+func (b *builder) gates() *nn.Param {
+	c, fp8 := b.config, b.mem.FP8
+	b.mem.FP8 = nil
+	w := b.add("attention.gate", nn.Matrix, nn.Growth{In: b.width, Out: b.width, Depth: 1}, c.KVHeads, c.Dim)
+	b.mem.FP8 = fp8
+	w.Std = c.std(inner, c.KVHeads, c.Dim, w.Growth)
+	bias := b.add("attention.gate.bias", nn.Bias, nn.Growth{In: 1, Out: b.width, Depth: 1}, c.KVHeads)
+	for h := range c.KVHeads {
+		bias.Start = append(bias.Start, math.Log(math.Exp2(float64(5+h%8))-1)) // sigmoid of it is 1 − 2⁻⁵⁻ʰ
+	}
+	w.Bias = &bias.Param
+	return w
+}
+
+// linearForward is Forward from the projection qkv on, for a layer of linear attention.
+func (a *attention) linearForward(t *autograd.Tape, h, qkv *autograd.Var, mask device.Mask) *autograd.Var {
+	var gates *autograd.Var
+	if a.gate != nil {
+		gates = t.Gates(h, &a.gate.Param) // [N, K]
+	}
+	return t.LinearAttention(qkv, gates, a.heads, mask) // [N, H·E]  its state is [E, E]
+}
+
+// linearFLOPs counts what linear attention multiplies for a token of a sequence of n: scores and values inside chunks of 64, of which
+// it counts the causal half, and the state, which query heads read and key-value heads write.
+func (a *attention) linearFLOPs(n int) float64 {
+	e := float64(a.heads.Size)
+	return 2 * (float64(a.heads.Q)*e*(float64(min(n, 64))+e) + float64(a.heads.KV)*e*e)
+}

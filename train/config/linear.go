@@ -1,0 +1,51 @@
+package config
+
+import (
+	"slices"
+
+	"anneal/attention"
+	"anneal/model"
+)
+
+// positionsOf returns the schemes and the patterns that the first layers have, until both lists begin again; neither if one of
+// them is wrong, which is said elsewhere.
+func (m *Model) positionsOf() (schemes []string, patterns []attention.Pattern) {
+	s, err := model.ParsePositions(m.Positions)
+	p, wrong := attention.ParseList(m.Attention)
+	if err != nil || wrong != nil {
+		return nil, nil
+	}
+	for i := range max(1, min(m.Layers, len(s)*len(p))) {
+		schemes, patterns = append(schemes, s[i%len(s)]), append(patterns, p[i%len(p)])
+	}
+	return schemes, patterns
+}
+
+// Rotates reports whether a layer has rotary positions, as no layer of linear attention does.
+func (m *Model) Rotates() bool {
+	schemes, patterns := m.positionsOf()
+	for i, p := range patterns {
+		if _, linear := p.(attention.Linear); schemes[i] == "rope" && !linear {
+			return true
+		}
+	}
+	return false
+}
+
+// gatesLinearly reports whether a layer has gated linear attention.
+func (m *Model) gatesLinearly() bool {
+	_, patterns := m.positionsOf()
+	return slices.Contains(patterns, attention.Pattern(attention.Linear{Gated: true}))
+}
+
+// linear checks that no layer of linear attention has ALiBi.
+func (k *checker) linear() {
+	schemes, patterns := k.c.Model.positionsOf()
+	for i, p := range patterns {
+		if _, linear := p.(attention.Linear); linear && schemes[i] == "alibi" {
+			k.fault("model.positions", "model.attention = linear:gated with model.positions = none, or lists of both in which no linear layer has alibi",
+				"layer %d has model.attention = %v and model.positions = alibi, which lowers scores of attention: a state has none", i, p)
+			return
+		}
+	}
+}

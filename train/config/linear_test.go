@@ -1,0 +1,42 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// Linear layers are one line, in turn with others if wanted; what they cannot have is refused, with the layer.
+func TestLinearAttentionInAConfig(t *testing.T) {
+	for text, want := range map[string]string{
+		"linear": "linear", "linear:gated": "linear:gated", "[linear:gated, linear:gated, full]": "linear:gated,linear:gated,full",
+	} {
+		c, err := parse([]byte(minimal+"model:\n  attention: "+text+"\n"), "run.yaml", nil)
+		if err != nil || c.Model.Attention != want {
+			t.Errorf("%s is read as %q: %v", text, c.Model.Attention, err)
+		}
+	}
+	for _, c := range []struct{ model, key, want string }{
+		{"attention: linear:3", "model.attention", "its one option is gated"},
+		{"attention: linear:gated:gated", "model.attention", "its one option is gated"},
+		{"attention: linear\n  positions: alibi", "model.positions", "layer 0 has model.attention = linear and model.positions = alibi"},
+		{"attention: [full, linear:gated]\n  positions: [alibi, none, alibi, alibi]", "model.positions", "layer 3 has model.attention = linear:gated"},
+		{"attention: linear\n  rope_theta: 500", "model.rope_theta", "has no effect"},
+	} {
+		p := problemsOf(t, minimal+"model:\n  "+c.model+"\n")
+		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, c.want) || p[0].Try == "" || !strings.HasPrefix(p[0].At, "run.yaml:") {
+			t.Errorf("%s: %+v; want %q", c.model, p, c.want)
+		}
+	}
+	for _, model := range []string{
+		"attention: [linear:gated, full]\n  positions: [none, alibi]", "attention: [linear, full]\n  rope_theta: 500",
+		"heads: 128\n  attention: linear", // heads of three elements, which nothing turns
+	} {
+		if _, err := parse([]byte(minimal+"model:\n  "+model+"\n"), "run.yaml", nil); err != nil {
+			t.Errorf("%s: %v", model, err)
+		}
+	}
+	gated := minimal + "model:\n  attention: linear:gated\noptimizer:\n  groups:\n    bias:\n      lr_ratio: 2\n"
+	if _, err := parse([]byte(gated), "run.yaml", nil); err != nil {
+		t.Errorf("gates have biases: %v", err)
+	}
+}
