@@ -5,8 +5,12 @@ import (
 	"anneal/tensor"
 )
 
-// logitBytes bounds the logits that exist at one time: [tokens × vocabulary] is never formed.
-const logitBytes = 16 << 20
+// The logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows the time would go into
+// reading and packing the head for each chunk, and adding to its gradient; so many take 2/D MiB a MiB of the head.
+const (
+	logitBytes = 16 << 20
+	headRows   = 512
+)
 
 // HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V, D].
 // It works through the tokens in chunks. If the tape records, each chunk's gradients of the *summed* loss are computed
@@ -55,9 +59,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	t.temp.Release(mark)
 }
 
-// headChunk returns how many rows of logits to hold: as many as logitBytes allow, at least 64.
+// headChunk returns how many rows of logits to hold: as many as logitBytes allow, at least headRows.
 func headChunk(rows, vocab, size int) int {
-	chunk := max(logitBytes/(vocab*size)&^63, 64)
+	chunk := max(logitBytes/(vocab*size)&^63, headRows)
 	return min(chunk, rows)
 }
 

@@ -133,9 +133,9 @@ func TestGradientsOfTwoUsesAddUp(t *testing.T) {
 
 // Three chunks of logits, the last one short, give what the whole [N, V] gives.
 func TestHeadLossInChunksEqualsTheWhole(t *testing.T) {
-	const n, d, v = 160, 4, 32768
-	if chunk := headChunk(n, v, 8); chunk != 64 {
-		t.Fatalf("chunks of %d rows, the test wants 64", chunk)
+	const n, d, v = 1300, 4, 4096
+	if chunk := headChunk(n, v, 8); chunk != 512 {
+		t.Fatalf("chunks of %d rows, the test wants 512", chunk)
 	}
 	r := newRig(t)
 	h, head := r.leaf(normals(1, n*d), n, d), param(normals(2, v*d), v, d)
@@ -143,7 +143,7 @@ func TestHeadLossInChunksEqualsTheWhole(t *testing.T) {
 	for i := range targets {
 		targets[i] = int32(i * 7919 % v)
 	}
-	targets[3], targets[130] = -100, -100
+	targets[3], targets[1030] = -100, -100
 	losses := tensor.Of(make([]float64, n))
 	r.HeadLoss(h, head, tensor.Of(targets), losses, device.LossOptions{})
 	r.Backward()
@@ -193,6 +193,17 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 					t.Errorf("%v, %v: temporary %d has other bits when computed again", tier, activation, i)
 				}
 			}
+		}
+	}
+}
+
+// Few rows of logits at a time make a large head slow; so many, of the largest vocabularies, are a fraction of the head.
+func TestHeadChunks(t *testing.T) {
+	for _, c := range []struct{ rows, vocab, size, want int }{
+		{4096, 4096, 4, 1024}, {2048, 16384, 4, 512}, {4096, 50257, 4, 512}, {4096, 256000, 4, 512}, {300, 50257, 4, 300}, {100_000, 256, 4, 16384},
+	} {
+		if got := headChunk(c.rows, c.vocab, c.size); got != c.want {
+			t.Errorf("%d rows of %d logits in chunks of %d, want %d", c.rows, c.vocab, got, c.want)
 		}
 	}
 }
