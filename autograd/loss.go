@@ -6,7 +6,7 @@ import (
 )
 
 // The logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows the time would go into
-// reading and packing the head for each chunk, and adding to its gradient; so many take 2/D MiB a MiB of the head.
+// reading and packing the head for each chunk, and adding to its gradient; so many logits take 512/D of the bytes of the head.
 const (
 	logitBytes = 16 << 20
 	headRows   = 512

@@ -24,6 +24,7 @@ def parse_args():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--python", default=sys.executable, help="a Python that has torch")
     p.add_argument("--shape", default="tiny")
+    p.add_argument("--batch", type=int, default=0, help="sequences a step; 0: the shape's own")
     p.add_argument("--precision", default="bf16", choices=["fp32", "bf16"])
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seconds", type=float, default=8)
@@ -80,7 +81,7 @@ def combine(base, extra):
 
 def attempt(a, s):
     """Runs one setting; returns it with its result, or with an "error"."""
-    command = [a.python, os.path.join(HERE, "bench_torch.py"), "--shape", a.shape, "--precision", a.precision, "--threads", str(a.threads),
+    command = [a.python, os.path.join(HERE, "bench_torch.py"), "--shape", a.shape, "--batch", str(a.batch), "--precision", a.precision, "--threads", str(a.threads),
                "--seconds", str(a.seconds), "--steps", str(a.steps), *(["--lock", a.lock] if a.lock else []), *s["flags"]]
     try:
         done = subprocess.run(command, env={**os.environ, **s["env"]}, capture_output=True, text=True, timeout=a.timeout)
@@ -148,7 +149,7 @@ def main():
     a = parse_args()
     if a.like and not a.out:
         sys.exit("error: --like needs --out, the file that holds the earlier search")
-    key = f"{a.shape}/{a.precision}/{a.threads}"
+    key = f"{a.shape}{f':{a.batch}' if a.batch else ''}/{a.precision}/{a.threads}"
     print(key, file=sys.stderr)
     last = {}
 

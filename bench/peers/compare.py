@@ -24,7 +24,7 @@ def parse_args():
     p.add_argument("--anneal", required=True, help="path of the anneal binary")
     p.add_argument("--python", default=sys.executable, help="a Python that has torch")
     p.add_argument("--best", help="JSON written by best_torch.py")
-    p.add_argument("--shapes", nargs="+", default=["tiny", "llama-98m"])
+    p.add_argument("--shapes", nargs="+", default=["tiny", "llama-98m", "gpt2-small:1", "gpt2-small"], help="NAME, or NAME:BATCH for so many sequences a step")
     p.add_argument("--precisions", nargs="+", default=["bf16", "fp32"])
     p.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     p.add_argument("--rounds", type=int, default=2)
@@ -43,13 +43,19 @@ def run_json(command, env):
     return json.loads(lines[-1])
 
 
+def shape_flags(shape):
+    """The options, of both engines, for NAME or NAME:BATCH."""
+    name, _, batch = shape.partition(":")
+    return ["--shape", name, *(["--batch", batch] if batch else [])]
+
+
 def anneal_step(a, shape, precision, threads):
-    case = ["--shape", shape, "--precision", precision, "--threads", str(threads)]
+    case = [*shape_flags(shape), "--precision", precision, "--threads", str(threads)]
     return run_json([a.anneal, "bench", "step", *case, "--seconds", str(a.seconds), "--json"], {})
 
 
 def torch_step(a, shape, precision, threads, setting):
-    case = ["--shape", shape, "--precision", precision, "--threads", str(threads), "--seconds", str(a.seconds), "--steps", "3"]
+    case = [*shape_flags(shape), "--precision", precision, "--threads", str(threads), "--seconds", str(a.seconds), "--steps", "3"]
     return run_json([a.python, os.path.join(HERE, "bench_torch.py"), *case, *setting["flags"]], setting["env"])
 
 
@@ -74,7 +80,8 @@ def first_steps(runs):
 
 def compare(a, best, shape, precision, threads):
     """Alternates the engines; returns every run by engine."""
-    tuned = best.get(f"{shape}/{precision}/{threads}", {}).get("best", DEFAULT_BEST)
+    name = shape.partition(":")[0]
+    tuned = best.get(f"{shape}/{precision}/{threads}", best.get(f"{name}/{precision}/{threads}", {})).get("best", DEFAULT_BEST)
     with tempfile.TemporaryDirectory() as cache:
         tuned = {"flags": tuned["flags"], "env": {**tuned["env"], "TORCHINDUCTOR_CACHE_DIR": cache}}
         engines = {

@@ -26,7 +26,7 @@ class Shape:
 SHAPES = {
     "tiny": Shape("llama", 6, 384, 6, 1024, 4096, 256, 16),
     "llama-98m": Shape("llama", 12, 768, 12, 2048, 16384, 512, 4),
-    "gpt2-small": Shape("gpt2", 12, 768, 12, 3072, 50304, 1024, 4),
+    "gpt2-small": Shape("gpt2", 12, 768, 12, 3072, 50304, 1024, 4),  # 50257 tokens, padded for speed as is usual
 }
 
 
