@@ -3,120 +3,171 @@ package model
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
+	"anneal/nn"
 	"anneal/tensor"
 )
 
-// A View is a tensor of the model under the name that Hugging Face transformers uses, one for each projection.
+// A View is a weight of the model as Hugging Face transformers has it: under its name, one for each projection of a Llama, and
+// [in, out] where it is a matrix of GPT-2.
 type View struct {
 	Name   string
-	Tensor tensor.Tensor
-	Scale  float64 // of the weight in a model without muP that computes the same; 1 without muP
+	Tensor tensor.Tensor // shares the model's memory, in its own layout
 
-	interleaved int // head size of rows that stand in neighbouring pairs; transformers has halves
+	scale       float64 // of the weight in a model without muP that computes the same; 1 without muP
+	queries     int     // so many rows, the first ones, make queries and take queryScale, too
+	queryScale  float64
+	interleaved int  // head size of rows that stand in neighbouring pairs; transformers has halves
+	transposed  bool // transformers has [in, out]
 }
 
-// Values returns the weights as transformers has them, times Scale: the model's own memory where that is the same, or a copy.
+// Shape is that of transformers.
+func (v *View) Shape() []int {
+	if v.transposed {
+		return []int{v.Tensor.Dim(1), v.Tensor.Dim(0)}
+	}
+	return v.Tensor.Shape()
+}
+
+// Values returns the weights as transformers has them, without muP: the model's own memory where that is the same, or a copy.
 func (v *View) Values() []float32 {
 	t := &v.Tensor
-	if t.DType() == tensor.F32 && v.Scale == 1 && v.interleaved == 0 {
+	if t.DType() == tensor.F32 && v.scale == 1 && (v.queries == 0 || v.queryScale == 1) && v.interleaved == 0 && !v.transposed {
 		return t.F32()
 	}
 	out := make([]float32, t.Len())
 	for i := range out {
-		out[i] = float32(v.Scale * t.Float64(v.index(i)))
+		out[i] = float32(v.value(i))
 	}
 	return out
 }
 
-// SetValues fills the tensor with weights as transformers has them.
+// SetValues fills the tensor of a model without muP with weights as transformers has them.
 func (v *View) SetValues(values []float32) {
 	for i, x := range values {
 		v.Tensor.SetFloat64(v.index(i), float64(x))
 	}
 }
 
-// index is where in the tensor element i of transformers' stands. Rotary pairs (j, j+E/2) of a head are (2j, 2j+1) where they are
-// interleaved, in the rows of queries and keys and in the gains of QK-norm.
+// value returns element i of transformers' weight.
+func (v *View) value(i int) float64 {
+	at := v.index(i)
+	x := v.scale * v.Tensor.Float64(at)
+	if at < v.queries*v.cols() {
+		x *= v.queryScale
+	}
+	return x
+}
+
+// index is where in the tensor element i of transformers' weight stands. Rotary pairs (j, j+E/2) of a head are (2j, 2j+1) where
+// they are interleaved, in the rows of queries and keys and in the gains of QK-norm.
 func (v *View) index(i int) int {
+	cols := v.cols()
+	if rows := v.Tensor.Len() / cols; v.transposed {
+		return i%rows*cols + i/rows
+	}
 	e := v.interleaved
 	if e == 0 {
 		return i
-	}
-	cols := 1
-	if v.Tensor.Rank() == 2 {
-		cols = v.Tensor.Cols()
 	}
 	row, col := i/cols, i%cols
 	at := row % e
 	return (row-at+2*(at%(e/2))+at/(e/2))*cols + col
 }
 
-// hfNames maps the parameters of a layer, and the parts of fused ones, to transformers' names.
-var hfNames = map[string]string{
-	"attention_norm": "input_layernorm", "mlp_norm": "post_attention_layernorm",
-	"attention.qkv.q": "self_attn.q_proj", "attention.qkv.k": "self_attn.k_proj", "attention.qkv.v": "self_attn.v_proj",
-	"attention.out": "self_attn.o_proj", "attention.q_norm": "self_attn.q_norm", "attention.k_norm": "self_attn.k_norm",
-	"mlp.gate_up.gate": "mlp.gate_proj", "mlp.gate_up.up": "mlp.up_proj", "mlp.down": "mlp.down_proj",
-}
-
-// HFViews returns every weight in transformers' order: fused weights as the rows of their parts. The tensors share the
-// model's memory, so setting their values loads a model.
-func (m *Decoder) HFViews() []View {
-	var views []View
-	add := func(name string, t tensor.Tensor) {
-		views = append(views, View{Name: name, Tensor: t, Scale: m.Config.foldedScale(name), interleaved: m.Config.interleaved(name)})
-	}
-	add("model.embed_tokens.weight", m.embed.Value)
-	for i, b := range m.blocks {
-		at := fmt.Sprintf("layers.%d.", i)
-		for _, p := range b.shared().params {
-			name := p.Name[len(at):]
-			row := 0
-			for _, part := range p.Parts {
-				add("model."+at+hfNames[name+"."+part.Name]+".weight", p.Value.Slice(row, row+part.Rows))
-				row += part.Rows
-			}
-			if p.Parts == nil {
-				add("model."+at+hfNames[name]+".weight", p.Value)
-			}
-		}
-	}
-	add("model.norm.weight", m.norm.Value)
-	if m.head != m.embed {
-		add("lm_head.weight", m.head.Value)
-	}
-	return views
-}
-
-// foldedScale returns what a weight is multiplied by to do without the multipliers of muP, which transformers' format has
-// no fields for: queries take the scale of the scores, the final norm that of the logits, the embedding its own. A tied
-// head is then multiplied with the embedding, for which the final norm makes up.
-func (c Config) foldedScale(name string) float64 {
-	query := "q_proj.weight"
-	if c.QKNorm {
-		query = "q_norm.weight"
-	}
-	switch {
-	case name == "model.embed_tokens.weight":
-		return c.MuP.inputScale()
-	case name == "model.norm.weight" && c.TieEmbeddings:
-		return c.logitScale() / c.MuP.inputScale()
-	case name == "model.norm.weight":
-		return c.logitScale()
-	case strings.HasSuffix(name, query) && c.scoreScale() != 0:
-		return c.scoreScale() * math.Sqrt(float64(c.HeadDim))
+// cols is the length of a row: of a vector 1.
+func (v *View) cols() int {
+	if v.Tensor.Rank() == 2 {
+		return v.Tensor.Dim(1)
 	}
 	return 1
 }
 
-// interleaved returns the head size if a weight's rows stand in neighbouring pairs, else 0.
-func (c Config) interleaved(name string) int {
-	for _, part := range []string{"q_proj", "k_proj", "q_norm", "k_norm"} {
-		if c.RopeInterleaved && strings.HasSuffix(name, part+".weight") {
-			return c.HeadDim
+// hfNames maps parameters, and the parts of fused ones, to transformers' names; those of a layer follow hfLayer.
+var hfNames = map[string]map[string]string{
+	"llama": {
+		"embed": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight",
+		"attention_norm": "input_layernorm.weight", "mlp_norm": "post_attention_layernorm.weight",
+		"attention.qkv.q": "self_attn.q_proj.weight", "attention.qkv.k": "self_attn.k_proj.weight", "attention.qkv.v": "self_attn.v_proj.weight",
+		"attention.out": "self_attn.o_proj.weight", "attention.q_norm": "self_attn.q_norm.weight", "attention.k_norm": "self_attn.k_norm.weight",
+		"mlp.gate_up.gate": "mlp.gate_proj.weight", "mlp.gate_up.up": "mlp.up_proj.weight", "mlp.down": "mlp.down_proj.weight",
+	},
+	"gpt2": {
+		"embed": "transformer.wte.weight", "positions": "transformer.wpe.weight", "head": "lm_head.weight",
+		"norm": "transformer.ln_f.weight", "norm.bias": "transformer.ln_f.bias",
+		"attention_norm": "ln_1.weight", "attention_norm.bias": "ln_1.bias", "mlp_norm": "ln_2.weight", "mlp_norm.bias": "ln_2.bias",
+		"attention.qkv": "attn.c_attn.weight", "attention.qkv.bias": "attn.c_attn.bias",
+		"attention.out": "attn.c_proj.weight", "attention.out.bias": "attn.c_proj.bias",
+		"mlp.up": "mlp.c_fc.weight", "mlp.up.bias": "mlp.c_fc.bias", "mlp.down": "mlp.c_proj.weight", "mlp.down.bias": "mlp.c_proj.bias",
+	},
+}
+
+var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
+
+// HFViews returns every weight of a model that transformers has: a gpt2, or a family that says what a Llama does.
+func (m *Decoder) HFViews() []View {
+	family := "llama"
+	if m.Config.biased() {
+		family = "gpt2"
+	}
+	var views []View
+	for _, p := range m.params {
+		name, prefix := p.Name, ""
+		if rest, ok := strings.CutPrefix(name, "layers."); ok {
+			number, inLayer, _ := strings.Cut(rest, ".")
+			layer, err := strconv.Atoi(number)
+			if err != nil {
+				panic("model: a parameter is called " + p.Name)
+			}
+			name, prefix = inLayer, fmt.Sprintf(hfLayer[family], layer)
+		}
+		add := func(name string, t tensor.Tensor) {
+			v := View{Name: prefix + hfNames[family][name], Tensor: t, transposed: family == "gpt2" && p.Role == nn.Matrix}
+			m.Config.fold(&v, name)
+			views = append(views, v)
+		}
+		if family == "gpt2" || p.Parts == nil {
+			add(name, p.Value)
+			continue
+		}
+		row := 0
+		for _, part := range p.Parts {
+			add(name+"."+part.Name, p.Value.Slice(row, row+part.Rows))
+			row += part.Rows
 		}
 	}
-	return 0
+	return views
+}
+
+// fold sets what a parameter, or a part of one, is multiplied by to do without the multipliers of muP, which transformers'
+// formats have no fields for: queries take the scale of the scores, the final norm that of the logits, tables at the entrance
+// their own. A tied head is then multiplied with the embedding, for which the final norm makes up. It also notes interleaved rows.
+func (c Config) fold(v *View, name string) {
+	v.scale, v.queryScale = 1, 1
+	if s := c.scoreScale(); s != 0 {
+		v.queryScale = s * math.Sqrt(float64(c.HeadDim))
+	}
+	switch name {
+	case "embed", "positions":
+		v.scale = c.MuP.inputScale()
+	case "norm", "norm.bias":
+		v.scale = c.logitScale()
+		if c.TieEmbeddings {
+			v.scale /= c.MuP.inputScale()
+		}
+	case "attention.qkv.q", "attention.qkv", "attention.qkv.bias":
+		if !c.QKNorm {
+			v.queries = c.Heads * c.HeadDim
+		}
+	case "attention.q_norm":
+		v.queries = c.HeadDim
+	}
+	switch name {
+	case "attention.qkv.q", "attention.qkv.k", "attention.q_norm", "attention.k_norm":
+		if c.RopeInterleaved {
+			v.interleaved = c.HeadDim
+		}
+	}
 }

@@ -110,24 +110,34 @@ func TestWidthAwareSchemesUnderMuP(t *testing.T) {
 // A model without muP, with the multipliers in its weights, computes the same: what an export relies on.
 func TestMultipliersFoldIntoWeights(t *testing.T) {
 	for _, tied := range []bool{false, true} {
-		for _, qkNorm := range []bool{false, true} {
+		for _, kind := range []string{"llama", "llama with QK-norm", "gpt2"} {
 			c := grown()
-			c.TieEmbeddings, c.QKNorm, c.InitStd = tied, qkNorm, 0.2
+			c.TieEmbeddings, c.QKNorm, c.InitStd = tied, kind == "llama with QK-norm", 0.2
+			if kind == "gpt2" {
+				c.Family, c.Positions, c.KVHeads = "gpt2", "learned", c.Heads
+			}
 			c.MuP.InputScale, c.MuP.OutputScale = 3, 0.7
 			x := newBench(t, c, "fp64", 2, 16)
 			c.MuP = MuP{}
 			y := newBench(t, c, "fp64", 2, 16)
+			for i, p := range x.m.Params() { // gains are not all 1, and biases not 0
+				if rng := tensor.NewRNG(7, tensor.PurposeData, uint32(i)); p.Value.Rank() == 1 {
+					for j := range p.Value.Len() {
+						p.Value.SetFloat64(j, 0.5+float64(rng.Uint32(uint64(j)))/(1<<32))
+					}
+				}
+			}
 			plain := y.m.HFViews()
 			for i, v := range x.m.HFViews() {
 				for j := range v.Tensor.Len() {
-					plain[i].Tensor.SetFloat64(j, v.Scale*v.Tensor.Float64(j))
+					plain[i].Tensor.SetFloat64(plain[i].index(j), v.value(j))
 				}
 			}
 			x.loss()
 			y.loss()
 			for i, got := range y.b.Losses.F64() {
 				if want := x.b.Losses.F64()[i]; math.Abs(got-want) > 1e-12*(1+want) {
-					t.Fatalf("tied %v, qk_norm %v: token %d has loss %v, with muP %v", tied, qkNorm, i, got, want)
+					t.Fatalf("%s, tied %v: token %d has loss %v, with muP %v", kind, tied, i, got, want)
 				}
 			}
 		}

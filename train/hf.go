@@ -60,7 +60,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 func hfTensors(m *model.Decoder, dtype safetensors.DType) []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, v := range m.HFViews() {
-		list = append(list, safetensors.Float32(v.Name, dtype, v.Tensor.Shape(), v.Values()))
+		list = append(list, safetensors.Float32(v.Name, dtype, v.Shape(), v.Values()))
 	}
 	return list
 }

@@ -23,7 +23,7 @@ import (
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
 
 // models are directories that transformers wrote, with what it computed from them.
-var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3"}
+var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "gpt2", "gpt2-untied"}
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
 
@@ -146,16 +146,29 @@ func tokensOf(c hf.Config) hf.Tokens {
 	return c.(*hf.GPT2Config).Tokens
 }
 
+var smallGPT2 = model.Config{
+	Family: "gpt2", Activation: "gelu", Layers: 2, Dim: 32, Heads: 2, KVHeads: 2, HeadDim: 16, FFN: 128, Context: 32, Vocab: 64,
+	Positions: "learned", NormEps: 1e-5,
+}
+
 // What no format of Hugging Face says is refused by name.
 func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 	for key, change := range map[string]func(*model.Config){
-		"model.logit_softcap = 30":     func(c *model.Config) { c.LogitSoftcap = 30 },
-		"model.positions = rope,alibi": func(c *model.Config) { c.Positions = "rope,alibi" },
-		"model.positions = none":       func(c *model.Config) { c.Positions = "none" },
-		"model.positions = learned":    func(c *model.Config) { c.Positions = "learned" },
-		"model.activation = relu2":     func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" },
-		"model.value_embeddings = all": func(c *model.Config) { c.Family, c.ValueEmbeddings = "anneal", "all" },
-		"model.x0_skip = true":         func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
+		"model.logit_softcap = 30":        func(c *model.Config) { c.LogitSoftcap = 30 },
+		"model.positions = rope,alibi":    func(c *model.Config) { c.Positions = "rope,alibi" },
+		"model.positions = none":          func(c *model.Config) { c.Positions = "none" },
+		"model.positions = learned":       func(c *model.Config) { c.Positions = "learned" },
+		"model.activation = relu2":        func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" },
+		"model.value_embeddings = all":    func(c *model.Config) { c.Family, c.ValueEmbeddings = "anneal", "all" },
+		"model.x0_skip = true":            func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
+		"model.positions = rope":          func(c *model.Config) { *c = smallGPT2; c.Positions = "rope" },
+		"model.attention = window:8":      func(c *model.Config) { *c = smallGPT2; c.Attention = "window:8" },
+		"model.attention = bigbird":       func(c *model.Config) { c.Attention = "bigbird" },
+		"model.attention = window:4,full": func(c *model.Config) { c.Attention = "window:4,full" },
+		"model.qk_norm = true":            func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },
+		"model.kv_heads = 1":              func(c *model.Config) { *c = smallGPT2; c.KVHeads = 1 },
+		"model.head_dim = 8":              func(c *model.Config) { *c = smallGPT2; c.HeadDim = 8 },
+		"model.logit_softcap = 20":        func(c *model.Config) { *c = smallGPT2; c.LogitSoftcap = 20 },
 	} {
 		c := model.Config{Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4, NormEps: 1e-5}
 		change(&c)

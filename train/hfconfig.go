@@ -13,13 +13,20 @@ import (
 // toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key; at is
 // where the key stands.
 func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	activation := "swiglu"
+	if c.Family == "gpt2" {
+		activation = "gelu"
+	}
 	for _, own := range []struct{ key, value, without string }{
-		{"logit_softcap", strconv.FormatFloat(c.LogitSoftcap, 'g', -1, 64), "0"}, {"activation", c.Activation, "swiglu"},
+		{"logit_softcap", strconv.FormatFloat(c.LogitSoftcap, 'g', -1, 64), "0"}, {"activation", c.Activation, activation},
 		{"value_embeddings", c.ValueEmbeddings, "none"}, {"x0_skip", strconv.FormatBool(c.X0Skip), "false"},
 	} {
 		if own.value != "" && own.value != own.without {
 			return nil, inexpressible(own.key, own.value, own.without, at)
 		}
+	}
+	if c.Family == "gpt2" {
+		return toGPT2(c, tokens, at)
 	}
 	theta, scaling, err := positionsToHF(c, at)
 	if err != nil {
@@ -29,12 +36,34 @@ func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &hf.LlamaConfig{
+	return &hf.LlamaConfig{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
 		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: theta, RopeScaling: scaling, NormEps: c.NormEps, Tied: c.TieEmbeddings,
 		QKNorm: c.QKNorm, InitStd: c.InitStd, Window: window, WindowLayers: windowed, Tokens: tokens,
+	}, nil
+}
+
+// toGPT2 is toHF for a GPT-2, whose format has learned positions and heads that fill the width.
+func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	schemes, err := model.ParsePositions(c.Positions)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
+		return nil, inexpressible("attention", c.Attention, "full", at)
+	}
+	for _, own := range []struct{ key, value, without string }{
+		{"positions", schemes[0], "learned"}, {"qk_norm", strconv.FormatBool(c.QKNorm), "false"},
+		{"kv_heads", strconv.Itoa(c.KVHeads), strconv.Itoa(c.Heads)}, {"head_dim", strconv.Itoa(c.HeadDim), strconv.Itoa(c.Dim / c.Heads)},
+	} {
+		if own.value != own.without {
+			return nil, inexpressible(own.key, own.value, own.without, at)
+		}
+	}
+	return &hf.GPT2Config{
+		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, MaxPositions: c.Context,
+		NormEps: c.NormEps, Tied: c.TieEmbeddings, InitStd: c.InitStd, Tokens: tokens,
+	}, nil
 }
 
 func inexpressible(key, value, without, at string) error {
@@ -55,10 +84,14 @@ func hfTokens(tok *tokenizer.Tokenizer) hf.Tokens {
 
 // fromHF is the model that a config.json describes, or an error that names the field that this program has nothing for.
 func fromHF(c hf.Config) (model.Config, error) {
-	l, ok := c.(*hf.LlamaConfig)
-	if !ok {
-		return model.Config{}, fmt.Errorf("config.json: architectures = [%q] is not supported", c.Class())
+	if g, ok := c.(*hf.GPT2Config); ok {
+		return model.Config{
+			Family: "gpt2", Layers: g.Layers, Dim: g.HiddenSize, Heads: g.Heads, KVHeads: g.Heads, HeadDim: g.HiddenSize / g.Heads, FFN: g.FFNSize,
+			Context: g.MaxPositions, Vocab: g.VocabSize, TieEmbeddings: g.Tied, Attention: "full", Positions: "learned", RopeTheta: 10000, NormEps: g.NormEps, InitStd: g.InitStd,
+			Activation: "gelu", ValueEmbeddings: "none",
+		}, nil
 	}
+	l := c.(*hf.LlamaConfig)
 	return model.Config{
 		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
 		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,

@@ -87,6 +87,7 @@ func ImportHF(src, runDirectory string) error {
 func importConfig(c model.Config) *config.Config {
 	cfg := config.Default()
 	m := &cfg.Model
+	m.Family, m.Positions, m.Activation = c.Family, c.Positions, c.Activation
 	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
 	m.Context, m.Vocab, m.TieEmbeddings, m.QKNorm = c.Context, c.Vocab, c.TieEmbeddings, c.QKNorm
 	m.Attention = c.Attention

@@ -381,17 +381,22 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 // An exported model read back gives the same logits, and an imported one generates what the original did.
 func TestExportAndImportKeepTheModel(t *testing.T) {
 	data := testData(t)
-	for _, qkNorm := range []bool{false, true} {
+	for name, change := range map[string]func(m *config.Model){
+		"llama":   func(*config.Model) {},
+		"qk_norm": func(m *config.Model) { m.QKNorm, m.TieEmbeddings = true, false },
+		"scaled":  func(m *config.Model) { m.RopeScaling, m.RopeOriginalContext = "yarn:2:attention=1.25", 16 },
+		"gpt2":    func(m *config.Model) { m.Family, m.Activation, m.Positions = "gpt2", "gelu", "learned" },
+	} {
 		dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
 		cfg := tinyConfig(data)
-		cfg.Model.QKNorm, cfg.Model.TieEmbeddings = qkNorm, !qkNorm
+		change(&cfg.Model)
 		mustRun(t, Options{Config: cfg, Dir: dir})
 		text := generateText(t, dir, out)
 		if err := ImportHF(out, back); err != nil {
 			t.Fatal(err)
 		}
 		if again := generateText(t, back, ""); again != text {
-			t.Errorf("qk_norm %v: the imported model writes %q, the original %q", qkNorm, again, text)
+			t.Errorf("%s: the imported model writes %q, the original %q", name, again, text)
 		}
 	}
 }
