@@ -23,9 +23,9 @@ func NewRoPE(a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta
 	if !a.Backed() {
 		return r
 	}
-	factor := s.AttentionFactor()
-	for i, f := range s.Frequencies(headSize, theta) {
-		for p := range positions {
+	factor, frequencies := s.AttentionFactor(), s.Frequencies(headSize, theta)
+	for p := range positions {
+		for i, f := range frequencies {
 			sin, cos := math.Sincos(float64(p) * f)
 			r.Cos.SetFloat64(p*half+i, factor*cos)
 			r.Sin.SetFloat64(p*half+i, factor*sin)

@@ -97,6 +97,30 @@ func TestReachOfLearnedPositions(t *testing.T) {
 	}
 }
 
+// What goes by the length of a row is made for the length that is read: a window of a model that was trained on rows shorter than
+// it, and slopes of ALiBi. A token that sees what it saw in training costs the same.
+func TestPatternsReachWithTheContext(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Data.DocumentMask, cfg.Precision = 2, 1, false, "fp32"
+	cfg.Model.Positions, cfg.Model.Attention = "alibi", "window:32"
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	short, trained := evaluateAt(t, dir, cfg.Data.Path, Reach{}, 1)
+	long, _ := evaluateAt(t, dir, cfg.Data.Path, Reach{Context: "3x"}, 1)
+	if len(long.ByPosition) != 3 || trained != 32 || math.Abs(long.ByPosition[0].Loss-short.Loss) > 1e-5 {
+		t.Fatalf("in rows of %d the loss is %v, in longer ones %+v", trained, short.Loss, long.ByPosition)
+	}
+	full := filepath.Join(t.TempDir(), "full") // the same weights, as no layer saw less in training
+	cfg.Model.Attention = "full"
+	mustRun(t, Options{Config: cfg, Dir: full})
+	whole, _ := evaluateAt(t, full, cfg.Data.Path, Reach{Context: "3x"}, 1)
+	for i, p := range whole.ByPosition {
+		if d := math.Abs(p.Loss - long.ByPosition[i].Loss); (d < 1e-5) != (i == 0) {
+			t.Errorf("positions from %d: the loss is %v in a window, %v with all keys", p.From, long.ByPosition[i].Loss, p.Loss)
+		}
+	}
+}
+
 func TestReachThatCannotWork(t *testing.T) {
 	dir, _ := reachable(t, "none")
 	for says, reach := range map[string]Reach{
