@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"anneal/chart"
@@ -22,6 +23,12 @@ type CompareOptions struct {
 	Out       string     // directory that holds the runs
 	Threads   int
 
+	// SameCompute gives each variant that does not say train.steps as many as take the operations of the first run, by
+	// Foresight.FLOPsPerToken.
+	SameCompute bool
+	// Context, unless it is "", is a second length of rows to evaluate on, as train.Reach has it: 4x.
+	Context string
+
 	OnRun      func(name string, i, n int) // a run begins
 	OnProgress func(train.Progress)
 }
@@ -33,6 +40,7 @@ type Compared struct {
 	*train.Result
 	Diverged bool    // the guard stopped it: it has no figures
 	Change   float64 // of the bits per byte against the first run, as a fraction; NaN where either is unknown
+	Far      float64 // bits per byte on rows of CompareOptions.Context; NaN without, and where the model cannot read them
 }
 
 // baseline is the name of the run without a variant's overrides.
@@ -50,9 +58,16 @@ func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 		}
 		configs[i] = cfg
 	}
+	if o.SameCompute {
+		for i := range configs[1:] {
+			if err := o.giveSteps(configs, i+1); err != nil {
+				return nil, fmt.Errorf("%s: %w", variantName(o.Variants[i]), err)
+			}
+		}
+	}
 	var all []Compared
 	for i, cfg := range configs {
-		c := Compared{Name: variantName(variants[i]), Run: filepath.Join(o.Out, directoryName(i, variants[i])), Change: math.NaN()}
+		c := Compared{Name: variantName(variants[i]), Run: filepath.Join(o.Out, directoryName(i, variants[i])), Change: math.NaN(), Far: math.NaN()}
 		o.OnRun(c.Name, i, len(configs))
 		err := c.train(ctx, cfg, o)
 		if err != nil {
@@ -64,9 +79,49 @@ func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 		if i > 0 && !c.Diverged && !all[0].Diverged {
 			c.Change = c.ValBitsPerByte/all[0].ValBitsPerByte - 1
 		}
+		if o.Context != "" && !c.Diverged {
+			if c.Far, err = c.far(ctx, cfg, o); err != nil {
+				return all, fmt.Errorf("%s: %w", c.Name, err)
+			}
+		}
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// giveSteps stretches or shortens configuration i to the operations of the first.
+func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
+	v := o.Variants[i-1]
+	if slices.ContainsFunc(v, func(s string) bool { return strings.HasPrefix(s, "train.steps=") }) {
+		return nil
+	}
+	var step [2]float64 // operations
+	for n, cfg := range []*config.Config{configs[0], configs[i]} {
+		f, err := Foresee(cfg.Clone())
+		if err != nil {
+			return err
+		}
+		step[n] = f.FLOPsPerToken * float64(f.Tokens) / float64(cfg.Train.Steps)
+	}
+	steps := max(int(math.Round(float64(configs[0].Train.Steps)*step[0]/step[1])), 1)
+	cfg, err := config.Load(o.Config, slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v))
+	configs[i] = cfg
+	return err
+}
+
+// far evaluates a run on rows of o.Context. A model that cannot read them has no figure.
+func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions) (float64, error) {
+	r, err := train.OpenWith(c.Run, train.OpenOptions{Threads: o.Threads, Reach: train.Reach{Context: o.Context}})
+	var cannot config.Problem
+	switch {
+	case errors.As(err, &cannot) && cannot.Key == "model.context":
+		return math.NaN(), nil
+	case err != nil:
+		return 0, err
+	}
+	defer r.Close()
+	e, err := r.Evaluate(ctx, cfg.Data.Path, cfg.Train.EvalTokens, nil)
+	return e.BitsPerByte, err
 }
 
 // train makes or finishes the run. One that diverges is a finding, not a failure.

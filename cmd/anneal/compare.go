@@ -13,17 +13,21 @@ type compareCmd struct {
 	configArgs
 	With []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more run; may be given many times."`
 	Out  string   `required:"" placeholder:"DIR" help:"Directory that holds the runs. Those that are there already are gone on with."`
+
+	SameCompute bool   `help:"Give each run as many steps as take the operations of the first, unless its --with says train.steps."`
+	Context     string `placeholder:"N" help:"Evaluate on rows of this many tokens, too, such as 4096, or of a multiple of those of training, such as 4x."`
 	svgFlag
 	runThreadsFlag
 }
 
 func (compareCmd) Help() string {
-	return example("anneal compare examples/tiny.yaml train.steps=200 --with optimizer.name=lion --with \"optimizer.name=sgd optimizer.lr=0.1\" --out runs/which") +
+	return example("anneal compare examples/tiny.yaml train.steps=200 --with optimizer.name=lion --with \"optimizer.name=sgd optimizer.lr=0.1\" --out runs/which",
+		"anneal compare examples/ablation.yaml --with model.attention=window:64 --with model.attention=longnet:64 --same-compute --context 4x --out runs/long") +
 		"\n\nEvery run has the same data in the same order and starts from the same weights, so what differs is what --with says."
 }
 
 func (c compareCmd) Run(s *session) error {
-	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(0)}
+	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), SameCompute: c.SameCompute, Context: c.Context, OnProgress: s.trainProgress(0)}
 	for _, w := range c.With {
 		if strings.TrimSpace(w) == "" {
 			return &usageError{"a --with without values is the configured run, which is trained anyway", `try --with "optimizer.name=lion"`}
@@ -43,9 +47,13 @@ func (c compareCmd) Run(s *session) error {
 		if len(all) <= len(c.With) {
 			return &stopped{"stopped; what was trained is saved\n  go on with the same command"}
 		}
-		s.printf("%-*s  %13s  %8s  %10s  %12s  %s\n", wide, "run", "val bits/byte", "change", "train loss", "tok/s", "memory")
+		far := ""
+		if c.Context != "" {
+			far = fmt.Sprintf("  %10s", "at "+c.Context)
+		}
+		s.printf("%-*s  %6s  %13s  %8s%s  %10s  %12s  %s\n", wide, "run", "steps", "val bits/byte", "change", far, "train loss", "tok/s", "memory")
 		for _, r := range all {
-			s.printf("%-*s  %s\n", wide, r.Name, comparedLine(r))
+			s.printf("%-*s  %s\n", wide, r.Name, comparedLine(r, c.Context != ""))
 		}
 		picture, err := lab.CompareChart(all)
 		if err == nil {
@@ -70,19 +78,24 @@ func overridesIn(text string) (list []string) {
 	return list
 }
 
-// comparedLine is one row of the table, after the name.
-func comparedLine(r lab.Compared) string {
+// comparedLine is one row of the table, after the name; far says that it has a column for a second length of rows.
+func comparedLine(r lab.Compared, far bool) string {
 	if r.Diverged {
-		return fmt.Sprintf("%13s", "diverged")
+		return fmt.Sprintf("%6s  %13s", "", "diverged")
 	}
-	change, rate := "", ""
+	change, rate, beyond := "", "", ""
+	if far && math.IsNaN(r.Far) {
+		beyond = fmt.Sprintf("  %10s", "cannot")
+	} else if far {
+		beyond = fmt.Sprintf("  %10.4f", r.Far)
+	}
 	if !math.IsNaN(r.Change) {
 		change = fmt.Sprintf("%+.2f %%", 100*r.Change)
 	}
 	if !math.IsNaN(r.TokensPerSecond) {
 		rate = thousands(int64(r.TokensPerSecond))
 	}
-	return fmt.Sprintf("%13.4f  %8s  %10.4f  %12s  %s", r.ValBitsPerByte, change, r.TrainLoss, rate, mebibytes(arenaBytes(r)))
+	return fmt.Sprintf("%6d  %13.4f  %8s%s  %10.4f  %12s  %s", r.Step, r.ValBitsPerByte, change, beyond, r.TrainLoss, rate, mebibytes(arenaBytes(r)))
 }
 
 // arenaBytes is the memory laid out for the run's tensors.
@@ -97,7 +110,8 @@ func comparedJSON(all []lab.Compared) (runs []map[string]any) {
 	for _, r := range all {
 		run := map[string]any{"name": r.Name, "run": r.Run, "diverged": r.Diverged, "change": number(r.Change)}
 		if !r.Diverged {
-			run["val_bits_per_byte"], run["train_loss"] = number(r.ValBitsPerByte), number(r.TrainLoss)
+			run["val_bits_per_byte"], run["train_loss"], run["steps"] = number(r.ValBitsPerByte), number(r.TrainLoss), r.Step
+			run["far_bits_per_byte"] = number(r.Far)
 			run["tokens_per_second"], run["arena_bytes"], run["weights_hash"] = number(r.TokensPerSecond), arenaBytes(r), r.WeightsHash
 		}
 		runs = append(runs, run)

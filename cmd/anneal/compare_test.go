@@ -33,6 +33,18 @@ func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 		t.Errorf("the chart has %d bytes and no curve for the second variant: %v", len(svg), err)
 	}
 
+	fair := w.object(exitOK, "compare", w.path("run.yaml"), "train.steps=6", "model.context=64", "--with", "model.attention=window:4", "--with", "model.layers=2 train.steps=5", "--with", "model.positions=learned",
+		"--same-compute", "--context", "4x", "--out", w.path("fair"))["runs"].([]any)
+	for i, want := range []struct{ least, most float64 }{{6, 6}, {7, 8}, {5, 5}, {6, 6}} {
+		run := fair[i].(map[string]any)
+		if n := run["steps"].(float64); n < want.least || n > want.most {
+			t.Errorf("%v made %v steps, want %v to %v for the operations of the first run", run["name"], n, want.least, want.most)
+		}
+		if _, has := run["far_bits_per_byte"].(float64); has != (i != 3) {
+			t.Errorf("%v has %v bits per byte on rows four times as long; learned positions cannot read them", run["name"], run["far_bits_per_byte"])
+		}
+	}
+
 	args[len(args)-5] = "optimizer.lr=2e-3"
 	if code, _, errs := anneal(args...); code != exitOK {
 		t.Errorf("another variant beside those runs: exit %d\n%s", code, errs)
