@@ -21,6 +21,8 @@ type Tape struct {
 	Types  Types
 	// LossScale multiplies the gradient of the loss before it is rounded to Types.Activation; 0 means 1.
 	LossScale float64
+	// Rounded holds copies of weights, for generating; nil for none.
+	Rounded Rounded
 
 	keep  *tensor.Arena // lives until its block's backward
 	temp  *tensor.Arena // lives until the end of a block
@@ -129,6 +131,8 @@ type Segment interface {
 type Sequence struct {
 	Pos  tensor.Tensor // [N] I32: position of each token within its document, for RoPE
 	Mask device.Mask   // which keys each token sees
+
+	Cache *Cache // what the layers have of the tokens before; nil if there are none
 
 	Noise Noise // keys what training drops
 

@@ -61,6 +61,10 @@ type Device interface {
 	Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
 	// AttentionGrad writes dqkv [N, (H+2K)·E] from dout [N, H·E] and what Attention read and wrote.
 	AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
+	// AttentionCached is Attention for the n tokens at positions first … of a sequence, qkv [n, (H+2K)·E] and out [n, H·E], given
+	// the keys and values of those before them in the cache, to which it adds theirs. The result is that of Attention for the
+	// whole sequence, bit for bit. The cache needs CacheRows rows. mask has neither documents nor a length.
+	AttentionCached(out, qkv *tensor.Tensor, cache *Cache, first int, heads Heads, mask Mask)
 
 	// LinearAttention is attention by the features φ(x) = elu(x) + 1 in place of the softmax (Katharopoulos et al. 2020, arXiv
 	// 2006.16236), in time proportional to the length of a row: out_i = Σ_j w_ij·v_j / n_i with w_ij = φ(q_i)·φ(k_j) and

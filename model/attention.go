@@ -22,12 +22,13 @@ type attention struct {
 	linear bool      // the state of linear attention takes the place of keys
 	eps    float64
 	again  bool // backward runs the attention again
+	layer  int  // number of the layer
 }
 
 func newAttention(b *builder) attention {
 	c := b.config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps}
+	a := attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
 	b.setPositions(&a)
 	a.wqkv = b.reader("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
 	a.wo = b.writer("attention.out", q, b.width)
@@ -59,6 +60,9 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 	}
 	mask := seq.Mask
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
+	if seq.Cache != nil {
+		return t.AttentionCached(qkv, a.heads, mask, seq.Cache, a.layer)
+	}
 	return t.Attention(qkv, a.heads, mask) // [N, H·E]  never forms [T, T]
 }
 

@@ -13,6 +13,7 @@ type Footprint struct {
 	Keep          int // activations kept for backward, and the residual stream
 	Temp          int // temporaries of one block, logits of one chunk
 	Batch         int // token ids, targets, positions, losses
+	Cache         int // keys and values kept for generating
 }
 
 // Measure returns the exact footprint of training on micro-batches of rows sequences of T tokens (or, without grad, of

@@ -7,6 +7,7 @@ import (
 
 	"anneal/autograd"
 	"anneal/device"
+	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -32,8 +33,8 @@ func (s Sampling) Validate() error {
 	return nil
 }
 
-// A Generator continues token sequences with a model. Each token costs a forward pass over all that the model sees of the
-// sequence: keys and values are not kept between tokens.
+// A Generator continues token sequences with a model. It keeps the keys and values of the tokens that it has seen (cache.go), so that
+// each new token costs a forward pass over itself alone.
 type Generator struct {
 	model  *Decoder
 	policy precision.Policy
@@ -41,6 +42,12 @@ type Generator struct {
 	batch  *tensor.Arena
 	arenas []*tensor.Arena
 	probs  []candidate
+
+	cache   *autograd.Cache // nil if nothing is kept
+	seen    []int32         // the tokens in it
+	written int             // positions of it that have been written since it was begun
+
+	matrices []*nn.Param // whose copies save time; see round
 }
 
 type candidate struct {
@@ -50,14 +57,20 @@ type candidate struct {
 
 // NewGenerator allocates what generating takes; Close frees it.
 func NewGenerator(m *Decoder, p precision.Policy, dev device.Device) (*Generator, error) {
-	c := m.Config
-	f := Measure(c, p, 1, c.Context, false)
-	g := &Generator{model: m, policy: p}
-	logits := c.Vocab*p.Master.Size() + tensor.Align
+	return makeGenerator(m, p, dev, m.remembers(p))
+}
+
+func makeGenerator(m *Decoder, p precision.Policy, dev device.Device, cached bool) (*Generator, error) {
+	f := measureGeneration(m.Config, p, cached)
+	g := &Generator{model: m, policy: p, matrices: m.roundable(p, cached)}
+	rounded := tensor.NewMeasure("")
+	for _, w := range g.matrices {
+		rounded.New(p.Operand, w.Value.Shape()...)
+	}
 	for _, need := range []struct {
 		name string
 		size int
-	}{{"activations", f.Keep + logits}, {"scratch", f.Temp}, {"batch", f.Batch}} {
+	}{{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache}, {"rounded weights", rounded.Peak()}} {
 		a, err := tensor.NewArena(need.name, need.size)
 		if err != nil {
 			g.Close()
@@ -67,7 +80,18 @@ func NewGenerator(m *Decoder, p precision.Policy, dev device.Device) (*Generator
 	}
 	g.tape = autograd.NewTape(dev, p.Types(), g.arenas[0], g.arenas[1])
 	g.batch = g.arenas[2]
+	if cached {
+		g.cache = m.newCache(p, g.arenas[3])
+	}
 	return g, nil
+}
+
+// Bytes returns the memory that the generator holds, and how much of it is keys and values.
+func (g *Generator) Bytes() (all, cache int) {
+	for _, a := range g.arenas {
+		all += a.Size()
+	}
+	return all, g.arenas[3].Size()
 }
 
 // Close frees the generator's memory; the model is the caller's.
@@ -78,17 +102,43 @@ func (g *Generator) Close() {
 	g.arenas = nil
 }
 
-// Logits returns the logits [1, V], in the policy's master format, of the token that follows ids; of a longer sequence than
-// the model's context it sees the end. They stay valid until the next call. At least one id is needed, all below V.
+// Logits returns the logits [1, V], in the policy's master format, of the token that follows ids; of a sequence longer than
+// the model's context it sees the end (see inSight). They are a function of ids alone, whatever was asked for before, and stay
+// valid until the next call. At least one id is needed, all below V.
 func (g *Generator) Logits(ids []int32) *tensor.Tensor {
-	ids = ids[max(0, len(ids)-g.model.Config.Context):]
-	n := len(ids)
+	ids = inSight(ids, g.model.Config.Context)
+	if g.cache == nil {
+		return g.run(ids, 0, true)
+	}
+	first := g.kept(ids)
+	for len(ids)-first > maxChunk {
+		g.run(ids[:first+maxChunk], first, false)
+		first += maxChunk
+	}
+	return g.run(ids, first, true)
+}
+
+// round makes copies of the matrices in the format that products round them to, once the time of a step is that of reading them.
+func (g *Generator) round() {
+	if g.tape.Rounded != nil {
+		return
+	}
+	g.tape.Rounded = autograd.Rounded{}
+	for _, w := range g.matrices {
+		r := g.arenas[4].New(g.policy.Operand, w.Value.Shape()...)
+		g.tape.Device.Copy(&r, &w.Value)
+		g.tape.Rounded[&w.Param] = &r
+	}
+}
+
+// run gives the model the tokens of ids from first on, and returns the logits of the last if they are wanted.
+func (g *Generator) run(ids []int32, first int, logits bool) *tensor.Tensor {
+	if first > 0 && len(ids)-first == 1 {
+		g.round()
+	}
 	g.batch.Release(0)
-	b := NewBatch(g.batch, g.policy, 1, n)
-	copy(b.Tokens.I32(), ids)
-	b.SetPositions(false)
 	g.tape.Reset(false)
-	return g.model.Logits(g.tape, b, n-1, n)
+	return g.model.extend(g.tape, NewBatch(g.batch, g.policy, 1, len(ids)-first), ids, first, g.cache, logits)
 }
 
 // Next draws the token that follows ids: a pure function of the sequence, the sampling and its seed. The sampling must be

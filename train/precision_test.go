@@ -207,8 +207,8 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 				t.Errorf("%s: the average evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLossEMA)
 			}
 		}
-		if n, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
-			t.Errorf("%s: generates %d tokens: %v", policy, n, err)
+		if done, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
+			t.Errorf("%s: generates %d tokens: %v", policy, done.Tokens, err)
 		}
 		for _, dtype := range []string{"F32", "BF16", "F16"} {
 			if _, err := r.ExportHF(filepath.Join(t.TempDir(), "out"), safetensors.DType(dtype)); err != nil {

@@ -29,8 +29,8 @@ func openRun(t *testing.T, change func(dir string)) (*Trained, error) {
 // generate returns the number of tokens made and their text.
 func generate(r *Trained, o GenerateOptions) (int, string, error) {
 	var text strings.Builder
-	n, err := r.Generate(context.Background(), o, func(s string) { text.WriteString(s) })
-	return n, text.String(), err
+	done, err := r.Generate(context.Background(), o, func(s string) { text.WriteString(s) })
+	return done.Tokens, text.String(), err
 }
 
 // A tokenizer with ids that the model has no rows for would end in a panic at the first such token.
@@ -93,8 +93,8 @@ func TestBadGenerationsAreErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if n, err := r.Generate(ctx, GenerateOptions{MaxTokens: 3}, func(string) {}); n != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %d tokens, %v", n, err)
+	if done, err := r.Generate(ctx, GenerateOptions{MaxTokens: 3}, func(string) {}); done.Tokens != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %d tokens, %v", done.Tokens, err)
 	}
 	if n, text, err := generate(r, GenerateOptions{}); n != 0 || text != "" || err != nil {
 		t.Errorf("no tokens asked for: %d, %q, %v", n, text, err)

@@ -39,7 +39,7 @@ func (c generateCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		var text strings.Builder
 		s.printf("%s", c.Prompt)
-		n, err := r.Generate(ctx, train.GenerateOptions{
+		done, err := r.Generate(ctx, train.GenerateOptions{
 			Prompt: c.Prompt, MaxTokens: int(c.MaxTokens), Sampling: sampling,
 		}, func(piece string) {
 			text.WriteString(piece)
@@ -49,6 +49,23 @@ func (c generateCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.emit(map[string]any{"prompt": c.Prompt, "text": text.String(), "tokens": n, "step": r.Step})
+		s.notef("%s", summary(&done))
+		return s.emit(map[string]any{
+			"prompt": c.Prompt, "text": text.String(), "tokens": done.Tokens, "step": r.Step, "prompt_tokens": done.Prompt,
+			"first_token_seconds": done.First.Seconds(), "tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
+		})
 	})
+}
+
+// summary says how generating went, in a line.
+func summary(g *train.Generated) string {
+	mib := func(n int) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+	text := fmt.Sprintf("%d tokens", g.Tokens)
+	if g.Tokens > 0 {
+		text += fmt.Sprintf(", the first after %.2f s (%d of prompt)", g.First.Seconds(), g.Prompt)
+	}
+	if rate := g.Rate(); rate > 0 {
+		text += fmt.Sprintf(", then %.4g a second", rate)
+	}
+	return text + fmt.Sprintf(" · %s, keys and values %s of it", mib(g.Memory), mib(g.Cache))
 }

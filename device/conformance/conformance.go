@@ -37,6 +37,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"RoPE", rope},
 		{"Attention", attention},
 		{"AttentionGrad", attentionGrad(d)},
+		{"AttentionCached", attentionCached},
 		{"LinearAttention", linearAttention},
 		{"LinearAttentionGrad", linearAttentionGrad(d)},
 		{"SwiGLU", swiGLU},

@@ -90,6 +90,11 @@ func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mas
 	d.flash.Forward(out, lse, qkv, heads, mask)
 }
 
+// AttentionCached implements device.Device; see package flash.
+func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
+	d.flash.ForwardCached(out, qkv, cache, first, heads, mask)
+}
+
 // AttentionGrad implements device.Device; see package flash.
 func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	d.flash.Backward(dqkv, dout, out, lse, qkv, heads, mask)

@@ -24,9 +24,6 @@ func (k *kernels[T]) lead(s *shape) (lead, slope int) {
 	return k.tileN, 3 + k.pair
 }
 
-// reference returns the position that the distances of a step are counted from.
-func reference(w *work) int { return w.units[0].First &^ 255 }
-
 // leadQueries writes the words before queries of unit q that stand in rows of x, held across: n of them, from number from on.
 func (k *kernels[T]) leadQueries(x []T, ld int, s *shape, q *unit, from, n, ref int) {
 	lead, slope := k.lead(s)

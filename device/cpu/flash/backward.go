@@ -129,7 +129,7 @@ func (j *backwardJob[T]) begin(t *backwardTile[T], w *work, u, row int) {
 	delta, lse := t.delta[first:end], t.lse[first:end]
 	lead, _ := r.lead(&j.shape)
 	r.readStrip(q[lead:], t.led, &j.qkv, at, step, j.queryCol(unit.head), n, j.Size)
-	r.leadQueries(q, wordsL, &j.shape, unit, 0, n, reference(w))
+	r.leadQueries(q, wordsL, &j.shape, unit, 0, n, w.ref)
 	r.readStrip(do, t.ld, &j.dout, at, step, col, n, j.Size)
 	r.readStrip(dq, t.ld, &j.out, at, step, col, n, j.Size) // O, only for delta
 	r.dot(delta, do, dq, words, n, words)
@@ -161,7 +161,7 @@ func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 		tile := &w.tile
 		r.readKeys(t.k[lead:], t.led, &j.qkv, &j.shape, row, j.keyCol(m.kv), tile)
 		r.down(t.kd, t.led, t.k, t.led/r.pair, tile.keys, t.led)
-		r.leadKeys(t.k, t.led/r.pair, &j.shape, tile, reference(w))
+		r.leadKeys(t.k, t.led/r.pair, &j.shape, tile, w.ref)
 		r.readKeys(t.v, t.ld, &j.qkv, &j.shape, row, j.valueCol(m.kv), tile)
 		if first, ok := tile.contiguous(r.tileM, j.length); ok {
 			j.units(t, w, t.dk[first*t.ld:], t.dv[first*t.ld:])

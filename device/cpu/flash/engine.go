@@ -77,6 +77,7 @@ type shape struct {
 	tokens int     // N
 	length int     // T
 	rows   int     // N/T
+	from   int     // the first position of a row that there are queries of; with a cache it is more than 0
 	group  int     // query heads per key-value head
 	start  []int32 // [N], nil for plain causal attention
 	layout *device.Layout
@@ -90,20 +91,27 @@ type shape struct {
 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
+	if mask.Len <= 0 || qkv.Rows()%mask.Len != 0 {
+		panic(fmt.Sprintf("flash: %d tokens are not rows of %d", qkv.Rows(), mask.Len))
+	}
+	s := rowsOf(qkv, heads, mask)
+	s.rows = s.tokens / mask.Len
+	if mask.Start != nil {
+		s.start = mask.Start.I32()
+	}
+	s.check("lse", lse, heads.Q, s.tokens)
+	return s
+}
+
+// rowsOf returns the shape of a call for part of one row of mask.Len tokens, or for more than one.
+func rowsOf(qkv *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
 		panic(fmt.Sprintf("flash: %d key-value heads do not divide %d query heads", heads.KV, heads.Q))
 	}
 	s := shape{Heads: heads, tokens: qkv.Rows(), length: mask.Len, group: heads.Q / heads.KV}
-	if mask.Len <= 0 || s.tokens%mask.Len != 0 {
-		panic(fmt.Sprintf("flash: %d tokens are not rows of %d", s.tokens, mask.Len))
-	}
-	s.rows = s.tokens / mask.Len
 	s.scale = math.Log2E / math.Sqrt(float64(heads.Size))
 	if heads.Scale != 0 {
 		s.scale = math.Log2E * heads.Scale
-	}
-	if mask.Start != nil {
-		s.start = mask.Start.I32()
 	}
 	s.layout, s.slopes = mask.Layout, mask.Slopes
 	if l := mask.Layout; l != nil && (l.Len < mask.Len || l.Head != nil && len(l.Head) != heads.Q) {
@@ -113,7 +121,6 @@ func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) sha
 		panic(fmt.Sprintf("flash: %d slopes for %d heads", len(mask.Slopes), heads.Q))
 	}
 	s.check("qkv", qkv, s.tokens, heads.Cols())
-	s.check("lse", lse, heads.Q, s.tokens)
 	return s
 }
 
@@ -122,6 +129,9 @@ func (s *shape) check(name string, t *tensor.Tensor, rows, cols int) {
 		panic(fmt.Sprintf("flash: %s is %v, want [%d %d]", name, t, rows, cols))
 	}
 }
+
+// token returns which row of qkv holds the query at a position of a row of the batch.
+func (s *shape) token(row, position int) int { return row*s.length + position - s.from }
 
 // queryCol, keyCol and valueCol return the first column of a head in qkv.
 func (s *shape) queryCol(head int) int { return head * s.Size }
@@ -140,6 +150,7 @@ type runner[T tensor.Number] struct {
 	members []int // their heads
 	fwd     forwardJob[T]
 	bwd     backwardJob[T]
+	part    [2]tensor.Tensor // of qkv and out, of a cached sequence
 }
 
 // prepare cuts the work of a call into teams and gives the workers what that needs.
@@ -147,6 +158,9 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 	s.queries = r.blockQ
 	if s.layout != nil {
 		s.queries = max(64, r.tileN)
+	}
+	if s.from > 0 {
+		s.queries = min(s.queries, roundUp(s.length-s.from, r.tileN))
 	}
 	r.muster(s)
 	for i := range r.teams {

@@ -13,15 +13,23 @@ type forwardJob[T tensor.Number] struct {
 	r *runner[T]
 	shape
 	out, qkv matrix[T]
-	lse      []T
+	kv       matrix[T] // of keys and values: qkv, or a cache
+	keyAt    int       // its column of the first key
+	lse      []T       // nil if it is not wanted
 }
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
-	r.prepare(&s, p.Threads())
+	in := matrixOf[T](qkv)
+	r.runForward(p, forwardJob[T]{shape: s, out: matrixOf[T](out), qkv: in, kv: in, keyAt: s.keyCol(0), lse: wide[T](lse)})
+}
+
+func (r *runner[T]) runForward(p *pool.Pool, j forwardJob[T]) {
+	r.fwd, r.fwd.r = j, r
+	s := &r.fwd.shape
+	r.prepare(s, p.Threads())
 	var c carver[T]
-	r.forwardScratch(&c, &s)
+	r.forwardScratch(&c, s)
 	r.reserve(p.Threads(), c.used)
-	r.fwd = forwardJob[T]{r: r, shape: s, out: matrixOf[T](out), qkv: matrixOf[T](qkv), lse: wide[T](lse)}
 	steps := 0
 	for i := range r.teams {
 		steps = max(steps, r.teams[i].steps)
@@ -31,7 +39,7 @@ func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor)
 }
 
 // forwardTile is a worker's scratch. U is the number of units, E' the head size rounded up to whole panels of words, E" that with
-// the words that lead it, Bq and Bk the blocks, n the width of a panel, T' the length of a row, or nothing if no graph overlaps.
+// the words that lead it, Bq and Bk the blocks, n the width of a panel, T' the queries of a row, or nothing if no graph overlaps.
 type forwardTile[T tensor.Number] struct {
 	k     []T // [Bk, E"], across
 	v     []T // [Bk, E'], across
@@ -59,8 +67,8 @@ func (r *runner[T]) forwardScratch(c *carver[T], s *shape) forwardTile[T] {
 		ld: ld, led: led,
 	}
 	t.vd = r.takeDown(c, t.v, r.blockK*ld/r.pair)
-	if s.overlap {
-		t.rowO, t.rowM, t.rowL = c.take(s.length*ld), c.take(s.length), c.take(s.length)
+	if n := s.length - s.from; s.overlap {
+		t.rowO, t.rowM, t.rowL = c.take(n*ld), c.take(n), c.take(n)
 	}
 	return t
 }
@@ -101,8 +109,8 @@ func (j *forwardJob[T]) begin(t *forwardTile[T], w *work, u, row int) {
 	lead, _ := r.lead(&j.shape)
 	for p := 0; p < q.Count; p += r.tileN {
 		n := min(r.tileN, q.Count-p)
-		r.readStrip(t.q[lead:], t.led, &j.qkv, row*j.length+q.First+p*q.Step, q.Step, j.queryCol(q.head), n, j.Size)
-		r.leadQueries(t.q, words, &j.shape, q, p, n, reference(w))
+		r.readStrip(t.q[lead:], t.led, &j.qkv, j.token(row, q.First+p*q.Step), q.Step, j.queryCol(q.head), n, j.Size)
+		r.leadQueries(t.q, words, &j.shape, q, p, n, w.ref)
 		clear(t.q[n*words : r.tileN*words])
 		r.transpose(t.qt[(u*j.queries+p)*words:], t.q, words, words)
 	}
@@ -123,9 +131,9 @@ func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 	r := j.r
 	lead, _ := r.lead(&j.shape)
 	for w.next(r.blockK, r.tileM) {
-		r.readKeys(t.k[lead:], t.led, &j.qkv, &j.shape, row, j.keyCol(m.kv), &w.tile)
-		r.leadKeys(t.k, t.led/r.pair, &j.shape, &w.tile, reference(w))
-		r.readKeys(t.v, t.ld, &j.qkv, &j.shape, row, j.valueCol(m.kv), &w.tile)
+		r.readKeys(t.k[lead:], t.led, &j.kv, &j.shape, row, j.keyAt+m.kv*j.Size, &w.tile)
+		r.leadKeys(t.k, t.led/r.pair, &j.shape, &w.tile, w.ref)
+		r.readKeys(t.v, t.ld, &j.kv, &j.shape, row, j.keyAt+(j.KV+m.kv)*j.Size, &w.tile)
 		r.down(t.vd, t.ld, t.v, t.ld/r.pair, w.tile.keys, t.ld)
 		for u := range w.units {
 			for i := range w.of(u) {
@@ -140,7 +148,7 @@ func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 // tile adds the keys that a panel of queries sees of a tile to the panel's sums, which stand from query at of all units on.
 func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel) {
 	r := j.r
-	rows, words := roundUp(p.hi-p.lo, r.pair), t.led/r.pair
+	rows, words, n := roundUp(p.hi-p.lo, r.pair), t.led/r.pair, roundUp(p.Count, r.tileM)
 	lead, slope := r.lead(&j.shape)
 	k, q, o := t.k[p.lo*words+lead-slope:], t.qt[at*words+(lead-slope)*r.tileN:], t.o[at*t.ld:]
 	r.mul(t.s, r.tileN, k, words, 1, q, r.tileN, roundUp(rows, r.tileM), slope+r.words(j.Size), false)
@@ -148,28 +156,28 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 		hide(t.s, r.tileN, rows, p.lo, keys, p, r.tileN)
 	}
 	r.softmax(t.s, rows, T(j.scale), t.m[at:], t.l[at:], t.alpha)
-	r.scaleRows(o, t.ld, r.tileN, t.ld, t.alpha)
+	r.scaleRows(o, t.ld, n, t.ld, t.alpha)
 	v := t.vd[p.lo*t.ld/r.pair:]
 	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(o[c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, r.tileN, rows/r.pair, true)
+		r.mul(o[c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, n, rows/r.pair, true)
 	}
 }
 
 // finish divides sums o [Count, ld] of queries q of a head by l and stores them and their log-sum-exps.
 func (j *forwardJob[T]) finish(head, row int, q device.Strip, o []T, ld int, m, l []T) {
 	r := j.r
-	lse := j.lse[head*j.tokens+row*j.length:]
 	for i := range q.Count {
-		at := q.First + i*q.Step
-		if l[i] == 0 { // no key was visible
-			lse[at] = negInf[T]()
-			continue
+		lse := negInf[T]()
+		if l[i] != 0 { // else no key was visible
+			lse = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
+			l[i] = 1 / l[i]
 		}
-		lse[at] = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
-		l[i] = 1 / l[i]
+		if j.lse != nil {
+			j.lse[head*j.tokens+j.token(row, q.First+i*q.Step)] = lse
+		}
 	}
 	r.scaleRows(o, ld, q.Count, ld, l)
-	r.writeStrip(&j.out, row*j.length+q.First, q.Step, head*j.Size, q.Count, j.Size, o, ld, 1)
+	r.writeStrip(&j.out, j.token(row, q.First), q.Step, head*j.Size, q.Count, j.Size, o, ld, 1)
 }
 
 // lowest is where running maxima start: below every score, yet finite, so that a column in which nothing is visible does

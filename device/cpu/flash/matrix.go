@@ -11,17 +11,18 @@ type matrix[T tensor.Number] struct {
 	wide   []T
 	narrow []tensor.BFloat16
 	half   []tensor.Float16
+	rows   int
 	cols   int
 }
 
 func matrixOf[T tensor.Number](t *tensor.Tensor) matrix[T] {
 	switch t.DType() {
 	case tensor.BF16:
-		return matrix[T]{narrow: t.BF16(), cols: t.Cols()}
+		return matrix[T]{narrow: t.BF16(), rows: t.Rows(), cols: t.Cols()}
 	case tensor.F16:
-		return matrix[T]{half: t.F16(), cols: t.Cols()}
+		return matrix[T]{half: t.F16(), rows: t.Rows(), cols: t.Cols()}
 	}
-	return matrix[T]{wide: wide[T](t), cols: t.Cols()}
+	return matrix[T]{wide: wide[T](t), rows: t.Rows(), cols: t.Cols()}
 }
 
 // wide returns the elements of a tensor stored in T.
@@ -66,7 +67,7 @@ func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols in
 }
 
 // readKeys reads column col … of the keys of a tile in a row of the batch to dst [Bk, ld], held across, with zeros for what the row
-// does not have and up to a multiple of tileM rows.
+// does not have and up to a multiple of tileM rows. x may be a ring, whose first row follows its last.
 func (k *kernels[T]) readKeys(dst []T, ld int, x *matrix[T], s *shape, row, col int, t *keyTile) {
 	words, width, end := ld/k.pair, roundUp(s.Size, k.tileN*k.pair)/k.pair, 0
 	blank := func(from, to int) {
@@ -77,8 +78,11 @@ func (k *kernels[T]) readKeys(dst []T, ld int, x *matrix[T], s *shape, row, col 
 	for i := range t.runs {
 		sp := &t.runs[i]
 		n := min(sp.Count, count(sp.Strip, s.length-1))
-		if n > 0 {
-			k.readStrip(dst[sp.at*words:], ld, x, row*s.length+sp.First, sp.Step, col, n, s.Size)
+		for done := 0; done < n; {
+			at := (row*s.length + sp.First + done*sp.Step) % x.rows
+			part := min(n-done, (x.rows-1-at)/sp.Step+1)
+			k.readStrip(dst[(sp.at+done)*words:], ld, x, at, sp.Step, col, part, s.Size)
+			done += part
 		}
 		end = sp.at + sp.Count
 		blank(sp.at+n, end)

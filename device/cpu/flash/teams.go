@@ -8,9 +8,10 @@ type team struct {
 	kv     int
 	heads  []int
 	graph  *device.Graph // nil for full causal attention
-	blocks int
-	wide   int // blocks per step
-	high   int // heads per step
+	first  int           // of the blocks that have queries to compute
+	blocks int           // of the row, up to the last of those
+	wide   int           // blocks per step
+	high   int           // heads per step
 	steps  int
 }
 
@@ -27,6 +28,7 @@ type unit struct {
 type work struct {
 	units  []unit
 	panels []panel // of all units, as many for each
+	ref    int     // the position that ALiBi's distances are counted from, near the queries
 	cutter cutter
 	tile   keyTile
 }
@@ -53,7 +55,8 @@ func (r *runner[T]) muster(s *shape) {
 			t.heads, heads = heads[:n], heads[n:]
 			parts := (n + maxUnits - 1) / maxUnits
 			t.high = (n + parts - 1) / parts
-			t.steps = (t.blocks + t.wide - 1) / t.wide * parts
+			t.skip(s, r.blockQ)
+			t.steps = (t.blocks - t.first + t.wide - 1) / t.wide * parts
 			if t.graph != nil && t.graph.Overlap {
 				t.steps = 1
 			}
@@ -74,11 +77,25 @@ func gather(heads []int, belongs func(h int) bool) int {
 	return n
 }
 
+// skip leaves out the blocks at both ends that have no queries to compute.
+func (t *team) skip(s *shape, blockQ int) {
+	if t.graph == nil {
+		t.first = s.from / blockQ / t.wide * t.wide
+		return
+	}
+	for t.first < t.blocks && last(t.graph.Blocks[t.first].Queries) < s.from {
+		t.first++
+	}
+	for t.first < t.blocks && t.graph.Blocks[t.blocks-1].Queries.First >= s.length {
+		t.blocks--
+	}
+}
+
 // enlist brings the units, the panels and the keys of one step of a team into w; for a graph with overlaps a step is one block here. It
 // returns false if none of the queries exist.
 func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, step int) bool {
 	parts := (len(t.heads) + t.high - 1) / t.high
-	block := step / parts * t.wide
+	block := t.first + step/parts*t.wide
 	heads := t.heads[step%parts*t.high:]
 	heads = heads[:min(len(heads), t.high)]
 	w.units, w.panels = w.units[:0], w.panels[:0]
@@ -89,8 +106,11 @@ func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, step int) bool {
 			q = t.graph.Blocks[b].Queries
 			q.Count = min(q.Count, count(q, s.length-1))
 		}
-		if q.Count <= 0 {
-			return false
+		if b == block {
+			w.ref = q.First &^ 255
+		}
+		if q = after(q, s.from); q.Count <= 0 {
+			continue
 		}
 		for _, h := range heads {
 			w.units = append(w.units, unit{h, q})
@@ -103,6 +123,9 @@ func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, step int) bool {
 				w.panels = append(w.panels, panel)
 			}
 		}
+	}
+	if len(w.units) == 0 {
+		return false
 	}
 	if t.graph != nil {
 		w.cutter.block(&t.graph.Blocks[block])

@@ -100,6 +100,14 @@ func count(s device.Strip, p int) int {
 	return (p-s.First)/s.Step + 1
 }
 
+// after returns the part of a strip from position p on.
+func after(s device.Strip, p int) device.Strip {
+	n := count(s, p-1)
+	s.First += n * s.Step
+	s.Count -= n
+	return s
+}
+
 // greatest returns the tile's largest key.
 func (t *keyTile) greatest() int {
 	top := 0

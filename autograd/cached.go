@@ -1,0 +1,18 @@
+package autograd
+
+import "anneal/device"
+
+// A Cache is what the layers have made of the tokens before those of the batch, for generating.
+type Cache struct {
+	First  int            // position of the batch's first token
+	Layers []device.Cache // of each layer's attention
+}
+
+// AttentionCached is Attention for the tokens of a batch that continues the sequence in layer number layer of seq.Cache. It is not
+// recorded.
+func (t *Tape) AttentionCached(qkv *Var, heads device.Heads, mask device.Mask, c *Cache, layer int) *Var {
+	in := t.value(qkv)
+	out := t.wrap(t.temp.New(t.Types.Activation, in.Rows(), heads.Q*heads.Size))
+	t.Device.AttentionCached(&out.Value, in, &c.Layers[layer], c.First, heads, mask)
+	return out
+}

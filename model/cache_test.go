@@ -1,0 +1,185 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"anneal/device/cpu"
+	"anneal/precision"
+	"anneal/tensor"
+
+	"pgregory.net/rapid"
+)
+
+// twins returns a generator with a cache and one without, for one random model.
+func twins(t interface {
+	Helper()
+	Fatal(...any)
+	Cleanup(func())
+}, dev *cpu.Device, c Config, policy string) (cached, plain *Generator) {
+	t.Helper()
+	p, err := precision.Lookup(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := tensor.NewArena("parameters", Measure(c, p, 1, 1, false).Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { params.Close() })
+	m := New(c, MemoryOf(p, params, nil))
+	m.Init(3)
+	make := func(cached bool) *Generator {
+		g, err := makeGenerator(m, p, dev, cached)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		return g
+	}
+	return make(m.remembers(p)), make(false)
+}
+
+// drawDecoder draws a small model: any family, heads, positions, patterns of attention.
+func drawDecoder(t *rapid.T) Config {
+	pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
+	kv, group := rapid.IntRange(1, 2).Draw(t, "K"), rapid.IntRange(1, 3).Draw(t, "H/K")
+	if kv*group == 1 { // strided heads take turns
+		group = 2
+	}
+	c := Config{
+		Family: pick("family", "llama", "anneal", "gpt2"), Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
+		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24, Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
+		TieEmbeddings: rapid.Bool().Draw(t, "tied"), QKNorm: rapid.Bool().Draw(t, "QK-norm"), RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
+		Positions: pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi"),
+		Attention: pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4", "bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear", "linear:gated,window:9"),
+	}
+	if rapid.Bool().Draw(t, "softcap") {
+		c.LogitSoftcap = 5
+	}
+	if c.Family == "anneal" {
+		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"), pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")
+	}
+	return c
+}
+
+// Whatever was asked for before, a generator with a cache gives the logits of one without, bit for bit: sequences that grow by one
+// token or by many, that outgrow the context, that go back and take another turn, or have nothing in common with what is cached.
+func TestCachedLogitsEqualUncached(t *testing.T) {
+	dev, err := cpu.New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	for _, policy := range []string{"bf16", "fp32", "fp16", "fp8"} {
+		t.Run(policy, rapid.MakeCheck(func(t *rapid.T) {
+			c := drawDecoder(t)
+			cached, plain := twins(t, dev, c, policy)
+			defer cached.Close()
+			defer plain.Close()
+			var ids []int32
+			for range rapid.IntRange(1, 6).Draw(t, "calls") {
+				ids = ids[:rapid.OneOf(rapid.Just(len(ids)), rapid.IntRange(0, len(ids))).Draw(t, "kept")]
+				n := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(1, c.Context+20)).Draw(t, "new")
+				if len(ids)+n == 0 {
+					n = 1
+				}
+				for range n {
+					ids = append(ids, int32(rapid.IntRange(0, c.Vocab-1).Draw(t, "token")))
+				}
+				want := plain.Logits(ids)
+				if got := cached.Logits(ids); !bytes.Equal(got.Raw(), want.Raw()) {
+					t.Fatalf("%s %+v: after %d tokens, %d of them new, other logits than without a cache", policy, c, len(ids), n)
+				}
+			}
+		}))
+	}
+}
+
+// Generation token for token, over more than the window and more than the context.
+func TestGenerationWithACacheIsThatWithout(t *testing.T) {
+	dev, err := cpu.New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	c := small
+	c.Context = 48
+	for _, policy := range []string{"bf16", "fp32"} {
+		cached, plain := twins(t, dev, c, policy)
+		for _, s := range []Sampling{{}, {Temperature: 1, Seed: 5}} {
+			prompt := []int32{1, 2, 3, 4, 5}
+			got, want := continued(cached, prompt, 3*c.Context, s), continued(plain, prompt, 3*c.Context, s)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s %+v: %v, without a cache %v", policy, s, got, want)
+			}
+		}
+	}
+}
+
+// Where all queries of a layer see W tokens at most, the cache holds W+63, however long the context; elsewhere all of it.
+func TestWindowLayersKeepTheWindow(t *testing.T) {
+	c := small
+	c.Layers, c.Context, c.Attention = 3, 1000, "window:50,window:100,full"
+	p, err := precision.Lookup("bf16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 2 * c.KVHeads * c.HeadDim * 2
+	aligned := func(n int) int { return (n + tensor.Align - 1) &^ (tensor.Align - 1) }
+	want := aligned(113*row) + aligned(163*row) + aligned(1000*row)
+	if got := measureGeneration(c, p, true).Cache; got != want {
+		t.Errorf("the cache takes %d bytes, want %d", got, want)
+	}
+}
+
+// What a sequence longer than the context shows the model is its end: whole when it just fits, and never less than three quarters.
+func TestSightIsAFunctionOfTheLength(t *testing.T) {
+	ids := make([]int32, 5000)
+	for _, context := range []int{1, 2, 3, 8, 100, 1024} {
+		starts := map[int]bool{}
+		for n := range ids {
+			seen := inSight(ids[:n], context)
+			if n <= context && len(seen) != n || n > context && (len(seen) > context || 4*len(seen) < 3*context) {
+				t.Fatalf("context %d: %d of %d tokens are in sight", context, len(seen), n)
+			}
+			starts[n-len(seen)] = true
+		}
+		if most := len(ids)/max(context/4, 1) + 1; len(starts) > most {
+			t.Errorf("context %d: the start moves %d times, want at most %d", context, len(starts), most)
+		}
+	}
+}
+
+// The measure runs the generator's own code: what it foresees is what is used, prompt and all.
+func TestGenerationUsesTheMemoryThatIsMeasured(t *testing.T) {
+	dev, err := cpu.New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	c := small
+	c.Context = 300
+	for _, policy := range []string{"bf16", "fp32"} {
+		cached, plain := twins(t, dev, c, policy)
+		for _, g := range []*Generator{cached, plain} {
+			ids := make([]int32, c.Context)
+			for n := range 3 {
+				g.Logits(ids[:c.Context-2+n])
+			}
+			for _, a := range g.arenas {
+				if a.Peak() != a.Size() && a.Size()-a.Peak() >= 4096 {
+					t.Errorf("%s: %s: %d bytes used of %d", policy, a.Name(), a.Peak(), a.Size())
+				}
+			}
+			if n := testing.AllocsPerRun(3, func() { g.Logits(ids) }); n > 1 { // the batch
+				t.Errorf("%s: %v allocations per token", policy, n)
+			}
+		}
+		if a, b := fmt.Sprint(cached.Bytes()), fmt.Sprint(plain.Bytes()); a == b {
+			t.Errorf("%s: the memory of a generator with a cache is that of one without", policy)
+		}
+	}
+}
