@@ -38,19 +38,19 @@ func (c benchAttentionCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	wide := 0
-	for _, p := range o.Patterns {
-		wide = max(wide, len(p)+12)
-	}
+	s.printf(" tokens  heads          ms        MiB  density   GFLOP/s  of peak  over dense  pattern\n")
 	report, err := lab.BenchAttention(tier, o, func(m lab.AttentionCase) {
-		s.printf("%7d tokens  %2d heads  %-*s  %9.1f ms  %8.1f MiB", m.Length, m.Heads, wide, m.Pattern, 1e3*m.Seconds, float64(m.PeakBytes)/(1<<20))
+		s.printf("%7d  %5d  %10.1f  %9.1f  ", m.Length, m.Heads, 1e3*m.Seconds, float64(m.PeakBytes)/(1<<20))
 		if m.Density > 0 {
-			s.printf("  density %8s  %6.0f GFLOP/s  %3.0f%% of peak", attention.Percent(m.Density), m.GFLOPS, 100*m.FractionOfPeak)
+			s.printf("%7s  %8.0f  %6.0f%%  ", attention.Percent(m.Density), m.GFLOPS, 100*m.FractionOfPeak)
+		} else {
+			s.printf("%7s  %8s  %7s  ", "–", "–", "–")
 		}
 		if m.OverDense > 0 && m.Pattern != "full" {
-			s.printf("  %.2f× over dense", m.OverDense)
+			s.printf("%9.2f×  %s\n", m.OverDense, m.Pattern)
+		} else {
+			s.printf("%10s  %s\n", "–", m.Pattern)
 		}
-		s.printf("\n")
 	})
 	if err != nil {
 		return asUsage(err)
@@ -61,7 +61,7 @@ func (c benchAttentionCmd) Run(s *session) error {
 	}
 	s.printf("\n")
 	for _, g := range report.Growth {
-		s.printf("%-*s  time grows as length^%.2f from %d tokens on\n", wide, g.Pattern, g.Exponent, g.From)
+		s.printf("from %d tokens on time grows as length^%.2f: %s\n", g.From, g.Exponent, g.Pattern)
 	}
 	s.printf("%s, %d threads, %s: peak %.0f GFLOP/s\n", report.Tier, report.Threads, report.DType, report.PeakGFLOPS)
 	return s.emit(report)
