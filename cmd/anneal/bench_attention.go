@@ -89,9 +89,15 @@ func (c benchAttentionCmd) options() (lab.AttentionOptions, error) {
 			return o, &usageError{fmt.Sprintf("--lengths %d is not a number of tokens from 1 to 1048576", n), "try --lengths 1024,4096"}
 		}
 	}
-	for _, p := range o.Patterns {
-		if _, err := attention.Parse(p); err != nil {
+	for _, text := range o.Patterns {
+		p, err := attention.Parse(text)
+		if err != nil {
 			return o, asUsage(err)
+		}
+		for _, n := range c.Lengths {
+			if err := p.Resolve(n, 1).Check(n, c.Heads); err != nil {
+				return o, asUsage(err)
+			}
 		}
 	}
 	return o, nil

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -43,15 +44,34 @@ func familyRule(name, otherwise string) string {
 
 // resolveFamily fills what the family says and nothing else does.
 func (c *Config) resolveFamily() {
+	m := &c.Model
 	for _, f := range families {
-		if f.name != c.Model.Family {
+		if f.name != m.Family {
 			continue
 		}
 		for name, v := range f.values {
-			if _, given := c.origins[name]; !given {
-				c.DeriveText(name, v, name[strings.LastIndexByte(name, '.')+1:]+" of "+f.name)
-			}
+			c.deriveOfFamily(name, v)
 		}
+	}
+	if m.Family == "anneal" {
+		c.deriveOfFamily("model.attention", m.windowCycle())
+	}
+}
+
+// windowCycle is three layers that look back on a quarter of the context, in multiples of 64, and one that looks at all; or full
+// where there is not enough of layers or context.
+func (m *Model) windowCycle() string {
+	w := (m.Context/4 + 63) / 64 * 64
+	if m.Layers < 4 || w < 1 || w >= m.Context {
+		return "full"
+	}
+	return fmt.Sprintf("window:%[1]d,window:%[1]d,window:%[1]d,full", w)
+}
+
+// deriveOfFamily sets what the family says of a key that nothing else says anything of.
+func (c *Config) deriveOfFamily(name, value string) {
+	if _, given := c.origins[name]; !given {
+		c.DeriveText(name, value, name[strings.LastIndexByte(name, '.')+1:]+" of "+c.Model.Family)
 	}
 }
 

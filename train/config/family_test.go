@@ -33,11 +33,11 @@ func TestAFamilyIsOneLine(t *testing.T) {
 	if want := fmt.Sprint(4 * c.Model.Dim); get(c, "model.ffn") != want {
 		t.Errorf("ffn = %d, want %s", c.Model.FFN, want)
 	}
-	again, err := parse([]byte(c.YAML()), "again.yaml", nil)
+	again, err := parse(c.YAML(), "again.yaml", nil)
 	if err != nil || string(again.YAML()) == "" || again.Model != c.Model {
 		t.Errorf("read again: %v\n%+v, want\n%+v", err, again.Model, c.Model)
 	}
-	llama, err := parse([]byte(c.YAML()), "again.yaml", []string{"model.family=llama"})
+	llama, err := parse(c.YAML(), "again.yaml", []string{"model.family=llama"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestGPT2IsOneLine(t *testing.T) {
 	if rule := c.Origin("model.positions").Rule; rule != "positions of gpt2" {
 		t.Errorf("learned positions come from %q", rule)
 	}
-	again, err := parse([]byte(c.YAML()), "again.yaml", []string{"model.family=llama"})
+	again, err := parse(c.YAML(), "again.yaml", []string{"model.family=llama"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,5 +109,30 @@ func TestWhatOnlyAnnealHasIsRefusedElsewhere(t *testing.T) {
 	}
 	if p := problemsOf(t, minimal, "model.family=aneal"); len(p) != 1 || p[0].Key != "model.family" || !strings.Contains(p[0].Try, "anneal") {
 		t.Errorf("a family that is none: %+v", p)
+	}
+}
+
+// Three layers in four look at a quarter of the context, where there is enough of both; it follows the context.
+func TestAnnealCyclesItsWindows(t *testing.T) {
+	for _, c := range []struct {
+		context, layers int
+		want            string
+	}{
+		{1024, 6, "window:256,window:256,window:256,full"}, {200, 4, "window:64,window:64,window:64,full"}, {1024, 3, "full"}, {64, 8, "full"},
+	} {
+		cfg, err := parse([]byte(minimal), "run.yaml", []string{"model.family=anneal", "train.batch_tokens=102400", "train.micro_batch=1", fmt.Sprint("model.context=", c.context), fmt.Sprint("model.layers=", c.layers)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cfg.Model.Attention != c.want {
+			t.Errorf("%d layers of %d tokens: %s, want %s", c.layers, c.context, cfg.Model.Attention, c.want)
+		}
+		longer, err := parse(cfg.YAML(), "again.yaml", []string{"model.context=2048", "model.layers=4"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "window:512,window:512,window:512,full"; longer.Model.Attention != want {
+			t.Errorf("continued with 2048 tokens: %s, want %s", longer.Model.Attention, want)
+		}
 	}
 }

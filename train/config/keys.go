@@ -42,7 +42,7 @@ var notes = map[string]Key{
 	"model.tie_embeddings":   {Doc: "The output head shares the embedding table."},
 	"model.qk_norm":          {Doc: "RMSNorm on each query and key head before the rotary positions; steadies high learning rates."},
 	"model.norm_eps":         {Doc: "Added to the mean square inside RMSNorm, and to the variance inside LayerNorm."},
-	"model.attention":        {list: true, Doc: attentionDoc},
+	"model.attention":        {list: true, Doc: attentionDoc, Rule: "attention = with model.family = anneal three layers with windows of context / 4 in turn with a full one, else full"},
 	"model.logit_softcap":    {Doc: "Caps the logits z of the head smoothly, c·tanh(z/c), in training, evaluation and generation (Gemma 2: 30); 0 does not. Hugging Face's Llama format has no place for it."},
 	"model.init_std":         {Doc: "Standard deviation of the initial embedding and head, and with model.init=gpt2 of the matrices. model.init=small has its own."},
 	"model.init":             {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "How matrices start. gpt2: init_std, and init_std / √(2·layers) where they write to the residual stream; he: √(2 / fan_in); xavier: √(2 / (fan_in + fan_out)); small: √(2 / (5·dim)), and 2 / (layers·√dim) where they write to the stream, as GPT-NeoX."},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -110,25 +111,30 @@ func (c *Config) read(text []byte, path string, overrides []string) (*Config, er
 // groups' decay, what goes by the optimizer. Lengths and micro-batches stay: what begins as that run did has its warmup.
 func (c *Config) underive(o string) {
 	name, _, _ := strings.Cut(o, "=")
-	var from string
+	var from []string
 	switch name {
 	case "optimizer.name", "optimizer.variant", "optimizer.muon_scale":
-		from = "optimizer."
+		from = []string{"optimizer."}
 	case "optimizer.weight_decay", "optimizer.decay_embeddings":
-		from = "optimizer.groups."
+		from = []string{"optimizer.groups."}
 	case "optimizer.lr":
-		from = "optimizer.adamw_lr"
+		from = []string{"optimizer.adamw_lr"}
 	case "schedule.name":
-		from = "schedule."
-	case "model.context", "model.rope_scaling":
-		from = "model.rope_original_context"
+		from = []string{"schedule."}
+	case "model.context":
+		from = []string{"model.rope_original_context", "model.attention"}
+	case "model.rope_scaling":
+		from = []string{"model.rope_original_context"}
+	case "model.layers":
+		from = []string{"model.attention"}
 	case "model.family", "model.activation", "model.dim", "model.heads", "model.ffn", "model.mup", "model.mup_base_dim":
-		from = "model."
+		from = []string{"model."}
 	default:
 		return
 	}
 	for _, k := range allKeys {
-		if strings.HasPrefix(k.Name, from) && c.origins[k.Name].Rule != "" && !k.amount {
+		follows := slices.ContainsFunc(from, func(prefix string) bool { return strings.HasPrefix(k.Name, prefix) })
+		if follows && c.origins[k.Name].Rule != "" && !k.amount {
 			c.leaveOut(k)
 		}
 	}
