@@ -11,7 +11,9 @@ import (
 // none, of the paper's shape.
 func TestRecipesHaveTheParametersOfTheirModels(t *testing.T) {
 	want := map[string]int64{
-		"llama2-7b": 6_738_415_616, "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192,
+		"llama2-7b": 6_738_415_616, "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192, "mistral-7b": 7_241_732_096,
+		"gpt2-small": 124_439_808, "gpt3-125m": 125_226_240, "gpt3-350m": 355_871_744, "gpt3-6.7b": 6_658_404_352, "gpt3-175b": 174_604_259_328,
+		"chinchilla-70b": 64_695_189_504,
 	}
 	for _, name := range config.Recipes() {
 		cfg, err := config.Sources{Recipe: name, Planning: true}.Load()
@@ -32,9 +34,12 @@ func TestRecipesHaveTheParametersOfTheirModels(t *testing.T) {
 func TestScaledRecipesTrain(t *testing.T) {
 	data := testData(t)
 	for _, name := range config.Recipes() {
-		cfg, err := config.Sources{Recipe: name, Scale: 1e6, Overrides: []string{
-			"data.path=" + data, "train.steps=30", "schedule.warmup=3", "train.batch_tokens=1024", "train.micro_batch=4", "train.eval_tokens=256",
-		}}.Load()
+		whole, err := config.Sources{Recipe: name, Planning: true}.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		const tokens = 30e3
+		cfg, err := config.Sources{Recipe: name, Scale: float64(whole.Tokens()) / tokens, Overrides: []string{"data.path=" + data, "train.eval_every=0", "train.eval_tokens=256"}}.Load()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"anneal/attention"
 )
 
 // maxSmallLR is the highest rate that scaling down gives: small models gain nothing from more.
@@ -50,6 +52,7 @@ func (c *Config) scaleDown(scale float64) {
 
 	context := max(roundTo(float64(was.Context)/narrower, 64), 64)
 	c.rescale("model.context", context, "as the width")
+	c.scaleWindows(float64(context) / float64(was.Context))
 	batch := float64(recipe.Train.BatchTokens) / math.Sqrt(scale)
 	unit := context * max(min(microBatchTokens, int(batch))/context, 1) // a whole micro-batch
 	c.rescale("train.batch_tokens", max(roundTo(batch, unit), unit), fmt.Sprintf("÷ √%g", scale))
@@ -78,6 +81,21 @@ func (c *Config) scaleShape(was *Model, scale float64) float64 {
 	c.rescale("model.head_dim", size, fmt.Sprintf("width / heads, at most %d", was.HeadDim))
 	c.rescale("model.ffn", max(roundTo(float64(was.FFN)/narrower, 16), 16), fmt.Sprintf("%.3g of the width", float64(was.FFN)/float64(was.Dim)))
 	return narrower
+}
+
+// scaleWindows makes windows of attention shorter.
+func (c *Config) scaleWindows(ratio float64) {
+	patterns, _ := attention.ParseList(c.Model.Attention) // of a recipe: they are valid
+	var texts []string
+	for _, p := range patterns {
+		if w, ok := p.(attention.Window); ok {
+			p = attention.Window{Keys: max(roundTo(float64(w.Keys)*ratio, 8), 8)}
+		}
+		texts = append(texts, p.String())
+	}
+	if text := strings.Join(texts, ","); text != c.Model.Attention {
+		c.rescale("model.attention", text, "as the context")
+	}
 }
 
 // scaleLengths makes what is given in tokens shorter, and drops a ramp that has nothing left to grow.
