@@ -1,5 +1,5 @@
 // Package attention holds attention patterns as data: which earlier tokens a token looks at, by layer and head. One pattern is
-// one file: full, window, longformer, bigbird, strided, fixed, longnet.
+// one file: full, window, longformer, bigbird, strided, fixed, longnet, linear.
 //
 // A Pattern is a few numbers, written as text such as window:256 ([Parse]). [Compile] makes of it a device.Layout, lists of key
 // ranges for blocks of queries, whose size follows the length of a row and never its square; the device's one tiled

@@ -10,7 +10,15 @@ import (
 type Cache struct {
 	KV    tensor.Tensor // [R, 2K·E], as activations are stored: K key heads and K value heads of position p in row p mod R
 	Reach int           // no query sees a key that lies Reach or more before it
+
+	// Of linear attention, where KV has the LinearChunk rows since the last multiple of LinearChunk tokens: the state before them, and
+	// their gates' logits, the zero tensor without gates.
+	State tensor.Tensor // [K·(E+1), E] in F32 (F64 in the reference mode)
+	Gates tensor.Tensor // [LinearChunk, K], likewise
 }
+
+// LinearChunk is how many tokens linear attention takes into its state at a time.
+const LinearChunk = 64
 
 // CacheRows returns how many rows R a cache needs for sequences of up to length tokens: all of them, or where queries see no further
 // than reach those and one block of queries, which are added before they are attended to.
@@ -26,6 +34,9 @@ const cachedBlock = 64
 
 // Holds reports whether a cache of R rows that has been given written tokens still has all that the query at position p sees.
 func (c *Cache) Holds(written, p int) bool {
+	if !c.State.IsZero() {
+		return p >= written/LinearChunk*LinearChunk
+	}
 	return written-c.KV.Rows() <= max(0, p-c.Reach+1)
 }
 

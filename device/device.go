@@ -76,6 +76,10 @@ type Device interface {
 	// LinearAttentionGrad writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates [N, K] (F32) from dout [N, H·E] and what
 	// LinearAttention read and wrote.
 	LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
+	// LinearAttentionCached is LinearAttention for the n tokens at positions first … of a sequence without documents, qkv
+	// [n, (H+2K)·E], gates [n, K] or nil and out [n, H·E], given the cache of those before them, to which it adds them. The result is
+	// that of LinearAttention for the whole sequence, bit for bit. Unless first is 0 the cache must hold position first (Cache.Holds).
+	LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *Cache, first int, heads Heads)
 
 	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the rest.
 	SwiGLU(act, gu *tensor.Tensor)

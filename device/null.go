@@ -30,6 +30,7 @@ func (Null) AttentionGrad(_, _, _, _, _ *tensor.Tensor, _ Heads, _ Mask) {}
 
 func (Null) LinearAttention(_, _, _, _ *tensor.Tensor, _ Heads, _ Mask)              {}
 func (Null) LinearAttentionGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ Heads, _ Mask) {}
+func (Null) LinearAttentionCached(_, _, _ *tensor.Tensor, _ *Cache, _ int, _ Heads)  {}
 
 func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
 func (Null) SwiGLUGrad(_, _, _ *tensor.Tensor)                           {}

@@ -56,7 +56,7 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 		qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
 	}
 	if a.linear {
-		return a.linearForward(t, h, qkv, seq.Mask)
+		return a.linearForward(t, h, qkv, seq)
 	}
 	mask := seq.Mask
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
@@ -15,7 +13,7 @@ import (
 // order, and attention runs over the same tiles of keys: logits are those without a cache, bit for bit.
 //
 //	memory of a layer   2K·E activations (BF16: 4K·E bytes) for each of the T tokens of the context; where all queries of the layer
-//	                    see W tokens at most, for W+63 of them, in a ring
+//	                    see W tokens at most, for W+63 of them, in a ring; with linear attention for 64 of them, and a state of K·E·(E+1) numbers
 //	time of a token     the weights, read once, and the cache, read once
 //
 // A sequence that outgrows the context is shortened in steps (inSight), since whenever its first token goes, all positions move and
@@ -36,12 +34,8 @@ func inSight(ids []int32, context int) []int32 {
 }
 
 // remembers reports whether a cache gives the logits that the model has without one. Where FP8 operands are scaled by the tensor
-// at hand, a token's numbers depend on all others in the batch, those after it as well: nothing can be kept of them. Linear
-// attention has a state in the place of keys, which is not kept either.
-func (m *Decoder) remembers(p precision.Policy) bool {
-	linear := slices.ContainsFunc(m.blocks, func(b Block) bool { return b.shared().attention.linear })
-	return !linear && (p.FP8 == nil || p.FP8.Delayed)
-}
+// at hand, a token's numbers depend on all others in the batch, those after it as well: nothing can be kept of them.
+func (m *Decoder) remembers(p precision.Policy) bool { return p.FP8 == nil || p.FP8.Delayed }
 
 // roundable returns the matrices of which a generator with a cache keeps copies that are rounded already: 2 bytes a weight more, and
 // half the bytes to read for a token. FP8 layers round theirs anew.
@@ -62,6 +56,10 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 	c := &autograd.Cache{}
 	for _, b := range m.blocks {
 		x := &b.shared().attention
+		if x.linear {
+			c.Layers = append(c.Layers, x.linearCache(p, a))
+			continue
+		}
 		reach := x.seen.layout.Reach()
 		rows := device.CacheRows(m.Config.Context, reach)
 		c.Layers = append(c.Layers, device.Cache{KV: a.New(p.Activation, rows, 2*x.heads.KV*x.heads.Size), Reach: reach})

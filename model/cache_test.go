@@ -54,7 +54,8 @@ func drawDecoder(t *rapid.T) Config {
 		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24, Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
 		TieEmbeddings: rapid.Bool().Draw(t, "tied"), QKNorm: rapid.Bool().Draw(t, "QK-norm"), RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
 		Positions: pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi"),
-		Attention: pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4", "bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear", "linear:gated,window:9"),
+		Attention: pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4", "bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2",
+			"linear", "linear:gated", "linear:gated,window:9"),
 	}
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
@@ -132,6 +133,22 @@ func TestWindowLayersKeepTheWindow(t *testing.T) {
 	want := aligned(113*row) + aligned(163*row) + aligned(1000*row)
 	if got := measureGeneration(c, p, true).Cache; got != want {
 		t.Errorf("the cache takes %d bytes, want %d", got, want)
+	}
+}
+
+// A layer of linear attention keeps a state and a chunk of rows, however long the context.
+func TestLinearLayersKeepTheState(t *testing.T) {
+	p, err := precision.Lookup("bf16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pattern, gates := range map[string]int{"linear": 0, "linear:gated": 4 * 64 * small.KVHeads} {
+		c := small
+		c.Layers, c.Context, c.Attention = 1, 1000, pattern
+		want := 2*64*2*c.KVHeads*c.HeadDim + 4*c.KVHeads*(c.HeadDim+1)*c.HeadDim + gates
+		if got := measureGeneration(c, p, true).Cache; got < want || got > want+3*tensor.Align {
+			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
+	"anneal/precision"
+	"anneal/tensor"
 )
 
 // linear returns the linear attention of a layer, if that is its pattern; the package attention has its formulas (linear.go there).
@@ -38,17 +40,32 @@ func (b *builder) gates() *nn.Param {
 }
 
 // linearForward is Forward from the projection qkv on, for a layer of linear attention.
-func (a *attention) linearForward(t *autograd.Tape, h, qkv *autograd.Var, mask device.Mask) *autograd.Var {
+func (a *attention) linearForward(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	var gates *autograd.Var
 	if a.gate != nil {
 		gates = t.Gates(h, &a.gate.Param) // [N, K]
 	}
-	return t.LinearAttention(qkv, gates, a.heads, mask) // [N, H·E]  its state is [E, E]
+	if seq.Cache != nil {
+		return t.LinearAttentionCached(qkv, gates, a.heads, seq.Cache, a.layer)
+	}
+	return t.LinearAttention(qkv, gates, a.heads, seq.Mask) // [N, H·E]  its state is [E, E]
+}
+
+// linearCache lays out what a layer of linear attention keeps of a sequence.
+func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Cache {
+	c := device.Cache{
+		KV:    mem.New(p.Activation, device.LinearChunk, 2*a.heads.KV*a.heads.Size),
+		State: mem.New(p.Master, a.heads.KV*(a.heads.Size+1), a.heads.Size),
+	}
+	if a.gate != nil {
+		c.Gates = mem.New(p.Master, device.LinearChunk, a.heads.KV)
+	}
+	return c
 }
 
 // linearFLOPs counts what linear attention multiplies for a token of a sequence of n: scores and values inside chunks of 64, of which
 // it counts the causal half, and the state, which query heads read and key-value heads write.
 func (a *attention) linearFLOPs(n int) float64 {
 	e := float64(a.heads.Size)
-	return 2 * (float64(a.heads.Q)*e*(float64(min(n, 64))+e) + float64(a.heads.KV)*e*e)
+	return 2 * (float64(a.heads.Q)*e*(float64(min(n, device.LinearChunk))+e) + float64(a.heads.KV)*e*e)
 }

@@ -40,6 +40,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"AttentionCached", attentionCached},
 		{"LinearAttention", linearAttention},
 		{"LinearAttentionGrad", linearAttentionGrad(d)},
+		{"LinearAttentionCached", linearAttentionCached},
 		{"SwiGLU", swiGLU},
 		{"SwiGLUGrad", swiGLUGrad},
 		{"ReLUSquared", reluSquared},

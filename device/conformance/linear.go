@@ -188,3 +188,42 @@ func linearAttentionGradOf[T tensor.Number](dout, out, qkv, gates *tensor.Tensor
 		return [][]T{dqkv, dgates}
 	}
 }
+
+// linearAttentionCached takes a sequence in two pieces. What the cache holds in between is the device's own affair.
+func linearAttentionCached(s *scope) call {
+	heads, n := s.heads(false), s.size("T")
+	qkv, gates, out := s.random(s.act, n, heads.Cols()), s.gates(n, heads), s.empty(s.act, n, heads.Q*heads.Size)
+	first := rapid.IntRange(0, n-1).Draw(s.T, "first piece")
+	dirty := func(dt tensor.DType, shape ...int) tensor.Tensor {
+		values := make([]float64, shape[0]*shape[1])
+		for i := range values {
+			values[i] = nan
+		}
+		return *of(dt, values, shape...)
+	}
+	cache := device.Cache{
+		KV:    dirty(s.act, device.LinearChunk, 2*heads.KV*heads.Size),
+		State: dirty(s.wide, heads.KV*(heads.Size+1), heads.Size),
+		Gates: dirty(s.wide, device.LinearChunk, heads.KV),
+	}
+	c := call{
+		run: func(d device.Device) {
+			for _, piece := range [][2]int{{0, first}, {first, n}} {
+				if piece[0] == piece[1] {
+					continue
+				}
+				in, to := qkv.Slice(piece[0], piece[1]), out.Slice(piece[0], piece[1])
+				var open *tensor.Tensor
+				if gates != nil {
+					part := gates.Slice(piece[0], piece[1])
+					open = &part
+				}
+				d.LinearAttentionCached(&to, &in, open, &cache, piece[0], heads)
+			}
+		},
+		out: []*tensor.Tensor{out},
+	}
+	mask := device.Mask{Len: n}
+	c.formulas(linearAttentionOf[float64](qkv, gates, heads, mask), linearAttentionOf[float32](qkv, gates, heads, mask))
+	return c
+}

@@ -109,3 +109,8 @@ func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads dev
 func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	d.linear.Backward(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask)
 }
+
+// LinearAttentionCached implements device.Device; see package flash.
+func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *device.Cache, first int, heads device.Heads) {
+	d.linear.Cached(out, qkv, gates, cache, first, heads)
+}

@@ -12,6 +12,8 @@
 // scores are rounded to BF16 as operands, as FlashAttention does. Maxima, row sums (of unrounded probabilities), the
 // log-sum-exp and delta stay in FP32. The algorithm is the same; its operands come in words of two elements (kernels.go).
 //
+// linear.go is another attention on the same primitives, without a softmax, in time that grows with T.
+//
 // Start with forward.go, then backward.go; kernels.go lists the primitives they stand on, in portable Go; gen writes the
-// same primitives for AVX2 and AVX-512. Imports: tensor, device, device/cpu/isa, device/cpu/pool.
+// same primitives for AVX2 and AVX-512. Imports: tensor, device, device/cpu/isa, device/cpu/pool, device/cpu/vec.
 package flash

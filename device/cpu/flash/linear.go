@@ -41,8 +41,8 @@ type Linear struct {
 }
 
 const (
-	linearChunk = 64   // C
-	linearEps   = 1e-6 // of the denominators
+	linearChunk = device.LinearChunk // C
+	linearEps   = 1e-6               // of the denominators
 )
 
 // NewLinear returns linear attention with the kernels of tier on the workers of p.
@@ -109,6 +109,8 @@ type linear[T vec.Float] struct {
 	chunk int // at most linearChunk, which it is but for tests
 	fwd   linearForward[T]
 	bwd   linearBackward[T]
+
+	continued linearCached[T]
 }
 
 // span is a chunk: tokens from…to of a row, at the beginning or end of their document or neither.

@@ -284,7 +284,7 @@ func TestLinearBitsDoNotDependOnThreads(t *testing.T) {
 		for _, gated := range []bool{false, true} {
 			var want *linearProblem
 			for _, threads := range []int{1, 2, 5} {
-				p := newLinearProblem(tensor.BF16, 2, 150, heads, nil, gated, 11)
+				p := newLinearProblem(tensor.BF16, 2, 70, heads, nil, gated, 11)
 				p.run(newLinear(t, tier, threads))
 				if want == nil {
 					want = p
