@@ -76,8 +76,8 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 		}
 		*known[i].value = x
 	}
-	if s.Slow > 0 && s.Slow >= s.Fast || s.Low > 0 && s.Low >= s.High {
-		return RoPEScaling{}, fmt.Errorf("%s leaves no pairs between those that stay and those that are slowed: slow must be below fast, low below high", text)
+	if s.Slow > s.Fast || s.Low > 0 && s.Low >= s.High {
+		return RoPEScaling{}, fmt.Errorf("%s slows pairs that it keeps: slow must not be above fast, and low must be below high", text)
 	}
 	return s, nil
 }

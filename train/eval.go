@@ -60,7 +60,6 @@ type evaluator struct {
 	data      dataset.Batch // as the loader gives it
 	batch     *model.Batch  // as the model reads it
 	rows      int           // samples in a batch
-	context   int           // tokens in a sample
 	length    int           // tokens in a sequence: samples are cut into such pieces
 	every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool          // whether attention stops at document boundaries
@@ -69,18 +68,18 @@ type evaluator struct {
 	onProgress func(done, total int64) // tokens scored by evaluate; may be nil
 }
 
-// newEvaluator allocates what evaluating m on samples of context tokens takes.
-func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder, context int) (*evaluator, error) {
+// newEvaluator allocates what evaluating m takes.
+func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*evaluator, error) {
 	rows := cfg.Train.MicroBatch
-	f := model.Measure(m.Config, p, rows, context, false)
-	e := &evaluator{dev: dev, model: m, rows: rows, context: context, length: context, documents: cfg.Data.DocumentMask}
+	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
+	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
 	arenas, err := newArenas(arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
 	if err != nil {
 		return nil, err
 	}
 	e.arenas = arenas
 	e.tape = autograd.NewTape(dev, p.Types(), arenas[0], arenas[1])
-	e.batch = model.NewBatch(arenas[2], p, rows, context)
+	e.batch = model.NewBatch(arenas[2], p, rows, m.Config.Context)
 	return e, nil
 }
 
@@ -92,7 +91,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 		return &DataError{err}
 	}
 	fill(e.batch, &e.data)
-	e.batch.Cut(e.context, e.length)
+	e.batch.Cut(e.model.Config.Context, e.length)
 	e.batch.SetPositions(e.documents)
 	return nil
 }
@@ -100,7 +99,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 // evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit is 0.
 // Which tokens these are does not depend on the size of a batch. Without a validation split both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
-	context := e.context
+	context := e.model.Config.Context
 	e.length = context
 	val, err := c.set.ValLoader(context)
 	if errors.Is(err, dataset.ErrNoValidation) {

@@ -259,6 +259,15 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 	}
 }
 
+// A scaling that speeds positions up is refused when it is imported, not when the run is opened.
+func TestImportRefusesAScalingBelowOne(t *testing.T) {
+	c := opened(t, golden("linear")).Config.(*hf.LlamaConfig)
+	c.RopeScaling.Factor = 0.5
+	if _, err := fromHF(c); err == nil || !strings.Contains(err.Error(), "rope_scaling") {
+		t.Errorf("a factor of a half: %v", err)
+	}
+}
+
 // A base that ntk changed is exported as the base, and turns every pair by the same angle.
 func TestExportFoldsNTKIntoTheBase(t *testing.T) {
 	c := model.Config{HeadDim: 32, RopeTheta: 1e4, RopeScaling: nn.RoPEScaling{Kind: "ntk", Factor: 8}}

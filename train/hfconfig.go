@@ -92,10 +92,14 @@ func fromHF(c hf.Config) (model.Config, error) {
 		}, nil
 	}
 	l := c.(*hf.LlamaConfig)
+	scaling, err := scalingFromHF(l.RopeScaling)
+	if err != nil {
+		return model.Config{}, err
+	}
 	return model.Config{
 		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
 		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,
-		Attention: windowsFromHF(l), Positions: "rope", RopeTheta: l.RopeTheta, RopeScaling: scalingFromHF(l.RopeScaling), NormEps: l.NormEps, InitStd: l.InitStd,
+		Attention: windowsFromHF(l), Positions: "rope", RopeTheta: l.RopeTheta, RopeScaling: scaling, NormEps: l.NormEps, InitStd: l.InitStd,
 		Activation: "swiglu", ValueEmbeddings: "none",
 	}, nil
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 
 	"anneal/hf"
@@ -31,11 +32,14 @@ func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, 
 	return c.RopeTheta, s, nil
 }
 
-// scalingFromHF is the scaling that a config.json describes.
-func scalingFromHF(s hf.RopeScaling) nn.RoPEScaling {
+// scalingFromHF is the scaling that a config.json describes, or an error if model.rope_scaling cannot say it.
+func scalingFromHF(s hf.RopeScaling) (nn.RoPEScaling, error) {
 	r := nn.RoPEScaling{Kind: s.Type, Factor: s.Factor, Original: s.OriginalPositions, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq}
 	if usual := r.AttentionFactor(); s.Type == "yarn" && math.Abs(s.AttentionFactor-usual) > 1e-9 {
 		r.Attention = s.AttentionFactor
 	}
-	return r
+	if _, err := nn.ParseRoPEScaling(r.String()); err != nil {
+		return r, fmt.Errorf("config.json: rope_scaling: %w", err)
+	}
+	return r, nil
 }

@@ -15,8 +15,8 @@ type Reach struct {
 	RopeScaling string // as model.rope_scaling; the original context is that of the run
 }
 
-// apply changes the model of a run's configuration and returns the length of the rows that it is to read. Nothing that a
-// checkpoint holds depends on what it changes.
+// apply changes the model of a run's configuration and returns the context that it is to have once it is loaded: nothing that a
+// checkpoint holds depends on what changes before.
 func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	m := &cfg.Model
 	trained := m.Context

@@ -26,7 +26,6 @@ type Trained struct {
 	dir     runDir
 	average bool // whether the weights are the average of those of the steps
 	trained int  // the context of training
-	context int  // tokens in the rows that are read now
 	policy  precision.Policy
 	dev     *cpu.Device
 	params  *tensor.Arena
@@ -79,7 +78,8 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	}
 	was := modelConfig(r.Config)
 	r.trained = was.Context
-	if r.context, err = o.Reach.apply(r.Config); err != nil {
+	context, err := o.Reach.apply(r.Config)
+	if err != nil {
 		return err
 	}
 	if o.Threads <= 0 {
@@ -119,11 +119,12 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return err
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
+	r.Config.Model.Context, r.Model.Config.Context = context, context // less than a table of learned positions has
 	return nil
 }
 
 // Context is the length of the rows that the model reads, in tokens: that of training unless it was opened otherwise.
-func (r *Trained) Context() int { return r.context }
+func (r *Trained) Context() int { return r.Model.Config.Context }
 
 // checkVocabulary refuses a tokenizer whose ids the model has no rows for.
 func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
@@ -156,13 +157,13 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgres
 	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
 		return EvalResult{}, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", dir, b, r.dir, a, r.dir.tokenizer())}
 	}
-	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model, r.context)
+	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
 	if err != nil {
 		return EvalResult{}, err
 	}
 	defer e.close()
 	e.onProgress = onProgress
-	if r.context > r.trained {
+	if r.Context() > r.trained {
 		e.every = r.trained
 	}
 	result, err := e.evaluate(ctx, c, limit)

@@ -110,7 +110,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 			model: model.New(c, model.MemoryOf(policy, params, grads)),
 			tape:  autograd.NewTape(dev, policy.Types(), keep, temp),
 			batch: model.NewBatch(batch, policy, rows, c.Context),
-			rows:  rows, context: c.Context, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
+			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 		},
 		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
 		opt: NewOptimizer(cfg.Optimizer), scratch: temp,
