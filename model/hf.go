@@ -33,11 +33,10 @@ func (v *View) Shape() []int {
 
 // Values returns the weights as transformers has them, without muP: the model's own memory where that is the same, or a copy.
 func (v *View) Values() []float32 {
-	t := &v.Tensor
-	if t.DType() == tensor.F32 && v.scale == 1 && (v.queries == 0 || v.queryScale == 1) && v.interleaved == 0 && !v.transposed {
-		return t.F32()
+	if v.plain() && v.scale == 1 && (v.queries == 0 || v.queryScale == 1) {
+		return v.Tensor.F32()
 	}
-	out := make([]float32, t.Len())
+	out := make([]float32, v.Tensor.Len())
 	for i := range out {
 		out[i] = float32(v.value(i))
 	}
@@ -46,9 +45,18 @@ func (v *View) Values() []float32 {
 
 // SetValues fills the tensor of a model without muP with weights as transformers has them.
 func (v *View) SetValues(values []float32) {
+	if v.plain() {
+		copy(v.Tensor.F32(), values)
+		return
+	}
 	for i, x := range values {
 		v.Tensor.SetFloat64(v.index(i), float64(x))
 	}
+}
+
+// plain reports whether the tensor lies in memory as transformers' weight does in F32.
+func (v *View) plain() bool {
+	return v.Tensor.DType() == tensor.F32 && v.interleaved == 0 && !v.transposed
 }
 
 // value returns element i of transformers' weight.

@@ -46,7 +46,7 @@ func (c trainCmd) Run(s *session) error {
 	case c.DryRun:
 		return dryRun(s, cfg)
 	case c.Out == "":
-		return &usageError{"train needs a directory for the run", "try --out runs/" + runName(cmp.Or(from.File, c.Recipe))}
+		return &usageError{"train needs a directory for the run", "try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
 	}
 	plan, err := s.header(cfg)
 	if err != nil {
