@@ -50,6 +50,9 @@ func TestPatternsThatCannotWorkAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v; want %q", text, p, want)
 		}
 	}
+	if cfg, err := parse([]byte(minimal), "run.yaml", []string{"model.attention=[window:64, full]"}); err != nil || cfg.Model.Attention != "window:64,full" {
+		t.Errorf("a list on the command line: %+v, %v", cfg, err)
+	}
 	if p := problemsOf(t, minimal, "model.attention=strided", "model.heads=1"); len(p) != 1 || p[0].Key != "model.attention" {
 		t.Errorf("strided with one head: %+v", p)
 	}

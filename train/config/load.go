@@ -164,6 +164,9 @@ func (c *Config) override(o string) []Problem {
 	if !ok {
 		return []Problem{unknownKey(name, from.Place())}
 	}
+	if inner, ok := strings.CutPrefix(text, "["); ok && allKeys[i].list && strings.HasSuffix(inner, "]") {
+		text = strings.TrimSuffix(inner, "]") // as a file has it
+	}
 	if err := c.set(allKeys[i], text, from); err != nil {
 		return []Problem{{Key: name, Message: err.Error(), At: from.Place(), Try: allKeys[i].example()}}
 	}
