@@ -23,7 +23,9 @@ type generateCmd struct {
 }
 
 func (generateCmd) Help() string {
-	return example(`anneal generate runs/go --prompt "func main" --max-tokens 100`)
+	return example(`anneal generate runs/go --prompt "func main" --max-tokens 100`) +
+		"\n\nKeys and values of the tokens so far are kept, so that a token takes as long as reading the weights; the bits are those without. " +
+		"Of a text longer than the context the model sees the end, at least three quarters of a context."
 }
 
 func (c generateCmd) Run(s *session) error {

@@ -14,6 +14,6 @@
 //
 // linear.go is another attention on the same primitives, without a softmax, in time that grows with T.
 //
-// Start with forward.go, then backward.go; kernels.go lists the primitives they stand on, in portable Go; gen writes the
+// Start with forward.go, then backward.go and cached.go; kernels.go lists the primitives they stand on, in portable Go; gen writes the
 // same primitives for AVX2 and AVX-512. Imports: tensor, device, device/cpu/isa, device/cpu/pool, device/cpu/vec.
 package flash

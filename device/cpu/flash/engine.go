@@ -133,6 +133,10 @@ func (s *shape) check(name string, t *tensor.Tensor, rows, cols int) {
 // token returns which row of qkv holds the query at a position of a row of the batch.
 func (s *shape) token(row, position int) int { return row*s.length + position - s.from }
 
+// single reports whether there is one query. The heads that share its keys then stand side by side, since a panel costs as
+// much for one column as for all.
+func (s *shape) single() bool { return s.from > 0 && s.from+1 == s.length }
+
 // queryCol, keyCol and valueCol return the first column of a head in qkv.
 func (s *shape) queryCol(head int) int { return head * s.Size }
 func (s *shape) keyCol(kv int) int     { return (s.Q + kv) * s.Size }
@@ -167,6 +171,9 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 		t := &r.teams[i]
 		s.units = max(s.units, t.wide*t.high)
 		s.overlap = s.overlap || t.graph != nil && t.graph.Overlap
+	}
+	if s.single() {
+		s.units = 1
 	}
 	if len(r.work) != workers {
 		r.work = make([]work, workers)

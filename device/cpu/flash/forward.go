@@ -99,7 +99,12 @@ func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
 	j.keys(t, w, m, row)
 	for u := range w.units {
 		q, at := &w.units[u], u*j.queries
-		j.finish(q.head, row, q.Strip, t.o[at*t.ld:], t.ld, t.m[at:], t.l[at:])
+		if q.beside == nil {
+			j.finish(q.head, row, q.Strip, t.o[at*t.ld:], t.ld, t.m[at:], t.l[at:])
+		}
+		for i, head := range q.beside {
+			j.finish(head, row, device.Strip{First: q.First, Step: 1, Count: 1}, t.o[i*t.ld:], t.ld, t.m[i:], t.l[i:])
+		}
 	}
 }
 
@@ -109,8 +114,15 @@ func (j *forwardJob[T]) begin(t *forwardTile[T], w *work, u, row int) {
 	lead, _ := r.lead(&j.shape)
 	for p := 0; p < q.Count; p += r.tileN {
 		n := min(r.tileN, q.Count-p)
-		r.readStrip(t.q[lead:], t.led, &j.qkv, j.token(row, q.First+p*q.Step), q.Step, j.queryCol(q.head), n, j.Size)
-		r.leadQueries(t.q, words, &j.shape, q, p, n, w.ref)
+		if q.beside == nil {
+			r.readStrip(t.q[lead:], t.led, &j.qkv, j.token(row, q.First+p*q.Step), q.Step, j.queryCol(q.head), n, j.Size)
+			r.leadQueries(t.q, words, &j.shape, q, p, n, w.ref)
+		}
+		for i, head := range q.beside {
+			one := unit{head: head, Strip: device.Strip{First: q.First, Step: 1, Count: 1}}
+			r.readStrip(t.q[i*words+lead:], t.led, &j.qkv, j.token(row, q.First), 1, j.queryCol(head), 1, j.Size)
+			r.leadQueries(t.q[i*words:], words, &j.shape, &one, 0, 1, w.ref)
+		}
 		clear(t.q[n*words : r.tileN*words])
 		r.transpose(t.qt[(u*j.queries+p)*words:], t.q, words, words)
 	}

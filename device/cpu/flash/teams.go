@@ -18,9 +18,11 @@ type team struct {
 // maxUnits is how many blocks of queries, of one head each, work on a tile of keys while it is at hand.
 const maxUnits = 4
 
-// unit is a block of queries of one head at work.
+// unit is a block of queries of one head at work, or the one query that there is of several heads, side by side: a strip of
+// step 0.
 type unit struct {
-	head int
+	head   int
+	beside []int // the heads of one query; else nil
 	device.Strip
 }
 
@@ -54,6 +56,9 @@ func (r *runner[T]) muster(s *shape) {
 			}
 			t.heads, heads = heads[:n], heads[n:]
 			parts := (n + maxUnits - 1) / maxUnits
+			if s.single() {
+				parts = (n + r.tileN - 1) / r.tileN
+			}
 			t.high = (n + parts - 1) / parts
 			t.skip(s, r.blockQ)
 			t.steps = (t.blocks - t.first + t.wide - 1) / t.wide * parts
@@ -112,8 +117,13 @@ func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, step int) bool {
 		if q = after(q, s.from); q.Count <= 0 {
 			continue
 		}
+		if s.single() {
+			u := unit{heads[0], heads, device.Strip{First: q.First, Count: len(heads)}}
+			w.units, w.panels, low = append(w.units, u), append(w.panels, newPanel(s, row, u.Strip)), 0
+			continue
+		}
 		for _, h := range heads {
-			w.units = append(w.units, unit{h, q})
+			w.units = append(w.units, unit{h, nil, q})
 			for p := 0; p < s.queries; p += r.tileN {
 				var panel panel
 				if p < q.Count {

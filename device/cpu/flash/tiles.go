@@ -94,7 +94,10 @@ func count(s device.Strip, p int) int {
 	if p < s.First {
 		return 0
 	}
-	if s.Step == 1 {
+	switch s.Step {
+	case 0: // all at one position
+		return s.Count
+	case 1:
 		return p - s.First + 1
 	}
 	return (p-s.First)/s.Step + 1
