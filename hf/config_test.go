@@ -192,8 +192,16 @@ func TestSlidingWindowsFollowTheArchitecture(t *testing.T) {
 		delete(m, "mlp_bias")
 		maps.Copy(m, map[string]any{"num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64})
 		maps.Copy(m, c.settings)
-		if got := parseLlama(t, m); got.Window != c.window || !slices.Equal(got.WindowLayers, c.layers) {
+		got := parseLlama(t, m)
+		if got.Window != c.window || !slices.Equal(got.WindowLayers, c.layers) {
 			t.Errorf("%s: window %d in layers %v, want %d in %v", c.name, got.Window, got.WindowLayers, c.window, c.layers)
+		}
+		if m["model_type"] == "mistral" {
+			other := layerType(c.window == 0)
+			m["layer_types"] = []string{other, other}
+			if _, err := parseMap(t, m); err == nil || !strings.Contains(err.Error(), "layer_types has "+other) {
+				t.Errorf("%s with %s: error %v", c.name, other, err)
+			}
 		}
 	}
 }

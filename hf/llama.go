@@ -3,6 +3,7 @@ package hf
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -238,64 +239,71 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 	}
 }
 
-// windows takes the sliding windows: none in a Llama, in all layers of a Mistral, in those of layer_types in a Qwen3.
+// windows takes the sliding windows: none in a Llama, in all layers of a Mistral, in those of layer_types in a Qwen3, which
+// are the last ones if it does not list them.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
-	use, window, full := false, 4096, 28
+	use, full := modelType == "mistral", 0 // so many layers have none
 	switch modelType {
+	case "llama":
+		only(f, "use_sliding_window", false)
 	case "qwen3":
+		full = 28
 		f.take("use_sliding_window", &use)
 		f.take("max_window_layers", &full)
-	case "mistral":
-		use, full = true, 0
-	default:
-		only(f, "use_sliding_window", false)
 	}
-	if raw, ok := f.raw["sliding_window"]; modelType != "llama" {
-		isNull := ok && string(raw) == "null"
+	if modelType != "llama" {
+		window := 4096
+		if string(f.raw["sliding_window"]) == "null" {
+			use = false
+		}
 		f.take("sliding_window", &window)
-		if use && !isNull {
+		if use && window < 1 {
+			f.fail("sliding_window = %d is too small", window)
+		}
+		if use {
 			c.Window = window
-			if window < 1 {
-				f.fail("sliding_window = %d is too small", window)
-			}
 		}
 	}
-	var types []string
-	given := f.take("layer_types", &types)
-	if len(f.errs) > 0 || c.Layers < 1 || c.Layers > maxLayers {
-		return
+	if c.Layers < 1 || c.Layers > maxLayers {
+		return // which is said elsewhere
 	}
-	if given && len(types) != c.Layers {
-		f.fail("layer_types has %d entries, num_hidden_layers = %d", len(types), c.Layers)
-		return
-	}
-	layers, n := make([]bool, c.Layers), 0
+	layers := make([]bool, c.Layers)
 	for i := range layers {
 		layers[i] = c.Window != 0 && i >= full
-		if given {
-			windowed := types[i] == "sliding_attention"
-			switch {
-			case types[i] != layerType(windowed):
-				f.fail("layer_types has %.60q; only full_attention and sliding_attention are supported", types[i])
-				return
-			case windowed && c.Window == 0:
-				f.fail("layer_types has sliding_attention, but no sliding_window is in use")
-				return
-			case modelType == "mistral" && windowed != layers[i]:
-				f.fail("layer_types has %s, which a Mistral with sliding_window = %d does not follow", types[i], c.Window)
-				return
-			}
-			layers[i] = windowed
-		}
-		if layers[i] {
-			n++
-		}
 	}
-	switch n {
-	case 0:
+	f.layerTypes(c, layers, modelType == "qwen3")
+	switch {
+	case !slices.Contains(layers, true):
 		c.Window = 0
-	case c.Layers:
-	default:
+	case slices.Contains(layers, false):
 		c.WindowLayers = layers
+	}
+}
+
+// layerTypes takes a list of the layers with windows; where it is not free it must say what layers does.
+func (f *fields) layerTypes(c *LlamaConfig, layers []bool, free bool) {
+	const name = "layer_types"
+	var types []string
+	if !f.take(name, &types) {
+		return
+	}
+	if len(types) != len(layers) {
+		f.fail("%s has %d entries, num_hidden_layers = %d", name, len(types), len(layers))
+		return
+	}
+	for i, t := range types {
+		windowed := t == layerType(true)
+		switch {
+		case !windowed && t != layerType(false):
+			f.fail("%s has %.60q; only full_attention and sliding_attention are supported", name, t)
+		case windowed && c.Window == 0:
+			f.fail("%s has sliding_attention, but no sliding_window is in use", name)
+		case windowed != layers[i] && !free:
+			f.fail("%s has %s, but sliding_window = %d holds in all layers of this architecture", name, t, c.Window)
+		default:
+			layers[i] = windowed
+			continue
+		}
+		return
 	}
 }

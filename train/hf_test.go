@@ -116,6 +116,32 @@ func TestExportGivesBackWhatWasImported(t *testing.T) {
 	}
 }
 
+// What transformers runs and this program does not is refused before any weight is read, and leaves nothing.
+func TestImportRefusesWhatWouldNotRun(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(golden("yarn"), "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string][2]string{
+		"rope_scaling: the factor": {`"factor": 4.0`, `"factor": 0.5`},
+		"model.rope_theta = 0.5":   {`"rope_theta": 100.0`, `"rope_theta": 0.5`},
+		"model.context":            {`"max_position_embeddings": 32`, `"max_position_embeddings": 2000000000`},
+		"hidden_act = gelu":        {`"hidden_act": "silu"`, `"hidden_act": "gelu"`},
+	} {
+		dir, run := t.TempDir(), filepath.Join(t.TempDir(), "run")
+		changed := strings.Replace(string(text), change[0], change[1], 1)
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := ImportHF(dir, run); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that says %q", change[1], err, want)
+		}
+		if _, err := os.Stat(run); err == nil {
+			t.Errorf("%s: the run was made", change[1])
+		}
+	}
+}
+
 func valuesOf(t *testing.T, m *hf.Model, spec hf.Spec) []float32 {
 	t.Helper()
 	n := 1
@@ -163,6 +189,7 @@ func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 		"model.x0_skip = true":            func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
 		"model.positions = rope":          func(c *model.Config) { *c = smallGPT2; c.Positions = "rope" },
 		"model.attention = window:8":      func(c *model.Config) { *c = smallGPT2; c.Attention = "window:8" },
+		"model.attention = linear":        func(c *model.Config) { c.Attention = "linear" },
 		"model.attention = bigbird":       func(c *model.Config) { c.Attention = "bigbird" },
 		"model.attention = window:4,full": func(c *model.Config) { c.Attention = "window:4,full" },
 		"model.qk_norm = true":            func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },

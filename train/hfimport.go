@@ -44,6 +44,10 @@ func loadHF(dir string, p precision.Policy) (*model.Decoder, *tensor.Arena, erro
 // ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
 // ready to generate, evaluate and export.
 func ImportHF(src, runDirectory string) error {
+	cfg, err := configOf(src)
+	if err != nil {
+		return &DataError{fmt.Errorf("%s: %w", src, err)}
+	}
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
 		return err
@@ -66,12 +70,6 @@ func ImportHF(src, runDirectory string) error {
 		return err
 	}
 	dir := runDir(runDirectory)
-	cfg := importConfig(m.Config)
-	is := modelConfig(cfg)
-	is.Init, is.ZeroInit = m.Config.Init, m.Config.ZeroInit // of a training that is over
-	if is != m.Config {
-		return fmt.Errorf("%s: the config of the run to make would say %+v, but the model is %+v", src, is, m.Config)
-	}
 	if err := dir.create(cfg, tok); err != nil {
 		return err
 	}
@@ -81,6 +79,28 @@ func ImportHF(src, runDirectory string) error {
 	}
 	defer store.Close()
 	return store.Save(0, 0, weightTensors(m), &state{Model: m.Config, Tokenizer: t.Hash()})
+}
+
+// configOf is the config of a run with the model in a directory, or an error if none would be that model.
+func configOf(src string) (*config.Config, error) {
+	described, err := hf.ReadConfig(src)
+	if err != nil {
+		return nil, err
+	}
+	c, err := fromHF(described)
+	if err != nil {
+		return nil, err
+	}
+	cfg := importConfig(c)
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("config.json asks for what this program does not run:\n%w", err)
+	}
+	is := modelConfig(cfg)
+	is.Init, is.ZeroInit = c.Init, c.ZeroInit // of a training that is over
+	if is != c {
+		return nil, fmt.Errorf("the config of the run to make would say %+v, but the model is %+v", is, c)
+	}
+	return cfg, nil
 }
 
 // importConfig describes an imported model; what concerns training keeps its defaults.
