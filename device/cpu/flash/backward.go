@@ -8,7 +8,8 @@ import (
 )
 
 // backwardJob is one call of Backward. A task is one row of the batch and one key-value head with its group of query heads,
-// so that the sums dK and dV over queries and heads belong to one worker and keep their order: step after step of its teams.
+// so that the sums dK and dV over queries and heads belong to one worker and keep their order: step after step of its teams. If
+// that would leave workers idle, a task is one step in a wave (wave.go).
 type backwardJob[T tensor.Number] struct {
 	r *runner[T]
 	shape
@@ -23,7 +24,7 @@ func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *t
 	r.reserve(p.Threads(), c.used)
 	r.bwd = backwardJob[T]{r: r, shape: s, lse: wide[T](lse),
 		dqkv: matrixOf[T](dqkv), dout: matrixOf[T](dout), out: matrixOf[T](out), qkv: matrixOf[T](qkv)}
-	p.Run(s.rows*s.KV, &r.bwd)
+	p.Run(r.wave.launch(s.rows*s.KV, p.Threads(), r.teams), &r.bwd)
 	r.bwd = backwardJob[T]{}
 }
 
@@ -70,49 +71,51 @@ func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
 // Do computes one task.
 func (j *backwardJob[T]) Do(worker, task int) {
 	r := j.r
+	if r.wave.steps > 0 {
+		j.waveStep(worker, task)
+		return
+	}
 	row, kv := task/j.KV, task%j.KV
 	t := r.backwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
-	w := &r.work[worker]
 	clear(t.dk)
 	clear(t.dv)
 	for i := range r.teams {
-		if m := &r.teams[i]; m.kv == kv {
-			j.team(&t, w, m, row)
+		for step := 0; step < r.teams[i].steps && r.teams[i].kv == kv; step++ {
+			j.step(&t, &r.work[worker], &r.teams[i], row, step)
 		}
 	}
-	r.writeStrip(&j.dqkv, row*j.length, 1, j.keyCol(kv), j.length, j.Size, t.dk, t.ld, j.factor())
-	r.writeStrip(&j.dqkv, row*j.length, 1, j.valueCol(kv), j.length, j.Size, t.dv, t.ld, 1)
+	j.store(&t, row, kv)
 }
 
-// team computes dQ of the heads of a team and adds their part to dK and dV.
-func (j *backwardJob[T]) team(t *backwardTile[T], w *work, m *team, row int) {
-	r, steps := j.r, m.steps
-	overlap := m.graph != nil && m.graph.Overlap
-	if overlap {
-		steps = m.blocks
+// store writes dK and dV of a key-value head.
+func (j *backwardJob[T]) store(t *backwardTile[T], row, kv int) {
+	j.r.write(&j.dqkv, row*j.length, j.keyCol(kv), j.length, j.Size, t.dk, t.ld, j.factor())
+	j.r.write(&j.dqkv, row*j.length, j.valueCol(kv), j.length, j.Size, t.dv, t.ld, 1)
+}
+
+// step computes dQ of a step of a team and adds its part to dK and dV.
+func (j *backwardJob[T]) step(t *backwardTile[T], w *work, m *team, row, step int) {
+	if m.overlaps() {
 		clear(t.rowQ)
 	}
-	for step := range steps {
-		if !r.enlist(w, &j.shape, row, m, step) {
-			continue
-		}
+	for from, to, heads := m.of(step); from < to; {
+		from += j.r.enlist(w, &j.shape, row, m, from, to, heads)
+		w.later = m.least(from, to) / j.r.blockK * j.r.blockK // tiles may begin earlier
 		for u := range w.units {
 			j.begin(t, w, u, row)
 		}
-		if q := w.units[0].Strip; overlap {
-			r.load(t.dq, t.ld, t.rowQ[q.First*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
-			j.keys(t, w, m, row)
-			r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, t.dq, t.ld, q.Count, t.ld, 1)
+		if m.overlaps() {
+			j.overlapping(t, w, m, row)
 			continue
 		}
 		j.keys(t, w, m, row)
 		for u := range w.units {
 			q := &w.units[u]
-			r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, t.dq[u*j.queries*t.ld:], t.ld, j.factor())
+			j.r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, t.dq[u*j.queries*t.ld:], t.ld, j.factor())
 		}
 	}
-	if overlap {
-		r.writeStrip(&j.dqkv, row*j.length, 1, j.queryCol(m.heads[0]), j.length, j.Size, t.rowQ, t.ld, j.factor())
+	if m.overlaps() {
+		j.r.writeStrip(&j.dqkv, row*j.length, 1, j.queryCol(m.heads[0]), j.length, j.Size, t.rowQ, t.ld, j.factor())
 	}
 }
 
@@ -157,14 +160,16 @@ func (j *backwardJob[T]) begin(t *backwardTile[T], w *work, u, row int) {
 func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 	r := j.r
 	lead, _ := r.lead(&j.shape)
-	for w.next(r.blockK, r.tileM) {
+	for len(w.units) > 0 && w.next(r.blockK, r.tileM) {
 		tile := &w.tile
 		r.readKeys(t.k[lead:], t.led, &j.qkv, &j.shape, row, j.keyCol(m.kv), tile)
 		r.down(t.kd, t.led, t.k, t.led/r.pair, tile.keys, t.led)
 		r.leadKeys(t.k, t.led/r.pair, &j.shape, tile, w.ref)
 		r.readKeys(t.v, t.ld, &j.qkv, &j.shape, row, j.valueCol(m.kv), tile)
+		j.enter(w)
 		if first, ok := tile.contiguous(r.tileM, j.length); ok {
 			j.units(t, w, t.dk[first*t.ld:], t.dv[first*t.ld:])
+			j.leave(w, m)
 			continue
 		}
 		j.runs(tile, func(at, key, step, n int) {
@@ -176,6 +181,7 @@ func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 			r.load(t.dk[key*t.ld:], step*t.ld, t.tileK[at*t.ld:], t.ld, n, t.ld, 1)
 			r.load(t.dv[key*t.ld:], step*t.ld, t.tileV[at*t.ld:], t.ld, n, t.ld, 1)
 		})
+		j.leave(w, m)
 	}
 }
 
@@ -206,7 +212,11 @@ func (j *backwardJob[T]) units(t *backwardTile[T], w *work, dk, dv []T) {
 			continue
 		}
 		for i := range w.of(u) {
-			if p := &w.of(u)[i]; p.lo < p.hi {
+			switch p := &w.of(u)[i]; {
+			case p.lo >= p.hi:
+			case p.masked && len(w.tile.runs) == 1:
+				j.stairs(t, u, i*r.tileN, &w.tile.runs[0], p, dk, dv)
+			default:
 				j.products(t, u, i*r.tileN, r.tileN, p.lo, p.hi, dk, dv)
 			}
 		}
@@ -233,15 +243,44 @@ func (j *backwardJob[T]) scores(t *backwardTile[T], u, at int, keys *keyTile, p 
 
 // products adds those of n queries, from at of unit u, with keys lo…hi of the tile: dV += P·dO, dK += dS·Q, dQ += dSᵀ·K.
 func (j *backwardJob[T]) products(t *backwardTile[T], u, at, n, lo, hi int, dk, dv []T) {
-	r, words, wordsL := j.r, t.ld/j.r.pair, t.led/j.r.pair
-	first, line := u*j.queries+at, lo*j.queries
-	rows := roundUp(hi-lo, r.tileM)
-	s, ds, dsd := t.s[line+at/r.pair:], t.ds[line+at/r.pair:], t.dsd[line/r.pair+at:]
+	j.mulKV(t, u, at, n, lo, roundUp(hi-lo, j.r.tileM), dk, dv)
+	j.mulQ(t, u, at, n, lo, hi)
+}
+
+// stairs does what products does for a panel of which some queries do not see some keys, and leaves out most of what is hidden.
+func (j *backwardJob[T]) stairs(t *backwardTile[T], u, at int, k *run, p *panel, dk, dv []T) {
+	r := j.r
+	for row := p.lo; row < p.hi; row += stair {
+		if from, to := p.columns(k, row, r.pair, r.tileN); from < to {
+			j.mulKV(t, u, at+from, to-from, row, roundUp(min(stair, p.hi-row), r.tileM), dk, dv)
+		}
+	}
+	n := min(stair, r.tileN)
+	for q := 0; q < p.Count; q += n {
+		if from, to := p.rows(k, q, n, r.pair); from < to {
+			j.mulQ(t, u, at+q, n, from, to)
+		}
+	}
+}
+
+// mulKV adds the products of n queries, from at of unit u, to dK and dV of so many rows of keys, from lo on.
+func (j *backwardJob[T]) mulKV(t *backwardTile[T], u, at, n, lo, rows int, dk, dv []T) {
+	r, first, line := j.r, u*j.queries+at, lo*j.queries
 	lead, _ := r.lead(&j.shape)
-	q, do, k := t.qd[first*wordsL+lead*r.pair:], t.dod[first*words:], t.kd[lo*wordsL+lead*r.pair:]
+	s, ds := t.s[line+at/r.pair:], t.ds[line+at/r.pair:]
+	q, do := t.qd[first*t.led/r.pair+lead*r.pair:], t.dod[first*t.ld/r.pair:]
 	for c := 0; c < j.Size; c += r.tileN {
 		r.mul(dv[lo*t.ld+c:], t.ld, s, j.queries, 1, do[c:], t.ld, rows, n/r.pair, true)
 		r.mul(dk[lo*t.ld+c:], t.ld, ds, j.queries, 1, q[c:], t.led, rows, n/r.pair, true)
-		r.mul(t.dq[first*t.ld+c:], t.ld, dsd, 1, j.queries, k[c:], t.led, n, r.words(hi-lo), true)
+	}
+}
+
+// mulQ adds the products of keys lo…hi to dQ of n queries, from at of unit u.
+func (j *backwardJob[T]) mulQ(t *backwardTile[T], u, at, n, lo, hi int) {
+	r, first := j.r, u*j.queries+at
+	lead, _ := r.lead(&j.shape)
+	ds, k := t.dsd[lo*j.queries/r.pair+at:], t.kd[lo*t.led/r.pair+lead*r.pair:]
+	for c := 0; c < j.Size; c += r.tileN {
+		r.mul(t.dq[first*t.ld+c:], t.ld, ds, 1, j.queries, k[c:], t.led, n, r.words(hi-lo), true)
 	}
 }

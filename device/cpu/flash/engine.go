@@ -152,6 +152,7 @@ type runner[T tensor.Number] struct {
 	work    []work // by worker
 	teams   []team
 	members []int // their heads
+	wave    wave
 	fwd     forwardJob[T]
 	bwd     backwardJob[T]
 	part    [2]tensor.Tensor // of qkv and out, of a cached sequence
@@ -169,8 +170,8 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 	r.muster(s)
 	for i := range r.teams {
 		t := &r.teams[i]
-		s.units = max(s.units, t.wide*t.high)
-		s.overlap = s.overlap || t.graph != nil && t.graph.Overlap
+		s.units = max(s.units, min(t.wide*t.high, maxUnits))
+		s.overlap = s.overlap || t.overlaps()
 	}
 	if s.single() {
 		s.units = 1

@@ -83,14 +83,17 @@ func (j *forwardJob[T]) Do(worker, task int) {
 	w := &r.work[worker]
 	switch {
 	case step < 0:
-	case m.graph != nil && m.graph.Overlap:
+	case m.overlaps():
 		j.overlapping(&t, w, m, row)
-	case r.enlist(w, &j.shape, row, m, step):
-		j.step(&t, w, m, row)
+	default:
+		for from, to, heads := m.of(step); from < to; {
+			from += r.enlist(w, &j.shape, row, m, from, to, heads)
+			j.step(&t, w, m, row)
+		}
 	}
 }
 
-// step computes what w holed.
+// step computes what w holds.
 func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
 	for u := range w.units {
 		j.begin(t, w, u, row)
@@ -142,7 +145,7 @@ func (j *forwardJob[T]) clear(t *forwardTile[T], u int) {
 func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 	r := j.r
 	lead, _ := r.lead(&j.shape)
-	for w.next(r.blockK, r.tileM) {
+	for len(w.units) > 0 && w.next(r.blockK, r.tileM) {
 		r.readKeys(t.k[lead:], t.led, &j.kv, &j.shape, row, j.keyAt+m.kv*j.Size, &w.tile)
 		r.leadKeys(t.k, t.led/r.pair, &j.shape, &w.tile, w.ref)
 		r.readKeys(t.v, t.ld, &j.kv, &j.shape, row, j.keyAt+(j.KV+m.kv)*j.Size, &w.tile)
@@ -169,9 +172,24 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 	}
 	r.softmax(t.s, rows, T(j.scale), t.m[at:], t.l[at:], t.alpha)
 	r.scaleRows(o, t.ld, n, t.ld, t.alpha)
-	v := t.vd[p.lo*t.ld/r.pair:]
+	if p.masked && len(keys.runs) == 1 {
+		n = min(stair, r.tileN)
+		for at := 0; at < p.Count; at += n {
+			if from, to := p.rows(&keys.runs[0], at, n, r.pair); from < to {
+				j.mulO(o[at*t.ld:], t.s[(from-p.lo)/r.pair*r.tileN+at:], t, from, to, n)
+			}
+		}
+		return
+	}
+	j.mulO(o, t.s, t, p.lo, p.hi, n)
+}
+
+// mulO adds the product of probabilities of n queries and values of keys lo…hi of the tile to o.
+func (j *forwardJob[T]) mulO(o, s []T, t *forwardTile[T], lo, hi, n int) {
+	r := j.r
+	v := t.vd[lo*t.ld/r.pair:]
 	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(o[c:], t.ld, t.s, 1, r.tileN, v[c:], t.ld, n, rows/r.pair, true)
+		r.mul(o[c:], t.ld, s, 1, r.tileN, v[c:], t.ld, n, r.words(hi-lo), true)
 	}
 }
 

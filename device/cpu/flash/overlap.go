@@ -14,27 +14,47 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 	for i := range t.rowM {
 		t.rowM[i] = lowest[T]()
 	}
-	for b := range m.blocks - m.first {
-		if !r.enlist(w, &j.shape, row, m, b) {
-			continue
-		}
-		q := w.units[0].Strip
-		j.begin(t, w, 0, row)
-		j.clear(t, 0)
-		r.load(t.o, t.ld, t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
-		for i := range q.Count {
-			at := q.First - j.from + i*q.Step
-			t.m[i], t.l[i] = t.rowM[at], t.rowL[at]
+	for from, to, heads := m.of(0); from < to; {
+		from += r.enlist(w, &j.shape, row, m, from, to, heads)
+		for u := range w.units {
+			j.begin(t, w, u, row)
+			j.clear(t, u)
+			first, q := u*j.queries, w.units[u].Strip
+			r.load(t.o[first*t.ld:], t.ld, t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
+			for i := range q.Count {
+				at := q.First - j.from + i*q.Step
+				t.m[first+i], t.l[first+i] = t.rowM[at], t.rowL[at]
+			}
 		}
 		j.keys(t, w, m, row)
-		r.load(t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, t.o, t.ld, q.Count, t.ld, 1)
-		for i := range q.Count {
-			at := q.First - j.from + i*q.Step
-			t.rowM[at], t.rowL[at] = t.m[i], t.l[i]
+		for u := range w.units {
+			first, q := u*j.queries, w.units[u].Strip
+			r.load(t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, t.o[first*t.ld:], t.ld, q.Count, t.ld, 1)
+			for i := range q.Count {
+				at := q.First - j.from + i*q.Step
+				t.rowM[at], t.rowL[at] = t.m[first+i], t.l[first+i]
+			}
 		}
 	}
 	for at := 0; at < j.length-j.from; at += j.queries {
 		q := device.Strip{First: j.from + at, Step: 1, Count: min(j.queries, j.length-j.from-at)}
 		j.finish(head, row, q, t.rowO[at*t.ld:], t.ld, t.rowM[at:], t.rowL[at:])
 	}
+}
+
+// overlapping adds what w holds to dQ of the row.
+func (j *backwardJob[T]) overlapping(t *backwardTile[T], w *work, m *team, row int) {
+	move := func(load bool) {
+		for u := range w.units {
+			q, dq := w.units[u].Strip, t.dq[u*j.queries*t.ld:]
+			if load {
+				j.r.load(dq, t.ld, t.rowQ[q.First*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
+			} else {
+				j.r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, dq, t.ld, q.Count, t.ld, 1)
+			}
+		}
+	}
+	move(true)
+	j.keys(t, w, m, row)
+	move(false)
 }

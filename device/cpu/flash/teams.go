@@ -1,6 +1,10 @@
 package flash
 
-import "anneal/device"
+import (
+	"math"
+
+	"anneal/device"
+)
 
 // team is query heads of one key-value head that go by one graph, and so share the loads of keys and values. Its work is cut into
 // steps of up to maxUnits blocks of queries: neighbouring blocks of few heads under full causal attention, else one block.
@@ -33,6 +37,9 @@ type work struct {
 	ref    int     // the position that ALiBi's distances are counted from, near the queries
 	cutter cutter
 	tile   keyTile
+
+	task  int // in a wave
+	later int // the smallest key of blocks of the same step that are not yet in hand
 }
 
 // muster finds the teams of a call.
@@ -52,9 +59,12 @@ func (r *runner[T]) muster(s *shape) {
 			if s.layout != nil {
 				t.graph = s.layout.Of(heads[0])
 				n = gather(heads, func(h int) bool { return !t.graph.Overlap && s.layout.Of(h) == t.graph })
-				t.blocks, t.wide = len(t.graph.Blocks), 1
+				t.blocks, t.wide = len(t.graph.Blocks), max(1, maxUnits/n)
 			}
 			t.heads, heads = heads[:n], heads[n:]
+			if t.overlaps() {
+				t.wide = max(1, t.blocks)
+			}
 			parts := (n + maxUnits - 1) / maxUnits
 			if s.single() {
 				parts = (n + r.tileN - 1) / r.tileN
@@ -62,7 +72,7 @@ func (r *runner[T]) muster(s *shape) {
 			t.high = (n + parts - 1) / parts
 			t.skip(s, r.blockQ)
 			t.steps = (t.blocks - t.first + t.wide - 1) / t.wide * parts
-			if t.graph != nil && t.graph.Overlap {
+			if t.overlaps() {
 				t.steps = 1
 			}
 			r.teams = append(r.teams, t)
@@ -82,7 +92,8 @@ func gather(heads []int, belongs func(h int) bool) int {
 	return n
 }
 
-// skip leaves out the blocks at both ends that have no queries to compute.
+// skip leaves out the steps at both ends that have no queries to compute. Where the others begin and which blocks go together in them
+// stays.
 func (t *team) skip(s *shape, blockQ int) {
 	if t.graph == nil {
 		t.first = s.from / blockQ / t.wide * t.wide
@@ -91,27 +102,52 @@ func (t *team) skip(s *shape, blockQ int) {
 	for t.first < t.blocks && last(t.graph.Blocks[t.first].Queries) < s.from {
 		t.first++
 	}
+	t.first = t.first / t.wide * t.wide
 	for t.first < t.blocks && t.graph.Blocks[t.blocks-1].Queries.First >= s.length {
 		t.blocks--
 	}
 }
 
-// enlist brings the units, the panels and the keys of one step of a team into w; for a graph with overlaps a step is one block here. It
-// returns false if none of the queries exist.
-func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, step int) bool {
+// overlaps reports whether some query is in more than one block of the team's graph.
+func (t *team) overlaps() bool { return t.graph != nil && t.graph.Overlap }
+
+// of returns a step's blocks, from … to−1, and heads. Blocks may lie behind the end of the row.
+func (t *team) of(step int) (from, to int, heads []int) {
 	parts := (len(t.heads) + t.high - 1) / t.high
-	block := t.first + step/parts*t.wide
-	heads := t.heads[step%parts*t.high:]
-	heads = heads[:min(len(heads), t.high)]
+	from, heads = t.first+step/parts*t.wide, t.heads[step%parts*t.high:]
+	to = min(from+t.wide, t.blocks)
+	if t.graph != nil {
+		to = min(from+t.wide, len(t.graph.Blocks))
+	}
+	return from, to, heads[:min(len(heads), t.high)]
+}
+
+// least returns the smallest key that blocks from … to−1 of the graph look at.
+func (t *team) least(from, to int) int {
+	least := math.MaxInt
+	for b := from; b < to && t.graph != nil; b++ {
+		for i := range t.graph.Blocks[b].Keys {
+			least = min(least, t.graph.Blocks[b].Keys[i].First)
+		}
+	}
+	return least
+}
+
+// enlist brings into w what can be computed together of blocks from … to−1: units, panels and keys. It returns how many blocks
+// these are; there are no units if none of their queries exist.
+func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, from, to int, heads []int) int {
+	if t.graph != nil {
+		to = from + w.cutter.blocks(t.graph.Blocks[from:min(to, from+max(1, maxUnits/len(heads)))], r.blockK)
+	}
 	w.units, w.panels = w.units[:0], w.panels[:0]
 	low := s.length
-	for b := block; b < min(block+t.wide, t.blocks); b++ {
+	for b := from; b < to; b++ {
 		q := device.Strip{First: b * r.blockQ, Step: 1, Count: min(r.blockQ, s.length-b*r.blockQ)}
 		if t.graph != nil {
 			q = t.graph.Blocks[b].Queries
 			q.Count = min(q.Count, count(q, s.length-1))
 		}
-		if b == block {
+		if b == from {
 			w.ref = q.First &^ 255
 		}
 		if q = after(q, s.from); q.Count <= 0 {
@@ -134,15 +170,10 @@ func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, step int) bool {
 			}
 		}
 	}
-	if len(w.units) == 0 {
-		return false
-	}
-	if t.graph != nil {
-		w.cutter.block(&t.graph.Blocks[block])
-	} else {
+	if t.graph == nil && len(w.units) > 0 {
 		w.cutter.causal(low/r.blockK*r.blockK, last(w.units[len(w.units)-1].Strip))
 	}
-	return true
+	return to - from
 }
 
 // next brings the next tile into w that a query of its units sees.

@@ -2,6 +2,7 @@ package flash
 
 import (
 	"math"
+	"slices"
 
 	"anneal/device"
 )
@@ -18,39 +19,96 @@ type keyTile struct {
 	keys int
 }
 
-// cutter cuts the ranges of keys of a block of queries into tiles. Which keys share a tile depends on the layout alone: not on
-// the length of the row, nor on documents.
+// cutter cuts the ranges of keys of blocks of queries into tiles: neighbouring keys at multiples of the size of a tile, others one after
+// the other. Which keys share a tile depends on the layout alone: not on the length of the row, nor on documents.
 type cutter struct {
 	ranges []device.KeyRange
-	used   int // keys of ranges[0] that earlier tiles have
-	last   int // the block's last query: what lies behind it nobody sees
-	one    [1]device.KeyRange
+	tail   device.KeyRange // after the ranges
+	used   int             // keys of ranges[0], or else of tail, that earlier tiles have
+	last   int             // the blocks' last query: what lies behind it nobody sees
 }
 
 // causal makes the cutter go over keys from … last.
 func (c *cutter) causal(from, last int) {
-	c.one[0] = device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: last + 1 - from}, Far: math.MaxInt}
-	c.ranges, c.used, c.last = c.one[:], 0, last
+	*c = cutter{tail: device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: last + 1 - from}, Far: math.MaxInt}, last: last}
 }
 
-// block makes the cutter go over the keys of a block of queries.
-func (c *cutter) block(b *device.QueryBlock) {
-	c.ranges, c.used, c.last = b.Keys, 0, last(b.Queries)
+// blocks makes the cutter go over the keys of as many of the blocks, from the first on, as look at the same keys, but for some that
+// are hidden from one and not the other. It returns how many.
+func (c *cutter) blocks(list []device.QueryBlock, size int) int {
+	b := &list[0]
+	*c = cutter{last: last(b.Queries)}
+	n := len(b.Keys) - 1
+	if n < 0 {
+		return 1
+	}
+	c.ranges, c.tail = b.Keys[:n], b.Keys[n]
+	below, above := open(b)
+	many := 1
+	for ; many < len(list); many++ {
+		other := &list[many]
+		if other.Queries.First <= c.last || len(other.Keys) != n+1 || &b.Keys[0] != &other.Keys[0] && !slices.Equal(c.ranges, other.Keys[:n]) {
+			break
+		}
+		belowO, aboveO := open(other)
+		if !join(&c.tail, &other.Keys[n], below, above, belowO, aboveO) {
+			break
+		}
+		below, above, c.last = below && belowO, above && aboveO, last(other.Queries)
+	}
+	if s := &c.tail; s.Step == 1 && below {
+		s.First, s.Count = s.First/size*size, s.Count+s.First%size
+	}
+	return many
 }
 
-// next fills a tile with up to size keys, in the order of the ranges, none twice. It returns false at the end.
+// join makes x hold the keys of y, too, if each may begin earlier and end later where it has to.
+func join(x, y *device.KeyRange, belowX, aboveX, belowY, aboveY bool) bool {
+	if x.Step != y.Step || x.Near != y.Near || x.Far != y.Far || (x.First-y.First)%x.Step != 0 {
+		return false
+	}
+	endX, endY := x.First+x.Count*x.Step, y.First+y.Count*y.Step
+	if x.First > y.First && !belowX || y.First > x.First && !belowY || endX < endY && !aboveX || endY < endX && !aboveY {
+		return false
+	}
+	x.First = min(x.First, y.First)
+	x.Count = (max(endX, endY) - x.First) / x.Step
+	return true
+}
+
+// open reports whether the last range of a block might as well begin earlier, since the distance hides what comes before it, or end
+// later.
+func open(b *device.QueryBlock) (below, above bool) {
+	k := &b.Keys[len(b.Keys)-1]
+	return b.Queries.First-k.First+k.Step >= k.Far, k.First+k.Count*k.Step > last(b.Queries)-k.Near
+}
+
+// next fills a tile with up to size keys, none twice. It returns false at the end.
 func (c *cutter) next(t *keyTile, size int) bool {
 	t.runs, t.keys = t.runs[:0], 0
-	for len(c.ranges) > 0 && t.keys < size {
-		k := c.ranges[0]
-		k.Count = min(k.Count, count(k.Strip, c.last-k.Near)) - c.used
+	for t.keys < size {
+		k := c.tail
+		if len(c.ranges) > 0 {
+			k = c.ranges[0]
+		}
+		if k.Count > 0 {
+			k.Count = min(k.Count, count(k.Strip, c.last-k.Near)) - c.used
+		}
 		if k.Count <= 0 {
+			if len(c.ranges) == 0 {
+				break
+			}
 			c.ranges, c.used = c.ranges[1:], 0
 			continue
 		}
 		k.First += c.used * k.Step
-		k.Count = min(k.Count, size-t.keys)
-		if t.holds(k.Strip) {
+		room := size - t.keys
+		if k.Step == 1 {
+			k.Count = min(k.Count, size-k.First%size)
+		} else {
+			k.Count = min(k.Count, room)
+		}
+		if k.Count > room || t.holds(k.Strip) {
 			break
 		}
 		t.runs = append(t.runs, run{k, t.keys})
@@ -69,21 +127,6 @@ func (t *keyTile) holds(s device.Strip) bool {
 		}
 	}
 	return false
-}
-
-// least returns the smallest key of the tiles to come.
-func (c *cutter) least() int {
-	least := math.MaxInt
-	for i, k := range c.ranges {
-		first := k.First
-		if i == 0 {
-			first += c.used * k.Step
-		}
-		if first <= min(last(k.Strip), c.last-k.Near) {
-			least = min(least, first)
-		}
-	}
-	return least
 }
 
 // last returns the last position of a strip.
@@ -109,15 +152,6 @@ func after(s device.Strip, p int) device.Strip {
 	s.First += n * s.Step
 	s.Count -= n
 	return s
-}
-
-// greatest returns the tile's largest key.
-func (t *keyTile) greatest() int {
-	top := 0
-	for i := range t.runs {
-		top = max(top, last(t.runs[i].Strip))
-	}
-	return top
 }
 
 // contiguous returns the tile's first key if its keys are neighbours that begin and end where sums of whole tiles of the
@@ -174,4 +208,25 @@ func (p *panel) look(t *keyTile, tileM int) bool {
 		}
 	}
 	return p.lo < p.hi
+}
+
+// stair is how many queries or keys go together where a tile is cut along the edge of what is seen: a multiple of tileM.
+const stair = 16
+
+// rows returns the rows of a run that some of n of a panel's queries, from at on, see, the first a multiple of pair.
+func (p *panel) rows(k *run, at, n, pair int) (from, to int) {
+	first, last := p.First+at*p.Step, min(p.First+(at+n-1)*p.Step, p.last)
+	from, to = count(k.Strip, first-k.Far), count(k.Strip, last-k.Near)
+	return max(from/pair*pair, p.lo), min(to, p.hi)
+}
+
+// columns returns the queries of a panel that see some of a run's keys in rows at … at+stair−1, the first a multiple of pair, of up
+// to width.
+func (p *panel) columns(k *run, at, pair, width int) (from, to int) {
+	first, last := k.First+at*k.Step, k.First+(at+stair-1)*k.Step
+	from, to = count(p.Strip, first+k.Near-1), width
+	if k.Far <= p.last-last {
+		to = min(to, roundUp(count(p.Strip, last+k.Far-1), pair))
+	}
+	return from / pair * pair, to
 }

@@ -1,0 +1,127 @@
+package flash
+
+import (
+	"math"
+	"runtime"
+	"sync/atomic"
+)
+
+// A wave is the backward pass of few key-value heads on many workers. A task is one step, and all steps of a head add to the same dK
+// and dV, in the order that a single worker would: a step touches keys only when all steps before it have passed them. Since
+// tasks are begun in order and go over their keys from the first on, each follows the one before at a distance of little more
+// than a tile. Results are those of one worker, bit for bit.
+type wave struct {
+	steps  int            // of each key-value head; 0 if there is no wave, and a task is all steps of a head
+	passed []atomic.Int64 // by task: it will touch no key before this one
+	first  atomic.Int64   // all tasks before are done
+}
+
+// launch decides whether there is a wave for so many key-value heads in rows, and readies it.
+func (v *wave) launch(heads, workers int, teams []team) (tasks int) {
+	steps, sum := 0, 0
+	for i := range teams {
+		if i > 0 && teams[i].kv != teams[i-1].kv {
+			sum = 0
+		}
+		sum += teams[i].steps
+		steps = max(steps, sum)
+	}
+	v.steps = 0
+	if workers == 1 || heads >= 4*workers || heads%workers == 0 || steps == 1 {
+		return heads
+	}
+	v.steps, tasks = steps, steps*heads
+	v.first.Store(0)
+	if len(v.passed) < tasks {
+		v.passed = make([]atomic.Int64, tasks)
+	}
+	for i := range tasks {
+		v.passed[i].Store(0)
+	}
+	return tasks
+}
+
+// wait returns when all tasks before have passed a key.
+func (v *wave) wait(task, key int) {
+	at := int(v.first.Load())
+	for at < task && v.passed[at].Load() == math.MaxInt64 {
+		at++
+	}
+	v.first.Store(int64(at))
+	for ; at < task; at++ {
+		for v.passed[at].Load() <= int64(key) {
+			runtime.Gosched()
+		}
+	}
+}
+
+// least returns the smallest key that a step may still touch: of the tiles to come of its cutter, and of later blocks.
+func (w *work) least() int {
+	c := &w.cutter
+	least := w.later
+	for i := range len(c.ranges) + 1 {
+		k := c.tail
+		if i < len(c.ranges) {
+			k = c.ranges[i]
+		}
+		if i == 0 {
+			k.First += c.used * k.Step
+			k.Count -= c.used
+		}
+		if k.Count > 0 {
+			least = min(least, k.First)
+		}
+	}
+	return least
+}
+
+// waveStep computes one step of a key-value head in a wave.
+func (j *backwardJob[T]) waveStep(worker, task int) {
+	r, v := j.r, &j.r.wave
+	defer v.passed[task].Store(math.MaxInt64) // also if it fails, so that nobody waits for ever
+	head, step := task/v.steps, task%v.steps
+	row, kv := head/j.KV, head%j.KV
+	t := r.backwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
+	shared := r.backwardScratch(&carver[T]{buf: r.scratch[head%len(r.scratch)]}, &j.shape)
+	t.dk, t.dv = shared.dk, shared.dv
+	if step == 0 {
+		v.wait(task-(len(r.scratch)-1)*v.steps, math.MaxInt64-1) // whoever had the memory before
+		clear(t.dk)
+		clear(t.dv)
+	}
+	w := &r.work[worker]
+	w.task = task
+	at := step
+	for i := range r.teams {
+		m := &r.teams[i]
+		if m.kv != kv {
+			continue
+		}
+		if at >= 0 && at < m.steps {
+			j.step(&t, w, m, row, at)
+		}
+		at -= m.steps
+	}
+	if step == v.steps-1 {
+		v.wait(task, math.MaxInt64-1)
+		j.store(&t, row, kv)
+	}
+}
+
+// enter returns when the units of w may touch their tile of keys, leave says that they have.
+func (j *backwardJob[T]) enter(w *work) {
+	if j.r.wave.steps == 0 {
+		return
+	}
+	top := 0
+	for i := range w.tile.runs {
+		top = max(top, last(w.tile.runs[i].Strip))
+	}
+	j.r.wave.wait(w.task, top)
+}
+
+func (j *backwardJob[T]) leave(w *work, m *team) {
+	if j.r.wave.steps > 0 && !m.overlaps() {
+		j.r.wave.passed[w.task].Store(int64(w.least()))
+	}
+}
