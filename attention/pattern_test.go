@@ -299,6 +299,16 @@ func TestLayoutGrowsWithTheRow(t *testing.T) {
 	}
 }
 
+// Linear attention computes pairs within chunks of 64 tokens only, whatever the length.
+func TestLinearCostIsThatOfItsChunks(t *testing.T) {
+	for length, want := range map[int]float64{64: 1, 128: 2. / 3, 1024: 2. / 17} {
+		d, err := Describe("linear:gated", length, 4, 0)
+		if err != nil || len(d) != 1 || d[0].Density != 1 || math.Abs(d[0].Cost-want) > 1e-12 {
+			t.Errorf("%d tokens: %+v, %v; want a cost of %v", length, d, err, want)
+		}
+	}
+}
+
 func TestTextRoundTrips(t *testing.T) {
 	for text, want := range map[string]string{
 		"full": "full", " window:256": "window:256", "window:keys=7": "window:7",
@@ -306,6 +316,7 @@ func TestTextRoundTrips(t *testing.T) {
 		"bigbird:3:2": "bigbird:window=3:random=2:global=1:block=64:seed=5", "bigbird:block=16:seed=9": "bigbird:window=2:random=3:global=1:block=16:seed=9",
 		"strided": "strided:128", "strided:7": "strided:7", "fixed": "fixed:block=128:columns=8", "fixed:64:16": "fixed:block=64:columns=16",
 		"longnet": "longnet:512/1:1024/2:2048/4:4096/8:8192/16:16384/32", "longnet:8192": "longnet:8192/1:16384/2", "longnet:512/1:4096/4": "longnet:512/1:4096/4",
+		"linear": "linear", "linear:gated": "linear:gated",
 	} {
 		p, err := Parse(text)
 		if err != nil {
@@ -332,6 +343,7 @@ func TestBadPatternsAreRefused(t *testing.T) {
 		"":                               "no name",
 		"windw:3":                        `no pattern of attention "windw"`,
 		"full:3":                         "no options",
+		"linear:3":                       "one option is gated",
 		"window":                         "does not say how many",
 		"window:":                        `keys = ""`,
 		"window:0":                       "leaves query 0 without a key",

@@ -33,7 +33,7 @@ func (l *linear[T]) forward(p *pool.Pool, s shape, out, norm, qkv, gates *tensor
 type linearTile[T vec.Float] struct {
 	state []T // [m, e]: T
 	k, q  []T // [C, e]: features
-	slope []T // [C, e], of no use
+	slope []T // [C, e]: of features, which only backward reads
 	v     []T // [C, v]
 	qt    []T // [e, n]: a panel of Q̂ᵀ
 	s     []T // [C, n]: scores
