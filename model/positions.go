@@ -11,8 +11,8 @@ import (
 
 // Attention itself does not see the order of keys but for causality. Positions tells it, layer by layer: rope turns queries
 // and keys (nn.RoPE), alibi lowers the scores of far keys (nn.ALiBiSlopes), none leaves order to causality alone (NoPE,
-// Kazemnejad et al. 2023, arXiv 2305.19466), and learned, which is of the model and not of a layer, adds a trained vector to the embedding
-// (positions_learned.go).
+// Kazemnejad et al. 2023, arXiv 2305.19466), and learned, which is of the model and not of a layer, adds a trained vector to
+// the embedding (positions_learned.go).
 
 // positionNames are the schemes in the order in which errors list them.
 var positionNames = []string{"rope", "alibi", "learned", "none"}

@@ -7,9 +7,9 @@ import "anneal/nn"
 //
 //	x = embed[token] + positions[p]
 //
-// Memory: T·D parameters with their gradient and optimizer state; one pass over [N, D]. The default of the gpt2 family. A model has no
-// vector for a position beyond its context, so that it can neither be evaluated on longer rows nor extended; choose rope,
-// alibi or none where that may be wanted.
+// Memory: T·D parameters with their gradient and optimizer state; one pass over [N, D]. The default of the gpt2 family. A
+// model has no vector for a position beyond its context, so that it can neither be evaluated on longer rows nor extended;
+// choose rope, alibi or none where that may be wanted.
 
 // learnedPositions makes the table [T, D], or nil for a model with other positions. It is scaled, trained and decayed as the
 // embedding is.

@@ -8,8 +8,8 @@ import "math"
 // They are not trained.
 //
 // A model reads rows several times as long as those of its training about as well as those, though not better: heads with steep
-// slopes look at their neighbourhood alone. It costs no memory and next to no time. Where rows stay as long as in training, rotary positions
-// are usually better.
+// slopes look at their neighbourhood alone. It costs no memory and next to no time. Where rows stay as long as in training,
+// rotary positions are usually better.
 func ALiBiSlopes(heads int) []float64 {
 	p := 1
 	for 2*p <= heads {

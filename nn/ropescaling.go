@@ -100,8 +100,8 @@ func (s RoPEScaling) String() string {
 // NeedsOriginal says that the scaling goes by the original context.
 func (s RoPEScaling) NeedsOriginal() bool { return s.Kind == "yarn" || s.Kind == "llama3" }
 
-// Frequencies returns the angle from one position to the next of each of the E/2 pairs of a head of headSize elements, θ^(−2i/E) without
-// scaling.
+// Frequencies returns the angle from one position to the next of each of the E/2 pairs of a head of headSize elements:
+// θ^(−2i/E) without scaling.
 func (s RoPEScaling) Frequencies(headSize int, theta float64) []float64 {
 	f := make([]float64, headSize/2)
 	for i := range f {
