@@ -33,6 +33,20 @@ func New(tier isa.Tier, p *pool.Pool) *Engine {
 // ScratchBytes returns the memory that the engine holds for its workers.
 func (e *Engine) ScratchBytes() int { return e.bf16.bytes() + e.f32.bytes() + e.f64.bytes() }
 
+// Scratch returns the ScratchBytes of an engine of a tier for so many workers after it has computed attention in a storage forward, and
+// backward too if it trains. They grow with the length of a row, not with its square.
+func Scratch(tier isa.Tier, workers int, storage tensor.DType, heads device.Heads, mask device.Mask, trains bool) int {
+	e := New(tier, nil)
+	s := scoresOf(heads, mask)
+	switch storage {
+	case tensor.BF16:
+		return e.bf16.predict(s, workers, trains)
+	case tensor.F64:
+		return e.f64.predict(s, workers, trains)
+	}
+	return e.f32.predict(s, workers, trains)
+}
+
 // Close frees the scratch memory.
 func (e *Engine) Close() {
 	e.bf16.free()
@@ -105,10 +119,18 @@ func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) sha
 
 // rowsOf returns the shape of a call for part of one row of mask.Len tokens, or for more than one.
 func rowsOf(qkv *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
+	s := scoresOf(heads, mask)
+	s.tokens = qkv.Rows()
+	s.check("qkv", qkv, s.tokens, heads.Cols())
+	return s
+}
+
+// scoresOf returns what of a shape does not depend on the number of rows.
+func scoresOf(heads device.Heads, mask device.Mask) shape {
 	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
 		panic(fmt.Sprintf("flash: %d key-value heads do not divide %d query heads", heads.KV, heads.Q))
 	}
-	s := shape{Heads: heads, tokens: qkv.Rows(), length: mask.Len, group: heads.Q / heads.KV}
+	s := shape{Heads: heads, length: mask.Len, group: heads.Q / heads.KV}
 	s.scale = math.Log2E / math.Sqrt(float64(heads.Size))
 	if heads.Scale != 0 {
 		s.scale = math.Log2E * heads.Scale
@@ -120,7 +142,6 @@ func rowsOf(qkv *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
 		panic(fmt.Sprintf("flash: %d slopes for %d heads", len(mask.Slopes), heads.Q))
 	}
-	s.check("qkv", qkv, s.tokens, heads.Cols())
 	return s
 }
 
@@ -192,6 +213,18 @@ func (r *runner[T]) strides(s *shape) (ld, led int) {
 	ld = roundUp(s.Size, r.tileN*r.pair)
 	lead, _ := r.lead(s)
 	return ld, ld + lead*r.pair
+}
+
+// predict returns the bytes of scratch that calls of a shape make so many workers hold.
+func (r *runner[T]) predict(s shape, workers int, trains bool) int {
+	r.prepare(&s, workers)
+	var forward, backward carver[T]
+	r.forwardScratch(&forward, &s)
+	if trains {
+		r.backwardScratch(&backward, &s)
+	}
+	size := int(unsafe.Sizeof(T(0)))
+	return workers * roundUp(max(forward.used, backward.used), tensor.Align/size) * size
 }
 
 // reserve gives every worker scratch for at least n elements.

@@ -374,6 +374,31 @@ func TestScratchIsLinearInLength(t *testing.T) {
 	}
 }
 
+// What Scratch says is what an engine takes, whatever the storage and the pattern.
+func TestScratchIsPredicted(t *testing.T) {
+	const length = 300
+	heads := device.Heads{Q: 4, KV: 2, Size: 40}
+	for _, tier := range isa.Tiers() {
+		for _, dt := range []tensor.DType{tensor.BF16, tensor.F16, tensor.F32, tensor.F64} {
+			for name, l := range map[string]*device.Layout{"full": nil, "window": window(90, length), "dilated": dilated(length)} {
+				for _, slopes := range [][]float64{nil, {0.5, 0.25, 0.1, 0}} {
+					p := newProblem(dt, 1, length, heads, nil, 1)
+					p.mask.Layout, p.mask.Slopes = l, slopes
+					e := newEngine(t, tier, 2)
+					e.Forward(p.out, p.lse, p.qkv, p.heads, p.mask)
+					forward := e.ScratchBytes()
+					p.run(e)
+					for trains, got := range map[bool]int{false: forward, true: e.ScratchBytes()} {
+						if want := Scratch(tier, 2, dt, heads, p.mask, trains); got != want {
+							t.Errorf("%v, %v, %s, trains %v: %d bytes, predicted %d", tier, dt, name, trains, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestCallsAllocateNothing(t *testing.T) {
 	for _, dt := range []tensor.DType{tensor.BF16, tensor.F32, tensor.F64} {
 		e := newEngine(t, isa.Tiers()[0], 2)

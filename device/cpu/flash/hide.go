@@ -5,11 +5,11 @@ import "anneal/tensor"
 // hide sets to −Inf what the queries of panel p, columns 0…width of s [rows, ld], do not see of the keys in rows lo… of a tile.
 func hide[T tensor.Number](s []T, ld, rows, lo int, t *keyTile, p *panel, width int) {
 	ninf := negInf[T]()
-	fill := func(line []T) {
-		for c := range line {
-			line[c] = ninf
-		}
+	var nothing [64]T // a row that shows nothing: copying is faster than filling
+	for c := range width {
+		nothing[c] = ninf
 	}
+	fill := func(line []T) { copy(line, nothing[:]) }
 	for i := range t.runs {
 		k := &t.runs[i]
 		for r := max(k.at, lo); r < min(k.at+k.Count, lo+rows); r++ {
