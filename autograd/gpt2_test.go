@@ -1,5 +1,10 @@
 package autograd
 
+import (
+	"math"
+	"testing"
+)
+
 // The operations that GPT-2 has and Llama has not, against PyTorch.
 
 func checkLayerNorm(r *rig, c golden) {
@@ -44,4 +49,34 @@ func checkGELU(r *rig, c golden) {
 	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
 	r.backward(y, c.Tensors["dy"].Data)
 	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+}
+
+// A scaled gain takes its bias along: all that the norm gives is scaled, and so are the gradients of both.
+func TestScaleParamScalesTheBias(t *testing.T) {
+	const n, d, factor = 3, 8, 0.375
+	run := func(scale bool) (y []float64, gain *Param) {
+		r := newRig(t)
+		gain = param(normals(1, d), d)
+		gain.Bias = param(normals(2, d), d)
+		used := gain
+		if scale {
+			used = r.ScaleParam(gain, factor)
+		}
+		out := r.LayerNorm(r.leaf(normals(3, n*d), n, d), used, 1e-5)
+		y = append(y, out.Value.F64()...)
+		r.backward(out, normals(4, n*d))
+		return y, gain
+	}
+	y, gain := run(false)
+	scaled, other := run(true)
+	for _, c := range []struct {
+		name      string
+		got, want []float64
+	}{{"y", scaled, y}, {"dgain", other.Grad.F64(), gain.Grad.F64()}, {"dbias", other.Bias.Grad.F64(), gain.Bias.Grad.F64()}} {
+		for i, w := range c.want {
+			if math.Abs(c.got[i]-factor*w) > 1e-12 {
+				t.Errorf("%s[%d] = %v, want %v times %v", c.name, i, c.got[i], factor, w)
+			}
+		}
+	}
 }

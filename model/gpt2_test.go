@@ -200,6 +200,18 @@ func TestGPT2BiasesStartAtZero(t *testing.T) {
 	if want := 6*c.Layers + 1; biases != want {
 		t.Errorf("%d biases, want %d", biases, want)
 	}
+	// With sgd the rate is that of a vector which has grown as its output (4 times, the hidden layer 2), and of a branch that
+	// counts for half: its gradient is half as large, and so must its step be.
+	x.m.ScaleRates(Gradient)
+	for name, want := range map[string]float64{
+		"attention.qkv.bias": 4, "mlp.up.bias": 2, "mlp.down.bias": 4 / 4., "attention.out.bias": 4 / 4., "mlp_norm.bias": 4, "mlp_norm": 4,
+	} {
+		for _, p := range x.m.Params() {
+			if p.Name == "layers.1."+name && p.LRScale != want {
+				t.Errorf("with sgd %s has the rate %v, want %v", p.Name, p.LRScale, want)
+			}
+		}
+	}
 }
 
 // The published count of GPT-2, whose head is the embedding.
