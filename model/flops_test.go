@@ -65,7 +65,4 @@ func TestFLOPsPerTokenGoByThePattern(t *testing.T) {
 			t.Errorf("%s, sequences of %d: %g FLOPs per token, by its pairs %g", c.Attention, n, got, want)
 		}
 	}
-	if m.PatternBytes() == 0 || full.PatternBytes() != 0 {
-		t.Errorf("layouts take %d bytes, those of full attention %d", m.PatternBytes(), full.PatternBytes())
-	}
 }

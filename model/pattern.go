@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	sparse "anneal/attention"
 	"anneal/device"
 )
@@ -54,15 +56,28 @@ func (p *pattern) density(n int) float64 {
 	return p.part
 }
 
-// PatternBytes returns what the layouts of attention patterns take, on the Go heap.
-func (m *Decoder) PatternBytes() int64 {
-	var n int64
+// AttentionBytes returns what attention takes outside the arenas when sequences of the context's length are trained on: the
+// layouts of patterns, and for each worker the sums of one key-value head's gradients over a row, in numbers of size bytes.
+func (m *Decoder) AttentionBytes(sequences, workers, size int) (layouts, sums int64) {
 	counted := map[*pattern]bool{}
 	for _, b := range m.blocks {
-		if p := b.shared().attention.seen; !counted[p] {
-			counted[p] = true
-			n += sparse.Bytes(p.layout)
+		a := &b.shared().attention
+		if counted[a.seen] || a.linear {
+			continue
 		}
+		counted[a.seen] = true
+		layouts += sparse.Bytes(a.seen.layout)
+		heads := int64(2) // of keys and values
+		if a.seen.overlaps() {
+			heads++ // of the queries that several blocks hold
+		}
+		sums = max(sums, heads*int64(a.heads.Size))
 	}
-	return n
+	c := m.Config
+	return layouts, sums * int64(c.Context) * int64(size) * int64(min(workers, sequences*c.KVHeads))
+}
+
+// overlaps reports whether some query is in more than one block.
+func (p *pattern) overlaps() bool {
+	return p.layout != nil && slices.ContainsFunc(p.layout.Graphs, func(g device.Graph) bool { return g.Overlap })
 }

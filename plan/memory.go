@@ -47,24 +47,21 @@ type Optimizer struct {
 const processBytes = 32 << 20
 
 // Memory predicts what a training run holds at its peak: a model under a policy, with sequences of the context's length in
-// a micro-batch, and what the optimizer says of itself.
+// a micro-batch, on so many workers, and what the optimizer says of itself.
 //
 // A block keeps for its backward pass, for each token: the inputs of its products, what its norms divided by, queries, keys and
 // values, attention's output and one log-sum-exp a head. The residual stream and its gradient exist once each. Of what
 // c.Recompute names, only what it says is kept. What is cheap to compute again lives in scratch, with the gradients of one
 // block or the logits of one chunk.
-func Memory(c model.Config, p precision.Policy, sequences int, o Optimizer) Estimate {
+func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimizer) Estimate {
 	m := model.Outline(c, p)
 	train, eval := model.Measure(c, p, sequences, c.Context, true), model.Measure(c, p, sequences, c.Context, false)
 	weights, count := m.Bytes(), m.Count()
 	keep, scratch := int64(max(train.Keep, eval.Keep)), max(int64(train.Temp), int64(eval.Temp), o.Scratch)
-	var patterns Estimate
-	if n := m.PatternBytes(); n > 0 {
-		patterns = Estimate{{"patterns", n, "key ranges of sparse attention"}}
-	}
+	layouts, sums := m.AttentionBytes(sequences, workers, p.Types().Stat.Size())
 	tokens := float64(sequences) * float64(c.Context)
 	each := func(bytes int64) string { return fmt.Sprintf("%.2f bytes a parameter", float64(bytes)/float64(count)) }
-	return append(Estimate{
+	return Estimate{
 		{"parameters", weights, each(weights)},
 		{"gradients", int64(train.Grads), each(int64(train.Grads))},
 		{"optimizer state", o.State, o.Name + ", " + each(o.State)},
@@ -72,6 +69,7 @@ func Memory(c model.Config, p precision.Policy, sequences int, o Optimizer) Esti
 		{"activations", keep, fmt.Sprintf("%.1f KiB a token of the micro-batch", float64(keep)/tokens/1024)},
 		{"scratch", scratch, "gradients of one block, logits of one chunk, or one update"},
 		{"batch", int64(train.Batch), "tokens, targets, documents, losses"},
+		{"attention", layouts + sums, fmt.Sprintf("gradients of keys and values, %.1f MiB for each worker, and layouts of patterns", float64(sums)/(1<<20)/float64(workers))},
 		{"process", processBytes, "binary, loader, packed blocks, stacks"},
-	}, patterns...)
+	}
 }

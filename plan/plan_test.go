@@ -3,8 +3,14 @@ package plan
 import (
 	"testing"
 
+	"anneal/attention"
+	"anneal/device"
+	"anneal/device/cpu/flash"
+	"anneal/device/cpu/isa"
+	"anneal/device/cpu/pool"
 	"anneal/model"
 	"anneal/precision"
+	"anneal/tensor"
 )
 
 func shape(layers, dim, heads, ffn, context, vocab int) model.Config {
@@ -25,7 +31,7 @@ func estimate(t *testing.T, c model.Config, name string, sequences int) Estimate
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Memory(c, p, sequences, Optimizer{Name: "adamw", State: 8 * model.Outline(c, p).Count()})
+	return Memory(c, p, sequences, 2, Optimizer{Name: "adamw", State: 8 * model.Outline(c, p).Count()})
 }
 
 // The masters, gradients and moments are 16 bytes a parameter, whatever the activations are.
@@ -62,6 +68,39 @@ func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
 			if four[i].Bytes != one[i].Bytes {
 				t.Errorf("%s: grew from %d to %d with the micro-batch", one[i].Name, one[i].Bytes, four[i].Bytes)
 			}
+		}
+	}
+}
+
+// What is planned for attention is what its kernels hold after a backward pass over a long row, but for some tiles.
+func TestAttentionTakesWhatIsPlanned(t *testing.T) {
+	const length, workers, slack = 1 << 13, 2, 1 << 20
+	p := pool.New(workers)
+	t.Cleanup(p.Close)
+	for _, pattern := range []string{"window:64", "longnet:64/1:8192/128"} {
+		c := shape(1, 128, 2, 64, length, 256)
+		c.Attention = pattern
+		planned := estimate(t, c, "fp32", 1).Bytes("attention")
+
+		list, err := attention.ParseList(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layout, err := attention.Compile(list[0], length, c.Heads, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := flash.New(isa.Generic, p)
+		heads := device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim}
+		zeros := func(rows, cols int) *tensor.Tensor { return tensor.Of(make([]float32, rows*cols), rows, cols) }
+		qkv, out, lse := zeros(length, heads.Cols()), zeros(length, c.Dim), zeros(c.Heads, length)
+		mask := device.Mask{Len: length, Layout: layout}
+		e.Forward(out, lse, qkv, heads, mask)
+		e.Backward(zeros(length, heads.Cols()), out, out, lse, qkv, heads, mask)
+		held := int64(e.ScratchBytes()) + attention.Bytes(layout)
+		e.Close()
+		if planned > held || held > planned+workers*slack {
+			t.Errorf("%s: %d bytes held, %d planned", pattern, held, planned)
 		}
 	}
 }

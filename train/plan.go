@@ -1,6 +1,8 @@
 package train
 
 import (
+	"runtime"
+
 	"anneal/model"
 	"anneal/plan"
 	"anneal/train/config"
@@ -13,6 +15,14 @@ type Plan struct {
 	Memory        plan.Estimate
 	Optimizer     plan.Optimizer
 	Recompute     model.Layout
+}
+
+// workers is how many threads a run computes with, as package pool chooses them.
+func workers(cfg *config.Config) int {
+	if n := runtime.GOMAXPROCS(0); cfg.Threads <= 0 || cfg.Threads > n {
+		return n
+	}
+	return cfg.Threads
 }
 
 // PlanOf returns what the run of a valid configuration takes. The vocabulary must be known. Nothing is allocated.
@@ -32,6 +42,6 @@ func PlanOf(cfg *config.Config) (Plan, error) {
 	m := model.Outline(c, policy)
 	return Plan{
 		Parameters: m.Count(), FLOPsPerToken: m.FLOPsPerToken(c.Context), Optimizer: optimizer, Recompute: c.Recompute,
-		Memory: plan.Memory(c, policy, cfg.Train.MicroBatch, optimizer),
+		Memory: plan.Memory(c, policy, cfg.Train.MicroBatch, workers(cfg), optimizer),
 	}, nil
 }
