@@ -1,6 +1,6 @@
 // Package model holds the model families, one readable file each: a Config becomes parameters, blocks and a forward pass.
 //
-// Start with llama.go, a block from top to bottom; attention.go is the branch that all families share, decoder.go what stands
+// Start with llama.go, a block from top to bottom, beside which stand gpt2.go and anneal.go; attention.go is the branch that all families share, decoder.go what stands
 // around the blocks, builder.go how parameters are made: names, roles, first values (init.go and the files named after it)
 // and what follows the width (mup.go). footprint.go says what a model takes before it is made, generate.go samples from
 // one; recompute.go is what is computed again instead of kept, dropout.go and depth.go what training leaves out. The package
