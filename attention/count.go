@@ -15,13 +15,13 @@ type Count struct {
 	Cost    float64 `json:"relative_cost"` // pairs that are computed if keys come in tiles of 64, as a part of those of full attention
 }
 
-// Causal returns the pairs of query and key in a row of so many tokens, T·(T+1)/2.
-func Causal(length int) int64 { return int64(length) * int64(length+1) / 2 }
+// causal returns the pairs of query and key in a row of so many tokens, T·(T+1)/2.
+func causal(length int) int64 { return int64(length) * int64(length+1) / 2 }
 
 // Measure counts what rows of so many tokens look at with a layout for such rows or longer ones; nil is full attention.
 func Measure(l *device.Layout, length, heads int) Count {
 	if l == nil {
-		return Count{Pairs: int64(heads) * Causal(length), Density: 1, Mean: float64(length+1) / 2, Max: length, Cost: 1}
+		return Count{Pairs: int64(heads) * causal(length), Density: 1, Mean: float64(length+1) / 2, Max: length, Cost: 1}
 	}
 	var c Count
 	counted := map[*device.Graph]graphCount{}
@@ -41,7 +41,7 @@ func Measure(l *device.Layout, length, heads int) Count {
 	for i := 0; i < length; i += tile {
 		full += int64(min(tile, length-i)) * int64(i+tile)
 	}
-	c.Density = float64(c.Pairs) / float64(heads) / float64(Causal(length))
+	c.Density = float64(c.Pairs) / float64(heads) / float64(causal(length))
 	c.Mean = float64(c.Pairs) / float64(heads) / float64(length)
 	c.Cost = float64(computed) / float64(heads) / float64(full)
 	return c

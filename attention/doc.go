@@ -3,7 +3,8 @@
 //
 // A Pattern is a few numbers, written as text such as window:256 ([Parse]). [Compile] makes of it a device.Layout, lists of key
 // ranges for blocks of queries, whose size follows the length of a row and never its square; the device's one tiled
-// kernel runs every layout. Count (count.go) says how much that is, Drawing (drawing.go) shows it in a terminal or as SVG.
+// kernel runs every layout; linear attention has kernels of its own. Measure (count.go) says how much a layout looks at, and a
+// Panel (drawing.go) shows it in a terminal or as SVG.
 //
 // Start with pattern.go. The package imports device, and tensor for random numbers.
 package attention

@@ -272,29 +272,26 @@ func TestBigBirdDrawsEvenly(t *testing.T) {
 	}
 }
 
-// A layout has some tens of bytes for every 64 tokens and range; at a million tokens that is nothing beside one activation.
+// A layout takes memory in proportion to the row, at most some tens of bytes for a token and graph.
 func TestLayoutGrowsWithTheRow(t *testing.T) {
-	for _, text := range []string{"window:256", "longformer", "bigbird", "strided", "fixed", "longnet"} {
-		p, _ := Parse(text)
-		ranges := func(n int) (sum int) {
-			l, err := Compile(p, n, 1+1, 0)
+	for _, text := range []string{"window:256", "longformer", "bigbird", "strided:384", "fixed:384:8", "longnet"} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bytes [2]int64
+		for i, n := range []int{1 << 15, 1 << 17} {
+			l, err := Compile(p, n, 2, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := map[*device.KeyRange]bool{}
-			for _, g := range l.Graphs {
-				for _, b := range g.Blocks {
-					sum += 1
-					if !seen[&b.Keys[0]] {
-						sum += len(b.Keys)
-					}
-					seen[&b.Keys[0]] = true
-				}
+			bytes[i] = Bytes(l)
+			if most := int64(16 * n * len(l.Graphs)); bytes[i] > most {
+				t.Errorf("%s: %d bytes for %d tokens, at most %d wanted", text, bytes[i], n, most)
 			}
-			return sum
 		}
-		if a, b := ranges(1<<15), ranges(1<<17); b > 5*a || b > (1<<17)/64*2*8 {
-			t.Errorf("%s: %d blocks and ranges for 32k tokens, %d for 128k", text, a, b)
+		if bytes[1] > 5*bytes[0] {
+			t.Errorf("%s: %d bytes for 32k tokens, %d for 128k", text, bytes[0], bytes[1])
 		}
 	}
 }
