@@ -99,7 +99,7 @@ func TestCachedLogitsEqualUncached(t *testing.T) {
 	}
 }
 
-// Generation token for token, over more than the window and more than the context.
+// Generation token for token, over more than the ring of a window holds and more than the context.
 func TestGenerationWithACacheIsThatWithout(t *testing.T) {
 	dev, err := cpu.New(2)
 	if err != nil {
@@ -107,15 +107,38 @@ func TestGenerationWithACacheIsThatWithout(t *testing.T) {
 	}
 	defer dev.Close()
 	c := small
-	c.Context = 48
+	c.Context, c.Attention = 100, "window:20,full"
 	for _, policy := range []string{"bf16", "fp32"} {
 		cached, plain := twins(t, dev, c, policy)
 		for _, s := range []Sampling{{}, {Temperature: 1, Seed: 5}} {
 			prompt := []int32{1, 2, 3, 4, 5}
-			got, want := continued(cached, prompt, 3*c.Context, s), continued(plain, prompt, 3*c.Context, s)
+			got, want := continued(cached, prompt, 2*c.Context, s), continued(plain, prompt, 2*c.Context, s)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s %+v: %v, without a cache %v", policy, s, got, want)
 			}
+		}
+	}
+}
+
+// A sequence that was cut back has overwritten, in a ring, more than its length tells.
+func TestRingKnowsWhatWasOverwritten(t *testing.T) {
+	dev, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	c := small
+	c.Context, c.Attention = 300, "window:9" // 72 rows
+	cached, plain := twins(t, dev, c, "fp32")
+	ids := make([]int32, 200)
+	for i := range ids {
+		ids[i] = int32(i % c.Vocab)
+	}
+	for _, n := range []int{200, 196, 134} {
+		ids[n-1] = 30 - ids[n-1]%2 // another token than before
+		want := plain.Logits(ids[:n])
+		if got := cached.Logits(ids[:n]); !bytes.Equal(got.Raw(), want.Raw()) {
+			t.Errorf("cut back to %d tokens: other logits than without a cache", n)
 		}
 	}
 }
