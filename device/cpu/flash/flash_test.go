@@ -376,7 +376,7 @@ func TestScratchIsLinearInLength(t *testing.T) {
 
 // What Scratch says is what an engine takes, whatever the storage and the pattern.
 func TestScratchIsPredicted(t *testing.T) {
-	const length = 300
+	const length = 100
 	heads := device.Heads{Q: 4, KV: 2, Size: 40}
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.BF16, tensor.F16, tensor.F32, tensor.F64} {

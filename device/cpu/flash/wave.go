@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // A wave is the backward pass of few key-value heads on many workers. A task is one step, and all steps of a head add to the same dK
@@ -49,8 +50,12 @@ func (v *wave) wait(task, key int) {
 	}
 	v.first.Store(int64(at))
 	for ; at < task; at++ {
-		for v.passed[at].Load() <= int64(key) {
-			runtime.Gosched()
+		for tries := 0; v.passed[at].Load() <= int64(key); tries++ {
+			if tries < 100 {
+				runtime.Gosched()
+			} else {
+				time.Sleep(20 * time.Microsecond) // whoever is ahead may want this CPU
+			}
 		}
 	}
 }
