@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-
 	sparse "anneal/attention"
 	"anneal/device"
 )
@@ -56,9 +54,9 @@ func (p *pattern) density(n int) float64 {
 	return p.part
 }
 
-// AttentionBytes returns what attention takes outside the arenas when sequences of the context's length are trained on: the
-// layouts of patterns, and for each worker the sums of one key-value head's gradients over a row, in numbers of size bytes.
-func (m *Decoder) AttentionBytes(sequences, workers, size int) (layouts, sums int64) {
+// AttentionBytes returns what attention takes outside the arenas when rows of the context's length are trained on: the layouts of
+// patterns, and the most that kernels need for a layer, by what scratch says of its heads and mask.
+func (m *Decoder) AttentionBytes(scratch func(device.Heads, device.Mask) int) (layouts, kernels int64) {
 	counted := map[*pattern]bool{}
 	for _, b := range m.blocks {
 		a := &b.shared().attention
@@ -67,17 +65,7 @@ func (m *Decoder) AttentionBytes(sequences, workers, size int) (layouts, sums in
 		}
 		counted[a.seen] = true
 		layouts += sparse.Bytes(a.seen.layout)
-		heads := int64(2) // of keys and values
-		if a.seen.overlaps() {
-			heads++ // of the queries that several blocks hold
-		}
-		sums = max(sums, heads*int64(a.heads.Size))
+		kernels = max(kernels, int64(scratch(a.heads, device.Mask{Len: m.Config.Context, Layout: a.seen.layout, Slopes: a.slopes})))
 	}
-	c := m.Config
-	return layouts, sums * int64(c.Context) * int64(size) * int64(min(workers, sequences*c.KVHeads))
-}
-
-// overlaps reports whether some query is in more than one block.
-func (p *pattern) overlaps() bool {
-	return p.layout != nil && slices.ContainsFunc(p.layout.Graphs, func(g device.Graph) bool { return g.Overlap })
+	return layouts, kernels
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"anneal/device"
+	"anneal/device/cpu/flash"
+	"anneal/device/cpu/isa"
 	"anneal/model"
 	"anneal/precision"
 )
@@ -58,7 +61,13 @@ func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimi
 	train, eval := model.Measure(c, p, sequences, c.Context, true), model.Measure(c, p, sequences, c.Context, false)
 	weights, count := m.Bytes(), m.Count()
 	keep, scratch := int64(max(train.Keep, eval.Keep)), max(int64(train.Temp), int64(eval.Temp), o.Scratch)
-	layouts, sums := m.AttentionBytes(sequences, workers, p.Types().Stat.Size())
+	tier, err := isa.Choose()
+	if err != nil {
+		tier = isa.Generic // who trains says what is wrong
+	}
+	layouts, kernels := m.AttentionBytes(func(h device.Heads, mask device.Mask) int {
+		return flash.Scratch(tier, workers, p.Types().Activation, h, mask, true)
+	})
 	tokens := float64(sequences) * float64(c.Context)
 	each := func(bytes int64) string { return fmt.Sprintf("%.2f bytes a parameter", float64(bytes)/float64(count)) }
 	return Estimate{
@@ -69,7 +78,7 @@ func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimi
 		{"activations", keep, fmt.Sprintf("%.1f KiB a token of the micro-batch", float64(keep)/tokens/1024)},
 		{"scratch", scratch, "gradients of one block, logits of one chunk, or one update"},
 		{"batch", int64(train.Batch), "tokens, targets, documents, losses"},
-		{"attention", layouts + sums, fmt.Sprintf("gradients of keys and values, %.1f MiB for each worker, and layouts of patterns", float64(sums)/(1<<20)/float64(workers))},
+		{"attention", layouts + kernels, "gradients of keys and values for each worker, layouts of patterns"},
 		{"process", processBytes, "binary, loader, packed blocks, stacks"},
 	}
 }
