@@ -14,7 +14,7 @@ import os
 import sys
 
 from best_torch import GLIBC
-from compare import ratio, run_json
+from compare import number, ratio, run_json
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MALLOC = {"": {}, "+malloc": {"GLIBC_TUNABLES": GLIBC}}
@@ -87,7 +87,10 @@ def row(case):
     theirs, setting = rank[0] if rank else (0, "–")
     memory = min((r["peak_bytes"] for r in case["anneal"] if "peak_bytes" in r), default=0)
     share = max(r.get("fraction_of_peak", 0) for r in case["anneal"])
-    cells = [case["pattern"], f"{case['length']:,}", str(case["heads"]), f"{1e3 * ours:,.1f}", f"{1e3 * theirs:,.1f}", setting, ratio(theirs, ours), f"{100 * share:.0f}", f"{memory / 1e6:,.0f}"]
+    cells = [
+        case["pattern"], number(case["length"]), str(case["heads"]), number(1e3 * ours, ",.1f"), number(1e3 * theirs, ",.1f"), setting,
+        ratio(theirs, ours), number(100 * share, ".0f"), number(memory / 1e6),
+    ]
     return "| " + " | ".join(cells) + " |"
 
 
