@@ -31,8 +31,9 @@ type Strip struct{ First, Step, Count int }
 // KeyRange is any number of keys, of which key j is seen by query i of the block if Near ≤ i−j < Far. Near is at least 0. Keys behind
 // the end of a row, or behind the block's last query, may be listed; nobody sees them.
 //
-// A device takes the keys of a block in the order of its ranges, so many at a time, and ranges of few keys go together; what
-// is wholly hidden costs nothing. It is fast where ranges begin at multiples of 8 and their keys are neighbours.
+// A device takes the keys of a block in the order of its ranges, 64 at a time or so, and ranges of few keys go together; what is
+// wholly hidden costs nothing. It is fast where keys are neighbours, and where blocks that follow each other have the same ranges, or
+// differ in the last one only by keys that Near, Far or causality hide.
 type KeyRange struct {
 	Strip
 	Near, Far int

@@ -1,5 +1,8 @@
-// Package flash is attention on the CPU: tiled, causal, with grouped queries and document masks, forward and backward
-// (FlashAttention-2, Dao 2023, arXiv 2307.08691). It never forms [T, T]; scratch is O(T·E) per worker.
+// Package flash is attention on the CPU: tiled, with grouped queries, any pattern of a device.Layout, document masks and ALiBi, forward and
+// backward (FlashAttention-2, Dao 2023, arXiv 2307.08691). It never forms [T, T]; scratch is O(T·E) per worker.
+//
+// Work is cut by the pattern alone: teams of heads that look at the same keys, steps of up to four blocks of queries (teams.go), tiles of
+// 64 keys, neighbours or not, of which hidden ones are left out and only those at the edge are masked (tiles.go, hide.go).
 //
 // One layout makes packing and transposing of score tiles unnecessary. Scores are held transposed, one row per key and
 // one column per query, in panels as wide as two vector registers:
