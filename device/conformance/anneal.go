@@ -75,7 +75,7 @@ func mixStreamsGrad(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.MixStreamsGrad(dx, dy, dweights, kept, y, weights) },
 		out:    []*tensor.Tensor{dx, dy, dweights},
-		factor: 3,
+		factor: 4,
 	}
 	c.formulas(mixStreamsGradOf[float64](dx, dy, dweights, kept, y, weights), mixStreamsGradOf[float32](dx, dy, dweights, kept, y, weights))
 	return c
@@ -120,7 +120,7 @@ func addValuesGrad(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.AddValuesGrad(dtable, dweight, dqkv, table, weight, ids, heads) },
 		out:    []*tensor.Tensor{dtable, dweight},
-		factor: 3,
+		factor: 4,
 	}
 	c.formulas(addValuesGradOf[float64](dtable, dweight, dqkv, table, weight, ids, heads),
 		addValuesGradOf[float32](dtable, dweight, dqkv, table, weight, ids, heads))

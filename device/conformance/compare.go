@@ -8,7 +8,7 @@ import (
 )
 
 // compare reports how got fails to be close to exact. In F64 that is within 1e-12 of the largest value. Otherwise the
-// allowance is twice (for gradients three times) the largest error of the float32 formula rounded to got's storage, and
+// allowance is twice (for gradients four times, being sums of products of what is rounded) the largest error of the float32 formula rounded to got's storage, and
 // a few units of float32, of the result and of the terms it is the difference of, for other orders of adding: FlashAttention's rule for kernels in low precision.
 // Values that are not finite must be so in the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {

@@ -53,7 +53,7 @@ func layerNormGrad(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain) },
 		out:    []*tensor.Tensor{dx, dgain, dbias},
-		factor: 3,
+		factor: 4,
 	}
 	c.formulas(layerNormGradOf[float64](dx, dgain, dbias, dy, xhat, rstd, gain), layerNormGradOf[float32](dx, dgain, dbias, dy, xhat, rstd, gain))
 	return c
@@ -90,7 +90,7 @@ func geluOf[T tensor.Number](x *tensor.Tensor) func(w uint64) [][]T {
 func geluGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, dact, dx := s.random(s.storage("x"), n, f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dx"), n, f)
-	c := call{run: func(d device.Device) { d.GELUGrad(dx, dact, x) }, out: []*tensor.Tensor{dx}, factor: 3}
+	c := call{run: func(d device.Device) { d.GELUGrad(dx, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4}
 	c.formulas(geluGradOf[float64](dact, x), geluGradOf[float32](dact, x))
 	return c
 }

@@ -56,7 +56,7 @@ func qkNormGrad(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads) },
 		out:    []*tensor.Tensor{dqkv, dgainQ, dgainK},
-		factor: 3,
+		factor: 4,
 	}
 	c.formulas(qkNormGradOf[float64](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads),
 		qkNormGradOf[float32](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads))
@@ -172,7 +172,7 @@ func attentionGrad(d device.Device) func(s *scope) call {
 		c := call{
 			run:    func(d device.Device) { d.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask) },
 			out:    []*tensor.Tensor{dqkv},
-			factor: 3,
+			factor: 4,
 		}
 		c.formulas(attentionGradOf[float64](dout, out, qkv, heads, mask), attentionGradOf[float32](dout, out, qkv, heads, mask))
 		return c

@@ -126,7 +126,7 @@ func rmsNormGrad(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.RMSNormGrad(dx, dgain, dy, xhat, rstd, gain) },
 		out:    []*tensor.Tensor{dx, dgain},
-		factor: 3,
+		factor: 4,
 	}
 	c.formulas(rmsNormGradOf[float64](dx, dgain, dy, xhat, rstd, gain), rmsNormGradOf[float32](dx, dgain, dy, xhat, rstd, gain))
 	return c
@@ -178,7 +178,7 @@ func swiGLUOf[T tensor.Number](gu *tensor.Tensor) func(w uint64) [][]T {
 func swiGLUGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dgu"), n, 2*f)
-	c := call{run: func(d device.Device) { d.SwiGLUGrad(dgu, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 3}
+	c := call{run: func(d device.Device) { d.SwiGLUGrad(dgu, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 4}
 	c.formulas(swiGLUGradOf[float64](dact, gu), swiGLUGradOf[float32](dact, gu))
 	return c
 }
@@ -209,7 +209,7 @@ func embeddingOf[T tensor.Number](table, ids *tensor.Tensor) func(w uint64) [][]
 func embeddingGrad(s *scope) call {
 	n, v, cols := s.size("N"), s.size("V"), s.size("D")
 	dtable, ids, dx := s.random(s.wide, v, cols), s.integers(n, v), s.random(s.wide, n, cols)
-	c := call{run: func(d device.Device) { d.EmbeddingGrad(dtable, dx, ids) }, out: []*tensor.Tensor{dtable}, factor: 3}
+	c := call{run: func(d device.Device) { d.EmbeddingGrad(dtable, dx, ids) }, out: []*tensor.Tensor{dtable}, factor: 4}
 	c.formulas(embeddingGradOf[float64](dtable, dx, ids), embeddingGradOf[float32](dtable, dx, ids))
 	return c
 }

@@ -171,7 +171,7 @@ func linearAttentionGrad(d device.Device) func(s *scope) call {
 		c := call{
 			run:    func(d device.Device) { d.LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask) },
 			out:    results,
-			factor: 3,
+			factor: 4,
 		}
 		c.formulas(linearAttentionGradOf[float64](dout, out, qkv, gates, heads, mask), linearAttentionGradOf[float32](dout, out, qkv, gates, heads, mask))
 		return c
