@@ -31,7 +31,8 @@ var house = [][]string{
 	{"device/cpu/pool", "device/cpu/isa"},
 	{"device/conformance"},
 	{"device"},
-	{"dataset"}, // the data wing, from here to corpus
+	{"curate"}, // the data wing, from here to corpus
+	{"dataset"},
 	{"tokenizer"},
 	{"corpus"},
 	{"tensor"},
@@ -124,7 +125,7 @@ func check(from, to string) string {
 	return ""
 }
 
-func isData(room string) bool { return room == "dataset" || room == "tokenizer" || room == "corpus" }
+func isData(room string) bool { return room == "curate" || room == "dataset" || room == "tokenizer" || room == "corpus" }
 
 // room returns the room of a package and its floor from the top; −1 if it has none.
 func room(pkg string) (name string, floor int) {

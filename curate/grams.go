@@ -1,0 +1,81 @@
+package curate
+
+// gramFacts is how much of a text its repeated n-grams of tokens take. The hash of an n-gram is made from that of the
+// (n−1)-gram at the same place and the next token, and only places whose (n−1)-gram occurs twice are looked at: a repeated
+// n-gram starts with a repeated (n−1)-gram.
+type gramFacts struct {
+	top [5]int  // [n]: characters of the most frequent n-gram, with spaces between its tokens, times its count
+	dup [11]int // [n]: characters of the n-grams that occurred before, none counted twice
+
+	active []gram
+}
+
+type gram struct {
+	at   int32
+	hash uint64
+	n    *uint32 // how often it occurs
+}
+
+const counted = 1 << 31 // flag on a count: the n-gram was met
+
+func (g *gramFacts) scan(w *wordFacts, t *table) {
+	*g = gramFacts{active: g.active[:0]}
+	tokens := len(w.hashes)
+	for i, h := range w.hashes {
+		g.active = append(g.active, gram{at: int32(i), hash: h})
+	}
+	for n := 2; n <= 10 && tokens >= n; n++ {
+		t.reset(len(g.active))
+		for len(g.active) > 0 && int(g.active[len(g.active)-1].at) > tokens-n {
+			g.active = g.active[:len(g.active)-1]
+		}
+		for i := range g.active {
+			a := &g.active[i]
+			a.hash = (a.hash ^ w.hashes[int(a.at)+n-1]) * mix1
+			a.hash ^= a.hash >> 29
+			a.n = t.count(a.hash)
+		}
+		if n <= 4 {
+			g.top[n] = g.best(w, n)
+		} else {
+			g.dup[n] = g.repeated(w, n)
+		}
+		kept := g.active[:0]
+		for _, a := range g.active {
+			if *a.n&^counted > 1 {
+				kept = append(kept, a)
+			}
+		}
+		g.active = kept
+	}
+}
+
+func (w *wordFacts) span(at int32, n int) int { return int(w.chars[int(at)+n] - w.chars[at]) }
+
+// best returns the characters of the most frequent n-gram, of equals the first.
+func (g *gramFacts) best(w *wordFacts, n int) int {
+	at, most := int32(0), uint32(1)
+	for i := range g.active {
+		if c := *g.active[i].n; c > most {
+			at, most = g.active[i].at, c
+		}
+	}
+	return (w.span(at, n) + n - 1) * int(most)
+}
+
+// repeated walks over the text: an n-gram that was met before counts, and the walk goes on behind it.
+func (g *gramFacts) repeated(w *wordFacts, n int) int {
+	chars, next := 0, int32(0)
+	for i := range g.active {
+		a := &g.active[i]
+		switch {
+		case a.at < next:
+		case *a.n&counted != 0:
+			chars += w.span(a.at, n)
+			next = a.at + int32(n)
+		default:
+			*a.n |= counted
+		}
+	}
+	return chars
+}

@@ -1,0 +1,88 @@
+package curate
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Normalize cleans the form of a text and drops nothing but the empty: CR LF and CR become LF; control characters but tab
+// and LF, byte order marks and soft hyphens go; no-break spaces become spaces; white space before a line end goes; three and
+// more line ends in a row become two (the cap of RefinedWeb, Penedo et al. 2023, arXiv 2306.01116); bytes that are not UTF-8
+// become U+FFFD; white space around the text goes. Applied twice it changes nothing more.
+//
+// Not for formats in which white space at line ends means something. Unicode composition (NFC) is left alone.
+//
+//	bytes  of what is left ≥ 1
+func Normalize() *Filter {
+	var out []byte
+	return &Filter{Name: "normalize", Bounds: []Bound{atLeast("bytes", 1)}, measure: func(d *Doc, values []float64) {
+		if !isNormal(d.Text) {
+			out = appendNormal(out[:0], d.Text)
+			if !bytes.Equal(out, d.Text) {
+				d.SetText(bytes.Clone(out))
+			}
+		}
+		values[0] = float64(len(d.Text))
+	}}
+}
+
+// isNormal says that appendNormal would change nothing; of some texts with characters outside ASCII it does not know.
+func isNormal(text []byte) bool {
+	if len(text) > 0 && (class[text[0]] == space || class[text[len(text)-1]] == space) {
+		return false
+	}
+	blank, ends := false, 0
+	for _, c := range text {
+		switch {
+		case c == '\n':
+			if ends++; blank || ends > 2 {
+				return false
+			}
+		case c < ' ' && c != '\t' || c >= 0x7f:
+			return false
+		default:
+			blank, ends = c == ' ' || c == '\t', 0
+		}
+	}
+	return true
+}
+
+func appendNormal(out, text []byte) []byte {
+	ends := 2 // line ends at the end of out; at the start of the text none are wanted
+	trim := func() {
+		for len(out) > 0 && (out[len(out)-1] == ' ' || out[len(out)-1] == '\t') {
+			out = out[:len(out)-1]
+		}
+	}
+	for i := 0; i < len(text); {
+		c := text[i]
+		i++
+		switch {
+		case c == '\r' && i < len(text) && text[i] == '\n':
+		case c == '\n' || c == '\r':
+			trim()
+			if ends < 2 && len(out) > 0 {
+				out = append(out, '\n')
+			}
+			ends++
+		case c == ' ' || c == '\t':
+			out = append(out, c)
+		case c < ' ' || c == 0x7f:
+		case c < utf8.RuneSelf:
+			out = append(out, c)
+			ends = 0
+		default:
+			r, size := utf8.DecodeRune(text[i-1:])
+			switch {
+			case r == '\u00a0':
+				out = append(out, ' ')
+			case r < 0xa0 || r == '\u00ad' || r == '\ufeff':
+			default:
+				out = utf8.AppendRune(out, r)
+				ends = 0
+			}
+			i += size - 1
+		}
+	}
+	return bytes.Trim(out, " \t\n")
+}
