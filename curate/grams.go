@@ -1,5 +1,7 @@
 package curate
 
+import "math/bits"
+
 // gramFacts is how much of a text its repeated n-grams of tokens take. The hash of an n-gram is made from that of the
 // (n−1)-gram at the same place and the next token, and only places whose (n−1)-gram occurs twice are looked at: a repeated
 // n-gram starts with a repeated (n−1)-gram.
@@ -31,7 +33,7 @@ func (g *gramFacts) scan(w *wordFacts, t *table) {
 		}
 		for i := range g.active {
 			a := &g.active[i]
-			a.hash = (a.hash ^ w.hashes[int(a.at)+n-1]) * mix1
+			a.hash = (bits.RotateLeft64(a.hash*mix1, 31) ^ w.hashes[int(a.at)+n-1]) * mix2
 			a.hash ^= a.hash >> 29
 			a.n = t.count(a.hash)
 		}

@@ -1,6 +1,6 @@
 """Makes datatrove.json: generated documents and what datatrove's filters say about them.
 
-Run with datatrove 0.6 or later. Its word and sentence tokenizers are replaced by the definitions of words.go and
+Made with datatrove 0.10.1. Its word and sentence tokenizers are replaced by the definitions of words.go and
 countSentences, because the rules, not the tokenizers, are what the verdicts are compared on.
 """
 import json, random
@@ -79,7 +79,7 @@ def main():
         "c4_paragraphs": c4_filters.C4ParagraphFilter(),
     }
     out = []
-    for _ in range(250):
+    for _ in range(120):
         text = document(r)
         case = {"text": text, "verdicts": {}, "ratios": ratios(text), "after": {}}
         for name, f in filters.items():
