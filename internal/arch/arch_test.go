@@ -125,7 +125,9 @@ func check(from, to string) string {
 	return ""
 }
 
-func isData(room string) bool { return room == "curate" || room == "dataset" || room == "tokenizer" || room == "corpus" }
+func isData(room string) bool {
+	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "corpus"
+}
 
 // room returns the room of a package and its floor from the top; −1 if it has none.
 func room(pkg string) (name string, floor int) {
