@@ -57,7 +57,9 @@ type Reader struct {
 	opt     Options
 	paths   []string
 	files   []string // in the order of reading
+	sizes   []int64  // of the files on disk
 	size    int64
+	part    bool     // of an input: it need not hold a document
 	listing []Reject // what the walk left out
 	report  Report
 	read    atomic.Int64
@@ -75,7 +77,7 @@ func Open(paths []string, opt Options) (*Reader, error) {
 			return nil, err
 		}
 	}
-	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, size: w.size, listing: w.rejects}, nil
+	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, sizes: w.sizes, size: w.size, listing: w.rejects}, nil
 }
 
 // Size is the number of bytes on disk that Documents will read.
@@ -83,6 +85,20 @@ func (r *Reader) Size() int64 { return r.size }
 
 // BytesRead is how many of those bytes the present call of Documents has read: with Size, the progress.
 func (r *Reader) BytesRead() int64 { return r.read.Load() }
+
+// Files are the paths of the files that Documents will read, in order.
+func (r *Reader) Files() []string { return r.files }
+
+// FileSize is the number of bytes on disk of a file.
+func (r *Reader) FileSize(i int) int64 { return r.sizes[i] }
+
+// Listing is what was left out when the files were found.
+func (r *Reader) Listing() []Reject { return r.listing }
+
+// File returns a Reader of one file, without the listing, that may hold no document. Those of a Reader may be read at once.
+func (r *Reader) File(i int) *Reader {
+	return &Reader{opt: r.opt, paths: r.paths, files: r.files[i : i+1], sizes: r.sizes[i : i+1], size: r.sizes[i], part: true}
+}
 
 // Documents reads all documents in order. An error ends the sequence. Each call starts again from the first document
 // and clears the Report.
@@ -104,7 +120,7 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 				return
 			}
 		}
-		if r.report.Documents == 0 {
+		if r.report.Documents == 0 && !r.part {
 			yield(Document{}, r.nothing())
 		}
 	}

@@ -13,6 +13,7 @@ type walker struct {
 	extensions map[string]bool // nil: all
 	seen       map[string]bool // resolved paths of files and directories
 	files      []string
+	sizes      []int64
 	size       int64
 	rejects    []Reject
 }
@@ -109,6 +110,7 @@ func (w *walker) file(path, real string, info fs.FileInfo) {
 	}
 	w.seen[real] = true
 	w.files = append(w.files, path)
+	w.sizes = append(w.sizes, info.Size())
 	w.size += info.Size()
 }
 

@@ -12,6 +12,7 @@ import (
 )
 
 type dataCmd struct {
+	Curate dataCurateCmd `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
 	Build  dataBuildCmd  `cmd:"" help:"Tokenise text into shards for training."`
 	Verify dataVerifyCmd `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }

@@ -273,17 +273,6 @@ func TestYAMLRoundTrips(t *testing.T) {
 	})
 }
 
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"lr", "rl", 1}, {"dim", "dmi", 1}, {"a", "b", 1}} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("%q %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 // Any bytes give a config or an *Error whose problems all say something, within 32 MiB of allocations for 4 KiB of text; a
 // config that loads is written and read back.
 func FuzzLoad(f *testing.F) {

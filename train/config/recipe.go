@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"anneal/internal/nearest"
 )
 
 // A recipe is the config of a model that is known by its paper: a YAML file whose comments say where each number is from,
@@ -32,7 +34,7 @@ func RecipeText(name string) (string, error) {
 		return string(text), nil
 	}
 	try := strings.Join(Recipes(), ", ")
-	if near := nearest(strings.ToLower(name), Recipes()); near != "" {
+	if near := nearest.To(strings.ToLower(name), Recipes()); near != "" {
 		try = near + "; there are " + try
 	}
 	return "", Problem{Message: fmt.Sprintf("there is no recipe %q", name), At: "--recipe " + name, Try: try}

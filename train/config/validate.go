@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anneal/dataset"
+	"anneal/internal/nearest"
 )
 
 // Validate checks every value and every combination, after derivation, and reports all that cannot work as one *Error.
@@ -60,7 +61,7 @@ func (k *checker) names() {
 			continue
 		}
 		try := strings.Join(key.Values, ", ")
-		if near := nearest(strings.ToLower(v), key.Values); near != "" {
+		if near := nearest.To(strings.ToLower(v), key.Values); near != "" {
 			try = near + "; there are " + try
 		}
 		k.fault(key.Name, try, "%s = %q is not known", key.Name, v)

@@ -1,0 +1,61 @@
+package curate
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// benchText is documents as a crawl has them: the prose of the comments of the Go standard library, a package each.
+func benchText(b *testing.B) (docs [][]byte, size int64) {
+	dirs, _ := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", "*"))
+	for _, dir := range dirs {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		var doc strings.Builder
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			for line := range strings.Lines(string(text)) {
+				if c, ok := strings.CutPrefix(strings.TrimSpace(line), "// "); ok {
+					doc.WriteString(c + "\n")
+				}
+			}
+			if doc.Len() > 5000 {
+				docs = append(docs, []byte(doc.String()))
+				size += int64(doc.Len())
+				doc.Reset()
+			}
+		}
+	}
+	if size == 0 {
+		b.Skip("no Go source on this machine")
+	}
+	return docs, size
+}
+
+func BenchmarkFilters(b *testing.B) {
+	docs, size := benchText(b)
+	run := func(name string, filters ...*Filter) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(size)
+			var d Doc
+			for b.Loop() {
+				for _, text := range docs {
+					d.Signals = d.Signals[:0]
+					d.SetText(text)
+					for _, f := range filters {
+						f.Apply(&d)
+					}
+				}
+			}
+		})
+	}
+	run("normalize", Normalize())
+	run("gopher_quality", GopherQuality())
+	run("gopher_repetition", GopherRepetition())
+	run("c4", C4(true))
+	run("fineweb", FineWeb())
+	run("pii", PII())
+	run("all", Normalize(), GopherRepetition(), GopherQuality(), C4(true), FineWeb(), PII())
+}

@@ -1,0 +1,250 @@
+package curate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/corpus"
+)
+
+const allStages = "signals: true\nstages: [normalize, gopher_repetition, {gopher_quality: {words: {min: 20}}}, {c4: {terminal_punctuation: false}}, fineweb, pii]\n"
+
+func mustParse(t testing.TB, text string) *Pipeline {
+	t.Helper()
+	p, err := Parse([]byte(text), "p.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// writeInput writes files of JSON lines that the stages treat in all ways, and one that is broken.
+func writeInput(t testing.TB, dir string, files int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
+	for i := range files {
+		var b strings.Builder
+		for range 30 {
+			var text strings.Builder
+			for range 1 + r.IntN(20) {
+				for range 4 + r.IntN(15) {
+					text.WriteString(words[r.IntN(len(words)-r.IntN(10))] + " ")
+				}
+				text.WriteString([]string{"end.\n", "end.\n", "mail a@b.org.\r\n", "x\n", "{\n", "uses cookies.\n"}[min(r.IntN(12), r.IntN(12), 5)])
+			}
+			line, _ := json.Marshal(map[string]string{"text": text.String()})
+			b.Write(append(line, '\n'))
+		}
+		if i%3 == 1 {
+			b.WriteString("{broken\n")
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// contents reads all files of a directory but the journals, whose order is that of the work.
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "journal") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func same(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %s has %d bytes and is not as in one run, which has %d", what, name, len(got[name]), len(want[name]))
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d files, want %d", what, len(got), len(want))
+	}
+}
+
+var errStopped = errors.New("stopped by the test")
+
+// One, two and seven workers, four tasks, and runs that are stopped after every split and given again, leave the same files.
+func TestOutputIsThatOfTheInputAlone(t *testing.T) {
+	in := t.TempDir()
+	writeInput(t, in, 12)
+	defer func(n int64) { splitBytes = n }(splitBytes)
+	splitBytes = 30_000
+	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}}
+	run := func(o Options) (Outcome, error) { return Run(context.Background(), o) }
+
+	o.Dir, o.Workers = filepath.Join(t.TempDir(), "one"), 1
+	first, err := run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Splits < 5 || first.Report.Kept == 0 || first.Report.Kept == first.Report.Documents || first.Report.Rejected != 4 {
+		t.Fatalf("%d splits, %d of %d documents kept, %d rejects: the input is no test", first.Splits, first.Report.Kept, first.Report.Documents, first.Report.Rejected)
+	}
+	want := contents(t, o.Dir)
+	for _, workers := range []int{2, 7} {
+		o.Dir, o.Workers = t.TempDir(), workers
+		if _, err := run(o); err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprint(workers, " workers"), contents(t, o.Dir), want)
+	}
+
+	o.Dir, o.Workers = t.TempDir(), 2
+	stops := 0
+	for {
+		o.committed = func(int) error { return errStopped }
+		_, err := run(o)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errStopped) || stops > first.Splits {
+			t.Fatalf("after %d stops: %v", stops, err)
+		}
+		stops++
+		cutJournal(t, o.Dir, stops)
+	}
+	o.committed = nil
+	same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
+
+	o.Dir = t.TempDir()
+	for _, task := range []int{3, 1, 0, 2} {
+		o.TaskIndex, o.TaskCount = task, 4
+		if task == 1 { // killed once
+			o.committed = func(int) error { return errStopped }
+			if _, err := run(o); !errors.Is(err, errStopped) {
+				t.Fatal(err)
+			}
+			o.committed = nil
+		}
+		if _, err := run(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(t, "four tasks", contents(t, o.Dir), want)
+}
+
+// cutJournal tears a line into the journal at some of the stops, as a killed process does, and leaves a file unfinished.
+func cutJournal(t *testing.T, dir string, stop int) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, "journal.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil && stop%2 == 1 {
+		_, err = f.WriteString(`{"split":0,"inp`)
+	}
+	if err == nil {
+		err = errors.Join(f.Close(), os.WriteFile(filepath.Join(dir, "docs", fmt.Sprintf(".x.tmp-%d", stop)), []byte("half"), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that has changed since its split was done is done again, and nothing else is; another pipeline is refused.
+func TestChangedInputIsNoticed(t *testing.T) {
+	in := t.TempDir()
+	writeInput(t, in, 4)
+	defer func(n int64) { splitBytes = n }(splitBytes)
+	splitBytes = 1
+	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: t.TempDir()}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(in, "02.jsonl")
+	if err := os.WriteFile(name, []byte(`{"text":"short"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Run(context.Background(), o)
+	if err != nil || out.Changed != 1 || out.Resumed != 3 || out.Report.Documents != 91 {
+		t.Errorf("%+v %v: want one of four splits done again", out, err)
+	}
+	fresh := o
+	fresh.Dir = t.TempDir()
+	if _, err := Run(context.Background(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after the change", contents(t, o.Dir), contents(t, fresh.Dir))
+
+	o.Pipeline = mustParse(t, "stages: [normalize]")
+	if _, err := Run(context.Background(), o); !errors.Is(err, ErrOtherPipeline) {
+		t.Errorf("another pipeline: %v", err)
+	}
+}
+
+// The documents that come out are those that no stage drops, in order, each with the text the stages left.
+func TestKeptDocumentsAreThoseNoStageDrops(t *testing.T) {
+	in, dir := t.TempDir(), t.TempDir()
+	writeInput(t, in, 3)
+	p := mustParse(t, allStages)
+	out, err := Run(context.Background(), Options{Pipeline: p, Paths: []string{in}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := corpus.Open([]string{in}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	filters := p.Filters()
+	for d, err := range r.Documents() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := Doc{Text: d.Text}
+		drop := false
+		for _, f := range filters {
+			drop = drop || f.Apply(&doc).Drop
+		}
+		if !drop {
+			want = append(want, string(doc.Text))
+		}
+	}
+	kept, err := corpus.Open([]string{filepath.Join(dir, "docs")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for d, err := range kept.Documents() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n >= len(want) || string(d.Text) != want[n] {
+			t.Fatalf("document %d is %q", n, d.Text)
+		}
+		n++
+	}
+	if n != len(want) || out.Report.Kept != n {
+		t.Errorf("%d documents, report says %d, want %d", n, out.Report.Kept, len(want))
+	}
+}
+
+// A dry run looks at the sample and leaves no trace.
+func TestDryRunWritesNothing(t *testing.T) {
+	in, dir := t.TempDir(), t.TempDir()
+	writeInput(t, in, 4)
+	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir, Sample: 17})
+	if err != nil || out.Report.Documents != 17 || len(contents(t, dir)) != 0 {
+		t.Errorf("%d documents, %d files, %v", out.Report.Documents, len(contents(t, dir)), err)
+	}
+}
