@@ -49,6 +49,11 @@ func (b BigBird) Resolve(_ int, seed uint64) Pattern {
 // Check implements Pattern.
 func (b BigBird) Check(int, int) error { return nil }
 
+func (b BigBird) entries(length, heads int) float64 {
+	rows := float64(length/b.Block + 1)
+	return float64(heads) * (tiles(length) + rows*(1+min(rows, float64(b.Window)+float64(b.Random)+float64(b.Global))))
+}
+
 func (b BigBird) layout(length, heads, layer int) *device.Layout {
 	if length <= b.Block*(b.Window+b.Global) {
 		return nil
@@ -88,12 +93,12 @@ func (b BigBird) draw(from, to, row, head, layer int) []int {
 		last := to - min(b.Random, to-from) + i
 		number := rng.Block(uint64(head)<<48 | uint64(row)<<24 | uint64(i))[0]
 		k := from + int(uint64(number)*uint64(last-from+1)>>32)
-		if slices.Contains(drawn, k) {
-			k = last
+		at, taken := slices.BinarySearch(drawn, k)
+		if taken {
+			at, k = len(drawn), last // above all that are drawn
 		}
-		drawn = append(drawn, k)
+		drawn = slices.Insert(drawn, at, k)
 	}
-	slices.Sort(drawn)
 	return drawn
 }
 

@@ -45,6 +45,11 @@ func (f Fixed) Resolve(length int, _ uint64) Pattern {
 // Check implements Pattern.
 func (f Fixed) Check(int, int) error { return nil }
 
+func (f Fixed) entries(length, heads int) float64 {
+	rows := float64(length/f.Block + 1)
+	return float64(min(heads, f.Block/f.Columns)) * (tiles(length) + rows*(2+min(rows, float64(f.Columns))))
+}
+
 func (f Fixed) layout(length, heads, _ int) *device.Layout {
 	if f.Block >= length || f.Columns == f.Block {
 		return nil

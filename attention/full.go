@@ -19,4 +19,6 @@ func (f Full) Resolve(int, uint64) Pattern { return f }
 // Check implements Pattern.
 func (Full) Check(int, int) error { return nil }
 
+func (Full) entries(int, int) float64 { return 0 }
+
 func (Full) layout(int, int, int) *device.Layout { return nil }

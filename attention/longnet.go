@@ -108,6 +108,14 @@ func (l LongNet) covers(i, head int) bool {
 	return false
 }
 
+func (l LongNet) entries(length, heads int) float64 {
+	n := 0.0
+	for _, b := range l.Branches {
+		n += 2 * float64(length/b.Segment+1) * tiles(min(b.Segment, length)/b.Dilation)
+	}
+	return n * float64(l.different(heads))
+}
+
 func (l LongNet) layout(length, heads, _ int) *device.Layout {
 	if len(l.Branches) == 1 && l.Branches[0].Segment >= length {
 		return nil

@@ -17,6 +17,8 @@ type Pattern interface {
 	Resolve(length int, seed uint64) Pattern
 	// Check returns what is wrong with a resolved pattern for rows of so many tokens and a number of query heads: an *Error.
 	Check(length, heads int) error
+	// entries returns about how many blocks and ranges of keys the layout has, at most.
+	entries(length, heads int) float64
 	// layout compiles a pattern that Check accepts.
 	layout(length, heads, layer int) *device.Layout
 }
@@ -111,15 +113,17 @@ func ParseList(text string) ([]Pattern, error) {
 // Compile makes of a pattern the layout of one layer, for rows of up to length tokens and so many query heads. It is nil where
 // every query sees all keys before it.
 func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
-	p = p.Resolve(length, 0)
-	if err := p.Check(length, heads); err != nil {
+	if err := CheckLayers([]Pattern{p}, length, heads, 1); err != nil {
 		return nil, err
 	}
-	return p.layout(length, heads, layer), nil
+	return p.Resolve(length, 0).layout(length, heads, layer), nil
 }
 
 // CompileLayers compiles the patterns of a model's layers, the list over and over again. Layers that see the same share a layout.
 func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout, error) {
+	if err := CheckLayers(list, length, heads, layers); err != nil {
+		return nil, err
+	}
 	layouts := make([]*device.Layout, layers)
 	made := map[string]*device.Layout{}
 	for i := range layouts {
@@ -130,10 +134,7 @@ func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout,
 		}
 		l, ok := made[key]
 		if !ok {
-			var err error
-			if l, err = Compile(p, length, heads, i); err != nil {
-				return nil, err
-			}
+			l = p.layout(length, heads, i)
 			made[key] = l
 		}
 		layouts[i] = l

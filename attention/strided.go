@@ -47,6 +47,10 @@ func (s Strided) Check(_, heads int) error {
 	return nil
 }
 
+func (s Strided) entries(length, _ int) float64 {
+	return 4*tiles(length) + 2*float64(min(s.Stride, length))
+}
+
 func (s Strided) layout(length, heads, _ int) *device.Layout {
 	var strips []device.QueryBlock
 	for rest := range min(s.Stride, length) {

@@ -39,6 +39,8 @@ func (w Window) Resolve(int, uint64) Pattern { return w }
 // Check implements Pattern.
 func (w Window) Check(int, int) error { return nil }
 
+func (w Window) entries(length, _ int) float64 { return 3 * tiles(length) }
+
 func (w Window) layout(length, _, _ int) *device.Layout {
 	if w.Keys >= length {
 		return nil

@@ -152,7 +152,7 @@ func TestRoPEScalingReadsBack(t *testing.T) {
 	}
 	for _, text := range []string{
 		"yarn", "yarn:", "yarn:0.5", "yarn:-4", "yarn:NaN", "yarn:Inf", "yarn:4:", "yarn:4:fast", "yarn:4:fast=0", "yarn:4:fast=0.5",
-		"yarn:4:low=2", "linear:4:fast=3", "dynamic:4", "YaRN:4", "none:4", "llama3:8:low=4", "llama3:8:high=NaN", "yarn:4,fast=3", "linear",
+		"yarn:4:low=2", "yarn:4:fast=3:fast=4", "linear:4:fast=3", "dynamic:4", "YaRN:4", "none:4", "llama3:8:low=4", "llama3:8:high=NaN", "yarn:4,fast=3", "linear",
 	} {
 		if s, err := ParseRoPEScaling(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)

@@ -61,10 +61,15 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	}
 	var err error
 	if s.Factor, err = strconv.ParseFloat(words[1], 64); err != nil || !(s.Factor >= 1 && s.Factor <= 1<<20) {
-		return RoPEScaling{}, fmt.Errorf("the factor %q of %s is not a number from 1 up: positions are slowed, never sped up", words[1], s.Kind)
+		return RoPEScaling{}, fmt.Errorf("the factor %q of %s is not a number from 1 to %d: positions are slowed, never sped up", words[1], s.Kind, 1<<20)
 	}
+	given := map[string]bool{}
 	for _, option := range words[2:] {
 		name, value, _ := strings.Cut(option, "=")
+		if given[name] {
+			return RoPEScaling{}, fmt.Errorf("%s of %s is given twice", name, s.Kind)
+		}
+		given[name] = true
 		known := s.options()
 		i := slices.IndexFunc(known, func(o scalingOption) bool { return o.name == name })
 		if i < 0 {
@@ -72,7 +77,7 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x > 0 && x <= 1<<20) {
-			return RoPEScaling{}, fmt.Errorf("%s is not a number above 0", option)
+			return RoPEScaling{}, fmt.Errorf("%s is not a number above 0, of %d at most", option, 1<<20)
 		}
 		*known[i].value = x
 	}

@@ -1,10 +1,12 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"anneal/attention"
 	"anneal/nn"
 	"anneal/train/config"
 )
@@ -31,6 +33,9 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	if context, err = contextOf(r.Context, trained); err != nil {
 		return 0, err
 	}
+	if err := checkReach(m, context); err != nil {
+		return 0, err
+	}
 	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1) // no more tokens at once than in training
 	switch {
 	case m.Positions != "learned":
@@ -44,6 +49,18 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	return context, nil
 }
 
+// checkReach refuses a context for which the patterns of the layers cannot be laid out.
+func checkReach(m *config.Model, context int) error {
+	patterns, err := attention.ParseList(m.Attention)
+	if err == nil {
+		err = attention.CheckLayers(patterns, context, m.Heads, m.Layers)
+	}
+	if e := new(attention.Error); errors.As(err, &e) {
+		return config.Problem{Key: "model.context", Message: fmt.Sprintf("a context of %d: %s", context, e.Message), Try: "a shorter context"}
+	}
+	return err
+}
+
 // scale sets the scaling of the rotary positions.
 func (r Reach) scale(m *config.Model) error {
 	s, err := nn.ParseRoPEScaling(r.RopeScaling)
@@ -52,7 +69,7 @@ func (r Reach) scale(m *config.Model) error {
 	}
 	if !m.Rotates() {
 		return config.Problem{
-			Key: "model.rope_scaling", Message: fmt.Sprintf("the scaling %s has nothing to slow: the run has model.positions = %s", s, m.Positions),
+			Key: "model.rope_scaling", Message: fmt.Sprintf("the scaling %s has nothing to slow: the run has %s", s, m.TurnsNothing()),
 			Try: "leaving it out",
 		}
 	}

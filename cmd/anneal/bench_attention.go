@@ -95,7 +95,7 @@ func (c benchAttentionCmd) options() (lab.AttentionOptions, error) {
 			return o, asUsage(err)
 		}
 		for _, n := range c.Lengths {
-			if err := p.Resolve(n, 1).Check(n, c.Heads); err != nil {
+			if err := attention.CheckLayers([]attention.Pattern{p}, n, c.Heads, 1); err != nil {
 				return o, asUsage(err)
 			}
 		}

@@ -41,13 +41,10 @@ func (k *checker) attention() {
 	if len(patterns) > m.Layers && m.Layers > 0 {
 		k.fault(key, "one for each layer, or fewer, which the layers take in turn", "%s lists %d patterns for model.layers = %d", key, len(patterns), m.Layers)
 	}
-	for _, p := range patterns {
-		if m.Context < 1 || m.Heads < 1 {
-			return // said elsewhere
-		}
-		if err := p.Resolve(m.Context, k.c.Seed).Check(m.Context, m.Heads); err != nil {
-			fault(err)
-			return
-		}
+	if m.Context < 1 || m.Heads < 1 || m.Layers < 1 {
+		return // said elsewhere
+	}
+	if err := attention.CheckLayers(patterns, m.Context, m.Heads, m.Layers); err != nil {
+		fault(err)
 	}
 }

@@ -30,7 +30,7 @@ func (k *checker) ignored() {
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
 		}},
-		{!m.Rotates() && !k.reported("model.positions") && !k.reported("model.attention"), "with model.positions = " + m.Positions + ", which turns nothing", "model.positions = rope", []string{
+		{!m.Rotates() && !k.reported("model.positions") && !k.reported("model.attention"), "with " + m.TurnsNothing(), "a layer with model.positions = rope and model.attention other than linear", []string{
 			"model.rope_theta", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
 		}},
 		{scalingErr == nil && !scaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling, "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},

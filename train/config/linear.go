@@ -32,6 +32,14 @@ func (m *Model) Rotates() bool {
 	return false
 }
 
+// TurnsNothing says why no layer has rotary positions.
+func (m *Model) TurnsNothing() string {
+	if schemes, _ := m.positionsOf(); slices.Contains(schemes, "rope") {
+		return "model.attention = " + m.Attention + ": layers of linear attention have no rotary positions"
+	}
+	return "model.positions = " + m.Positions + ", which turns nothing"
+}
+
 // gatesLinearly reports whether a layer has gated linear attention.
 func (m *Model) gatesLinearly() bool {
 	_, patterns := m.positionsOf()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -30,6 +31,9 @@ func (m *Model) Scaling() nn.RoPEScaling {
 func (k *checker) positions() {
 	m := &k.c.Model
 	schemes, err := model.ParsePositions(m.Positions)
+	if m.Positions == "" {
+		err = errors.New("it names no scheme")
+	}
 	if err != nil {
 		k.fault("model.positions", "model.positions = rope, alibi, learned or none, or a list such as [rope, rope, rope, none]", "model.positions = %q: %v", m.Positions, err)
 	}

@@ -65,11 +65,14 @@ func TestOriginalContextIsDerived(t *testing.T) {
 func TestPositionsThatCannotWork(t *testing.T) {
 	for _, c := range []struct{ overrides, key, says string }{
 		{"model.positions=sinusoidal", "model.positions", "rope, alibi, learned, none"},
+		{"model.positions=", "model.positions", "names no scheme"},
+		{"model.rope_scaling=yarn:4:fast=3:fast=4", "model.rope_scaling", "fast of yarn is given twice"},
+		{"model.attention=linear model.rope_scaling=yarn:4", "model.rope_scaling", "layers of linear attention have no rotary positions"},
 		{"model.positions=learned,none", "model.positions", "do not mix"},
 		{"model.positions=rope,none,rope model.layers=2", "model.positions", "3 schemes for 2 layers"},
 		{"model.dim=60 model.heads=4", "model.heads", "odd"},
 		{"model.head_dim=15", "model.head_dim", "model.positions = alibi"},
-		{"model.rope_scaling=yarn:0.5", "model.rope_scaling", "from 1 up"},
+		{"model.rope_scaling=yarn:0.5", "model.rope_scaling", "from 1 to 1048576"},
 		{"model.rope_scaling=dynamic:2", "model.rope_scaling", "none, linear, ntk, yarn and llama3"},
 		{"model.rope_scaling=yarn", "model.rope_scaling", "yarn:4"},
 		{"model.rope_scaling=yarn:4 model.rope_original_context=-5", "model.rope_original_context", "too small"},
