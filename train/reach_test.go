@@ -125,7 +125,7 @@ func TestReachThatCannotWork(t *testing.T) {
 	dir, _ := reachable(t, "none")
 	for says, reach := range map[string]Reach{
 		"nothing to slow":                          {RopeScaling: "yarn:4"},
-		"from 1 to 1048576":                                {RopeScaling: "yarn:0.1"},
+		"from 1 to 1048576":                        {RopeScaling: "yarn:0.1"},
 		"no scaling of rotary":                     {RopeScaling: "four"},
 		"\"1\" is not a context":                   {Context: "1"},
 		"\"x\" is not a context":                   {Context: "x"},
