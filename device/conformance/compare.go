@@ -8,9 +8,9 @@ import (
 )
 
 // compare reports how got fails to be close to exact. In F64 that is within 1e-12 of the largest value. Otherwise the
-// allowance is twice (for gradients four times, being sums of products of what is rounded) the largest error of the float32 formula rounded to got's storage, and
-// a few units of float32, of the result and of the terms it is the difference of, for other orders of adding: FlashAttention's rule for kernels in low precision.
-// Values that are not finite must be so in the same places.
+// allowance is twice (for gradients, which are sums of products of what is rounded, four times) the largest error of the float32
+// formula rounded to got's storage, and a few units of float32 for other orders of adding: FlashAttention's rule for kernels in
+// low precision. To both comes what cancels, see call.lost. Values that are not finite must be so in the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
 	if got.Len() != len(exact) {
 		return fmt.Errorf("%v has not the %d elements of the reference", got, len(exact))
@@ -45,7 +45,7 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 		}
 	}
 	if dt == tensor.F64 {
-		return 1e-12 * top
+		return 1e-12*top + c.lost(0x1p-51, top)
 	}
 	rounded := tensor.View(dt, make([]byte, len(exact)*dt.Size()), len(exact))
 	for _, n := range naive {
@@ -66,5 +66,20 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 	case tensor.F16:
 		far += top/2048 + 0x1p-25
 	}
-	return factor*far + 1e-6*top + 0x1p-22*c.terms + 1e-37
+	return factor*far + 1e-6*top + c.lost(0x1p-22, top) + 1e-37
+}
+
+// lost returns what cancellation may cost results of up to top: a few units of the terms, and of a row as many digits of x −
+// mean(x) as its spread has, and twice as many of mean(x²) − mean(x)², for which sums are of float64.
+func (c *call) lost(unit, top float64) float64 {
+	return unit*(c.terms+c.spread*top) + 0x1p-51*c.spread*c.spread*top
+}
+
+// largest returns the largest magnitude of x.
+func largest(x *tensor.Tensor) float64 {
+	most := 0.0
+	for i := range x.Len() {
+		most = max(most, math.Abs(x.Float64(i)))
+	}
+	return most
 }

@@ -18,9 +18,20 @@ func layerNorm(s *scope) call {
 		run:    func(d device.Device) { d.LayerNorm(y, xhat, rstd, x, gain, bias, eps) },
 		out:    []*tensor.Tensor{y, xhat, rstd},
 		rounds: xhat.DType(),
+		spread: spread(x),
 	}
 	c.formulas(layerNormOf[float64](xhat, x, gain, bias), layerNormOf[float32](xhat, x, gain, bias))
 	return c
+}
+
+// spread returns how many deviations, eps counted in, the largest number of a row of x is away from 0.
+func spread(x *tensor.Tensor) float64 {
+	rows, most := read[float64](x, 0), 0.0
+	_, rstd := LayerNorm(rows, x.Cols(), eps)
+	for i, v := range rows {
+		most = max(most, math.Abs(v)*rstd[i/x.Cols()])
+	}
+	return most
 }
 
 func layerNormOf[T tensor.Number](stored, x, gain, bias *tensor.Tensor) func(w uint64) [][]T {
@@ -72,11 +83,8 @@ func layerNormGradOf[T tensor.Number](dx, dgain, dbias, dy, xhat, rstd, gain *te
 func gelu(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, act := s.random(s.storage("x"), n, f), s.empty(s.storage("act"), n, f)
-	c := call{run: func(d device.Device) { d.GELU(act, x) }, out: []*tensor.Tensor{act}}
-	of := func(x *tensor.Tensor) (func(uint64) [][]float64, func(uint64) [][]float32) {
-		return geluOf[float64](x), geluOf[float32](x)
-	}
-	c.formulas(of(x))
+	c := call{run: func(d device.Device) { d.GELU(act, x) }, out: []*tensor.Tensor{act}, terms: largest(x)} // x + x·tanh
+	c.formulas(geluOf[float64](x), geluOf[float32](x))
 	return c
 }
 
@@ -90,7 +98,7 @@ func geluOf[T tensor.Number](x *tensor.Tensor) func(w uint64) [][]T {
 func geluGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, dact, dx := s.random(s.storage("x"), n, f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dx"), n, f)
-	c := call{run: func(d device.Device) { d.GELUGrad(dx, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4}
+	c := call{run: func(d device.Device) { d.GELUGrad(dx, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4, terms: largest(dact)}
 	c.formulas(geluGradOf[float64](dact, x), geluGradOf[float32](dact, x))
 	return c
 }

@@ -238,9 +238,7 @@ func crossEntropy(s *scope) call {
 		LogZ:    s.empty(s.wide, n),
 	}
 	c := call{run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets, o) }, out: []*tensor.Tensor{loss, o.LogZ}}
-	for i := range logits.Len() { // a loss is log Z less a logit, and may be next to nothing
-		c.terms = max(c.terms, math.Abs(logits.Float64(i)))
-	}
+	c.terms = largest(logits) // a loss is log Z less a logit, and may be next to nothing
 	if grad := rapid.SampledFrom([]string{"none", "in place", "apart"}).Draw(s.T, "gradient"); grad != "none" {
 		dlogits := logits
 		if grad == "apart" {

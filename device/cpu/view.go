@@ -98,3 +98,11 @@ func (v *view[T]) store(row []T, from int) {
 		}
 	}
 }
+
+// bf16 returns the tier's primitives on bfloat16, none of them if it has none.
+func (e *engine[T]) bf16() vec.Narrow[T] {
+	if e.vec.Narrow == nil {
+		return vec.Narrow[T]{}
+	}
+	return *e.vec.Narrow
+}
