@@ -30,7 +30,7 @@ func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 		{0.003, []string{"model.tie_embeddings=false", "model.qk_norm=true"}},
 		{0.003, []string{"model.init=xavier"}},
 		{0.003, []string{"model.kv_heads=2", "precision=fp32"}},
-		{0.003, []string{"model.family=anneal"}},
+		{0.001, []string{"model.family=anneal"}},
 		{0.003, []string{"model.family=gpt2"}},
 		{0.001, []string{"optimizer.name=lion"}},
 		{3, []string{"optimizer.name=sgd"}},

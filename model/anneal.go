@@ -13,11 +13,12 @@ import (
 //	down(max(up(h), 0)²)            model.activation: squared ReLU (So et al. 2021, arXiv 2109.08668), two matrices of 4·D
 //	RMSNorm on queries and keys     model.qk_norm (Henry et al. 2020, arXiv 2010.04245)
 //	c·tanh(logits/c)                model.logit_softcap (Gemma 2, arXiv 2408.00118)
-//	out, down = 0 at the start      model.zero_init: every block starts as the identity
+//	out, down = 0 at the start      model.zero_init: every block starts as the identity, while what it reads
+//	                                with starts large, by model.init = xavier
 //
 // Memory: a table [V, K·E] in every second layer, which costs no FLOPs; x₀ and its gradient, 2f·D a token for the model,
-// and e·D a token and layer for the gradient of λ. Not for what is to be exported: no other format has a place for the first
-// two.
+// and e·D a token and layer for the gradient of λ. The family also cycles windows over its layers (model.attention). Not for what
+// is to be exported: no other format has a place for the first three.
 type annealBlock struct {
 	layer
 	mix        *nn.Param // [2]: λ₁, λ₂; nil without the skip

@@ -15,7 +15,7 @@ var families = []struct {
 	{"llama", nil},
 	{"gpt2", map[string]string{"model.activation": "gelu", "model.positions": "learned"}},
 	{"anneal", map[string]string{
-		"model.activation": "relu2", "model.qk_norm": "true", "model.zero_init": "residual", "model.logit_softcap": "30",
+		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual", "model.logit_softcap": "30",
 		"model.value_embeddings": "alternate", "model.x0_skip": "true",
 	}},
 }
