@@ -2,6 +2,7 @@ package curate
 
 import (
 	"bytes"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -21,11 +22,16 @@ func C4(anyEnd bool) *Filter {
 	return &Filter{Name: "c4", Bounds: []Bound{
 		atMost("lorem_ipsum", 0), atMost("curly_brackets", 0), atLeast("sentences", 5), unbounded("lines_dropped"),
 	}, measure: func(d *Doc, values []float64) {
-		suspect := d.wordFacts().suspect
+		suspects, javascript, end := d.wordFacts().suspects, mayHoldJavascript(d.Text), 0
 		out = out[:0]
 		lines, kept, sentences := 0, 0, 0
 		for line := range bytes.Lines(d.Text) {
 			lines++
+			end += len(line)
+			suspect := false
+			for len(suspects) > 0 && int(suspects[0]) < end {
+				suspect, suspects = true, suspects[1:]
+			}
 			line = bytes.TrimSpace(line)
 			if longWord(line) {
 				continue
@@ -40,7 +46,7 @@ func C4(anyEnd bool) *Filter {
 				continue
 			case suspect && containsFold(line, "lorem ipsum"):
 				values[0]++
-			case suspect && containsFold(line, "javascript"):
+			case javascript && containsFold(line, "javascript"):
 				out = out[:start]
 				continue
 			case bytes.IndexByte(line, '{') >= 0:
@@ -102,10 +108,41 @@ func longWord(line []byte) bool {
 	return false
 }
 
+// fieldsAtLeast says whether line has n runs without white space.
 func fieldsAtLeast(line []byte, n int) bool {
-	for range bytes.FieldsSeq(line) {
-		if n--; n == 0 {
-			return true
+	inside := false
+	for i, c := range line {
+		k := class[c]
+		if k == wide && utf8.RuneStart(c) {
+			if r, _ := utf8.DecodeRune(line[i:]); unicode.IsSpace(r) {
+				k = space
+			}
+		}
+		switch {
+		case k == space:
+			inside = false
+		case !inside && (k != wide || utf8.RuneStart(c)):
+			inside = true
+			if n--; n == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayHoldJavascript says whether text has the first three letters of it somewhere.
+func mayHoldJavascript(text []byte) bool {
+	for _, j := range []byte("jJ") {
+		for rest := text; ; {
+			i := bytes.IndexByte(rest, j)
+			if i < 0 || i+2 >= len(rest) {
+				break
+			}
+			if rest[i+1]|0x20 == 'a' && rest[i+2]|0x20 == 'v' {
+				return true
+			}
+			rest = rest[i+1:]
 		}
 	}
 	return false
@@ -150,23 +187,27 @@ func citation(s []byte) int {
 	return 0
 }
 
-// countSentences counts the ends of sentences in a line, and what follows the last one.
+// countSentences counts the ends of sentences in a line without white space around it, and what follows the last one.
 func countSentences(line []byte) int {
-	n, open := 0, false
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '.' || c == '?' || c == '!':
-			for i+1 < len(line) && bytes.IndexByte([]byte(`.?!"')]`), line[i+1]) >= 0 {
-				i++
+	n, last := 0, 0
+	for _, mark := range []byte(".?!") {
+		for i := 0; ; {
+			at := bytes.IndexByte(line[i:], mark)
+			if at < 0 {
+				break
 			}
-			if i+1 == len(line) || class[line[i+1]] == space {
-				n, open = n+1, false
+			i += at + 1
+			end := i
+			for end < len(line) && (line[end] == '"' || line[end] == '\'' || line[end] == ')' || line[end] == ']') {
+				end++
 			}
-		case class[c] != space:
-			open = true
+			if end == len(line) || class[line[end]] == space {
+				n++
+				last = max(last, end)
+			}
 		}
 	}
-	if open {
+	if last < len(line) {
 		n++
 	}
 	return n

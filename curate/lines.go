@@ -54,7 +54,7 @@ func (f *lineFacts) scan(text []byte, seen *table) {
 		}
 		chars := count(line)
 		f.top[0], f.top[1], f.top[2] = rank3(f.top, chars)
-		dup := *seen.count(xxh3.Hash(line)) > 1
+		dup := seen.slots[seen.add(xxh3.Hash(line))].n > 1
 		f.pieces++
 		if dup {
 			f.dupPieces++
@@ -118,7 +118,7 @@ func (f *lineFacts) paragraph(text []byte, seen *table, count func([]byte) int) 
 			p, text = text[:i], bytes.TrimLeft(text[i:], "\n")
 		}
 		f.paragraphs++
-		if *seen.count(xxh3.Hash(p)) > 1 {
+		if seen.slots[seen.add(xxh3.Hash(p))].n > 1 {
 			f.dupParagraphs++
 			f.dupParagraphChars += count(p)
 		}

@@ -2,6 +2,7 @@ package curate
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -16,7 +17,11 @@ import (
 func Normalize() *Filter {
 	var out []byte
 	return &Filter{Name: "normalize", Bounds: []Bound{atLeast("bytes", 1)}, measure: func(d *Doc, values []float64) {
-		if !isNormal(d.Text) {
+		if text := bytes.Trim(d.Text, " \t\n"); isNormal(text) {
+			if len(text) < len(d.Text) {
+				d.SetText(text)
+			}
+		} else {
 			out = appendNormal(out[:0], d.Text)
 			if !bytes.Equal(out, d.Text) {
 				d.SetText(bytes.Clone(out))
@@ -26,26 +31,49 @@ func Normalize() *Filter {
 	}}
 }
 
-// isNormal says that appendNormal would change nothing; of some texts with characters outside ASCII it does not know.
+// isNormal says whether appendNormal would change nothing of a text without white space around it.
 func isNormal(text []byte) bool {
-	if len(text) > 0 && (class[text[0]] == space || class[text[len(text)-1]] == space) {
-		return false
-	}
 	blank, ends := false, 0
-	for _, c := range text {
-		switch {
+	for i := 0; i < len(text); i++ {
+		if i+8 <= len(text) && plain(binary.LittleEndian.Uint64(text[i:])) {
+			i += 7
+			blank, ends = text[i] == ' ', 0
+			continue
+		}
+		switch c := text[i]; {
 		case c == '\n':
 			if ends++; blank || ends > 2 {
 				return false
 			}
-		case c < ' ' && c != '\t' || c >= 0x7f:
+		case c == ' ' || c == '\t':
+			blank = true
+		case c < ' ' || c == 0x7f:
 			return false
+		case c < utf8.RuneSelf:
+			blank, ends = false, 0
 		default:
-			blank, ends = c == ' ' || c == '\t', 0
+			r, size := utf8.DecodeRune(text[i:])
+			if r == utf8.RuneError && size == 1 || !usual(r) {
+				return false
+			}
+			i += size - 1
+			blank, ends = false, 0
 		}
 	}
 	return true
 }
+
+// plain says whether all eight bytes are printable ASCII.
+func plain(x uint64) bool {
+	const (
+		ones = 0x0101010101010101
+		high = 0x8080808080808080
+	)
+	return (x|(x+ones)|(x-0x20*ones))&high == 0
+}
+
+// usual says whether a character outside ASCII stays as it is.
+func usual(r rune) bool { return r > 0xa0 && r != '\u00ad' && r != '\ufeff' }
 
 func appendNormal(out, text []byte) []byte {
 	ends := 2 // line ends at the end of out; at the start of the text none are wanted
@@ -76,8 +104,7 @@ func appendNormal(out, text []byte) []byte {
 			switch {
 			case r == '\u00a0':
 				out = append(out, ' ')
-			case r < 0xa0 || r == '\u00ad' || r == '\ufeff':
-			default:
+			case usual(r):
 				out = utf8.AppendRune(out, r)
 				ends = 0
 			}

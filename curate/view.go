@@ -83,17 +83,17 @@ func (t *table) reset(n int) {
 	t.mask = uint64(size - 1)
 }
 
-// count adds one to the count of hash and returns where the count is.
-func (t *table) count(hash uint64) *uint32 {
+// add adds one to the count of a hash and returns its slot.
+func (t *table) add(hash uint64) uint32 {
 	for i := hash & t.mask; ; i = (i + 1) & t.mask {
 		s := &t.slots[i]
 		if s.generation != t.generation {
 			*s = slot{hash, t.generation, 1}
-			return &s.n
+			return uint32(i)
 		}
 		if s.hash == hash {
 			s.n++
-			return &s.n
+			return uint32(i)
 		}
 	}
 }

@@ -74,20 +74,43 @@ func classOf(r rune) uint8 {
 	return slowClass(r)
 }
 
-// The stop words of the Gopher rule (Rae et al. 2021, arXiv 2112.11446, appendix A.1), as the bytes of a little-endian word.
-var stopWords = [...]uint32{
-	pack("the"), pack("be"), pack("to"), pack("of"), pack("and"), pack("that"), pack("have"), pack("with"),
+// The stop words of the Gopher rule (Rae et al. 2021, arXiv 2112.11446, appendix A.1), each with its bit.
+var stopWords = [...]string{"the", "be", "to", "of", "and", "that", "have", "with"}
+
+type stopWord struct {
+	text uint64 // as load reads it
+	bit  uint32
 }
 
-func pack(s string) uint32 {
-	var b [4]byte
-	copy(b[:], s)
-	return binary.LittleEndian.Uint32(b[:])
+// stopTable finds a stop word by the top bits of its hash, where no two of them are equal.
+var stopTable = func() (t [1 << stopBits]stopWord) {
+	for i, s := range stopWords {
+		e := &t[hashBytes([]byte(s))>>(64-stopBits)]
+		if e.bit != 0 {
+			panic("stop words collide")
+		}
+		*e = stopWord{load([]byte(s)), 1 << i}
+	}
+	return t
+}()
+
+const stopBits = 8
+
+// load reads up to 8 bytes as a little-endian number.
+func load(b []byte) (x uint64) {
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	for i, c := range b {
+		x |= uint64(c) << (8 * i)
+	}
+	return x
 }
 
 // wordFacts is what one pass over the tokens of a text finds out.
 type wordFacts struct {
 	hashes   []uint64 // of each token
+	suspects []int32  // where words start that may be of a phrase of the C4 rules
 	chars    []uint32 // characters of the tokens before each token, and of all tokens
 	words    int      // tokens that are words
 	inWords  int      // characters in words
@@ -112,27 +135,59 @@ func hashBytes(b []byte) uint64 {
 		h = hi ^ lo
 		b = b[8:]
 	}
-	var last uint64
-	switch n := len(b); {
-	case n == 8:
-		last = binary.LittleEndian.Uint64(b)
-	case n >= 4:
-		last = uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<32
-	case n > 0:
-		last = uint64(b[0]) | uint64(b[n/2])<<8 | uint64(b[n-1])<<16
-	}
-	hi, lo := bits.Mul64(h^last, mix1)
+	return hashLast(h, load(b))
+}
+
+// hashLast ends a hash with the last one to eight bytes of a token.
+func hashLast(h, last uint64) uint64 {
+	hi, lo := bits.Mul64(h^last^mix2, mix1)
 	return hi ^ lo ^ last
+}
+
+// letters says of how many ASCII letters the low bytes of x are, from the lowest on.
+func letters(x uint64) int {
+	const (
+		ones = 0x0101010101010101
+		high = 0x8080808080808080
+	)
+	low := (x | 0x20*ones) &^ high
+	above := low + (0x80-'a')*ones    // high bit: 'a' or more
+	beyond := low + (0x80-'z'-1)*ones // high bit: more than 'z'
+	return bits.TrailingZeros64(^(above&^beyond&^x)&high) / 8
 }
 
 // scan fills w from the text.
 func (w *wordFacts) scan(text []byte) {
-	*w = wordFacts{hashes: w.hashes[:0], chars: append(w.chars[:0], 0)}
+	*w = wordFacts{hashes: w.hashes[:0], suspects: w.suspects[:0], chars: append(w.chars[:0], 0)}
 	extra := 0 // bytes that continue a character, in the whole text
 	chars := uint32(0)
 	stop := uint32(0)
 	n := len(text)
 	for i := 0; i < n; {
+		if i+9 <= n { // a short word of ASCII letters, which is most of them
+			x := binary.LittleEndian.Uint64(text[i:])
+			if size := letters(x); size > 0 && size < 8 && class[text[i+size]]&(wordy|joiner|wide) == 0 {
+				x &= 1<<(8*size) - 1
+				h := hashLast(uint64(size)*mix2, x)
+				if e := &stopTable[h>>(64-stopBits)]; e.text == x {
+					stop |= e.bit
+				}
+				if size >= 4 && suspicious(uint32(x), uint32(x>>(8*size-32))) {
+					w.suspects = append(w.suspects, int32(i))
+				}
+				w.words++
+				w.alpha++
+				w.inWords += size
+				w.hashes = append(w.hashes, h)
+				chars += uint32(size)
+				w.chars = append(w.chars, chars)
+				i += size
+				if text[i] == ' ' {
+					i++
+				}
+				continue
+			}
+		}
 		k := class[text[i]]
 		if k == space {
 			i++
@@ -182,9 +237,15 @@ func (w *wordFacts) scan(text []byte) {
 			if seen&letter != 0 {
 				w.alpha++
 			}
-			stop |= w.look(text, start, i)
+			if i-start >= 4 && suspicious(binary.LittleEndian.Uint32(text[start:]), binary.LittleEndian.Uint32(text[i-4:])) {
+				w.suspects = append(w.suspects, int32(start))
+			}
 		}
-		w.hashes = append(w.hashes, hashBytes(text[start:i]))
+		h := hashBytes(text[start:i])
+		if e := &stopTable[h>>(64-stopBits)]; i-start <= 4 && e.text == load(text[start:i]) {
+			stop |= e.bit
+		}
+		w.hashes = append(w.hashes, h)
 		chars += uint32(i - start - (extra - before))
 		w.chars = append(w.chars, chars)
 	}
@@ -238,46 +299,17 @@ func (w *wordFacts) symbol(text []byte, start, i, extra int) (end, continued int
 	return i, extra
 }
 
-// look returns the bit of the stop word that the word is, and notices parts of C4's phrases.
-func (w *wordFacts) look(text []byte, start, end int) uint32 {
-	size := end - start
-	if size < 4 {
-		if size > 1 {
-			x := uint32(text[start]) | uint32(text[start+1])<<8
-			if size == 3 {
-				x |= uint32(text[start+2]) << 16
-			}
-			for i := range 5 {
-				if stopWords[i] == x {
-					return 1 << i
-				}
-			}
-		}
-		return 0
-	}
-	first := binary.LittleEndian.Uint32(text[start:])
-	if size == 4 {
-		for i := 5; i < len(stopWords); i++ {
-			if stopWords[i] == first {
-				return 1 << i
-			}
-		}
-	}
-	if !w.suspect {
-		const lower = 0x20202020
-		last := binary.LittleEndian.Uint32(text[end-4:]) | lower
-		w.suspect = first|lower == cook || last == okie || last == orem || last == erms || last == vacy || size >= 10 && hasJ(text[start:end])
-	}
-	return 0
-}
-
-var cook, okie, orem, erms, vacy = pack("cook"), pack("okie"), pack("orem"), pack("erms"), pack("vacy")
-
-func hasJ(word []byte) bool {
-	for _, c := range word {
-		if c|0x20 == 'j' {
-			return true
-		}
-	}
-	return false
+// suspicious says whether a word may be of a phrase of the C4 rules (c4.go), by its first and its last four bytes:
+// cook|ies, cookie, lorem, terms, privacy.
+func suspicious(first, last uint32) bool {
+	const (
+		lower = 0x20202020
+		cook  = 'c' | 'o'<<8 | 'o'<<16 | 'k'<<24
+		okie  = 'o' | 'k'<<8 | 'i'<<16 | 'e'<<24
+		orem  = 'o' | 'r'<<8 | 'e'<<16 | 'm'<<24
+		erms  = 'e' | 'r'<<8 | 'm'<<16 | 's'<<24
+		vacy  = 'v' | 'a'<<8 | 'c'<<16 | 'y'<<24
+	)
+	last |= lower
+	return first|lower == cook || last == okie || last == orem || last == erms || last == vacy
 }
