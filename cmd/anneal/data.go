@@ -14,6 +14,7 @@ import (
 type dataCmd struct {
 	Curate dataCurateCmd `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
 	Build  dataBuildCmd  `cmd:"" help:"Tokenise text into shards for training."`
+	Dedup  dataDedupCmd  `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
 	Verify dataVerifyCmd `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
 

@@ -34,6 +34,7 @@ var house = [][]string{
 	{"curate"}, // the data wing, from here to corpus
 	{"dataset"},
 	{"tokenizer"},
+	{"dedup"},
 	{"corpus"},
 	{"tensor"},
 	{"chart"},
@@ -126,7 +127,7 @@ func check(from, to string) string {
 }
 
 func isData(room string) bool {
-	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "corpus"
+	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus"
 }
 
 // room returns the room of a package and its floor from the top; −1 if it has none.

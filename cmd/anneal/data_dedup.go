@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"anneal/corpus"
+	"anneal/dedup"
+)
+
+type dataDedupCmd struct {
+	textArgs
+	Out      string   `required:"" placeholder:"DIR" help:"Directory for what is kept (DIR/docs) and the reports; it must not exist or be empty."`
+	Exact    []string `default:"document" enum:"document,paragraph,line,none" help:"What goes if it came before, compared exactly: document, paragraph, line, several of them, or none."`
+	MinWords int      `default:"3" placeholder:"N" help:"Shorter paragraphs and lines always stay."`
+	Near     bool     `default:"true" negatable:"" help:"Also drop documents that are nearly the same as an earlier one (MinHash)."`
+	Words    int      `default:"5" placeholder:"N" help:"Words in the n-grams that MinHash compares."`
+	Bands    int      `default:"14" placeholder:"N" help:"Bands of MinHash: more find less similar documents."`
+	Rows     int      `default:"8" placeholder:"N" help:"Rows of a band: more ask for greater similarity."`
+	Memory   byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for sorting; the rest goes to disk. The result is the same."`
+	threadsFlag
+}
+
+func (dataDedupCmd) Help() string {
+	return example("anneal data dedup --out clean pages.jsonl.zst",
+		"anneal data dedup --out clean --exact document,paragraph --memory 4GiB crawl/",
+		"anneal data dedup --out clean --no-near --exact line --min-words 5 crawl/") + `
+
+Near-duplicates with similarity s of their sets of n-grams are found with probability
+1 − (1 − s^rows)^bands: by default 0.56 at s = 0.7, 0.92 at 0.8, 0.9996 at 0.9.
+Of documents that are alike the first stays. The result does not depend on --threads or --memory.`
+}
+
+func (c dataDedupCmd) Run(s *session) error {
+	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: int64(c.Memory), Out: c.Out}
+	for _, name := range c.Exact {
+		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
+			if u.String() == name {
+				o.Units = append(o.Units, u)
+			}
+		}
+	}
+	if c.Near {
+		o.Near = &dedup.MinHash{Words: c.Words, Bands: c.Bands, Rows: c.Rows}
+	}
+	text := c.text(s, "comparing")
+	r, err := corpus.Open(text.Paths, text.Options)
+	if err != nil {
+		return asData(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
+		rep, err := dedup.Run(ctx, o, func() iter.Seq2[corpus.Document, error] {
+			return func(yield func(corpus.Document, error) bool) {
+				for d, err := range r.Documents() {
+					if !yield(d, err) {
+						return
+					}
+					text.Progress(r.BytesRead(), r.Size())
+				}
+			}
+		})
+		if err != nil {
+			return asData(err)
+		}
+		s.reportText(r.Report())
+		rate := float64(rep.Bytes) / 1e6 / time.Since(start).Seconds()
+		s.printf("kept %s of %s documents, %s of %s bytes; dropped %s as the same, %s as nearly the same, in %s clusters, the largest of %s\n",
+			thousands(rep.Kept), thousands(rep.Documents), thousands(rep.KeptBytes), thousands(rep.Bytes), thousands(rep.Exact), thousands(rep.Near),
+			thousands(int64(rep.Clusters)), thousands(int64(rep.LargestSize)))
+		for _, u := range o.Units {
+			if u != dedup.Document {
+				s.printf("dropped %s repeated %ss\n", thousands(int64(rep.Units[u.String()])), u)
+			}
+		}
+		if rep.Emptied > 0 {
+			s.printf("%s documents held nothing else\n", thousands(rep.Emptied))
+		}
+		s.printf("%s/docs: %.1f MB/s, %s bytes sorted on disk\n", c.Out, rate, thousands(rep.Spilled))
+		return s.emit(map[string]any{"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled, "mb_per_second": rate})
+	})
+}

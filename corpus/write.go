@@ -1,0 +1,112 @@
+package corpus
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, that a Reader gives back byte for
+// byte: a line holds the text, the source and the index in it. Bytes that are not UTF-8 stay as they are.
+type Writer struct {
+	dir    string
+	most   int64 // bytes of text in a file
+	files  int
+	inFile int64
+	f      *os.File
+	z      *zstd.Encoder
+	buf    *bufio.Writer
+	line   []byte
+}
+
+// NewWriter writes into the directory dir, which must exist, files of about most bytes of text (256 MiB if it is 0).
+func NewWriter(dir string, most int64) *Writer {
+	if most <= 0 {
+		most = 256 << 20
+	}
+	return &Writer{dir: dir, most: most}
+}
+
+// Write adds a document.
+func (w *Writer) Write(d Document) error {
+	if w.f != nil && w.inFile >= w.most {
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	if w.f == nil {
+		if err := w.next(); err != nil {
+			return err
+		}
+	}
+	line := append(w.line[:0], `{"text":`...)
+	line = appendString(line, d.Text)
+	line = append(line, `,"source":`...)
+	line = appendString(line, []byte(d.Source))
+	line = append(line, `,"index":`...)
+	line = strconv.AppendInt(line, int64(d.Index), 10)
+	w.line = append(line, "}\n"...)
+	w.inFile += int64(len(d.Text))
+	_, err := w.buf.Write(w.line)
+	return w.wrap(err)
+}
+
+func (w *Writer) next() (err error) {
+	if w.f, err = os.Create(filepath.Join(w.dir, fmt.Sprintf("docs-%05d.jsonl.zst", w.files))); err != nil {
+		return err
+	}
+	w.files++
+	w.inFile = 0
+	w.z, err = zstd.NewWriter(w.f, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)) // one: the same bytes always
+	w.buf = bufio.NewWriterSize(w.z, 1<<16)
+	return err
+}
+
+// Close ends the file being written and syncs it. A Write after it starts another.
+func (w *Writer) Close() error {
+	if w.f == nil {
+		return nil
+	}
+	err := errors.Join(w.buf.Flush(), w.z.Close(), w.f.Sync(), w.f.Close())
+	w.f = nil
+	return w.wrap(err)
+}
+
+func (w *Writer) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("write documents to %s: %w", w.dir, err)
+}
+
+// appendString appends s as a JSON string (RFC 8259): what must be escaped is, and the rest passes.
+func appendString(dst, s []byte) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i, c := range s {
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(dst, s[from:]...), '"')
+}

@@ -1,0 +1,46 @@
+package corpus
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// What a Writer writes a Reader gives back, byte for byte, over several files.
+func TestWrittenDocumentsComeBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const odd = "\"\\\n\t\r\x01\x1f\x7f\xc3é …</"
+	dir := t.TempDir()
+	w := NewWriter(dir, 4000)
+	var texts []string
+	for i := range 200 {
+		b := []byte("text enough to be text, whatever stands in it: text, text, and more text, until a tenth of it is not much")
+		for range 8 {
+			b[r.IntN(len(b))] = odd[r.IntN(len(odd))]
+		}
+		texts = append(texts, string(b))
+		if err := w.Write(Document{Source: fmt.Sprintf("a\"%d", i), Index: i, Text: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	in, err := Open([]string{dir}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for d, err := range in.Documents() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(d.Text) != texts[n] {
+			t.Fatalf("document %d is %q, was %q", n, d.Text, texts[n])
+		}
+		n++
+	}
+	if n != len(texts) || in.Report().Files < 4 {
+		t.Errorf("%d documents of %d came back: %s", n, len(texts), in.Report())
+	}
+}

@@ -1,0 +1,103 @@
+package dedup
+
+import (
+	"iter"
+	"slices"
+)
+
+// Clusters are the connected components of pairs. Only documents with a partner are in it: 16 bytes each.
+type Clusters struct {
+	documents []uint64 // sorted
+	first     []int32  // index in documents of the cluster's first, which is kept
+	size      []int32  // of the cluster; only at its first
+}
+
+// NewClusters joins the pairs by union-find, always under the smaller document, with path halving and without recursion,
+// so that a chain of any length is no deeper than another. The result does not depend on the order of the pairs, which
+// are read twice.
+func NewClusters(pairs iter.Seq2[Pair, error]) (*Clusters, error) {
+	c := &Clusters{}
+	for p, err := range pairs {
+		if err != nil {
+			return nil, err
+		}
+		c.documents = append(c.documents, p.A, p.B)
+		if len(c.documents) >= 1<<16 && len(c.documents) == cap(c.documents) {
+			slices.Sort(c.documents)
+			c.documents = slices.Compact(c.documents)
+		}
+	}
+	slices.Sort(c.documents)
+	c.documents = slices.Clip(slices.Compact(c.documents))
+	c.first = make([]int32, len(c.documents))
+	for i := range c.first {
+		c.first[i] = int32(i)
+	}
+	for p, err := range pairs {
+		if err != nil {
+			return nil, err
+		}
+		a, b := c.root(c.index(p.A)), c.root(c.index(p.B))
+		c.first[max(a, b)] = min(a, b)
+	}
+	c.size = make([]int32, len(c.documents))
+	for i := range c.first {
+		c.first[i] = c.root(int32(i))
+		c.size[c.first[i]]++
+	}
+	return c, nil
+}
+
+func (c *Clusters) root(i int32) int32 {
+	for c.first[i] != i {
+		c.first[i] = c.first[c.first[i]]
+		i = c.first[i]
+	}
+	return i
+}
+
+func (c *Clusters) index(document uint64) int32 {
+	i, ok := slices.BinarySearch(c.documents, document)
+	if !ok {
+		return -1
+	}
+	return int32(i)
+}
+
+// Of returns the first document of the cluster that a document is in, which is the one to keep, and how many there are:
+// itself and 1 if it has no partner.
+func (c *Clusters) Of(document uint64) (first uint64, size int) {
+	i := c.index(document)
+	if i < 0 {
+		return document, 1
+	}
+	f := c.first[i]
+	return c.documents[f], int(c.size[f])
+}
+
+// Cluster is a group of documents of which one is kept.
+type Cluster struct {
+	Kept uint64 `json:"kept"` // the smallest; it names the cluster
+	Size int    `json:"size"` // documents, with the kept one
+}
+
+// All yields the clusters in the order of what they keep.
+func (c *Clusters) All() iter.Seq[Cluster] {
+	return func(yield func(Cluster) bool) {
+		for i, d := range c.documents {
+			if c.size[i] > 0 && !yield(Cluster{d, int(c.size[i])}) {
+				return
+			}
+		}
+	}
+}
+
+// Counts returns how many clusters there are, and how many documents would go.
+func (c *Clusters) Counts() (clusters, dropped int) {
+	for _, n := range c.size {
+		if n > 0 {
+			clusters++
+		}
+	}
+	return clusters, len(c.documents) - clusters
+}

@@ -1,0 +1,47 @@
+package dedup
+
+import (
+	"os"
+
+	"golang.org/x/sys/cpu"
+)
+
+// The kernels in use; ANNEAL_CPU=generic or avx2 asks for less than the machine has.
+var (
+	useAVX2   = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
+	useAVX512 = useAVX2 && cpu.X86.HasAVX512F && os.Getenv("ANNEAL_CPU") != "avx2"
+)
+
+// callMost is the most values one call into assembly takes, so that none runs longer than about 50 µs.
+const callMost = 8192
+
+func minHash(minima, a, b *[lanes]uint32, xs []uint32) {
+	if !useAVX2 {
+		minHashGeneric(minima, a, b, xs)
+		return
+	}
+	for len(xs) > 0 {
+		n := min(len(xs), callMost)
+		if useAVX512 {
+			minHashAVX512(&minima[0], &a[0], &b[0], &xs[0], n)
+		} else {
+			minHashAVX2(&minima[0], &a[0], &b[0], &xs[0], n)
+		}
+		xs = xs[n:]
+	}
+}
+
+func normalise(dst, src []byte, masks []uint64) (high bool) {
+	if !useAVX2 {
+		return normaliseGeneric(dst, src, masks)
+	}
+	for len(masks) > 0 {
+		n := min(len(masks), callMost)
+		var h uint64
+		_, _ = dst[64*n-1], src[64*n-1]
+		normaliseAVX2(&dst[0], &src[0], n, &masks[0], &h)
+		high = high || h != 0
+		dst, src, masks = dst[64*n:], src[64*n:], masks[n:]
+	}
+	return high
+}

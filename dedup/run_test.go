@@ -1,0 +1,201 @@
+package dedup
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"anneal/corpus"
+)
+
+// texts makes n documents of random words; every third is an edited, and every tenth an exact copy of an earlier one.
+func texts(n int, seed uint64) [][]byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	word := func() string { return fmt.Sprintf("w%c%c%c", 'a'+r.IntN(26), 'a'+r.IntN(26), 'a'+r.IntN(26)) }
+	var all [][]byte
+	for i := range n {
+		if i > 10 && i%10 == 0 {
+			all = append(all, slices.Clone(all[r.IntN(i)]))
+			continue
+		}
+		var words []string
+		if i > 10 && i%3 == 0 {
+			words = strings.SplitAfter(string(all[r.IntN(i)]), " ")
+			for range 1 + r.IntN(4) {
+				words[r.IntN(len(words))] = word() + " "
+			}
+		} else {
+			for j := range 60 + r.IntN(200) {
+				words = append(words, word()+" ")
+				if j%12 == 11 {
+					words[j] = strings.TrimSpace(words[j]) + "\n"
+				}
+				if j%36 == 35 {
+					words[j] += "\n"
+				}
+			}
+		}
+		all = append(all, []byte(strings.Join(words, "")))
+	}
+	return all
+}
+
+func documents(all [][]byte) func() iter.Seq2[corpus.Document, error] {
+	return func() iter.Seq2[corpus.Document, error] {
+		return func(yield func(corpus.Document, error) bool) {
+			for i, t := range all {
+				if !yield(corpus.Document{Source: "made", Index: i, Text: slices.Clone(t)}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// files is the content of a directory, by name.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		m[e.Name()] = string(b)
+		return err
+	})
+	if err != nil || len(m) != 3 {
+		t.Fatalf("%d files, %v", len(m), err)
+	}
+	return m
+}
+
+// One, two and seven workers, and memory for all keys or for a tenth of them, write the same bytes.
+func TestRunDependsOnInputAlone(t *testing.T) {
+	all := texts(4000, 3)
+	var want map[string]string
+	for _, c := range []struct {
+		threads int
+		memory  int64
+	}{{1, 1 << 30}, {2, 1}, {7, 1 << 20}, {7, 1 << 30}} {
+		out := filepath.Join(t.TempDir(), "out")
+		rep, err := Run(context.Background(), Options{
+			Near: &MinHash{}, Units: []Unit{Document, Paragraph, Line}, Threads: c.threads, Memory: c.memory, Out: out,
+		}, documents(all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.Exact < 300 || rep.Near < 500 || rep.Units["line"] == 0 {
+			t.Fatalf("planted copies were not found: %+v", rep)
+		}
+		if spilled := rep.Spilled > 0; spilled != (c.memory < 1<<30) {
+			t.Errorf("%d bytes of memory: %d spilled", c.memory, rep.Spilled)
+		}
+		got := files(t, out)
+		if want == nil {
+			want = got
+		}
+		for name := range want {
+			if got[name] != want[name] {
+				t.Errorf("%s differs with %d threads and %d bytes of memory", name, c.threads, c.memory)
+			}
+		}
+	}
+}
+
+// The first of what is alike stays as it was, and nothing that is unlike goes.
+func TestRunKeepsTheFirst(t *testing.T) {
+	long := strings.Repeat("the quick brown fox jumps over the lazy dog and runs away ", 3)
+	all := [][]byte{
+		[]byte("}\n\nA paragraph that is here twice.\n\nalone in a long row of other words that nobody else has ever put behind one another\n"),
+		[]byte(long + "one two three four five six seven"),
+		[]byte("something else\n"),
+		[]byte("  something   else"),
+		[]byte(long + "one two three four five six eight"),
+		[]byte("}\n\na paragraph THAT is here twice!\n\nnot alone, but before different company than the paragraph above had, as one can see\n"),
+		[]byte("A paragraph, that is here twice"),
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	rep, err := Run(context.Background(), Options{Near: &MinHash{}, Units: []Unit{Document, Paragraph}, MinWords: 2, Out: out}, documents(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := corpus.Open([]string{filepath.Join(out, "docs")}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for d, err := range r.Documents() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(d.Text))
+	}
+	want := []string{string(all[0]), string(all[1]), string(all[2]), "}\n\nnot alone, but before different company than the paragraph above had, as one can see\n"}
+	if !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q: %+v", got, want, rep)
+	}
+	if rep.Exact != 1 || rep.Near != 1 || rep.Emptied != 1 || rep.Units["paragraph"] != 2 || rep.Clusters != 2 {
+		t.Errorf("report %+v", rep)
+	}
+	if _, err := Run(context.Background(), Options{Out: out}, documents(all)); err == nil {
+		t.Error("wrote over a directory that holds files")
+	}
+}
+
+// A chain a quarter of a million long is one cluster, and no recursion runs out of stack; the order of the pairs does not matter.
+func TestLongChainIsOneCluster(t *testing.T) {
+	const n = 1 << 18
+	for _, down := range []bool{false, true} {
+		c, err := NewClusters(func(yield func(Pair, error) bool) {
+			for i := range uint64(n) {
+				p := Pair{i, i + 1}
+				if down {
+					p = Pair{n - 1 - i, n - i}
+				}
+				if !yield(p, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, size := c.Of(n); first != 0 || size != n+1 {
+			t.Errorf("the last of a chain of %d is under %d, of %d", n+1, first, size)
+		}
+	}
+}
+
+// MinWords spares short lines, and short lines only: it does not switch deduplication off.
+func TestMinWordsSparesShortLinesOnly(t *testing.T) {
+	e := NewExact(Line, 3, 1<<20, t.TempDir())
+	defer e.Close()
+	h := e.NewHasher()
+	for d := range uint64(2) {
+		if err := h.Add(d, []byte("a long line of words\nshort line\n}\n\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repeats, err := e.Repeats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Repeat
+	for r, err := range repeats {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	if want := []Repeat{{Document: 1, Ordinal: 0, First: 0}}; !slices.Equal(got, want) {
+		t.Errorf("repeats %v, want %v", got, want)
+	}
+}
