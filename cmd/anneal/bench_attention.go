@@ -53,7 +53,7 @@ func (c benchAttentionCmd) Run(s *session) error {
 		}
 	})
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	s.printf("\n")
 	if err := s.draw(report.Chart(), c.SVG); err != nil {
