@@ -35,13 +35,13 @@ func newAnnealBlock(b *builder) *annealBlock {
 	if c.X0Skip {
 		x.mix = b.scalars("mix", 1, 0.1)
 	}
-	x.norm1 = b.gain("attention_norm", c.Dim, b.width)
+	x.norm1 = b.norm("attention_norm")
 	x.attention = newAttention(b)
 	if c.hasValues(b.layer) {
 		x.attention.values = b.values("attention.values")
 		x.attention.valueWeight = b.scalars("attention.value_weight", 1)
 	}
-	x.norm2 = b.gain("mlp_norm", c.Dim, b.width)
+	x.norm2 = b.norm("mlp_norm")
 	if x.gated {
 		x.wup = b.reader("mlp.gate_up", b.ffn, nn.Part{Name: "gate", Rows: c.FFN}, nn.Part{Name: "up", Rows: c.FFN})
 	} else {

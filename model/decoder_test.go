@@ -201,15 +201,36 @@ func TestMeasuredFootprintIsExact(t *testing.T) {
 
 // Evaluation runs the code of training without recording: each token's loss has the same bits.
 func TestForwardWithoutGradientsEqualsTraining(t *testing.T) {
+	c := small
+	c.QKNorm = true
 	for _, policy := range precision.Names() {
-		c := small
-		c.QKNorm = true
+		checkLossesWithoutTape(t, c, policy)
+	}
+}
+
+// checkLossesWithoutTape: losses have the same bits whether a step is recorded or not.
+func checkLossesWithoutTape(t *testing.T, c Config, policy string) {
+	t.Helper()
+	x := newBench(t, c, policy, 3, 8)
+	x.gradients()
+	recorded := bytes.Clone(x.b.Losses.Raw())
+	x.loss()
+	if !bytes.Equal(x.b.Losses.Raw(), recorded) {
+		t.Errorf("%s: losses without recording differ from those with", policy)
+	}
+}
+
+// checkFootprint: a step of each precision takes the memory that was measured before, and allocates no other.
+func checkFootprint(t *testing.T, c Config) {
+	t.Helper()
+	for _, policy := range precision.Names() {
 		x := newBench(t, c, policy, 3, 8)
 		x.gradients()
-		recorded := bytes.Clone(x.b.Losses.Raw())
-		x.loss()
-		if !bytes.Equal(x.b.Losses.Raw(), recorded) {
-			t.Errorf("%s: losses without recording differ from those with", policy)
+		if got := x.peaks(); got != x.foot {
+			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
+		}
+		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package model
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -23,44 +21,14 @@ var gpt2 = func() Config {
 
 // Logits, loss and every gradient are those of GPT2LMHeadModel for the same weights, in float64 (testdata/make_gpt2.py).
 func TestGPT2IsThatOfTransformers(t *testing.T) {
-	text, err := os.ReadFile("testdata/gpt2.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want struct {
-		Config struct {
-			Vocab, Context, Dim, Layers, Heads int
-			Eps                                float64
-		}
-		Tokens, Targets [][]int32
-		Loss            float64
-		Logits          []float64
-		Grads           []struct {
-			Name string
-			Grad []float64
-		}
-	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	k := want.Config
+	g := readGolden(t, "gpt2.json")
+	k := g.Config
 	c := Config{
 		Family: "gpt2", Positions: "learned", Layers: k.Layers, Dim: k.Dim, Heads: k.Heads, KVHeads: k.Heads, HeadDim: k.Dim / k.Heads,
 		FFN: 4 * k.Dim, Context: k.Context, Vocab: k.Vocab, TieEmbeddings: true, NormEps: k.Eps,
 	}
-	tokens := len(want.Tokens[0])
-	x := newBench(t, c, "fp64", len(want.Tokens), tokens)
-	for r := range want.Tokens {
-		copy(x.b.Tokens.I32()[r*tokens:], want.Tokens[r])
-		copy(x.b.Targets.I32()[r*tokens:], want.Targets[r])
-	}
-	clear(x.b.Start.I32())
-	x.b.SetPositions(true)
-	params := x.m.Params()
-	if len(params) != len(want.Grads) {
-		t.Fatalf("%d parameters, GPT2LMHeadModel has %d", len(params), len(want.Grads))
-	}
-	for n, p := range params {
+	x := g.bench(t, c, c.Context)
+	for n, p := range x.m.Params() {
 		scale, offset := 0.2, 0.0
 		if p.Value.Rank() == 2 {
 			scale = 0.3
@@ -72,24 +40,7 @@ func TestGPT2IsThatOfTransformers(t *testing.T) {
 			p.Value.F64()[i] = math.Round(1000*scale*math.Sin(0.7*float64(i)+1.3*float64(n)))/1000 + offset
 		}
 	}
-	equal := func(name string, got, want []float64) {
-		t.Helper()
-		if len(got) != len(want) {
-			t.Fatalf("%s has %d elements, want %d", name, len(got), len(want))
-		}
-		for i := range want {
-			if math.Abs(got[i]-want[i]) > 1e-10*(1+math.Abs(want[i])) {
-				t.Fatalf("%s[%d] = %v, transformers has %v", name, i, got[i], want[i])
-			}
-		}
-	}
-	x.gradients()
-	equal("loss", []float64{x.dev.Sum(&x.b.Losses)}, []float64{want.Loss})
-	for n, p := range params {
-		equal("the gradient of "+p.Name+" ("+want.Grads[n].Name+")", p.Grad.F64(), want.Grads[n].Grad)
-	}
-	x.tape.Reset(false)
-	equal("logits", x.m.Logits(x.tape, x.b, 0, len(want.Tokens)*tokens).F64(), want.Logits)
+	g.check(t, x)
 }
 
 func TestGPT2GradientsMatchFiniteDifferences(t *testing.T) {
@@ -120,16 +71,7 @@ func TestGPT2GradientsMatchFiniteDifferences(t *testing.T) {
 }
 
 func TestGPT2FootprintIsExactAndStepsAllocateNothing(t *testing.T) {
-	for _, policy := range precision.Names() {
-		x := newBench(t, gpt2, policy, 3, 8)
-		x.gradients()
-		if got := x.peaks(); got != x.foot {
-			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
-		}
-		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
-			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
-		}
-	}
+	checkFootprint(t, gpt2)
 }
 
 // Gradients keep their bits whatever runs again and however many threads compute, dropout included; losses keep theirs
@@ -139,33 +81,17 @@ func TestGPT2KeepsItsBits(t *testing.T) {
 		for _, dropout := range []float64{0, 0.2} {
 			c := gpt2
 			c.Layers, c.Dropout = 5, dropout
-			plain := newBench(t, c, policy, 2, 8)
-			plain.b.Seq.Noise = noise(1)
-			want := plain.bits()
-			for _, l := range []Layout{{Whole: 4, Segment: 1}, {Whole: 3, Segment: 3}, {Attention: 5}, {Whole: 2, Segment: 2, Attention: 2}} {
-				c.Recompute = l
-				x := newBench(t, c, policy, 2, 8)
-				x.b.Seq.Noise = noise(1)
-				if !bytes.Equal(x.bits(), want) {
-					t.Errorf("%s, dropout %v: %+v gives other bits than none", policy, dropout, l)
-				}
-			}
-			c.Recompute = Layout{}
+			want := checkRecomputation(t, c, policy)
 			other := newBench(t, c, policy, 2, 8)
 			other.b.Seq.Noise = noise(1)
-			three := cpu.NewTier(plain.dev.(*cpu.Device).Tier(), 3)
+			three := cpu.NewTier(other.dev.(*cpu.Device).Tier(), 3)
 			defer three.Close()
 			other.tape.Device = three
 			if !bytes.Equal(other.bits(), want) {
 				t.Errorf("%s, dropout %v: three threads give other bits", policy, dropout)
 			}
 		}
-		x := newBench(t, gpt2, policy, 2, 8)
-		x.gradients()
-		recorded := bytes.Clone(x.b.Losses.Raw())
-		if x.loss(); !bytes.Equal(x.b.Losses.Raw(), recorded) {
-			t.Errorf("%s: losses without recording differ from those with", policy)
-		}
+		checkLossesWithoutTape(t, gpt2, policy)
 	}
 }
 

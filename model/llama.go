@@ -18,9 +18,9 @@ type llamaBlock struct {
 func newLlamaBlock(b *builder) *llamaBlock {
 	c := b.config
 	x := &llamaBlock{eps: c.NormEps}
-	x.norm1 = b.gain("attention_norm", c.Dim, b.width)
+	x.norm1 = b.norm("attention_norm")
 	x.attention = newAttention(b)
-	x.norm2 = b.gain("mlp_norm", c.Dim, b.width)
+	x.norm2 = b.norm("mlp_norm")
 	x.wgu = b.reader("mlp.gate_up", b.ffn, nn.Part{Name: "gate", Rows: c.FFN}, nn.Part{Name: "up", Rows: c.FFN})
 	x.wdown = b.writer("mlp.down", c.FFN, b.ffn)
 	return x

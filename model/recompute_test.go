@@ -161,3 +161,28 @@ func TestRecomputingStepAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations per forward and backward pass", n)
 	}
 }
+
+// checkRecomputation: what runs again changes no bit, whatever is dropped, and where nothing is, it keeps what it was taken to.
+// It returns the bits of five layers.
+func checkRecomputation(t *testing.T, c Config, policy string) []byte {
+	t.Helper()
+	p, err := precision.Lookup(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := newBench(t, c, policy, 2, 8)
+	plain.b.Seq.Noise = noise(1)
+	want := plain.bits()
+	for _, l := range []Layout{{Whole: 4, Segment: 1}, {Whole: 3, Segment: 3}, {Attention: 5}, {Whole: 2, Segment: 2, Attention: 2}} {
+		c.Recompute = l
+		x := newBench(t, c, policy, 2, 8)
+		x.b.Seq.Noise = noise(1)
+		if !bytes.Equal(x.bits(), want) {
+			t.Errorf("%s, dropout %v, depth %v: %+v gives other bits than none", policy, c.Dropout, c.StochasticDepth, l)
+		}
+		if got := newKeepCost(c, p, 2, 8).peak(l, c.Layers); c.StochasticDepth == 0 && got != x.foot.Keep {
+			t.Errorf("%s: %+v is taken to keep %d bytes, it keeps %d", policy, l, got, x.foot.Keep)
+		}
+	}
+	return want
+}

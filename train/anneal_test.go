@@ -1,39 +1,17 @@
 package train
 
 import (
-	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"anneal/train/config"
 )
 
-func annealConfig(data string) *config.Config {
-	cfg := tinyConfig(data)
-	cfg.Model.Family, cfg.Model.FFN = "anneal", 0
-	cfg.Resolve()
-	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 6, 1, 0
-	return cfg
-}
-
 // A run of the recipe resumes bit for bit, on other threads and with layers that run again, too; its model generates, and its
 // export is refused by the field that no format has.
 func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
 	data := testData(t)
-	want := mustRun(t, Options{Config: annealConfig(data), Dir: filepath.Join(t.TempDir(), "run")})
-	dir, cfg := filepath.Join(t.TempDir(), "run"), annealConfig(data)
-	cfg.Threads, cfg.Memory.Recompute = 1, "every_layer"
-	r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(2*cfg.Model.Context) + 1}, Options{Config: cfg, Dir: dir})
-	if err != nil || !r.Interrupted || r.Step != 3 {
-		t.Fatalf("interrupted %v at step %d, %v; want in the fourth step", r.Interrupted, r.Step, err)
-	}
-	if r, err = Resume(context.Background(), Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.ValLoss != want.ValLoss {
-		t.Errorf("resumed: weights %.12s, validation %v; want %.12s, %v", r.WeightsHash, r.ValLoss, want.WeightsHash, want.ValLoss)
-	}
+	dir := checkResume(t, func() *config.Config { return familyConfig("anneal", data) })
 	trained, err := Open(dir, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"anneal/train/config"
@@ -68,30 +67,10 @@ func TestGPT2LossesMatchTransformers(t *testing.T) {
 	}
 }
 
-func gpt2Config(data string) *config.Config {
-	cfg := tinyConfig(data)
-	cfg.Model.Family, cfg.Model.FFN = "gpt2", 0
-	cfg.Resolve()
-	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 6, 1, 0
-	return cfg
-}
-
 // A run of GPT-2 resumes bit for bit, on other threads and with layers that run again, too, and its model generates.
 func TestGPT2RunsResumeAndGenerate(t *testing.T) {
 	data := testData(t)
-	want := mustRun(t, Options{Config: gpt2Config(data), Dir: filepath.Join(t.TempDir(), "run")})
-	dir, cfg := filepath.Join(t.TempDir(), "run"), gpt2Config(data)
-	cfg.Threads, cfg.Memory.Recompute = 1, "every_layer"
-	r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(2*cfg.Model.Context) + 1}, Options{Config: cfg, Dir: dir})
-	if err != nil || !r.Interrupted || r.Step != 3 {
-		t.Fatalf("interrupted %v at step %d, %v; want in the fourth step", r.Interrupted, r.Step, err)
-	}
-	if r, err = Resume(context.Background(), Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.ValLoss != want.ValLoss {
-		t.Errorf("resumed: weights %.12s, validation %v; want %.12s, %v", r.WeightsHash, r.ValLoss, want.WeightsHash, want.ValLoss)
-	}
+	dir := checkResume(t, func() *config.Config { return familyConfig("gpt2", data) })
 	trained, err := Open(dir, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +79,8 @@ func TestGPT2RunsResumeAndGenerate(t *testing.T) {
 	if c := trained.Model.Config; c.Family != "gpt2" || c.Positions != "learned" || c.FFN != 4*c.Dim {
 		t.Errorf("the trained model is %+v", c)
 	}
-	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * cfg.Model.Context}); n != 2*cfg.Model.Context || err != nil {
-		t.Errorf("generated %d tokens, %v; want %d, beyond the table of positions", n, err, 2*cfg.Model.Context)
+	context := trained.Model.Config.Context
+	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * context}); n != 2*context || err != nil {
+		t.Errorf("generated %d tokens, %v; want %d, beyond the table of positions", n, err, 2*context)
 	}
 }

@@ -181,6 +181,35 @@ func (c *countdown) Err() error {
 	return nil
 }
 
+// checkResume runs what make returns to its end, and again with layers that run again, on one thread and interrupted in
+// the fourth step: both end with the same bits. It returns the directory of the resumed run.
+func checkResume(t *testing.T, make func() *config.Config) string {
+	t.Helper()
+	want := mustRun(t, Options{Config: make(), Dir: filepath.Join(t.TempDir(), "run")})
+	dir, cfg := filepath.Join(t.TempDir(), "run"), make()
+	cfg.Threads, cfg.Memory.Recompute = 1, "every_layer"
+	r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, Options{Config: cfg, Dir: dir})
+	if err != nil || !r.Interrupted || r.Step != 3 {
+		t.Fatalf("interrupted %v at step %d, %v; want in the fourth step", r.Interrupted, r.Step, err)
+	}
+	if r, err = Resume(context.Background(), Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.ValLoss != want.ValLoss {
+		t.Errorf("resumed: step %d, weights %.12s, validation %v; want %d, %.12s, %v", r.Step, r.WeightsHash, r.ValLoss, want.Step, want.WeightsHash, want.ValLoss)
+	}
+	return dir
+}
+
+// familyConfig is a run of six steps of a family.
+func familyConfig(family, data string) *config.Config {
+	cfg := tinyConfig(data)
+	cfg.Model.Family, cfg.Model.FFN = family, 0
+	cfg.Resolve()
+	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 6, 1, 0
+	return cfg
+}
+
 // Wherever a run is stopped, in a step or while it evaluates, what it reports after it was resumed is what an
 // uninterrupted run reports.
 func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {

@@ -17,10 +17,11 @@ type cli struct {
 	Demo      demoCmd      `cmd:"" help:"Train a small model on the Go standard library's source and print samples."`
 	Tokenizer tokenizerCmd `cmd:"" help:"Train and use tokenizers."`
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
+	Recipe    recipeCmd    `cmd:"" help:"Configs of models that are known by their papers."`
+	Attention attentionCmd `cmd:"" help:"Draw patterns of attention."`
 	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try learning rates from tiny to far too large, and suggest a range."`
 	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
-	Recipe    recipeCmd    `cmd:"" help:"Configs of models that are known by their papers."`
 	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another, such as a decay from its stable phase."`
 	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
@@ -30,7 +31,6 @@ type cli struct {
 	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
 	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash and average the checkpoints of a run."`
-	Attention attentionCmd `cmd:"" help:"Draw patterns of attention."`
 	Explain   explainCmd   `cmd:"" help:"Say what a config key is."`
 	Doctor    doctorCmd    `cmd:"" help:"Look at this machine: what can run, how fast, what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure this machine against its own peak."`
