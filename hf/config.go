@@ -64,9 +64,14 @@ func (k *checker) std(x float64) {
 }
 
 func (k *checker) ids(t Tokens, vocab int) {
-	for _, id := range append([]int{t.BOS, t.Pad}, t.EOS...) {
+	check := func(name string, id int) {
 		if id < -1 || id >= vocab {
-			k.bad("bos_token_id, eos_token_id or pad_token_id is %d, outside of the vocabulary of %d", id, vocab)
+			k.bad("%s = %d is outside of the vocabulary of %d", name, id, vocab)
 		}
 	}
+	check("bos_token_id", t.BOS)
+	for _, id := range t.EOS {
+		check("eos_token_id", id)
+	}
+	check("pad_token_id", t.Pad)
 }

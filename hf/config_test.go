@@ -129,9 +129,9 @@ func TestConfigRefusesWhatItCannotRepresent(t *testing.T) {
 		{"quantization_config", map[string]any{"bits": 4}, "quantization_config"},
 		{"auto_map", map[string]any{"AutoModel": "x.Y"}, "auto_map"},
 		{"novelty", 1, "novelty = 1"},
-		{"eos_token_id", 100, "outside of the vocabulary"},
+		{"eos_token_id", 100, "eos_token_id = 100 is outside of the vocabulary"},
 		{"eos_token_id", "end", "eos_token_id"},
-		{"bos_token_id", -2, "outside of the vocabulary"},
+		{"bos_token_id", -2, "bos_token_id = -2 is outside of the vocabulary"},
 	} {
 		m := plain()
 		m[c.key] = c.v

@@ -38,7 +38,7 @@ func (f *fields) must(name string, dst any) {
 	before := len(f.errs)
 	if !f.take(name, dst) && len(f.errs) == before {
 		if present {
-			f.fail("%s = null; a number is due", name)
+			f.fail("%s = null; a value is due", name)
 		} else {
 			f.fail("%s is missing", name)
 		}

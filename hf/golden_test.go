@@ -237,3 +237,47 @@ func values(t *testing.T, m *Model, spec Spec) []float32 {
 	}
 	return x
 }
+
+// Weights that are not numbers are refused as they are read, whatever the file stores them as.
+func TestReadRefusesWhatIsNotFinite(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
+		for _, dtype := range []safetensors.DType{safetensors.F32, safetensors.BF16} {
+			dir := t.TempDir()
+			text, err := os.ReadFile(filepath.Join("testdata", "llama", "config.json"))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "config.json"), text, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tensors []safetensors.Tensor
+			for _, s := range golden["llama"].Tensors() {
+				values := make([]float32, elements(s.Shape))
+				if s.Name == "model.norm.weight" {
+					values[3] = float32(bad)
+				}
+				tensors = append(tensors, safetensors.Float32(s.Name, dtype, s.Shape, values))
+			}
+			if err := safetensors.WriteFile(filepath.Join(dir, "model.safetensors"), tensors, nil); err != nil {
+				t.Fatal(err)
+			}
+			m, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			err = m.Read("model.norm.weight", make([]float32, 32))
+			if err == nil || !strings.Contains(err.Error(), `element 3 of tensor "model.norm.weight"`) {
+				t.Errorf("%v as %s: error %v, want one that names the element", bad, dtype, err)
+			}
+		}
+	}
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

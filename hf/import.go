@@ -40,9 +40,17 @@ func Open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// Read fills dst with the elements of a tensor, which has a name and a shape of Config.Tensors.
+// Read fills dst with the elements of a tensor, which has a name and a shape of Config.Tensors. A NaN or an infinity is an error.
 func (m *Model) Read(name string, dst []float32) error {
-	return safetensors.ReadFloat32(m.weights, m.stored(name), dst)
+	if err := safetensors.ReadFloat32(m.weights, m.stored(name), dst); err != nil {
+		return err
+	}
+	for i, x := range dst {
+		if x-x != 0 {
+			return fmt.Errorf("hf: element %d of tensor %q is %v: the model diverged, or the file is damaged, and its weights are of no use", i, name, x)
+		}
+	}
+	return nil
 }
 
 // stored is the name of a tensor in the files.
@@ -62,6 +70,9 @@ const maxConfig = 1 << 20 // bytes
 // RoPE, quantised weights, unknown settings) is an error that names the field.
 func ReadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("hf: %s is not a regular file", path) // opening a pipe would wait for a writer
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("hf: %w", err)

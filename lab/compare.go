@@ -56,6 +56,11 @@ func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", variantName(v), err)
 		}
+		if o.Context != "" {
+			if _, err := train.ContextOf(o.Context, cfg.Model.Context); err != nil {
+				return nil, fmt.Errorf("%s: %w", variantName(v), err)
+			}
+		}
 		configs[i] = cfg
 	}
 	if o.SameCompute {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -17,6 +18,9 @@ type File struct {
 
 // Open opens and checks the file at path. Only its header is read.
 func Open(path string) (*File, error) {
+	if err := regular(os.Stat(path)); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -24,12 +28,17 @@ func Open(path string) (*File, error) {
 	return openFile(f)
 }
 
+// regular refuses, before it is opened, what is no file: opening a pipe would wait for a writer.
+func regular(st fs.FileInfo, err error) error {
+	if err == nil && !st.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", st.Name())
+	}
+	return err
+}
+
 // openFile takes over f, which it closes on error.
 func openFile(f *os.File) (*File, error) {
 	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: not a regular file", f.Name())
-	}
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -84,7 +84,11 @@ func (s *Set) open(root *os.Root) error {
 
 // add opens one file of the set.
 func (s *Set) add(root *os.Root, name string) error {
-	f, err := root.Open(name)
+	err := regular(root.Stat(name))
+	var f *os.File
+	if err == nil {
+		f, err = root.Open(name)
+	}
 	if err != nil {
 		if st, serr := root.Lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%w\n  %s is a symbolic link; links out of the directory are not followed, put the file itself there", err, name)
@@ -108,6 +112,9 @@ func (s *Set) add(root *os.Root, name string) error {
 
 // readIndex returns the weight map of an index: tensor name to shard name.
 func readIndex(root *os.Root) (map[string]string, error) {
+	if err := regular(root.Stat(indexName)); err != nil {
+		return nil, err
+	}
 	f, err := root.Open(indexName)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"math"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
+	"anneal/train/config"
 )
 
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
@@ -133,8 +135,13 @@ func TestImportRefusesWhatWouldNotRun(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(changed), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := ImportHF(dir, run); err == nil || !strings.Contains(err.Error(), want) {
+		err := ImportHF(dir, run)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", change[1], err, want)
+		}
+		var of config.Problem
+		if errors.As(err, &of) {
+			t.Errorf("%s: %v is told as a problem of a config file, which there is none of", change[1], err)
 		}
 		if _, err := os.Stat(run); err == nil {
 			t.Errorf("%s: the run was made", change[1])

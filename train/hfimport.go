@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -93,7 +94,7 @@ func configOf(src string) (*config.Config, error) {
 	}
 	cfg := importConfig(c)
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("config.json asks for what this program does not run:\n%w", err)
+		return nil, fmt.Errorf("config.json asks for what this program does not run:\n%v", withoutAdvice(err))
 	}
 	is := modelConfig(cfg)
 	is.Init, is.ZeroInit = c.Init, c.ZeroInit // of a training that is over
@@ -101,6 +102,19 @@ func configOf(src string) (*config.Config, error) {
 		return nil, fmt.Errorf("the config of the run to make would say %+v, but the model is %+v", is, c)
 	}
 	return cfg, nil
+}
+
+// withoutAdvice is what is wrong with a config, without what to try: nobody sets these keys in an import.
+func withoutAdvice(err error) error {
+	var e *config.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	var list []error
+	for _, p := range e.Problems {
+		list = append(list, errors.New(p.Message))
+	}
+	return errors.Join(list...)
 }
 
 // importConfig describes an imported model; what concerns training keeps its defaults.

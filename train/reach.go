@@ -30,7 +30,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	if r.Context == "" {
 		return trained, nil
 	}
-	if context, err = contextOf(r.Context, trained); err != nil {
+	if context, err = ContextOf(r.Context, trained); err != nil {
 		return 0, err
 	}
 	if err := checkReach(m, context); err != nil {
@@ -42,7 +42,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 		m.Context = context
 	case context > trained:
 		return 0, config.Problem{
-			Key: "model.context", Message: fmt.Sprintf("a context of %d is beyond the %d positions that the model has learned", context, trained),
+			Key: "model.context", Message: fmt.Sprintf("a context of %d is beyond the %d positions that the model has learned", context, trained), At: "--context",
 			Try: fmt.Sprintf("a context of %d or less, or a model with model.positions = rope or alibi", trained),
 		}
 	}
@@ -56,7 +56,7 @@ func checkReach(m *config.Model, context int) error {
 		err = attention.CheckLayers(patterns, context, m.Heads, m.Layers)
 	}
 	if e := new(attention.Error); errors.As(err, &e) {
-		return config.Problem{Key: "model.context", Message: fmt.Sprintf("a context of %d: %s", context, e.Message), Try: "a shorter context"}
+		return config.Problem{Key: "model.context", Message: fmt.Sprintf("a context of %d: %s", context, e.Message), At: "--context", Try: "a shorter context"}
 	}
 	return err
 }
@@ -65,12 +65,12 @@ func checkReach(m *config.Model, context int) error {
 func (r Reach) scale(m *config.Model) error {
 	s, err := nn.ParseRoPEScaling(r.RopeScaling)
 	if err != nil {
-		return config.Problem{Key: "model.rope_scaling", Message: err.Error(), Try: "yarn:4, or none"}
+		return config.Problem{Key: "model.rope_scaling", Message: err.Error(), At: "--rope-scaling", Try: "yarn:4, or none"}
 	}
 	if !m.Rotates() {
 		return config.Problem{
 			Key: "model.rope_scaling", Message: fmt.Sprintf("the scaling %s has nothing to slow: the run has %s", s, m.TurnsNothing()),
-			Try: "leaving it out",
+			At: "--rope-scaling", Try: "leaving it out",
 		}
 	}
 	m.RopeScaling = s.String()
@@ -83,8 +83,8 @@ func (r Reach) scale(m *config.Model) error {
 	return nil
 }
 
-// contextOf reads a context: tokens, or a multiple of that of training.
-func contextOf(text string, trained int) (int, error) {
+// ContextOf reads a context as Reach has it: tokens, or a multiple of that of training. What is none is a config.Problem.
+func ContextOf(text string, trained int) (int, error) {
 	number, multiple := strings.CutSuffix(text, "x")
 	n, err := strconv.ParseFloat(strings.ReplaceAll(number, "_", ""), 64)
 	if multiple {
@@ -92,7 +92,7 @@ func contextOf(text string, trained int) (int, error) {
 	}
 	if err != nil || !(n >= 2 && n <= 1<<20) || n != float64(int(n)) {
 		return 0, config.Problem{
-			Key: "model.context", Message: fmt.Sprintf("%q is not a context of 2 to %d tokens", text, 1<<20),
+			Key: "model.context", Message: fmt.Sprintf("%q is not a context of 2 to %d tokens", text, 1<<20), At: "--context",
 			Try: fmt.Sprintf("a number of tokens, such as %d, or a multiple of the run's context, such as 4x", 4*trained),
 		}
 	}

@@ -56,6 +56,11 @@ func TestCompareDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 	if code, _, errs := anneal("compare", w.path("run.yaml"), "--with", "optimizer.lr=-1", "--out", w.path("bad")); code != exitUsage || !strings.Contains(errs, "optimizer.lr=-1") {
 		t.Errorf("a bad variant: exit %d, want %d and its name\n%s", code, exitUsage, errs)
 	}
+	for _, context := range []string{"0", "four", "0.3x"} {
+		if code, _, errs := anneal("compare", w.path("run.yaml"), "--with", "optimizer.lr=1e-3", "--context", context, "--out", w.path("bad")); code != exitUsage || !strings.Contains(errs, "at --context") {
+			t.Errorf("--context %s: exit %d, want %d and where it is said\n%s", context, code, exitUsage, errs)
+		}
+	}
 	if _, err := os.Stat(w.path("bad")); err == nil {
 		t.Error("a run was begun before all were checked")
 	}

@@ -126,6 +126,8 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"bench", "gemm", "--threads=1,0"}, exitUsage, "--threads 0"},
 		{[]string{"bench", "attention", "windw:3"}, exitUsage, "windw"},
 		{[]string{"bench", "attention", "full", "--lengths=0"}, exitUsage, "--lengths 0"},
+		{[]string{"bench", "attention", "full", "--lengths="}, exitUsage, "--lengths names none"},
+		{[]string{"bench", "attention", "bigbird:block=1", "--lengths=1048576"}, exitUsage, "too many separate blocks"},
 		{[]string{"bench", "attention", "longnet:64/2", "--lengths=256"}, exitUsage, "try"},
 		{[]string{"demo", "--minutes=nan"}, exitUsage, "--minutes"},
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "0.999", dir}, exitUsage, "--val 0.999"},
