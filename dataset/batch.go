@@ -50,6 +50,19 @@ func (b *Batch) setRow(r int, window []uint32, eot uint32) {
 	}
 }
 
+// setPiece fills n positions of row r from position at on with a piece of a document, of which window holds the tokens and the
+// one that follows them; where none follows, it is EOT.
+func (b *Batch) setPiece(r, at, n int, window []uint32, eot uint32) {
+	from := r*b.Context + at
+	for i := range n {
+		target := eot
+		if i+1 < len(window) {
+			target = window[i+1]
+		}
+		b.Tokens[from+i], b.Targets[from+i], b.DocStart[from+i] = window[i], int32(target), int32(at)
+	}
+}
+
 // Valid is the number of targets that count in the loss.
 func (b *Batch) Valid() int {
 	n := 0
@@ -78,6 +91,14 @@ func (b *Batch) TextBytes(byteLen []int32) uint64 {
 // the tokenizer: it is the length of the text and its document boundaries under the model, per byte of text.
 func BitsPerByte(nats float64, textBytes uint64) float64 {
 	return nats / (math.Ln2 * float64(textBytes))
+}
+
+// pad fills row r from position at on with padding: EOT with target Ignore, each a document of its own, so that it costs
+// attention next to nothing.
+func (b *Batch) pad(r, at int, eot uint32) {
+	for i := at; i < b.Context; i++ {
+		b.Tokens[r*b.Context+i], b.Targets[r*b.Context+i], b.DocStart[r*b.Context+i] = eot, Ignore, int32(i)
+	}
 }
 
 // Source yields samples. The content of sample k does not depend on how samples are grouped into batches.

@@ -1,13 +1,14 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 )
 
-// Loader serves one split as samples of T+1 consecutive tokens with stride T. It is a Source; several loaders of one
-// Dataset may run at the same time.
+// Loader serves one split as samples of T+1 consecutive tokens with stride T, or as rows of packed documents. It is a
+// Source; several loaders of one Dataset may run at the same time.
 type Loader struct {
 	d       *Dataset
 	stream  *split
@@ -19,6 +20,8 @@ type Loader struct {
 	epoch    uint64 // of perm
 	perm     permutation
 	skip     SkipList
+	packed   *packing // nil: rows are windows of the stream
+	packing  string   // State.Packing
 
 	buf    scratch
 	window []uint32 // [T+1]
@@ -39,6 +42,39 @@ func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 	l.shuffled, l.seed = true, seed
 	l.perm = newPermutation(l.windows, seed, 0)
 	return l, nil
+}
+
+// PackedLoader returns the training split in shuffled order, as TrainLoader does, in rows that hold what the packing puts into
+// them. With BestFit and Pad, Windows is the number of rows, and an epoch visits each of them once.
+func (d *Dataset) PackedLoader(kind Packing, context int, seed uint64) (*Loader, error) {
+	if kind == Concat {
+		return d.TrainLoader(context, seed)
+	}
+	packed, err := d.pack(kind, context)
+	if err != nil {
+		return nil, err
+	}
+	l := d.loader(&d.train, context)
+	l.packed, l.windows = packed, packed.rows
+	l.packing = fmt.Sprintf("%s %08x", kind, packed.fingerprint())
+	l.shuffled, l.seed = true, seed
+	l.perm = newPermutation(l.windows, seed, 0)
+	return l, nil
+}
+
+// pack packs the training split.
+func (d *Dataset) pack(kind Packing, context int) (*packing, error) {
+	switch {
+	case kind != BestFit && kind != Pad:
+		return nil, fmt.Errorf("packing %q is not known\n  try %s, %s or %s", kind, Concat, BestFit, Pad)
+	case context < 1:
+		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
+	}
+	packed, err := docSpans(d.train.documents).pack(kind, context)
+	if err == nil && packed.rows == 0 {
+		err = fmt.Errorf("the training split of %s has no documents\n  re-build it with `anneal data build`", d.Dir)
+	}
+	return packed, err
 }
 
 // ValLoader returns the validation split in order, once: together the samples 0…Windows−1 hold every token but the
@@ -75,7 +111,7 @@ func (l *Loader) Vocab() int { return l.d.Manifest.Tokenizer.VocabSize }
 // Windows is the number of samples in an epoch.
 func (l *Loader) Windows() uint64 { return l.windows }
 
-// At returns which window sample k is; window w begins at token w·T of the stream.
+// At returns which window sample k is; without packing, window w begins at token w·T of the stream.
 func (l *Loader) At(sample uint64) (window uint64) {
 	if !l.shuffled {
 		return sample
@@ -91,8 +127,15 @@ func (l *Loader) At(sample uint64) (window uint64) {
 func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
 	b.resize(rows, l.context)
 	for r := range rows {
+		w := l.At(first + uint64(r))
+		if l.packed != nil {
+			if err := l.packedRow(b, r, w); err != nil {
+				return err
+			}
+			continue
+		}
 		window, pos := l.window[:0], uint64(0)
-		if w := l.At(first + uint64(r)); w < l.windows {
+		if w < l.windows {
 			pos = w * uint64(l.context)
 			window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
 			if err := l.stream.read(window, pos, &l.buf); err != nil {
@@ -107,22 +150,40 @@ func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
 	return nil
 }
 
+// packedRow fills row r of b with the pieces of a row of the packing, and padding after them.
+func (l *Loader) packedRow(b *Batch, r int, row uint64) error {
+	at, eot := 0, l.d.Manifest.Tokenizer.EOT
+	for i := l.packed.first(row); i != noPiece; i = l.packed.after(i) {
+		pos, n := l.packed.piece(i)
+		window := l.window[:min(uint64(n)+1, l.stream.tokens-pos)]
+		if err := l.stream.read(window, pos, &l.buf); err != nil {
+			return err
+		}
+		b.setPiece(r, at, n, window, eot)
+		l.stream.ignorePrompts(b.Targets[r*l.context+at:][:n], pos+1)
+		at += n
+	}
+	b.pad(r, at, eot)
+	return nil
+}
+
 // State is where a run stands in its data: all that is needed to go on with the next sample. It is under 200 bytes of JSON, unless
 // many samples are left out.
 type State struct {
 	Data    string `json:"data"` // Dataset.Fingerprint
 	Context int    `json:"context"`
 	Seed    uint64 `json:"seed"`
-	Sample  uint64 `json:"sample"`         // samples consumed
-	Skip    string `json:"skip,omitempty"` // samples left out, as SkipList writes them
+	Sample  uint64 `json:"sample"`            // samples consumed
+	Packing string `json:"packing,omitempty"` // how documents became samples, and a checksum of it; empty for Concat
+	Skip    string `json:"skip,omitempty"`    // samples left out, as SkipList writes them
 }
 
 // State is the state after the given number of samples.
 func (l *Loader) State(samples uint64) State {
-	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Skip: l.skip.String()}
+	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Skip: l.skip.String()}
 }
 
-// Check fails if s was saved with other data, context, seed or samples left out, under which its sample counter means
+// Check fails if s was saved with other data, context, seed, packing or samples left out, under which its sample counter means
 // something else.
 func (l *Loader) Check(s State) error {
 	switch here := l.State(s.Sample); {
@@ -132,6 +193,9 @@ func (l *Loader) Check(s State) error {
 		return fmt.Errorf("the run has consumed %d samples of context %d, this config has context %d\n  keep the context, or start a new run", s.Sample, s.Context, here.Context)
 	case s.Seed != here.Seed:
 		return fmt.Errorf("the run shuffles its data with seed %d, this config has seed %d\n  keep the seed, or start a new run", s.Seed, here.Seed)
+	}
+	if s.Packing != l.packing {
+		return fmt.Errorf("the run's samples are documents packed as %s, this config packs them as %s\n  keep data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(l.packing, string(Concat)))
 	}
 	was, err := ParseSkips(s.Skip)
 	if err != nil {

@@ -233,7 +233,7 @@ func TestStateIsRefusedElsewhere(t *testing.T) {
 		t.Errorf("state of %d bytes: %s", len(raw), raw)
 	}
 	other, _ := trainLoader(t, 21, 100, 8, 1)
-	for name, s := range map[string]State{"other data": other.State(1), "other context": {l.d.fingerprint, 9, 1, 0, ""}, "other seed": {l.d.fingerprint, 8, 2, 0, ""}} {
+	for name, s := range map[string]State{"other data": other.State(1), "other context": {Data: l.d.fingerprint, Context: 9, Seed: 1}, "other seed": {Data: l.d.fingerprint, Context: 8, Seed: 2}} {
 		if l.Check(s) == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -245,7 +245,11 @@ func TestStateIsRefusedElsewhere(t *testing.T) {
 
 func TestBatchAllocatesNothingAfterTheFirst(t *testing.T) {
 	l, _ := trainLoader(t, 60, 100, 64, 1)
-	for name, s := range map[string]Source{"loader": l, "random": NewRandom(1000, 64, 1)} {
+	packed, err := l.d.PackedLoader(BestFit, 64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]Source{"loader": l, "packed": packed, "random": NewRandom(1000, 64, 1)} {
 		var b Batch
 		k := uint64(0)
 		step := func() {

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -10,26 +9,17 @@ import (
 // they count neither in the loss nor in its gradient nor in what the loss is divided by.
 
 // readPrompts reads the document index of a shard with prompts into memory: 16 bytes a document.
-func (s *shard) readPrompts(buf *scratch) error {
-	if err := s.checkOnce(s.l.index-headerSize, s.l.table-headerSize, buf); err != nil {
+func (s *shard) readPrompts() error {
+	s.ends, s.prompts = make([]uint64, 0, s.h.docs), make([]uint64, 0, s.h.docs)
+	all := uint64(0)
+	err := s.documents(0, func(_, end, prompt uint64) {
+		s.ends, s.prompts, all = append(s.ends, end), append(s.prompts, prompt), all+prompt
+	})
+	if err != nil {
 		return err
 	}
-	raw := make([]byte, s.l.table-s.l.index)
-	if err := s.readAt(raw, s.l.index); err != nil {
-		return err
-	}
-	s.ends, s.prompts = make([]uint64, s.h.docs), make([]uint64, s.h.docs)
-	start, all := uint64(0), uint64(0)
-	for i := range s.ends {
-		end, prompt := binary.LittleEndian.Uint64(raw[16*i:]), binary.LittleEndian.Uint64(raw[16*i+8:])
-		if end <= start || end > s.h.tokens || prompt > end-start-1 {
-			return fmt.Errorf("document index: document %d from token %d ends at %d of %d and has a prompt of %d tokens", i, start, end, s.h.tokens, prompt)
-		}
-		s.ends[i], s.prompts[i] = end, prompt
-		start, all = end, all+prompt
-	}
-	if start != s.h.tokens || all != s.h.promptTokens {
-		return fmt.Errorf("document index: the documents have %d tokens, %d of them in prompts; the header says %d and %d", start, all, s.h.tokens, s.h.promptTokens)
+	if all != s.h.promptTokens {
+		return fmt.Errorf("document index: %d tokens are in prompts; the header says %d", all, s.h.promptTokens)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (s *shard) open() error {
 	}
 	s.good = make([]atomic.Uint32, (s.blocks()+31)/32)
 	if s.h.prompts {
-		return s.readPrompts(&scratch{})
+		return s.readPrompts()
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (s *shard) verifyAll(buf *scratch) error {
 				return fmt.Errorf("token %d: the document index and the EOT tokens do not agree", at)
 			}
 			if at == next {
-				end, err := index.next()
+				end, _, err := index.next()
 				if err != nil {
 					return err
 				}
@@ -212,30 +212,6 @@ func (s *shard) verifyAll(buf *scratch) error {
 		return fmt.Errorf("document index: %d entries, but %d documents in the tokens", s.h.docs, index.read)
 	}
 	return nil
-}
-
-// docIndex reads the document index from its start, in bounded memory.
-type docIndex struct {
-	s    *shard
-	read uint64 // entries returned
-	buf  []byte
-}
-
-// next returns the end of the next document.
-func (d *docIndex) next() (uint64, error) {
-	if d.read == d.s.h.docs {
-		return 0, fmt.Errorf("document index: more documents in the tokens than its %d entries", d.s.h.docs)
-	}
-	if len(d.buf) == 0 {
-		d.buf = make([]byte, d.s.h.entry()*min(d.s.h.docs-d.read, 8192))
-		if err := d.s.readAt(d.buf, d.s.l.index+int64(d.s.h.entry()*d.read)); err != nil {
-			return 0, err
-		}
-	}
-	end := binary.LittleEndian.Uint64(d.buf)
-	d.buf = d.buf[d.s.h.entry():]
-	d.read++
-	return end, nil
 }
 
 // cause is the reason of a failed file operation without the path, which our messages already carry.

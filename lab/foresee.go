@@ -16,8 +16,9 @@ import (
 type Foresight struct {
 	Parameters    int64         `json:"parameters"`
 	FLOPsPerToken float64       `json:"flops_per_token"`
-	Tokens        int64         `json:"tokens"` // of the whole run
-	Epochs        float64       `json:"epochs"` // how often the run sees its data; 0 without data
+	Tokens        int64         `json:"tokens"`         // of the whole run
+	Trained       int64         `json:"trained_tokens"` // of Tokens, those whose targets count: not padding, not prompts
+	Epochs        float64       `json:"epochs"`         // how often the run sees its data; 0 without data
 	Memory        plan.Estimate `json:"memory"`
 	Bytes         int64         `json:"memory_bytes"`
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
@@ -25,17 +26,18 @@ type Foresight struct {
 	Emulated      string        `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
 	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
 	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
+	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
 }
 
 // Remarks is what people should be told, line by line.
 func (f *Foresight) Remarks() []string {
-	return slices.DeleteFunc([]string{f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
+	return slices.DeleteFunc([]string{f.Packing, f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
 }
 
 // Foresee derives what the config leaves to the data set and says what the run will need. Without data, which a config that is
 // only planned with may be, it knows all but the epochs. Nothing is allocated and nothing is written.
 func Foresee(cfg *config.Config) (*Foresight, error) {
-	var data int64
+	var data dataset.Utilisation
 	if cfg.Data.Path != "" {
 		var err error
 		if data, err = readData(cfg); err != nil {
@@ -65,30 +67,45 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	f.Remark = p.OptimizerRemark(cfg)
 	f.planSnapshot(state)
-	if data > 0 {
-		f.Epochs = float64(f.Tokens) / float64(data)
-	}
+	f.planData(data)
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
 }
 
-// readData derives the vocabulary from the data set and returns the tokens to train on.
-func readData(cfg *config.Config) (tokens int64, err error) {
+// readData derives the vocabulary from the data set and returns what data.packing makes of it.
+func readData(cfg *config.Config) (u dataset.Utilisation, err error) {
 	set, err := dataset.Open(cfg.Data.Path)
 	if err != nil {
-		return 0, &train.DataError{Err: err}
+		return u, &train.DataError{Err: err}
 	}
 	defer set.Close()
 	switch vocab := set.Manifest.Tokenizer.VocabSize; {
 	case cfg.Model.Vocab == 0:
 		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
 	case cfg.Model.Vocab < vocab:
-		return 0, config.Problem{
+		return u, config.Problem{
 			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
 			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
 		}
 	}
-	return int64(set.Manifest.Train.Tokens), nil
+	if u, err = set.Utilisation(dataset.Packing(cfg.Data.Packing), cfg.Model.Context); err != nil {
+		return u, &train.DataError{Err: err}
+	}
+	return u, nil
+}
+
+// planData says how often the run goes through the data, and how much of what it computes is trained on.
+func (f *Foresight) planData(u dataset.Utilisation) {
+	f.Trained = f.Tokens
+	if u.Positions == 0 {
+		return
+	}
+	f.Trained = int64(float64(f.Tokens) * u.Share())
+	f.Epochs = float64(f.Tokens) / float64(u.Positions)
+	if u.Packing != dataset.Concat {
+		f.Packing = fmt.Sprintf("packing %s: %d rows a pass, %.3f%% of their positions are trained on, %d documents are cut, %d tokens left out; validation is concat",
+			u.Packing, u.Rows, 100*u.Share(), u.Cut, u.LeftOut)
+	}
 }
 
 // planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.

@@ -63,7 +63,7 @@ func (c *corpus) open(cfg *config.Config) error {
 
 // openTraining opens the training split; what is only evaluated may have none.
 func (c *corpus) openTraining(cfg *config.Config) (err error) {
-	if c.train, err = c.set.TrainLoader(cfg.Model.Context, cfg.Seed); err != nil {
+	if c.train, err = c.set.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed); err != nil {
 		return &DataError{err}
 	}
 	skip, err := dataset.ParseSkips(cfg.Data.Skip)

@@ -46,6 +46,7 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 		{"other wavelengths", []string{"model.rope_theta=500000"}, "model.rope_theta"},
 		{"another seed", []string{"seed=2"}, "seed 2"},
 		{"another context", []string{"model.context=16"}, "context 16"},
+		{"another packing", []string{"data.packing=best_fit"}, "data.packing"},
 		{"data that moved", []string{"data.path=" + other}, ""},
 		{"more steps at another rate", []string{"optimizer.lr=1e-4", "train.steps=12"}, ""},
 	} {

@@ -12,10 +12,11 @@ import (
 )
 
 type dataCmd struct {
-	Curate dataCurateCmd `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
-	Build  dataBuildCmd  `cmd:"" help:"Tokenise text into shards for training."`
-	Dedup  dataDedupCmd  `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
-	Verify dataVerifyCmd `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
+	Curate  dataCurateCmd  `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
+	Build   dataBuildCmd   `cmd:"" help:"Tokenise text into shards for training."`
+	Dedup   dataDedupCmd   `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
+	Verify  dataVerifyCmd  `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
+	Inspect dataInspectCmd `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
 }
 
 type dataBuildCmd struct {

@@ -113,6 +113,8 @@ func TestPipeline(t *testing.T) {
 	}
 	w.keys(w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text")), "bytes_per_token", "fertility")
 	w.keys(w.object(exitOK, "data", "verify", w.path("data")), "ok", "fingerprint")
+	v = w.object(exitOK, "data", "inspect", w.path("data"), "--context", "32", "--svg", w.path("lengths.svg"))
+	w.keys(v, "train", "val", "bytes_per_token", "lengths", "context", "packings", "utilisation")
 	w.keys(w.object(exitOK, "train", w.path("run.yaml"), "--dry-run"), "parameters", "memory", "fits")
 
 	v = w.object(exitOK, "train", w.path("run.yaml"), "--out", run)

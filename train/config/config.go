@@ -75,6 +75,7 @@ type Model struct {
 // Data is what the model reads.
 type Data struct {
 	Path         string `yaml:"path"`
+	Packing      string `yaml:"packing"`
 	DocumentMask bool   `yaml:"document_mask"`
 	Skip         string `yaml:"skip"`
 }
@@ -154,7 +155,7 @@ func Default() *Config {
 			Attention: "full", Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
-		Data: Data{DocumentMask: true},
+		Data: Data{Packing: "concat", DocumentMask: true},
 		Train: Train{
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
 		},

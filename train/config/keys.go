@@ -68,6 +68,7 @@ var notes = map[string]Key{
 	"model.mup_output_scale":  {Doc: "With model.mup, what the logits are multiplied by, before the width's own factor mup_base_dim / dim."},
 
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
+	"data.packing":       {Values: []string{"concat", "best_fit", "pad"}, Doc: "How documents become rows of model.context tokens: concat cuts the stream of all of them every so many tokens; best_fit cuts only what is longer than a row, and fills rows with what fits best; pad gives each document a row, and leaves out what goes beyond it. What stays free is padding that is not trained on. Validation is always concat, so that its bits per byte compare. `anneal data inspect` shows what each would do."},
 	"data.document_mask": {Doc: "Tokens attend within their own document only, also where several are packed into one sequence."},
 	"data.skip":          {Unit: "samples", Doc: "Samples that training leaves out: ranges FROM:TO of its order, counted from 0, TO exclusive, with commas between them. `anneal rewind` writes it; a run can only leave out what is yet to come."},
 

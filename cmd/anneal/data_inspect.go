@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"anneal/dataset"
+	"anneal/lab"
+)
+
+type dataInspectCmd struct {
+	Dir     string `arg:"" help:"Directory of the data set."`
+	Context int    `default:"2048" placeholder:"N" help:"Tokens in a row, as model.context."`
+	svgFlag
+}
+
+func (dataInspectCmd) Help() string {
+	return example("anneal data inspect data/go --context 1024", "anneal data inspect data/go --json --svg lengths.svg") +
+		"\n\nDocuments and their lengths, and what each value of data.packing would make of them in one pass over the training split:" +
+		"\ntrained is the share of positions that are neither padding nor a prompt, cut are documents that no row holds whole," +
+		"\nleft out are tokens that no row holds. It reads the document index, not the tokens."
+}
+
+func (c dataInspectCmd) Run(s *session) error {
+	if c.Context < 1 || c.Context > 1<<20 {
+		return &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
+	}
+	r, err := lab.InspectData(c.Dir, c.Context)
+	if err != nil {
+		return asData(err)
+	}
+	s.printSplit("train", r.Train)
+	s.printSplit("val", r.Val)
+	s.printLengths(r.Lengths, r.Train)
+	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing", "rows of "+thousands(int64(c.Context)), "trained", "documents cut", "tokens left out")
+	for _, u := range r.Packings {
+		s.printf("%-12s %14s %9.3f%% %15s %17s\n", u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
+	}
+	if err := c.SVG.write(s, r.Chart().SVG); err != nil {
+		return err
+	}
+	return s.emit(r)
+}
+
+// printLengths draws how many documents are how long.
+func (s *session) printLengths(l dataset.Lengths, all dataset.Counts) {
+	if len(l.Bins) == 0 {
+		return
+	}
+	s.printf("\nlengths in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, longest %s\n", thousands(int64(l.Shortest)),
+		thousands(int64(l.Median)), thousands(int64(l.P90)), thousands(int64(l.P99)), thousands(int64(l.Longest)))
+	most := uint64(1)
+	for _, b := range l.Bins {
+		most = max(most, b.Documents)
+	}
+	width := max(s.columns()-52, 10)
+	for _, b := range l.Bins {
+		bar := strings.Repeat("█", int(b.Documents*uint64(width)/most))
+		s.printf("  %11s to %-11s %11s  %5.1f%% of tokens  %s\n", thousands(int64(b.From)), thousands(int64(b.To-1)), thousands(int64(b.Documents)),
+			100*float64(b.Tokens)/float64(all.Tokens), bar)
+	}
+}

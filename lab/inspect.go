@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"fmt"
+
+	"anneal/chart"
+	"anneal/dataset"
+)
+
+// DataReport says what a data set holds and what each way of packing makes of its training split.
+type DataReport struct {
+	Train         dataset.Counts        `json:"train"`
+	Val           dataset.Counts        `json:"val"`
+	BytesPerToken float64               `json:"bytes_per_token"`
+	VocabSize     int                   `json:"vocab_size"`
+	Fingerprint   string                `json:"fingerprint"`
+	Context       int                   `json:"context"`
+	Lengths       dataset.Lengths       `json:"lengths"`
+	Packings      []dataset.Utilisation `json:"packings"`
+	Shares        map[string]float64    `json:"utilisation"` // of each packing: the share of positions that train
+}
+
+// InspectData reads the document index of the data set in dir; rows are of context tokens. A packing that the data is too
+// small for is left out.
+func InspectData(dir string, context int) (*DataReport, error) {
+	d, err := dataset.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	m := d.Manifest
+	r := &DataReport{
+		Train: m.Train.Counts, Val: m.Val.Counts, VocabSize: m.Tokenizer.VocabSize, Fingerprint: d.Fingerprint(), Context: context,
+		BytesPerToken: float64(m.Train.TextBytes) / float64(max(m.Train.Tokens, 1)), Shares: map[string]float64{},
+	}
+	if r.Lengths, err = d.Lengths(); err != nil {
+		return nil, err
+	}
+	for _, kind := range []dataset.Packing{dataset.Concat, dataset.BestFit, dataset.Pad} {
+		if kind == dataset.Concat && m.Train.Tokens <= uint64(context) {
+			continue
+		}
+		u, err := d.Utilisation(kind, context)
+		if err != nil {
+			return nil, err
+		}
+		r.Packings = append(r.Packings, u)
+		r.Shares[string(kind)] = u.Share()
+	}
+	return r, nil
+}
+
+// Chart draws which part of the documents, and of their tokens, is in documents up to a length.
+func (r *DataReport) Chart() *chart.Chart {
+	docs, tokens := chart.Series{Name: "documents", Style: chart.Both}, chart.Series{Name: "tokens", Style: chart.Both}
+	var n, t uint64
+	for _, b := range r.Lengths.Bins {
+		n, t = n+b.Documents, t+b.Tokens
+		docs.X, docs.Y = append(docs.X, float64(b.To-1)), append(docs.Y, 100*float64(n)/float64(r.Train.Documents))
+		tokens.X, tokens.Y = append(tokens.X, float64(b.To-1)), append(tokens.Y, 100*float64(t)/float64(r.Train.Tokens))
+	}
+	return &chart.Chart{
+		Title: fmt.Sprintf("%d documents by their length", r.Train.Documents),
+		X:     chart.Axis{Label: "tokens in a document, at most", Log: true}, Y: chart.Axis{Label: "% of all"},
+		Series: []chart.Series{docs, tokens},
+		Bands:  []chart.Band{{Name: fmt.Sprintf("fits a row of %d", r.Context), From: 1, To: float64(r.Context)}},
+	}
+}
