@@ -14,7 +14,7 @@ import (
 // round by a counter of the process). The replacements are addresses kept for documentation (RFC 2606, RFC 5737), which
 // are left alone themselves, so that a second pass changes nothing.
 //
-// An e-mail address is that of datatrove's pattern, without address literals. An IPv4 address is four numbers up to 255
+// An e-mail address is that of datatrove's pattern, without address literals, and not where another @ follows at once. An IPv4 address is four numbers up to 255
 // without leading zeros, neither beside further digits nor part of a longer chain such as a version 1.2.3.4.5. It drops nothing.
 //
 //	emails, ips  how many were replaced; no bounds of their own
@@ -43,20 +43,23 @@ func pick(match []byte, from []string) string { return from[xxh3.Hash(match)%uin
 
 // appendWithoutEmails appends text with its e-mail addresses replaced. Where there are none it appends nothing.
 func appendWithoutEmails(out, text []byte) ([]byte, int) {
-	n, done := 0, 0
+	n, done, from := 0, 0, 0 // from: end of the last address
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(text[at:], '@')
 		if i < 0 {
 			break
 		}
 		at += i
-		start, end := emailAround(text, done, at)
+		start, end := emailAround(text, from, at)
 		if end == 0 {
 			continue
 		}
-		n++
-		out = append(append(out, text[done:start]...), pick(text[start:end], emailReplacements[:])...)
-		done, at = end, end-1
+		if !reserved(text[at+1 : end]) {
+			n++
+			out = append(append(out, text[done:start]...), pick(text[start:end], emailReplacements[:])...)
+			done = end
+		}
+		from, at = end, end-1
 	}
 	if n > 0 {
 		out = append(out, text[done:]...)
@@ -100,7 +103,7 @@ func emailAround(text []byte, from, at int) (start, end int) {
 			break
 		}
 	}
-	if labels < 2 || reserved(text[at+1:end]) {
+	if labels < 2 || end < len(text) && text[end] == '@' {
 		return 0, 0
 	}
 	return s, end
