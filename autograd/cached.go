@@ -8,8 +8,7 @@ type Cache struct {
 	Layers []device.Cache // of each layer's attention
 }
 
-// AttentionCached is Attention for the tokens of a batch that continues the sequence in layer number layer of seq.Cache. It is not
-// recorded.
+// AttentionCached is Attention for the tokens of a batch that continues the sequence in layer number layer of c. It is not recorded.
 func (t *Tape) AttentionCached(qkv *Var, heads device.Heads, mask device.Mask, c *Cache, layer int) *Var {
 	in := t.value(qkv)
 	out := t.wrap(t.temp.New(t.Types.Activation, in.Rows(), heads.Q*heads.Size))

@@ -22,8 +22,8 @@ func linearBack(t *Tape, n *node) {
 	t.linearGrads(n.x, n.w, dy)
 }
 
-// AddLinear returns stream + a·wᵀ, plus w's bias if it has one: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes stream; the product
-// goes from the accumulators straight into the sum.
+// AddLinear returns stream + a·wᵀ, plus w's bias if it has one: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes
+// stream; the product goes from the accumulators straight into the sum.
 func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
 	return t.addLinear(stream, a, w, device.Dropout{})
 }

@@ -110,7 +110,7 @@ func (f *Foresight) planData(u dataset.Utilisation) {
 
 // planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.
 func (f *Foresight) planAverage() int64 {
-	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Note: "f·P (average.ema)"}
+	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Note: "a copy of the weights (average.ema)"}
 	f.Memory = append(f.Memory, average)
 	f.Bytes += average.Bytes
 	return average.Bytes

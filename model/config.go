@@ -28,8 +28,7 @@ type Config struct {
 	Init            string  // how matrices start: gpt2 (also ""), he, xavier or small
 	ZeroInit        string  // what starts at zero: residual, head or both; none and "" are nothing
 	MuP             MuP     // the base model, if the parametrisation follows the width
-
-	Activation string // of the feed-forward layer: swiglu (also "") or relu2; gelu of gpt2
+	Activation      string  // of the feed-forward layer: swiglu (also ""), gelu or relu2; llama has the first, gpt2 the second
 
 	// Of the family anneal; see anneal.go.
 	ValueEmbeddings string // which layers have a table of values: alternate or all; none and "" are none
@@ -50,7 +49,7 @@ func (c Config) heads() device.Heads {
 func (c Config) biased() bool { return c.Family == "gpt2" }
 
 // gated reports whether the feed-forward layer has a gate beside its up projection, and so three matrices.
-func (c Config) gated() bool { return c.Activation != "relu2" }
+func (c Config) gated() bool { return c.Activation == "" || c.Activation == "swiglu" }
 
 // hasValues reports whether layer i has a table of value embeddings: all of them, or every second, the last among them.
 func (c Config) hasValues(i int) bool {

@@ -6,18 +6,30 @@ import (
 	"strings"
 )
 
-// families holds for each family of models what it starts from where that is not Default, which is llama's: each is a
-// recipe of which every line can be overridden.
-var families = []struct {
-	name   string
-	values map[string]string
-}{
-	{"llama", nil},
-	{"gpt2", map[string]string{"model.activation": "gelu", "model.positions": "learned"}},
-	{"anneal", map[string]string{
+// A family is a recipe of which every line can be overridden.
+type family struct {
+	name        string
+	activations []string          // the feed-forward layers that it has
+	values      map[string]string // what it starts from where that is not Default, which is llama's
+}
+
+var families = []family{
+	{"llama", []string{"swiglu"}, nil},
+	{"gpt2", []string{"gelu"}, map[string]string{"model.activation": "gelu", "model.positions": "learned"}},
+	{"anneal", []string{"relu2", "swiglu"}, map[string]string{
 		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual", "model.logit_softcap": "30",
 		"model.value_embeddings": "alternate", "model.x0_skip": "true",
 	}},
+}
+
+// familyOf returns the family of a name; one that is not known has nothing.
+func familyOf(name string) family {
+	for _, f := range families {
+		if f.name == name {
+			return f
+		}
+	}
+	return family{}
 }
 
 func familyNames() []string {
@@ -44,17 +56,11 @@ func familyRule(name, otherwise string) string {
 
 // resolveFamily fills what the family says and nothing else does.
 func (c *Config) resolveFamily() {
-	m := &c.Model
-	for _, f := range families {
-		if f.name != m.Family {
-			continue
-		}
-		for name, v := range f.values {
-			c.deriveOfFamily(name, v)
-		}
+	for name, v := range familyOf(c.Model.Family).values {
+		c.deriveOfFamily(name, v)
 	}
-	if m.Family == "anneal" {
-		c.deriveOfFamily("model.attention", m.windowCycle())
+	if c.Model.Family == "anneal" {
+		c.deriveOfFamily("model.attention", c.Model.windowCycle())
 	}
 }
 
@@ -75,14 +81,11 @@ func (c *Config) deriveOfFamily(name, value string) {
 	}
 }
 
-// activations are the feed-forward layers that each family has.
-var activations = map[string][]string{"llama": {"swiglu"}, "gpt2": {"gelu"}, "anneal": {"relu2", "swiglu"}}
-
 // familiesWith names the families that have an activation.
 func familiesWith(activation string) string {
 	var names []string
 	for _, f := range families {
-		if slices.Contains(activations[f.name], activation) {
+		if slices.Contains(f.activations, activation) {
 			names = append(names, f.name)
 		}
 	}
@@ -92,9 +95,9 @@ func familiesWith(activation string) string {
 // family checks what only some families have.
 func (k *checker) family() {
 	m := &k.c.Model
-	has, known := activations[m.Family]
-	if !known {
-		return
+	has := familyOf(m.Family).activations
+	if has == nil {
+		return // of a family that is not known, which has been said, nothing can be
 	}
 	if !slices.Contains(has, m.Activation) && !k.reported("model.activation") {
 		k.notOf(m.Family, "model.activation", m.Activation, familiesWith(m.Activation), strings.Join(has, " or "))
