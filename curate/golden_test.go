@@ -73,9 +73,11 @@ func TestVerdictsAreDatatroves(t *testing.T) {
 			}
 		}
 		d := &Doc{Text: []byte(c.Text)}
-		GopherRepetition().Apply(d)
+		for _, f := range []*Filter{GopherRepetition(), GopherQuality(), FineWeb()} {
+			f.Apply(d)
+		}
 		for name, want := range c.Ratios {
-			if got := d.signal(t, "gopher_repetition."+name); math.Abs(got-want) > 1e-12 {
+			if got := d.signal(t, name); math.Abs(got-want) > 1e-12 {
 				t.Errorf("document %d: %s = %v, want %v", i, name, got, want)
 			}
 		}

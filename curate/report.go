@@ -29,7 +29,7 @@ type Report struct {
 type StageReport struct {
 	Name     string       `json:"name"`
 	Changed  int          `json:"changed"`   // documents whose text it changed, and kept
-	BytesCut int64        `json:"bytes_cut"` // that their texts became shorter
+	BytesCut int64        `json:"bytes_cut"` // that their texts became shorter; negative if longer
 	Rules    []RuleReport `json:"rules"`
 }
 
@@ -166,7 +166,7 @@ func (r Report) Left() string {
 		return ""
 	}
 	first := r.Rejects[0]
-	s := fmt.Sprintf("left out %d × unreadable, such as %s: %s", r.Rejected, first.Source, first.Reason)
+	s := fmt.Sprintf("left out %d files, pieces or lines, such as %s: %s", r.Rejected, first.Source, first.Reason)
 	if first.Detail != "" {
 		s += " (" + first.Detail + ")"
 	}

@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"anneal/corpus"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 const allStages = "signals: true\nstages: [normalize, gopher_repetition, {gopher_quality: {words: {min: 20}}}, {c4: {terminal_punctuation: false}}, fineweb, pii]\n"
@@ -114,8 +119,15 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 
 	o.Dir, o.Workers = t.TempDir(), 2
 	stops := 0
+	var mu sync.Mutex
+	times := map[int]int{} // that a split was done
 	for {
-		o.committed = func(int) error { return errStopped }
+		o.committed = func(split int) error {
+			mu.Lock()
+			defer mu.Unlock()
+			times[split]++
+			return errStopped
+		}
 		_, err := run(o)
 		if err == nil {
 			break
@@ -128,6 +140,11 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	}
 	o.committed = nil
 	same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
+	for split, n := range times {
+		if n != 1 {
+			t.Errorf("split %d was done %d times over %d stops", split, n, stops)
+		}
+	}
 
 	o.Dir = t.TempDir()
 	for _, task := range []int{3, 1, 0, 2} {
@@ -185,6 +202,14 @@ func TestChangedInputIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "after the change", contents(t, o.Dir), contents(t, fresh.Dir))
+
+	if err := os.Remove(filepath.Join(o.Dir, "docs", "00001.jsonl.zst")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := Run(context.Background(), o); err != nil || out.Resumed != 3 {
+		t.Errorf("with a file gone %d splits are taken over, want 3; %v", out.Resumed, err)
+	}
+	same(t, "after a loss", contents(t, o.Dir), contents(t, fresh.Dir))
 
 	o.Pipeline = mustParse(t, "stages: [normalize]")
 	if _, err := Run(context.Background(), o); !errors.Is(err, ErrOtherPipeline) {
@@ -246,5 +271,60 @@ func TestDryRunWritesNothing(t *testing.T) {
 	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir, Sample: 17})
 	if err != nil || out.Report.Documents != 17 || len(contents(t, dir)) != 0 {
 		t.Errorf("%d documents, %d files, %v", out.Report.Documents, len(contents(t, dir)), err)
+	}
+}
+
+// The signals name each document, what dropped it and its numbers; the report's examples are those with the smallest draws.
+func TestSignalsAndExamplesAgree(t *testing.T) {
+	in, dir := t.TempDir(), t.TempDir()
+	writeInput(t, in, 6)
+	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, "signals", "00000.jsonl.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	draws := map[string][]uint64{}
+	n := 0
+	for d := json.NewDecoder(z); ; n++ {
+		var line struct {
+			Key       [3]int
+			DroppedBy string `json:"dropped_by"`
+			Signals   map[string]float64
+		}
+		if err := d.Decode(&line); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(line.Signals) != 1+13+8+4+4+2 {
+			t.Fatalf("%v has %d signals", line.Key, len(line.Signals))
+		}
+		draws[line.DroppedBy] = append(draws[line.DroppedBy], placeHash(line.DroppedBy, Key{line.Key[0], line.Key[1], line.Key[2]}))
+	}
+	if n != out.Report.Documents || len(draws[""]) != out.Report.Kept {
+		t.Errorf("signals of %d documents, %d kept; the report has %d and %d", n, len(draws[""]), out.Report.Documents, out.Report.Kept)
+	}
+	for _, s := range out.Report.Stages {
+		for _, r := range s.Rules {
+			want := draws[s.Name+"."+r.Name]
+			slices.Sort(want)
+			if r.Documents != len(want) {
+				t.Errorf("%s.%s dropped %d documents, signals say %d", s.Name, r.Name, r.Documents, len(want))
+			}
+			for i, e := range r.Examples {
+				if len(r.Examples) != min(len(want), examples) || e.Draw != want[i] {
+					t.Errorf("%s.%s: example %d of %d has draw %d", s.Name, r.Name, i, len(r.Examples), e.Draw)
+				}
+			}
+		}
 	}
 }

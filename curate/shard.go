@@ -1,6 +1,7 @@
 package curate
 
 import (
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ func newShard(dir, name string) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.Chmod(0o644) // as far as the file system has modes
 	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	return &shard{dir: dir, name: name, f: f, z: z}, err
 }
@@ -36,7 +38,7 @@ func (s *shard) commit() (size int64, err error) {
 	if err := s.z.Close(); err != nil {
 		return 0, err
 	}
-	if size, err = s.f.Seek(0, 2); err != nil {
+	if size, err = s.f.Seek(0, io.SeekEnd); err != nil {
 		return 0, err
 	}
 	if err := s.f.Sync(); err != nil {

@@ -106,7 +106,7 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome) {
 	}
 	for _, stage := range r.Stages {
 		if stage.Changed > 0 {
-			s.printf("%-44s changed %s documents, cut %s\n", stage.Name, thousands(int64(stage.Changed)), megabytes(stage.BytesCut))
+			s.printf("%-44s changed %s documents, took out %s\n", stage.Name, thousands(int64(stage.Changed)), megabytes(max(stage.BytesCut, 0)))
 		}
 		for _, rule := range stage.Rules {
 			if rule.Documents > 0 {

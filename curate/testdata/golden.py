@@ -3,11 +3,12 @@
 Made with datatrove 0.10.1. Its word and sentence tokenizers are replaced by the definitions of words.go and
 countSentences, because the rules, not the tokenizers, are what the verdicts are compared on.
 """
-import json, random
+import json, random, re
 import regex
 from datatrove.data import Document
 from datatrove.pipeline.filters import c4_filters, fineweb_quality_filter, gopher_quality_filter, gopher_repetition_filter
 from datatrove.pipeline.formatters.pii import PIIFormatter
+from datatrove.utils.text import TERMINAL_PUNCTUATION
 
 WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]+")
 END = regex.compile(r"[.?!][.?!\"')\]]*(?=\s|$)")
@@ -59,12 +60,25 @@ def ratios(text):
     """The numbers themselves, from datatrove's own functions."""
     g = gopher_repetition_filter
     w, c = words(text), max(len(text), 1)
-    out = {}
+    dup = lambda pieces: g.find_duplicates(pieces)
+    lines = text.split("\n")
+    filled = [l for l in lines if l.strip()]
+    out = {
+        "fineweb.ended_lines": sum(l.endswith(tuple(TERMINAL_PUNCTUATION)) for l in filled) / len(filled),
+        "fineweb.short_lines": sum(len(l) <= 30 for l in filled) / len(filled),
+        "fineweb.duplicate_chars": dup(filled)[1] / len(text.replace("\n", "")),
+        "fineweb.newline_ratio": text.count("\n") / len(w),
+        "gopher_quality.hash_ratio": text.count("#") / len(w),
+        "gopher_quality.ellipsis_ratio": (text.count("...") + text.count("…")) / len(w),
+        "gopher_quality.alpha_words": sum(any(c.isalpha() for c in x) for x in w) / len(w),
+        "gopher_repetition.duplicate_lines": dup(re.split(r"\n+", text))[0] / len(re.split(r"\n+", text)),
+        "gopher_repetition.duplicate_paragraph_chars": dup(re.split(r"\n{2,}", text.strip()))[1] / c,
+    }
     for n in (2, 3, 4):
         grams = g.get_n_grams(w, n)
-        out[f"top_{n}_gram"] = g.find_top_duplicate(grams) / c if grams else 0
+        out[f"gopher_repetition.top_{n}_gram"] = g.find_top_duplicate(grams) / c if grams else 0
     for n in range(5, 11):
-        out[f"duplicate_{n}_grams"] = g.find_all_duplicate(w, n) / c
+        out[f"gopher_repetition.duplicate_{n}_grams"] = g.find_all_duplicate(w, n) / c
     return out
 
 
