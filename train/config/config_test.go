@@ -17,6 +17,11 @@ import (
 
 const minimal = "data:\n  path: /d\n"
 
+// parse is Load for the text of a file.
+func parse(text []byte, path string, overrides []string) (*Config, error) {
+	return Default().read(text, path, overrides)
+}
+
 func problemsOf(t *testing.T, text string, overrides ...string) []Problem {
 	t.Helper()
 	_, err := parse([]byte(text), "run.yaml", overrides)

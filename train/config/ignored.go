@@ -45,7 +45,7 @@ func (k *checker) ignored() {
 		{m.TieEmbeddings, "with model.tie_embeddings, where the head is the embedding table", "optimizer.groups.embedding, or model.tie_embeddings = false", []string{
 			"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
 		}},
-		{m.Family != "gpt2" && !m.gatesLinearly(), "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
+		{!m.biased(), "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
 			"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
 		}},
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1", []string{"optimizer.cautious_decay"}},
@@ -77,7 +77,7 @@ func (k *checker) groups() []Group {
 	if !k.c.Model.TieEmbeddings {
 		list = append(list, g.Head)
 	}
-	if k.c.Model.Family == "gpt2" {
+	if k.c.Model.biased() {
 		list = append(list, g.Bias)
 	}
 	return list

@@ -112,13 +112,13 @@ var notes = map[string]Key{
 
 	"optimizer.groups.matrix.lr_ratio":        {Doc: "Learning rate of hidden weights, as a multiple of optimizer.lr; 0 freezes them."},
 	"optimizer.groups.matrix.weight_decay":    {Doc: "Decay of hidden weights.", Rule: "weight_decay = optimizer.weight_decay"},
-	"optimizer.groups.embedding.lr_ratio":     {Doc: "Learning rate of the embedding table, as a multiple of optimizer.lr."},
-	"optimizer.groups.embedding.weight_decay": {Doc: "Decay of the embedding table.", Rule: "weight_decay = optimizer.weight_decay with optimizer.decay_embeddings, else 0"},
+	"optimizer.groups.embedding.lr_ratio":     {Doc: "Learning rate of the embedding table, and of tables of positions and values, as a multiple of optimizer.lr."},
+	"optimizer.groups.embedding.weight_decay": {Doc: "Decay of the embedding table, and of tables of positions and values.", Rule: "weight_decay = optimizer.weight_decay with optimizer.decay_embeddings, else 0"},
 	"optimizer.groups.head.lr_ratio":          {Doc: "Learning rate of an output head of its own, as a multiple of optimizer.lr."},
 	"optimizer.groups.head.weight_decay":      {Doc: "Decay of an output head of its own.", Rule: "weight_decay = optimizer.weight_decay"},
-	"optimizer.groups.norm.lr_ratio":          {Doc: "Learning rate of the norms' gains, as a multiple of optimizer.lr."},
-	"optimizer.groups.norm.weight_decay":      {Doc: "Decay of the norms' gains.", Rule: "weight_decay = 0"},
-	"optimizer.groups.bias.lr_ratio":          {Doc: "Learning rate of biases, as a multiple of optimizer.lr."},
+	"optimizer.groups.norm.lr_ratio":          {Doc: "Learning rate of the norms' gains and of the factors of model.x0_skip and model.value_embeddings, as a multiple of optimizer.lr."},
+	"optimizer.groups.norm.weight_decay":      {Doc: "Decay of the norms' gains and of those factors.", Rule: "weight_decay = 0"},
+	"optimizer.groups.bias.lr_ratio":          {Doc: "Learning rate of biases (gpt2, linear:gated), as a multiple of optimizer.lr."},
 	"optimizer.groups.bias.weight_decay":      {Doc: "Decay of biases.", Rule: "weight_decay = 0"},
 
 	"schedule.name":           {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"}, Doc: "Learning rate after the warmup. cosine and linear fall over the whole run; wsd (warmup, stable, decay) stays and falls at the end; wsds does so several times, see schedule.branches; inverse_sqrt falls as √(warmup/t); constant stays."},

@@ -40,10 +40,10 @@ func (m *Model) TurnsNothing() string {
 	return "model.positions = " + m.Positions + ", which turns nothing"
 }
 
-// gatesLinearly reports whether a layer has gated linear attention.
-func (m *Model) gatesLinearly() bool {
+// biased reports whether the model has biases: all of gpt2, and those of the gates of linear attention.
+func (m *Model) biased() bool {
 	_, patterns := m.positionsOf()
-	return slices.Contains(patterns, attention.Pattern(attention.Linear{Gated: true}))
+	return m.Family == "gpt2" || slices.Contains(patterns, attention.Pattern(attention.Linear{Gated: true}))
 }
 
 // linear checks that no layer of linear attention has ALiBi.

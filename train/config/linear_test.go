@@ -40,3 +40,14 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 		t.Errorf("gates have biases: %v", err)
 	}
 }
+
+// The biases of gates are weights as others: where they alone decay, what is said of decay has an effect.
+func TestBiasesOfGatesDecay(t *testing.T) {
+	decay := []string{"optimizer.weight_decay=0", "optimizer.groups.bias.weight_decay=0.1", "optimizer.cautious_decay=true"}
+	if _, err := parse([]byte(minimal), "run.yaml", append(decay, "model.attention=linear:gated")); err != nil {
+		t.Errorf("with gates: %v", err)
+	}
+	if p := problemsOf(t, minimal, append(decay, "model.attention=linear")...); len(p) != 2 {
+		t.Errorf("without biases: %+v, want one problem with their decay and one with its caution", p)
+	}
+}

@@ -73,10 +73,6 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-func parse(text []byte, path string, overrides []string) (*Config, error) {
-	return Default().read(text, path, overrides)
-}
-
 // read sets what a file and overrides say, derives what was left out and checks the whole.
 func (c *Config) read(text []byte, path string, overrides []string) (*Config, error) {
 	problems, readable := c.readYAML(text, path)
