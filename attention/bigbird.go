@@ -59,9 +59,11 @@ func (b BigBird) layout(length, heads, layer int) *device.Layout {
 		return nil
 	}
 	graphs := make([]device.Graph, heads)
+	var scratch []device.KeyRange
 	for h := range graphs {
 		for row := 0; row*b.Block < length; row++ {
-			keys := b.ranges(b.sees(row, h, layer))
+			scratch = b.ranges(scratch[:0], b.sees(row, h, layer))
+			keys := slices.Clone(scratch)
 			for from := row * b.Block; from < min((row+1)*b.Block, length); from += tile {
 				q := device.Strip{First: from, Step: 1, Count: min(tile, (row+1)*b.Block-from, length-from)}
 				graphs[h].Blocks = append(graphs[h].Blocks, device.QueryBlock{Queries: q, Keys: keys})
@@ -102,9 +104,8 @@ func (b BigBird) draw(from, to, row, head, layer int) []int {
 	return drawn
 }
 
-// ranges returns the keys of blocks, neighbours together.
-func (b BigBird) ranges(blocks []int) []device.KeyRange {
-	var list []device.KeyRange
+// ranges appends the keys of blocks to a list, neighbours together.
+func (b BigBird) ranges(list []device.KeyRange, blocks []int) []device.KeyRange {
 	for i := 0; i < len(blocks); {
 		n := 1
 		for i+n < len(blocks) && blocks[i+n] == blocks[i]+n {

@@ -68,7 +68,7 @@ func (f Fixed) layout(length, heads, _ int) *device.Layout {
 
 // columns returns the columns that begin at an offset in each of the first blocks, as the fewest ranges.
 func (f Fixed) columns(blocks, offset int) []device.KeyRange {
-	var list []device.KeyRange
+	list := make([]device.KeyRange, 0, min(blocks, f.Columns)+1) // and the own block
 	if blocks <= f.Columns {
 		for b := range blocks {
 			list = append(list, span(b*f.Block+offset, b*f.Block+offset+f.Columns))

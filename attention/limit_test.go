@@ -2,6 +2,7 @@ package attention
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -77,5 +78,30 @@ func TestBigBirdDrawsMany(t *testing.T) {
 	drawn := b.draw(5, 150_005, 150_005, 0, 0)
 	if len(drawn) != b.Random || !slices.IsSorted(drawn) || len(slices.Compact(drawn)) != b.Random || drawn[0] < 5 || drawn[b.Random-1] >= 150_005 {
 		t.Errorf("%d numbers, from %d to %d", len(drawn), drawn[0], drawn[len(drawn)-1])
+	}
+}
+
+// Bytes tells what a layout really keeps of the heap.
+func TestBytesAreThoseOfTheHeap(t *testing.T) {
+	for _, text := range []string{"window:64", "longformer:64:64", "bigbird:block=8", "bigbird", "strided:64", "fixed:64:4", "longnet:64"} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		l, err := Compile(p.Resolve(1<<17, 1), 1<<17, 4, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		is, says := float64(after.HeapAlloc)-float64(before.HeapAlloc), float64(Bytes(l))
+		t.Logf("%s: %.0f bytes, %.0f said", text, is, says)
+		if is > 1.1*says+16<<10 {
+			t.Errorf("%s: %.0f bytes of heap, Bytes says %.0f", text, is, says)
+		}
+		runtime.KeepAlive(l)
 	}
 }

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/device"
@@ -173,6 +174,9 @@ func same(blocks []device.QueryBlock, length int) *device.Layout {
 
 // cycled returns the layout in which heads go by the graphs in turn.
 func cycled(graphs []device.Graph, length, heads int) *device.Layout {
+	for i := range graphs {
+		graphs[i].Blocks = slices.Clone(graphs[i].Blocks) // without the room for more that they grew with
+	}
 	l := &device.Layout{Len: length, Graphs: graphs, Head: make([]int, heads)}
 	for h := range l.Head {
 		l.Head[h] = h % len(graphs)
