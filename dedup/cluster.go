@@ -21,14 +21,9 @@ func NewClusters(pairs iter.Seq2[Pair, error]) (*Clusters, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.documents = append(c.documents, p.A, p.B)
-		if len(c.documents) >= 1<<16 && len(c.documents) == cap(c.documents) {
-			slices.Sort(c.documents)
-			c.documents = slices.Compact(c.documents)
-		}
+		c.documents = appendUnique(c.documents, p.A, p.B)
 	}
-	slices.Sort(c.documents)
-	c.documents = slices.Clip(slices.Compact(c.documents))
+	c.documents = unique(c.documents)
 	c.first = make([]int32, len(c.documents))
 	for i := range c.first {
 		c.first[i] = int32(i)
@@ -46,6 +41,24 @@ func NewClusters(pairs iter.Seq2[Pair, error]) (*Clusters, error) {
 		c.size[c.first[i]]++
 	}
 	return c, nil
+}
+
+// appendUnique appends documents to a list that unique will be asked for; before it grows it drops repetitions.
+func appendUnique(list []uint64, a, b uint64) []uint64 {
+	if len(list)+2 > cap(list) && len(list) > 1<<12 {
+		slices.Sort(list)
+		list = slices.Compact(list)
+		if len(list) > cap(list)/2 {
+			list = slices.Grow(list, len(list))
+		}
+	}
+	return append(list, a, b)
+}
+
+// unique sorts a list and drops repetitions.
+func unique(list []uint64) []uint64 {
+	slices.Sort(list)
+	return slices.Clip(slices.Compact(list))
 }
 
 func (c *Clusters) root(i int32) int32 {

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
@@ -45,3 +46,6 @@ func normalise(dst, src []byte, masks []uint64) (high bool) {
 	}
 	return high
 }
+
+// prefetch asks for a line of a filter, which is then there when it is looked at.
+func prefetch(l *line) { prefetchLine(unsafe.Pointer(l)) }

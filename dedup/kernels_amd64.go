@@ -2,6 +2,8 @@
 
 package dedup
 
+import "unsafe"
+
 // normaliseAVX2 does what normaliseGeneric does, for AVX2.
 //
 //go:noescape
@@ -16,3 +18,8 @@ func minHashAVX2(min *uint32, a *uint32, b *uint32, x *uint32, n int)
 //
 //go:noescape
 func minHashAVX512(min *uint32, a *uint32, b *uint32, x *uint32, n int)
+
+// prefetchLine asks for the cache line at p.
+//
+//go:noescape
+func prefetchLine(p unsafe.Pointer)

@@ -218,3 +218,9 @@ loop:
 	VMOVDQU32 Z6, 384(DI)
 	VZEROUPPER
 	RET
+
+// func prefetchLine(p unsafe.Pointer)
+TEXT ·prefetchLine(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), AX
+	PREFETCHT0 (AX)
+	RET

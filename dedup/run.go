@@ -22,7 +22,9 @@ import (
 // Options says what Run does.
 type Options struct {
 	Near     *MinHash // near-duplicate documents; nil leaves them in
+	Verify   float64  // exact Jaccard similarity that near-duplicates must have; 0 believes MinHash, and saves a reading
 	Units    []Unit   // what is compared exactly
+	NGrams   *Bloom   // documents of n-grams that came before; nil leaves them in
 	MinWords int      // of a paragraph or line to be dropped; default 1
 	Memory   int64    // bytes for sorting; default 1 GiB
 	Threads  int      // workers; default all processors. The result is the same
@@ -35,8 +37,12 @@ type Report struct {
 	Bytes       int64          `json:"bytes"` // of text
 	Kept        int64          `json:"kept_documents"`
 	KeptBytes   int64          `json:"kept_bytes"`
-	Exact       int64          `json:"exact_documents"` // dropped as the same as an earlier one
-	Near        int64          `json:"near_documents"`  // dropped as nearly the same, above the exact ones
+	Exact       int64          `json:"exact_documents"`           // dropped as the same as an earlier one
+	Near        int64          `json:"near_documents"`            // dropped as nearly the same, above the exact ones
+	NGrams      int64          `json:"ngram_documents"`           // dropped for n-grams that came before
+	NGramError  float64        `json:"ngram_false_positives"`     // probability at the end, by the formula
+	Candidates  int64          `json:"near_candidates,omitempty"` // pairs that were verified
+	Confirmed   int64          `json:"near_confirmed,omitempty"`  // of these
 	Emptied     int64          `json:"emptied_documents"`
 	Clusters    int            `json:"clusters"`     // of documents
 	LargestSize int            `json:"largest_size"` // documents in the largest of them
@@ -44,12 +50,12 @@ type Report struct {
 	Spilled     int64          `json:"-"`            // bytes that went to disk; not in the file, for it depends on Memory
 }
 
-// Run reads the documents, twice or thrice, and leaves in o.Out what came for the first time, docs/docs-*.jsonl.zst, with a
+// Run reads the documents, twice and once more for each of Verify, NGrams and parts, and leaves in o.Out what came for the first time, docs/docs-*.jsonl.zst, with a
 // line of clusters.jsonl for each document that has a duplicate, and report.json. The directory appears when it is
 // complete.
 //
-// Documents are compared first, all of them; paragraphs and lines then in those that stay, so that nothing disappears
-// because of a text that is itself dropped.
+// Documents are compared first, all of them; then n-grams, then paragraphs and lines, each in what stays, so that nothing
+// disappears because of a text that is itself dropped before.
 func Run(ctx context.Context, o Options, documents func() iter.Seq2[corpus.Document, error]) (Report, error) {
 	if o.Memory <= 0 {
 		o.Memory = 1 << 30
@@ -83,11 +89,26 @@ type run struct {
 	report    Report
 	chain     uint64 // hash of all texts, in order
 	clusters  *Clusters
+	repeated  []uint64 // documents dropped for their n-grams, in order
+}
+
+// stays says whether a document is not dropped as a whole.
+func (r *run) stays(document uint64) bool {
+	if first, _ := r.clusters.Of(document); first != document {
+		return false
+	}
+	_, dropped := slices.BinarySearch(r.repeated, document)
+	return !dropped
 }
 
 func (r *run) all(ctx context.Context) error {
 	if err := r.compareDocuments(ctx); err != nil {
 		return err
+	}
+	if r.o.NGrams != nil {
+		if err := r.compareNGrams(ctx); err != nil {
+			return err
+		}
 	}
 	var parts []*Exact
 	for _, u := range r.o.Units {
@@ -163,7 +184,7 @@ func (r *run) compareDocuments(ctx context.Context) error {
 		r.report.Spilled += exact.Spilled()
 	}
 	if near != nil {
-		if err := near.Link(pairs, r.o.Threads); err != nil {
+		if err := r.linkNear(ctx, near, pairs); err != nil {
 			return err
 		}
 		r.report.Spilled += near.Spilled()
@@ -180,6 +201,82 @@ func (r *run) compareDocuments(ctx context.Context) error {
 	return nil
 }
 
+// linkNear adds near-duplicates to pairs, verified if that is asked for.
+func (r *run) linkNear(ctx context.Context, near *Near, pairs *Pairs) error {
+	if r.o.Verify <= 0 {
+		return near.Link(pairs, r.o.Threads)
+	}
+	candidates := NewPairs(r.o.Memory/8, r.tmp)
+	defer candidates.Close()
+	if err := near.Link(candidates, r.o.Threads); err != nil {
+		return err
+	}
+	v, err := NewVerifier(candidates.All(), r.tmp)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	err = r.each(ctx, func() (func(uint64, []byte) error, error) {
+		s, err := r.o.Near.NewSigner()
+		return func(d uint64, text []byte) error { return v.Add(d, text, s) }, err
+	})
+	if err != nil {
+		return err
+	}
+	for range candidates.All() {
+		r.report.Candidates++
+	}
+	for p, err := range v.Confirm(candidates.All(), r.o.Verify) {
+		if err == nil {
+			err = pairs.Add(p.A, p.B)
+		}
+		if err != nil {
+			return err
+		}
+		r.report.Confirmed++
+	}
+	r.report.Spilled += candidates.Spilled()
+	return nil
+}
+
+// batchBytes is how much text the filter of n-grams takes at once.
+const batchBytes = 8 << 20
+
+// compareNGrams passes the documents that stay through a Bloom filter, in order.
+func (r *run) compareNGrams(ctx context.Context) error {
+	f, err := r.o.NGrams.NewFilter(r.o.Threads)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var numbers []uint64
+	var texts [][]byte
+	var shares []float64
+	size := 0
+	flush := func() {
+		shares = f.Shares(shares[:0], texts)
+		for i, s := range shares {
+			if s >= f.cfg.Threshold {
+				r.repeated = append(r.repeated, numbers[i])
+			}
+		}
+		numbers, texts, size = numbers[:0], texts[:0], 0
+	}
+	err = r.read(ctx, func(n uint64, d corpus.Document) error {
+		if first, _ := r.clusters.Of(n); first != n {
+			return nil
+		}
+		numbers, texts, size = append(numbers, n), append(texts, d.Text), size+len(d.Text)
+		if size >= batchBytes {
+			flush()
+		}
+		return nil
+	})
+	flush()
+	r.report.NGrams, r.report.NGramError = int64(len(r.repeated)), f.FalsePositives()
+	return err
+}
+
 // compareParts hashes the paragraphs and lines of the documents that stay.
 func (r *run) compareParts(ctx context.Context, parts []*Exact) error {
 	return r.each(ctx, func() (func(uint64, []byte) error, error) {
@@ -188,7 +285,7 @@ func (r *run) compareParts(ctx context.Context, parts []*Exact) error {
 			hashers = append(hashers, e.NewHasher())
 		}
 		return func(d uint64, text []byte) error {
-			if first, _ := r.clusters.Of(d); first != d {
+			if !r.stays(d) {
 				return nil
 			}
 			for _, h := range hashers {
@@ -303,7 +400,7 @@ func (r *run) write(ctx context.Context, parts []*Exact) error {
 				return err
 			}
 		}
-		if first != n {
+		if !r.stays(n) {
 			return nil
 		}
 		for _, c := range cuts {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return m
 }
 
-// One, two and seven workers, and memory for all keys or for a tenth of them, write the same bytes.
+// One, two and seven workers, and memory for all keys or for a small part, write the same bytes.
 func TestRunDependsOnInputAlone(t *testing.T) {
 	all := texts(4000, 3)
 	var want map[string]string
@@ -87,12 +88,12 @@ func TestRunDependsOnInputAlone(t *testing.T) {
 	}{{1, 1 << 30}, {2, 1}, {7, 1 << 20}, {7, 1 << 30}} {
 		out := filepath.Join(t.TempDir(), "out")
 		rep, err := Run(context.Background(), Options{
-			Near: &MinHash{}, Units: []Unit{Document, Paragraph, Line}, Threads: c.threads, Memory: c.memory, Out: out,
+			Near: &MinHash{}, Verify: 0.8, NGrams: &Bloom{Memory: 1 << 20}, Units: []Unit{Document, Paragraph, Line}, Threads: c.threads, Memory: c.memory, Out: out,
 		}, documents(all))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.Exact < 300 || rep.Near < 500 || rep.Units["line"] == 0 {
+		if rep.Exact < 300 || rep.Near < 500 || rep.Units["line"] == 0 || rep.NGrams == 0 || rep.Confirmed == 0 || rep.Confirmed >= rep.Candidates {
 			t.Fatalf("planted copies were not found: %+v", rep)
 		}
 		if spilled := rep.Spilled > 0; spilled != (c.memory < 1<<30) {
@@ -197,5 +198,111 @@ func TestMinWordsSparesShortLinesOnly(t *testing.T) {
 	}
 	if want := []Repeat{{Document: 1, Ordinal: 0, First: 0}}; !slices.Equal(got, want) {
 		t.Errorf("repeats %v, want %v", got, want)
+	}
+}
+
+// Keys of twelve times the memory give the pairs that they give in memory, and hold no more than they may.
+func TestTenTimesTheMemory(t *testing.T) {
+	const n, budget = 50_000, 14 * 64 << 10
+	var want []Pair
+	for _, memory := range []int64{1 << 30, budget} {
+		near, err := NewNear(MinHash{}, memory, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := make([]uint64, 14)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for d := range uint64(n) {
+			for band := range keys {
+				keys[band] = fold64((d*17+uint64(band)*d)%(n/2+uint64(band)*1000)+1, k1) // about two documents a bucket
+			}
+			if err := near.Add(d, keys); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		held := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		if memory == budget && (held > budget+64<<10 || near.Spilled() < 10*budget) {
+			t.Errorf("%d bytes held of a budget of %d, %d spilled", held, budget, near.Spilled())
+		}
+		pairs := NewPairs(memory, t.TempDir())
+		if err := near.Link(pairs, 2); err != nil {
+			t.Fatal(err)
+		}
+		var got []Pair
+		for p, err := range pairs.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, p)
+		}
+		if want == nil {
+			want = got
+		}
+		if len(got) < n || !slices.Equal(got, want) {
+			t.Errorf("%d pairs with %d bytes of memory, %d in memory", len(got), memory, len(want))
+		}
+		near.Close()
+		pairs.Close()
+	}
+}
+
+// Confirm keeps the pairs whose sets of n-grams are as alike as is asked, by a count of maps.
+func TestVerifierComputesJaccard(t *testing.T) {
+	all := texts(200, 5)
+	s, err := MinHash{}.NewSigner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := NewPairs(1<<20, t.TempDir())
+	defer pairs.Close()
+	for a := range uint64(len(all)) {
+		for b := a + 1; b < uint64(len(all)); b += 3 {
+			pairs.Add(b, a)
+		}
+	}
+	v, err := NewVerifier(pairs.All(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	sets := make([]map[uint32]bool, len(all))
+	for i := len(all) - 1; i >= 0; i-- {
+		if err := v.Add(uint64(i), all[i], s); err != nil {
+			t.Fatal(err)
+		}
+		sets[i] = map[uint32]bool{}
+		for _, g := range s.Grams(all[i]) {
+			sets[i][g] = true
+		}
+	}
+	got := map[Pair]bool{}
+	for p, err := range v.Confirm(pairs.All(), 0.8) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[p] = true
+	}
+	n := 0
+	for p := range pairs.All() {
+		both := 0
+		for g := range sets[p.A] {
+			if sets[p.B][g] {
+				both++
+			}
+		}
+		want := float64(both) >= 0.8*float64(len(sets[p.A])+len(sets[p.B])-both)
+		if want {
+			n++
+		}
+		if got[p] != want {
+			t.Errorf("%v: %d n-grams in both, of %d and %d; confirmed %v", p, both, len(sets[p.A]), len(sets[p.B]), got[p])
+		}
+	}
+	if n < 10 {
+		t.Errorf("only %d pairs are alike: nothing is shown", n)
 	}
 }

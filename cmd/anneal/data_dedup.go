@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -18,6 +19,11 @@ type dataDedupCmd struct {
 	Words    int      `default:"5" placeholder:"N" help:"Words in the n-grams that MinHash compares."`
 	Bands    int      `default:"14" placeholder:"N" help:"Bands of MinHash: more find less similar documents."`
 	Rows     int      `default:"8" placeholder:"N" help:"Rows of a band: more ask for greater similarity."`
+	Verify   float64  `placeholder:"S" help:"Read again, and drop near-duplicates only if their similarity is at least S, such as 0.7."`
+	NGrams   bool     `name:"ngrams" help:"Also drop documents of n-grams of words that came before (Bloom filter)."`
+	NGramLen int      `name:"ngram-words" default:"13" placeholder:"N" help:"Words in these n-grams."`
+	NGramMin float64  `name:"ngram-share" default:"0.8" placeholder:"S" help:"Share of a document's n-grams from which it goes."`
+	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes an n-gram are plenty. It changes the result a little."`
 	Memory   byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for sorting; the rest goes to disk. The result is the same."`
 	threadsFlag
 }
@@ -29,17 +35,26 @@ func (dataDedupCmd) Help() string {
 
 Near-duplicates with similarity s of their sets of n-grams are found with probability
 1 − (1 − s^rows)^bands: by default 0.56 at s = 0.7, 0.92 at 0.8, 0.9996 at 0.9.
-Of documents that are alike the first stays. The result does not depend on --threads or --memory.`
+Of documents that are alike the first stays; n-grams, paragraphs and lines are compared in what stays. The result does not depend on --threads or --memory.`
 }
 
 func (c dataDedupCmd) Run(s *session) error {
-	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: int64(c.Memory), Out: c.Out}
+	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: int64(c.Memory), Verify: c.Verify, Out: c.Out}
 	for _, name := range c.Exact {
 		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
 			if u.String() == name {
 				o.Units = append(o.Units, u)
 			}
 		}
+	}
+	if !(c.Verify >= 0 && c.Verify <= 1) {
+		return &usageError{fmt.Sprintf("--verify %v is not a similarity from 0 to 1", c.Verify), "try --verify 0.7"}
+	}
+	if c.NGrams {
+		if !(c.NGramMin > 0 && c.NGramMin <= 1) || c.NGramLen < 1 {
+			return &usageError{fmt.Sprintf("--ngram-share %v of --ngram-words %d: a share is from 0 to 1, and words are counted", c.NGramMin, c.NGramLen), "try --ngram-words 13 --ngram-share 0.8"}
+		}
+		o.NGrams = &dedup.Bloom{Words: c.NGramLen, Threshold: c.NGramMin, Memory: int64(c.Bloom)}
 	}
 	if c.Near {
 		o.Near = &dedup.MinHash{Words: c.Words, Bands: c.Bands, Rows: c.Rows}
@@ -69,6 +84,12 @@ func (c dataDedupCmd) Run(s *session) error {
 		s.printf("kept %s of %s documents, %s of %s bytes; dropped %s as the same, %s as nearly the same, in %s clusters, the largest of %s\n",
 			thousands(rep.Kept), thousands(rep.Documents), thousands(rep.KeptBytes), thousands(rep.Bytes), thousands(rep.Exact), thousands(rep.Near),
 			thousands(int64(rep.Clusters)), thousands(int64(rep.LargestSize)))
+		if o.Verify > 0 {
+			s.printf("confirmed %s of %s pairs at similarity %.2f\n", thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
+		}
+		if o.NGrams != nil {
+			s.printf("dropped %s for their n-grams; %.1g of the look-ups were wrong at the end\n", thousands(rep.NGrams), rep.NGramError)
+		}
 		for _, u := range o.Units {
 			if u != dedup.Document {
 				s.printf("dropped %s repeated %ss\n", thousands(int64(rep.Units[u.String()])), u)

@@ -12,6 +12,10 @@ func main() {
 	normalise(f)
 	minHashAVX2(f)
 	minHashAVX512(f)
+	fn := f.Func("prefetchLine", "asks for the cache line at p.", "p unsafe.Pointer")
+	fn.Arg("p", "AX")
+	fn.I("PREFETCHT0 (AX)")
+	fn.I("RET")
 	if err := f.Write("kernels"); err != nil {
 		log.Fatal(err)
 	}
