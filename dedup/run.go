@@ -3,6 +3,7 @@ package dedup
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o Options, documents func() iter.Seq2[corpus.Docum
 	defer os.RemoveAll(tmp)
 	r := &run{o: o, documents: documents, tmp: tmp, report: Report{Units: map[string]int{}}}
 	if err := r.all(ctx); err != nil {
-		return Report{}, err
+		return Report{}, cmp.Or(ctx.Err(), err)
 	}
 	os.Remove(o.Out) // if it is there, empty
 	return r.report, os.Rename(tmp, o.Out)
@@ -335,14 +336,14 @@ func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) erro
 	})
 	close(queue)
 	wg.Wait()
-	return errors.Join(err, context.Cause(ctx))
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // read reads all documents, and makes sure that they are the same each time.
 func (r *run) read(ctx context.Context, f func(n uint64, d corpus.Document) error) error {
 	n, chain, bytes := uint64(0), uint64(0), int64(0)
 	for d, err := range r.documents() {
-		if err = errors.Join(context.Cause(ctx), err); err != nil {
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
 		chain = fold64(chain^xxh3.Hash(d.Text), k1) + n

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -148,6 +149,33 @@ func TestRunKeepsTheFirst(t *testing.T) {
 	}
 	if _, err := Run(context.Background(), Options{Out: out}, documents(all)); err == nil {
 		t.Error("wrote over a directory that holds files")
+	}
+}
+
+// A run that is stopped says so, and leaves nothing behind.
+func TestStoppedRunLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	all := texts(50, 1)
+	_, err := Run(ctx, Options{Near: &MinHash{}, Out: filepath.Join(dir, "out")}, func() iter.Seq2[corpus.Document, error] {
+		cancel(errors.New("a signal"))
+		return documents(all)()
+	})
+	left, _ := os.ReadDir(dir)
+	if !errors.Is(err, context.Canceled) || len(left) > 0 {
+		t.Errorf("%v, and %d files left", err, len(left))
+	}
+}
+
+// A text that changes between two readings is noticed.
+func TestRunNoticesChangedInput(t *testing.T) {
+	all := texts(50, 1)
+	_, err := Run(context.Background(), Options{Near: &MinHash{}, Out: filepath.Join(t.TempDir(), "out")}, func() iter.Seq2[corpus.Document, error] {
+		all[7][3] ^= 1
+		return documents(all)()
+	})
+	if err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("error %v", err)
 	}
 }
 
