@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -381,4 +382,23 @@ func TestCapacitiesFindTheNext(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A million documents whose lengths are spread as those of text often are: as many between n and 2n for each n.
+func BenchmarkBestFit(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	lengths := make([]int, 1_000_000)
+	for i := range lengths {
+		lengths[i] = int(math.Exp2(4 + 10*r.Float64()))
+	}
+	docs, starts := lengthsOf(lengths)
+	for b.Loop() {
+		k, err := docs.pack(BestFit, 4096)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(100*float64(k.trained)/float64(k.rows*4096), "%used")
+	}
+	b.ReportMetric(float64(b.N)*float64(len(lengths))/1e6/b.Elapsed().Seconds(), "Mdocs/s")
+	b.ReportMetric(float64(starts[len(lengths)])/float64(len(lengths)), "tokens/doc")
 }
