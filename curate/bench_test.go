@@ -2,15 +2,25 @@ package curate
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
 
+// goroot is where the Go toolchain lies.
+func goroot(tb testing.TB) string {
+	tb.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // benchText is documents as a crawl has them: the prose of the comments of the Go standard library, a package each.
 func benchText(b *testing.B) (docs [][]byte, size int64) {
-	dirs, _ := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", "*"))
+	dirs, _ := filepath.Glob(filepath.Join(goroot(b), "src", "*"))
 	for _, dir := range dirs {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 		var doc strings.Builder

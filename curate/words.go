@@ -119,7 +119,6 @@ type wordFacts struct {
 	hashSign int      // occurrences of #
 	ellipses int      // occurrences of "..." and of "…"
 	total    int      // characters of the text
-	suspect  bool     // a phrase of the C4 rules may occur
 }
 
 const (

@@ -3,8 +3,8 @@ package dedup
 import (
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -142,10 +142,20 @@ func TestSCurve(t *testing.T) {
 	}
 }
 
+// goroot is where the Go toolchain lies.
+func goroot(tb testing.TB) string {
+	tb.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // library is some of the text that every Go machine has.
 func library(tb testing.TB, most int) (docs [][]byte, bytes int64) {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", "*", "*.go"))
+	files, err := filepath.Glob(filepath.Join(goroot(tb), "src", "*", "*.go"))
 	if err != nil || len(files) == 0 {
 		tb.Skip("no sources of the standard library: ", err)
 	}

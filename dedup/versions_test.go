@@ -35,7 +35,7 @@ func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 140 MB")
 	}
-	roots := []string{filepath.Join(runtime.GOROOT(), "src"), otherLibrary(t)}
+	roots := []string{filepath.Join(goroot(t), "src"), otherLibrary(t)}
 	cfg := MinHash{}.withDefaults()
 	s, err := cfg.NewSigner()
 	if err != nil {

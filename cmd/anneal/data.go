@@ -13,10 +13,10 @@ import (
 
 type dataCmd struct {
 	Curate  dataCurateCmd  `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
-	Build   dataBuildCmd   `cmd:"" help:"Tokenise text into shards for training."`
 	Dedup   dataDedupCmd   `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
-	Verify  dataVerifyCmd  `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
+	Build   dataBuildCmd   `cmd:"" help:"Tokenise text into shards for training."`
 	Inspect dataInspectCmd `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
+	Verify  dataVerifyCmd  `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
 
 type dataBuildCmd struct {
