@@ -204,8 +204,9 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 		return nil, err
 	}
 	make(arena)
-	fillWave(&a.qkv)
-	fillWave(&a.dout)
+	for _, t := range []*tensor.Tensor{&a.qkv, &a.dout, &a.out, &a.dqkv, &a.lse} { // results, too: pages are touched here, not while they are timed
+		fillWave(t)
+	}
 	if a.gated {
 		fillWave(a.gates)
 	}
@@ -225,10 +226,10 @@ func fillWave(t *tensor.Tensor) {
 	}
 }
 
-// measure runs forward and backward for d after a first time, which counts only if it is long.
+// measure runs forward and backward for d after a first time, in which scratch is touched and which counts only if it is long.
 func (a *attentionRun) measure(c *AttentionCase, d time.Duration) {
 	forward, backward := a.once()
-	if forward+backward < d/2 {
+	if forward+backward < 2*d {
 		forward, backward = a.once()
 	}
 	c.Runs = 1
