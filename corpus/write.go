@@ -45,9 +45,9 @@ func (w *Writer) Write(d Document) error {
 		}
 	}
 	line := append(w.line[:0], `{"text":`...)
-	line = appendString(line, d.Text)
+	line = AppendString(line, d.Text)
 	line = append(line, `,"source":`...)
-	line = appendString(line, []byte(d.Source))
+	line = AppendString(line, []byte(d.Source))
 	line = append(line, `,"index":`...)
 	line = strconv.AppendInt(line, int64(d.Index), 10)
 	w.line = append(line, "}\n"...)
@@ -84,8 +84,8 @@ func (w *Writer) wrap(err error) error {
 	return fmt.Errorf("write documents to %s: %w", w.dir, err)
 }
 
-// appendString appends s as a JSON string (RFC 8259): what must be escaped is, and the rest passes.
-func appendString(dst, s []byte) []byte {
+// AppendString appends s as a JSON string (RFC 8259): what must be escaped is, and the rest passes, bytes that are not UTF-8 too.
+func AppendString(dst, s []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
+
+	"anneal/corpus"
 )
 
 // shard is a file of JSON lines under zstd that appears under its name only when it is whole and on disk.
@@ -107,41 +109,10 @@ func appendSignals(b []byte, d *Doc, v Verdict, size int) []byte {
 	return append(b, "}}\n"...)
 }
 
-// appendString appends a JSON string; bytes that are not UTF-8 become U+FFFD.
+// appendString appends a JSON string; bytes that are not UTF-8 become U+FFFD, one each.
 func appendString(b, s []byte) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRune(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				b = append(append(b, s[start:i]...), "\ufffd"...)
-				start = i + 1
-			}
-			i += size
-			continue
-		}
-		b = append(b, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\r':
-			b = append(b, '\\', 'r')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		start = i
+	if !utf8.Valid(s) {
+		s = []byte(string([]rune(string(s))))
 	}
-	return append(append(b, s[start:]...), '"')
+	return corpus.AppendString(b, s)
 }
