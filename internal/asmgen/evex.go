@@ -14,11 +14,6 @@ func (fn *Func) VCVTNE2PS2BF16(lo, hi, dst int) {
 	fn.bytes(evex(dst, hi, lo, 3, 0x72), "VCVTNE2PS2BF16 Z%d, Z%d, Z%d", lo, hi, dst)
 }
 
-// VCVTNEPS2BF16 rounds 16 floats of src to bfloat16 in YMM dst (EVEX.512.F3.0F38.W0 72 /r).
-func (fn *Func) VCVTNEPS2BF16(src, dst int) {
-	fn.bytes(evex(dst, 0, src, 2, 0x72), "VCVTNEPS2BF16 Z%d, Y%d", src, dst)
-}
-
 // evex encodes a register-register 512-bit instruction of map 0F38, W0; pp is 2 for F3 and 3 for F2. An absent first
 // source is register 0: its field is stored inverted and 1111 (inverted 0) is what the encoding asks for.
 func evex(dst, src1, src2 int, pp, opcode byte) [6]byte {

@@ -32,7 +32,6 @@ type Sorter struct {
 	runs   []run
 	file   *os.File // holds all runs; nil until the first spill
 	end    int64    // of the file
-	n      int64
 	sorted bool
 	err    error
 }
@@ -61,7 +60,6 @@ func (s *Sorter) Add(rec []byte) error {
 		n := min(len(rec), s.limit-len(s.buf))
 		s.grow(n)
 		s.buf = append(s.buf, rec[:n]...)
-		s.n += int64(n / s.size)
 		rec = rec[n:]
 	}
 	return s.err
@@ -75,9 +73,6 @@ func (s *Sorter) grow(n int) {
 		s.buf = bigger
 	}
 }
-
-// Len is how many records were added.
-func (s *Sorter) Len() int64 { return s.n }
 
 // Spilled is how many bytes went to disk.
 func (s *Sorter) Spilled() int64 { return s.end }
