@@ -27,9 +27,9 @@ func TestThresholdsAreThosePublished(t *testing.T) {
 		"code.generated": {math.NaN(), 0}, "normalize.bytes": {1, math.NaN()},
 	}
 	const epsilon = 1e-9
-	for _, name := range stageNames {
-		f := newFilter(name, settings{})
-		for i, b := range f.Bounds {
+	for _, k := range kinds {
+		name := k.name
+		for i, b := range k.bounds {
 			limits, ok := want[name+"."+b.Name]
 			if !ok {
 				if !math.IsInf(b.Min, -1) || !math.IsInf(b.Max, 1) {
@@ -43,7 +43,7 @@ func TestThresholdsAreThosePublished(t *testing.T) {
 				}
 				beyond := limit + epsilon*float64(2*side-1)*max(1, limit)
 				for _, value := range []float64{limit, beyond} {
-					probe := Filter{Name: name, Bounds: f.Bounds[i : i+1], measure: func(_ *Doc, v []float64) { v[0] = value }}
+					probe := Filter{Name: name, Bounds: k.bounds[i : i+1], measure: func(_ *Doc, v []float64) { v[0] = value }}
 					if got := probe.Apply(new(Doc)); got.Drop != (value == beyond) || got.Drop && got.Rule != name+"."+b.Name {
 						t.Errorf("%s.%s at %v: %+v", name, b.Name, value, got)
 					}

@@ -1,8 +1,13 @@
 package curate
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,4 +69,94 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q allocates %d bytes", text, n)
 		}
 	})
+}
+
+// A stage that is no filter, reads a file and has options: the words of the file, of at least so many letters, drop a document.
+type bannedWords struct {
+	words []string
+	least float64
+}
+
+func (b bannedWords) Apply(d *Doc) Verdict {
+	for _, w := range b.words {
+		if float64(len(w)) >= b.least && strings.Contains(string(d.Text), w) {
+			return Verdict{Drop: true, Rule: "banned.word", Value: float64(len(w))}
+		}
+	}
+	return Verdict{}
+}
+
+func withBanned(t *testing.T) (loads *int) {
+	loads = new(int)
+	before := kinds
+	t.Cleanup(func() { kinds = before })
+	kinds = append(slices.Clone(kinds), kind{name: "banned", rules: []string{"word"}, options: []option{
+		{name: "list", value: "", required: true, files: true}, {name: "least", value: 3.0}, {name: "case", value: "lower", among: []string{"lower", "upper"}},
+	}, load: func(o given) (func() Stage, error) {
+		*loads++
+		text, err := os.ReadFile(o.text("list"))
+		words := strings.Fields(string(text))
+		if err == nil && len(words) == 0 {
+			err = errors.New("an empty list\n  try a word a line")
+		}
+		return func() Stage { return bannedWords{words, o.number("least")} }, err
+	}})
+	return loads
+}
+
+// A stage's file is read once, from beside the pipeline, by its bytes it is in the hash; its rules stand in the report.
+func TestStageWithOptionsAndAFile(t *testing.T) {
+	loads := withBanned(t)
+	dir, in := t.TempDir(), t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parse := func(text string) (*Pipeline, error) { return Parse([]byte(text), filepath.Join(dir, "p.yaml")) }
+	write("words", "garden ox")
+	p, err := parse("stages:\n  - banned: {list: words}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeInput(t, in, 3)
+	out, err := Run(context.Background(), Options{Pipeline: p, Paths: []string{in}, Dir: t.TempDir(), Workers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := out.Report.Stages[0].Rules
+	if *loads != 1 || len(rules) != 1 || rules[0].Name != "word" || rules[0].Documents == 0 || rules[0].Documents != out.Report.Documents-out.Report.Kept {
+		t.Errorf("%d loads, rules %+v, %d of %d kept", *loads, rules, out.Report.Kept, out.Report.Documents)
+	}
+	hashes := map[string]string{}
+	for _, c := range []struct{ words, text string }{
+		{"garden ox", "{list: words}"}, {"garden oz", "{list: words}"}, {"garden ox", "{list: words, least: 2}"}, {"garden ox", "{list: words, case: upper}"},
+	} {
+		write("words", c.words)
+		p, err := parse("stages:\n  - banned: " + c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := hashes[p.Hash()]; ok {
+			t.Errorf("%v and %s are one pipeline", c, other)
+		}
+		hashes[p.Hash()] = fmt.Sprint(c)
+	}
+	write("empty", "")
+	for _, c := range []struct{ text, message, try string }{
+		{"banned", "stage banned needs list\n  at ", ""},
+		{"banned: {list: nothing}", "list: ", "the path of a file"},
+		{"banned: {list: .}", "is not a file", "the path of a file"},
+		{"banned: {list: 3}", "3 is no text", "quotes"},
+		{"banned: {list: words, least: few}", "few is not a number", "0.3"},
+		{"banned: {list: words, case: uper}", "case cannot be uper", "upper"},
+		{"banned: {lst: words}", "unknown key lst", "list"},
+		{"banned: {list: empty}", "stage banned: an empty list", "a word a line"},
+	} {
+		_, err := parse("stages:\n  - " + c.text)
+		var p *Problem
+		if !errors.As(err, &p) || !strings.Contains(err.Error(), c.message) || !strings.Contains(p.Try, c.try) || !strings.HasSuffix(p.At, "p.yaml:2") {
+			t.Errorf("%q: %v, want %q and to try %q", c.text, err, c.message, c.try)
+		}
+	}
 }

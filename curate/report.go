@@ -59,9 +59,9 @@ const (
 
 func newReport(p *Pipeline) Report {
 	var r Report
-	for _, f := range p.Filters() {
-		s := StageReport{Name: f.Name}
-		for _, b := range f.Bounds {
+	for _, stage := range p.stages {
+		s := StageReport{Name: stage.name}
+		for _, b := range stage.rules() {
 			s.Rules = append(s.Rules, RuleReport{Name: b.Name, Min: finite(b.Min), Max: finite(b.Max)})
 		}
 		r.Stages = append(r.Stages, s)

@@ -231,14 +231,14 @@ func TestKeptDocumentsAreThoseNoStageDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	filters := p.Filters()
+	stages := p.NewStages()
 	for d, err := range r.Documents() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		doc := Doc{Text: d.Text}
 		drop := false
-		for _, f := range filters {
+		for _, f := range stages {
 			drop = drop || f.Apply(&doc).Drop
 		}
 		if !drop {

@@ -12,15 +12,15 @@ import (
 
 // worker takes documents through the stages. It is one goroutine's.
 type worker struct {
-	r       *runner
-	total   int64
-	filters []*Filter
-	doc     Doc
-	line    []byte
+	r      *runner
+	total  int64
+	stages []Stage
+	doc    Doc
+	line   []byte
 }
 
 func newWorker(r *runner, total int64) *worker {
-	return &worker{r: r, total: total, filters: r.o.Pipeline.Filters()}
+	return &worker{r: r, total: total, stages: r.o.Pipeline.NewStages()}
 }
 
 // split does a split: its first documents only, if each is not 0. Nothing of it is to be seen before all of it is there.
@@ -92,7 +92,7 @@ func (w *worker) document(key Key, in corpus.Document, tally *Report, docs, sign
 	d.Key, d.Source, d.Signals = key, in.Source, d.Signals[:0]
 	d.SetText(in.Text)
 	verdict := Verdict{}
-	for i, f := range w.filters {
+	for i, f := range w.stages {
 		before, text := len(d.Text), d.Text
 		v := f.Apply(d)
 		if !verdict.Drop {

@@ -1,0 +1,82 @@
+package curate
+
+// kind is a stage as pipeline files know it.
+type kind struct {
+	name    string
+	bounds  []Bound  // of a Filter, as published; a file may move them
+	rules   []string // what a stage that is no Filter drops by
+	options []option // its other keys
+	many    bool     // it may stand more than once; the second is NAME_2
+
+	// load reads what the stage needs from disk, once for all goroutines. What it returns makes the stage for one of them.
+	load func(o given) (func() Stage, error)
+}
+
+// kinds are all stages. A new one is a line here.
+var kinds = []kind{
+	filter(Normalize),
+	filter(GopherQuality),
+	filter(GopherRepetition),
+	{name: "c4", bounds: C4(false).Bounds, options: []option{{name: "terminal_punctuation", value: true}}, load: func(o given) (func() Stage, error) {
+		anyEnd := !o.truth("terminal_punctuation")
+		return func() Stage { return C4(anyEnd) }, nil
+	}},
+	filter(C4Paragraphs),
+	filter(FineWeb),
+	filter(Code),
+	filter(PII),
+}
+
+// filter is a stage that has bounds alone.
+func filter(make func() *Filter) kind {
+	f := make()
+	return kind{name: f.Name, bounds: f.Bounds, load: func(given) (func() Stage, error) {
+		return func() Stage { return make() }, nil
+	}}
+}
+
+// option is a key of a stage that is no bound.
+type option struct {
+	name     string
+	value    any      // where the file gives none: bool, float64, string or []string, which is its type
+	required bool     // the file must give one
+	among    []string // if not nil, what a string may be
+	files    bool     // the strings name files, from the directory of the pipeline's; its hash is over their bytes
+}
+
+// given are all options of a stage, with the values of the file or their own.
+type given map[string]any
+
+func (g given) truth(name string) bool     { return g[name].(bool) }
+func (g given) number(name string) float64 { return g[name].(float64) }
+func (g given) text(name string) string    { return g[name].(string) }
+func (g given) texts(name string) []string { return g[name].([]string) }
+
+// keys are the names that may stand under the stage.
+func (k *kind) keys() (names []string) {
+	for _, b := range k.bounds {
+		names = append(names, b.Name)
+	}
+	for _, o := range k.options {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// kindOf finds a stage; nil if there is none of that name.
+func kindOf(name string) *kind {
+	for i := range kinds {
+		if kinds[i].name == name {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+// kindNames are the names of all stages.
+func kindNames() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
