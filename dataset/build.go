@@ -37,6 +37,9 @@ type BuildOptions struct {
 	Progress    func(train, val Counts) // called now and then, by the goroutine of Build; may be nil
 }
 
+// defaultShardTokens is BuildOptions.ShardTokens where it is 0.
+const defaultShardTokens = 1 << 27
+
 func (o BuildOptions) check() error {
 	if err := o.Tokenizer.check(); err != nil {
 		return err
@@ -57,7 +60,7 @@ func (o BuildOptions) check() error {
 // The slices that docs yields may be reused by it after the next one is asked for.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
 	if opt.ShardTokens == 0 {
-		opt.ShardTokens = 1 << 27
+		opt.ShardTokens = defaultShardTokens
 	}
 	if opt.Threads <= 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)

@@ -33,6 +33,16 @@ func (t Tokenizer) check() error {
 	return nil
 }
 
+// holds fails unless ids can be those of a text.
+func (t Tokenizer) holds(ids []uint32) error {
+	for _, id := range ids {
+		if int64(id) >= int64(t.Vocab) || id == t.EOT {
+			return fmt.Errorf("id %d in a text; ids of text are below the vocabulary size %d and not the end-of-text id %d", id, t.Vocab, t.EOT)
+		}
+	}
+	return nil
+}
+
 // Dataset is an open dataset. Close it when no Loader of it is needed any more.
 type Dataset struct {
 	Dir      string

@@ -52,11 +52,9 @@ func (w *work) encode(t Tokenizer, promptEnd string, encode func([]uint32, []byt
 		}
 		w.prompts = append(w.prompts, len(w.tokens)-before)
 		w.tokens = encode(w.tokens, text[prompt:])
-		for _, id := range w.tokens[before:] {
-			if int64(id) >= int64(t.Vocab) || id == t.EOT {
-				w.err = fmt.Errorf("the tokenizer produced id %d; ids of text are below the vocabulary size %d and not the end-of-text id %d", id, t.Vocab, t.EOT)
-				return
-			}
+		if err := t.holds(w.tokens[before:]); err != nil {
+			w.err = fmt.Errorf("the tokenizer produced %w", err)
+			return
 		}
 		w.hashes = append(w.hashes, xxh3.Hash(text))
 		w.tokenEnds = append(w.tokenEnds, len(w.tokens))

@@ -15,6 +15,8 @@ type dataCmd struct {
 	Curate  dataCurateCmd  `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
 	Dedup   dataDedupCmd   `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
 	Build   dataBuildCmd   `cmd:"" help:"Tokenise text into shards for training."`
+	Import  dataImportCmd  `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
+	Export  dataExportCmd  `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Inspect dataInspectCmd `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
 	Verify  dataVerifyCmd  `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
@@ -35,8 +37,8 @@ func (dataBuildCmd) Help() string {
 }
 
 func (c dataBuildCmd) Run(s *session) error {
-	if !(c.Val >= 0 && c.Val <= 0.5) {
-		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 0.5", c.Val), "try --val 0.01"}
+	if err := checkVal(c.Val); err != nil {
+		return err
 	}
 	tok, err := loadTokenizer(c.Tokenizer)
 	if err != nil {
@@ -60,6 +62,13 @@ func (c dataBuildCmd) Run(s *session) error {
 			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize, "corpus": report, "mb_per_second": rate,
 		})
 	})
+}
+
+func checkVal(share float64) error {
+	if !(share >= 0 && share <= 0.5) {
+		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 0.5", share), "try --val 0.01"}
+	}
+	return nil
 }
 
 func (s *session) printSplit(name string, c dataset.Counts) {

@@ -39,7 +39,7 @@ var house = [][]string{
 	{"tensor"},
 	{"chart"},
 	{"hf"}, // the formats
-	{"safetensors"},
+	{"safetensors", "tokenfile"},
 	{"internal"},
 }
 

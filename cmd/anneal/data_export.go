@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"anneal/lab"
+	"anneal/tokenfile"
+)
+
+// tokenFiles explains the formats of data export and data import.
+func tokenFiles() string {
+	var b strings.Builder
+	b.WriteString("\n\nFormats:\n")
+	for _, f := range tokenfile.Formats {
+		b.WriteString("\n    " + f.Name + strings.Repeat(" ", max(12-len(f.Name), 1)) + f.Help)
+	}
+	return b.String()
+}
+
+type dataExportCmd struct {
+	Dir string `arg:"" help:"Directory of the data set."`
+	Out string `arg:"" name:"out-dir" help:"Directory to write; it must not hold files."`
+	To  string `required:"" placeholder:"FORMAT" help:"nanogpt, llmc, megatron, olmo or datatrove."`
+}
+
+func (dataExportCmd) Help() string {
+	return example("anneal data export data/go exports/go --to llmc") + tokenFiles()
+}
+
+func (c dataExportCmd) Run(s *session) error {
+	format, err := tokenfile.Named(c.To)
+	if err != nil {
+		return asUsage(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.ExportData(ctx, c.Dir, c.Out, format, s.status.tokensProgress("exporting"))
+		if err != nil {
+			return asData(err)
+		}
+		if r.Prompts > 0 {
+			s.notef("%s tokens are in prompts; %s files do not say so, and a training on them would train on these too", thousands(int64(r.Prompts)), format.Name)
+		}
+		s.printf("%s: %s documents, %s tokens\n", c.Out, thousands(int64(r.Documents)), thousands(int64(r.Tokens)))
+		return s.emit(r)
+	})
+}
+
+type dataImportCmd struct {
+	Paths     []string `arg:"" name:"files-or-dir" help:"Token files in their order, or a directory with files under the names that data export gives them."`
+	From      string   `required:"" placeholder:"FORMAT" help:"nanogpt, llmc, megatron, olmo or datatrove."`
+	Tokenizer string   `required:"" placeholder:"FILE" help:"The tokenizer.json that the files were made with."`
+	Out       string   `required:"" placeholder:"DIR" help:"Directory of the data set."`
+	Val       float64  `default:"0.01" help:"Share of documents held out for validation, where the directory has no validation files."`
+	Replace   bool     `help:"Replace a data set that is in DIR already."`
+}
+
+func (dataImportCmd) Help() string {
+	return example("anneal data import exports/go --from llmc --tokenizer tok.json --out data/go",
+		"anneal data import my-corpus_text_document.idx --from megatron --tokenizer tok.json --out data/mine") + tokenFiles()
+}
+
+func (c dataImportCmd) Run(s *session) error {
+	format, err := tokenfile.Named(c.From)
+	if err != nil {
+		return asUsage(err)
+	}
+	if err := checkVal(c.Val); err != nil {
+		return err
+	}
+	tok, err := loadTokenizer(c.Tokenizer)
+	if err != nil {
+		return err
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		m, err := lab.ImportData(ctx, lab.ImportOptions{
+			Format: format, Paths: c.Paths, Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val,
+			Progress: s.status.tokensProgress("importing"),
+		})
+		if err != nil {
+			return asData(err)
+		}
+		s.printSplit("train", m.Train.Counts)
+		s.printSplit("val", m.Val.Counts)
+		return s.emit(map[string]any{"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize})
+	})
+}

@@ -1,0 +1,99 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Documents yields the tokens of each document of the training split, or of the validation split, in order, without EOT. The slices
+// are reused.
+func (d *Dataset) Documents(val bool) iter.Seq2[[]uint32, error] {
+	stream := &d.train
+	if val {
+		stream = &d.val
+	}
+	return func(yield func([]uint32, error) bool) {
+		var buf scratch
+		var tokens []uint32
+		stopped := false
+		err := stream.documents(func(start, end, _ uint64) {
+			if stopped {
+				return
+			}
+			n := int(end - start - 1)
+			tokens = append(tokens[:0], make([]uint32, n)...)
+			err := stream.read(tokens, start+1, &buf)
+			stopped = !yield(tokens, err) || err != nil
+		})
+		if err != nil && !stopped {
+			yield(nil, err)
+		}
+	}
+}
+
+// ImportOptions says how to make a dataset of documents that are tokens already.
+type ImportOptions struct {
+	BuildOptions // without NewEncoder, PromptEnd and Threads
+
+	// Decode appends the text of tokens to dst: a document's side is chosen by it, as Build chooses, and its bytes are counted.
+	Decode func(dst []byte, tokens []uint32) []byte
+}
+
+// Import makes a dataset of documents of tokens, as Build does of texts. Where val is not nil, it is the validation split, and
+// ValFraction is not asked for. The slices that train and val yield may be reused after the next one is asked for.
+func Import(ctx context.Context, opt ImportOptions, train, val iter.Seq2[[]uint32, error]) (Manifest, error) {
+	if opt.ShardTokens == 0 {
+		opt.ShardTokens = defaultShardTokens
+	}
+	if val != nil {
+		opt.ValFraction = 0
+	}
+	if err := opt.check(); err != nil {
+		return Manifest{}, fmt.Errorf("import %s: %w", opt.Dir, err)
+	}
+	if err := prepare(opt.Dir, opt.Replace); err != nil {
+		return Manifest{}, err
+	}
+	b := newBuilder(opt.BuildOptions)
+	err := opt.each(ctx, b, train, b.add)
+	if err == nil && val != nil {
+		err = opt.each(ctx, b, val, b.val.add)
+	}
+	var m Manifest
+	if err == nil {
+		m, err = b.finish()
+	}
+	if err != nil {
+		b.abort()
+		return Manifest{}, fmt.Errorf("import %s: %w", opt.Dir, err)
+	}
+	return m, nil
+}
+
+// each passes documents to add.
+func (opt *ImportOptions) each(ctx context.Context, b *builder, docs iter.Seq2[[]uint32, error], add func(document) error) error {
+	var text []byte
+	count := 0
+	for tokens, err := range docs {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := opt.Tokenizer.holds(tokens); err != nil {
+			return fmt.Errorf("document %d: %w", count, err)
+		}
+		text = opt.Decode(text[:0], tokens)
+		if err := add(document{tokens: tokens, textBytes: len(text), hash: xxh3.Hash(text)}); err != nil {
+			return err
+		}
+		if count++; count%1024 == 0 && opt.Progress != nil {
+			opt.Progress(b.train.info.Counts, b.val.info.Counts)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"anneal/dataset"
+	"anneal/tokenfile"
+	"anneal/tokenizer"
+	"anneal/train"
+)
+
+// ExportReport says what was written where.
+type ExportReport struct {
+	Format    string `json:"format"`
+	Documents uint64 `json:"documents"`
+	Tokens    uint64 `json:"tokens"`
+	Prompts   uint64 `json:"prompt_tokens,omitempty"` // of the tokens: the files do not say that they are not to be trained on
+}
+
+// ExportData writes a data set as the token files of another system into the directory out, which must not exist or be empty and
+// which appears when it is complete.
+func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, progress func(done, total int64)) (ExportReport, error) {
+	r := ExportReport{Format: format.Name}
+	d, err := dataset.Open(dir)
+	if err != nil {
+		return r, err
+	}
+	defer d.Close()
+	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
+		return r, fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", out)
+	}
+	m := d.Manifest
+	v := tokenfile.Vocabulary{Size: m.Tokenizer.VocabSize, EOT: m.Tokenizer.EOT, Name: m.Tokenizer.Path}
+	tmp := filepath.Clean(out) + ".partial" // what a killed run leaves is removed by the next
+	if err := os.RemoveAll(tmp); err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(tmp)
+	for _, split := range []struct {
+		name string
+		val  bool
+		dataset.Counts
+	}{{"train", false, m.Train.Counts}, {"val", true, m.Val.Counts}} {
+		if split.Documents == 0 {
+			continue
+		}
+		err := exportSplit(ctx, d, split.val, func() (tokenfile.Writer, error) { return format.Create(tmp, split.name, v) }, func(tokens int) {
+			r.Documents++
+			r.Tokens += uint64(tokens) + 1
+			progress(int64(r.Tokens), int64(m.Train.Tokens+m.Val.Tokens))
+		})
+		if err != nil {
+			return r, fmt.Errorf("export %s: %w", out, err)
+		}
+		r.Prompts += split.PromptTokens
+	}
+	os.Remove(out) // if it is there, empty
+	return r, os.Rename(tmp, out)
+}
+
+func exportSplit(ctx context.Context, d *dataset.Dataset, val bool, create func() (tokenfile.Writer, error), done func(tokens int)) error {
+	w, err := create()
+	if err != nil {
+		return err
+	}
+	for doc, err := range d.Documents(val) {
+		if err = errors.Join(err, context.Cause(ctx)); err == nil {
+			err = w.Write(doc)
+		}
+		if err != nil {
+			w.Close()
+			return err
+		}
+		done(len(doc))
+	}
+	return w.Close()
+}
+
+// ImportOptions says which token files become a data set.
+type ImportOptions struct {
+	Format        tokenfile.Format
+	Paths         []string // files in the order of the stream, or one directory, in which files are found by the format's names
+	Dir           string   // of the data set
+	Replace       bool
+	Tokenizer     *tokenizer.Tokenizer // the one that the files were made with
+	TokenizerPath string
+	ValFraction   float64                 // share of documents held out, if the directory has no files of a validation split
+	Progress      func(done, total int64) // tokens; the total is about right
+}
+
+// ImportData makes a data set of token files.
+func ImportData(ctx context.Context, o ImportOptions) (dataset.Manifest, error) {
+	tok := train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath)
+	v := tokenfile.Vocabulary{Size: tok.Vocab, EOT: tok.EOT}
+	paths, val := o.Paths, []string(nil)
+	if info, err := os.Stat(paths[0]); err == nil && info.IsDir() && len(paths) == 1 {
+		dir := paths[0]
+		if paths, err = o.Format.Find(dir, "train"); err == nil {
+			val, err = o.Format.Find(dir, "val")
+		}
+		if err != nil {
+			return dataset.Manifest{}, err
+		}
+		if len(paths) == 0 {
+			return dataset.Manifest{}, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in their order", dir, o.Format.Name, o.Format.Help)
+		}
+	}
+	total := int64(o.Format.About(append(paths[:len(paths):len(paths)], val...), v))
+	opt := dataset.ImportOptions{
+		BuildOptions: dataset.BuildOptions{
+			Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerFile: o.Tokenizer, ValFraction: o.ValFraction,
+			Progress: func(train, val dataset.Counts) { o.Progress(int64(train.Tokens+val.Tokens), total) },
+		},
+		Decode: o.Tokenizer.Decode,
+	}
+	if len(val) > 0 {
+		return dataset.Import(ctx, opt, o.Format.Read(paths, v), o.Format.Read(val, v))
+	}
+	return dataset.Import(ctx, opt, o.Format.Read(paths, v), nil)
+}

@@ -1,0 +1,57 @@
+package tokenfile
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// olmo is what `dolma tokens` writes for OLMo: part-0-00000.npy, ids alone in spite of the name (no NumPy header), EOT after each
+// document, and beside it part-0-00000.csv.gz with a row start,end,id,src,loc for each. The reader cuts at EOT and leaves the rows alone.
+var olmo = Format{
+	Name: "olmo", Help: "train/part-0-00000.npy and .csv.gz: ids alone, end of text after each document",
+	pattern: func(split string) string { return filepath.Join(split, "*.npy") },
+	create: func(dir, split string, v Vocabulary) (Writer, error) {
+		return createOLMo(filepath.Join(dir, split), v)
+	},
+	read: readFile,
+}
+
+type olmoWriter struct {
+	raw  *rawWriter
+	v    Vocabulary
+	f    *os.File
+	z    *gzip.Writer
+	docs int
+}
+
+func createOLMo(dir string, v Vocabulary) (Writer, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	raw, err := createRaw(filepath.Join(dir, "part-0-00000.npy"), v.Width())
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(dir, "part-0-00000.csv.gz"))
+	if err != nil {
+		raw.close()
+		return nil, err
+	}
+	return &olmoWriter{raw: raw, v: v, f: f, z: gzip.NewWriter(f)}, nil
+}
+
+func (w *olmoWriter) Write(document []uint32) error {
+	start := w.raw.tokens
+	w.raw.write(document...)
+	if err := w.raw.write(w.v.EOT); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w.z, "%d,%d,%d,%s,%d\n", start, w.raw.tokens, w.docs, "anneal", w.docs)
+	w.docs++
+	return err
+}
+
+func (w *olmoWriter) Close() error { return errors.Join(w.raw.close(), w.z.Close(), w.f.Close()) }

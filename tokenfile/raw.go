@@ -1,0 +1,90 @@
+package tokenfile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// bufferBytes is how much is read or written at once.
+const bufferBytes = 1 << 20
+
+// rawWriter writes ids as little-endian numbers of width bytes.
+type rawWriter struct {
+	f      *os.File
+	w      *bufio.Writer
+	width  int
+	tokens uint64
+	buf    []byte
+}
+
+func createRaw(path string, width int) (*rawWriter, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &rawWriter{f: f, w: bufio.NewWriterSize(f, bufferBytes), width: width}, nil
+}
+
+// write appends ids. The error is that of the file, and comes again in close.
+func (w *rawWriter) write(ids ...uint32) error {
+	w.buf = w.buf[:0]
+	for _, id := range ids {
+		if w.width == 2 {
+			w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(id))
+		} else {
+			w.buf = binary.LittleEndian.AppendUint32(w.buf, id)
+		}
+	}
+	w.tokens += uint64(len(ids))
+	_, err := w.w.Write(w.buf)
+	return err
+}
+
+func (w *rawWriter) close() error { return errors.Join(w.w.Flush(), w.f.Sync(), w.f.Close()) }
+
+// readRaw passes the ids from here to the end of r on, numbers of width bytes: as many as count says, or all if it is negative.
+func readRaw(r io.Reader, width int, count int64, d *documents) error {
+	if d.buf == nil {
+		d.buf, d.ids = make([]byte, bufferBytes), make([]uint32, bufferBytes/2)
+	}
+	buf, at := d.buf, uint64(0)
+	for count != 0 {
+		want := buf
+		if n := count * int64(width); count > 0 && n < int64(len(buf)) {
+			want = buf[:n]
+		}
+		n, err := io.ReadFull(r, want)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		if err != nil && count > 0 {
+			return fmt.Errorf("the file ends after %d tokens; its header says %d\n  bring it back from a copy", at+uint64(n/width), at+uint64(count))
+		}
+		if n%width != 0 {
+			return fmt.Errorf("%d bytes behind the last token of %d bytes\n  pass the tokenizer that the file was made with, or bring it back from a copy", n%width, width)
+		}
+		ids := d.ids[:n/width]
+		for i := range ids {
+			if width == 2 {
+				ids[i] = uint32(binary.LittleEndian.Uint16(buf[2*i:]))
+			} else {
+				ids[i] = binary.LittleEndian.Uint32(buf[4*i:])
+			}
+		}
+		if err := d.stream(ids, at); err != nil {
+			return err
+		}
+		at += uint64(len(ids))
+		if err != nil {
+			return nil
+		}
+		if count > 0 {
+			count -= int64(len(ids))
+		}
+	}
+	return nil
+}

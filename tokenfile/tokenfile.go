@@ -1,0 +1,176 @@
+package tokenfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Vocabulary is what a format must know of the tokens.
+type Vocabulary struct {
+	Size int    // ids are below it
+	EOT  uint32 // ends, or begins, each document
+	Name string // of the tokenizer, for formats that keep one
+}
+
+// Width is how many bytes hold an id, in the formats that say nothing of it: 2 up to 65,536 ids, else 4.
+func (v Vocabulary) Width() int {
+	if v.Size <= 1<<16 {
+		return 2
+	}
+	return 4
+}
+
+// Writer takes the documents of one split in order. The file is whole after Close.
+type Writer interface {
+	Write(document []uint32) error
+	Close() error
+}
+
+// A Reader yields the documents of files in their order, without EOT. The slices are reused. An error ends the sequence and names
+// the file and the place.
+type Reader = iter.Seq2[[]uint32, error]
+
+// Format is a layout of token files.
+type Format struct {
+	Name string
+	Help string // one line
+
+	// create begins the files of a split ("train", "val") in a directory that is there.
+	create func(dir, split string, v Vocabulary) (Writer, error)
+	// read reads one file and passes its documents on.
+	read func(path string, v Vocabulary, d *documents) error
+	// pattern finds the files of a split in a directory.
+	pattern func(split string) string
+}
+
+// Formats are all of them.
+var Formats = []Format{nanoGPT, llmC, megatron, olmo, datatrove}
+
+// Named returns the format of a name.
+func Named(name string) (Format, error) {
+	for _, f := range Formats {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	var names []string
+	for _, f := range Formats {
+		names = append(names, f.Name)
+	}
+	return Format{}, fmt.Errorf("no token files of format %q\n  try one of %s", name, strings.Join(names, ", "))
+}
+
+// Create begins the files of a split in dir, which it makes.
+func (f Format) Create(dir, split string, v Vocabulary) (Writer, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	return f.create(dir, split, v)
+}
+
+// Find returns the files of a split in dir, sorted, under the names that Create gives them; none if there are none.
+func (f Format) Find(dir, split string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(escape(dir), f.pattern(split)))
+	slices.Sort(paths)
+	return paths, err
+}
+
+// About returns about how many tokens files hold, by their sizes: enough for an ETA.
+func (f Format) About(paths []string, v Vocabulary) uint64 {
+	size := int64(0)
+	for _, path := range paths {
+		if name, index := strings.CutSuffix(path, ".idx"); index {
+			path = name + ".bin"
+		}
+		if info, err := os.Stat(path); err == nil {
+			size += info.Size()
+		}
+	}
+	return uint64(size) / uint64(v.Width())
+}
+
+// escape keeps the letters of a directory's name from being read as a pattern.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// Read reads files, one stream: a document may begin in one file and end in the next, if the format cuts them so.
+func (f Format) Read(paths []string, v Vocabulary) Reader {
+	return func(yield func([]uint32, error) bool) {
+		d := &documents{v: v, yield: yield}
+		for _, path := range paths {
+			d.path = path
+			if err := f.read(path, v, d); err != nil {
+				if !errors.Is(err, errStop) {
+					yield(nil, fmt.Errorf("%s: %w", path, cause(err)))
+				}
+				return
+			}
+		}
+		if err := d.end(); err != nil && !errors.Is(err, errStop) {
+			yield(nil, fmt.Errorf("%s: %w", d.path, err))
+		}
+	}
+}
+
+// errStop says that the receiver wants no more documents.
+var errStop = errors.New("stop")
+
+// cause leaves out the path that the message has already.
+func cause(err error) error {
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// longestDocument bounds memory: a stream without EOT is not what it is taken for.
+const longestDocument = 1 << 26
+
+// documents cuts tokens into documents and passes them on.
+type documents struct {
+	v     Vocabulary
+	yield func([]uint32, error) bool
+	path  string
+	doc   []uint32
+
+	buf []byte // of readRaw
+	ids []uint32
+}
+
+// stream takes the next tokens; at is where the first stands, for messages. EOT ends a document, if there is something in it.
+func (d *documents) stream(ids []uint32, at uint64) error {
+	for i, id := range ids {
+		switch {
+		case id == d.v.EOT:
+			if err := d.end(); err != nil {
+				return err
+			}
+		case int64(id) >= int64(d.v.Size):
+			return fmt.Errorf("token %d has id %d; the tokenizer has %d\n  pass the tokenizer that the file was made with", at+uint64(i), id, d.v.Size)
+		case len(d.doc) >= longestDocument:
+			return fmt.Errorf("no end-of-text token (%d) in %d tokens before token %d\n  pass the tokenizer that the file was made with", d.v.EOT, len(d.doc), at+uint64(i))
+		default:
+			d.doc = append(d.doc, id)
+		}
+	}
+	return nil
+}
+
+// end passes the document on.
+func (d *documents) end() error {
+	if len(d.doc) == 0 {
+		return nil
+	}
+	if !d.yield(d.doc, nil) {
+		return errStop
+	}
+	d.doc = d.doc[:0]
+	return nil
+}
