@@ -35,7 +35,7 @@ var house = [][]string{
 	{"dataset"},
 	{"tokenizer"},
 	{"dedup"},
-	{"corpus"},
+	{"corpus", "fasttext"},
 	{"tensor"},
 	{"chart"},
 	{"hf"}, // the formats
@@ -127,7 +127,7 @@ func check(from, to string) string {
 }
 
 func isData(room string) bool {
-	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus"
+	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus" || room == "fasttext"
 }
 
 // room returns the room of a package and its floor from the top; −1 if it has none.

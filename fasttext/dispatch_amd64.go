@@ -1,0 +1,72 @@
+package fasttext
+
+import (
+	"os"
+
+	"golang.org/x/sys/cpu"
+)
+
+// The kernels in use; ANNEAL_CPU=generic or avx2 asks for less than the machine has.
+var (
+	useAVX2   = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
+	useAVX512 = useAVX2 && cpu.X86.HasAVX512F && os.Getenv("ANNEAL_CPU") != "avx2"
+)
+
+const (
+	callMost  = 512 // rows that one call into assembly takes, so that none runs longer than about 50 µs
+	registers = 8   // that a block of columns takes
+)
+
+// lanesInUse is −1 for lanes in use, at lanesInUse[8−n:] for n.
+var lanesInUse = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+func addRows(acc, matrix []float32, rows []int32) {
+	if !useAVX2 {
+		addRowsGeneric(acc, matrix, rows)
+		return
+	}
+	for len(rows) > 0 {
+		n := min(len(rows), callMost)
+		for column := 0; column < len(acc); {
+			width, used, tail := block(len(acc) - column)
+			if useAVX512 {
+				addRowsAVX512(&acc[column], &matrix[column], &rows[0], n, len(acc), used, 1<<tail-1)
+			} else {
+				addRowsAVX2(&acc[column], &matrix[column], &rows[0], n, len(acc), used, &lanesInUse[8-tail])
+			}
+			column += width
+		}
+		rows = rows[n:]
+	}
+}
+
+func addToRows(matrix, x []float32, rows []int32) {
+	if !useAVX2 {
+		addToRowsGeneric(matrix, x, rows)
+		return
+	}
+	for len(rows) > 0 {
+		n := min(len(rows), callMost)
+		for column := 0; column < len(x); {
+			width, used, tail := block(len(x) - column)
+			if useAVX512 {
+				addToRowsAVX512(&x[column], &matrix[column], &rows[0], n, len(x), used, 1<<tail-1)
+			} else {
+				addToRowsAVX2(&x[column], &matrix[column], &rows[0], n, len(x), used, &lanesInUse[8-tail])
+			}
+			column += width
+		}
+		rows = rows[n:]
+	}
+}
+
+// block is how many of the columns left go in one call, in how many registers, and how many lanes of the last are in use.
+func block(left int) (width, used, tail int) {
+	lanes := 8
+	if useAVX512 {
+		lanes = 16
+	}
+	width = min(left, registers*lanes)
+	used = (width + lanes - 1) / lanes
+	return width, used, width - (used-1)*lanes
+}

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package fasttext
+
+func addRows(acc, matrix []float32, rows []int32) { addRowsGeneric(acc, matrix, rows) }
+
+func addToRows(matrix, x []float32, rows []int32) { addToRowsGeneric(matrix, x, rows) }

@@ -1,0 +1,129 @@
+package fasttext
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func fixtures(t testing.TB) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for file := range readGolden(t, "golden.json") {
+		b, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[file] = b
+	}
+	return files
+}
+
+// A model that is read and written is the same bytes. The order of pruned n-grams is the original's, as files have it.
+func TestFilesAreWrittenAsTheyWereRead(t *testing.T) {
+	for file, b := range fixtures(t) {
+		m, err := Read(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := m.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), b) {
+			at := 0
+			for at < min(len(b), out.Len()) && b[at] == out.Bytes()[at] {
+				at++
+			}
+			t.Errorf("%s: %d bytes become %d, the first other one is %d", file, len(b), out.Len(), at)
+		}
+	}
+}
+
+// A model that is cut off anywhere is refused, and says so.
+func TestTruncatedModelsAreRefused(t *testing.T) {
+	for file, b := range fixtures(t) {
+		for n := 0; n < len(b); n += 1 + n/50 {
+			if _, err := Read(bytes.NewReader(b[:n]), int64(n)); err == nil {
+				t.Fatalf("%s: %d of %d bytes are read as a model", file, n, len(b))
+			}
+			_, err := Read(bytes.NewReader(b[:n]), int64(len(b))) // it shrinks while it is read
+			if err == nil || n > 64 && !strings.Contains(err.Error(), "ends in the middle") {
+				t.Fatalf("%s: %d of %d bytes: %v", file, n, len(b), err)
+			}
+		}
+	}
+}
+
+// Places of a .bin file: after the magic number and the version come 13 hyper-parameters, then the sizes of the dictionary.
+func TestHostileModelsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, want string
+		at         int
+		value      any
+	}{
+		"other format":      {"ova.bin", "another format", 0, int32(1)},
+		"old version":       {"ova.bin", "version 3", 4, int32(3)},
+		"new version":       {"ova.bin", "version 13", 4, int32(13)},
+		"no dimensions":     {"ova.bin", "0 dimensions", 8, int32(0)},
+		"huge dimension":    {"ova.bin", "dimensions", 8, int32(1 << 30)},
+		"other dimension":   {"ova.bin", "6 dimensions", 8, int32(6)},
+		"long n-grams":      {"ova.bin", "n-grams of 1000 words", 28, int32(1000)},
+		"unknown loss":      {"ova.bin", "unknown loss 9", 32, int32(9)},
+		"word vectors":      {"ova.bin", "word vectors", 36, int32(1)},
+		"no buckets":        {"ova.bin", "0 buckets", 40, int32(0)},
+		"more buckets":      {"ova.bin", "rows where words and n-grams need", 40, int32(1 << 30)},
+		"long characters":   {"ova.bin", "70 characters", 48, int32(70)},
+		"huge dictionary":   {"ova.bin", "ends in the middle", 64, int32(1 << 30)},
+		"negative words":    {"ova.bin", "of which -1 are words", 68, int32(-1)},
+		"many pruned":       {"ova.bin", "ends in the middle", 84, int64(1 << 40)},
+		"word of no label":  {"ova.bin", "not in order", 68, [2]int32{113, 5}},
+		"pruned, not coded": {"ova.bin", "", 84, int64(0)},
+	} {
+		b, err := os.ReadFile(filepath.Join("testdata", c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, _ := binary.Append(nil, binary.LittleEndian, c.value)
+		copy(b[c.at:], v)
+		if _, err := Read(bytes.NewReader(b), int64(len(b))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
+		}
+	}
+}
+
+// FuzzRead reads arbitrary bytes: no panic, memory in proportion to the bytes that are there, and what is read can be used and
+// written.
+func FuzzRead(f *testing.F) {
+	for _, b := range fixtures(f) {
+		f.Add(b, "some text </s> __label__a é")
+	}
+	f.Fuzz(func(t *testing.T, b []byte, text string) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, err := Read(bytes.NewReader(b), int64(len(b)))
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+40*len(b)); got > most {
+			t.Fatalf("%d bytes: allocated %d, more than %d", len(b), got, most)
+		}
+		if err != nil {
+			if m != nil || len(err.Error()) > 1000 {
+				t.Fatalf("%d bytes: a model, and %v", len(b), err)
+			}
+			return
+		}
+		for _, s := range m.NewPredictor().Scores([]byte(text)) {
+			if !(s >= 0 && s < 1.01) {
+				t.Fatalf("score %v", s)
+			}
+		}
+		var out bytes.Buffer
+		if err := m.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

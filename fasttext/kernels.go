@@ -1,0 +1,23 @@
+package fasttext
+
+//go:generate go run ./gen
+
+// addRowsGeneric adds rows of a matrix with as many columns as acc has to acc, one after the other.
+func addRowsGeneric(acc, matrix []float32, rows []int32) {
+	for _, r := range rows {
+		row := matrix[int(r)*len(acc):][:len(acc)]
+		for i, x := range row {
+			acc[i] += x
+		}
+	}
+}
+
+// addToRowsGeneric adds x to rows of a matrix, one after the other.
+func addToRowsGeneric(matrix, x []float32, rows []int32) {
+	for _, r := range rows {
+		row := matrix[int(r)*len(x):][:len(x)]
+		for i, v := range x {
+			row[i] += v
+		}
+	}
+}
