@@ -16,8 +16,17 @@ import (
 type kind struct {
 	compression string // ".gz", ".zst" or none
 	ext         string // of the content, in lower case
-	lines       bool   // JSON lines, if the content agrees
+	format      format
 }
+
+type format int
+
+const (
+	textFile    format = iota
+	linesFile          // JSON lines, if the content agrees
+	parquetFile        // never compressed as a whole
+	warcFile
+)
 
 func kindOf(path string) kind {
 	var k kind
@@ -28,15 +37,22 @@ func kindOf(path string) kind {
 		k.compression = k.ext[:min(len(k.ext), 4)]
 		k.ext = filepath.Ext(strings.TrimSuffix(name, k.ext))
 	}
-	k.lines = k.ext == ".jsonl" || k.ext == ".ndjson" || k.ext == ".json" && k.compression != ""
+	switch {
+	case k.ext == ".jsonl", k.ext == ".ndjson", k.ext == ".json" && k.compression != "":
+		k.format = linesFile
+	case k.ext == ".parquet" && k.compression == "":
+		k.format = parquetFile
+	case k.ext == ".warc", k.ext == ".wet", k.ext == ".wat":
+		k.format = warcFile
+	}
 	return k
 }
 
 // jsonLines says whether content that begins with head is JSON lines: always under the names made for that, and under
 // ".json" when the first line is a whole object, rather than the start of a document laid out over many.
 func (k kind) jsonLines(head []byte) bool {
-	if !k.lines || k.ext != ".json" {
-		return k.lines
+	if k.format != linesFile || k.ext != ".json" {
+		return k.format == linesFile
 	}
 	first, _, more := bytes.Cut(bytes.TrimPrefix(head, bom), []byte("\n"))
 	first = bytes.TrimSpace(first)

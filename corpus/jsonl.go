@@ -7,14 +7,24 @@ import (
 	"io"
 )
 
-// lines delivers the text of each line of JSON. Blank lines are passed over; a broken one is rejected by itself.
-func (c *cutter) lines() error {
-	if head, _ := c.in.Peek(len(bom)); bytes.Equal(head, bom) {
+// lines delivers the text of each line of JSON that begins in p. Blank lines are passed over; a broken one is rejected
+// by itself, with its number where the lines before it were seen.
+func (c *cutter) lines(p part) error {
+	c.offset = p.at
+	if p.at > 0 {
+		if err := c.passLine(p.end); err != nil {
+			return err
+		}
+	} else if head, _ := c.in.Peek(len(bom)); bytes.Equal(head, bom) {
 		c.in.Discard(len(bom))
 		c.offset = int64(len(bom))
 	}
 	seen := false
-	for number := 1; ; number++ {
+	number := 0
+	for first := p.at == 0; first || c.offset <= p.end; first = false {
+		if p.at == 0 {
+			number++
+		}
 		size, tooLong, err := c.line()
 		if err != nil && err != io.EOF {
 			return err
@@ -33,9 +43,24 @@ func (c *cutter) lines() error {
 			break
 		}
 	}
-	if !seen {
+	if !seen && p == whole {
 		c.offset = 0
 		c.reject(0, Empty, "")
+	}
+	return nil
+}
+
+// passLine goes to the next line, or to the first byte behind end if that comes first.
+func (c *cutter) passLine(end int64) error {
+	for c.offset <= end {
+		part, err := c.in.ReadSlice('\n')
+		c.offset += int64(len(part))
+		if err == nil || err == io.EOF {
+			return nil
+		}
+		if err != bufio.ErrBufferFull {
+			return err
+		}
 	}
 	return nil
 }

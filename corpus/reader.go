@@ -15,7 +15,8 @@ import (
 // Document is one document.
 type Document struct {
 	Source string // path of the file it came from
-	Index  int    // ordinal among the documents delivered from Source, from 0
+	File   int    // ordinal of that file among Reader.Files
+	Index  int    // ordinal among the documents delivered from Source, from 0; in a Split, from that part of it
 	Offset int64  // where it starts: bytes from the start of Source, after decompression
 	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
 }
@@ -59,7 +60,9 @@ type Reader struct {
 	files   []string // in the order of reading
 	sizes   []int64  // of the files on disk
 	size    int64
-	part    bool     // of an input: it need not hold a document
+	first   int      // ordinal of files[0] in the whole input
+	split   bool     // of an input: it need not hold a document
+	part    part     // of each file
 	listing []Reject // what the walk left out
 	report  Report
 	read    atomic.Int64
@@ -77,14 +80,14 @@ func Open(paths []string, opt Options) (*Reader, error) {
 			return nil, err
 		}
 	}
-	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, sizes: w.sizes, size: w.size, listing: w.rejects}, nil
+	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, sizes: w.sizes, size: w.size, listing: w.rejects, part: whole}, nil
 }
 
 // Size is the number of bytes on disk that Documents will read.
 func (r *Reader) Size() int64 { return r.size }
 
 // BytesRead is how many of those bytes the present call of Documents has read: with Size, the progress.
-func (r *Reader) BytesRead() int64 { return r.read.Load() }
+func (r *Reader) BytesRead() int64 { return min(r.read.Load(), r.size) }
 
 // Files are the paths of the files that Documents will read, in order.
 func (r *Reader) Files() []string { return r.files }
@@ -94,11 +97,6 @@ func (r *Reader) FileSize(i int) int64 { return r.sizes[i] }
 
 // Listing is what was left out when the files were found.
 func (r *Reader) Listing() []Reject { return r.listing }
-
-// File returns a Reader of one file, without the listing, that may hold no document. Those of a Reader may be read at once.
-func (r *Reader) File(i int) *Reader {
-	return &Reader{opt: r.opt, paths: r.paths, files: r.files[i : i+1], sizes: r.sizes[i : i+1], size: r.sizes[i], part: true}
-}
 
 // Documents reads all documents in order. An error ends the sequence. Each call starts again from the first document
 // and clears the Report.
@@ -110,7 +108,8 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 			r.reject(rej)
 		}
 		c := cutter{r: r, yield: yield, in: bufio.NewReaderSize(nil, peekBytes)}
-		for _, path := range r.files {
+		for i, path := range r.files {
+			c.start(path, r.first+i)
 			err := r.file(&c, path)
 			if errors.Is(err, errStop) {
 				return
@@ -120,7 +119,7 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 				return
 			}
 		}
-		if r.report.Documents == 0 && !r.part {
+		if r.report.Documents == 0 && !r.split {
 			yield(Document{}, r.nothing())
 		}
 	}
@@ -138,16 +137,18 @@ func (r *Reader) file(c *cutter, path string) error {
 	}
 	defer f.Close()
 	r.report.Files++
-	c.start(path)
+	if _, err := f.Seek(r.part.from, io.SeekStart); err != nil {
+		return fmt.Errorf("read %s: %s", path, cause(err))
+	}
 	disk := &meter{r: f, total: &r.read}
 	kind := kindOf(path)
 	src, err := kind.open(disk, r.opt.MaxRatio)
 	if err == nil {
 		c.in.Reset(src)
-		if head, _ := c.in.Peek(peekBytes); kind.jsonLines(head) {
-			err = c.lines()
+		if head, _ := c.in.Peek(peekBytes); r.part.at > 0 && kind.format == linesFile || kind.jsonLines(head) {
+			err = c.lines(r.part)
 		} else {
-			err = c.text()
+			err = c.text(r.part)
 		}
 		src.Close()
 	}

@@ -71,9 +71,10 @@ func gz(s string) string {
 }
 
 func zst(s string) string {
-	w, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	return string(w.EncodeAll([]byte(s), nil))
+	return string(zstdWriter.EncodeAll([]byte(s), nil))
 }
+
+var zstdWriter, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 
 func TestDirectoryIsReadInSortedOrderAndEachSkipIsCounted(t *testing.T) {
 	dir := tree(t, map[string]string{
@@ -91,8 +92,8 @@ func TestDirectoryIsReadInSortedOrderAndEachSkipIsCounted(t *testing.T) {
 	}
 	docs, rep := read(t, dir, Options{}, ".")
 	want := []Document{
-		{Source: "a/b.md", Text: []byte("bee")}, {Source: "a/z.txt", Text: []byte("zed")},
-		{Source: "again.go", Text: []byte("package b")}, // sorts before b.go, which is the same file
+		{Source: "a/b.md", Text: []byte("bee")}, {Source: "a/z.txt", File: 1, Text: []byte("zed")},
+		{Source: "again.go", File: 2, Text: []byte("package b")}, // sorts before b.go, which is the same file
 	}
 	if d := cmp.Diff(want, docs); d != "" {
 		t.Error(d)

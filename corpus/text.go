@@ -16,43 +16,68 @@ type cutter struct {
 	yield  func(Document, error) bool
 	in     *bufio.Reader // the content of the present file
 	source string        // its path
+	file   int           // its ordinal
 	index  int
 	offset int64  // of what was not yet delivered or rejected
 	buf    []byte // text: what was read and not yet delivered; lines: the current line
 }
 
-func (c *cutter) start(source string) { c.source, c.index, c.offset, c.buf = source, 0, 0, c.buf[:0] }
+func (c *cutter) start(source string, file int) {
+	c.source, c.file, c.index, c.offset, c.buf = source, file, 0, 0, c.buf[:0]
+}
 
 var bom = []byte("\xef\xbb\xbf")
 
-// text cuts a plain-text file: whole if it is short enough, else in pieces.
-func (c *cutter) text() error {
-	limit := c.r.opt.MaxDocument
-	if cap(c.buf) < limit+1 {
-		c.buf = make([]byte, 0, limit+1)
+// section is how long the sections of a collection are: each begins at the first line end behind a multiple of it, and
+// pieces are cut within it, so that the pieces of one do not depend on those before it.
+func (o Options) section() int64 { return 64 * int64(o.Piece) }
+
+// isShort says whether a file of size bytes that begins with head is one document.
+func (o Options) isShort(head []byte, size int64) bool {
+	if bytes.HasPrefix(head, bom) {
+		size -= int64(len(bom))
 	}
+	return size <= int64(o.MaxDocument)
+}
+
+// text cuts a plain-text file, or a part of it: whole if it is short enough, else in sections of pieces.
+func (c *cutter) text(p part) error {
+	limit, piece := c.r.opt.MaxDocument, c.r.opt.Piece
+	if need := max(limit+len(bom)+1, 2*piece); cap(c.buf) < need {
+		c.buf = make([]byte, 0, need)
+	}
+	c.offset = p.at
 	eof, err := c.fill(c.buf[:0])
 	if err != nil {
 		return err
 	}
 	rest := c.buf
-	if bytes.HasPrefix(rest, bom) {
-		rest = rest[len(bom):]
-		c.offset = int64(len(bom))
+	if p.at == 0 {
+		head := rest[:min(len(rest), limit+1)]
+		short := eof && c.r.opt.isShort(head, int64(len(rest)))
+		if bytes.HasPrefix(rest, bom) {
+			rest, head = rest[len(bom):], head[len(bom):]
+			c.offset = int64(len(bom))
+		}
+		if len(rest) == 0 {
+			c.reject(0, Empty, "")
+			return nil
+		}
+		if reason := judge(head); reason != "" {
+			c.reject(0, reason, "")
+			return nil
+		}
+		if short {
+			return c.deliver(bytes.Clone(rest))
+		}
+	} else {
+		n := edge(rest, piece)
+		rest = rest[n:]
+		c.offset += int64(n)
 	}
-	if len(rest) == 0 {
-		c.reject(0, Empty, "")
-		return nil
-	}
-	if reason := judge(rest); reason != "" {
-		c.reject(0, reason, "")
-		return nil
-	}
-	if eof && len(rest) <= limit {
-		return c.deliver(bytes.Clone(rest))
-	}
-	for {
-		if !eof && len(rest) <= c.r.opt.Piece {
+	section := c.r.opt.section()
+	for c.offset < p.end {
+		if !eof && len(rest) < 2*piece {
 			if eof, err = c.fill(c.buf[:copy(c.buf[:cap(c.buf)], rest)]); err != nil {
 				return err
 			}
@@ -61,7 +86,11 @@ func (c *cutter) text() error {
 		if len(rest) == 0 {
 			return nil
 		}
-		n := cut(rest, c.r.opt.Piece)
+		n := len(rest)
+		if next := (c.offset/section+1)*section - c.offset; next < int64(piece) && next < int64(n) {
+			n = int(next) + edge(rest[next:], piece)
+		}
+		n = cut(rest[:n], piece)
 		if reason := judge(rest[:n]); reason != "" {
 			c.reject(0, reason, "")
 		} else if err := c.deliver(bytes.Clone(rest[:n])); err != nil {
@@ -70,6 +99,22 @@ func (c *cutter) text() error {
 		rest = rest[n:]
 		c.offset += int64(n)
 	}
+	return nil
+}
+
+// edge is where a section begins in the text behind a multiple of the section size: behind the first line end within
+// limit bytes, else at the first whole character.
+func edge(text []byte, limit int) int {
+	text = text[:min(len(text), limit)]
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return i + 1
+	}
+	for n := range min(utf8.UTFMax, len(text)) {
+		if utf8.RuneStart(text[n]) {
+			return n
+		}
+	}
+	return 0
 }
 
 // fill sets c.buf to held and what follows it in the file, as much as fits. It reports whether the file is at its end.
@@ -137,7 +182,7 @@ func (c *cutter) deliver(text []byte) error {
 	if !utf8.Valid(text) {
 		rep.InvalidUTF8++
 	}
-	d := Document{Source: c.source, Index: c.index, Offset: c.offset, Text: text}
+	d := Document{Source: c.source, File: c.file, Index: c.index, Offset: c.offset, Text: text}
 	c.index++
 	if !c.yield(d, nil) {
 		return errStop

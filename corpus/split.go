@@ -1,0 +1,161 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync/atomic"
+)
+
+// Split is a share of the input that is read by itself: a run of whole files, or a part of one file. The documents of
+// all splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within a
+// split, so that (File, Part, Index) orders all documents as they are read.
+type Split struct {
+	First, Files int   // ordinals of the files
+	Part         int   // ordinal of this part among those of the file; 0 for whole files
+	Size         int64 // bytes on disk, about
+
+	r    *Reader
+	part part
+}
+
+// part is what a split takes of a file. Lines and pieces belong to it by where they begin, so that neighbours agree
+// without a look at each other's bytes.
+//
+//	plain and compressed JSON lines: those that begin behind content byte at and not behind end; in the first part, also at 0
+//	plain text: the pieces of the sections that begin at the multiples of the section size in [at, end)
+//	parquet: row groups from to to-1, of which the first begins with row at
+type part struct {
+	from, to int64 // bytes on disk, where a decompressor can start; parquet: row groups
+	at, end  int64 // bytes of content; parquet: rows
+}
+
+var whole = part{to: math.MaxInt64, end: math.MaxInt64}
+
+// Splits cuts the input into splits of about size bytes on disk (16 MiB if it is 0). They depend on the files, Options
+// and size alone. Small files are joined to runs. A larger file is cut if that is possible without reading it: plain
+// text and JSON lines anywhere, JSON lines under zstd where a frame begins, if all before it state how long their
+// content is, JSON lines under gzip where a block of BGZF begins, parquet between row groups. Other files are one split.
+//
+// A damaged file may yield more in splits than as a whole, for what follows the damage has splits of its own.
+func (r *Reader) Splits(size int64) []Split {
+	if size <= 0 {
+		size = 16 << 20
+	}
+	var splits []Split
+	joinable := false // whether the last one is a run of whole files
+	for i, onDisk := range r.sizes {
+		if parts := r.parts(i, size); len(parts) > 1 {
+			for n, p := range parts {
+				share := min(p.to, onDisk) - p.from
+				if kindOf(r.files[i]).format == parquetFile {
+					share = onDisk / int64(len(parts))
+				}
+				splits = append(splits, Split{First: i, Files: 1, Part: n, Size: share, r: r, part: p})
+			}
+			joinable = false
+			continue
+		}
+		if last := len(splits) - 1; joinable && splits[last].Size+onDisk <= size {
+			splits[last].Files++
+			splits[last].Size += onDisk
+			continue
+		}
+		splits = append(splits, Split{First: i, Files: 1, Size: onDisk, r: r, part: whole})
+		joinable = true
+	}
+	return splits
+}
+
+// Open returns a Reader of the split, without the listing, that may hold no document. The splits of a Reader may be read at once.
+func (s Split) Open() *Reader {
+	end := s.First + s.Files
+	return &Reader{opt: s.r.opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size, first: s.First, split: true, part: s.part}
+}
+
+// Identity is a hash over what the split is and over the paths, sizes, times and edges of its files: whether a split is
+// as it was when it was done.
+func (s Split) Identity() string {
+	h := sha256.New()
+	fmt.Fprintln(h, s.part)
+	buf := make([]byte, 64<<10)
+	for _, path := range s.r.files[s.First : s.First+s.Files] {
+		fmt.Fprintf(h, "%q ", path)
+		f, err := os.Open(path)
+		if err != nil {
+			fmt.Fprintln(h, "unreadable")
+			continue
+		}
+		if info, err := f.Stat(); err == nil {
+			fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
+			n, _ := io.ReadFull(f, buf)
+			h.Write(buf[:n])
+			n, _ = f.ReadAt(buf, max(0, info.Size()-int64(len(buf))))
+			h.Write(buf[:n])
+		}
+		f.Close()
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// parts cuts a file into parts of about size bytes. What cannot be read or understood is left whole: reading says why.
+func (r *Reader) parts(i int, size int64) []part {
+	onDisk, kind := r.sizes[i], kindOf(r.files[i])
+	if onDisk < size+size/2 {
+		return nil
+	}
+	f, err := os.Open(r.files[i])
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	switch {
+	case kind.format == linesFile && kind.compression == "":
+		return everyBytes(onDisk, size)
+	case kind.format == linesFile:
+		if kind.ext == ".json" && !r.looksLikeLines(f, kind) {
+			return nil
+		}
+		return entries(f, onDisk, size, kind.next())
+	case kind.format == textFile && kind.compression == "":
+		head := make([]byte, min(onDisk, int64(r.opt.MaxDocument)+1))
+		if _, err := f.ReadAt(head, 0); err != nil || r.opt.isShort(head, onDisk) || judge(bytes.TrimPrefix(head, bom)) != "" {
+			return nil
+		}
+		section := r.opt.section()
+		return everyBytes(onDisk, (size+section-1)/section*section)
+	}
+	return nil
+}
+
+// everyBytes cuts a plain file at the multiples of size.
+func everyBytes(onDisk, size int64) []part {
+	parts := []part{whole}
+	for at := size; onDisk-at >= size/2; at += size {
+		parts = cutAt(parts, at, at)
+	}
+	return parts
+}
+
+// cutAt ends the last part and begins another.
+func cutAt(parts []part, onDisk, content int64) []part {
+	last := &parts[len(parts)-1]
+	last.to, last.end = onDisk, content
+	return append(parts, part{from: onDisk, to: math.MaxInt64, at: content, end: math.MaxInt64})
+}
+
+// looksLikeLines looks at the first content of a compressed file.
+func (r *Reader) looksLikeLines(f *os.File, k kind) bool {
+	src, err := k.open(&meter{r: f, total: new(atomic.Int64)}, r.opt.MaxRatio)
+	if err != nil {
+		return false
+	}
+	defer src.Close()
+	head, _ := bufio.NewReaderSize(src, peekBytes).Peek(peekBytes)
+	return k.jsonLines(head)
+}
