@@ -136,7 +136,9 @@ func (r *Reader) file(c *cutter, path string) error {
 		return nil
 	}
 	defer f.Close()
-	r.report.Files++
+	if r.part.from == 0 {
+		r.report.Files++
+	}
 	if _, err := f.Seek(r.part.from, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %s", path, cause(err))
 	}

@@ -60,7 +60,7 @@ type RejectCount struct {
 
 // Report accounts for a reading.
 type Report struct {
-	Files       int           `json:"files"`        // opened
+	Files       int           `json:"files"`        // opened; one of which a Split is a part counts with the first part
 	Documents   int           `json:"documents"`    // delivered
 	Bytes       int64         `json:"bytes"`        // of text delivered
 	InvalidUTF8 int           `json:"invalid_utf8"` // documents delivered that are not wholly valid UTF-8

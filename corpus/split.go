@@ -72,10 +72,12 @@ func (r *Reader) Splits(size int64) []Split {
 	return splits
 }
 
-// Open returns a Reader of the split, without the listing, that may hold no document. The splits of a Reader may be read at once.
-func (s Split) Open() *Reader {
-	end := s.First + s.Files
-	return &Reader{opt: s.r.opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size, first: s.First, split: true, part: s.part}
+// Open returns a Reader of the split, without the listing, that may hold no document. What it leaves out goes to
+// onReject, if that is not nil. The splits of a Reader may be read at once.
+func (s Split) Open(onReject func(Reject)) *Reader {
+	end, opt := s.First+s.Files, s.r.opt
+	opt.OnReject = onReject
+	return &Reader{opt: opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size, first: s.First, split: true, part: s.part}
 }
 
 // Identity is a hash over what the split is and over the paths, sizes, times and edges of its files: whether a split is

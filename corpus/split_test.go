@@ -107,7 +107,7 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 		var bytes int64
 		for _, s := range splits {
 			n := map[int]int{}
-			part := s.Open()
+			part := s.Open(opt.OnReject)
 			bytes += s.Size
 			for d, err := range part.Documents() {
 				if err != nil {

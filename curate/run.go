@@ -48,8 +48,8 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	splits := splitFiles(all)
-	r := &runner{o: o, all: all, splits: splits, results: make([]*entry, len(splits))}
+	splits := all.Splits(splitBytes)
+	r := &runner{o: o, splits: splits, results: make([]*entry, len(splits))}
 	out := Outcome{Splits: len(splits)}
 	if o.Sample == 0 {
 		for _, d := range []string{"docs", "signals"} {
@@ -89,10 +89,12 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	return out, r.finish(&out.Report)
 }
 
+// splitBytes is about how much of the input, on disk, is done as one. A variable for tests.
+var splitBytes int64 = 16 << 20
+
 type runner struct {
 	o       Options
-	all     *corpus.Reader
-	splits  []split
+	splits  []corpus.Split
 	results []*entry // nil: not done
 	journal *journal
 	read    atomic.Int64
@@ -113,7 +115,7 @@ func (r *runner) work(ctx context.Context) error {
 	mine = r.sampled(mine)
 	total := int64(0)
 	for _, i := range mine {
-		total += r.splits[i].size
+		total += r.splits[i].Size
 	}
 	workers := r.o.Workers
 	if workers <= 0 {
@@ -174,7 +176,7 @@ func (r *runner) resume() (done, changed int) {
 		e := entries[i]
 		switch {
 		case e == nil:
-		case e.Input != s.identity():
+		case e.Input != s.Identity():
 			changed++
 		case r.present(e):
 			r.results[i] = e

@@ -96,7 +96,7 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 12)
 	defer func(n int64) { splitBytes = n }(splitBytes)
-	splitBytes = 30_000
+	splitBytes = 10_000 // half a file
 	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}}
 	run := func(o Options) (Outcome, error) { return Run(context.Background(), o) }
 
@@ -183,7 +183,7 @@ func TestChangedInputIsNoticed(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 4)
 	defer func(n int64) { splitBytes = n }(splitBytes)
-	splitBytes = 1
+	splitBytes = 18_000 // a file each
 	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: t.TempDir()}
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)

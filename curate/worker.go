@@ -29,7 +29,7 @@ func (w *worker) split(ctx context.Context, index, each int) (*entry, error) {
 	e := &entry{Split: index, Tally: newReport(w.r.o.Pipeline)}
 	var docs, signals *shard
 	if each == 0 {
-		e.Input, e.Files = s.identity(), map[string]int64{}
+		e.Input, e.Files = s.Identity(), map[string]int64{}
 		var err error
 		if docs, err = newShard(w.r.o.Dir, fmt.Sprintf("docs/%05d.jsonl.zst", index)); err != nil {
 			return nil, err
@@ -42,27 +42,22 @@ func (w *worker) split(ctx context.Context, index, each int) (*entry, error) {
 			defer signals.abandon()
 		}
 	}
-	for i := range s.files {
+	in := s.Open(nil)
+	before := int64(0)
+	for d, err := range in.Documents() {
+		if err = errors.Join(ctx.Err(), err); err != nil {
+			return nil, err
+		}
+		if err := w.document(Key{Source: d.File, Split: s.Part, Row: d.Index}, d, &e.Tally, docs, signals); err != nil {
+			return nil, err
+		}
+		before = w.progress(in.BytesRead(), before)
 		if each > 0 && e.Tally.Documents >= each {
 			break
 		}
-		part := w.r.all.File(s.first + i)
-		before := int64(0)
-		for d, err := range part.Documents() {
-			if err = errors.Join(ctx.Err(), err); err != nil {
-				return nil, err
-			}
-			if err := w.document(Key{Source: s.first + i, Row: d.Index}, d, &e.Tally, docs, signals); err != nil {
-				return nil, err
-			}
-			before = w.progress(part.BytesRead(), before)
-			if each > 0 && e.Tally.Documents >= each {
-				break
-			}
-		}
-		w.progress(part.BytesRead(), before)
-		e.Tally.read(part.Report())
 	}
+	w.progress(in.BytesRead(), before)
+	e.Tally.read(in.Report())
 	for _, out := range []*shard{docs, signals} {
 		if out != nil {
 			size, err := out.commit()
