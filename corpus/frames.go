@@ -16,14 +16,13 @@ func entries(f io.ReaderAt, onDisk, size int64, next func(w *window, at int64) (
 	var at, content int64
 	for {
 		d, c, ok := next(w, at)
-		if at, content = at+d, content+c; !ok || at >= onDisk || content > 1<<60 {
+		if at, content = at+d, content+c; !ok || onDisk-at < size/2 || content > 1<<60 {
 			return parts
 		}
-		if at-parts[len(parts)-1].from >= size && onDisk-at >= size/2 {
+		if at-parts[len(parts)-1].from >= size {
 			parts = cutAt(parts, at, content)
 		}
 	}
-	return parts
 }
 
 // next is what entries needs.
