@@ -24,7 +24,8 @@ func TestThresholdsAreThosePublished(t *testing.T) {
 		"fineweb.ended_lines": {0.12, math.NaN()}, "fineweb.short_lines": {math.NaN(), 0.67}, "fineweb.duplicate_chars": {math.NaN(), 0.01},
 		"fineweb.newline_ratio": {math.NaN(), 0.3},
 		"code.longest_line":     {math.NaN(), 1000}, "code.mean_line": {math.NaN(), 100}, "code.alpha_words": {0.25, math.NaN()}, "code.lines": {10, 20000},
-		"code.generated": {math.NaN(), 0}, "normalize.bytes": {1, math.NaN()},
+		"code.generated": {math.NaN(), 0}, "normalize.bytes": {1, math.NaN()}, "bad_words.found": {math.NaN(), 0},
+		"decontaminate.runs": {math.NaN(), 0},
 	}
 	const epsilon = 1e-9
 	for _, k := range kinds {

@@ -25,6 +25,10 @@ var kinds = []kind{
 	filter(FineWeb),
 	filter(Code),
 	filter(PII),
+	filter(Identifiers),
+	filter(NFC),
+	badWords,
+	decontaminate,
 }
 
 // filter is a stage that has bounds alone.

@@ -1,0 +1,72 @@
+package curate
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"anneal/dedup"
+)
+
+// BadWords drops documents that hold a word or phrase of a list, as C4 did with the "List of Dirty, Naughty, Obscene or Otherwise
+// Bad Words" (Raffel et al. 2020, arXiv 1910.10683, section 2.2). A list is a text file with a phrase a line; it is the user's, none
+// comes with this package. Words are compared in lower case, whatever stands between them; digits count as one another.
+//
+// Not for text in which such words are the subject, medicine and law above all: C4's list is known to have taken those out.
+//
+//	found  phrases of the list, counted as often as they stand ≤ 0
+func BadWords(list *phrases) *Filter {
+	find := finder{phrases: list}
+	return &Filter{Name: "bad_words", Bounds: []Bound{atMost("found", 0)}, measure: func(d *Doc, values []float64) {
+		find.find(d.Text, func(int32) { values[0]++ })
+	}}
+}
+
+// badWords is the stage.
+var badWords = kind{
+	name: "bad_words", bounds: BadWords(newPhrases()).Bounds,
+	options: []option{{name: "list", value: "", required: true, files: true}},
+	load: func(o given) (func() Stage, error) {
+		list, err := readPhrases(o.text("list"))
+		if err != nil {
+			return nil, err
+		}
+		return func() Stage { return BadWords(list) }, nil
+	},
+}
+
+// longestPhrase is how many words a phrase of a list may have.
+const longestPhrase = 16
+
+// readPhrases reads a file with a phrase a line.
+func readPhrases(path string) (*phrases, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p := newPhrases()
+	var words dedup.Words
+	lines := bufio.NewScanner(f)
+	number := 0
+	for lines.Scan() {
+		number++
+		w := words.Hashes(lines.Bytes())
+		switch {
+		case len(w) > longestPhrase:
+			return nil, fmt.Errorf("%s:%d: a phrase of %d words, more than %d\n  try a file with a word or phrase a line", path, number, len(w), longestPhrase)
+		case len(w) > 0:
+			p.add(w, len(w), int32(number))
+		case strings.TrimSpace(lines.Text()) != "":
+			return nil, fmt.Errorf("%s:%d: %q holds no letter or digit, so that nothing would be found by it\n  take the line out", path, number, clip(lines.Text()))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", path, number+1, err)
+	}
+	if len(p.from) == 0 {
+		return nil, fmt.Errorf("%s holds no words", path)
+	}
+	return p, nil
+}

@@ -1,0 +1,111 @@
+package curate
+
+import (
+	"fmt"
+
+	"anneal/corpus"
+	"anneal/dedup"
+)
+
+// Decontaminate drops documents that hold text of evaluation sets (Brown et al. 2020, arXiv 2005.14165, appendix C): a run of 13
+// words (NGram) that stands in an item of a set too. Items of fewer words, but of 8 or more (Shortest), must stand in the document whole;
+// shorter ones are too common to tell anything and are passed over. Words are letters in lower case and digits as 0, so that
+// layout, punctuation and numbers do not hide a copy. GPT-3 cut 200 characters around a match out; here the document goes, as
+// most do now.
+//
+// Memory: about 24 bytes for each run of the sets. Not for sets whose items are quoted everywhere, such as the text of a licence: move
+// the bound on runs, and look at the signals, which name the items.
+//
+//	runs   of the document that stand in a set ≤ 0
+//	share  of the document's runs that do; no bound of its own
+//	items  that they stand in; no bound of its own
+//
+// With signals, decontaminate.hit FILE:NUMBER says how many runs of an item, counted from 1, a document holds.
+func Decontaminate(s *EvalSet) *Filter {
+	find := finder{phrases: s.phrases}
+	hits := map[int32]int{}
+	var order []int32
+	return &Filter{
+		Name: "decontaminate", Bounds: []Bound{atMost("runs", 0), unbounded("share"), unbounded("items")},
+		measure: func(d *Doc, values []float64) {
+			clear(hits)
+			order = order[:0]
+			runs := 0
+			all := find.find(d.Text, func(item int32) {
+				if hits[item] == 0 {
+					order = append(order, item)
+				}
+				hits[item]++
+				runs++
+			})
+			values[0], values[1], values[2] = float64(runs), ratio(runs, max(all, runs)), float64(len(order))
+			for _, item := range order {
+				d.Add("decontaminate.hit "+s.items[item], float64(hits[item]))
+			}
+		},
+	}
+}
+
+// EvalSet is the text of evaluation sets. Any number of filters may use one at the same time.
+type EvalSet struct {
+	Skipped int // items of too few words
+
+	phrases *phrases
+	items   []string // file and number of each
+}
+
+// EvalOptions says how Decontaminate compares.
+type EvalOptions struct {
+	NGram     int    // words of a run; 13
+	Shortest  int    // words of the shortest item that is looked for; 8
+	TextField string // of a line of JSON; "text"
+}
+
+// ReadEvalSet reads the items of evaluation sets: a document of package corpus each, so a line of a .jsonl file or a whole text file.
+func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
+	s := &EvalSet{phrases: newPhrases()}
+	r, err := corpus.Open(paths, corpus.Options{TextField: o.TextField})
+	if err != nil {
+		return nil, err
+	}
+	var words dedup.Words
+	for d, err := range r.Documents() {
+		if err != nil {
+			return nil, err
+		}
+		w := words.Hashes(d.Text)
+		if len(w) < o.Shortest {
+			s.Skipped++
+			continue
+		}
+		s.phrases.add(w, min(len(w), o.NGram), int32(len(s.items)))
+		s.items = append(s.items, fmt.Sprintf("%s:%d", d.Source, d.Index+1))
+	}
+	if rep := r.Report(); len(rep.Rejects) > 0 {
+		return nil, fmt.Errorf("not all of the evaluation sets can be read: %s", rep)
+	}
+	if len(s.items) == 0 {
+		return nil, fmt.Errorf("the evaluation sets have no item of %d words\n  try shortest: 4, or name other files", o.Shortest)
+	}
+	return s, nil
+}
+
+// decontaminate is the stage.
+var decontaminate = kind{
+	name: "decontaminate", bounds: Decontaminate(&EvalSet{phrases: newPhrases()}).Bounds,
+	options: []option{
+		{name: "against", value: []string{}, required: true, files: true}, {name: "field", value: "text"},
+		{name: "ngram", value: 13.0}, {name: "shortest", value: 8.0},
+	},
+	load: func(o given) (func() Stage, error) {
+		e := EvalOptions{NGram: int(o.number("ngram")), Shortest: int(o.number("shortest")), TextField: o.text("field")}
+		if e.NGram < 1 || e.NGram > 1000 || e.Shortest < 1 || e.Shortest > e.NGram {
+			return nil, fmt.Errorf("ngram %d and shortest %d: want 1 ≤ shortest ≤ ngram ≤ 1000\n  try ngram: 13 and shortest: 8", e.NGram, e.Shortest)
+		}
+		set, err := ReadEvalSet(o.texts("against"), e)
+		if err != nil {
+			return nil, err
+		}
+		return func() Stage { return Decontaminate(set) }, nil
+	},
+}
