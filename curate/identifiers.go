@@ -35,9 +35,10 @@ type identifier struct {
 	from []string // replacements
 }
 
+// None of the replacements can go on with what stands before it.
 var identifiers = [...]identifier{
 	{phone, []string{"+1 202 555 0123", "+1 202 555 0147"}},
-	{iban, []string{"GB82 WEST 1234 5698 7654 32", "DE89 3704 0044 0532 0130 00"}},
+	{iban, []string{"GB82 WEST 1234 5698 7654 32", "NO93 8601 1117 947"}},
 	{card, []string{"4111 1111 1111 1111", "5555 5555 5555 4444"}},
 	{ipv6, []string{"2001:db8::1", "2001:db8::77"}},
 	{accessKey, []string{"AKIAIOSFODNN7EXAMPLE"}},
