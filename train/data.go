@@ -15,10 +15,18 @@ import (
 // corpus is a data set opened for a run: what it trains on, what it is measured on, and the tokenizer of both.
 type corpus struct {
 	set           *dataset.Dataset
-	train         *dataset.Loader // nil until openTraining
+	train         trainSource // nil until openTraining
+	domains       *turns      // to be closed; nil for runs that weigh none
 	tok           *tokenizer.Tokenizer
 	tokenizerJSON []byte
 	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
+}
+
+// trainSource is what a run reads, with where it stands in it.
+type trainSource interface {
+	dataset.Source
+	State(samples uint64) dataset.State
+	Check(dataset.State) error
 }
 
 // openCorpus opens the data set of a configuration and fills in the vocabulary size.
@@ -63,18 +71,37 @@ func (c *corpus) open(cfg *config.Config) error {
 
 // openTraining opens the training split; what is only evaluated may have none.
 func (c *corpus) openTraining(cfg *config.Config) (err error) {
-	if c.train, err = c.set.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed); err != nil {
+	loader, err := c.set.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed)
+	if err != nil {
 		return &DataError{err}
 	}
 	skip, err := dataset.ParseSkips(cfg.Data.Skip)
 	if err != nil {
 		return err // validation has passed it already
 	}
-	c.train.Skip(skip)
+	loader.Skip(skip)
+	c.train = loader
 	return nil
 }
 
-func (c *corpus) close() { c.set.Close() }
+// openDomains opens the training splits of the data sets in dirs in the place of the corpus's own, a micro-batch from each in
+// turn.
+func (c *corpus) openDomains(cfg *config.Config, dirs []string) error {
+	path := filepath.Join(c.set.Dir, "tokenizer.json")
+	t, err := openTurns(dirs, DatasetTokenizer(c.tok, path), cfg.Model.Context, cfg.Train.MicroBatch, cfg.Seed)
+	if err != nil {
+		return err
+	}
+	c.train, c.domains = t, t
+	return nil
+}
+
+func (c *corpus) close() {
+	if c.domains != nil {
+		c.domains.close()
+	}
+	c.set.Close()
+}
 
 // DatasetTokenizer describes a tokenizer the way data sets identify theirs. A tokenizer without an end-of-text token
 // cannot delimit documents; its EOT is then out of range, which dataset refuses.

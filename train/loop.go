@@ -22,6 +22,7 @@ type Options struct {
 	Threads    int            // overrides Config.Threads if above 0
 	OnProgress func(Progress) // called after every step; may be nil
 	Warn       func(string)   // takes remarks for people; may be nil
+	DRO        *GroupDRO      // weighs domains, which are then what is trained on; nil for a run of Config's data
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
@@ -117,11 +118,16 @@ func (s *session) open() (err error) {
 	if s.dev, err = cpu.New(threads); err != nil {
 		return err
 	}
-	if err := s.corpus.openTraining(s.cfg); err != nil {
+	if err := s.openTraining(); err != nil {
 		return err
 	}
 	if s.trainer, err = newTrainer(s.cfg, s.dev); err != nil {
 		return err
+	}
+	if s.DRO != nil {
+		if err := s.trainer.startRobust(*s.DRO); err != nil {
+			return err
+		}
 	}
 	s.tensors = s.trainer.checkpointTensors()
 	s.peak = gemm.Peak(s.dev.Tier(), s.trainer.policy.Operand, s.dev.Pool(), peakTime)
@@ -129,6 +135,14 @@ func (s *session) open() (err error) {
 	nan := number(math.NaN())
 	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
 	return nil
+}
+
+// openTraining opens what the run reads.
+func (s *session) openTraining() error {
+	if s.DRO != nil {
+		return s.corpus.openDomains(s.cfg, s.DRO.Domains)
+	}
+	return s.corpus.openTraining(s.cfg)
 }
 
 func (s *session) openStore() (err error) {
@@ -178,10 +192,13 @@ func (s *session) restore() error {
 
 // adopt goes on from the state just loaded, if it is of this model and this data; info is what loading it said.
 func (s *session) adopt(info checkpoint.Info) error {
+	t := s.trainer
+	if err := t.restoreRobust(s.last.Domains, s.Dir); err != nil {
+		return err
+	}
 	if err := s.corpus.train.Check(s.last.Data); err != nil {
 		return &DataError{err}
 	}
-	t := s.trainer
 	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
 		return err
 	}
@@ -280,6 +297,9 @@ func (s *session) save() error {
 	}
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
 	s.last.LossScale = t.lossScale
+	if t.robust != nil {
+		s.last.Domains = &t.robust.state
+	}
 	s.last.Model, s.last.Tier = t.model.Config, s.dev.Tier().String()
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {

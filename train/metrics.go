@@ -32,24 +32,26 @@ func (n *number) UnmarshalJSON(b []byte) error {
 
 // metricsLine is one line of metrics.jsonl. Losses are nats per token, rates per second of wall time.
 type metricsLine struct {
-	Step            int     `json:"step"`
-	Tokens          int64   `json:"tokens"`
-	Loss            number  `json:"loss"`
-	LR              float64 `json:"lr"`
-	GradNorm        number  `json:"grad_norm"`
-	ZLoss           *number `json:"z_loss,omitempty"`             // if there is one
-	ClipRate        *number `json:"clip_rate,omitempty"`          // share of the updates so far that were clipped, if any can be
-	SequenceTokens  int     `json:"sequence_tokens,omitempty"`    // where train.length_warmup has shorter ones than the context
-	NoiseScale      *number `json:"noise_scale_tokens,omitempty"` // of steps that measured it
-	WinRate         float64 `json:"win_rate,omitempty"`           // share of weights that the update did not clip, with sophia
-	Skipped         bool    `json:"skipped,omitempty"`
-	LossScale       float64 `json:"loss_scale,omitempty"` // of precision fp16, for the next step
-	Rewound         bool    `json:"rewound,omitempty"`    // the run went back before this step; its weights do not have it
-	TokensPerSecond number  `json:"tokens_per_second"`
-	FractionOfPeak  number  `json:"fraction_of_peak"`
-	RSSBytes        int64   `json:"rss_bytes"`
-	ValLoss         *number `json:"val_loss,omitempty"`
-	ValBitsPerByte  *number `json:"val_bits_per_byte,omitempty"`
+	Step            int       `json:"step"`
+	Tokens          int64     `json:"tokens"`
+	Loss            number    `json:"loss"`
+	LR              float64   `json:"lr"`
+	GradNorm        number    `json:"grad_norm"`
+	ZLoss           *number   `json:"z_loss,omitempty"`             // if there is one
+	ClipRate        *number   `json:"clip_rate,omitempty"`          // share of the updates so far that were clipped, if any can be
+	SequenceTokens  int       `json:"sequence_tokens,omitempty"`    // where train.length_warmup has shorter ones than the context
+	NoiseScale      *number   `json:"noise_scale_tokens,omitempty"` // of steps that measured it
+	WinRate         float64   `json:"win_rate,omitempty"`           // share of weights that the update did not clip, with sophia
+	Skipped         bool      `json:"skipped,omitempty"`
+	LossScale       float64   `json:"loss_scale,omitempty"`     // of precision fp16, for the next step
+	DomainWeights   []float64 `json:"domain_weights,omitempty"` // of a run that weighs domains, in the order of its sources
+	DomainExcess    []float64 `json:"domain_excess,omitempty"`  // loss of each beyond that of the reference, nats per token
+	Rewound         bool      `json:"rewound,omitempty"`        // the run went back before this step; its weights do not have it
+	TokensPerSecond number    `json:"tokens_per_second"`
+	FractionOfPeak  number    `json:"fraction_of_peak"`
+	RSSBytes        int64     `json:"rss_bytes"`
+	ValLoss         *number   `json:"val_loss,omitempty"`
+	ValBitsPerByte  *number   `json:"val_bits_per_byte,omitempty"`
 
 	ValLossEMA        *number `json:"val_loss_ema,omitempty"` // of the average of the weights
 	ValBitsPerByteEMA *number `json:"val_bits_per_byte_ema,omitempty"`
@@ -203,4 +205,28 @@ func Losses(dir string) (LossCurve, error) {
 		}
 	}
 	return c, lines.Err()
+}
+
+// DomainWeights reads the weights of each domain after every step of the run in dir, which weighs them: [step][domain].
+func DomainWeights(dir string) ([][]float64, error) {
+	f, err := os.Open(runDir(dir).metrics())
+	if err != nil {
+		return nil, fmt.Errorf("cannot read metrics: %w", err)
+	}
+	defer f.Close()
+	var weights [][]float64
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var l struct {
+			Weights []float64 `json:"domain_weights"`
+			Rewound bool
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("cannot read metrics: %s: %w", runDir(dir).metrics(), err)
+		}
+		if l.Weights != nil && !l.Rewound {
+			weights = append(weights, l.Weights)
+		}
+	}
+	return weights, lines.Err()
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"anneal/internal/machine"
@@ -20,8 +21,9 @@ type Progress struct {
 	ValBitsPerByteEMA       float64 // of the average of the weights; NaN also without average.ema
 	RSS                     int64   // bytes
 	ETA                     time.Duration
-	Skipped                 int     // updates not applied so far
-	ClipRate                float64 // share of the updates so far whose gradient was clipped; NaN before the first
+	Skipped                 int       // updates not applied so far
+	ClipRate                float64   // share of the updates so far whose gradient was clipped; NaN before the first
+	DomainWeights           []float64 // of the step, for a run that weighs domains; nil for others
 }
 
 // ArenaUse is the memory of one arena in bytes.
@@ -40,8 +42,9 @@ type Result struct {
 
 	ValLossEMA, ValBitsPerByteEMA float64 // of the average of the weights; NaN also without average.ema
 
-	ClipRate                   float64 // share of the run's updates whose gradient was clipped; NaN without an update
-	NoiseScale                 float64 // tokens; NaN if train.noise_scale_every is 0 or too little was measured
+	DomainWeights              []float64 // mean over the updates of a run that weighs domains; nil for others
+	ClipRate                   float64   // share of the run's updates whose gradient was clipped; NaN without an update
+	NoiseScale                 float64   // tokens; NaN if train.noise_scale_every is 0 or too little was measured
 	WeightsHash, OptimizerHash string
 	Interrupted                bool  // ctx ended before the last step; the state is saved
 	PeakRSS                    int64 // bytes, of the process
@@ -96,6 +99,11 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	if s.cfg.Train.Clip > 0 {
 		line.ClipRate = (*number)(&clipRate)
 	}
+	var domains []float64
+	if t.robust != nil {
+		domains = slices.Clone(t.robust.state.Alpha)
+		line.DomainWeights, line.DomainExcess = domains, t.robust.state.Excess
+	}
 	s.metrics.write(line)
 	if s.OnProgress == nil {
 		return
@@ -103,7 +111,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	p := Progress{
 		Step: t.progress.Step, Steps: s.cfg.Train.Steps, Tokens: t.progress.Tokens, Loss: stats.Loss, LR: stats.LR, GradNorm: stats.GradNorm,
 		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.weights.Loss, ValBitsPerByte: eval.weights.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
-		ClipRate: clipRate, ValBitsPerByteEMA: eval.average.BitsPerByte,
+		ClipRate: clipRate, ValBitsPerByteEMA: eval.average.BitsPerByte, DomainWeights: domains,
 	}
 	left := float64(s.tokens-p.Tokens) / rate
 	p.ETA = time.Duration(left * float64(time.Second))
@@ -122,6 +130,9 @@ func (s *session) result(interrupted bool) *Result {
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
 		ValLossEMA: float64(s.last.ValLossEMA), ValBitsPerByteEMA: float64(s.last.ValBitsPerByteEMA), ClipRate: t.progress.clipRate(),
 		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
+	}
+	if t.robust != nil {
+		r.DomainWeights = t.robust.state.mean(t.progress.Updates)
 	}
 	_, r.PeakRSS = machine.Resident()
 	for _, a := range t.arenas {

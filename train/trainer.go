@@ -35,6 +35,7 @@ type Trainer struct {
 	progress  progress
 	guard     guard
 	lossScale precision.LossScale
+	robust    *robust // nil unless domains are weighed
 }
 
 // progress is where a run stands; checkpoints keep it.
@@ -145,13 +146,19 @@ func modelConfig(cfg *config.Config) model.Config {
 }
 
 // Close frees the run's memory. The device is the caller's.
-func (t *Trainer) Close() { t.evaluator.close() }
+func (t *Trainer) Close() {
+	if t.robust != nil {
+		t.robust.reference.Close()
+	}
+	t.evaluator.close()
+}
 
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
 // micro-batches the step is undone and ctx's error returned.
 //
 // This is the one place where techniques meet, in this order:
 //
+//	weigh the domains, if they are to be
 //	accumulate FP32 gradients over micro-batches, settle FP8 scales
 //	global norm, of which the loss scale of fp16 is divided out
 //	refuse the update: no target, an overflow of fp16, the guard
@@ -165,6 +172,11 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	part := t.ramps.next(t.progress)
 	t.accum, t.length = part.micro, part.length
 	from := t.progress.Sample
+	if t.robust != nil {
+		if err := t.robust.weigh(ctx, t, src, from); err != nil {
+			return StepStats{}, err
+		}
+	}
 	sums, err := t.gradient(ctx, src, from)
 	if err != nil {
 		return StepStats{}, err
@@ -188,6 +200,9 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	}
 	t.progress.Updates++
 	t.progress.Applied += part.tokens
+	if t.robust != nil {
+		t.robust.commit()
+	}
 	clip := optim.ClipScale(stats.GradNorm, t.cfg.Train.Clip)
 	if stats.Clipped = clip < 1; stats.Clipped {
 		t.progress.Clipped++
@@ -214,7 +229,8 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
-	t.tape.LossScale = t.lossFactor()
+	scale := t.lossFactor()
+	t.tape.LossScale = scale
 	noise := t.measuresNoise()
 	for i := range t.accum {
 		if err := ctx.Err(); err != nil {
@@ -225,9 +241,11 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		}
 		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
 		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
+		t.tape.LossScale = scale * t.factor(i)
 		t.tape.Reset(true)
 		t.model.Loss(t.tape, t.batch)
 		t.tape.Backward()
+		t.tape.LossScale = scale
 		sums.loss += t.dev.Sum(&t.batch.Losses)
 		sums.targets += t.data.Valid()
 		if t.batch.ZLoss != 0 {

@@ -1,0 +1,206 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"anneal/dataset"
+	"anneal/model"
+	"anneal/tensor"
+	"anneal/train/config"
+)
+
+// GroupDRO weighs the domains of a mixture while a model trains on them, towards those in which it has most left to learn:
+// the proxy of DoReMi (Xie et al. 2023, arXiv 2305.10429, algorithm 1), which is group distributionally robust optimisation
+// (Sagawa et al. 2020, arXiv 1911.08731) of the excess over a reference model. A step reads as many rows of each of k domains,
+//
+//	λᵢ = mean over the domain's tokens of max(proxy's loss − reference's loss, 0)
+//	αᵢ ← (1 − c)·αᵢ·exp(η·λᵢ) / Σⱼ αⱼ·exp(η·λⱼ) + c/k,  αᵢ = 1/k at first
+//
+// and updates the proxy by the gradient of Σ αᵢ·(mean loss of domain i), with the new α. Every micro-batch holds one domain, so
+// that a weight is one factor of its loss. What comes out is the mean of α over the steps.
+//
+// It costs the reference's weights in memory, and two forward passes a step, one of each model: 5/3 of the time. For choosing
+// weights, not for the model that is wanted in the end. Not where a domain has few tokens and many are seen: its excess then
+// says what the reference has learned by heart.
+type GroupDRO struct {
+	Domains   []string // directories of the data sets, all of Config's tokenizer
+	Reference string   // run directory of a model of the same shape and tokenizer
+	Rate      float64  // η; 1 in the paper
+	Smoothing float64  // c; 1e-3 in the paper
+}
+
+// domainWeights is where group DRO stands; checkpoints keep it.
+type domainWeights struct {
+	Alpha  []float64 `json:"alpha"`
+	Sum    []float64 `json:"sum"`    // of Alpha over the updates
+	Excess []float64 `json:"excess"` // λ of the last update
+}
+
+// robust is group DRO in a trainer.
+type robust struct {
+	GroupDRO
+	reference *Trained
+	state     domainWeights
+	next      domainWeights // of the step under way
+	factors   []float64     // [k] of the summed losses of a domain in the step under way
+	targets   []int         // [k]
+	losses    []float64     // [N] of the proxy
+}
+
+// startRobust makes t weigh domains, with micro-batch i of a step of domain i mod k.
+func (t *Trainer) startRobust(o GroupDRO) error {
+	k := len(o.Domains)
+	if t.accum = t.ramps.next(t.progress).micro; k < 2 || t.accum%k != 0 || t.cfg.Train.BatchRamp != "" {
+		return config.Problem{
+			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains all through the run", t.accum, k),
+			Try: "a multiple of the domains, at least two of them, and no train.batch_ramp",
+		}
+	}
+	if !(o.Rate >= 0 && o.Rate <= 1e3) || !(o.Smoothing > 0 && o.Smoothing < 1) { // no weight is ever 0
+		return config.Problem{
+			Message: fmt.Sprintf("cannot move weights of domains at a rate of %g with smoothing %g", o.Rate, o.Smoothing),
+			Try:     "a rate from 0 to 1000, such as 1, and smoothing between 0 and 1, such as 0.001",
+		}
+	}
+	reference, err := OpenWith(o.Reference, OpenOptions{Threads: 1})
+	if err != nil {
+		return err
+	}
+	r := &robust{
+		GroupDRO: o, reference: reference, factors: make([]float64, k), targets: make([]int, k), losses: make([]float64, t.batch.Tokens.Len()),
+		state: newDomainWeights(k), next: newDomainWeights(k),
+	}
+	t.robust = r
+	was, now := reference.Model.Config, t.model.Config
+	was.Recompute = now.Recompute
+	if fmt.Sprint(was) != fmt.Sprint(now) || reference.Config.Precision != t.cfg.Precision {
+		return config.Problem{Message: fmt.Sprintf("the reference %s is another model than the one to be trained", o.Reference), Try: "the same model and precision for both"}
+	}
+	return nil
+}
+
+func newDomainWeights(k int) domainWeights {
+	d := domainWeights{Alpha: make([]float64, k), Sum: make([]float64, k), Excess: make([]float64, k)}
+	for i := range d.Alpha {
+		d.Alpha[i] = 1 / float64(k)
+	}
+	return d
+}
+
+// update makes next of d by the excess losses in next: the formula of GroupDRO.
+func (d *domainWeights) update(next *domainWeights, rate, smoothing float64) {
+	top := math.Inf(-1)
+	for _, x := range next.Excess {
+		top = max(top, x)
+	}
+	sum := 0.0
+	for i, x := range next.Excess {
+		next.Alpha[i] = d.Alpha[i] * math.Exp(rate*(x-top)) // exp(−η·top) cancels
+		sum += next.Alpha[i]
+	}
+	for i, a := range next.Alpha {
+		next.Alpha[i] = (1-smoothing)*(a/sum) + smoothing/float64(len(next.Alpha))
+		next.Sum[i] = d.Sum[i] + next.Alpha[i]
+	}
+}
+
+// mean returns the mean of the weights over the updates, which sums to 1; the weights as they are before the first.
+func (d *domainWeights) mean(updates int) []float64 {
+	if updates == 0 {
+		return d.Alpha
+	}
+	mean := make([]float64, len(d.Sum))
+	for i, s := range d.Sum {
+		mean[i] = s / float64(updates)
+	}
+	return mean
+}
+
+// weigh finds the weights for the step whose samples begin at from, by a forward pass of both models over all of it. They
+// count once the update is made (commit).
+func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from uint64) error {
+	clear(r.next.Excess)
+	clear(r.targets)
+	k := len(r.targets)
+	for i := range t.accum {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
+			return err
+		}
+		t.forward(t.model)
+		for j := range r.losses {
+			r.losses[j] = t.batch.Losses.Float64(j)
+		}
+		t.forward(r.reference.Model)
+		r.next.Excess[i%k] += excess(r.losses, &t.batch.Losses)
+		r.targets[i%k] += t.data.Valid()
+	}
+	all := 0
+	for i, n := range r.targets {
+		all += n
+		if n == 0 {
+			r.next.Excess[i] = r.state.Excess[i] // nothing is known of it that is new
+		} else {
+			r.next.Excess[i] /= float64(n)
+		}
+	}
+	r.state.update(&r.next, r.Rate, r.Smoothing)
+	for i, a := range r.next.Alpha {
+		r.factors[i] = a * float64(all) / float64(max(r.targets[i], 1)) // the step divides by all
+	}
+	return nil
+}
+
+// excess sums what each token's loss of the proxy is above that of the reference; both are 0 where the target is ignored.
+func excess(proxy []float64, reference *tensor.Tensor) float64 {
+	sum := 0.0
+	for j, loss := range proxy {
+		sum += max(loss-reference.Float64(j), 0)
+	}
+	return sum
+}
+
+// forward runs m over the batch for its losses alone.
+func (t *Trainer) forward(m *model.Decoder) {
+	t.tape.Reset(false)
+	m.Loss(t.tape, t.batch)
+}
+
+// commit takes the weights of the step just made.
+func (r *robust) commit() { r.state, r.next = r.next, r.state }
+
+// factor is what the loss of micro-batch i of the step counts.
+func (t *Trainer) factor(i int) float64 {
+	if t.robust == nil {
+		return 1
+	}
+	return t.robust.factors[i%len(t.robust.factors)]
+}
+
+// errNotRobust and errRobust say that a run was begun otherwise than it is to go on.
+var (
+	errNotRobust = errors.New("was not trained by group DRO so far\n  choose another directory")
+	errRobust    = errors.New("is the proxy of a search for domain weights, which its training needs a reference for\n  go on with the command that began it, such as `anneal mix doremi`")
+)
+
+// restoreRobust takes over the weights of a checkpoint.
+func (t *Trainer) restoreRobust(saved *domainWeights, dir string) error {
+	switch {
+	case saved == nil && t.robust == nil:
+		return nil
+	case saved == nil:
+		return fmt.Errorf("%s %w", dir, errNotRobust)
+	case t.robust == nil:
+		return fmt.Errorf("%s %w", dir, errRobust)
+	}
+	if n, k := len(saved.Alpha), len(t.robust.targets); n != k || len(saved.Sum) != k || len(saved.Excess) != k {
+		return fmt.Errorf("%s has weights of %d domains, but there are %d", dir, n, k)
+	}
+	t.robust.state = *saved
+	return nil
+}

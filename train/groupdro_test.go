@@ -1,0 +1,274 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"anneal/dataset"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/config"
+)
+
+// α = (0.5, 0.3, 0.2) with excess losses λ = (0.1, 0.4, 0), η = 1 and c = 10⁻³, by hand.
+func TestGroupDROUpdatesByTheFormula(t *testing.T) {
+	d, next := newDomainWeights(3), newDomainWeights(3)
+	copy(d.Alpha, []float64{0.5, 0.3, 0.2})
+	copy(next.Excess, []float64{0.1, 0.4, 0})
+	d.update(&next, 1, 1e-3)
+	for i, want := range []float64{0.460309797728, 0.372875302378, 0.166814899894} {
+		if got := next.Alpha[i]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("domain %d: weight %.12f, want %.12f", i, got, want)
+		}
+	}
+}
+
+// Over 50 steps from given losses of tokens, excess losses, weights and their mean are those of the authors' arithmetic in PyTorch.
+func TestGroupDROMatchesPyTorch(t *testing.T) {
+	text, err := os.ReadFile("testdata/groupdro.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Rate, Smoothing  float64
+		Proxy, Reference [][][]float64 // [step][domain][token]
+		Excess, Alpha    [][]float64
+		Mean             []float64
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	arena, err := tensor.NewArena("losses", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arena.Close()
+	reference := arena.New(tensor.F64, 4)
+	d, next := newDomainWeights(3), newDomainWeights(3)
+	same := func(what string, step int, got, want []float64) {
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-12 {
+				t.Fatalf("step %d, domain %d: %s %.15g, want %.15g", step, i, what, got[i], want[i])
+			}
+		}
+	}
+	for step := range want.Alpha {
+		for i, losses := range want.Proxy[step] {
+			copy(reference.F64(), want.Reference[step][i])
+			next.Excess[i] = excess(losses, &reference) / float64(len(losses))
+		}
+		d.update(&next, want.Rate, want.Smoothing)
+		d, next = next, d
+		same("excess", step, d.Excess, want.Excess[step])
+		same("weight", step, d.Alpha, want.Alpha[step])
+	}
+	same("mean", len(want.Alpha), d.mean(len(want.Alpha)), want.Mean)
+}
+
+// domains are three data sets with one tokenizer: sums, which take long to learn, random digits, which nothing learns, and one line again
+// and again, which is learned at once. whole holds them all.
+func domainData(t testing.TB) (whole string, domains []string) {
+	t.Helper()
+	texts := map[string]iter.Seq2[[]byte, error]{
+		"1-sums":   documents(150),
+		"2-noise":  drawn(40, func(r *rand.Rand) string { return fmt.Sprintf("%020d\n", r.Uint64N(1e18)) }),
+		"3-simple": drawn(40, func(*rand.Rand) string { return "the sum of sums\n" }),
+	}
+	texts["all"] = func(yield func([]byte, error) bool) {
+		for _, name := range []string{"1-sums", "2-noise", "3-simple"} {
+			for doc, err := range texts[name] {
+				if !yield(doc, err) {
+					return
+				}
+			}
+		}
+	}
+	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280}, texts["all"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for name, docs := range texts {
+		dir := filepath.Join(root, name)
+		opt := dataset.BuildOptions{
+			Dir: dir, Tokenizer: DatasetTokenizer(tok, ""), ValFraction: 0.1,
+			NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
+		}
+		if _, err := dataset.Build(context.Background(), opt, docs); err != nil {
+			t.Fatal(err)
+		}
+		if err := tok.Save(filepath.Join(dir, "tokenizer.json")); err != nil {
+			t.Fatal(err)
+		}
+		if name != "all" {
+			domains = append(domains, dir)
+		}
+	}
+	slices.Sort(domains)
+	return filepath.Join(root, "all"), domains
+}
+
+// drawn is n documents of 30 random lines.
+func drawn(n int, line func(*rand.Rand) string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r := rand.New(rand.NewPCG(3, 4))
+		for range n {
+			var b bytes.Buffer
+			for range 30 {
+				b.WriteString(line(r))
+			}
+			if !yield(b.Bytes(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// domainConfig takes 12 rows of 32 tokens a step, in micro-batches of 4.
+func domainConfig(data string, steps int) *config.Config {
+	cfg := tinyConfig(data)
+	cfg.Train.BatchTokens, cfg.Train.MicroBatch = 12*32, 4
+	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every = steps, 0, 10
+	cfg.Schedule.Warmup = 2
+	cfg.Resolve()
+	return cfg
+}
+
+// The weight of what can be learned is the largest, that of noise and of what is learned at once falls below an equal share.
+func TestGroupDROFindsWhatCanBeLearned(t *testing.T) {
+	p := newProxy(t, 120)
+	w := mustRun(t, Options{Config: p.cfg, Dir: p.dir, DRO: &p.dro}).DomainWeights
+	t.Logf("weights of sums, noise and the simple: %.4f", w)
+	if w[0] < 0.45 || w[1] > 0.3 || w[2] > 0.3 {
+		t.Errorf("the weights of sums, noise and the simple are %.4f, want most for the first", w)
+	}
+	if sum := w[0] + w[1] + w[2]; math.Abs(sum-1) > 1e-12 {
+		t.Errorf("the weights sum to %v", sum)
+	}
+	curve, err := DomainWeights(p.dir)
+	if err != nil || len(curve) != 120 {
+		t.Fatalf("metrics.jsonl has the weights of %d steps of 120: %v", len(curve), err)
+	}
+	for i := range w {
+		mean := 0.0
+		for _, alpha := range curve {
+			mean += alpha[i] / 120
+		}
+		if math.Abs(mean-w[i]) > 1e-12 {
+			t.Errorf("domain %d: the mean over the steps is %v, the result %v", i, mean, w[i])
+		}
+	}
+}
+
+// proxy is a run that weighs three domains, with the reference it takes.
+type proxy struct {
+	cfg *config.Config
+	dir string
+	dro GroupDRO
+}
+
+func newProxy(t *testing.T, steps int) proxy {
+	t.Helper()
+	whole, domains := domainData(t)
+	dir := t.TempDir()
+	reference := filepath.Join(dir, "reference")
+	mustRun(t, Options{Config: domainConfig(whole, steps), Dir: reference})
+	return proxy{domainConfig(whole, steps), filepath.Join(dir, "proxy"), GroupDRO{Domains: domains, Reference: reference, Rate: 1, Smoothing: 1e-3}}
+}
+
+// A proxy that is stopped and resumed, with another number of threads, ends with the same weights of domains and the same model, bit
+// for bit. Without its reference it cannot be resumed, and an ordinary run does not become a proxy.
+func TestGroupDROResumesBitForBit(t *testing.T) {
+	p := newProxy(t, 20)
+	want := mustRun(t, Options{Config: p.cfg.Clone(), Dir: p.dir + "-whole", DRO: &p.dro, Threads: 1})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := Options{Config: p.cfg, Dir: p.dir, DRO: &p.dro, Threads: 2, OnProgress: func(p Progress) {
+		if p.Step == 13 {
+			cancel()
+		}
+	}}
+	if r, err := Run(ctx, o); err != nil || !r.Interrupted {
+		t.Fatalf("not stopped: %v, %v", r, err)
+	}
+	if _, err := Resume(context.Background(), Options{Dir: p.dir}); !errors.Is(err, errRobust) {
+		t.Errorf("resuming without the reference gives %v", err)
+	}
+	if _, err := Resume(context.Background(), Options{Dir: p.dro.Reference, DRO: &p.dro}); err == nil {
+		t.Error("an ordinary run was resumed as a proxy")
+	}
+	o.OnProgress = nil
+	got, err := Resume(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.DomainWeights, want.DomainWeights) {
+		t.Errorf("weights %v after a stop, %v without", got.DomainWeights, want.DomainWeights)
+	}
+	if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash {
+		t.Error("the model differs after a stop")
+	}
+}
+
+// With weights α the gradient is Σ αᵢ·∇(mean loss of domain i): those of the single domains, added up.
+func TestGroupDROWeighsGradients(t *testing.T) {
+	p := newProxy(t, 2)
+	gradients := func(alpha []float64) (all [][]float64) {
+		cfg := p.cfg.Clone()
+		cfg.Precision = "fp64"
+		tokenizer := tokenizerOf(t, cfg) // cfg has the vocabulary after it
+		tr := trainerOf(t, cfg, 1)
+		src, err := openTurns(p.dro.Domains, tokenizer, 32, cfg.Train.MicroBatch, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.close()
+		tr.accum = 3
+		tr.robust = &robust{factors: alpha, reference: new(Trained)}
+		if _, err := tr.gradient(context.Background(), src, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range tr.model.Params() {
+			all = append(all, slices.Clone(p.Grad.F64()))
+		}
+		return all
+	}
+	alpha := []float64{0.7, 0.2, 0.1}
+	rest, even := gradients(alpha), gradients([]float64{1, 1, 1})
+	for i, a := range alpha {
+		more := []float64{1, 1, 1}
+		more[i] = 2
+		for p, g := range gradients(more) {
+			for j, x := range g {
+				rest[p][j] -= a * (x - even[p][j]) // the domain's own gradient
+			}
+		}
+	}
+	for p, g := range rest {
+		for j, rest := range g {
+			if math.Abs(rest) > 1e-10 {
+				t.Fatalf("parameter %d, element %d: the weighted gradient is off the sum of the domains' by %g", p, j, rest)
+			}
+		}
+	}
+}
+
+func tokenizerOf(t *testing.T, cfg *config.Config) dataset.Tokenizer {
+	t.Helper()
+	c, err := openCorpus(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	return DatasetTokenizer(c.tok, "")
+}
