@@ -8,6 +8,7 @@
 //	DIR/tokenizer.json       the tokenizer, if Build was given it
 //	DIR/train/00000.tokens   shards of the training split
 //	DIR/val/00000.tokens     shards of the validation split (absent if there is none)
+//	DIR/scores/NAME.f32      a number for each document of the training split, if it was scored
 //
 // # The token stream
 //
@@ -57,8 +58,9 @@
 // A Loader for context T cuts the stream into windows of T+1 tokens with stride T: token i of the window is the input,
 // token i+1 its target. Training visits the windows in the order of a keyed permutation, a new one for each epoch, so
 // that the content of sample k is a pure function of (dataset, T, seed, k): any k can be read at any time, in any batch
-// size, by any number of ranks, and resuming needs no more than the State, about 150 bytes. Validation visits them in order,
+// size, by any number of ranks, and resuming needs no more than the State, about 150 bytes. Loader.Arrange changes the order
+// by scores, within an epoch and just as exactly. Validation visits them in order,
 // once each, up to the last token.
 //
-// Start reading at dataset.go, then loader.go; shard.go and header.go read the format, writer.go and build.go write it.
+// Start reading at dataset.go, then loader.go and order.go; shard.go and header.go read the format, writer.go and build.go write it.
 package dataset

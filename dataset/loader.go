@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 )
 
@@ -22,6 +23,10 @@ type Loader struct {
 	skip     SkipList
 	packed   *packing // nil: rows are windows of the stream
 	packing  string   // State.Packing
+
+	arranged []arranged // epochs that Arrange has put in another order
+	order    string     // State.Order
+	plain    uint64     // samples before this one are as without Arrange
 
 	buf    scratch
 	window []uint32 // [T+1]
@@ -117,7 +122,11 @@ func (l *Loader) At(sample uint64) (window uint64) {
 		return sample
 	}
 	sample = l.skip.At(sample)
-	if epoch := sample / l.windows; epoch != l.epoch {
+	epoch := sample / l.windows
+	if rows := l.arrangement(epoch); rows != nil {
+		return uint64(rows[sample%l.windows])
+	}
+	if epoch != l.epoch {
 		l.epoch, l.perm = epoch, newPermutation(l.windows, l.seed, epoch)
 	}
 	return l.perm.at(sample % l.windows)
@@ -175,16 +184,17 @@ type State struct {
 	Seed    uint64 `json:"seed"`
 	Sample  uint64 `json:"sample"`            // samples consumed
 	Packing string `json:"packing,omitempty"` // how documents became samples, and a checksum of it; empty for Concat
+	Order   string `json:"order,omitempty"`   // a checksum of what Arrange made of the order
 	Skip    string `json:"skip,omitempty"`    // samples left out, as SkipList writes them
 }
 
 // State is the state after the given number of samples.
 func (l *Loader) State(samples uint64) State {
-	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Skip: l.skip.String()}
+	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Order: l.order, Skip: l.skip.String()}
 }
 
-// Check fails if s was saved with other data, context, seed, packing or samples left out, under which its sample counter means
-// something else.
+// Check fails if s was saved with other data, context, seed, packing, order or samples left out, under which its sample counter
+// means something else.
 func (l *Loader) Check(s State) error {
 	switch here := l.State(s.Sample); {
 	case s.Data != here.Data:
@@ -196,6 +206,10 @@ func (l *Loader) Check(s State) error {
 	}
 	if s.Packing != l.packing {
 		return fmt.Errorf("the run's samples are documents packed as %s, this config packs them as %s\n  keep data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(l.packing, string(Concat)))
+	}
+	if joins := s.Order == "" && (s.Sample == 0 || l.skip.At(s.Sample-1) < l.plain); s.Order != l.order && !joins {
+		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores in %s, and train.steps, by which a length in percent goes, or start a new run",
+			cmp.Or(s.Order, "random"), cmp.Or(l.order, "random"), filepath.Join(l.d.Dir, scoresDir))
 	}
 	was, err := ParseSkips(s.Skip)
 	if err != nil {

@@ -37,6 +37,7 @@ const (
 // packing says which pieces of the stream stand in each row. Pieces are numbered from the longest to the shortest, and
 // equally long ones in the order of the stream.
 type packing struct {
+	kind    Packing
 	context int
 	rows    uint64
 	trained uint64   // targets that count, in all rows
@@ -54,7 +55,7 @@ type docSpans func(f func(start, end, prompt uint64)) error
 
 // pack packs documents by BestFit or Pad. It goes through them twice.
 func (d docSpans) pack(kind Packing, context int) (*packing, error) {
-	k := &packing{context: context}
+	k := &packing{kind: kind, context: context}
 	pieces := make([]uint64, context+1) // of each length
 	err := d.pieces(kind, context, func(start, n, counted uint64) {
 		pieces[n]++
@@ -159,6 +160,17 @@ func (k *packing) after(piece uint32) uint32 {
 // piece returns where in the stream a piece begins and how many tokens it has.
 func (k *packing) piece(i uint32) (start uint64, n int) {
 	return k.start[i], sort.Search(k.context, func(n int) bool { return k.longer[n] <= uint64(i) })
+}
+
+// rowOf returns the row of each piece.
+func (k *packing) rowOf() []uint32 {
+	rows := make([]uint32, len(k.start))
+	for row := range k.rows {
+		for i := k.first(row); i != noPiece; i = k.after(i) {
+			rows[i] = uint32(row)
+		}
+	}
+	return rows
 }
 
 // fingerprint is a checksum of what stands where.

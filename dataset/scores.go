@@ -1,0 +1,184 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Scores are one number for each document of the training split, in its order: how hard or how good it is. They lie beside the
+// shards, in DIR/scores/NAME.f32, little endian:
+//
+//	offset  size  field
+//	     0     8  magic: 93 'A' 'N' 'N' 'S' 'C' 'R' 0A
+//	     8     4  version, 1
+//	    12     4  CRC-32C of the numbers
+//	    16     8  number of documents (d)
+//	    24    32  fingerprint of the data set
+//	    56   196  how they were made, UTF-8, then zeros
+//	   252     4  CRC-32C of bytes 0–251
+//	   256        d × float32; NaN for a document that has no score, never an infinity
+type Scores struct {
+	Name   string    // of the file: small letters, digits, _ and -
+	About  string    // how they were made, at most 196 bytes
+	Values []float32 // [documents]
+}
+
+const (
+	scoresDir     = "scores"
+	scoresSuffix  = ".f32"
+	scoresMagic   = "\x93ANNSCR\n"
+	scoresVersion = 1
+	scoresHeader  = 256
+	aboutAt       = 56
+	aboutLimit    = scoresHeader - 4 - aboutAt
+)
+
+// ScoresName is what a name of scores looks like.
+var ScoresName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// ScoresPath is where scores with a name lie.
+func (d *Dataset) ScoresPath(name string) string {
+	return filepath.Join(d.Dir, scoresDir, name+scoresSuffix)
+}
+
+// WriteScores puts scores beside the data set, in the place of those with the same name. The file is complete and durable
+// before it has its name.
+func (d *Dataset) WriteScores(s Scores) error {
+	switch docs := d.Manifest.Train.Documents; {
+	case !ScoresName.MatchString(s.Name):
+		return fmt.Errorf("%q is not a name for scores: at most 32 small letters, digits, _ and -", s.Name)
+	case uint64(len(s.Values)) != docs:
+		return fmt.Errorf("%d scores for the %d documents of the training split of %s\n  there must be one for each, in their order", len(s.Values), docs, d.Dir)
+	}
+	for i, v := range s.Values {
+		if math.IsInf(float64(v), 0) {
+			return fmt.Errorf("the score of document %d is %v\n  leave out what has none, as NaN", i, v)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(d.Dir, scoresDir), 0o777); err != nil {
+		return err
+	}
+	if err := writeFile(d.ScoresPath(s.Name), bytes.NewReader(d.encodeScores(s))); err != nil {
+		return err
+	}
+	syncDir(filepath.Join(d.Dir, scoresDir))
+	return nil
+}
+
+func (d *Dataset) encodeScores(s Scores) []byte {
+	b := make([]byte, scoresHeader, scoresHeader+4*len(s.Values))
+	for _, v := range s.Values {
+		if v != v {
+			v = float32(math.NaN()) // one NaN: the same scores are the same bytes
+		}
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	copy(b, scoresMagic)
+	binary.LittleEndian.PutUint32(b[8:], scoresVersion)
+	binary.LittleEndian.PutUint32(b[12:], crc32.Checksum(b[scoresHeader:], castagnoli))
+	binary.LittleEndian.PutUint64(b[16:], uint64(len(s.Values)))
+	hex.Decode(b[24:56], []byte(d.fingerprint))
+	about := s.About
+	for len(about) > aboutLimit || !utf8.ValidString(about) {
+		about = about[:len(about)-1]
+	}
+	copy(b[aboutAt:scoresHeader-4], about)
+	binary.LittleEndian.PutUint32(b[scoresHeader-4:], crc32.Checksum(b[:scoresHeader-4], castagnoli))
+	return b
+}
+
+// ReadScores reads the scores with a name. It fails if there are none, and if they are of other data.
+func (d *Dataset) ReadScores(name string) (Scores, error) {
+	again := fmt.Sprintf("`anneal data score %s --by %s`", d.Dir, name)
+	if !ScoresName.MatchString(name) {
+		return Scores{}, fmt.Errorf("%q is not a name of scores: at most 32 small letters, digits, _ and -", name)
+	}
+	path := d.ScoresPath(name)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		there := ""
+		if names := d.scoreNames(); len(names) > 0 {
+			there = "; there are " + strings.Join(names, ", ")
+		}
+		return Scores{}, fmt.Errorf("%s has no scores %q%s\n  make them with %s", d.Dir, name, there, again)
+	}
+	if err != nil {
+		return Scores{}, fmt.Errorf("scores %s: %s", path, cause(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Scores{}, fmt.Errorf("scores %s: %s", path, cause(err))
+	}
+	s, err := d.decodeScores(f, info.Size())
+	if err != nil {
+		return Scores{}, fmt.Errorf("scores %s: %w\n  make them again with %s", path, err, again)
+	}
+	s.Name = name
+	return s, nil
+}
+
+// decodeScores reads a file of so many bytes. What it allocates goes by the number of documents of the data set.
+func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
+	docs := d.Manifest.Train.Documents
+	head := make([]byte, scoresHeader)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return s, fmt.Errorf("%d bytes are no header", size)
+	}
+	if string(head[:8]) != scoresMagic {
+		return s, errors.New("not a file of scores")
+	}
+	if got, want := crc32.Checksum(head[:scoresHeader-4], castagnoli), binary.LittleEndian.Uint32(head[scoresHeader-4:]); got != want {
+		return s, fmt.Errorf("header: checksum %08x, recorded %08x", got, want)
+	}
+	if v := binary.LittleEndian.Uint32(head[8:]); v != scoresVersion {
+		return s, fmt.Errorf("version %d; this program reads version %d", v, scoresVersion)
+	}
+	if of := hex.EncodeToString(head[24:56]); of != d.fingerprint {
+		return s, fmt.Errorf("they are of the data %.12s…, but %s holds %.12s…", of, d.Dir, d.fingerprint)
+	}
+	if n := binary.LittleEndian.Uint64(head[16:]); n != docs || uint64(size) != scoresHeader+4*docs {
+		return s, fmt.Errorf("%d numbers in %d bytes for %d documents", n, size, docs)
+	}
+	about := bytes.TrimRight(head[aboutAt:scoresHeader-4], "\x00")
+	if !utf8.Valid(about) || bytes.IndexByte(about, 0) >= 0 {
+		return s, errors.New("the description is not UTF-8 text")
+	}
+	s.About = string(about)
+	raw := make([]byte, 4*docs)
+	if _, err := io.ReadFull(r, raw); err != nil {
+		return s, errors.New("the file ends too early: it has been truncated since it was opened")
+	}
+	if got, want := crc32.Checksum(raw, castagnoli), binary.LittleEndian.Uint32(head[12:]); got != want {
+		return s, fmt.Errorf("numbers: checksum %08x, recorded %08x", got, want)
+	}
+	s.Values = make([]float32, docs)
+	for i := range s.Values {
+		s.Values[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		if math.IsInf(float64(s.Values[i]), 0) {
+			return s, fmt.Errorf("the score of document %d is %v", i, s.Values[i])
+		}
+	}
+	return s, nil
+}
+
+// scoreNames returns the names of all scores beside the data set, sorted.
+func (d *Dataset) scoreNames() (names []string) {
+	files, _ := filepath.Glob(filepath.Join(d.Dir, scoresDir, "*"+scoresSuffix))
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), scoresSuffix))
+	}
+	return names
+}
