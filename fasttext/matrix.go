@@ -19,6 +19,9 @@ type part struct {
 
 const centroids = 256
 
+// row is a row of a matrix that is not quantised.
+func (m *matrix) row(i int) []float32 { return m.dense[i*m.cols:][:m.cols] }
+
 // sum adds rows to acc, in order.
 func (m *matrix) sum(acc []float32, rows []int32) {
 	if m.codes == nil {

@@ -166,6 +166,8 @@ func sigmoid(x float32) float32 {
 		return 0
 	case x > 8:
 		return 1
+	case x != x:
+		return x
 	}
 	return sigmoids[int((x+8)*32)]
 }

@@ -1,7 +1,11 @@
 """Trains small models with fastText (fasttext-wheel 0.9.2, numpy < 2) on generated text and writes them, with what it
-predicts, beside this file: python golden.py. With the argument "ours" it predicts with the models that our trainer wrote
-(testdata/ours-*.bin, from `go test -run TestTrainingIsReproduced -update`) and writes ours.json."""
+predicts, beside this file: python golden.py.
 
+What our trainer is held against: `go test -run Training -update DIR` writes our models (ours-*.bin) beside this file and
+lines to learn to DIR; then `python golden.py ours DIR` writes what the original predicts with our models, and the accuracy it
+reaches on the lines."""
+
+import hashlib
 import json
 import os
 import random
@@ -72,6 +76,8 @@ def main():
     few, shared, own = corpus(1, ["a", "b", "c", "d"], 200)
     many, shared2, own2 = corpus(2, ["l%d" % i for i in range(260)], 900, 3)
     golden = {}
+    with open(os.path.join(HERE, "lines.txt"), "w", encoding="utf-8", newline="\n") as f:
+        f.write("\n".join(few) + "\n")
 
     def write(name, model, texts):
         model.save_model(os.path.join(HERE, name))
@@ -102,11 +108,21 @@ def main():
     dump("golden.json", golden)
 
 
-def ours():
-    few, shared, own = corpus(1, ["a", "b", "c", "d"], 200)
+def ours(generated):
+    """What the original predicts with our models, and how well it learns what ours learns."""
+    _, shared, own = corpus(1, ["a", "b", "c", "d"], 200)
     texts = queries(5, shared, own)
     names = sorted(f for f in os.listdir(HERE) if f.startswith("ours-"))
     dump("ours.json", {f: predictions(fasttext.load_model(os.path.join(HERE, f)), texts) for f in names})
+    train, test = os.path.join(generated, "train.txt"), os.path.join(generated, "test.txt")
+    accuracy = {}
+    for loss in ["softmax", "hs", "ova", "ns"]:
+        accuracy[loss] = sorted(
+            round(fasttext.train_supervised(train, loss=loss, lr=0.5, epoch=15, dim=16, wordNgrams=2, bucket=20000, thread=thread, seed=seed,
+                                            verbose=0).test(test)[1], 4)
+            for thread, seed in [(1, 0), (1, 1), (2, 2), (8, 3), (12, 4)])
+    with open(train, "rb") as f:
+        dump("accuracy.json", {"train_sha256": hashlib.sha256(f.read()).hexdigest(), "accuracy": accuracy})
 
 
 def dump(name, v):
@@ -115,10 +131,7 @@ def dump(name, v):
         f.write(text.replace('{"text"', '\n{"text"') + "\n")
 
 
-if sys.argv[1:] == ["ours"]:
-    ours()
-elif sys.argv[1:] == ["lines"]:
-    with open(os.path.join(HERE, "lines.txt"), "w", encoding="utf-8", newline="\n") as f:
-        f.write("\n".join(corpus(1, ["a", "b", "c", "d"], 200)[0]) + "\n")
+if sys.argv[1:2] == ["ours"]:
+    ours(sys.argv[2])
 else:
     main()

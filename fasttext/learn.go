@@ -1,0 +1,92 @@
+package fasttext
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// learn changes the output by what an example's labels say at learning rate lr, leaves in e.grad what each of its input rows
+// has to change by, and returns the loss.
+//
+//	row i of the output with the truth y and the score s:  α = lr·(y − s);  grad += α·V[i];  V[i] += α·h;  at last grad ← grad/n
+func (t *trainer) learn(e *example, lr float32) float32 {
+	clear(e.grad)
+	var rng rand.PCG
+	rng.Seed(t.o.Seed, 1<<63|t.drawn)
+	target := int(e.labels[0])
+	if n := len(e.labels); n > 1 && t.o.Loss != OneVsAll {
+		target = int(e.labels[rand.New(&rng).IntN(n)])
+	}
+	v := &t.m.output
+	loss := float32(0)
+	switch t.o.Loss {
+	case Softmax:
+		v.product(t.scores, e.hidden)
+		softmax(t.scores)
+		for i, s := range t.scores {
+			y := float32(0)
+			if i == target {
+				y = 1
+			}
+			adjust(e, v.row(i), lr*(y-s))
+		}
+		loss = -smoothLog(t.scores[target])
+	case OneVsAll:
+		v.product(t.scores, e.hidden) // a row changes after its own product only
+		for i, x := range t.scores {
+			loss += logistic(e, v.row(i), x, slices.Contains(e.labels, int32(i)), lr)
+		}
+	case NegativeSampling:
+		loss = t.logistic(e, target, true, lr)
+		for range t.o.Neg {
+			loss += t.logistic(e, t.draw(rand.New(&rng), target), false, lr)
+		}
+	case HierarchicalSoftmax:
+		labels := v.rows
+		for j := target; t.m.tree[j].parent >= 0; j = int(t.m.tree[j].parent) {
+			loss += t.logistic(e, int(t.m.tree[j].parent)-labels, t.m.tree[j].binary, lr)
+		}
+	}
+	scale := float32(1 / float64(len(e.rows)))
+	for i := range e.grad {
+		e.grad[i] *= scale
+	}
+	return loss
+}
+
+func (t *trainer) logistic(e *example, row int, truth bool, lr float32) float32 {
+	return logistic(e, t.m.output.row(row), t.m.output.dot(e.hidden, row), truth, lr)
+}
+
+// logistic learns that a row, whose product with the hidden vector is x, is on or off.
+func logistic(e *example, row []float32, x float32, truth bool, lr float32) float32 {
+	s, y := sigmoid(x), float32(0)
+	if truth {
+		y = 1
+	}
+	adjust(e, row, lr*(y-s))
+	if !truth {
+		s = 1 - s
+	}
+	return -smoothLog(s)
+}
+
+func adjust(e *example, row []float32, alpha float32) {
+	grad, hidden := e.grad[:len(row)], e.hidden[:len(row)]
+	for j, w := range row {
+		grad[j] += float32(alpha * w)
+		row[j] = w + float32(alpha*hidden[j])
+	}
+}
+
+// draw returns a label other than the right one, with a probability in proportion to the root of its count.
+func (t *trainer) draw(rng *rand.Rand, right int) int {
+	for {
+		x := rng.Float64() * t.weights[len(t.weights)-1]
+		if i := sort.SearchFloat64s(t.weights, math.Nextafter(x, math.Inf(1))); i != right && i < len(t.weights) {
+			return i
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package fasttext
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.String("update", "", "write our models to testdata, and lines to learn to this directory, for golden.py")
+
+func train(t testing.TB, lines []byte, change func(o *TrainOptions)) *Model {
+	t.Helper()
+	o := DefaultTrainOptions()
+	change(&o)
+	m, err := Train(context.Background(), bytes.NewReader(lines), int64(len(lines)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func encode(t testing.TB, m *Model) []byte {
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// The models of ours-*.bin, which the original has loaded and predicted with.
+var ourModels = map[string]func(o *TrainOptions){
+	"ours-softmax.bin": func(o *TrainOptions) { o.WordNgrams, o.Bucket = 2, 60 },
+	"ours-hs.bin":      func(o *TrainOptions) { o.Loss, o.MinN, o.MaxN, o.Bucket = HierarchicalSoftmax, 2, 3, 60 },
+	"ours-ova.bin":     func(o *TrainOptions) { o.Loss, o.MinCount = OneVsAll, 3 },
+	"ours-ns.bin":      func(o *TrainOptions) { o.Loss, o.MinN, o.MaxN, o.WordNgrams, o.Bucket = NegativeSampling, 3, 3, 3, 60 },
+}
+
+// The bytes of a model depend on the lines and the options alone, not on the number of threads.
+func TestTrainingIsTheSameForAnyNumberOfThreads(t *testing.T) {
+	lines, err := os.ReadFile("testdata/lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, change := range ourModels {
+		var first []byte
+		for _, threads := range []int{1, 2, 7} {
+			m := train(t, lines, func(o *TrainOptions) {
+				change(o)
+				o.Dim, o.Epoch, o.LR, o.Threads = 5, 8, 0.5, threads
+			})
+			b := encode(t, m)
+			if first == nil {
+				first = b
+			}
+			if !bytes.Equal(b, first) {
+				t.Errorf("%s: %d threads make another model than 1", file, threads)
+			}
+		}
+		if *update != "" {
+			if err := os.WriteFile(filepath.Join("testdata", file), first, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	other := train(t, lines, func(o *TrainOptions) { o.Dim, o.Seed = 5, 1 })
+	if bytes.Equal(encode(t, other), encode(t, train(t, lines, func(o *TrainOptions) { o.Dim = 5 }))) {
+		t.Error("the seed makes no difference")
+	}
+}
+
+// The original loads what our trainer writes, and predicts the same with it.
+func TestOriginalPredictsTheSameAfterOurTraining(t *testing.T) { compareWithOriginal(t, "ours.json") }
+
+// generate writes lines of ten labels, which share most of their words.
+func generate(lines int, seed uint64) []byte {
+	rng := rand.New(rand.NewPCG(1, 1))
+	words := func(n int) []string {
+		w := make([]string, n)
+		for i := range w {
+			for range 2 + rng.IntN(6) {
+				w[i] += string("etaoinshrdlu"[rng.IntN(12)])
+			}
+		}
+		return w
+	}
+	shared := words(800)
+	own := make([][]string, 10)
+	for i := range own {
+		own[i] = words(80)
+	}
+	rng = rand.New(rand.NewPCG(2, seed))
+	var b bytes.Buffer
+	for range lines {
+		label := rng.IntN(10)
+		fmt.Fprintf(&b, "__label__l%d", label)
+		for range 10 + rng.IntN(20) {
+			from := shared
+			switch x := rng.Float64(); {
+			case x < 0.15:
+				from = own[label]
+			case x < 0.3:
+				from = own[rng.IntN(10)]
+			}
+			b.WriteByte(' ')
+			b.WriteString(from[rng.IntN(len(from))])
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// On the same lines our models are as good as those that the original makes with 1 to 12 threads.
+func TestTrainingIsAsGoodAsTheOriginals(t *testing.T) {
+	lines, test := generate(4000, 1), generate(2000, 2)
+	if *update != "" {
+		for name, b := range map[string][]byte{"train.txt": lines, "test.txt": test} {
+			if err := os.WriteFile(filepath.Join(*update, name), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var want struct {
+		TrainSHA256 string `json:"train_sha256"`
+		Accuracy    map[string][]float64
+	}
+	b, err := os.ReadFile("testdata/accuracy.json")
+	if err == nil {
+		err = json.Unmarshal(b, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := sha256.Sum256(lines); hex.EncodeToString(sum[:]) != want.TrainSHA256 {
+		t.Fatal("the original has learnt other lines: run testdata/golden.py again")
+	}
+	for loss := HierarchicalSoftmax; loss <= OneVsAll; loss++ {
+		m := train(t, lines, func(o *TrainOptions) {
+			o.Loss, o.LR, o.Epoch, o.Dim, o.WordNgrams, o.Bucket = loss, 0.5, 15, 16, 2, 20000
+		})
+		p, right, all := m.NewPredictor(), 0, 0
+		for line := range strings.Lines(string(test)) {
+			label, _, _ := strings.Cut(line, " ")
+			if best := p.Predict([]byte(line), 1, 0); LabelPrefix+best[0].Label == label {
+				right++
+			}
+			all++
+		}
+		theirs := want.Accuracy[loss.String()]
+		got := float64(right) / float64(all)
+		t.Logf("%v: accuracy %.4f, the original's %v", loss, got, theirs)
+		if least := theirs[0] - 0.01; got < least { // 2,000 lines: one standard error is 0.01
+			t.Errorf("%v: accuracy %.4f, less than the original's %v", loss, got, theirs)
+		}
+	}
+}
+
+func TestTrainingRefusesWhatCannotBeLearnt(t *testing.T) {
+	for _, c := range []struct {
+		lines, want string
+		change      func(o *TrainOptions)
+	}{
+		{"", "no line has a label", nil},
+		{"a b c\n", "no line has a label", nil},
+		{"__label__x a b\n", "needs two labels", nil},
+		{"__label__x a b\n__label__y c\n", "no word occurs 9 times", func(o *TrainOptions) { o.MinCount = 9 }},
+		{"__label__x a b\n__label__y c\n", "dim = 0", func(o *TrainOptions) { o.Dim = 0 }},
+		{"__label__x a b\n__label__y c\n", "lr = 0", func(o *TrainOptions) { o.LR = 0 }},
+		{"__label__x a b\n__label__y c\n", "minn = 3 is above maxn = 2", func(o *TrainOptions) { o.MinN, o.MaxN = 3, 2 }},
+		{"__label__x a b\n__label__y c\n", "0 buckets", func(o *TrainOptions) { o.WordNgrams, o.Bucket = 2, 0 }},
+	} {
+		o := DefaultTrainOptions()
+		if c.change != nil {
+			c.change(&o)
+		}
+		_, err := Train(context.Background(), strings.NewReader(c.lines), int64(len(c.lines)), o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(c.lines+err.Error(), "try") && o.Bucket > 0 {
+			t.Errorf("%q: %v, want an error with %q and advice", c.lines, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	lines := generate(10, 1)
+	if _, err := Train(ctx, bytes.NewReader(lines), int64(len(lines)), DefaultTrainOptions()); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// Lines longer than what is learnt from, without an end, without words: none is in the way of the others.
+func TestOddLinesAreLearntFrom(t *testing.T) {
+	long := "__label__x " + strings.Repeat("word ", 300_000) // 1.5 MB
+	lines := long + "\n\n__label__y\n__label__y other </s> hidden\n__label__x word\n__label__y other __label__x both\n \n__label__y other"
+	m := train(t, []byte(lines), func(o *TrainOptions) { o.Dim, o.LR, o.Epoch, o.MinN, o.MaxN, o.Bucket = 4, 1, 20, 3, 3, 50 })
+	if got := m.NewPredictor().Predict([]byte("other"), 1, 0)[0].Label; got != "y" {
+		t.Errorf("other is %s", got)
+	}
+	if m.dict.find([]byte("hidden"), hashToken([]byte("hidden"))) >= 0 {
+		t.Error("what comes behind </s> is in the dictionary")
+	}
+}
