@@ -39,12 +39,14 @@ func (s *handSplitter) block(ends []int) int {
 	}
 	m.trim()
 	var starts uint64
-	if s.grammar == gpt2 {
-		starts = startsGPT2(&m)
-	} else {
-		starts = startsLlama3(&m)
+	switch s.grammar {
+	case gpt2:
+		starts = contractions(startsGPT2(&m), &m, b, false)
+	case o200k:
+		starts = startsO200k(&m, b)
+	default:
+		starts = contractions(startsLlama3(&m, mostDigits[s.grammar]), &m, b, true)
 	}
-	starts = contractions(starts, &m, b, s.grammar != gpt2)
 	starts = certain(starts, &m) &^ 1 // pos itself ends nothing
 
 	n := 0
@@ -67,9 +69,9 @@ func startsGPT2(m *masks) uint64 {
 	return heads | white&^(white<<1) | white&(ink>>1)
 }
 
-// startsLlama3 marks where pretokens of the cl100k and Llama 3 patterns start, but for contractions. Those two differ
-// only in white space at the end of a text, which is never certain in a block.
-func startsLlama3(m *masks) uint64 {
+// startsLlama3 marks where pretokens of the cl100k and Llama 3 patterns and their like start, but for contractions. They
+// differ in the number of digits, and in white space at the end of a text, which is never certain in a block.
+func startsLlama3(m *masks, digits int) uint64 {
 	white := m.space | m.newline
 	odd := ^(m.letter | m.number | white) & below(m.limit)
 	ink := m.letter | m.number | odd
@@ -77,16 +79,22 @@ func startsLlama3(m *masks) uint64 {
 	// A single odd character that starts a pretoken joins the letters after it, as any white space but newlines does.
 	odds := odd &^ (odd << 1) &^ (m.blank << 1)
 	letters := m.letter &^ (m.letter << 1) &^ ((m.space | odds) << 1)
-	starts := odds | letters | threes(m.number)
+	starts := odds | letters | numbers(m.number, digits)
 
 	// Newlines right after odd characters belong to them; what follows those newlines starts a pretoken.
 	eaten := odd << 1 & m.newline
 	afterEaten := (m.newline + eaten) &^ m.newline
 	starts |= m.newline &^ (white << 1) &^ (odd << 1)
 
-	// Other white space: its first character after ink, and its last character before ink.
+	return starts | whites(m, ink, afterEaten)
+}
+
+// whites marks where white space other than newlines starts a pretoken; ink is all that is not white, afterEaten what
+// follows newlines that belong to the characters before them.
+func whites(m *masks, ink, afterEaten uint64) uint64 {
+	// Its first character after ink, and its last character before ink.
 	heads := m.space &^ (m.space << 1)
-	starts |= heads&(ink<<1|afterEaten) | m.space&(ink>>1)
+	starts := heads&(ink<<1|afterEaten) | m.space&(ink>>1)
 	// After a newline, white space starts a pretoken unless another newline follows it: `\s*[\r\n]+` takes all of that.
 	if lines := heads & (m.newline << 1); lines != 0 {
 		inner := m.space & (m.newline >> 1)
@@ -98,13 +106,23 @@ func startsLlama3(m *masks) uint64 {
 	return starts
 }
 
-// threes marks every third digit of each run.
-func threes(number uint64) uint64 {
+// numbers marks where pretokens of up to most digits start.
+func numbers(number uint64, most int) uint64 {
+	if most == 1 {
+		return number
+	}
 	starts := number &^ (number << 1)
-	for later := number & (number << 1) & (number << 2) & (number << 3); later != 0; {
+	later := number & (number << 1) & (number << 2)
+	if most == 3 {
+		later &= number << 3
+	}
+	for later != 0 {
 		b := later & -later
 		starts |= b
-		later &^= b | b<<1 | b<<2
+		later &^= b | b<<1
+		if most == 3 {
+			later &^= b << 2
+		}
 	}
 	return starts
 }

@@ -15,41 +15,31 @@ const (
 	number               // \p{N}
 	space                // \s without \r and \n
 	newline              // \r, \n
+
+	// What only o200k tells apart; letter means \p{Lm} and \p{Lo} then.
+	upper // \p{Lu}, \p{Lt}
+	lower // \p{Ll}
+	mark  // \p{M}
 )
-
-// asciiClass is the class of each ASCII byte.
-var asciiClass = func() (t [utf8.RuneSelf]class) {
-	for c := range t {
-		t[c] = classOfRune(rune(c))
-	}
-	return t
-}()
-
-func classOfRune(r rune) class {
-	switch {
-	case r == '\r' || r == '\n':
-		return newline
-	case unicode.IsSpace(r):
-		return space
-	case unicode.IsLetter(r):
-		return letter
-	case unicode.IsNumber(r):
-		return number
-	}
-	return other
-}
 
 // runeClasses maps runes to classes in two steps: a page of 256 runes, then the rune in the page. Equal pages are
 // stored once.
 type runeClasses struct {
+	ascii   [utf8.RuneSelf]class
 	page    [(unicode.MaxRune + 1) >> 8]uint8
 	classes [][256]class
 }
 
-// classTable builds the table on first use: it takes a millisecond, which a program that never tokenizes need not pay.
-var classTable = sync.OnceValue(func() *runeClasses {
+// Tables are built on first use: it takes a millisecond, which a program that never tokenizes need not pay.
+var (
+	classTable = sync.OnceValue(func() *runeClasses { return newClasses(false) })
+	caseTable  = sync.OnceValue(func() *runeClasses { return newClasses(true) })
+)
+
+// newClasses builds the table with or without the classes that only o200k tells apart.
+func newClasses(cases bool) *runeClasses {
 	flat := make([]class, unicode.MaxRune+1)
-	mark := func(table *unicode.RangeTable, c class) {
+	set := func(table *unicode.RangeTable, c class) {
 		for _, r := range table.R16 {
 			for x := int(r.Lo); x <= int(r.Hi); x += int(r.Stride) {
 				flat[x] = c
@@ -61,31 +51,37 @@ var classTable = sync.OnceValue(func() *runeClasses {
 			}
 		}
 	}
-	mark(unicode.L, letter)
-	mark(unicode.N, number)
-	mark(unicode.White_Space, space)
+	set(unicode.L, letter)
+	set(unicode.N, number)
+	set(unicode.White_Space, space)
+	if cases {
+		set(unicode.Lu, upper)
+		set(unicode.Lt, upper)
+		set(unicode.Ll, lower)
+		set(unicode.M, mark)
+	}
 	flat['\r'], flat['\n'] = newline, newline
 
-	t := &runeClasses{}
+	t := &runeClasses{ascii: [utf8.RuneSelf]class(flat)}
 	seen := map[[256]class]uint8{}
 	for p := range t.page {
 		page := [256]class(flat[p<<8:])
 		i, ok := seen[page]
 		if !ok {
-			i = uint8(len(t.classes)) // about 90 distinct pages; TestClassTable would fail on overflow
+			i = uint8(len(t.classes)) // about 90 distinct pages, or 130; TestClassTables would fail on overflow
 			seen[page] = i
 			t.classes = append(t.classes, page)
 		}
 		t.page[p] = i
 	}
 	return t
-})
+}
 
 // at returns the class and the width in bytes of the character at text[i].
 func (t *runeClasses) at(text []byte, i int) (class, int) {
 	c := text[i]
 	if c < utf8.RuneSelf {
-		return asciiClass[c], 1
+		return t.ascii[c], 1
 	}
 	// Two-byte characters (Latin, Greek, Cyrillic, Hebrew, Arabic) by hand; c ≥ 0xc2 leaves out overlong forms.
 	if c >= 0xc2 && c < 0xe0 && i+1 < len(text) && text[i+1]&0xc0 == 0x80 {

@@ -188,7 +188,7 @@ func fillBatches(ctx context.Context, p pattern, docs iter.Seq2[[]byte, error], 
 // starts a pretoken whatever came before.
 func seam(text []byte, want int) int {
 	for i := want; i < len(text); i++ {
-		if text[i] == '\n' && lower(text[i-1]) >= 'a' && lower(text[i-1]) <= 'z' {
+		if text[i] == '\n' && asciiLower(text[i-1]) >= 'a' && asciiLower(text[i-1]) <= 'z' {
 			return i
 		}
 	}

@@ -16,10 +16,16 @@ const (
 	gpt2 grammar = iota
 	cl100k
 	llama3
+	qwen2
+	nanochat
+	o200k
 )
 
-// handSplitter finds pretokens of the three known patterns in linear time: blocks of 64 ASCII bytes at once with bit
-// masks (block.go), anything else one pretoken at a time.
+// mostDigits is how many digits a pretoken has at most, but for gpt2, whose numbers are cut nowhere.
+var mostDigits = [...]int{cl100k: 3, llama3: 3, qwen2: 1, nanochat: 2, o200k: 3}
+
+// handSplitter finds pretokens of the known patterns in linear time: blocks of 64 ASCII bytes at once with bit masks
+// (block.go), anything else one pretoken at a time.
 type handSplitter struct {
 	grammar grammar
 	classes *runeClasses
@@ -28,6 +34,9 @@ type handSplitter struct {
 }
 
 func newHandSplitter(g grammar) *handSplitter {
+	if g == o200k {
+		return &handSplitter{grammar: g, classes: caseTable()}
+	}
 	return &handSplitter{grammar: g, classes: classTable()}
 }
 
@@ -58,6 +67,9 @@ func (s *handSplitter) next(ends []int) int {
 
 // one returns the end of the pretoken that starts at i < len(text).
 func (s *handSplitter) one(i int) int {
+	if s.grammar == o200k {
+		return s.oneO200k(i)
+	}
 	if s.text[i] == '\'' {
 		if n := contraction(s.text[i:], s.grammar != gpt2); n > 0 {
 			return i + n
@@ -87,7 +99,7 @@ func (s *handSplitter) oneGPT2(i int) int {
 
 // oneLlama3 follows the pattern
 // `[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`; cl100k has `\s++$` before
-// `\s*[\r\n]`.
+// `\s*[\r\n]`, qwen2 and nanochat have fewer digits.
 func (s *handSplitter) oneLlama3(i int) int {
 	text := s.text
 	c, n := s.classes.at(text, i)
@@ -96,14 +108,7 @@ func (s *handSplitter) oneLlama3(i int) int {
 	case letter:
 		return s.run(letter, j)
 	case number:
-		for k := 1; k < 3 && j < len(text); k++ {
-			c, n := s.classes.at(text, j)
-			if c != number {
-				break
-			}
-			j += n
-		}
-		return j
+		return s.digits(j)
 	}
 	after, width := other, 0 // what follows the first character
 	if j < len(text) {
@@ -119,9 +124,26 @@ func (s *handSplitter) oneLlama3(i int) int {
 		}
 		return j
 	}
+	return s.white(i)
+}
+
+// digits returns the end of the digits of which one stands before i.
+func (s *handSplitter) digits(i int) int {
+	for k := 1; k < mostDigits[s.grammar] && i < len(s.text); k++ {
+		c, n := s.classes.at(s.text, i)
+		if c != number {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// white follows `\s*[\r\n]+|\s+(?!\S)|\s+`, for cl100k with `\s++$` before it.
+func (s *handSplitter) white(i int) int {
 	end, line, last := s.spaces(i)
 	switch {
-	case end == len(text) && (s.grammar == cl100k || line == 0):
+	case end == len(s.text) && (s.grammar == cl100k || line == 0):
 		return end
 	case line > 0:
 		return line
@@ -171,7 +193,7 @@ func contraction(text []byte, fold bool) int {
 		if c == 0xc5 && d == 0xbf {
 			return 3
 		}
-		c, d = lower(c), lower(d)
+		c, d = asciiLower(c), asciiLower(d)
 	}
 	switch c {
 	case 's', 't', 'm', 'd':
@@ -188,7 +210,7 @@ func contraction(text []byte, fold bool) int {
 	return 0
 }
 
-func lower(c byte) byte {
+func asciiLower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
 	}

@@ -51,7 +51,7 @@ var pieces = []string{
 	" ", " ", " ", "  ", "   ", "\t", "\t\t", "\n", "\n", "\r\n", "\r", "\v", "\f", "\n\n", " \n", "\n ", "\u00a0", "\u2003", "\u3000", "\u0085", "\u2028",
 	"1", "12", "123", "1234", "1234567", "٣", "²", "Ⅷ", "½",
 	".", ",", "(", ")", "((", "//", "{}", "_", "\"", "-", "\x00", "\x1c", "\x7f", "€", "–", "😀", "👩‍🚀",
-	"é", "ß", "Жук", "中文", "日本語", "עברית", "e\u0301", "ᾳ", "𝒳", "ﬆ",
+	"é", "ß", "É", "ÉA", "ǅ", "ʰ", "aB", "ABc", "e\u0301x", "\u0301", "/", "/\n/", "\n//", "it's'd", "Жук", "中文", "日本語", "עברית", "e\u0301", "ᾳ", "𝒳", "ﬆ",
 	"\xff", "\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\xaf", "\xed\xa0\x80", "\xc1",
 	strings.Repeat("x", 30), strings.Repeat(" ", 30), strings.Repeat("=", 30), strings.Repeat("\n", 20), strings.Repeat(" \n", 20), strings.Repeat("7", 31),
 }
@@ -81,10 +81,24 @@ func TestSplittersMatchTheirPatterns(t *testing.T) {
 	}
 }
 
+// Patterns written in other ways cut as the known ones that stand for them.
+func TestOtherNamesMeanTheSame(t *testing.T) {
+	for name, g := range otherNames {
+		if p, err := parsePattern(name); err != nil || p.name != patterns[g].name {
+			t.Errorf("%.40s is taken for %q (%v), want %s", name, p.name, err, patterns[g].name)
+		}
+		if !strings.Contains(name, "|") {
+			continue
+		}
+		want := oracle(t, pattern{regex: name})
+		rapid.Check(t, func(t *rapid.T) { checkSplit(t, patterns[g], want, drawText(t)) })
+	}
+}
+
 // Every text of up to six characters, one of each class and the letters of contractions, in a context that makes the
 // block path see it: exhaustive where the rules interact.
 func TestSplittersMatchTheirPatternsExhaustively(t *testing.T) {
-	alphabet := []byte("a \n\t(1's")
+	alphabet := []byte("aA \n(1's/")
 	const length = 5
 	total := 1
 	for range length {
@@ -180,11 +194,36 @@ func TestClassifyAVX2MatchesClassify(t *testing.T) {
 	}
 }
 
-func TestClassTable(t *testing.T) {
-	table := classTable()
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if got, want := table.classes[table.page[r>>8]][r&0xff], classOfRune(r); got != want {
-			t.Fatalf("U+%04X: class %d, package unicode says %d", r, got, want)
+// classOfRune is what package unicode says.
+func classOfRune(r rune, cases bool) class {
+	switch {
+	case r == '\r' || r == '\n':
+		return newline
+	case unicode.IsSpace(r):
+		return space
+	case cases && unicode.In(r, unicode.Lu, unicode.Lt):
+		return upper
+	case cases && unicode.IsLower(r) && unicode.IsLetter(r) && !unicode.In(r, unicode.Lm, unicode.Lo):
+		return lower
+	case cases && unicode.IsMark(r):
+		return mark
+	case unicode.IsLetter(r):
+		return letter
+	case unicode.IsNumber(r):
+		return number
+	}
+	return other
+}
+
+func TestClassTables(t *testing.T) {
+	for cases, table := range map[bool]*runeClasses{false: classTable(), true: caseTable()} {
+		for r := rune(0); r <= unicode.MaxRune; r++ {
+			if got, want := table.classes[table.page[r>>8]][r&0xff], classOfRune(r, cases); got != want {
+				t.Fatalf("U+%04X: class %d, package unicode says %d", r, got, want)
+			}
+		}
+		if len(table.classes) > 256 {
+			t.Errorf("%d pages do not fit their numbers", len(table.classes))
 		}
 	}
 }
