@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"sync"
@@ -12,6 +13,11 @@ type wordCounts struct {
 	used  int
 	long  interner
 	longN []int64
+
+	limit int64                   // bytes that it may take; 0: any number
+	full  func(*wordCounts) error // puts everything down somewhere else, once limit is near
+	err   error                   // of full
+	peak  int64                   // bytes
 }
 
 type countSlot struct {
@@ -40,8 +46,39 @@ func (c *wordCounts) addWord(w word, n int64) {
 	}
 }
 
+// slotBytes is the size of a countSlot.
+const slotBytes = 24
+
+// size is the memory of c in bytes: of long pretokens with what growing and sorting take besides.
+func (c *wordCounts) size() int64 {
+	return slotBytes*int64(len(c.slots)) + c.long.size()*9/4 + 22*int64(len(c.longN))
+}
+
+// makeRoom puts everything down where more memory than the limit would be needed. It reports whether everything is gone.
+func (c *wordCounts) makeRoom(more int64) bool {
+	size := c.size() + more
+	if c.limit == 0 || size <= c.limit {
+		c.peak = max(c.peak, size)
+		return false
+	}
+	if err := c.full(c); err != nil {
+		c.err = err
+		c.reset()
+	}
+	return true
+}
+
+// reset forgets all pretokens. The table keeps its size.
+func (c *wordCounts) reset() {
+	clear(c.slots)
+	c.used, c.long, c.longN = 0, interner{}, nil
+}
+
 func (c *wordCounts) grow() {
 	old := c.slots
+	if c.makeRoom(2 * slotBytes * int64(len(old))) {
+		return
+	}
 	c.slots = make([]countSlot, 2*len(old))
 	mask := uint64(len(c.slots) - 1)
 	for _, s := range old {
@@ -60,7 +97,9 @@ func (c *wordCounts) grow() {
 func (c *wordCounts) addLong(piece []byte, n int64) {
 	i := c.long.add(piece)
 	if i == len(c.longN) {
-		c.longN = append(c.longN, 0)
+		c.longN = append(c.longN, n)
+		c.makeRoom(0)
+		return
 	}
 	c.longN[i] += n
 }
@@ -101,8 +140,25 @@ func (c *wordCounts) merge(o *wordCounts) {
 	}
 }
 
-// len is the number of distinct pretokens.
-func (c *wordCounts) len() int { return c.used + c.long.len() }
+// each calls see for every pretoken, in no order.
+func (c *wordCounts) each(see func(piece []byte, n int64) error) error {
+	var buf []byte
+	for _, s := range c.slots {
+		if s.hi == 0 {
+			continue
+		}
+		buf = s.appendTo(buf[:0])
+		if err := see(buf, s.n); err != nil {
+			return err
+		}
+	}
+	for i, n := range c.longN {
+		if err := see(c.long.at(i), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // batchSize is about how many bytes of text a worker gets at a time.
 const batchSize = 1 << 20
@@ -114,9 +170,12 @@ type batch struct {
 }
 
 // countDocuments counts the pretokens of all documents with several workers, each with counts of its own. Sums do not
-// depend on who counted what.
-func countDocuments(ctx context.Context, p pattern, threads int, docs iter.Seq2[[]byte, error],
-	report func(bool, func(*Progress))) (*wordCounts, error) {
+// depend on who counted what. With a limit, in bytes, on all counts together, they end up in runs, and the result is nil.
+func countDocuments(ctx context.Context, p pattern, threads int, limit int64, runs *runFile, docs iter.Seq2[[]byte, error],
+	report func(bool, func(*Progress))) (all *wordCounts, peak int64, err error) {
+	if limit > 0 {
+		threads = int(min(int64(threads), limit/minShare))
+	}
 	full := make(chan *batch, threads)
 	empty := make(chan *batch, 2*threads+1)
 	for range cap(empty) {
@@ -125,31 +184,44 @@ func countDocuments(ctx context.Context, p pattern, threads int, docs iter.Seq2[
 	parts := make([]*wordCounts, threads)
 	var workers sync.WaitGroup
 	for i := range parts {
+		parts[i] = newWordCounts()
 		workers.Go(func() {
-			parts[i] = newWordCounts()
+			c := parts[i]
+			c.limit, c.full = limit/int64(threads), runs.add
 			s, ends := p.new(), make([]int, 512)
 			for b := range full {
 				start := 0
 				for _, end := range b.ends {
-					parts[i].addText(s, ends, b.text[start:end])
+					c.addText(s, ends, b.text[start:end])
 					start = end
 				}
 				b.text, b.ends = b.text[:0], b.ends[:0]
 				empty <- b
 			}
+			if limit > 0 && c.err == nil {
+				c.err = runs.add(c)
+				c.slots = nil
+			}
 		})
 	}
-	err := fillBatches(ctx, p, docs, full, empty, report)
+	err = fillBatches(ctx, p, docs, full, empty, report)
 	close(full)
 	workers.Wait()
-	if err != nil {
-		return nil, err
+	for _, c := range parts {
+		err = cmp.Or(err, c.err)
+		peak += c.peak
+	}
+	if err != nil || limit > 0 {
+		return nil, peak, err
 	}
 	for _, part := range parts[1:] {
 		parts[0].merge(part)
 	}
-	return parts[0], nil
+	return parts[0], parts[0].size(), nil
 }
+
+// minShare is the memory in bytes that a worker needs to count at all well.
+const minShare = 1 << 20
 
 // fillBatches copies documents into batches. It stops at the first error of docs or of ctx.
 func fillBatches(ctx context.Context, p pattern, docs iter.Seq2[[]byte, error], full chan<- *batch, empty <-chan *batch,

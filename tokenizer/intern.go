@@ -18,6 +18,11 @@ type internSlot struct {
 
 func (t *interner) len() int { return max(len(t.start)-1, 0) }
 
+// size is the memory of the interner in bytes.
+func (t *interner) size() int64 {
+	return int64(cap(t.arena)) + 8*int64(cap(t.start)) + 8*int64(len(t.slots))
+}
+
 // at returns string i, which stays the interner's.
 func (t *interner) at(i int) []byte { return t.arena[t.start[i]:t.start[i+1]:t.start[i+1]] }
 

@@ -12,6 +12,10 @@ type learner struct {
 	merges  []merge
 	special map[string]bool // texts that no token may have, in the byte-level alphabet
 
+	lists    int64 // bytes of the pairs' lists of words
+	limit    int64 // bytes that it may take; 0: any number
+	peak     int64
+
 	left, right, lostLeft, lostRight neighbours // of the merge in hand
 }
 
@@ -44,8 +48,9 @@ func (n *neighbours) add(token uint32, change int64) {
 	n.change[token] += change
 }
 
-// newLearner takes over the counts.
-func newLearner(counts *wordCounts, specials []string) *learner {
+// newLearner learns from the pretokens that each yields and that occur least times or more; size is about how many
+// there are.
+func newLearner(size group, least int64, specials []string, each func(func(piece []byte, n int64) error) error) (*learner, error) {
 	l := &learner{pairs: newPairTable(), vocab: byteVocab(), special: map[string]bool{}}
 	var idOf [256]uint32
 	for i, b := range byteOrder {
@@ -54,28 +59,23 @@ func newLearner(counts *wordCounts, specials []string) *learner {
 	for _, s := range specials {
 		l.special[s] = true
 	}
-	l.words = make([]trainWord, 0, counts.len())
-	add := func(piece []byte, n int64) {
-		if len(piece) < 2 {
-			return // no pair
+	l.words = make([]trainWord, 0, size.words)
+	l.symbols = make([]uint32, 0, size.symbols)
+	err := each(func(piece []byte, n int64) error {
+		if len(piece) < 2 || n < least {
+			return nil // no pair, or left out
 		}
 		l.words = append(l.words, trainWord{uint64(len(l.symbols)), uint32(len(piece)), n})
 		for _, b := range piece {
 			l.symbols = append(l.symbols, idOf[b])
 		}
-	}
-	var buf []byte
-	for _, s := range counts.slots {
-		if s.hi != 0 {
-			buf = s.appendTo(buf[:0])
-			add(buf, s.n)
-		}
-	}
-	for i, n := range counts.longN {
-		add(counts.long.at(i), n)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	l.firstPairs()
-	return l
+	return l, nil
 }
 
 // firstPairs counts the pairs of bytes.
@@ -91,6 +91,7 @@ func (l *learner) firstPairs() {
 		if n > 0 {
 			p := &l.pairs.pairs[l.pairs.get(pairKey(uint32(key>>8), uint32(key&0xff)))]
 			p.words = make([]uint32, 0, n)
+			l.lists += firstListBytes * int64(n)
 		}
 	}
 	numbers := make([]uint32, 1<<16) // by both bytes: a look-up without hashing
@@ -120,6 +121,11 @@ func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*P
 	report(true, func(p *Progress) { p.Phase, p.Words = "merge", len(l.words) })
 	var name []byte
 	for made := 0; made < want && len(l.heap) > 0; {
+		size := l.size()
+		if l.limit > 0 && size > l.limit {
+			return errMemory
+		}
+		l.peak = max(l.peak, size)
 		top := l.heap[0]
 		p := &l.pairs.pairs[top.number]
 		if p.count != top.count { // counts only fall after a pair is in the heap, or it was put there again
@@ -134,7 +140,7 @@ func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*P
 		left, right := uint32(p.key>>32), uint32(p.key)
 		token := append(append([]byte{}, l.vocab.at(int(left))...), l.vocab.at(int(right))...)
 		if name = appendByteLevel(name[:0], token); l.special[string(name)] {
-			p.count, p.words = 0, nil // this text belongs to the special token
+			l.drop(p) // this text belongs to the special token
 			continue
 		}
 		// A token can be reached by two ways; the second one makes no new token.
@@ -164,6 +170,16 @@ func (l *learner) apply(number, left, right, id uint32) {
 	l.gain(&l.left, func(t uint32) uint64 { return pairKey(t, id) })
 	l.gain(&l.right, func(t uint32) uint64 { return pairKey(id, t) })
 	p := &l.pairs.pairs[number]
+	l.drop(p)
+}
+
+// drop ends a pair that is no candidate any more.
+func (l *learner) drop(p *pair) {
+	if p.key>>32 < 256 && p.key&(1<<32-1) < 256 {
+		l.lists -= firstListBytes * int64(cap(p.words))
+	} else {
+		l.lists -= listBytes * int64(len(p.words))
+	}
 	p.count, p.words = 0, nil
 }
 
@@ -224,6 +240,7 @@ func (l *learner) gain(n *neighbours, key func(token uint32) uint64) {
 		p := &l.pairs.pairs[numbers[n.change[o.token]]]
 		if len(p.words) == 0 || p.words[len(p.words)-1] != o.word {
 			p.words = append(p.words, o.word)
+			l.lists += listBytes
 		}
 	}
 	for _, t := range n.tokens {

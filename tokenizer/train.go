@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -15,6 +16,15 @@ type TrainOptions struct {
 	Special   []string // default: <|endoftext|>; they get the last ids. Empty but not nil: none
 	Threads   int      // default: GOMAXPROCS. The result does not depend on it
 	Progress  func(Progress)
+
+	// Memory, if not 0, bounds the bytes that counting and learning take, 4 MiB at least. Texts in hand, about 3 MiB for
+	// each thread, and what the garbage collector has not collected yet come on top. Counts that do not fit go to TempDir;
+	// if the distinct pretokens are too many to learn from, those that occur least often are left out, which the Report
+	// says. What leaves nothing out gives the same vocabulary as no bound.
+	Memory  int64
+	TempDir string // "": the system's place for temporary files
+	KeepAll bool   // an error rather than leaving pretokens out
+	Report  *TrainReport
 }
 
 // OptionError means that [TrainOptions] cannot be followed, whatever the text.
@@ -34,13 +44,16 @@ func (opt *TrainOptions) check() (pattern, error) {
 		return pattern{}, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n"+
 			"  try 8192 or 32768", opt.VocabSize, len(opt.Special), maxVocab)
 	}
+	if opt.Memory != 0 && opt.Memory < minMemory {
+		return pattern{}, fmt.Errorf("%d bytes of memory are too few to learn with\n  try 256 MiB, or at least %d", opt.Memory, minMemory)
+	}
 	_, err = assemble(p, byteVocab(), nil, opt.Special)
 	return p, err
 }
 
 // Progress is what [Train] reports, a few times a second, from the goroutine that called it.
 type Progress struct {
-	Phase     string // "count", then "merge"
+	Phase     string // "count", with TrainOptions.Memory "sort", then "merge"
 	Documents int64
 	Bytes     int64 // of text read
 	Words     int   // distinct pretokens; known from "merge" on
@@ -73,15 +86,70 @@ func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error])
 	}
 	want := opt.VocabSize - 256 - len(opt.Special)
 	report := reporter(opt.Progress, Progress{Phase: "count", Total: want})
-	counts, err := countDocuments(ctx, p, opt.Threads, docs, report)
+	if opt.Report == nil {
+		opt.Report = &TrainReport{}
+	}
+	*opt.Report = TrainReport{}
+	l, err := opt.learn(ctx, p, want, docs, report)
 	if err != nil {
 		return nil, err
 	}
-	l := newLearner(counts, opt.Special)
-	if err := l.learn(ctx, want, report); err != nil {
+	return assemble(p, l.vocab, l.merges, opt.Special)
+}
+
+// learn counts and makes want merges.
+func (opt *TrainOptions) learn(ctx context.Context, p pattern, want int, docs iter.Seq2[[]byte, error],
+	report func(bool, func(*Progress))) (*learner, error) {
+	r := opt.Report
+	runs := &runFile{dir: opt.TempDir}
+	defer runs.Close()
+	counts, peak, err := countDocuments(ctx, p, opt.Threads, opt.Memory, runs, docs, report)
+	if err != nil {
 		return nil, err
 	}
-	return assemble(p, l.vocab, l.merges, opt.Special)
+	r.Peak = peak
+	var sum tally
+	see := func(piece []byte, n int64) error { sum.add(piece, n); return ctx.Err() }
+	each := func(see func([]byte, int64) error) error { return runs.read(runs.runs, opt.Memory/8, see) }
+	if counts != nil {
+		each = counts.each
+		err = each(see)
+	} else {
+		report(true, func(p *Progress) { p.Phase = "sort" })
+		err = runs.merge(opt.Memory/8, see)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Words, r.Occurrences, r.Bytes, r.Spilled = sum.all.words, sum.all.occurrences, sum.all.bytes, runs.end
+	least, memory := 1, opt.Memory
+	for {
+		if opt.Memory > 0 {
+			var ok bool
+			if least, ok = sum.keep(least, memory); !ok || least > 1 && opt.KeepAll {
+				return nil, sum.tooLittle(opt.Memory, least)
+			}
+		}
+		drop := sum.below(least)
+		kept := sum.all.without(drop)
+		l, err := newLearner(kept, int64(least), opt.Special, each)
+		if err != nil {
+			return nil, err
+		}
+		if l.limit = opt.Memory; l.limit == 0 {
+			counts, each = nil, nil // for the garbage collector: there is no second try
+		}
+		err = l.learn(ctx, want, report)
+		r.Peak = max(r.Peak, l.peak)
+		if errors.Is(err, errMemory) { // a text with many more pairs than usual: again, with a quarter less
+			memory = min(memory, learnerMemory(kept.words, kept.symbols)) * 3 / 4
+			continue
+		}
+		if err == nil && drop.words > 0 {
+			r.Dropped = Dropped{int64(least), drop.words, drop.occurrences, drop.bytes}
+		}
+		return l, err
+	}
 }
 
 // assemble makes the tokenizer of a vocabulary numbered in the order of its ids; the special tokens follow it.

@@ -176,7 +176,10 @@ func TestCountsAre64Bit(t *testing.T) {
 	c.addWord(packWord([]byte("ab"), 0, 2), 1<<32+1)
 	c.addWord(packWord([]byte("cd"), 0, 2), 1<<32+2)
 	c.addLong([]byte("longer than fifteen bytes"), 1<<20)
-	l := newLearner(c, nil)
+	l, err := newLearner(group{}, 1, nil, c.each)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := l.learn(context.Background(), 2, func(bool, func(*Progress)) {}); err != nil {
 		t.Fatal(err)
 	}

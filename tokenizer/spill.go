@@ -1,0 +1,253 @@
+package tokenizer
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"slices"
+	"sync"
+)
+
+// Counts that do not fit in memory go to a file as sorted runs: records of a pretoken and its count (both as varints, the
+// pretoken's length before its bytes) in the order of bytes.Compare. Merged, equal pretokens summed, the runs are one list
+// that depends on the text alone: not on how often, or by whom, counts had to be put down.
+
+// runFile holds sorted runs. The zero value is ready; Close removes the file.
+type runFile struct {
+	mu   sync.Mutex
+	dir  string // "": the system's place for temporary files
+	file *os.File
+	end  int64
+	runs []run
+}
+
+// run is a part of the file.
+type run struct{ from, to int64 }
+
+const (
+	minRunBuffer = 4 << 10 // bytes to read a run with
+	maxRunBuffer = 256 << 10
+	maxRuns      = 256 // merged at once
+)
+
+// add writes c as a run, and empties it.
+func (r *runFile) add(c *wordCounts) error {
+	order := c.sort()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, err := r.writer()
+	if err != nil {
+		return err
+	}
+	short, buf := c.slots[:c.used], make([]byte, 0, shortWord)
+	for len(short) > 0 || len(order) > 0 {
+		if len(short) > 0 {
+			buf = short[0].appendTo(buf[:0])
+		}
+		if len(order) == 0 || len(short) > 0 && bytes.Compare(buf, c.long.at(int(order[0]))) < 0 {
+			w.record(buf, short[0].n)
+			short = short[1:]
+		} else {
+			w.record(c.long.at(int(order[0])), c.longN[order[0]])
+			order = order[1:]
+		}
+	}
+	c.reset()
+	return w.close()
+}
+
+// sort puts the short pretokens, in order, at the start of the slots: the table is not one any more. It returns the order
+// of the long ones.
+func (c *wordCounts) sort() (long []uint32) {
+	n := 0
+	for _, s := range c.slots {
+		if s.hi != 0 {
+			c.slots[n] = s
+			n++
+		}
+	}
+	slices.SortFunc(c.slots[:n], func(a, b countSlot) int { return a.compare(b.word) })
+	long = make([]uint32, len(c.longN))
+	for i := range long {
+		long[i] = uint32(i)
+	}
+	slices.SortFunc(long, func(a, b uint32) int { return bytes.Compare(c.long.at(int(a)), c.long.at(int(b))) })
+	return long
+}
+
+// compare orders words as bytes.Compare orders their bytes.
+func (w word) compare(o word) int {
+	return cmp.Or(
+		cmp.Compare(bits.ReverseBytes64(w.lo), bits.ReverseBytes64(o.lo)),
+		cmp.Compare(bits.ReverseBytes64(w.hi<<8), bits.ReverseBytes64(o.hi<<8)),
+		cmp.Compare(w.hi>>56, o.hi>>56))
+}
+
+// runWriter writes a run at the end of the file.
+type runWriter struct {
+	to   *runFile
+	w    *bufio.Writer
+	size int64
+	buf  []byte
+	err  error
+}
+
+func (r *runFile) writer() (*runWriter, error) {
+	if r.file == nil {
+		f, err := os.CreateTemp(r.dir, "anneal-words-*")
+		if err != nil {
+			return nil, fmt.Errorf("nowhere to put counts that exceed the memory given: %w", err)
+		}
+		r.file = f
+	}
+	return &runWriter{to: r, w: bufio.NewWriterSize(io.NewOffsetWriter(r.file, r.end), maxRunBuffer/4)}, nil
+}
+
+// record writes a pretoken and its count.
+func (w *runWriter) record(piece []byte, n int64) {
+	w.buf = binary.AppendUvarint(w.buf[:0], uint64(len(piece)))
+	w.buf = append(w.buf, piece...)
+	w.buf = binary.AppendUvarint(w.buf, uint64(n))
+	k, err := w.w.Write(w.buf)
+	w.size += int64(k)
+	w.err = err // bufio keeps the first one
+}
+
+func (w *runWriter) close() error {
+	if err := errors.Join(w.err, w.w.Flush()); err != nil {
+		return fmt.Errorf("counts of pretokens: %w\n  free some space, give more memory, or name another directory for temporary files", err)
+	}
+	w.to.runs = append(w.to.runs, run{w.to.end, w.to.end + w.size})
+	w.to.end += w.size
+	return nil
+}
+
+// merge makes one run of all, reading with about memory bytes, and calls see for each record of it.
+func (r *runFile) merge(memory int64, see func(piece []byte, n int64) error) error {
+	if len(r.runs) == 1 {
+		return r.read(r.runs, memory, see)
+	}
+	most := int(max(2, min(maxRuns, memory/minRunBuffer)))
+	for {
+		n := min(len(r.runs), most)
+		last := n == len(r.runs)
+		w, err := r.writer()
+		if err != nil {
+			return err
+		}
+		err = r.read(r.runs[:n], memory, func(piece []byte, n int64) error {
+			w.record(piece, n)
+			if last {
+				return see(piece, n)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := w.close(); err != nil {
+			return err
+		}
+		r.runs = slices.Clone(r.runs[n:])
+		if last {
+			return nil
+		}
+	}
+}
+
+// read calls see for each pretoken of some runs, in order and with the sum of its counts. piece is valid until the next.
+func (r *runFile) read(runs []run, memory int64, see func(piece []byte, n int64) error) error {
+	var h runHeap
+	buffer := int(max(minRunBuffer, min(maxRunBuffer, memory/int64(max(len(runs), 1)))))
+	for _, run := range runs {
+		in := &runReader{in: bufio.NewReaderSize(io.NewSectionReader(r.file, run.from, run.to-run.from), buffer)}
+		if more, err := in.next(); err != nil {
+			return err
+		} else if more {
+			h = append(h, in)
+		}
+	}
+	heap.Init(&h)
+	var piece []byte
+	for len(h) > 0 {
+		piece = append(piece[:0], h[0].piece...)
+		n := int64(0)
+		for len(h) > 0 && bytes.Equal(h[0].piece, piece) {
+			n += h[0].n
+			more, err := h[0].next()
+			if err != nil {
+				return err
+			}
+			if more {
+				heap.Fix(&h, 0)
+			} else {
+				heap.Pop(&h)
+			}
+		}
+		if err := see(piece, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives the disk back.
+func (r *runFile) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	name := r.file.Name()
+	err := errors.Join(r.file.Close(), os.Remove(name))
+	r.file, r.runs = nil, nil
+	return err
+}
+
+// runReader reads one run.
+type runReader struct {
+	in    *bufio.Reader
+	piece []byte
+	n     int64
+}
+
+// next reads a record; false: there is none left.
+func (r *runReader) next() (bool, error) {
+	size, err := binary.ReadUvarint(r.in)
+	if err == io.EOF {
+		return false, nil
+	}
+	if err == nil && size > longestCounted {
+		err = errors.New("a record that was not written")
+	}
+	if err == nil {
+		r.piece = slices.Grow(r.piece[:0], int(size))[:size]
+		_, err = io.ReadFull(r.in, r.piece)
+	}
+	var n uint64
+	if err == nil {
+		n, err = binary.ReadUvarint(r.in)
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading counts of pretokens back: %w", err)
+	}
+	r.n = int64(n)
+	return true, nil
+}
+
+// runHeap has the run with the smallest pretoken first.
+type runHeap []*runReader
+
+func (h runHeap) Len() int           { return len(h) }
+func (h runHeap) Less(i, j int) bool { return bytes.Compare(h[i].piece, h[j].piece) < 0 }
+func (h runHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *runHeap) Push(any)          { panic("tokenizer: runs do not grow") }
+func (h *runHeap) Pop() any {
+	*h = (*h)[:len(*h)-1]
+	return nil
+}
