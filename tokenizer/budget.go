@@ -14,20 +14,20 @@ const minMemory = 4 << 20
 
 // TrainReport says what [Train] learned from.
 type TrainReport struct {
-	Words       int64 // distinct pretokens of two bytes or more
-	Occurrences int64 // of them, in the text
-	Bytes       int64 // of these
-	Spilled     int64 // bytes of counts written to disk, those of merging included
-	Peak        int64 // bytes of counts, then of learning, at their most, as accounted for TrainOptions.Memory
-	Dropped     Dropped
+	Words       int64   `json:"words"`       // distinct pretokens of two bytes or more
+	Occurrences int64   `json:"occurrences"` // of them, in the text
+	Bytes       int64   `json:"bytes"`       // of these
+	Spilled     int64   `json:"spilled"`     // bytes of counts written to disk, those of merging included
+	Peak        int64   `json:"peak_bytes"`  // of counts, then of learning, as accounted for TrainOptions.Memory
+	Dropped     Dropped `json:"dropped"`
 }
 
 // Dropped is what learning left out for want of memory: all pretokens that occur fewer than Below times.
 type Dropped struct {
-	Below       int64 // 0: nothing was left out
-	Words       int64 // distinct pretokens
-	Occurrences int64 // of them, in the text
-	Bytes       int64 // of these
+	Below       int64 `json:"below"`       // 0: nothing was left out
+	Words       int64 `json:"words"`       // distinct pretokens
+	Occurrences int64 `json:"occurrences"` // of them, in the text
+	Bytes       int64 `json:"bytes"`       // of these
 }
 
 // tally sums up pretokens by how often they occur.

@@ -5,10 +5,10 @@
 // [Read]) or from a tiktoken rank file ([ReadTiktoken]). Each goroutine that encodes takes its own [Encoder], which
 // holds the cache of pretokens that makes encoding fast.
 //
-// The way of a text (encode.go): a splitter cuts it into pretokens (pattern.go, split.go, block.go; regexp.go for
-// patterns that have no hand-written splitter), a cache answers for those seen before (cache.go), and merges are run for
+// The way of a text (encode.go): a splitter cuts it into pretokens (pattern.go, split.go, split_o200k.go, block.go; regexp.go
+// for patterns that have no hand-written splitter), a cache answers for those seen before (cache.go), and merges are run for
 // the rest (merge.go, ranks.go). Training (train.go) counts pretokens (count.go) and merges the most frequent pair again
-// and again (learn.go, pairs.go). Files: hf.go, hfparts.go and hfwrite.go for tokenizer.json, tiktoken.go for ranks.
+// and again (learn.go, pairs.go), within a memory budget if one is given (budget.go, spill.go). Files: hf.go, hfparts.go and hfwrite.go for tokenizer.json, tiktoken.go for ranks.
 //
 // Every byte string can be encoded, valid UTF-8 or not, and decoding gives back the same bytes.
 //

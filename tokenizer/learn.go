@@ -12,9 +12,9 @@ type learner struct {
 	merges  []merge
 	special map[string]bool // texts that no token may have, in the byte-level alphabet
 
-	lists    int64 // bytes of the pairs' lists of words
-	limit    int64 // bytes that it may take; 0: any number
-	peak     int64
+	lists int64 // bytes of the pairs' lists of words
+	limit int64 // bytes that it may take; 0: any number
+	peak  int64
 
 	left, right, lostLeft, lostRight neighbours // of the merge in hand
 }

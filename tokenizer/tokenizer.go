@@ -179,7 +179,7 @@ func (t *Tokenizer) EOT() (uint32, bool) {
 	return 0, false
 }
 
-// Pattern is the name of the pre-tokenizer pattern (gpt2, cl100k, llama3), or the regular expression.
+// Pattern is the name of the pre-tokenizer pattern (gpt2, cl100k, llama3, qwen2, nanochat, o200k), or the regular expression.
 func (t *Tokenizer) Pattern() string { return t.pattern.String() }
 
 // Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, tokens, merges and special tokens. It does

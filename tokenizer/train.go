@@ -12,7 +12,7 @@ import (
 // TrainOptions says what vocabulary to build. The zero value of each field but VocabSize is a default.
 type TrainOptions struct {
 	VocabSize int      // tokens in all: 256 bytes, special tokens, the rest merges
-	Pattern   string   // gpt2, cl100k, llama3 (the default) or a regular expression
+	Pattern   string   // llama3 (the default), gpt2, cl100k, qwen2, nanochat, o200k or a regular expression
 	Special   []string // default: <|endoftext|>; they get the last ids. Empty but not nil: none
 	Threads   int      // default: GOMAXPROCS. The result does not depend on it
 	Progress  func(Progress)

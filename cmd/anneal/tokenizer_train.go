@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"anneal/lab"
@@ -15,31 +16,62 @@ type tokenizerTrainCmd struct {
 	textArgs
 	Vocab   int      `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
 	Out     string   `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
-	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, or a regular expression."`
+	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
 	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
+	Memory  byteSize `placeholder:"SIZE" help:"Memory for all of it, 64 MiB at least; counts that do not fit go to disk. Without it the number of distinct words is the only bound."`
+	TempDir string   `placeholder:"DIR" help:"Where they go; by default the system's place for temporary files."`
+	KeepAll bool     `help:"Fail if the memory is too little to learn from all words, rather than leave out the rarest."`
 	threadsFlag
 }
 
 func (tokenizerTrainCmd) Help() string {
-	return example("anneal tokenizer train --vocab 8192 --out tok.json --ext .go src/")
+	return example(
+		"anneal tokenizer train --vocab 8192 --out tok.json --ext .go src/",
+		"anneal tokenizer train --vocab 65536 --pattern o200k --memory 2GiB --out tok.json crawl/",
+	)
+}
+
+// leastTrainMemory is what --memory must be at least: the program, texts in hand and some words.
+const leastTrainMemory = 64 << 20
+
+// options are those of the tokenizer package, without a progress.
+func (c tokenizerTrainCmd) options() (tokenizer.TrainOptions, error) {
+	o := tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll}
+	if c.Memory == 0 {
+		return o, nil
+	}
+	if c.Memory < leastTrainMemory {
+		return o, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory), "try --memory 256MiB, or at least 64MiB"}
+	}
+	heap := int64(c.Memory) - 16<<20 // the program takes those
+	debug.SetMemoryLimit(heap)       // garbage is collected before it counts
+	o.Memory = heap * 3 / 4          // the rest is for the texts in hand
+	return o, nil
 }
 
 func (c tokenizerTrainCmd) Run(s *session) error {
 	if err := checkOutput(c.Out); err != nil {
 		return err
 	}
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	var learned tokenizer.TrainReport
+	o.Report = &learned
+	o.Progress = func(p tokenizer.Progress) {
+		switch p.Phase {
+		case "sort":
+			s.status.update(func(int) string { return "merging the counts that went to disk" })
+		case "merge":
+			s.status.update(func(int) string {
+				return fmt.Sprintf("merging  %s of %s", thousands(int64(p.Merges)), thousands(int64(p.Total)))
+			})
+		}
+	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		tok, report, err := lab.TrainTokenizer(ctx, c.text(s, "counting"), tokenizer.TrainOptions{
-			VocabSize: c.Vocab, Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads),
-			Progress: func(p tokenizer.Progress) {
-				if p.Phase == "merge" {
-					s.status.update(func(int) string {
-						return fmt.Sprintf("merging  %s of %s", thousands(int64(p.Merges)), thousands(int64(p.Total)))
-					})
-				}
-			},
-		})
+		tok, report, err := lab.TrainTokenizer(ctx, c.text(s, "counting"), o)
 		if err != nil {
 			return asData(err)
 		}
@@ -47,10 +79,16 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 			return err
 		}
 		s.reportText(report)
+		if d := learned.Dropped; d.Below > 0 {
+			s.notef("left out for want of memory: %s of %s distinct words, those that occur fewer than %d times (%.2f%% of the text)",
+				thousands(d.Words), thousands(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
+		}
 		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
-		s.printf("%s: %s tokens, pattern %s, hash %.16s…, %.1f MB/s\n", c.Out, thousands(int64(tok.VocabSize())), tok.Pattern(), tok.Hash(), rate)
+		s.printf("%s: %s tokens from %s distinct words, pattern %s, hash %.16s…, %.1f MB/s\n",
+			c.Out, thousands(int64(tok.VocabSize())), thousands(learned.Words), tok.Pattern(), tok.Hash(), rate)
 		return s.emit(map[string]any{
 			"out": c.Out, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
+			"learned": learned,
 		})
 	})
 }
