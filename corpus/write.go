@@ -1,14 +1,9 @@
 package corpus
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, that a Reader gives back byte for
@@ -18,9 +13,7 @@ type Writer struct {
 	most   int64 // bytes of text in a file
 	files  int
 	inFile int64
-	f      *os.File
-	z      *zstd.Encoder
-	buf    *bufio.Writer
+	f      *LineFile
 	line   []byte
 }
 
@@ -52,19 +45,17 @@ func (w *Writer) Write(d Document) error {
 	line = strconv.AppendInt(line, int64(d.Index), 10)
 	w.line = append(line, "}\n"...)
 	w.inFile += int64(len(d.Text))
-	_, err := w.buf.Write(w.line)
+	_, err := w.f.Write(w.line)
 	return w.wrap(err)
 }
 
 func (w *Writer) next() (err error) {
-	if w.f, err = os.Create(filepath.Join(w.dir, fmt.Sprintf("docs-%05d.jsonl.zst", w.files))); err != nil {
-		return err
+	if w.f, err = CreateLines(filepath.Join(w.dir, fmt.Sprintf("docs-%05d.jsonl.zst", w.files))); err != nil {
+		return w.wrap(err)
 	}
 	w.files++
 	w.inFile = 0
-	w.z, err = zstd.NewWriter(w.f, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)) // one: the same bytes always
-	w.buf = bufio.NewWriterSize(w.z, 1<<16)
-	return err
+	return nil
 }
 
 // Close ends the file being written and syncs it. A Write after it starts another.
@@ -72,7 +63,7 @@ func (w *Writer) Close() error {
 	if w.f == nil {
 		return nil
 	}
-	err := errors.Join(w.buf.Flush(), w.z.Close(), w.f.Sync(), w.f.Close())
+	_, _, err := w.f.Commit()
 	w.f = nil
 	return w.wrap(err)
 }

@@ -25,7 +25,8 @@ type Doc struct {
 	Text    []byte // set it with SetText, which forgets what was known of the old text
 	Signals []Signal
 
-	view *view // what rules share, made when first asked for
+	offset int64 // where it starts in Source
+	view   *view // what rules share, made when first asked for
 }
 
 // Signal is a number that a stage found out about a document.

@@ -2,42 +2,74 @@ package curate
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-// entry is a line of the journal: a split that is done.
+// entry is a line of the journal: a split that is done in a pass, or a comparison.
 type entry struct {
-	Split int              `json:"split"`
-	Input string           `json:"input"` // its identity
-	Files map[string]int64 `json:"files"` // that were written, under the directory, with their bytes
-	Tally Report           `json:"tally"`
+	record
+	Tally Report `json:"tally"`
 }
 
-// journal is the record of the splits that are done. Each task appends to its own file and reads those of all.
+// record is an entry without its counts, which stay on disk until they are added up.
+type record struct {
+	Step  int                `json:"step"` // 0 is the first pass, 1 the comparison after it, 2 the second pass
+	Split int                `json:"split"`
+	Of    int                `json:"of"`              // splits in the pass
+	Input string             `json:"input"`           // hash of all that the result depends on
+	Files map[string]written `json:"files"`           // under the directory
+	Kept  int                `json:"kept"`            // documents that go on
+	Parts []part             `json:"parts,omitempty"` // of the file of a comparison, one for each split
+
+	path   string // of the journal
+	at     int64  // where the line stands in it
+	length int
+}
+
+// written is a file that was made.
+type written struct {
+	Bytes int64  `json:"bytes"`
+	Sum   string `json:"sum"`
+}
+
+// place is what a record is about.
+type place struct{ step, split int }
+
+// journal is the record of what is done. Each task appends to its own file and reads those of all.
 type journal struct {
-	dir  string
-	hash string
-	f    *os.File
+	dir     string
+	head    journalHead
+	f       *os.File
+	read    map[string]int64 // how far
+	records map[place][]*record
+	count   map[int]int // places by step
 }
 
 type journalHead struct {
 	Journal  int    `json:"journal"` // version
 	Pipeline string `json:"pipeline"`
+	Measures string `json:"measures"` // hash of what the first pass measures
 }
+
+const journalVersion = 2
 
 // ErrOtherPipeline is for a directory that another pipeline has written to.
 var ErrOtherPipeline = errors.New("was made by another pipeline")
 
+func newJournal(dir string, head journalHead) *journal {
+	return &journal{dir: dir, head: head, read: map[string]int64{}, records: map[place][]*record{}, count: map[int]int{}}
+}
+
 func openJournal(dir string, p *Pipeline, task, tasks int) (*journal, error) {
-	j := &journal{dir: dir, hash: p.Hash()}
+	j := newJournal(dir, journalHead{journalVersion, p.Hash(), p.measures})
 	for _, path := range j.paths() {
-		head, _, err := readJournal(path)
-		if err == nil && head.Journal > 0 && head.Pipeline != j.hash {
+		if head, _, ok := readHead(path); ok && (head.Pipeline != j.head.Pipeline || head.Journal != journalVersion) {
 			return nil, fmt.Errorf("%s %w\n  try another --out, or remove it", dir, ErrOtherPipeline)
 		}
 	}
@@ -50,9 +82,9 @@ func openJournal(dir string, p *Pipeline, task, tasks int) (*journal, error) {
 		return nil, err
 	}
 	j.f = f
-	if head, _, _ := readJournal(path); head.Journal == 0 { // new, or cut off in its first line
+	if _, _, ok := readHead(path); !ok { // new, or cut off in its first line
 		if err = f.Truncate(0); err == nil {
-			err = j.line(journalHead{1, j.hash})
+			err = j.line(j.head)
 		}
 	} else if info, e := f.Stat(); e == nil {
 		err = j.mend(info.Size())
@@ -81,8 +113,6 @@ func (j *journal) paths() []string {
 
 func (j *journal) close() { j.f.Close() }
 
-func (j *journal) append(e *entry) error { return j.line(e) }
-
 // line appends a line in one write, so that those of several workers do not mix.
 func (j *journal) line(v any) error {
 	b, err := json.Marshal(v)
@@ -95,40 +125,103 @@ func (j *journal) line(v any) error {
 	return err
 }
 
-// read returns the splits that the journals of this pipeline hold; of two lines about one split the later counts.
-func (j *journal) read() map[int]*entry {
-	done := map[int]*entry{}
-	for _, path := range j.paths() {
-		_, entries, _ := readJournal(path)
-		for _, e := range entries {
-			done[e.Split] = e
-		}
-	}
-	return done
-}
-
-// readJournal reads a journal as far as it is whole.
-func readJournal(path string) (head journalHead, entries []*entry, err error) {
+// readHead reads the first line of a journal and says how long it is.
+func readHead(path string) (head journalHead, size int64, ok bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return head, nil, err
+		return head, 0, false
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<20)
-	for first := true; ; first = false {
+	line, err := bufio.NewReader(io.LimitReader(f, 1<<16)).ReadBytes('\n')
+	return head, int64(len(line)), err == nil && json.Unmarshal(line, &head) == nil && head.Journal > 0
+}
+
+// follow reads what the journals of this pipeline have come to hold since it was called last.
+func (j *journal) follow() {
+	for _, path := range j.paths() {
+		at, known := j.read[path]
+		if !known {
+			head, size, ok := readHead(path)
+			if !ok || head != j.head {
+				continue
+			}
+			at = size
+		}
+		j.read[path] = j.from(path, at)
+	}
+}
+
+// from reads a journal from one of its lines, as far as it is whole, and returns how far that is.
+func (j *journal) from(path string, at int64) int64 {
+	f, err := os.Open(path)
+	if err != nil {
+		return at
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(io.NewSectionReader(f, at, 1<<62), 1<<20)
+	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			return head, entries, nil // a line without end was cut off
+			return at // a line without end was cut off, or is still to come
 		}
-		if first {
-			if err := json.Unmarshal(line, &head); err != nil {
-				return head, nil, err
+		e := &record{path: path, at: at, length: len(line)}
+		at += int64(len(line))
+		if json.Unmarshal(line, e) == nil && e.Input != "" {
+			p := place{e.Step, e.Split}
+			if len(j.records[p]) == 0 {
+				j.count[e.Step]++
 			}
-			continue
-		}
-		e := new(entry)
-		if json.Unmarshal(bytes.TrimSpace(line), e) == nil {
-			entries = append(entries, e)
+			j.records[p] = append(j.records[p], e)
 		}
 	}
+}
+
+// find returns a record of a place with this input, of which all that there are say the same; nil if there is none.
+func (j *journal) find(p place, input string) *record {
+	all := j.records[p]
+	i := slices.IndexFunc(all, func(e *record) bool { return e.Input == input })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// tally reads the counts of an entry.
+func (e *record) tally() (Report, error) {
+	f, err := os.Open(e.path)
+	if err != nil {
+		return Report{}, err
+	}
+	defer f.Close()
+	line := make([]byte, e.length)
+	if _, err := f.ReadAt(line, e.at); err != nil {
+		return Report{}, fmt.Errorf("read %s: %w", e.path, err)
+	}
+	whole := new(entry)
+	if err := json.Unmarshal(line, whole); err != nil {
+		return Report{}, fmt.Errorf("read %s: %w", e.path, err)
+	}
+	return whole.Tally, nil
+}
+
+// sound says whether the files of a record are there. Where the place was done from several inputs, sizes do not tell, and
+// the bytes are read.
+func (j *journal) sound(e *record, left func(name string) bool) bool {
+	several := slices.ContainsFunc(j.records[place{e.Step, e.Split}], func(o *record) bool { return o.Input != e.Input })
+	for name, w := range e.Files {
+		if left(name) {
+			continue
+		}
+		path := filepath.Join(j.dir, filepath.FromSlash(name))
+		info, err := os.Stat(path)
+		if err != nil || info.Size() != w.Bytes {
+			return false
+		}
+		if several {
+			if sum, err := fileSum(path); err != nil || sum != w.Sum {
+				return false
+			}
+		}
+	}
+	return true
 }

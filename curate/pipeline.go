@@ -5,19 +5,23 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
+
+	"anneal/dedup"
 )
 
 // Pipeline is a list of stages, as its file says.
 type Pipeline struct {
 	Signals bool     // keep the numbers of every document, of the dropped ones too
+	Texts   bool     // and its text, as the first pass left it: what it takes to change bounds without measuring again
 	Stages  []string // names, in order
 
-	stages []stage
-	hash   string
+	stages   []stage
+	passes   []*pass
+	hash     string
+	measures string // hash of what the first pass measures, without its bounds
 }
 
 // stage is one of a pipeline.
@@ -27,6 +31,7 @@ type stage struct {
 	bounds  []Bound
 	options given
 	make    func() Stage
+	compare *dedup.Options // of a stage that needs all documents
 }
 
 // Problem is a fault in a pipeline file.
@@ -42,17 +47,8 @@ func (p *Problem) Error() string {
 	return s
 }
 
-// NewStages makes the stages, for one goroutine.
-func (p *Pipeline) NewStages() []Stage {
-	stages := make([]Stage, len(p.stages))
-	for i, s := range p.stages {
-		stages[i] = s.make()
-		if f, ok := stages[i].(*Filter); ok {
-			f.Name, f.Bounds = s.name, s.bounds
-		}
-	}
-	return stages
-}
+// NewStages makes the stages, for one goroutine. Those that compare documents do nothing outside Run.
+func (p *Pipeline) NewStages() []Stage { return newStages(p.stages) }
 
 // Hash tells pipelines apart that may decide differently: it is over the stages with all their bounds and options and the
 // bytes of the files they need, not over the pipeline's file.
@@ -81,26 +77,33 @@ func Parse(text []byte, file string) (*Pipeline, error) {
 	if len(p.stages) == 0 {
 		return nil, &Problem{At: file, Message: "a pipeline without stages", Try: "stages: [normalize, gopher_quality]"}
 	}
-	h := sha256.New()
-	fmt.Fprintln(h, "pipeline 2", p.Signals)
+	p.passes = passesOf(p)
+	all, measured := sha256.New(), sha256.New()
+	fmt.Fprintln(all, "pipeline 2", p.Signals, p.Texts)
 	for i := range p.stages {
 		s := &p.stages[i]
 		p.Stages = append(p.Stages, s.name)
-		if err := s.hash(h); err != nil {
+		sum, err := s.sum()
+		if err != nil {
 			return nil, err
 		}
+		fmt.Fprintln(all, sum, s.bounds)
+		if i < len(p.passes[0].stages) {
+			fmt.Fprintln(measured, sum)
+		}
 	}
-	p.hash = hex.EncodeToString(h.Sum(nil))
+	p.hash, p.measures = hex.EncodeToString(all.Sum(nil)), hex.EncodeToString(measured.Sum(nil))
 	return p, nil
 }
 
-// hash writes all that a stage's decisions depend on.
-func (s *stage) hash(w io.Writer) error {
-	fmt.Fprintln(w, s.name, s.bounds)
+// sum is a hash over all that a stage's measures depend on.
+func (s *stage) sum() (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, s.name)
 	for _, o := range s.kind.options {
 		v := s.options[o.name]
 		if !o.files {
-			fmt.Fprintf(w, "%s %#v\n", o.name, v)
+			fmt.Fprintf(h, "%s %#v\n", o.name, v)
 			continue
 		}
 		paths, many := v.([]string)
@@ -108,27 +111,14 @@ func (s *stage) hash(w io.Writer) error {
 			paths = []string{one}
 		}
 		for _, path := range paths {
-			if err := hashFile(w, path); err != nil {
-				return fmt.Errorf("stage %s: %w", s.name, err)
+			sum, err := fileSum(path)
+			if err != nil {
+				return "", fmt.Errorf("stage %s: %w", s.name, err)
 			}
+			fmt.Fprintln(h, o.name, sum)
 		}
 	}
-	return nil
-}
-
-// hashFile writes the SHA-256 of a file.
-func hashFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%x\n", h.Sum(nil))
-	return err
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // regular says that path is a file that can be read whole.
@@ -150,11 +140,16 @@ func (s *stage) start() error {
 			s.options[o.name] = o.value
 		}
 	}
-	load, err := s.kind.load(s.options)
+	var err error
+	if s.kind.compare != nil {
+		s.compare, err = s.kind.compare(s.options)
+		s.make = func() Stage { return &compared{name: s.name} }
+	} else {
+		s.make, err = s.kind.load(s.options)
+	}
 	if err != nil {
 		return fmt.Errorf("stage %s: %w", s.name, err)
 	}
-	s.make = load
 	return nil
 }
 

@@ -40,14 +40,19 @@ func (r *pipelineReader) pipeline(p *Pipeline, text []byte) {
 		r.fail(nil, "a file with `stages: [normalize, gopher_quality]`", "no pipeline")
 		return
 	}
-	r.mapping(f.Docs[0].Body, []string{"signals", "stages"}, func(key string, v ast.Node) {
+	r.mapping(f.Docs[0].Body, []string{"signals", "texts", "stages"}, func(key string, v ast.Node) {
 		switch key {
 		case "signals":
 			p.Signals = r.truth(v)
+		case "texts":
+			p.Texts = r.truth(v)
 		case "stages":
 			r.stages(p, v)
 		}
 	})
+	if p.Texts && !p.Signals {
+		r.fail(f.Docs[0].Body, "signals: true", "texts: true keeps texts beside their signals, and there are none")
+	}
 }
 
 // mapping visits the pairs of a mapping whose keys are all of names.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"anneal/corpus"
+	"anneal/dedup"
 )
 
 // Report says what became of the documents. It is the same for any number of workers and tasks and after any stop.
@@ -23,6 +24,8 @@ type Report struct {
 	Stages    []StageReport   `json:"stages"`     // in order
 	Rejects   []corpus.Reject `json:"rejects"`    // what could not be read: the first of each split
 	Rejected  int             `json:"rejected"`   // how many
+
+	Comparisons []dedup.Report `json:"comparisons,omitempty"` // of the dedup stages, in order
 }
 
 // StageReport says what one stage did.
@@ -57,9 +60,9 @@ const (
 	exampleBytes = 240
 )
 
-func newReport(p *Pipeline) Report {
+func newReport(stages []stage) Report {
 	var r Report
-	for _, stage := range p.stages {
+	for _, stage := range stages {
 		s := StageReport{Name: stage.name}
 		for _, b := range stage.rules() {
 			s.Rules = append(s.Rules, RuleReport{Name: b.Name, Min: finite(b.Min), Max: finite(b.Max)})
@@ -76,18 +79,24 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// drop counts a document that a stage dropped.
-func (r *Report) drop(stage int, key Key, in corpus.Document, v Verdict) {
+// change counts a document that a stage made shorter.
+func (r *Report) change(stage, cut int) {
+	r.Stages[stage].Changed++
+	r.Stages[stage].BytesCut += int64(cut)
+}
+
+// drop counts a document of so many bytes that a stage dropped; text is its example.
+func (r *Report) drop(stage int, d *Doc, text []byte, bytes int, v Verdict) {
 	s := &r.Stages[stage]
 	i := slices.IndexFunc(s.Rules, func(x RuleReport) bool { return s.Name+"."+x.Name == v.Rule })
 	rule := &s.Rules[i]
 	rule.Documents++
-	rule.Bytes += int64(len(in.Text))
-	draw := placeHash(v.Rule, key)
+	rule.Bytes += int64(bytes)
+	draw := placeHash(v.Rule, d.Key)
 	if n := len(rule.Examples); n == examples && draw >= rule.Examples[n-1].Draw {
 		return
 	}
-	rule.example(Example{Draw: draw, Source: in.Source, Offset: in.Offset, Value: v.Value, Text: start(in.Text)})
+	rule.example(Example{Draw: draw, Source: d.Source, Offset: d.offset, Value: v.Value, Text: start(text)})
 }
 
 // example keeps the examples with the smallest draws, in order.
@@ -133,19 +142,23 @@ func (r *Report) listing(list []corpus.Reject) {
 	r.Rejects = append(r.Rejects, list[:min(len(list), examples)]...)
 }
 
-// add adds the report of a part.
-func (r *Report) add(o Report) {
-	r.Files += o.Files
-	r.Documents += o.Documents
-	r.Bytes += o.Bytes
-	r.Kept += o.Kept
-	r.KeptBytes += o.KeptBytes
+// add adds the report of a split in a pass.
+func (r *Report) add(p *pass, o Report) {
+	if p.number == 0 {
+		r.Files += o.Files
+		r.Documents += o.Documents
+		r.Bytes += o.Bytes
+	}
+	if p.last {
+		r.Kept += o.Kept
+		r.KeptBytes += o.KeptBytes
+	}
 	r.Rejected += o.Rejected
 	if room := maxRejects - len(r.Rejects); room > 0 {
 		r.Rejects = append(r.Rejects, o.Rejects[:min(len(o.Rejects), room)]...)
 	}
 	for i := range o.Stages {
-		s := &r.Stages[i]
+		s := &r.Stages[p.first+i]
 		s.Changed += o.Stages[i].Changed
 		s.BytesCut += o.Stages[i].BytesCut
 		for j, rule := range o.Stages[i].Rules {
@@ -195,18 +208,47 @@ func replaceFile(path string, content []byte) error {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
+	defer f.Close()
+	if _, err := f.Write(content); err != nil {
+		return err
 	}
-	if e := f.Close(); err == nil {
-		err = e
+	return putInPlace(f, path)
+}
+
+// putInPlace makes a file durable and gives it its name.
+func putInPlace(f *os.File, path string) error {
+	if err := f.Sync(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
+	f.Chmod(0o644) // as far as the file system has modes
+	if err := f.Close(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
+	return os.Rename(f.Name(), path)
+}
+
+// report adds up what is done.
+func (r *runner) report() (Report, error) {
+	sum := newReport(r.o.Pipeline.stages)
+	sum.listing(r.origin.listing())
+	for k, p := range r.passes {
+		if e := r.state.compared[k]; e != nil {
+			t, err := e.tally()
+			if err != nil {
+				return sum, err
+			}
+			sum.Comparisons = append(sum.Comparisons, t.Comparisons...)
+		}
+		for _, e := range r.state.maps[k] {
+			if e == nil {
+				continue
+			}
+			t, err := e.tally()
+			if err != nil {
+				return sum, err
+			}
+			sum.add(p, t)
+		}
 	}
-	return err
+	return sum, nil
 }

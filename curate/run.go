@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"anneal/corpus"
 )
@@ -18,134 +21,214 @@ type Options struct {
 	Pipeline *Pipeline
 	Paths    []string
 	Read     corpus.Options
+	Measured string // directory of an earlier Run, whose texts and signals are judged anew instead of Paths
 	Dir      string // docs/, signals/, the journals and the reports go here
 	Workers  int    // 0 takes all processors
+	Memory   int64  // bytes for comparing documents; default 1 GiB
 	Sample   int    // look at so many documents, spread over the input, and write nothing; 0 looks at all and writes
 
-	TaskIndex, TaskCount int // this process does every TaskCount-th split from TaskIndex on; count 0 and 1 do all
+	TaskIndex, TaskCount int           // this process does every TaskCount-th split from TaskIndex on; count 0 and 1 do all
+	Wait                 time.Duration // how long to wait for other tasks between passes; 0 has no end
 
-	Progress func(read, total int64) // bytes on disk; called from any worker, one at a time; may be nil
+	Progress func(what string, read, total int64) // bytes on disk; called from any worker, one at a time; may be nil
+	Waiting  func(what string)                    // called when what is waited for changes; may be nil
 
-	committed func(split int) error // a test stops here, where a split is done
+	committed func(p place) error // a test stops here, where a split is done
 }
 
 // Outcome is what Run did.
 type Outcome struct {
 	Report  Report
-	Done    int // splits that are done, by whatever process
-	Splits  int
-	Resumed int // of those, done before
+	Passes  int
+	Splits  int // of all passes
+	Done    int // of those, by whatever process
+	Resumed int // done before
 	Changed int // splits done before whose input is another now: done again
 }
 
+// ErrWaited is for other tasks that did not come.
+var ErrWaited = errors.New("waited for other tasks")
+
 // Run curates. Stopped at any instant and called again, it goes on behind the splits that are done. The reports are written
 // when every split is done.
-func Run(ctx context.Context, o Options) (Outcome, error) {
+func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if o.TaskCount > 1 && (o.TaskIndex < 0 || o.TaskIndex >= o.TaskCount) {
-		return Outcome{}, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
+		return out, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
 	}
-	all, err := corpus.Open(o.Paths, o.Read)
-	if err != nil {
-		return Outcome{}, err
-	}
-	splits := all.Splits(splitBytes)
-	r := &runner{o: o, splits: splits, results: make([]*entry, len(splits))}
-	out := Outcome{Splits: len(splits)}
-	if o.Sample == 0 {
-		for _, d := range []string{"docs", "signals"} {
-			if d == "docs" || o.Pipeline.Signals {
-				if err := os.MkdirAll(filepath.Join(o.Dir, d), 0o777); err != nil {
-					return out, err
-				}
-			}
-		}
-		r.journal, err = openJournal(o.Dir, o.Pipeline, o.TaskIndex, o.TaskCount)
-		if err != nil {
+	r := &runner{o: o, passes: o.Pipeline.passes}
+	if o.Sample > 0 {
+		r.o.TaskIndex, r.o.TaskCount = 0, 1
+		if r.o.Dir, err = os.MkdirTemp("", "anneal-sample-*"); err != nil {
 			return out, err
 		}
-		defer r.journal.close()
-		out.Resumed, out.Changed = r.resume()
+		defer os.RemoveAll(r.o.Dir)
 	}
-	if err := r.work(ctx); err != nil {
+	if r.origin, err = newOrigin(o); err != nil {
 		return out, err
 	}
-	out.Report = newReport(o.Pipeline)
-	out.Report.listing(all.Listing())
-	if o.Sample == 0 {
-		r.resume() // what other tasks have done meanwhile
+	r.sample()
+	if err := os.MkdirAll(r.o.Dir, 0o777); err != nil {
+		return out, err
 	}
-	for _, e := range r.results {
-		if e != nil {
-			out.Done++
-			out.Report.add(e.Tally)
+	if r.journal, err = openJournal(r.o.Dir, o.Pipeline, r.o.TaskIndex, r.o.TaskCount); err != nil {
+		return out, taught(err)
+	}
+	defer r.journal.close()
+	out.Passes, out.Splits = len(r.passes), len(r.splits)*len(r.passes)
+	r.journal.follow()
+	r.state = newState(len(r.passes), len(r.splits))
+	if !r.finished() {
+		r.survey(&r.state, true)
+		out.Resumed, out.Changed = r.state.done(), r.changed()
+		if err := r.all(ctx); err != nil {
+			return out, taught(err)
 		}
+	} else {
+		out.Resumed = r.state.done()
 	}
-	if o.Sample > 0 || out.Done < out.Splits {
+	out.Done = r.state.done()
+	if out.Report, err = r.report(); err != nil {
+		return out, err
+	}
+	if out.Done < out.Splits || o.Sample > 0 {
 		return out, nil
 	}
 	if out.Report.Documents == 0 {
 		return out, fmt.Errorf("no documents in the input\n%s", out.Report.Left())
 	}
-	return out, r.finish(&out.Report)
+	return out, taught(r.finish(&out.Report))
 }
 
-// splitBytes is about how much of the input, on disk, is done as one. A variable for tests.
-var splitBytes int64 = 16 << 20
+// taught says what can be done about an error of the file system.
+func taught(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w\n  what is done stays: make room, then give the same command again", err)
+	}
+	return err
+}
+
+// size is how many bytes on disk a split of a pass has.
+func (r *runner) size(k, i int) int64 {
+	if k == 0 {
+		return r.origin.size(r.splits[i])
+	}
+	name := r.passes[k-1].docs(i)
+	return r.state.maps[k-1][i].Files[name].Bytes
+}
 
 type runner struct {
 	o       Options
-	splits  []corpus.Split
-	results []*entry // nil: not done
+	passes  []*pass
+	origin  origin
+	splits  []int // of the origin that are done: all, or a sample of them
+	each    []int // how many documents of each split; 0 has no end
 	journal *journal
-	read    atomic.Int64
-	show    sync.Mutex
+	state   state
+
+	read atomic.Int64
+	show sync.Mutex
 }
 
-// work does what is left of this process's share, each worker a split at a time.
-func (r *runner) work(ctx context.Context) error {
+// sample takes as many splits as a sample can have documents, evenly.
+func (r *runner) sample() {
+	all, n := r.origin.count(), r.o.Sample
+	few := all
+	if n > 0 {
+		few = min(n, all)
+	}
+	for i := range few {
+		r.splits = append(r.splits, i*all/few)
+		r.each = append(r.each, n*(i+1)/few-n*i/few)
+	}
+}
+
+// all does the passes and the comparisons between them.
+func (r *runner) all(ctx context.Context) error {
+	for k := range r.passes {
+		if k > 0 {
+			if err := r.wait(ctx, func() bool { return r.state.whole(k - 1) }, func() string { return r.missing(k - 1) }); err != nil {
+				return err
+			}
+			if err := r.compare(ctx, k); err != nil {
+				return err
+			}
+		}
+		if r.state.complete() {
+			return nil
+		}
+		if err := r.pass(ctx, k); err != nil {
+			return err
+		}
+		r.update()
+	}
+	return nil
+}
+
+// compare decides what goes before pass k, or waits for the task that does.
+func (r *runner) compare(ctx context.Context, k int) error {
+	if r.o.TaskIndex == 0 && r.state.compared[k] == nil && !r.state.complete() {
+		e, err := r.decide(ctx, k)
+		if err == nil {
+			err = r.journal.line(e)
+		}
+		if err == nil && r.o.committed != nil {
+			err = r.o.committed(place{e.Step, 0})
+		}
+		if err != nil {
+			return err
+		}
+		r.update()
+	}
+	return r.wait(ctx, func() bool { return r.state.compared[k] != nil }, func() string { return "task 0, which compares the documents of all" })
+}
+
+// pass does what is left of this process's share of a pass, each worker a split at a time.
+func (r *runner) pass(ctx context.Context, k int) error {
 	var mine []int
+	total := int64(0)
 	for i := range r.splits {
-		if r.o.TaskCount > 1 && i%r.o.TaskCount != r.o.TaskIndex {
+		if r.o.TaskCount > 1 && i%r.o.TaskCount != r.o.TaskIndex || r.state.maps[k][i] != nil {
 			continue
 		}
-		if r.results[i] == nil {
-			mine = append(mine, i)
-		}
-	}
-	mine = r.sampled(mine)
-	total := int64(0)
-	for _, i := range mine {
-		total += r.splits[i].Size
+		mine = append(mine, i)
+		total += r.size(k, i)
 	}
 	workers := r.o.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	what := "curating"
+	if n := len(r.passes); n > 1 {
+		what += fmt.Sprintf(", pass %d of %d", k+1, n)
+	}
+	r.read.Store(0)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(workers, len(mine)) {
 		group.Go(func() {
-			w := newWorker(r, total)
+			w := newWorker(r, k)
+			w.progress = func(bytes int64) { r.progress(what, bytes, total) }
 			for ctx.Err() == nil {
 				at := int(next.Add(1)) - 1
 				if at >= len(mine) {
 					return
 				}
-				each := r.o.Sample*(at+1)/len(mine) - r.o.Sample*at/len(mine)
-				e, err := w.split(ctx, mine[at], each)
-				if err == nil && r.journal != nil {
-					err = r.journal.append(e)
+				e, err := w.split(ctx, mine[at])
+				if err == nil {
+					err = r.journal.line(e)
 				}
 				if err == nil && r.o.committed != nil {
-					err = r.o.committed(mine[at])
+					err = r.o.committed(place{e.Step, e.Split})
 				}
 				if err != nil {
 					cancel(err)
 					return
 				}
-				r.results[mine[at]] = e
 			}
 		})
 	}
@@ -153,73 +236,49 @@ func (r *runner) work(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// sampled takes as many splits as a sample can have documents, evenly.
-func (r *runner) sampled(splits []int) []int {
-	n := r.o.Sample
-	if n == 0 || n >= len(splits) {
-		return splits
+// progress adds bytes that were read.
+func (r *runner) progress(what string, bytes, total int64) {
+	if bytes == 0 {
+		return
 	}
-	some := make([]int, n)
-	for i := range some {
-		some[i] = splits[i*len(splits)/n]
+	read := r.read.Add(bytes)
+	if r.o.Progress != nil {
+		r.show.Lock()
+		r.o.Progress(what, min(read, total), total)
+		r.show.Unlock()
 	}
-	return some
 }
 
-// resume takes over what the journals say is done and still is so.
-func (r *runner) resume() (done, changed int) {
-	entries := r.journal.read()
-	for i, s := range r.splits {
-		if r.results[i] != nil {
-			continue
-		}
-		e := entries[i]
-		switch {
-		case e == nil:
-		case e.Input != s.Identity():
-			changed++
-		case r.present(e):
-			r.results[i] = e
-			done++
-		}
-	}
-	return done, changed
-}
-
-// present says whether the files of a split are there, in their sizes.
-func (r *runner) present(e *entry) bool {
-	for name, size := range e.Files {
-		info, err := os.Stat(filepath.Join(r.o.Dir, filepath.FromSlash(name)))
-		if err != nil || info.Size() != size {
-			return false
-		}
-	}
-	return true
-}
-
-// finish writes the reports and removes what no split of this input has made.
+// finish writes the reports and removes what no split of this input has made, and what was needed between passes only.
 func (r *runner) finish(rep *Report) error {
 	wanted := map[string]bool{}
-	for _, e := range r.results {
-		for name := range e.Files {
-			wanted[name] = true
+	dirs := map[string]bool{"docs": true}
+	for _, all := range r.state.maps {
+		for _, e := range all {
+			for name := range e.Files {
+				wanted[name] = true
+				dirs[filepath.Dir(name)] = true
+			}
 		}
 	}
-	for _, d := range []string{"docs", "signals"} {
-		entries, err := os.ReadDir(filepath.Join(r.o.Dir, d))
-		if errors.Is(err, os.ErrNotExist) {
+	for d := range dirs {
+		if strings.HasPrefix(d, betweenDir) {
 			continue
 		}
+		entries, err := os.ReadDir(filepath.Join(r.o.Dir, d))
 		if err != nil {
 			return err
 		}
 		for _, f := range entries {
 			if !wanted[d+"/"+f.Name()] {
-				if err := os.Remove(filepath.Join(r.o.Dir, d, f.Name())); err != nil {
+				if err := os.Remove(filepath.Join(r.o.Dir, d, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err
 				}
 			}
 		}
 	}
-	return rep.write(r.o.Dir)
+	if err := rep.write(r.o.Dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))
 }

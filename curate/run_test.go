@@ -120,12 +120,12 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	o.Dir, o.Workers = t.TempDir(), 2
 	stops := 0
 	var mu sync.Mutex
-	times := map[int]int{} // that a split was done
+	times := map[place]int{} // that a split was done
 	for {
-		o.committed = func(split int) error {
+		o.committed = func(p place) error {
 			mu.Lock()
 			defer mu.Unlock()
-			times[split]++
+			times[p]++
 			return errStopped
 		}
 		_, err := run(o)
@@ -142,7 +142,7 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
 	for split, n := range times {
 		if n != 1 {
-			t.Errorf("split %d was done %d times over %d stops", split, n, stops)
+			t.Errorf("split %v was done %d times over %d stops", split, n, stops)
 		}
 	}
 
@@ -150,7 +150,7 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	for _, task := range []int{3, 1, 0, 2} {
 		o.TaskIndex, o.TaskCount = task, 4
 		if task == 1 { // killed once
-			o.committed = func(int) error { return errStopped }
+			o.committed = func(place) error { return errStopped }
 			if _, err := run(o); !errors.Is(err, errStopped) {
 				t.Fatal(err)
 			}

@@ -1,7 +1,11 @@
 package curate
 
 import (
+	"bufio"
+	"bytes"
+	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,72 +17,23 @@ import (
 	"anneal/corpus"
 )
 
-// shard is a file of JSON lines under zstd that appears under its name only when it is whole and on disk.
-type shard struct {
-	dir, name string
-	f         *os.File
-	z         *zstd.Encoder
-}
+// A shard is what a pass writes about the documents of a split: a file of JSON lines, in order. Those of documents are
+//
+//	{"source":"crawl/a.jsonl","key":[0,0,7],"offset":1234,"text":"…"}
+//
+// with the place where the document was read.
 
-func newShard(dir, name string) (*shard, error) {
-	f, err := os.CreateTemp(filepath.Join(dir, filepath.Dir(name)), "."+filepath.Base(name)+".tmp-*")
-	if err != nil {
-		return nil, err
-	}
-	f.Chmod(0o644) // as far as the file system has modes
-	z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
-	return &shard{dir: dir, name: name, f: f, z: z}, err
-}
-
-func (s *shard) write(line []byte) error {
-	_, err := s.z.Write(line)
-	return err
-}
-
-// commit makes the file durable and visible and returns its size.
-func (s *shard) commit() (size int64, err error) {
-	if err := s.z.Close(); err != nil {
-		return 0, err
-	}
-	if size, err = s.f.Seek(0, io.SeekEnd); err != nil {
-		return 0, err
-	}
-	if err := s.f.Sync(); err != nil {
-		return 0, err
-	}
-	temp := s.f.Name()
-	if err := s.f.Close(); err != nil {
-		return 0, err
-	}
-	s.f = nil
-	path := filepath.Join(s.dir, filepath.FromSlash(s.name))
-	if err := os.Rename(temp, path); err != nil {
-		return 0, err
-	}
-	if d, err := os.Open(filepath.Dir(path)); err == nil { // where directories cannot be synced the rename has to do
-		d.Sync()
-		d.Close()
-	}
-	return size, nil
-}
-
-// abandon removes what was not committed.
-func (s *shard) abandon() {
-	if s.f != nil {
-		s.z.Close()
-		s.f.Close()
-		os.Remove(s.f.Name())
-	}
-}
+// shardName is the name of the shard of a split, in a directory of an output.
+func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d.jsonl.zst", dir, split) }
 
 func appendDocument(b []byte, d *Doc) []byte {
-	b = appendKey(append(b, '{'), d)
+	b = appendPlace(append(b, '{'), d)
 	b = append(b, `,"text":`...)
 	b = appendString(b, d.Text)
 	return append(b, "}\n"...)
 }
 
-func appendKey(b []byte, d *Doc) []byte {
+func appendPlace(b []byte, d *Doc) []byte {
 	b = appendString(append(b, `"source":`...), []byte(d.Source))
 	b = append(b, `,"key":[`...)
 	for i, n := range []int{d.Key.Source, d.Key.Split, d.Key.Row} {
@@ -87,32 +42,222 @@ func appendKey(b []byte, d *Doc) []byte {
 		}
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
-	return append(b, ']')
+	b = append(b, `],"offset":`...)
+	return strconv.AppendInt(b, d.offset, 10)
 }
 
-func appendSignals(b []byte, d *Doc, v Verdict, size int) []byte {
-	b = appendKey(append(b, '{'), d)
-	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(size), 10)
-	b = appendString(append(b, `,"dropped_by":`...), []byte(v.Rule))
+// appendSignals appends what is known of a document: its place and bytes, what dropped it, its numbers, and, so that bounds
+// can change, which stages changed its text (by how many bytes it became shorter) and which without bounds would drop it.
+func appendSignals(b []byte, d *Doc, h *history) []byte {
+	b = appendPlace(append(b, '{'), d)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(h.bytes), 10)
+	b = appendString(append(b, `,"dropped_by":`...), []byte(h.verdict.Rule))
 	b = append(b, `,"signals":{`...)
 	for i, s := range d.Signals {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, []byte(s.Name)), ':')
-		if math.IsInf(s.Value, 0) || math.IsNaN(s.Value) {
-			b = append(b, "null"...)
-		} else {
-			b = strconv.AppendFloat(b, s.Value, 'g', -1, 64)
+		b = appendNumber(append(appendString(b, []byte(s.Name)), ':'), s.Value)
+	}
+	b = append(b, `},"changed":{`...)
+	for i, c := range h.changed {
+		if i > 0 {
+			b = append(b, ',')
 		}
+		b = append(appendString(b, []byte(c.stage)), ':')
+		b = strconv.AppendInt(b, int64(c.cut), 10)
+	}
+	b = append(b, `},"dropping":{`...)
+	for i, v := range h.dropping {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumber(append(appendString(b, []byte(v.Rule)), ':'), v.Value)
 	}
 	return append(b, "}}\n"...)
 }
 
-// appendString appends a JSON string; bytes that are not UTF-8 become U+FFFD, one each.
-func appendString(b, s []byte) []byte {
-	if !utf8.Valid(s) {
-		s = []byte(string([]rune(string(s))))
+func appendNumber(b []byte, v float64) []byte {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return append(b, "null"...)
 	}
-	return corpus.AppendString(b, s)
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+// appendString appends a JSON string; bytes that are not UTF-8 become U+FFFD, one each.
+func appendString(b, s []byte) []byte { return corpus.AppendString(b, valid(s)) }
+
+// valid is text as UTF-8, with U+FFFD for each byte that is not.
+func valid(text []byte) []byte {
+	if utf8.Valid(text) {
+		return text
+	}
+	return []byte(string([]rune(string(text))))
+}
+
+// shardReader reads the lines of a shard.
+type shardReader struct {
+	f     *os.File
+	z     *zstd.Decoder
+	lines *bufio.Reader
+	long  []byte // a line that is longer than the buffer
+	path  string
+}
+
+// openShard opens a shard. Its files are our own, and whole: what is wrong with them is an error.
+func openShard(dir, name string) (*shardReader, error) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &shardReader{f: f, z: z, lines: bufio.NewReaderSize(z, 1<<18), path: path}, nil
+}
+
+func (r *shardReader) close() {
+	r.z.Close()
+	r.f.Close()
+}
+
+// read is how many bytes of the file have been read.
+func (r *shardReader) read() int64 {
+	n, _ := r.f.Seek(0, io.SeekCurrent)
+	return n
+}
+
+// next returns a line, valid until the next; io.EOF behind the last one.
+func (r *shardReader) next() ([]byte, error) {
+	line, err := r.lines.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		r.long = append(r.long[:0], line...)
+		for err == bufio.ErrBufferFull {
+			line, err = r.lines.ReadSlice('\n')
+			r.long = append(r.long, line...)
+		}
+		line = r.long
+	}
+	if err == io.EOF && len(line) > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("read %s: %w", r.path, err)
+	}
+	return line, err
+}
+
+// documents reads those of a shard.
+func (r *shardReader) documents() iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
+		for {
+			line, err := r.next()
+			if err == io.EOF {
+				return
+			}
+			var d item
+			if err == nil {
+				d, err = parseDocument(line)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// item is a document with its place in the order.
+type item struct {
+	Key Key
+	corpus.Document
+}
+
+// parseDocument reads a line of appendDocument.
+func parseDocument(line []byte) (d item, err error) {
+	l := lineParser{rest: line}
+	l.take(`{"source":"`)
+	d.Source = string(l.until('"'))
+	d.Key = l.key()
+	l.take(`,"offset":`)
+	d.Offset = l.number(',')
+	l.take(`"text":"`)
+	text, whole := bytes.CutSuffix(l.rest, []byte("\"}\n"))
+	if l.bad || !whole {
+		return d, fmt.Errorf("a line that is no document: %.60q", line)
+	}
+	d.Index, d.Text = d.Key.Row, unescape(text)
+	return d, nil
+}
+
+// lineParser takes a line apart.
+type lineParser struct {
+	rest []byte
+	bad  bool
+}
+
+func (l *lineParser) take(s string) {
+	rest, ok := bytes.CutPrefix(l.rest, []byte(s))
+	l.rest, l.bad = rest, l.bad || !ok
+}
+
+// until takes a string up to its end.
+func (l *lineParser) until(end byte) []byte {
+	for i := 0; i < len(l.rest); i++ {
+		switch l.rest[i] {
+		case '\\':
+			i++
+		case end:
+			s := unescape(l.rest[:i])
+			l.rest = l.rest[i+1:]
+			return s
+		}
+	}
+	l.bad = true
+	return nil
+}
+
+func (l *lineParser) key() (k Key) {
+	l.take(`,"key":[`)
+	k.Source, k.Split, k.Row = int(l.number(',')), int(l.number(',')), int(l.number(']'))
+	return k
+}
+
+func (l *lineParser) number(end byte) int64 {
+	i := bytes.IndexByte(l.rest, end)
+	if i < 0 {
+		l.bad = true
+		return 0
+	}
+	n, err := strconv.ParseInt(string(l.rest[:i]), 10, 64)
+	l.rest, l.bad = l.rest[i+1:], l.bad || err != nil
+	return n
+}
+
+// unescape undoes corpus.AppendString.
+func unescape(s []byte) []byte {
+	out := make([]byte, 0, len(s))
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 || i+1 == len(s) {
+			return append(out, s...)
+		}
+		out = append(out, s[:i]...)
+		c := s[i+1]
+		s = s[i+2:]
+		switch {
+		case c == 'n':
+			c = '\n'
+		case c == 't':
+			c = '\t'
+		case c == 'r':
+			c = '\r'
+		case c == 'u' && len(s) >= 4:
+			n, _ := strconv.ParseUint(string(s[2:4]), 16, 8)
+			c, s = byte(n), s[4:]
+		}
+		out = append(out, c)
+	}
 }

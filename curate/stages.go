@@ -1,5 +1,7 @@
 package curate
 
+import "anneal/dedup"
+
 // kind is a stage as pipeline files know it.
 type kind struct {
 	name    string
@@ -10,6 +12,9 @@ type kind struct {
 
 	// load reads what the stage needs from disk, once for all goroutines. What it returns makes the stage for one of them.
 	load func(o given) (func() Stage, error)
+
+	// compare is for a stage that needs all documents that come to it, in place of load.
+	compare func(o given) (*dedup.Options, error)
 }
 
 // kinds are all stages. A new one is a line here.
@@ -29,6 +34,11 @@ var kinds = []kind{
 	filter(NFC),
 	badWords,
 	decontaminate,
+	{name: "dedup", rules: compareRules, many: true, compare: compareOptions, options: []option{
+		{name: "exact", value: []string{"document"}, among: []string{"document", "paragraph", "line", "none"}}, {name: "min_words", value: 3.0},
+		{name: "near", value: true}, {name: "words", value: 5.0}, {name: "bands", value: 14.0}, {name: "rows", value: 8.0}, {name: "verify", value: 0.0},
+		{name: "ngrams", value: false}, {name: "ngram_words", value: 13.0}, {name: "ngram_share", value: 0.8}, {name: "ngram_mib", value: 256.0},
+	}},
 }
 
 // filter is a stage that has bounds alone.

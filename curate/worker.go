@@ -2,122 +2,209 @@ package curate
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"anneal/corpus"
 
 	"github.com/zeebo/xxh3"
 )
 
-// worker takes documents through the stages. It is one goroutine's.
+// worker takes documents through the stages of a pass. It is one goroutine's.
 type worker struct {
-	r      *runner
-	total  int64
-	stages []Stage
-	doc    Doc
-	line   []byte
+	r        *runner
+	pass     *pass
+	stages   []Stage
+	filters  []bool // which of them are filters
+	compared *compared
+	progress func(bytes int64)
+
+	doc   Doc
+	past  history
+	line  []byte
+	tally *Report // of the split at hand
+	most  int     // documents of it; 0 has no end
+
+	docs, signals, texts, clusters *corpus.LineFile // those that are not written are nil
+	open                           map[string]*corpus.LineFile
 }
 
-func newWorker(r *runner, total int64) *worker {
-	return &worker{r: r, total: total, stages: r.o.Pipeline.NewStages()}
+// history is what became of a document in a pass.
+type history struct {
+	bytes    int // that it came with
+	verdict  Verdict
+	changed  []change
+	dropping []Verdict // of the stages that have no bounds
 }
 
-// split does a split: its first documents only, if each is not 0. Nothing of it is to be seen before all of it is there.
-func (w *worker) split(ctx context.Context, index, each int) (*entry, error) {
-	s := w.r.splits[index]
-	e := &entry{Split: index, Tally: newReport(w.r.o.Pipeline)}
-	var docs, signals *shard
-	if each == 0 {
-		e.Input, e.Files = s.Identity(), map[string]int64{}
-		var err error
-		if docs, err = newShard(w.r.o.Dir, fmt.Sprintf("docs/%05d.jsonl.zst", index)); err != nil {
+// change is a text that a stage made shorter, or longer.
+type change struct {
+	stage string
+	cut   int
+}
+
+func newWorker(r *runner, pass int) *worker {
+	w := &worker{r: r, pass: r.passes[pass]}
+	w.stages = newStages(w.pass.stages)
+	for _, s := range w.stages {
+		_, is := s.(*Filter)
+		w.filters = append(w.filters, is)
+	}
+	if pass > 0 {
+		w.compared = w.stages[0].(*compared)
+	}
+	return w
+}
+
+// split does a split. Nothing of it is to be seen before all of it is there.
+func (w *worker) split(ctx context.Context, split int) (*entry, error) {
+	e := &entry{record: record{Step: 2 * w.pass.number, Split: split, Of: len(w.r.splits), Input: w.r.input(&w.r.state, w.pass.number, split), Files: map[string]written{}}}
+	e.Tally = newReport(w.pass.stages)
+	w.tally, w.most = &e.Tally, 0
+	if w.pass.number == 0 {
+		w.most = w.r.each[split]
+	}
+	w.open = map[string]*corpus.LineFile{}
+	defer func() {
+		for _, f := range w.open {
+			f.Abandon()
+		}
+	}()
+	err := w.create(&w.docs, w.pass.docs(split), true)
+	if err == nil {
+		err = w.create(&w.signals, w.pass.beside("signals", split), w.pass.signals)
+	}
+	if err == nil {
+		err = w.create(&w.texts, w.pass.beside("texts", split), w.pass.texts)
+	}
+	if err == nil {
+		err = w.create(&w.clusters, w.pass.beside("clusters", split), w.compared != nil)
+	}
+	if err == nil && w.pass.number == 0 {
+		err = w.r.origin.read(ctx, w, w.r.splits[split])
+	} else if err == nil {
+		err = w.reread(ctx, split)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name, f := range w.open {
+		size, sum, err := f.Commit()
+		if err != nil {
 			return nil, err
 		}
-		defer docs.abandon()
-		if w.r.o.Pipeline.Signals {
-			if signals, err = newShard(w.r.o.Dir, fmt.Sprintf("signals/%05d.jsonl.zst", index)); err != nil {
-				return nil, err
-			}
-			defer signals.abandon()
-		}
+		e.Files[name] = written{size, sum}
 	}
-	in := s.Open(nil)
-	before := int64(0)
-	for d, err := range in.Documents() {
-		if err = errors.Join(ctx.Err(), err); err != nil {
-			return nil, err
-		}
-		if err := w.document(Key{Source: d.File, Split: s.Part, Row: d.Index}, d, &e.Tally, docs, signals); err != nil {
-			return nil, err
-		}
-		before = w.progress(in.BytesRead(), before)
-		if each > 0 && e.Tally.Documents >= each {
-			break
-		}
-	}
-	w.progress(in.BytesRead(), before)
-	e.Tally.read(in.Report())
-	for _, out := range []*shard{docs, signals} {
-		if out != nil {
-			size, err := out.commit()
-			if err != nil {
-				return nil, err
-			}
-			e.Files[out.name] = size
-		}
-	}
+	e.Kept = e.Tally.Kept
 	return e, nil
 }
 
-func (w *worker) progress(now, before int64) int64 {
-	read := w.r.read.Add(now - before)
-	if w.r.o.Progress != nil && (now != before) {
-		w.r.show.Lock()
-		w.r.o.Progress(min(read, w.total), w.total)
-		w.r.show.Unlock()
+func (w *worker) create(f **corpus.LineFile, name string, wanted bool) (err error) {
+	if *f = nil; !wanted {
+		return nil
 	}
-	return now
+	path := filepath.Join(w.r.o.Dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	if *f, err = corpus.CreateLines(path); err == nil {
+		w.open[name] = *f
+	}
+	return err
 }
 
-// document takes one through the stages. A dropped one goes on only where its signals are kept; the first stage that drops
-// it counts.
-func (w *worker) document(key Key, in corpus.Document, tally *Report, docs, signals *shard) error {
-	d := &w.doc
-	d.Key, d.Source, d.Signals = key, in.Source, d.Signals[:0]
-	d.SetText(in.Text)
-	verdict := Verdict{}
-	for i, f := range w.stages {
+// full says that the split at hand has given its share of a sample.
+func (w *worker) full() bool { return w.most > 0 && w.tally.Documents >= w.most }
+
+// reread takes what the pass before has left through the stages.
+func (w *worker) reread(ctx context.Context, split int) error {
+	k := w.pass.number
+	if err := w.compared.begin(w.r, k, split); err != nil {
+		return err
+	}
+	in, err := openShard(w.r.o.Dir, w.r.passes[k-1].docs(split))
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	before := int64(0)
+	for d, err := range in.documents() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = w.document(d)
+		}
+		if err != nil {
+			return err
+		}
+		now := in.read()
+		w.progress(now - before)
+		before = now
+	}
+	w.progress(in.read() - before)
+	return nil
+}
+
+// document takes one through the stages. A dropped one goes on only where its signals are kept, unless it is a duplicate.
+func (w *worker) document(in item) error {
+	d, h := &w.doc, &w.past
+	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]
+	d.SetText(valid(in.Text))
+	*h = history{bytes: len(in.Text), changed: h.changed[:0], dropping: h.dropping[:0]}
+	for i, s := range w.stages {
 		before, text := len(d.Text), d.Text
-		v := f.Apply(d)
-		if !verdict.Drop {
-			if v.Drop {
-				verdict = v
-				tally.drop(i, key, in, v)
-			} else if len(text) != len(d.Text) || len(text) > 0 && &text[0] != &d.Text[0] {
-				tally.Stages[i].Changed++
-				tally.Stages[i].BytesCut += int64(before - len(d.Text))
+		v := s.Apply(d)
+		if len(text) != len(d.Text) || len(text) > 0 && &text[0] != &d.Text[0] {
+			h.changed = append(h.changed, change{w.pass.stages[i].name, before - len(d.Text)})
+			if !h.verdict.Drop && !v.Drop {
+				w.tally.change(i, before-len(d.Text))
 			}
 		}
-		if verdict.Drop && !w.r.o.Pipeline.Signals {
+		if v.Drop && !w.filters[i] {
+			h.dropping = append(h.dropping, v)
+		}
+		if v.Drop && !h.verdict.Drop {
+			h.verdict = v
+			w.tally.drop(i, d, in.Text, h.bytes, v)
+		}
+		if h.verdict.Drop && (w.signals == nil || i == 0 && w.compared != nil) {
 			break
 		}
 	}
-	tally.Documents++
-	tally.Bytes += int64(len(in.Text))
-	if !verdict.Drop {
-		tally.Kept++
-		tally.KeptBytes += int64(len(d.Text))
-		if docs != nil {
-			w.line = appendDocument(w.line[:0], d)
-			if err := docs.write(w.line); err != nil {
-				return err
-			}
+	return w.write()
+}
+
+// write writes what is to be written about the document that has gone through the stages, and counts it.
+func (w *worker) write() error {
+	d, h := &w.doc, &w.past
+	w.tally.Documents++
+	w.tally.Bytes += int64(h.bytes)
+	w.line = appendDocument(w.line[:0], d)
+	if !h.verdict.Drop {
+		w.tally.Kept++
+		w.tally.KeptBytes += int64(len(d.Text))
+		if _, err := w.docs.Write(w.line); err != nil {
+			return err
 		}
 	}
-	if signals != nil {
-		w.line = appendSignals(w.line[:0], d, verdict, len(in.Text))
-		return signals.write(w.line)
+	if w.texts != nil {
+		if _, err := w.texts.Write(w.line); err != nil {
+			return err
+		}
+	}
+	if w.signals != nil {
+		w.line = appendSignals(w.line[:0], d, h)
+		if _, err := w.signals.Write(w.line); err != nil {
+			return err
+		}
+	}
+	if w.clusters != nil && w.compared.now.Size > 1 {
+		w.line = w.compared.appendCluster(w.line[:0], d)
+		if _, err := w.clusters.Write(w.line); err != nil {
+			return err
+		}
 	}
 	return nil
 }

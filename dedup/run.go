@@ -13,9 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
-
-	"github.com/zeebo/xxh3"
 
 	"anneal/corpus"
 )
@@ -30,6 +27,31 @@ type Options struct {
 	Memory   int64    // bytes for sorting; default 1 GiB
 	Threads  int      // workers; default all processors. The result is the same
 	Out      string   // directory, made by Run; it must not exist or be empty
+}
+
+func (o Options) withDefaults() Options {
+	if o.Memory <= 0 {
+		o.Memory = 1 << 30
+	}
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	return o
+}
+
+// Readings is how often the documents are read to decide.
+func (o Options) Readings() int {
+	n := 1
+	if o.Near != nil && o.Verify > 0 {
+		n++
+	}
+	if o.NGrams != nil {
+		n++
+	}
+	if slices.ContainsFunc(o.Units, func(u Unit) bool { return u != Document }) {
+		n++
+	}
+	return n
 }
 
 // Report accounts for a Run.
@@ -58,12 +80,7 @@ type Report struct {
 // Documents are compared first, all of them; then n-grams, then paragraphs and lines, each in what stays, so that nothing
 // disappears because of a text that is itself dropped before.
 func Run(ctx context.Context, o Options, documents func() iter.Seq2[corpus.Document, error]) (Report, error) {
-	if o.Memory <= 0 {
-		o.Memory = 1 << 30
-	}
-	if o.Threads <= 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
+	o = o.withDefaults()
 	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
 		return Report{}, fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", o.Out)
 	}
@@ -75,289 +92,17 @@ func Run(ctx context.Context, o Options, documents func() iter.Seq2[corpus.Docum
 		return Report{}, err
 	}
 	defer os.RemoveAll(tmp)
-	r := &run{o: o, documents: documents, tmp: tmp, report: Report{Units: map[string]int{}}}
-	if err := r.all(ctx); err != nil {
+	r := &run{o: o, documents: documents, tmp: tmp, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
+	defer r.decided.Close()
+	err := r.all(ctx)
+	if err == nil {
+		err = r.write(ctx)
+	}
+	if err != nil {
 		return Report{}, cmp.Or(ctx.Err(), err)
 	}
 	os.Remove(o.Out) // if it is there, empty
 	return r.report, os.Rename(tmp, o.Out)
-}
-
-type run struct {
-	o         Options
-	documents func() iter.Seq2[corpus.Document, error]
-	tmp       string
-	report    Report
-	chain     uint64 // hash of all texts, in order
-	clusters  *Clusters
-	repeated  []uint64 // documents dropped for their n-grams, in order
-}
-
-// stays says whether a document is not dropped as a whole.
-func (r *run) stays(document uint64) bool {
-	if first, _ := r.clusters.Of(document); first != document {
-		return false
-	}
-	_, dropped := slices.BinarySearch(r.repeated, document)
-	return !dropped
-}
-
-func (r *run) all(ctx context.Context) error {
-	if err := r.compareDocuments(ctx); err != nil {
-		return err
-	}
-	if r.o.NGrams != nil {
-		if err := r.compareNGrams(ctx); err != nil {
-			return err
-		}
-	}
-	var parts []*Exact
-	for _, u := range r.o.Units {
-		if u != Document {
-			e := NewExact(u, r.o.MinWords, r.o.Memory/int64(len(r.o.Units)), r.tmp)
-			defer e.Close()
-			parts = append(parts, e)
-		}
-	}
-	if len(parts) > 0 {
-		if err := r.compareParts(ctx, parts); err != nil {
-			return err
-		}
-	}
-	return r.write(ctx, parts)
-}
-
-// compareDocuments finds clusters of documents.
-func (r *run) compareDocuments(ctx context.Context) error {
-	pairs := NewPairs(r.o.Memory/8, r.tmp)
-	defer pairs.Close()
-	var exact *Exact
-	if slices.Contains(r.o.Units, Document) {
-		exact = NewExact(Document, 0, r.o.Memory/8, r.tmp)
-		defer exact.Close()
-	}
-	var near *Near
-	if r.o.Near != nil {
-		var err error
-		if near, err = NewNear(*r.o.Near, r.o.Memory*3/4, r.tmp); err != nil {
-			return err
-		}
-		defer near.Close()
-	}
-	err := r.each(ctx, func() (func(uint64, []byte) error, error) {
-		var add []func(uint64, []byte) error
-		if exact != nil {
-			add = append(add, exact.NewHasher().Add)
-		}
-		if near != nil {
-			s, err := r.o.Near.NewSigner()
-			if err != nil {
-				return nil, err
-			}
-			add = append(add, func(d uint64, text []byte) error { return near.Add(d, s.Keys(text)) })
-		}
-		return func(d uint64, text []byte) error {
-			for _, f := range add {
-				if err := f(d, text); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil
-	})
-	if err != nil {
-		return err
-	}
-	if exact != nil {
-		repeats, err := exact.Repeats()
-		if err != nil {
-			return err
-		}
-		for x, err := range repeats {
-			if err == nil {
-				err = pairs.Add(x.First, x.Document)
-			}
-			if err != nil {
-				return err
-			}
-			r.report.Exact++
-		}
-		r.report.Spilled += exact.Spilled()
-	}
-	if near != nil {
-		if err := r.linkNear(ctx, near, pairs); err != nil {
-			return err
-		}
-		r.report.Spilled += near.Spilled()
-	}
-	if r.clusters, err = NewClusters(pairs.All()); err != nil {
-		return err
-	}
-	clusters, dropped := r.clusters.Counts()
-	r.report.Clusters, r.report.Near = clusters, int64(dropped)-r.report.Exact
-	for c := range r.clusters.All() {
-		r.report.LargestSize = max(r.report.LargestSize, c.Size)
-	}
-	r.report.Spilled += pairs.Spilled()
-	return nil
-}
-
-// linkNear adds near-duplicates to pairs, verified if that is asked for.
-func (r *run) linkNear(ctx context.Context, near *Near, pairs *Pairs) error {
-	if r.o.Verify <= 0 {
-		return near.Link(pairs, r.o.Threads)
-	}
-	candidates := NewPairs(r.o.Memory/8, r.tmp)
-	defer candidates.Close()
-	if err := near.Link(candidates, r.o.Threads); err != nil {
-		return err
-	}
-	v, err := NewVerifier(candidates.All(), r.tmp)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	err = r.each(ctx, func() (func(uint64, []byte) error, error) {
-		s, err := r.o.Near.NewSigner()
-		return func(d uint64, text []byte) error { return v.Add(d, text, s) }, err
-	})
-	if err != nil {
-		return err
-	}
-	for range candidates.All() {
-		r.report.Candidates++
-	}
-	for p, err := range v.Confirm(candidates.All(), r.o.Verify) {
-		if err == nil {
-			err = pairs.Add(p.A, p.B)
-		}
-		if err != nil {
-			return err
-		}
-		r.report.Confirmed++
-	}
-	r.report.Spilled += candidates.Spilled()
-	return nil
-}
-
-// batchBytes is how much text the filter of n-grams takes at once.
-const batchBytes = 8 << 20
-
-// compareNGrams passes the documents that stay through a Bloom filter, in order.
-func (r *run) compareNGrams(ctx context.Context) error {
-	f, err := r.o.NGrams.NewFilter(r.o.Threads)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var numbers []uint64
-	var texts [][]byte
-	var shares []float64
-	size := 0
-	flush := func() {
-		shares = f.Shares(shares[:0], texts)
-		for i, s := range shares {
-			if s >= f.cfg.Threshold {
-				r.repeated = append(r.repeated, numbers[i])
-			}
-		}
-		numbers, texts, size = numbers[:0], texts[:0], 0
-	}
-	err = r.read(ctx, func(n uint64, d corpus.Document) error {
-		if first, _ := r.clusters.Of(n); first != n {
-			return nil
-		}
-		numbers, texts, size = append(numbers, n), append(texts, d.Text), size+len(d.Text)
-		if size >= batchBytes {
-			flush()
-		}
-		return nil
-	})
-	flush()
-	r.report.NGrams, r.report.NGramError = int64(len(r.repeated)), f.FalsePositives()
-	return err
-}
-
-// compareParts hashes the paragraphs and lines of the documents that stay.
-func (r *run) compareParts(ctx context.Context, parts []*Exact) error {
-	return r.each(ctx, func() (func(uint64, []byte) error, error) {
-		var hashers []*ExactHasher
-		for _, e := range parts {
-			hashers = append(hashers, e.NewHasher())
-		}
-		return func(d uint64, text []byte) error {
-			if !r.stays(d) {
-				return nil
-			}
-			for _, h := range hashers {
-				if err := h.Add(d, text); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil
-	})
-}
-
-// numbered is a document with its place in the order.
-type numbered struct {
-	number uint64
-	text   []byte
-}
-
-// each hands every document to one of several workers, in no order.
-func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) error, error)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan numbered, 4*r.o.Threads)
-	var wg sync.WaitGroup
-	for range r.o.Threads {
-		work, err := worker()
-		if err != nil {
-			cancel(err)
-			break
-		}
-		wg.Go(func() {
-			for d := range queue {
-				if err := work(d.number, d.text); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-	err := r.read(ctx, func(n uint64, d corpus.Document) error {
-		select {
-		case queue <- numbered{n, d.Text}:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
-	close(queue)
-	wg.Wait()
-	return cmp.Or(err, context.Cause(ctx))
-}
-
-// read reads all documents, and makes sure that they are the same each time.
-func (r *run) read(ctx context.Context, f func(n uint64, d corpus.Document) error) error {
-	n, chain, bytes := uint64(0), uint64(0), int64(0)
-	for d, err := range r.documents() {
-		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
-			return err
-		}
-		chain = fold64(chain^xxh3.Hash(d.Text), k1) + n
-		bytes += int64(len(d.Text))
-		if err := f(n, d); err != nil {
-			return err
-		}
-		n++
-	}
-	if r.report.Documents > 0 && (chain != r.chain || int64(n) != r.report.Documents) {
-		return fmt.Errorf("the input changed while it was read: %d documents, then %d\n  let nothing write to it, and start again", r.report.Documents, n)
-	}
-	r.report.Documents, r.report.Bytes, r.chain = int64(n), bytes, chain
-	return nil
 }
 
 // clusterLine is a line of clusters.jsonl.
@@ -370,15 +115,12 @@ type clusterLine struct {
 }
 
 // write writes what stays.
-func (r *run) write(ctx context.Context, parts []*Exact) error {
-	var cuts []*cuts
-	for _, e := range parts {
-		c, err := newCuts(e)
-		if err != nil {
-			return err
-		}
-		defer c.stop()
-		cuts = append(cuts, c)
+func (r *run) write(ctx context.Context) error {
+	next, stop := iter.Pull2(r.decided.All())
+	defer stop()
+	decision, err, more := next()
+	if err != nil {
+		return err
 	}
 	list, err := os.Create(filepath.Join(r.tmp, "clusters.jsonl"))
 	if err != nil {
@@ -395,21 +137,21 @@ func (r *run) write(ctx context.Context, parts []*Exact) error {
 	w := corpus.NewWriter(docs, 0)
 	defer w.Close()
 	err = r.read(ctx, func(n uint64, d corpus.Document) error {
-		first, size := r.clusters.Of(n)
-		if size > 1 {
-			if err := enc.Encode(clusterLine{n, d.Source, d.Index, first, size}); err != nil {
+		if more && decision.Document == n {
+			if decision.Size > 1 {
+				if err := enc.Encode(clusterLine{n, d.Source, d.Index, decision.First, decision.Size}); err != nil {
+					return err
+				}
+			}
+			dropped := decision.Drop != 0
+			d.Text = CutOut(d.Text, decision.Cuts)
+			for _, c := range decision.Cuts {
+				r.report.Units[c.Unit.String()]++
+			}
+			if decision, err, more = next(); err != nil || dropped {
 				return err
 			}
 		}
-		if !r.stays(n) {
-			return nil
-		}
-		for _, c := range cuts {
-			if err := c.mark(n, d.Text); err != nil {
-				return err
-			}
-		}
-		d.Text = cutOut(d.Text, cuts)
 		if len(bytes.TrimSpace(d.Text)) == 0 {
 			r.report.Emptied++
 			return nil
@@ -418,10 +160,6 @@ func (r *run) write(ctx context.Context, parts []*Exact) error {
 		r.report.KeptBytes += int64(len(d.Text))
 		return w.Write(d)
 	})
-	for _, c := range cuts {
-		r.report.Units[c.exact.unit.String()] = c.count
-		r.report.Spilled += c.exact.Spilled()
-	}
 	if err := errors.Join(err, w.Close(), lines.Flush(), list.Close()); err != nil {
 		return err
 	}

@@ -1,0 +1,300 @@
+package curate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/zeebo/xxh3"
+
+	"anneal/corpus"
+	"anneal/dedup"
+)
+
+// Between two passes package dedup compares all documents that the first has left, numbered in their order. What it decides
+// goes to one file, part after part, one for each split; the second pass carries it out. Of a document in a part:
+//
+//	documents since the last one (uvarint)  rule it is dropped for (byte)
+//	document of its cluster that stays, documents in the cluster (uvarints)
+//	number of paragraphs and lines that go (uvarint); of each the unit (byte) and its ordinal in the text (uvarint)
+
+// part is where the decisions on a split stand.
+type part struct {
+	At  int64  `json:"at"`
+	Sum string `json:"sum"` // xxh3, 128 bits
+}
+
+// decide compares what the pass before k has left.
+func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
+	from := r.passes[k-1]
+	dir := filepath.Join(r.o.Dir, betweenDir)
+	tmp, err := os.MkdirTemp(dir, "compare-*") // what a killed process leaves goes with the directory
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	o := r.passes[k].compare()
+	o.Memory, o.Threads = r.o.Memory, r.o.Workers
+	total := int64(0)
+	for i := range r.splits {
+		total += r.size(k, i)
+	}
+	r.read.Store(0)
+	decided, rep, err := dedup.Decide(ctx, o, tmp, func() iter.Seq2[corpus.Document, error] {
+		return func(yield func(corpus.Document, error) bool) {
+			for i := range r.splits {
+				if !r.left(from.docs(i), func(bytes int64) { r.progress("comparing", bytes, total*int64(o.Readings())) }, yield) {
+					return
+				}
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer decided.Close()
+	e := &entry{record: record{Step: 2*k - 1, Of: 1, Input: r.sums(&r.state, k-1), Files: map[string]written{}}}
+	if err := r.writeDecisions(e, k, decided, &rep); err != nil {
+		return nil, err
+	}
+	e.Tally.Comparisons = []dedup.Report{rep}
+	return e, nil
+}
+
+// left reads the documents of a shard, and says whether to go on.
+func (r *runner) left(name string, progress func(int64), yield func(corpus.Document, error) bool) bool {
+	in, err := openShard(r.o.Dir, name)
+	if err != nil {
+		yield(corpus.Document{}, err)
+		return false
+	}
+	defer in.close()
+	before := int64(0)
+	for d, err := range in.documents() {
+		if !yield(d.Document, err) {
+			return false
+		}
+		now := in.read()
+		progress(now - before)
+		before = now
+	}
+	return true
+}
+
+func (r *runner) writeDecisions(e *entry, k int, decided *dedup.Decisions, rep *dedup.Report) (err error) {
+	name := r.passes[k].decisions()
+	path := filepath.Join(r.o.Dir, filepath.FromSlash(name))
+	f, err := os.CreateTemp(filepath.Dir(path), ".decisions.tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	out := bufio.NewWriterSize(f, 1<<18)
+	hash, at := xxh3.New128(), int64(0)
+	next, stop := iter.Pull2(decided.All())
+	defer stop()
+	x, err, more := next()
+	first := uint64(0)
+	var b []byte
+	for i := range r.splits {
+		hash.Reset()
+		begin := at
+		end := first + uint64(r.state.maps[k-1][i].Kept)
+		for last := first; err == nil && more && x.Document < end; x, err, more = next() {
+			b = appendDecision(b[:0], x, x.Document-last)
+			last = x.Document
+			for _, c := range x.Cuts {
+				rep.Units[c.Unit.String()]++
+			}
+			hash.Write(b)
+			at += int64(len(b))
+			if _, err := out.Write(b); err != nil {
+				return err
+			}
+		}
+		sum := hash.Sum128().Bytes()
+		e.Parts = append(e.Parts, part{begin, hex.EncodeToString(sum[:])})
+		first = end
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil {
+		err = putInPlace(f, path)
+	}
+	if err != nil {
+		return err
+	}
+	sum, err := fileSum(path)
+	e.Files[name] = written{at, sum}
+	return err
+}
+
+func appendDecision(b []byte, x dedup.Decision, since uint64) []byte {
+	b = append(binary.AppendUvarint(b, since), byte(x.Drop))
+	b = binary.AppendUvarint(b, x.First)
+	b = binary.AppendUvarint(b, uint64(x.Size))
+	b = binary.AppendUvarint(b, uint64(len(x.Cuts)))
+	for _, c := range x.Cuts {
+		b = binary.AppendUvarint(append(b, byte(c.Unit)), uint64(c.Ordinal))
+	}
+	return b
+}
+
+// compared is the stage that carries out what a comparison decided. Its documents come in order.
+type compared struct {
+	name   string   // of the stage
+	firsts []uint64 // numbers of the first documents of all splits
+	first  uint64   // that of the split at hand
+	row    uint64   // of the next document in the split
+	rest   []byte   // decisions that follow
+	at     uint64   // row of the next one
+	more   bool
+	now    dedup.Decision // of the document that was applied last
+}
+
+// begin reads the decisions on a split.
+func (c *compared) begin(r *runner, k, split int) error {
+	e := r.state.compared[k]
+	name := r.passes[k].decisions()
+	f, err := os.Open(filepath.Join(r.o.Dir, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	end := e.Files[name].Bytes
+	if split+1 < len(e.Parts) {
+		end = e.Parts[split+1].At
+	}
+	p := e.Parts[split]
+	c.rest = make([]byte, end-p.At)
+	if _, err := f.ReadAt(c.rest, p.At); err != nil && err != io.EOF {
+		return err
+	}
+	if sum := xxh3.Hash128(c.rest).Bytes(); hex.EncodeToString(sum[:]) != p.Sum {
+		return fmt.Errorf("%s is damaged\n  remove it, then give the same command again", f.Name())
+	}
+	if c.firsts == nil {
+		n := uint64(0)
+		for _, e := range r.state.maps[k-1] {
+			c.firsts = append(c.firsts, n)
+			n += uint64(e.Kept)
+		}
+	}
+	c.first, c.row, c.at = c.firsts[split], 0, 0
+	c.advance()
+	return nil
+}
+
+func (c *compared) advance() {
+	if c.more = len(c.rest) > 0; c.more {
+		c.at += c.uvarint()
+	}
+}
+
+// uvarint takes a number. The bytes are ours, and their sum is right.
+func (c *compared) uvarint() uint64 {
+	v, n := binary.Uvarint(c.rest)
+	c.rest = c.rest[max(n, 1):]
+	return v
+}
+
+func (c *compared) byte() byte {
+	b := c.rest[0]
+	c.rest = c.rest[1:]
+	return b
+}
+
+// The rules of dedup, in the order of dedup.Rule, and that of documents of which nothing is left.
+var compareRules = []string{"exact", "near", "ngrams", "emptied"}
+
+// Apply drops the document, or cuts out of it what came before.
+func (c *compared) Apply(d *Doc) Verdict {
+	n := c.first + c.row
+	c.now = dedup.Decision{Document: n, First: n, Size: 1, Cuts: c.now.Cuts[:0]}
+	found := c.more && c.at == c.row
+	c.row++
+	if !found {
+		return Verdict{}
+	}
+	c.now.Drop = dedup.Rule(c.byte())
+	c.now.First, c.now.Size = c.uvarint(), int(c.uvarint())
+	for range c.uvarint() {
+		unit := dedup.Unit(c.byte())
+		c.now.Cuts = append(c.now.Cuts, dedup.Cut{Unit: unit, Ordinal: uint32(c.uvarint())})
+	}
+	c.advance()
+	if c.now.Drop != 0 {
+		return Verdict{true, c.name + "." + compareRules[c.now.Drop-1], float64(c.now.Size)}
+	}
+	if len(c.now.Cuts) == 0 {
+		return Verdict{}
+	}
+	d.SetText(dedup.CutOut(d.Text, c.now.Cuts))
+	if len(bytes.TrimSpace(d.Text)) == 0 {
+		return Verdict{true, c.name + ".emptied", float64(len(c.now.Cuts))}
+	}
+	return Verdict{}
+}
+
+// appendCluster appends a line on a document that is in a cluster: its number among those compared, that of the one that
+// stays, and how many there are.
+func (c *compared) appendCluster(b []byte, d *Doc) []byte {
+	b = appendPlace(append(b, '{'), d)
+	for _, x := range []struct {
+		name  string
+		value uint64
+	}{{"document", c.now.Document}, {"kept", c.now.First}, {"size", uint64(c.now.Size)}} {
+		b = strconv.AppendUint(append(append(append(b, `,"`...), x.name...), `":`...), x.value, 10)
+	}
+	return append(b, "}\n"...)
+}
+
+// compareOptions are those of a dedup stage.
+func compareOptions(o given) (*dedup.Options, error) {
+	d := &dedup.Options{MinWords: int(o.number("min_words")), Verify: o.number("verify")}
+	for _, name := range []string{"min_words", "words", "bands", "rows", "ngram_words", "ngram_mib"} {
+		if v := o.number(name); v < 1 || v > 1<<20 || v != math.Trunc(v) {
+			return nil, fmt.Errorf("%s is %v\n  try a whole number from 1", name, v)
+		}
+	}
+	if !(d.Verify >= 0 && d.Verify <= 1) {
+		return nil, fmt.Errorf("verify is %v, and a similarity from 0 to 1\n  try verify: 0.7", d.Verify)
+	}
+	for _, name := range o.texts("exact") {
+		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
+			if u.String() == name && !slices.Contains(d.Units, u) {
+				d.Units = append(d.Units, u)
+			}
+		}
+	}
+	if o.truth("near") {
+		d.Near = &dedup.MinHash{Words: int(o.number("words")), Bands: int(o.number("bands")), Rows: int(o.number("rows"))}
+		if _, err := d.Near.NewSigner(); err != nil {
+			return nil, err
+		}
+	}
+	if o.truth("ngrams") {
+		share := o.number("ngram_share")
+		if !(share > 0 && share <= 1) {
+			return nil, fmt.Errorf("ngram_share is %v, and a share above 0 up to 1\n  try ngram_share: 0.8", share)
+		}
+		d.NGrams = &dedup.Bloom{Words: int(o.number("ngram_words")), Threshold: share, Memory: int64(o.number("ngram_mib")) << 20}
+	}
+	if len(d.Units) == 0 && d.Near == nil && d.NGrams == nil {
+		return nil, errors.New("nothing to look for\n  try exact: document, or near: true")
+	}
+	return d, nil
+}

@@ -1,0 +1,211 @@
+package curate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"anneal/corpus"
+)
+
+// measured is what an earlier run with `signals: true` and `texts: true` has written of its first pass: the text of every
+// document as the stages left it, and what they measured. The stages up to the first comparison are not run again; their
+// bounds, which may be others now, are held against the numbers. This is what a new run would do, for no stage's measures or
+// changes of the text depend on a bound; whatever else differs in these stages is refused.
+type measured struct {
+	dir     string
+	from    *pass
+	records []*record // by split
+	journal *journal
+}
+
+func openMeasured(dir string, p *Pipeline) (*measured, error) {
+	m := &measured{dir: dir, from: p.passes[0]}
+	var head journalHead
+	m.journal = newJournal(dir, head)
+	for _, path := range m.journal.paths() {
+		if h, _, ok := readHead(path); ok {
+			head = h
+		}
+	}
+	if head.Journal != journalVersion {
+		return nil, fmt.Errorf("%s holds no signals\n  name the --out of a curation with `signals: true` and `texts: true`", dir)
+	}
+	if head.Measures != p.measures {
+		return nil, fmt.Errorf("%s was measured by other stages, or with other options: only bounds may differ, and what follows the first dedup\n  curate anew", dir)
+	}
+	m.journal.head = head
+	m.journal.follow()
+	gone := func(name string) bool {
+		return !strings.HasPrefix(name, "texts/") && !strings.HasPrefix(name, "signals/")
+	}
+	for i := 0; i == 0 || i < m.records[0].Of; i++ {
+		var sound *record
+		for _, e := range m.journal.records[place{0, i}] {
+			if m.journal.sound(e, gone) {
+				sound = e
+			}
+		}
+		if sound == nil {
+			return nil, fmt.Errorf("%s is not complete\n  give its own command again first", dir)
+		}
+		if _, ok := sound.Files[m.from.beside("texts", i)]; !ok {
+			return nil, fmt.Errorf("%s has signals and no texts\n  curate anew with `texts: true`", dir)
+		}
+		m.records = append(m.records, sound)
+	}
+	return m, nil
+}
+
+func (m *measured) count() int               { return len(m.records) }
+func (m *measured) listing() []corpus.Reject { return nil }
+func (m *measured) size(i int) int64         { return m.records[i].Files[m.from.beside("texts", i)].Bytes }
+func (m *measured) identity(i int) string {
+	e := m.records[i]
+	return e.Files[m.from.beside("texts", i)].Sum + " " + e.Files[m.from.beside("signals", i)].Sum
+}
+
+func (m *measured) read(ctx context.Context, w *worker, i int) error {
+	before, err := m.records[i].tally()
+	if err != nil {
+		return err
+	}
+	texts, err := openShard(m.dir, m.from.beside("texts", i))
+	if err != nil {
+		return err
+	}
+	defer texts.close()
+	signals, err := openShard(m.dir, m.from.beside("signals", i))
+	if err != nil {
+		return err
+	}
+	defer signals.close()
+	read := int64(0)
+	for in, err := range texts.documents() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		var line []byte
+		if err == nil {
+			line, err = signals.next()
+		}
+		if err == io.EOF {
+			err = fmt.Errorf("%s: fewer signals than texts", signals.path)
+		}
+		if err == nil {
+			err = w.judge(in, line)
+		}
+		if err != nil {
+			return err
+		}
+		now := texts.read()
+		w.progress(now - read)
+		read = now
+		if w.full() {
+			break
+		}
+	}
+	w.progress(texts.read() - read)
+	w.tally.Files, w.tally.Rejects, w.tally.Rejected = before.Files, before.Rejects, before.Rejected
+	return nil
+}
+
+// judge holds the numbers of a document that was measured before against the bounds of now.
+func (w *worker) judge(in item, line []byte) error {
+	d, h := &w.doc, &w.past
+	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]
+	d.SetText(in.Text)
+	*h = history{changed: h.changed[:0], dropping: h.dropping[:0]}
+	key, err := h.parse(d, line)
+	if err != nil {
+		return err
+	}
+	if key != in.Key {
+		return fmt.Errorf("signals of %v where those of %v should stand", key, in.Key)
+	}
+	signals, dropping, changed := d.Signals, h.dropping, h.changed
+	for i, s := range w.pass.stages {
+		v := Verdict{}
+		for _, b := range s.bounds {
+			name := s.name + "." + b.Name
+			for len(signals) > 0 && signals[0].Name != name {
+				signals = signals[1:]
+			}
+			if len(signals) == 0 {
+				return fmt.Errorf("no signal %s of %v", name, in.Key)
+			}
+			if !v.Drop && !b.holds(signals[0].Value) {
+				v = Verdict{Drop: true, Rule: name, Value: signals[0].Value}
+			}
+		}
+		if len(dropping) > 0 && stageOf(dropping[0].Rule) == s.name {
+			v, dropping = dropping[0], dropping[1:]
+		}
+		if len(changed) > 0 && changed[0].stage == s.name {
+			if !h.verdict.Drop && !v.Drop {
+				w.tally.change(i, changed[0].cut)
+			}
+			changed = changed[1:]
+		}
+		if v.Drop && !h.verdict.Drop {
+			h.verdict = v
+			w.tally.drop(i, d, d.Text, h.bytes, v)
+		}
+	}
+	return w.write()
+}
+
+// parse reads a line of appendSignals.
+func (h *history) parse(d *Doc, line []byte) (key Key, err error) {
+	l := lineParser{rest: line}
+	l.take(`{"source":"`)
+	l.until('"')
+	key = l.key()
+	l.take(`,"offset":`)
+	l.number(',')
+	l.take(`"bytes":`)
+	h.bytes = int(l.number(','))
+	l.take(`"dropped_by":"`)
+	l.until('"')
+	l.take(`,"signals":{`)
+	l.pairs(func(name string, value float64) { d.Add(name, value) })
+	l.take(`,"changed":{`)
+	l.pairs(func(name string, value float64) { h.changed = append(h.changed, change{name, int(value)}) })
+	l.take(`,"dropping":{`)
+	l.pairs(func(name string, value float64) { h.dropping = append(h.dropping, Verdict{true, name, value}) })
+	l.take("}\n")
+	if l.bad {
+		return key, fmt.Errorf("a line that holds no signals: %.60q", line)
+	}
+	return key, nil
+}
+
+// pairs takes names and numbers, and the brace that ends them.
+func (l *lineParser) pairs(visit func(name string, value float64)) {
+	for !l.bad && !bytes.HasPrefix(l.rest, []byte("}")) {
+		l.take(`"`)
+		name := string(l.until('"'))
+		l.take(`:`)
+		i := bytes.IndexAny(l.rest, ",}")
+		if l.bad || i < 0 {
+			l.bad = true
+			return
+		}
+		value, err := strconv.ParseFloat(string(l.rest[:i]), 64)
+		l.bad = err != nil // "null" too: a number that is none cannot be judged
+		visit(name, value)
+		if l.rest = l.rest[i:]; l.rest[0] == ',' {
+			l.rest = l.rest[1:]
+		}
+	}
+	l.take("}")
+}
+
+// stageOf is the stage in the name of a rule.
+func stageOf(rule string) string {
+	name, _, _ := strings.Cut(rule, ".")
+	return name
+}

@@ -1,0 +1,76 @@
+package curate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"anneal/corpus"
+)
+
+// origin is what the first pass reads, in splits.
+type origin interface {
+	count() int
+	size(split int) int64      // bytes on disk
+	identity(split int) string // a hash over all that the result depends on besides the pipeline
+	read(ctx context.Context, w *worker, split int) error
+	listing() []corpus.Reject // what is left out, and belongs to no split
+}
+
+func newOrigin(o Options) (origin, error) {
+	if o.Measured != "" {
+		return openMeasured(o.Measured, o.Pipeline)
+	}
+	all, err := corpus.Open(o.Paths, o.Read)
+	if err != nil {
+		return nil, err
+	}
+	f := &files{all: all, splits: all.Splits(splitBytes)}
+	o.Read.OnReject = nil
+	how := fmt.Sprintf("%+v", o.Read)
+	for _, s := range f.splits {
+		f.identities = append(f.identities, sync.OnceValue(func() string { return fmt.Sprintf("%s %d %s", s.Identity(), s.First, how) }))
+	}
+	return f, nil
+}
+
+// splitBytes is about how much of the input, on disk, is done as one. A variable for tests.
+var splitBytes int64 = 16 << 20
+
+// files are the documents of files that are found.
+type files struct {
+	all        *corpus.Reader
+	splits     []corpus.Split
+	identities []func() string // as of when they are first asked for, which is before a split is read
+}
+
+func (f *files) count() int               { return len(f.splits) }
+func (f *files) size(i int) int64         { return f.splits[i].Size }
+func (f *files) identity(i int) string    { return f.identities[i]() }
+func (f *files) listing() []corpus.Reject { return f.all.Listing() }
+
+func (f *files) read(ctx context.Context, w *worker, i int) error {
+	s := f.splits[i]
+	in := s.Open(nil)
+	before := int64(0)
+	for d, err := range in.Documents() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = w.document(item{Key{Source: d.File, Split: s.Part, Row: d.Index}, d})
+		}
+		if err != nil {
+			return err
+		}
+		now := in.BytesRead()
+		w.progress(now - before)
+		before = now
+		if w.full() {
+			break
+		}
+	}
+	w.progress(in.BytesRead() - before)
+	w.tally.read(in.Report())
+	return nil
+}

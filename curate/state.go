@@ -1,0 +1,141 @@
+package curate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// betweenDir is the directory of what passes leave for each other; it goes when everything is done.
+const betweenDir = "between"
+
+func temporary(name string) bool { return strings.HasPrefix(name, betweenDir+"/") }
+
+// state is what is done: the records whose input is what it would be now.
+type state struct {
+	maps     [][]*record // by pass, then split
+	compared []*record   // before each pass; none before the first
+}
+
+func newState(passes, splits int) (s state) {
+	for range passes {
+		s.maps = append(s.maps, make([]*record, splits))
+	}
+	s.compared = make([]*record, passes)
+	return s
+}
+
+// whole says whether a pass is done.
+func (s *state) whole(pass int) bool {
+	for _, e := range s.maps[pass] {
+		if e == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// complete says whether everything is.
+func (s *state) complete() bool { return s.whole(len(s.maps) - 1) }
+
+// done counts splits of all passes.
+func (s *state) done() (n int) {
+	for _, all := range s.maps {
+		for _, e := range all {
+			if e != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// survey finds records for what has none yet: by the hash of what they were made from, each pass from the one before. If
+// all is true, files that are there only between passes must be there.
+func (r *runner) survey(s *state, all bool) {
+	left := func(name string) bool { return !all && temporary(name) }
+	for k := range r.passes {
+		if k > 0 && s.compared[k] == nil && s.whole(k-1) {
+			if e := r.journal.find(place{2*k - 1, 0}, r.sums(s, k-1)); e != nil && r.journal.sound(e, left) {
+				s.compared[k] = e
+			}
+		}
+		if k > 0 && s.compared[k] == nil {
+			return
+		}
+		for i := range r.splits {
+			p := place{2 * k, i}
+			if s.maps[k][i] != nil || len(r.journal.records[p]) == 0 {
+				continue
+			}
+			if e := r.journal.find(p, r.input(s, k, i)); e != nil && r.journal.sound(e, left) {
+				s.maps[k][i] = e
+			}
+		}
+	}
+}
+
+// input is the hash of what a split of a pass depends on.
+func (r *runner) input(s *state, k, i int) string {
+	if k == 0 {
+		return r.origin.identity(r.splits[i])
+	}
+	return s.maps[k-1][i].Files[r.passes[k-1].docs(i)].Sum + " " + s.compared[k].Parts[i].Sum
+}
+
+// sums is a hash over all documents that a pass leaves.
+func (r *runner) sums(s *state, k int) string {
+	h := sha256.New()
+	for i, e := range s.maps[k] {
+		fmt.Fprintln(h, i, e.Files[r.passes[k].docs(i)].Sum)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// update takes over what has been done meanwhile, by whatever task.
+func (r *runner) update() {
+	r.journal.follow()
+	r.survey(&r.state, true)
+	if !r.state.complete() {
+		r.finished()
+	}
+}
+
+// finished says whether everything is done; what was between the passes need not be there any more. It takes the records over.
+func (r *runner) finished() bool {
+	if r.journal.count[2*len(r.passes)-2] < len(r.splits) {
+		return false
+	}
+	s := newState(len(r.passes), len(r.splits))
+	r.survey(&s, false)
+	if !s.complete() {
+		return false
+	}
+	r.state = s
+	return true
+}
+
+// changed counts the splits whose input is another than when they were done.
+func (r *runner) changed() (n int) {
+	for i, e := range r.state.maps[0] {
+		if all := r.journal.records[place{0, i}]; e == nil && len(all) > 0 && r.journal.find(place{0, i}, r.input(&r.state, 0, i)) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// fileSum is the SHA-256 of a file.
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}

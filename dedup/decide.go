@@ -1,0 +1,296 @@
+package dedup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+
+	"anneal/corpus"
+)
+
+// Decide is Run without the writing: it says what goes, with files it needs in dir, and accounts for it in a Report that has
+// no figures of what is kept. Documents must be the same each time it is called.
+func Decide(ctx context.Context, o Options, dir string, documents func() iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
+	r := &run{o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
+	if err := r.all(ctx); err != nil {
+		r.decided.Close()
+		return nil, Report{}, cmp.Or(ctx.Err(), err)
+	}
+	return r.decided, r.report, nil
+}
+
+// run compares documents.
+type run struct {
+	o         Options
+	documents func() iter.Seq2[corpus.Document, error]
+	tmp       string
+	report    Report
+	chain     uint64 // hash of all texts, in order
+	decided   *Decisions
+}
+
+func (r *run) all(ctx context.Context) error {
+	if err := r.compareDocuments(ctx); err != nil {
+		return err
+	}
+	if r.o.NGrams != nil {
+		if err := r.compareNGrams(ctx); err != nil {
+			return err
+		}
+	}
+	var parts []*Exact
+	for _, u := range r.o.Units {
+		if u != Document {
+			parts = append(parts, r.decided.exact(u, r.o.MinWords, r.o.Memory/int64(len(r.o.Units)), r.tmp))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	if err := r.compareParts(ctx, parts); err != nil {
+		return err
+	}
+	for _, e := range parts {
+		if err := r.decided.repeat(e); err != nil {
+			return err
+		}
+		r.report.Spilled += e.Spilled()
+	}
+	return nil
+}
+
+// compareDocuments finds clusters of documents.
+func (r *run) compareDocuments(ctx context.Context) error {
+	pairs := NewPairs(r.o.Memory/8, r.tmp)
+	defer pairs.Close()
+	var exact *Exact
+	if slices.Contains(r.o.Units, Document) {
+		exact = r.decided.exact(Document, 0, r.o.Memory/8, r.tmp)
+	}
+	var near *Near
+	if r.o.Near != nil {
+		var err error
+		if near, err = NewNear(*r.o.Near, r.o.Memory*3/4, r.tmp); err != nil {
+			return err
+		}
+		defer near.Close()
+	}
+	err := r.each(ctx, func() (func(uint64, []byte) error, error) {
+		var add []func(uint64, []byte) error
+		if exact != nil {
+			add = append(add, exact.NewHasher().Add)
+		}
+		if near != nil {
+			s, err := r.o.Near.NewSigner()
+			if err != nil {
+				return nil, err
+			}
+			add = append(add, func(d uint64, text []byte) error { return near.Add(d, s.Keys(text)) })
+		}
+		return func(d uint64, text []byte) error {
+			for _, f := range add {
+				if err := f(d, text); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if exact != nil {
+		if err := r.decided.repeat(exact); err != nil {
+			return err
+		}
+		for x, err := range r.decided.repeats[0] {
+			if err == nil {
+				err = pairs.Add(x.First, x.Document)
+			}
+			if err != nil {
+				return err
+			}
+			r.report.Exact++
+		}
+		r.report.Spilled += exact.Spilled()
+	}
+	if near != nil {
+		if err := r.linkNear(ctx, near, pairs); err != nil {
+			return err
+		}
+		r.report.Spilled += near.Spilled()
+	}
+	if r.decided.clusters, err = NewClusters(pairs.All()); err != nil {
+		return err
+	}
+	clusters, dropped := r.decided.clusters.Counts()
+	r.report.Clusters, r.report.Near = clusters, int64(dropped)-r.report.Exact
+	for c := range r.decided.clusters.All() {
+		r.report.LargestSize = max(r.report.LargestSize, c.Size)
+	}
+	r.report.Spilled += pairs.Spilled()
+	return nil
+}
+
+// linkNear adds near-duplicates to pairs, verified if that is asked for.
+func (r *run) linkNear(ctx context.Context, near *Near, pairs *Pairs) error {
+	if r.o.Verify <= 0 {
+		return near.Link(pairs, r.o.Threads)
+	}
+	candidates := NewPairs(r.o.Memory/8, r.tmp)
+	defer candidates.Close()
+	if err := near.Link(candidates, r.o.Threads); err != nil {
+		return err
+	}
+	v, err := NewVerifier(candidates.All(), r.tmp)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	err = r.each(ctx, func() (func(uint64, []byte) error, error) {
+		s, err := r.o.Near.NewSigner()
+		return func(d uint64, text []byte) error { return v.Add(d, text, s) }, err
+	})
+	if err != nil {
+		return err
+	}
+	for range candidates.All() {
+		r.report.Candidates++
+	}
+	for p, err := range v.Confirm(candidates.All(), r.o.Verify) {
+		if err == nil {
+			err = pairs.Add(p.A, p.B)
+		}
+		if err != nil {
+			return err
+		}
+		r.report.Confirmed++
+	}
+	r.report.Spilled += candidates.Spilled()
+	return nil
+}
+
+// batchBytes is how much text the filter of n-grams takes at once.
+const batchBytes = 8 << 20
+
+// compareNGrams passes the documents that stay through a Bloom filter, in order.
+func (r *run) compareNGrams(ctx context.Context) error {
+	f, err := r.o.NGrams.NewFilter(r.o.Threads)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var numbers []uint64
+	var texts [][]byte
+	var shares []float64
+	size := 0
+	flush := func() {
+		shares = f.Shares(shares[:0], texts)
+		for i, s := range shares {
+			if s >= f.cfg.Threshold {
+				r.decided.repeated = append(r.decided.repeated, numbers[i])
+			}
+		}
+		numbers, texts, size = numbers[:0], texts[:0], 0
+	}
+	err = r.read(ctx, func(n uint64, d corpus.Document) error {
+		if first, _ := r.decided.clusters.Of(n); first != n {
+			return nil
+		}
+		numbers, texts, size = append(numbers, n), append(texts, d.Text), size+len(d.Text)
+		if size >= batchBytes {
+			flush()
+		}
+		return nil
+	})
+	flush()
+	r.report.NGrams, r.report.NGramError = int64(len(r.decided.repeated)), f.FalsePositives()
+	return err
+}
+
+// compareParts hashes the paragraphs and lines of the documents that stay.
+func (r *run) compareParts(ctx context.Context, parts []*Exact) error {
+	return r.each(ctx, func() (func(uint64, []byte) error, error) {
+		var hashers []*ExactHasher
+		for _, e := range parts {
+			hashers = append(hashers, e.NewHasher())
+		}
+		return func(d uint64, text []byte) error {
+			if !r.decided.stays(d) {
+				return nil
+			}
+			for _, h := range hashers {
+				if err := h.Add(d, text); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	})
+}
+
+// numbered is a document with its place in the order.
+type numbered struct {
+	number uint64
+	text   []byte
+}
+
+// each hands every document to one of several workers, in no order.
+func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) error, error)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan numbered, 4*r.o.Threads)
+	var wg sync.WaitGroup
+	for range r.o.Threads {
+		work, err := worker()
+		if err != nil {
+			cancel(err)
+			break
+		}
+		wg.Go(func() {
+			for d := range queue {
+				if err := work(d.number, d.text); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	err := r.read(ctx, func(n uint64, d corpus.Document) error {
+		select {
+		case queue <- numbered{n, d.Text}:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(queue)
+	wg.Wait()
+	return cmp.Or(err, context.Cause(ctx))
+}
+
+// read reads all documents, and makes sure that they are the same each time.
+func (r *run) read(ctx context.Context, f func(n uint64, d corpus.Document) error) error {
+	n, chain, bytes := uint64(0), uint64(0), int64(0)
+	for d, err := range r.documents() {
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+			return err
+		}
+		chain = fold64(chain^xxh3.Hash(d.Text), k1) + n
+		bytes += int64(len(d.Text))
+		if err := f(n, d); err != nil {
+			return err
+		}
+		n++
+	}
+	if r.report.Documents > 0 && (chain != r.chain || int64(n) != r.report.Documents) {
+		return fmt.Errorf("the input changed while it was read: %d documents, then %d\n  let nothing write to it, and start again", r.report.Documents, n)
+	}
+	r.report.Documents, r.report.Bytes, r.chain = int64(n), bytes, chain
+	return nil
+}
