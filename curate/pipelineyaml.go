@@ -93,13 +93,13 @@ func (r *pipelineReader) stages(p *Pipeline, n ast.Node) {
 	for _, item := range list.Values {
 		if s, ok := item.(*ast.StringNode); ok {
 			if kindOf(s.Value) == nil {
-				r.fail(item, r.near(s.Value, kindNames()), "unknown stage %s", clip(s.Value))
+				r.fail(item, r.near(s.Value, StageNames()), "unknown stage %s", clip(s.Value))
 			}
 			r.stage(p, item, s.Value, nil)
 			continue
 		}
 		n := 0
-		r.mapping(item, kindNames(), func(name string, v ast.Node) {
+		r.mapping(item, StageNames(), func(name string, v ast.Node) {
 			if n++; n > 1 {
 				r.fail(v, "a new item: - "+name, "two stages in one item of the list")
 			}

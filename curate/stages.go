@@ -87,8 +87,8 @@ func kindOf(name string) *kind {
 	return nil
 }
 
-// kindNames are the names of all stages.
-func kindNames() (names []string) {
+// StageNames are what a pipeline may be made of.
+func StageNames() (names []string) {
 	for _, k := range kinds {
 		names = append(names, k.name)
 	}

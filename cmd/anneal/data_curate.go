@@ -3,25 +3,27 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"anneal/corpus"
 	"anneal/curate"
+	"anneal/dedup"
 )
 
 type dataCurateCmd struct {
-	Pipeline  string   `arg:"" help:"The YAML file with the stages."`
-	Paths     []string `arg:"" name:"files-or-dirs" help:"Text, source trees, .jsonl; also .gz and .zst."`
-	Out       string   `placeholder:"DIR" help:"Directory of the kept documents, the journal and the report."`
-	Ext       []string `placeholder:".go" help:"From directories take only files with these endings."`
-	TextField string   `default:"text" help:"The field of a .jsonl line that holds the text."`
-	DryRun    bool     `help:"Look at a sample and print what each rule would drop; write nothing."`
-	Sample    count    `default:"1000" help:"Documents of a dry run, spread over the input."`
-	TaskIndex int      `default:"0" help:"Which task of --task-count this is, from 0. Every task names the same inputs and the same --out."`
-	TaskCount count    `default:"1" help:"Tasks that share the work through a common file system."`
+	Pipeline    string   `arg:"" help:"The YAML file with the stages."`
+	Paths       []string `arg:"" optional:"" name:"files-or-dirs" help:"Text, source trees, .jsonl; also .gz and .zst."`
+	Out         string   `placeholder:"DIR" help:"Directory of the kept documents, the journal and the report."`
+	Ext         []string `placeholder:".go" help:"From directories take only files with these endings."`
+	TextField   string   `default:"text" help:"The field of a .jsonl line that holds the text."`
+	DryRun      bool     `help:"Look at a sample and print what each rule would drop; write nothing."`
+	Sample      count    `default:"1000" help:"Documents of a dry run, spread over the input."`
+	Memory      byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for comparing documents; the rest goes to disk. The result is the same."`
+	FromSignals string   `placeholder:"DIR" help:"Instead of reading input, hold changed bounds against what an earlier curation with texts: true has measured."`
+	taskFlags
 	threadsFlag
 }
 
@@ -35,10 +37,12 @@ func (dataCurateCmd) Help() string {
       - gopher_quality: {words: {min: 20}}
       - c4: {terminal_punctuation: false}
       - fineweb
+      - dedup: {near: true, verify: 0.7}   # among all documents that come to it
       - pii
 
-Stages: normalize, gopher_quality, gopher_repetition, c4, c4_paragraphs, fineweb, code, pii. A stopped command goes on where it stopped
-when it is given again.
+Stages: ` + strings.Join(curate.StageNames(), ", ") + `.
+
+A stopped command goes on where it stopped when it is given again.
 
 ` + example("anneal data curate web.yaml --dry-run --sample 500 crawl/", "anneal data curate web.yaml --out clean crawl/",
 		"anneal data build --tokenizer tok.json --out data/web clean/docs",
@@ -49,10 +53,16 @@ func (c dataCurateCmd) Run(s *session) error {
 	switch {
 	case c.Out == "" && !c.DryRun:
 		return &usageError{"curate needs --out, or --dry-run", "try --out clean"}
-	case c.TaskCount < 1 || c.TaskIndex < 0 || c.TaskIndex >= int(c.TaskCount):
-		return &usageError{fmt.Sprintf("--task-index %d is not one of %d tasks, which count from 0", c.TaskIndex, c.TaskCount), "try --task-index 0"}
+	case len(c.Paths) == 0 && c.FromSignals == "":
+		return &usageError{"curate needs files or directories to read", "try anneal data curate web.yaml --out clean crawl/"}
+	case len(c.Paths) > 0 && c.FromSignals != "":
+		return &usageError{"--from-signals reads no input, and " + c.Paths[0] + " is named", "try one of them"}
 	case c.DryRun && c.Sample < 1:
 		return &usageError{"--sample 0 leaves nothing to look at", "try --sample 1000"}
+	}
+	task, err := c.tasks(os.Getenv)
+	if err != nil && !c.DryRun {
+		return err
 	}
 	text, err := os.ReadFile(c.Pipeline)
 	if err != nil {
@@ -64,14 +74,16 @@ func (c dataCurateCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		show := s.readProgress()
 		o := curate.Options{
-			Pipeline: p, Paths: c.Paths, Dir: c.Out, Workers: int(c.Threads), TaskIndex: c.TaskIndex, TaskCount: int(c.TaskCount),
+			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads), Memory: int64(c.Memory),
 			Read:     corpus.Options{Extensions: c.Ext, TextField: c.TextField},
-			Progress: func(read, total int64) { show("curating", read, total) },
+			Progress: s.readProgress(),
 		}
 		if c.DryRun {
 			o.Sample = int(c.Sample)
+		} else if o.TaskIndex, o.TaskCount, o.Wait = task.index, task.count, c.Wait; task.count > 1 {
+			s.notef("task %d of %d%s", task.index, task.count, task.from)
+			o.Waiting = func(what string) { s.notef("waiting for %s", what) }
 		}
 		out, err := curate.Run(ctx, o)
 		if errors.Is(err, curate.ErrOtherPipeline) {
@@ -116,11 +128,30 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome) {
 		}
 	}
 	s.printf("kept %s of %s documents, %s of %s\n", thousands(int64(r.Kept)), thousands(int64(r.Documents)), megabytes(r.KeptBytes), megabytes(r.Bytes))
+	for i, d := range r.Comparisons {
+		s.comparison(i, d)
+	}
 	switch {
+	case c.DryRun && len(r.Comparisons) > 0:
+		s.printf("documents were compared with the others of the sample only: in all there are more duplicates\n")
 	case c.DryRun:
 	case out.Done < out.Splits:
 		s.printf("%d of %d splits are done; the report comes with the last one\n", out.Done, out.Splits)
 	default:
 		s.printf("report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
+}
+
+// comparison tells what a dedup stage has found.
+func (s *session) comparison(i int, d dedup.Report) {
+	s.printf("dedup %d: %s clusters, the largest of %s documents", i+1, thousands(int64(d.Clusters)), thousands(int64(d.LargestSize)))
+	if d.Candidates > 0 {
+		s.printf("; confirmed %s of %s pairs", thousands(d.Confirmed), thousands(d.Candidates))
+	}
+	for _, u := range []dedup.Unit{dedup.Paragraph, dedup.Line} {
+		if n := d.Units[u.String()]; n > 0 {
+			s.printf("; %s repeated %ss", thousands(int64(n)), u)
+		}
+	}
+	s.printf("\n")
 }
