@@ -27,11 +27,12 @@ type Foresight struct {
 	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
 	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
 	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
+	Order         string        `json:"order,omitempty"`     // what data.order makes of the samples
 }
 
 // Remarks is what people should be told, line by line.
 func (f *Foresight) Remarks() []string {
-	return slices.DeleteFunc([]string{f.Packing, f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
+	return slices.DeleteFunc([]string{f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
 }
 
 // Foresee derives what the config leaves to the data set and says what the run will need. Without data, which a config that is
@@ -68,6 +69,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	f.Remark = p.OptimizerRemark(cfg)
 	f.planSnapshot(state)
 	f.planData(data)
+	f.Order = describeOrder(cfg, data.Rows)
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
 }
@@ -91,7 +93,7 @@ func readData(cfg *config.Config) (u dataset.Utilisation, err error) {
 	if u, err = set.Utilisation(dataset.Packing(cfg.Data.Packing), cfg.Model.Context); err != nil {
 		return u, &train.DataError{Err: err}
 	}
-	return u, nil
+	return u, checkOrder(cfg, set)
 }
 
 // planData says how often the run goes through the data, and how much of what it computes is trained on.

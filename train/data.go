@@ -75,6 +75,13 @@ func (c *corpus) openTraining(cfg *config.Config) (err error) {
 	if err != nil {
 		return &DataError{err}
 	}
+	order, err := cfg.Order()
+	if err != nil {
+		return err // validation has passed it already
+	}
+	if err := loader.Arrange(order); err != nil {
+		return &DataError{err}
+	}
 	skip, err := dataset.ParseSkips(cfg.Data.Skip)
 	if err != nil {
 		return err // validation has passed it already

@@ -77,6 +77,7 @@ type Data struct {
 	Path         string `yaml:"path"`
 	Packing      string `yaml:"packing"`
 	DocumentMask bool   `yaml:"document_mask"`
+	Order        string `yaml:"order"`
 	Skip         string `yaml:"skip"`
 }
 
