@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 )
 
 // Loader serves one split as samples of T+1 consecutive tokens with stride T, or as rows of packed documents. It is a
@@ -136,25 +135,30 @@ func (l *Loader) At(sample uint64) (window uint64) {
 func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
 	b.resize(rows, l.context)
 	for r := range rows {
-		w := l.At(first + uint64(r))
-		if l.packed != nil {
-			if err := l.packedRow(b, r, w); err != nil {
-				return err
-			}
-			continue
+		if err := l.row(b, r, first+uint64(r)); err != nil {
+			return err
 		}
-		window, pos := l.window[:0], uint64(0)
-		if w < l.windows {
-			pos = w * uint64(l.context)
-			window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
-			if err := l.stream.read(window, pos, &l.buf); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// row fills row r of b with a sample.
+func (l *Loader) row(b *Batch, r int, sample uint64) error {
+	w := l.At(sample)
+	if l.packed != nil {
+		return l.packedRow(b, r, w)
+	}
+	window, pos := l.window[:0], uint64(0)
+	if w < l.windows {
+		pos = w * uint64(l.context)
+		window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
+		if err := l.stream.read(window, pos, &l.buf); err != nil {
+			return err
 		}
-		b.setRow(r, window, l.d.Manifest.Tokenizer.EOT)
-		if len(window) > 0 {
-			l.stream.ignorePrompts(b.Targets[r*l.context:(r+1)*l.context], pos+1)
-		}
+	}
+	b.setRow(r, window, l.d.Manifest.Tokenizer.EOT)
+	if len(window) > 0 {
+		l.stream.ignorePrompts(b.Targets[r*l.context:(r+1)*l.context], pos+1)
 	}
 	return nil
 }
@@ -185,6 +189,7 @@ type State struct {
 	Sample  uint64 `json:"sample"`            // samples consumed
 	Packing string `json:"packing,omitempty"` // how documents became samples, and a checksum of it; empty for Concat
 	Order   string `json:"order,omitempty"`   // a checksum of what Arrange made of the order
+	Mix     string `json:"mix,omitempty"`     // a hash of the weights of the sources so far; empty where all came from the first
 	Skip    string `json:"skip,omitempty"`    // samples left out, as SkipList writes them
 }
 
@@ -196,27 +201,32 @@ func (l *Loader) State(samples uint64) State {
 // Check fails if s was saved with other data, context, seed, packing, order or samples left out, under which its sample counter
 // means something else.
 func (l *Loader) Check(s State) error {
-	switch here := l.State(s.Sample); {
-	case s.Data != here.Data:
-		return fmt.Errorf("the run was trained on data %s, but %s holds %s\n  pass the dataset it was trained on, or start a new run", s.Data, l.d.Dir, here.Data)
-	case s.Context != here.Context:
-		return fmt.Errorf("the run has consumed %d samples of context %d, this config has context %d\n  keep the context, or start a new run", s.Sample, s.Context, here.Context)
-	case s.Seed != here.Seed:
-		return fmt.Errorf("the run shuffles its data with seed %d, this config has seed %d\n  keep the seed, or start a new run", s.Seed, here.Seed)
+	if s.Mix != "" {
+		return fmt.Errorf("the run has consumed %d samples of several sources, this config has %s alone\n  keep data.mix and data.weights, or start a new run", s.Sample, l.d.Dir)
 	}
-	if s.Packing != l.packing {
-		return fmt.Errorf("the run's samples are documents packed as %s, this config packs them as %s\n  keep data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(l.packing, string(Concat)))
+	here := l.State(s.Sample)
+	if s.Data != here.Data {
+		return fmt.Errorf("the run was trained on data %s, but %s holds %s\n  pass the dataset it was trained on, or start a new run", s.Data, l.d.Dir, here.Data)
+	}
+	if err := s.checkRows(here); err != nil {
+		return err
 	}
 	if joins := s.Order == "" && (s.Sample == 0 || l.skip.At(s.Sample-1) < l.plain); s.Order != l.order && !joins {
 		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores in %s, and train.steps, by which a length in percent goes, or start a new run",
 			cmp.Or(s.Order, "random"), cmp.Or(l.order, "random"), filepath.Join(l.d.Dir, scoresDir))
 	}
-	was, err := ParseSkips(s.Skip)
-	if err != nil {
-		return fmt.Errorf("the list of samples that the run left out: %w", err)
-	}
-	if a, b := was.below(s.Sample), l.skip.below(s.Sample); !slices.Equal(a, b) {
-		return fmt.Errorf("the run has consumed %d samples leaving out %q, this config leaves out %q\n  only samples that are yet to come can be left out: go back with `anneal rewind`, or keep the list", s.Sample, a, b)
+	return l.skip.check(s)
+}
+
+// checkRows fails if rows are not what they were.
+func (s State) checkRows(here State) error {
+	switch {
+	case s.Context != here.Context:
+		return fmt.Errorf("the run has consumed %d samples of context %d, this config has context %d\n  keep the context, or start a new run", s.Sample, s.Context, here.Context)
+	case s.Seed != here.Seed:
+		return fmt.Errorf("the run shuffles its data with seed %d, this config has seed %d\n  keep the seed, or start a new run", s.Seed, here.Seed)
+	case s.Packing != here.Packing:
+		return fmt.Errorf("the run's samples are documents packed as %s, this config packs them as %s\n  keep data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(here.Packing, string(Concat)))
 	}
 	return nil
 }

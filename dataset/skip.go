@@ -97,3 +97,15 @@ func (s SkipList) below(k uint64) SkipList {
 	}
 	return s[:i]
 }
+
+// check fails unless the list leaves out, of what the run has consumed, what s says that it left out.
+func (s SkipList) check(run State) error {
+	was, err := ParseSkips(run.Skip)
+	if err != nil {
+		return fmt.Errorf("the list of samples that the run left out: %w", err)
+	}
+	if a, b := was.below(run.Sample), s.below(run.Sample); !slices.Equal(a, b) {
+		return fmt.Errorf("the run has consumed %d samples leaving out %q, this config leaves out %q\n  only samples that are yet to come can be left out: go back with `anneal rewind`, or keep the list", run.Sample, a, b)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package dataset
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Mixed serves the training splits of several datasets as one order of samples, by a Mix. It is a Source; each of its loaders
+// keeps the order of its own rows, epoch after epoch, so that what a Loader promises of a dataset holds for each source: every row
+// once in each of its epochs.
+type Mixed struct {
+	loaders []*Loader
+	mix     *mixer
+	kind    Packing
+	seed    uint64
+	skip    SkipList
+}
+
+// NewMixed makes one source of the training splits of datasets that have one tokenizer. weigh says how they are mixed, given how many rows each has
+// in an epoch.
+func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh func(rows []uint64) (Mix, error)) (*Mixed, error) {
+	if len(sets) == 0 {
+		return nil, errors.New("a mix of no sources")
+	}
+	if err := SameTokenizer(sets); err != nil {
+		return nil, err
+	}
+	l := &Mixed{kind: kind, seed: seed}
+	rows := make([]uint64, len(sets))
+	for i, d := range sets {
+		one, err := d.PackedLoader(kind, context, seed^mix(uint64(i))) // mix(0) is 0: the first source reads as it does alone
+		if err != nil {
+			return nil, err
+		}
+		l.loaders, rows[i] = append(l.loaders, one), one.windows
+	}
+	m, err := weigh(rows)
+	if err == nil {
+		err = m.check(len(sets))
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.mix = newMixer(m, seed)
+	return l, nil
+}
+
+// SameTokenizer fails unless all datasets were tokenised with the same tokenizer, naming both.
+func SameTokenizer(sets []*Dataset) error {
+	for _, d := range sets[1:] {
+		a, b := sets[0].Manifest.Tokenizer, d.Manifest.Tokenizer
+		if a.SHA256 != b.SHA256 || a.VocabSize != b.VocabSize || a.EOT != b.EOT {
+			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d), but %s with %s %s (vocabulary %d): sources of a mix share one tokenizer\n  re-build one of them with `anneal data build --tokenizer %s`",
+				sets[0].Dir, a.Path, a.SHA256, a.VocabSize, d.Dir, b.Path, b.SHA256, b.VocabSize, a.Path)
+		}
+	}
+	return nil
+}
+
+// Skip leaves samples of the training order out from now on: sample k is then the k-th of the others.
+func (l *Mixed) Skip(list SkipList) { l.skip = list }
+
+// Loaders are the loaders of the sources, in their order.
+func (l *Mixed) Loaders() []*Loader { return l.loaders }
+
+// Context is T.
+func (l *Mixed) Context() int { return l.loaders[0].context }
+
+// Vocab is the number of token ids.
+func (l *Mixed) Vocab() int { return l.loaders[0].Vocab() }
+
+// At returns which source sample k comes from, and which of the source's samples it is: an argument of its loader's At.
+func (l *Mixed) At(k uint64) (source int, sample uint64) { return l.mix.at(l.skip.At(k)) }
+
+// Drawn returns how many of the first k samples come from each source. Samples left out do not count.
+func (l *Mixed) Drawn(k uint64) []uint64 {
+	counts := l.mix.drawn(l.end(k))
+	for _, r := range l.skip.below(k) {
+		from := l.mix.drawn(r.From)
+		for s, n := range l.mix.drawn(r.To) {
+			counts[s] -= n - from[s]
+		}
+	}
+	return counts
+}
+
+// end is how many samples of the order there are up to the k-th that is not left out.
+func (l *Mixed) end(k uint64) uint64 {
+	if k == 0 {
+		return 0
+	}
+	return l.skip.At(k-1) + 1
+}
+
+// Batch fills b with samples first…first+rows−1.
+func (l *Mixed) Batch(b *Batch, first uint64, rows int) error {
+	if last := l.skip.At(first + uint64(rows)); last > mixSamples {
+		return fmt.Errorf("sample %d of a mix, which numbers at most %d\n  try a larger model.context, or a shorter data.skip", last, uint64(mixSamples))
+	}
+	b.resize(rows, l.Context())
+	for r := range rows {
+		source, sample := l.At(first + uint64(r))
+		if err := l.loaders[source].row(b, r, sample); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// State is the state after the given number of samples. It speaks only of the sources that these can come from: as long as that is
+// the first alone, it is the state of a run on that dataset.
+func (l *Mixed) State(samples uint64) State {
+	end := l.end(samples)
+	used := l.mix.used(end)
+	if !slices.Contains(used[1:], true) {
+		s := l.loaders[0].State(samples)
+		s.Skip = l.skip.String()
+		return s
+	}
+	data, parts, orders, weights := sha256.New(), sha256.New(), sha256.New(), sha256.New()
+	l.mix.hash(weights, end)
+	drawn, ordered := l.mix.drawn(end), false
+	for i, one := range l.loaders {
+		if used[i] {
+			fmt.Fprintf(data, "%d %s\n", i, one.d.fingerprint)
+			fmt.Fprintf(parts, "%d %s\n", i, one.packing)
+		}
+		if one.order != "" && drawn[i] > one.plain {
+			ordered = true
+			fmt.Fprintf(orders, "%d %s\n", i, one.order)
+		}
+	}
+	s := State{
+		Data: hex.EncodeToString(data.Sum(nil)[:20]), Context: l.Context(), Seed: l.seed, Sample: samples,
+		Mix: hex.EncodeToString(weights.Sum(nil)[:6]), Skip: l.skip.String(),
+	}
+	if l.kind != Concat {
+		s.Packing = fmt.Sprintf("%s %x", l.kind, parts.Sum(nil)[:4])
+	}
+	if ordered {
+		s.Order = hex.EncodeToString(orders.Sum(nil)[:4])
+	}
+	return s
+}
+
+// Check fails if s was saved with other data, context, seed, packing, weights or samples left out, under which its sample counter means
+// something else. What is yet to come may be mixed from other sources, by other weights.
+func (l *Mixed) Check(s State) error {
+	here := l.State(s.Sample)
+	switch {
+	case here.Mix == "" && s.Mix == "":
+		alone := s
+		alone.Sample, alone.Skip = l.end(s.Sample), "" // the loader does not know of skips
+		if err := l.loaders[0].Check(alone); err != nil {
+			return err
+		}
+		return l.skip.check(s)
+	case s.Mix == "":
+		return fmt.Errorf("the run has consumed %d samples of one data set, this config mixes sources from the first sample on\n  let data.weights begin with that one alone, such as NAME=1, …, and others come from a later step on, or start a new run", s.Sample)
+	case here.Mix == "":
+		return fmt.Errorf("the run has consumed %d samples of several sources, by this config all come from %s up to there\n  keep data.mix and data.weights, or start a new run", s.Sample, l.loaders[0].d.Dir)
+	case s.Data != here.Data:
+		return fmt.Errorf("the run has consumed %d samples of sources %s, by this config they come from %s\n  keep the data sets of data.mix, their order, and data.weights up to there, or start a new run", s.Sample, s.Data, here.Data)
+	case s.Mix != here.Mix:
+		return fmt.Errorf("the run has consumed %d samples mixed by weights %s, by this config the weights up to there are %s\n  only weights that are yet to come can change: keep the others in data.weights, and train.steps if they go by it, or start a new run", s.Sample, s.Mix, here.Mix)
+	}
+	if err := s.checkRows(here); err != nil {
+		return err
+	}
+	if s.Order != here.Order {
+		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores of the sources, and train.steps, by which a length in percent goes, or start a new run",
+			cmp.Or(s.Order, "random"), cmp.Or(here.Order, "random"))
+	}
+	return l.skip.check(s)
+}
