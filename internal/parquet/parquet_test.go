@@ -1,0 +1,191 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// readAll opens a file and reads all values of a column; a null is "null!".
+func readAll(b []byte, column string) (values []string, groups int, err error) {
+	f, err := Open(bytes.NewReader(b), int64(len(b)), column)
+	if err != nil {
+		return nil, 0, err
+	}
+	for g := range f.Groups {
+		err := f.Values(g, func(v []byte) error {
+			if v == nil {
+				values = append(values, "null!")
+			} else {
+				values = append(values, string(v))
+			}
+			if len(values) > 1<<16 {
+				return errors.New("enough")
+			}
+			return nil
+		})
+		if err != nil {
+			return values, len(f.Groups), err
+		}
+	}
+	return values, len(f.Groups), nil
+}
+
+func golden(t testing.TB) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.parquet")
+	if err != nil || len(paths) < 20 {
+		t.Fatal(len(paths), err)
+	}
+	files := map[string][]byte{}
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[strings.TrimSuffix(filepath.Base(p), ".parquet")] = b
+	}
+	return files
+}
+
+// What pyarrow has written comes back, for each codec, encoding, page version, with nulls and without; see testdata/make.py.
+func TestGoldenFiles(t *testing.T) {
+	for name, b := range golden(t) {
+		if name == "lz4" || name == "list" {
+			continue
+		}
+		column := "text"
+		if name == "nested" {
+			column = "meta.text"
+		}
+		got, groups, err := readAll(b, column)
+		if err != nil || len(got) != 120 || groups != 3 {
+			t.Errorf("%s: %d values in %d groups, want 120 in 3: %v", name, len(got), groups, err)
+			continue
+		}
+		for i, v := range got {
+			want := fmt.Sprintf("document %d %s", i%40, strings.Repeat("wörd ", i%7))
+			if i%11 == 0 {
+				want = ""
+			}
+			if i%5 == 3 && (strings.Contains(name, "null") || strings.Contains(name, "dictionary") || name == "nested") {
+				want = "null!"
+			}
+			if v != want {
+				t.Errorf("%s: value %d is %q, want %q", name, i, v, want)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotReadIsSaid(t *testing.T) {
+	files := golden(t)
+	for _, c := range []struct {
+		file, column string
+		want         error
+		message      string
+	}{
+		{"plain-v1", "content", ErrNoColumn, "id, text"},
+		{"plain-v1", "id", ErrNoText, "another type"},
+		{"list", "text.list.element", ErrNoText, "in a list"},
+		{"nested", "meta", ErrNoColumn, "meta.url, meta.text"},
+		{"lz4", "text", nil, "LZ4"},
+	} {
+		_, _, err := readAll(files[c.file], c.column)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.message) {
+			t.Errorf("%s of %s: %v, want %v with %q", c.column, c.file, err, c.want, c.message)
+		}
+	}
+}
+
+// A file that is cut off anywhere, or has any byte changed, is refused or read in part; what a checksum covers is never
+// read wrongly, and nothing takes much memory.
+func TestDamagedFilesAreRefused(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var before, after runtime.MemStats
+	for name, b := range golden(t) {
+		column := "text"
+		want, _, fault := readAll(b, column)
+		if fault != nil {
+			continue
+		}
+		for n := 0; n < len(b); n += 1 + r.IntN(40) {
+			if _, _, err := readAll(b[:n], column); err == nil {
+				t.Fatalf("%s: %d bytes of %d are read without a word", name, n, len(b))
+			}
+		}
+		bad := bytes.Clone(b)
+		for range 300 {
+			at, bit := r.IntN(len(b)), byte(1)<<r.IntN(8)
+			bad[at] ^= bit
+			runtime.ReadMemStats(&before)
+			got, _, err := readAll(bad, column)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 2*freeExpansion+8<<20 {
+				t.Errorf("%s with bit %d of byte %d turned: %d bytes allocated", name, bit, at, n)
+			}
+			// Checksums do not cover headers: one may be there no more, or the pages be cut elsewhere. Values that come
+			// without an error are the right ones in nearly all cases; those behind an intact checksum in all.
+			if err == nil && len(got) != len(want) {
+				t.Errorf("%s with bit %d of byte %d turned: %d values of %d, no error", name, bit, at, len(got), len(want))
+			}
+			bad[at] ^= bit
+		}
+	}
+}
+
+// A page that claims to become more than its bytes can is refused before memory is taken for it; one that becomes more
+// than it claims is refused as well.
+func TestPagesThatLieAreRefused(t *testing.T) {
+	var s scratch
+	bomb := gz(make([]byte, 1<<20))
+	if _, err := s.decompress(2, nil, bomb, 1000); err == nil {
+		t.Error("a page of 1 MiB passes for 1000 bytes")
+	}
+	if _, err := s.decompress(2, nil, bomb, 1<<20+1); err == nil {
+		t.Error("a page of 1 MiB passes for one byte more")
+	}
+	if cap(s.out) > 4<<20 {
+		t.Errorf("%d bytes were taken", cap(s.out))
+	}
+	f := File{r: bytes.NewReader(bomb), size: int64(len(bomb))}
+	if _, err := f.page(header{compressed: 100, uncompressed: maxPage}, 0, 100, 2); !errors.Is(err, ErrPage) {
+		t.Errorf("a page of 100 bytes that claims %d: %v", maxPage, err)
+	}
+}
+
+// FuzzFile: no panic, and memory that does not depend on what the bytes claim.
+func FuzzFile(f *testing.F) {
+	for _, b := range golden(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		total := 0
+		values, _, _ := readAll(b, "text")
+		for _, v := range values {
+			total += len(v) + 32
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(2*(freeExpansion+maxExpansion*len(b))+8*total+8<<20) {
+			t.Errorf("%d bytes with %d bytes of values: allocated %d", len(b), total, n)
+		}
+	})
+}
+
+func gz(b []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	w.Write(b)
+	w.Close()
+	return out.Bytes()
+}

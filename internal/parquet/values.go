@@ -1,0 +1,308 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+var errShortPage = errors.New("a page ends within its values")
+
+// decoder returns what gives the values of a page in turn. A value is never nil.
+func (s *scratch) decoder(encoding int64, page []byte) (func() ([]byte, error), error) {
+	switch encoding {
+	case 0: // PLAIN
+		v := &plain{b: page}
+		return v.next, nil
+	case 2, 8: // PLAIN_DICTIONARY, RLE_DICTIONARY
+		v := &indexed{dictionary: &s.dictionary}
+		if len(page) > 0 {
+			if page[0] > 32 {
+				return nil, fmt.Errorf("indices of %d bits", page[0])
+			}
+			v.indices = hybrid{b: page[1:], width: int(page[0])}
+		}
+		return v.next, nil
+	case 6: // DELTA_LENGTH_BYTE_ARRAY
+		v, err := newLengths(page)
+		return v.next, err
+	case 7: // DELTA_BYTE_ARRAY
+		prefixes, rest, err := newDeltas(page)
+		if err != nil {
+			return nil, err
+		}
+		suffixes, err := newLengths(rest)
+		if s.previous = s.previous[:0]; s.previous == nil {
+			s.previous = []byte{}
+		}
+		v := &shared{prefixes: prefixes, suffixes: suffixes, last: &s.previous}
+		return v.next, err
+	}
+	return nil, fmt.Errorf("values in encoding %d are not read", encoding)
+}
+
+// plain values have four bytes of length in front.
+type plain struct{ b []byte }
+
+func (p *plain) next() ([]byte, error) {
+	if len(p.b) < 4 {
+		return nil, errShortPage
+	}
+	n := binary.LittleEndian.Uint32(p.b)
+	if int64(n) > int64(len(p.b)-4) {
+		return nil, errShortPage
+	}
+	v := p.b[4 : 4+n : 4+n]
+	p.b = p.b[4+n:]
+	return v, nil
+}
+
+// dictionary is a page of plain values that data pages refer to.
+type dictionary struct {
+	page   []byte
+	starts []uint32 // of the values, in page
+}
+
+func (d *dictionary) clear() { d.page, d.starts = d.page[:0], d.starts[:0] }
+
+func (d *dictionary) set(page []byte) error {
+	d.clear()
+	d.page = append(d.page, page...)
+	v := plain{b: d.page}
+	for len(v.b) > 0 {
+		d.starts = append(d.starts, uint32(len(d.page)-len(v.b)))
+		if _, err := v.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexed values stand in a dictionary.
+type indexed struct {
+	*dictionary
+	indices hybrid
+}
+
+func (x *indexed) next() ([]byte, error) {
+	i, err := x.indices.next()
+	if err != nil {
+		return nil, err
+	}
+	if int64(i) >= int64(len(x.starts)) {
+		return nil, fmt.Errorf("value %d of a dictionary of %d", i, len(x.starts))
+	}
+	v := plain{b: x.page[x.starts[i]:]}
+	return v.next()
+}
+
+// hybrid reads numbers of width bits in runs, repeated or packed (encoding RLE).
+type hybrid struct {
+	b      []byte
+	width  int
+	left   uint64 // of the run
+	packed bool
+	value  uint32 // that is repeated
+	bit    int    // of packed numbers, in b
+}
+
+func newHybrid(b []byte, most int) hybrid { return hybrid{b: b, width: bits.Len(uint(most))} }
+
+func (h *hybrid) next() (uint32, error) {
+	for h.left == 0 {
+		if err := h.run(); err != nil {
+			return 0, err
+		}
+	}
+	h.left--
+	if !h.packed {
+		return h.value, nil
+	}
+	at := h.bit >> 3
+	var word uint64
+	if len(h.b) >= at+8 {
+		word = binary.LittleEndian.Uint64(h.b[at:])
+	} else {
+		for i, c := range h.b[min(at, len(h.b)):] {
+			word |= uint64(c) << (8 * i)
+		}
+	}
+	v := uint32(word >> (h.bit & 7) & (1<<h.width - 1))
+	h.bit += h.width
+	if h.left == 0 {
+		h.b, h.bit = h.b[h.bit/8:], 0
+	}
+	return v, nil
+}
+
+func (h *hybrid) run() error {
+	n, size := binary.Uvarint(h.b)
+	if size <= 0 {
+		return errShortPage
+	}
+	h.b = h.b[size:]
+	if h.packed = n&1 == 1; h.packed {
+		h.left = n >> 1 * 8
+		if n>>1 > uint64(len(h.b)) || n>>1*uint64(h.width) > uint64(len(h.b)) { // the last run may be cut to whole bytes
+			if h.width > 0 {
+				h.left = min(h.left, uint64(len(h.b)*8/h.width))
+			}
+			if h.left == 0 {
+				return errShortPage
+			}
+		}
+		return nil
+	}
+	bytes := (h.width + 7) / 8
+	if len(h.b) < bytes {
+		return errShortPage
+	}
+	h.left, h.value = n>>1, 0
+	for i := range bytes {
+		h.value |= uint32(h.b[i]) << (8 * i)
+	}
+	h.b = h.b[bytes:]
+	return nil
+}
+
+// deltas reads numbers in encoding DELTA_BINARY_PACKED: a first one, then blocks of differences from it, each a smallest
+// difference and, in miniblocks of their own widths, what each difference is above it.
+type deltas struct {
+	b        []byte
+	perMini  int // numbers
+	minis    int // in a block
+	left     uint64
+	last     int64
+	first    bool // the first number is still to come
+	smallest int64
+	widths   []byte // of the miniblocks to come
+	width    int    // of this one
+	inMini   int    // numbers left in it
+	bit      int
+}
+
+// newDeltas also returns what stands behind the numbers.
+func newDeltas(b []byte) (d deltas, rest []byte, err error) {
+	block, b, ok1 := uvarint(b)
+	minis, b, ok2 := uvarint(b)
+	total, b, ok3 := uvarint(b)
+	first, b, ok4 := uvarint(b)
+	if !ok1 || !ok2 || !ok3 || !ok4 || minis == 0 || minis > 1<<10 || block > 1<<20 || block/minis == 0 || block/minis%8 != 0 || total > 1<<31 {
+		return d, nil, errShortPage
+	}
+	d = deltas{b: b, perMini: int(block / minis), minis: int(minis), left: total, last: unzigzag(first), first: true}
+	end := d
+	for n := total; n > 1; { // pass over the blocks
+		if err := end.block(); err != nil {
+			return d, nil, err
+		}
+		for _, w := range end.widths {
+			if n <= 1 {
+				break
+			}
+			size := end.perMini / 8 * int(w)
+			if size > len(end.b) {
+				return d, nil, errShortPage
+			}
+			end.b = end.b[size:]
+			n -= min(n-1, uint64(end.perMini))
+		}
+	}
+	return d, end.b, nil
+}
+
+func uvarint(b []byte) (uint64, []byte, bool) {
+	v, n := binary.Uvarint(b)
+	return v, b[max(n, 0):], n > 0
+}
+
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+func (d *deltas) block() error {
+	smallest, b, ok := uvarint(d.b)
+	if !ok || len(b) < d.minis {
+		return errShortPage
+	}
+	d.smallest, d.widths, d.b = unzigzag(smallest), b[:d.minis], b[d.minis:]
+	return nil
+}
+
+func (d *deltas) next() (int64, error) {
+	if d.left == 0 {
+		return 0, errShortPage
+	}
+	d.left--
+	if d.first {
+		d.first = false
+		return d.last, nil
+	}
+	if d.inMini == 0 {
+		if len(d.widths) == 0 {
+			if err := d.block(); err != nil {
+				return 0, err
+			}
+		}
+		d.width, d.widths, d.inMini, d.bit = int(d.widths[0]), d.widths[1:], d.perMini, 0
+		if d.width > 32 || d.perMini/8*d.width > len(d.b) { // lengths have at most 31 bits
+			return 0, errShortPage
+		}
+	}
+	var word uint64
+	for i, c := range d.b[min(d.bit>>3, len(d.b)):min(d.bit>>3+5, len(d.b))] {
+		word |= uint64(c) << (8 * i)
+	}
+	d.last += d.smallest + int64(word>>(d.bit&7)&(1<<d.width-1))
+	d.bit += d.width
+	if d.inMini--; d.inMini == 0 {
+		d.b = d.b[d.perMini/8*d.width:]
+	}
+	return d.last, nil
+}
+
+// lengths are values whose lengths stand in front of all of them.
+type lengths struct {
+	deltas deltas
+	b      []byte
+}
+
+func newLengths(page []byte) (*lengths, error) {
+	d, rest, err := newDeltas(page)
+	return &lengths{d, rest}, err
+}
+
+func (l *lengths) next() ([]byte, error) {
+	n, err := l.deltas.next()
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || n > int64(len(l.b)) {
+		return nil, errShortPage
+	}
+	v := l.b[:n:n]
+	l.b = l.b[n:]
+	return v, nil
+}
+
+// shared values begin as the one before does.
+type shared struct {
+	prefixes deltas
+	suffixes *lengths
+	last     *[]byte
+}
+
+func (s *shared) next() ([]byte, error) {
+	n, err := s.prefixes.next()
+	if err != nil {
+		return nil, err
+	}
+	suffix, err := s.suffixes.next()
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || n > int64(len(*s.last)) || n+int64(len(suffix)) > maxPage {
+		return nil, errShortPage
+	}
+	*s.last = append((*s.last)[:n], suffix...)
+	return *s.last, nil
+}
