@@ -64,7 +64,9 @@ func (k kind) jsonLines(head []byte) bool {
 const maxWindow = 128 << 20
 
 // freeExpansion is how much any stream may expand before its ratio counts: small files compress strangely.
-const freeExpansion = 64 << 20
+//
+// It is a variable for tests.
+var freeExpansion int64 = 64 << 20
 
 // open returns the content of a file, decompressed, in bounded memory.
 func (k kind) open(disk *meter, maxRatio int) (io.ReadCloser, error) {

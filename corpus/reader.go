@@ -17,17 +17,18 @@ type Document struct {
 	Source string // path of the file it came from
 	File   int    // ordinal of that file among Reader.Files
 	Index  int    // ordinal among the documents delivered from Source, from 0; in a Split, from that part of it
-	Offset int64  // where it starts: bytes from the start of Source, after decompression
+	Offset int64  // where it starts: bytes from the start of Source, after decompression; of parquet, the row, from 0
+	URL    string // where it was found, if Source is WARC
 	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
 }
 
 // Options says what to read and how much memory it may take. The zero value holds the defaults.
 type Options struct {
-	TextField   string       // key of the text in a line of JSON; default "text"
+	TextField   string       // key of the text in a line of JSON, or column of parquet ("a.b" is b in a); default "text"
 	Extensions  []string     // of the files to take from directories, such as ".go"; empty means all. Named files are always read
 	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
-	MaxLine     int          // bytes of the longest line of JSON; default 16 MiB
+	MaxLine     int          // bytes of the longest line of JSON, record of WARC and text of parquet; default 16 MiB
 	MaxRatio    int          // how many bytes a compressed byte may become, above a free 64 MiB; default 500
 	OnReject    func(Reject) // called for each thing left out, in order; may be nil
 }
@@ -108,9 +109,12 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 			r.reject(rej)
 		}
 		c := cutter{r: r, yield: yield, in: bufio.NewReaderSize(nil, peekBytes)}
+		var done int64
 		for i, path := range r.files {
 			c.start(path, r.first+i)
 			err := r.file(&c, path)
+			done += r.sizes[i]
+			r.read.Store(min(done, r.size))
 			if errors.Is(err, errStop) {
 				return
 			}
@@ -139,32 +143,46 @@ func (r *Reader) file(c *cutter, path string) error {
 	if r.part.from == 0 {
 		r.report.Files++
 	}
-	if _, err := f.Seek(r.part.from, io.SeekStart); err != nil {
-		return fmt.Errorf("read %s: %s", path, cause(err))
-	}
-	disk := &meter{r: f, total: &r.read}
-	kind := kindOf(path)
-	src, err := kind.open(disk, r.opt.MaxRatio)
-	if err == nil {
-		c.in.Reset(src)
-		if head, _ := c.in.Peek(peekBytes); r.part.at > 0 && kind.format == linesFile || kind.jsonLines(head) {
-			err = c.lines(r.part)
-		} else {
-			err = c.text(r.part)
-		}
-		src.Close()
-	}
+	disk := &meter{f: f, total: &r.read}
+	err = r.content(c, disk, kindOf(path))
 	switch {
 	case err == nil || errors.Is(err, errStop):
 		return err
 	case disk.err != nil:
 		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, cause(disk.err), disk.n)
 	case errors.Is(err, errBomb):
-		r.reject(Reject{Source: path, Offset: c.offset, Reason: Bomb, Detail: err.Error()})
+		c.reject(0, Bomb, err.Error())
 	default:
-		r.reject(Reject{Source: path, Offset: c.offset, Reason: Corrupt, Detail: err.Error()})
+		c.reject(0, Corrupt, err.Error())
 	}
 	return nil
+}
+
+// content delivers the documents of one open file. An error may be the disk's or the file's.
+func (r *Reader) content(c *cutter, disk *meter, k kind) error {
+	if k.format == parquetFile {
+		info, err := disk.f.Stat()
+		if err != nil {
+			return err
+		}
+		return c.rows(disk, info.Size(), r.part)
+	}
+	if _, err := disk.f.Seek(r.part.from, io.SeekStart); err != nil {
+		return err
+	}
+	src, err := k.open(disk, r.opt.MaxRatio)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	c.in.Reset(src)
+	if k.format == warcFile {
+		return c.warc()
+	}
+	if head, _ := c.in.Peek(peekBytes); r.part.at > 0 && k.format == linesFile || k.jsonLines(head) {
+		return c.lines(r.part)
+	}
+	return c.text(r.part)
 }
 
 // nothing is the error for an input without a document.
@@ -173,19 +191,28 @@ func (r *Reader) nothing() error {
 	for _, c := range r.report.Rejects {
 		s += fmt.Sprintf("\n  %d × %s, such as %s", c.Count, c.Reason, c.Examples[0].place())
 	}
-	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl files with a \"" + r.opt.TextField + "\" field")
+	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl or .parquet files with a \"" + r.opt.TextField + "\" field")
 }
 
 // meter counts the bytes read and keeps the error, so that a failing disk can be told from a corrupt file.
 type meter struct {
-	r     io.Reader
+	f     *os.File
 	n     int64
 	err   error
 	total *atomic.Int64
 }
 
 func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
+	n, err := m.f.Read(p)
+	return m.count(n, err)
+}
+
+func (m *meter) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := m.f.ReadAt(p, offset)
+	return m.count(n, err)
+}
+
+func (m *meter) count(n int, err error) (int, error) {
 	m.n += int64(n)
 	m.total.Add(int64(n))
 	if err != nil && err != io.EOF {

@@ -20,19 +20,23 @@ const (
 	Binary       Reason = "binary (holds NUL bytes)"
 	NotUTF8      Reason = "not UTF-8 (over a tenth of the bytes)"
 	UTF16        Reason = "UTF-16 (convert it to UTF-8)"
-	Corrupt      Reason = "corrupt compressed stream"
+	Corrupt      Reason = "damaged or cut off"
 	Bomb         Reason = "expands too far"
 	BadJSON      Reason = "broken JSON line"
 	NoText       Reason = "no text field"
 	TextNoString Reason = "text field is not a string"
 	LongLine     Reason = "line too long"
+	TooLong      Reason = "text too long"
+	BadRecord    Reason = "broken WARC record"
+	HTML         Reason = "HTML (extract its text first; WET files hold that)"
+	NotText      Reason = "not text"
 )
 
 // Reject is one thing left out.
 type Reject struct {
 	Source string `json:"source"`           // path of the file
-	Line   int    `json:"line,omitempty"`   // from 1; 0 where lines do not apply
-	Offset int64  `json:"offset"`           // bytes from the start of Source, after decompression
+	Line   int    `json:"line,omitempty"`   // or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not known
+	Offset int64  `json:"offset"`           // bytes from the start of Source, after decompression; parquet: 0
 	Reason Reason `json:"reason"`           //
 	Detail string `json:"detail,omitempty"` // what the parser or the system said
 }

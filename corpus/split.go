@@ -10,6 +10,8 @@ import (
 	"math"
 	"os"
 	"sync/atomic"
+
+	"anneal/internal/parquet"
 )
 
 // Split is a share of the input that is read by itself: a run of whole files, or a part of one file. The documents of
@@ -33,6 +35,7 @@ type Split struct {
 type part struct {
 	from, to int64 // bytes on disk, where a decompressor can start; parquet: row groups
 	at, end  int64 // bytes of content; parquet: rows
+	bytes    int64 // parquet: its share of the bytes on disk
 }
 
 var whole = part{to: math.MaxInt64, end: math.MaxInt64}
@@ -52,11 +55,11 @@ func (r *Reader) Splits(size int64) []Split {
 	for i, onDisk := range r.sizes {
 		if parts := r.parts(i, size); len(parts) > 1 {
 			for n, p := range parts {
-				share := min(p.to, onDisk) - p.from
-				if kindOf(r.files[i]).format == parquetFile {
-					share = onDisk / int64(len(parts))
+				onPart := min(p.to, onDisk) - p.from
+				if p.bytes > 0 {
+					onPart = p.bytes
 				}
-				splits = append(splits, Split{First: i, Files: 1, Part: n, Size: share, r: r, part: p})
+				splits = append(splits, Split{First: i, Files: 1, Part: n, Size: onPart, r: r, part: p})
 			}
 			joinable = false
 			continue
@@ -131,8 +134,41 @@ func (r *Reader) parts(i int, size int64) []part {
 		}
 		section := r.opt.section()
 		return everyBytes(onDisk, (size+section-1)/section*section)
+	case kind.format == parquetFile:
+		p, err := parquet.Open(f, onDisk, r.opt.TextField)
+		if err != nil {
+			return nil
+		}
+		return rowGroups(p.Groups, onDisk, size)
 	}
 	return nil
+}
+
+// rowGroups makes runs of row groups that have size bytes of the text column.
+func rowGroups(groups []parquet.Group, onDisk, size int64) []part {
+	var parts []part
+	var total, before, row int64
+	for _, g := range groups {
+		total += g.Bytes
+	}
+	p := part{}
+	var column int64
+	for i, g := range groups {
+		column += g.Bytes
+		row += g.Rows
+		if column-before >= size || i == len(groups)-1 {
+			p.to, p.end = int64(i+1), row
+			p.bytes = share(onDisk, column, total) - share(onDisk, before, total)
+			parts = append(parts, p)
+			p, before = part{from: p.to, at: row}, column
+		}
+	}
+	return parts
+}
+
+// share is n/total of whole.
+func share(whole, n, total int64) int64 {
+	return int64(float64(whole) * float64(n) / float64(max(total, 1)))
 }
 
 // everyBytes cuts a plain file at the multiples of size.
@@ -153,7 +189,7 @@ func cutAt(parts []part, onDisk, content int64) []part {
 
 // looksLikeLines looks at the first content of a compressed file.
 func (r *Reader) looksLikeLines(f *os.File, k kind) bool {
-	src, err := k.open(&meter{r: f, total: new(atomic.Int64)}, r.opt.MaxRatio)
+	src, err := k.open(&meter{f: f, total: new(atomic.Int64)}, r.opt.MaxRatio)
 	if err != nil {
 		return false
 	}

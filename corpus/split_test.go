@@ -47,12 +47,16 @@ func bgzf(text string, n int) string {
 func TestSplitsJoinToTheWhole(t *testing.T) {
 	dir := t.TempDir()
 	most := 0
+	table, err := os.ReadFile("../internal/parquet/testdata/dictionary-zstd-v1.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		var lines strings.Builder
 		if rapid.Bool().Draw(t, "bom") {
 			lines.Write(bom)
 		}
-		for i := range rapid.IntRange(0, 60).Draw(t, "lines") {
+		for i := range rapid.IntRange(0, 30).Draw(t, "lines") {
 			switch rapid.IntRange(0, 9).Draw(t, "line") {
 			case 0:
 				lines.WriteString("\n")
@@ -65,12 +69,13 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 			}
 		}
 		lines.WriteString(rapid.SampledFrom([]string{"", "{\"text\":\"last\"}", "{"}).Draw(t, "last"))
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂", "longer-word", "\x00", "\xff"}), 0, 400).Draw(t, "text"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂", "longer-word", "\x00", "\xff"}), 0, 300).Draw(t, "text"), "")
 		frame := rapid.IntRange(1, 400).Draw(t, "frame")
 		os.RemoveAll(filepath.Join(dir, "in"))
 		for name, content := range map[string]string{
 			"a.jsonl": lines.String(), "b.jsonl.zst": zstFrames(lines.String(), frame), "c.jsonl.gz": bgzf(lines.String(), frame), "d.txt": text,
 			"e.jsonl.gz": gz(lines.String()), "f.txt.gz": bgzf(text, frame), "g.json.zst": zstFrames(lines.String(), frame), "h.txt": "short", "i.txt": "text",
+			"j.parquet": string(table), "k.wet": wet("u", "text") + "junk\n" + wet("u", "text"),
 		} {
 			os.MkdirAll(filepath.Join(dir, "in"), 0o755)
 			if err := os.WriteFile(filepath.Join(dir, "in", name), []byte(content), 0o644); err != nil {
@@ -100,7 +105,7 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 		}
 		wantRejects := rejects
 		rejects = nil
-		size := int64(rapid.IntRange(30, 3000).Draw(t, "size"))
+		size := int64(rapid.IntRange(40, 2000).Draw(t, "size"))
 		splits := r.Splits(size)
 		most = max(most, len(splits))
 		var got []Document

@@ -18,12 +18,13 @@ type cutter struct {
 	source string        // its path
 	file   int           // its ordinal
 	index  int
+	url    string
 	offset int64  // of what was not yet delivered or rejected
 	buf    []byte // text: what was read and not yet delivered; lines: the current line
 }
 
 func (c *cutter) start(source string, file int) {
-	c.source, c.file, c.index, c.offset, c.buf = source, file, 0, 0, c.buf[:0]
+	c.source, c.file, c.index, c.offset, c.url, c.buf = source, file, 0, 0, "", c.buf[:0]
 }
 
 var bom = []byte("\xef\xbb\xbf")
@@ -182,7 +183,7 @@ func (c *cutter) deliver(text []byte) error {
 	if !utf8.Valid(text) {
 		rep.InvalidUTF8++
 	}
-	d := Document{Source: c.source, File: c.file, Index: c.index, Offset: c.offset, Text: text}
+	d := Document{Source: c.source, File: c.file, Index: c.index, Offset: c.offset, URL: c.url, Text: text}
 	c.index++
 	if !c.yield(d, nil) {
 		return errStop

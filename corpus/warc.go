@@ -1,0 +1,258 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// magic begins a record, of version 1.0 or 1.1.
+const magic = "WARC/1."
+
+// maxHead is the most bytes that the head of a WARC record may have.
+const maxHead = 64 << 10
+
+// record is what the head of a WARC record says (ISO 28500).
+type record struct {
+	kind, url, media string
+	size             int64 // of the content; -1 if that is not said
+}
+
+// warc delivers the text of the records: of conversions and resources that are text/plain, and of HTTP responses that are.
+// Records about the crawl itself are passed over. A broken one is rejected, and reading goes on with the next line that
+// begins a record; a text is delivered only if its record ends where its length says.
+func (c *cutter) warc() error {
+	seen := false
+	for number := 1; ; number++ {
+		start, err := c.blankLines()
+		if err == io.EOF {
+			break
+		}
+		seen = true
+		if err != nil {
+			return err
+		}
+		rec, fault, err := c.head()
+		if err != nil {
+			return truncated(err)
+		}
+		after := c.offset
+		c.offset = start // for what is delivered or rejected
+		if fault == "" && rec.size < 0 {
+			fault = "no Content-Length"
+		}
+		if fault == "" {
+			var taken int64
+			taken, fault, err = c.record(rec, number)
+			after += taken
+			if err != nil {
+				return err
+			}
+		}
+		if fault != "" {
+			c.reject(number, BadRecord, fault)
+		}
+		c.offset = after
+		if fault != "" {
+			if err := c.nextRecord(); err != nil {
+				return err
+			}
+		}
+	}
+	if !seen {
+		c.offset = 0
+		c.reject(0, Empty, "")
+	}
+	return nil
+}
+
+// blankLines goes to the next line that is not blank and says where that is.
+func (c *cutter) blankLines() (int64, error) {
+	for {
+		b, err := c.in.Peek(1)
+		if len(b) == 0 {
+			return c.offset, err
+		}
+		if b[0] != '\r' && b[0] != '\n' {
+			return c.offset, nil
+		}
+		c.in.Discard(1)
+		c.offset++
+	}
+}
+
+// nextRecord goes to the next line that begins as a record does.
+func (c *cutter) nextRecord() error {
+	for begin := true; ; {
+		if begin {
+			if b, _ := c.in.Peek(len(magic)); string(b) == magic {
+				return nil
+			}
+		}
+		line, err := c.in.ReadSlice('\n')
+		c.offset += int64(len(line))
+		if err != nil && err != bufio.ErrBufferFull {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		begin = err == nil
+	}
+}
+
+// head reads the head of a record. A fault is the record's, an error the stream's.
+func (c *cutter) head() (rec record, fault string, err error) {
+	rec.size = -1
+	for size := 0; ; {
+		line, err := c.in.ReadSlice('\n')
+		c.offset += int64(len(line))
+		if first := size == 0; first && !bytes.HasPrefix(line, []byte(magic)) {
+			return rec, fmt.Sprintf("%q where a record should begin", line[:min(len(line), 40)]), nil
+		}
+		if size += len(line); size > maxHead || err == bufio.ErrBufferFull {
+			return rec, fmt.Sprintf("a head of more than %d bytes", maxHead), nil
+		}
+		if err != nil {
+			return rec, "", err
+		}
+		name, value, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), ":")
+		if name == "" {
+			return rec, "", nil
+		}
+		value = strings.TrimSpace(value)
+		switch strings.ToLower(name) {
+		case "warc-type":
+			rec.kind = strings.ToLower(value)
+		case "warc-target-uri":
+			rec.url = strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">") // as WARC 1.0 writes it
+		case "content-type":
+			rec.media = value
+		case "content-length":
+			if rec.size, err = strconv.ParseInt(value, 10, 64); err != nil || rec.size < 0 {
+				return rec, fmt.Sprintf("Content-Length is %.40q", value), nil
+			}
+		}
+	}
+}
+
+// record delivers or rejects what follows a head, and says how many bytes it took. A fault is the record's.
+func (c *cutter) record(rec record, number int) (taken int64, fault string, err error) {
+	wanted := rec.kind == "conversion" || rec.kind == "resource" || rec.kind == "response"
+	tooLong := wanted && rec.size > int64(c.r.opt.MaxLine)
+	if wanted && !tooLong {
+		err = c.take(int(rec.size))
+	} else {
+		for left := rec.size; left > 0 && err == nil; {
+			n := 0
+			n, err = c.in.Discard(int(min(left, 1<<30)))
+			left -= int64(n)
+		}
+	}
+	if err != nil {
+		return 0, "", truncated(err)
+	}
+	if end, _ := c.in.Peek(4 + len(magic)); !endsRecord(end) {
+		return rec.size, fmt.Sprintf("Content-Length is %d, and the record does not end there", rec.size), nil
+	}
+	switch {
+	case !wanted:
+		return rec.size, "", nil
+	case tooLong:
+		c.reject(number, TooLong, fmt.Sprintf("%d bytes", rec.size))
+		return rec.size, "", nil
+	}
+	media, text := rec.media, c.buf
+	reason, detail := Reason(""), ""
+	if rec.kind == "response" {
+		if media, text, detail, fault = c.response(); fault != "" {
+			return rec.size, fault, nil
+		}
+	}
+	media, _, _ = mime.ParseMediaType(media)
+	switch {
+	case detail != "":
+		reason = NotText
+	case media == "text/html" || media == "application/xhtml+xml":
+		reason = HTML
+	case media != "text/plain":
+		reason, detail = NotText, cmp.Or(media, "no media type")
+	case len(text) == 0:
+		reason = Empty
+	default:
+		reason = judge(text)
+	}
+	if reason != "" {
+		c.reject(number, reason, detail)
+		return rec.size, "", nil
+	}
+	c.url = rec.url
+	return rec.size, "", c.deliver(bytes.Clone(text))
+}
+
+// endsRecord says whether a record can end before the bytes that follow it: line ends, and then another or nothing.
+func endsRecord(follows []byte) bool {
+	next := bytes.TrimLeft(follows, "\r\n")
+	if len(follows) > 0 && len(next) == len(follows) {
+		return false
+	}
+	return strings.HasPrefix(magic, string(next[:min(len(next), len(magic))]))
+}
+
+// take reads n bytes into c.buf, which grows as they come.
+func (c *cutter) take(n int) error {
+	c.buf = c.buf[:0]
+	for len(c.buf) < n {
+		c.buf = slices.Grow(c.buf, min(n-len(c.buf), 64<<10))
+		m, err := c.in.Read(c.buf[len(c.buf):min(n, cap(c.buf))])
+		c.buf = c.buf[:len(c.buf)+m]
+		if err != nil && len(c.buf) < n {
+			return err
+		}
+	}
+	return nil
+}
+
+// response takes the HTTP response in c.buf apart. Fail says why a sound one is not wanted.
+func (c *cutter) response() (media string, body []byte, fail, fault string) {
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(c.buf)), nil)
+	if err != nil {
+		return "", nil, "", "HTTP: " + err.Error()
+	}
+	defer resp.Body.Close()
+	media = resp.Header.Get("Content-Type")
+	if resp.StatusCode != http.StatusOK {
+		return "", nil, fmt.Sprintf("HTTP status %d", resp.StatusCode), ""
+	}
+	if !strings.HasPrefix(strings.ToLower(media), "text/plain") {
+		return media, nil, "", ""
+	}
+	in := io.Reader(resp.Body)
+	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		if in, err = gzip.NewReader(in); err != nil {
+			return "", nil, "", "HTTP body: " + err.Error()
+		}
+	default:
+		return "", nil, fmt.Sprintf("HTTP body in encoding %.40q", encoding), ""
+	}
+	most := int64(c.r.opt.MaxLine)
+	body, err = io.ReadAll(io.LimitReader(in, most+1))
+	switch {
+	case err != nil:
+		return "", nil, "", "HTTP body: " + err.Error()
+	case int64(len(body)) > most:
+		return "", nil, fmt.Sprintf("HTTP body of more than %d bytes", most), ""
+	}
+	return media, body, "", ""
+}

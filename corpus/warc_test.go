@@ -1,0 +1,158 @@
+package corpus
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// warcRecord is a record with the true length of its content.
+func warcRecord(kind, url, media, content string) string {
+	return warcClaim(kind, url, media, fmt.Sprint(len(content)), content)
+}
+
+func warcClaim(kind, url, media, length, content string) string {
+	return "WARC/1.0\r\nWARC-Type: " + kind + "\r\nWARC-Target-URI: " + url + "\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: " + media +
+		"\r\nContent-Length: " + length + "\r\n\r\n" + content + "\r\n\r\n"
+}
+
+func wet(url, text string) string { return warcRecord("conversion", url, "text/plain", text) }
+
+func httpText(head, body string) string { return "HTTP/1.1 " + head + "\r\n\r\n" + body }
+
+func TestRecordsOfTextAreDelivered(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write([]byte("packed text"))
+	z.Close()
+	const r = "application/http; msgtype=response"
+	records := []string{
+		warcRecord("warcinfo", "", "application/warc-fields", "software: x\r\nWARC/1.0 is the format\r\n"),
+		wet("https://a.org/1", "first text\nWARC/1.0\r\nis no record here\n"),
+		warcRecord("request", "https://a.org/2", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n"),
+		warcRecord("response", "<https://a.org/2>", r, httpText("200 OK\r\nContent-Type: text/plain; charset=utf-8", "plain text")),
+		warcRecord("response", "https://a.org/3", r, httpText("200 OK\r\nContent-Type: Text/Plain\r\nTransfer-Encoding: chunked", "7\r\nchunked\r\n5\r\n text\r\n0\r\n\r\n")),
+		warcRecord("response", "https://a.org/4", r, httpText("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", packed.String())),
+		warcRecord("resource", "https://a.org/5", "text/plain", "resource"),
+		warcRecord("response", "https://a.org/6", r, httpText("200 OK\r\nContent-Type: text/html", "<p>HTML")),
+		warcRecord("response", "https://a.org/7", r, httpText("404 Not Found\r\nContent-Type: text/plain", "no")),
+		warcRecord("response", "https://a.org/8", r, httpText("200 OK\r\nContent-Type: image/png", "\x89PNG")),
+		wet("https://a.org/9", ""),
+		wet("https://a.org/10", "nul\x00nul"),
+		wet("https://a.org/11", "last"),
+	}
+	text := strings.Join(records, "")
+	var members strings.Builder
+	for _, r := range records {
+		members.WriteString(gz(r))
+	}
+	for name, content := range map[string]string{"a.warc": text, "a.warc.wet": text, "a.warc.wet.gz": members.String(), "a.warc.zst": zst(text), "b.warc": strings.TrimSuffix(text, "\r\n\r\n")} {
+		dir := tree(t, map[string]string{name: content})
+		docs, rep := read(t, dir, Options{}, name)
+		want := []Document{
+			{URL: "https://a.org/1", Text: []byte("first text\nWARC/1.0\r\nis no record here\n")},
+			{URL: "https://a.org/2", Text: []byte("plain text")},
+			{URL: "https://a.org/3", Text: []byte("chunked text")},
+			{URL: "https://a.org/4", Text: []byte("packed text")},
+			{URL: "https://a.org/5", Text: []byte("resource")},
+			{URL: "https://a.org/11", Text: []byte("last")},
+		}
+		for i, record := range []int{1, 3, 4, 5, 6, 12} {
+			want[i].Source, want[i].Index, want[i].Offset = name, i, int64(len(strings.Join(records[:record], "")))
+		}
+		if d := cmp.Diff(want, docs); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if d := cmp.Diff(map[Reason]int{HTML: 1, NotText: 2, Empty: 1, Binary: 1}, counts(rep)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// A record that lies about its length, has no length, an endless head or no head at all is rejected by itself; the ones
+// behind it are read.
+func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
+	text := strings.Repeat("words of a record that is longer than others\n", 8)
+	for name, c := range map[string]struct {
+		bad  string
+		want Reason
+		lost int // good records behind it that go with it
+	}{
+		"too short":   {warcClaim("conversion", "u", "text/plain", fmt.Sprint(len(text)-10), text), BadRecord, 0},
+		"at a line":   {warcClaim("conversion", "u", "text/plain", "45", text), BadRecord, 0},
+		"too long":    {warcClaim("conversion", "u", "text/plain", fmt.Sprint(len(text)+100), text), BadRecord, 1},
+		"none":        {warcClaim("conversion", "u", "text/plain", "", text), BadRecord, 0},
+		"negative":    {warcClaim("conversion", "u", "text/plain", "-5", text), BadRecord, 0},
+		"huge number": {warcClaim("conversion", "u", "text/plain", "99999999999999999999", text), BadRecord, 0},
+		"huge head":   {strings.Replace(wet("u", text), "text/plain", strings.Repeat("x", 100_000), 1), BadRecord, 0},
+		"many heads":  {strings.Replace(wet("u", text), "Content-Type", strings.Repeat("X: y\r\n", 20_000)+"Content-Type", 1), BadRecord, 0},
+		"over limit":  {wet("u", strings.Repeat(text, 100)), TooLong, 0},
+		"bad HTTP":    {warcRecord("response", "u", "application/http", "not HTTP"), BadRecord, 0},
+		"cut chunk":   {warcRecord("response", "u", "application/http", httpText("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadRecord, 0},
+	} {
+		content := wet("a", "before") + c.bad
+		for i := range 4 {
+			content += wet("b", fmt.Sprint("after ", i))
+		}
+		dir := tree(t, map[string]string{"a.wet": content})
+		docs, rep := read(t, dir, Options{MaxLine: 20_000}, "a.wet")
+		if len(docs) != 5-c.lost || string(docs[0].Text) != "before" || string(docs[len(docs)-1].Text) != "after 3" || counts(rep)[c.want] != 1 || len(rep.Rejects) != 1 {
+			t.Errorf("%s: %d documents, want %d, rejects %v", name, len(docs), 5-c.lost, rep)
+			continue
+		}
+		if r := rep.Rejects[0].Examples[0]; r.Line != 2 || r.Offset != int64(len(wet("a", "before"))) {
+			t.Errorf("%s: rejected at record %d, byte %d", name, r.Line, r.Offset)
+		}
+	}
+}
+
+func TestWhatIsNoWARCIsSaidOnce(t *testing.T) {
+	dir := tree(t, map[string]string{"a.wet": "some text\nof many lines\n" + strings.Repeat("y", 100_000) + "\n" + wet("u", "text"), "b.wet": strings.Repeat("no\n", 1000)})
+	docs, rep := read(t, dir, Options{}, ".")
+	if len(docs) != 1 || string(docs[0].Text) != "text" || counts(rep)[BadRecord] != 2 {
+		t.Errorf("%d documents, %v", len(docs), rep)
+	}
+}
+
+// Cut off at any byte, a file gives the records before the cut, and says so unless the cut is between records.
+func TestCutOffWARC(t *testing.T) {
+	const tail = len("\r\n\r\n")
+	content, ends := "", []int{}
+	for i := range 10 {
+		content += wet("u", fmt.Sprint("text of record ", i))
+		ends = append(ends, len(content))
+	}
+	dir := t.TempDir()
+	for n := 1; n < len(content); n += 2 {
+		if err := os.WriteFile(filepath.Join(dir, "a.wet"), []byte(content[:n]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		in, err := Open([]string{dir}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, got, want, between := in.Splits(0)[0].Open(nil), 0, 0, false
+		for d, err := range part.Documents() {
+			if err != nil || string(d.Text) != fmt.Sprint("text of record ", got) {
+				t.Fatalf("cut at %d: record %d is %q, %v", n, got, d.Text, err)
+			}
+			got++
+		}
+		for _, end := range ends {
+			if n >= end-tail {
+				want++
+				between = n <= end
+			}
+		}
+		rejects := counts(part.Report())
+		if got != want || between != (len(rejects) == 0) || rejects[Corrupt]+rejects[BadRecord] != len(rejects) {
+			t.Errorf("cut at %d of %d: %d records, want %d; rejects %v", n, len(content), got, want, rejects)
+		}
+	}
+}
