@@ -105,7 +105,9 @@ func TestParquetBombIsStopped(t *testing.T) {
 
 // parquetBomb is a file with a column of rows values, each the same 10,000 bytes of a dictionary (level 1) or null (level 0).
 func parquetBomb(rows int, level byte) string {
-	field := func(delta int, kind byte, content string) string { return string([]byte{byte(delta)<<4 | kind}) + content }
+	field := func(delta int, kind byte, content string) string {
+		return string([]byte{byte(delta)<<4 | kind}) + content
+	}
 	i32 := func(delta, v int) string { return field(delta, 5, string(binary.AppendVarint(nil, int64(v)))) }
 	i64 := func(delta, v int) string { return field(delta, 6, string(binary.AppendVarint(nil, int64(v)))) }
 	text := strings.Repeat("x", 10_000)
