@@ -25,7 +25,7 @@ func TestThresholdsAreThosePublished(t *testing.T) {
 		"fineweb.newline_ratio": {math.NaN(), 0.3},
 		"code.longest_line":     {math.NaN(), 1000}, "code.mean_line": {math.NaN(), 100}, "code.alpha_words": {0.25, math.NaN()}, "code.lines": {10, 20000},
 		"code.generated": {math.NaN(), 0}, "normalize.bytes": {1, math.NaN()}, "bad_words.found": {math.NaN(), 0},
-		"decontaminate.runs": {math.NaN(), 0},
+		"decontaminate.runs": {math.NaN(), 0}, "language.score": {0.65, math.NaN()}, "quality.score": {0.5, math.NaN()},
 	}
 	const epsilon = 1e-9
 	for _, k := range kinds {

@@ -34,6 +34,8 @@ var kinds = []kind{
 	filter(NFC),
 	badWords,
 	decontaminate,
+	language,
+	quality,
 	{name: "dedup", rules: compareRules, many: true, compare: compareOptions, options: []option{
 		{name: "exact", value: []string{"document"}, among: []string{"document", "paragraph", "line", "none"}}, {name: "min_words", value: 3.0},
 		{name: "near", value: true}, {name: "words", value: 5.0}, {name: "bands", value: 14.0}, {name: "rows", value: 8.0}, {name: "verify", value: 0.0},

@@ -69,8 +69,8 @@ func (p *Predictor) Model() *Model { return p.m }
 
 // Prediction is a label and its score, which is the probability plus 1e-5, as the original gives it.
 type Prediction struct {
-	Label string
-	Score float32
+	Label string  `json:"label"`
+	Score float32 `json:"score"`
 }
 
 // Scores returns the score of each label, in the order of Labels: the probability plus 1e-5. They are valid until the next

@@ -36,6 +36,12 @@ func DefaultTrainOptions() TrainOptions {
 	return TrainOptions{Dim: 100, LR: 0.1, Epoch: 5, MinCount: 1, WordNgrams: 1, Bucket: 2_000_000, Loss: Softmax, Neg: 5}
 }
 
+// Check refuses options that cannot be.
+func (o TrainOptions) Check() error {
+	_, err := o.args()
+	return err
+}
+
 func (o *TrainOptions) args() (args, error) {
 	if o.WordNgrams <= 1 && o.MaxN <= 0 {
 		o.Bucket = 0

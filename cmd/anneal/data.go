@@ -12,13 +12,14 @@ import (
 )
 
 type dataCmd struct {
-	Curate  dataCurateCmd  `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
-	Dedup   dataDedupCmd   `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
-	Build   dataBuildCmd   `cmd:"" help:"Tokenise text into shards for training."`
-	Import  dataImportCmd  `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
-	Export  dataExportCmd  `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
-	Inspect dataInspectCmd `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
-	Verify  dataVerifyCmd  `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
+	Curate     dataCurateCmd     `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
+	Dedup      dataDedupCmd      `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
+	Classifier dataClassifierCmd `cmd:"" help:"Train and use classifiers of language and quality."`
+	Build      dataBuildCmd      `cmd:"" help:"Tokenise text into shards for training."`
+	Import     dataImportCmd     `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
+	Export     dataExportCmd     `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
+	Inspect    dataInspectCmd    `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
+	Verify     dataVerifyCmd     `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
 
 type dataBuildCmd struct {

@@ -50,7 +50,7 @@ func (c tokenizerTrainCmd) options() (tokenizer.TrainOptions, error) {
 }
 
 func (c tokenizerTrainCmd) Run(s *session) error {
-	if err := checkOutput(c.Out); err != nil {
+	if err := checkOutput(c.Out, "tokenizer.json"); err != nil {
 		return err
 	}
 	o, err := c.options()
@@ -94,9 +94,9 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 }
 
 // checkOutput finds out before the work whether a file can be made at path; it makes the directory.
-func checkOutput(path string) error {
+func checkOutput(path, name string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &usageError{"--out " + path + " is a directory", "try --out " + filepath.Join(path, "tokenizer.json")}
+		return &usageError{"--out " + path + " is a directory", "try --out " + filepath.Join(path, name)}
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

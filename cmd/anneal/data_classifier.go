@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"anneal/corpus"
+	"anneal/curate"
+	"anneal/fasttext"
+)
+
+type dataClassifierCmd struct {
+	Train   classifierTrainCmd   `cmd:"" help:"Learn to tell kinds of documents apart."`
+	Eval    classifierEvalCmd    `cmd:"" help:"Measure a classifier on documents whose kind is known."`
+	Predict classifierPredictCmd `cmd:"" help:"Say of what kind documents are."`
+}
+
+// exampleArgs name documents whose labels are known.
+type exampleArgs struct {
+	Label     []string `sep:"none" placeholder:"NAME=PATH" help:"Documents of this label: a file, a directory, or DIR/*.md for the files of DIR's tree with that ending. Repeat it for each label and path."`
+	Lines     []string `arg:"" optional:"" name:"line-files" help:"Files with an example a line: __label__NAME and the text, as fastText has it."`
+	TextField string   `default:"text" help:"The field of a .jsonl line that holds the text."`
+}
+
+func (a exampleArgs) examples(s *session) (curate.Examples, error) {
+	x := curate.Examples{Lines: a.Lines, Read: corpus.Options{TextField: a.TextField}, Progress: s.readProgress()}
+	for _, l := range a.Label {
+		name, path, ok := strings.Cut(l, "=")
+		if !ok || path == "" {
+			return x, &usageError{"--label " + l + " does not say which documents", "try --label good=DIR"}
+		}
+		if err := fasttext.CheckLabel(name); err != nil {
+			return x, asUsage(err)
+		}
+		k := curate.Kind{Label: name, Paths: []string{path}}
+		if ending, ok := strings.CutPrefix(filepath.Base(path), "*."); ok {
+			k.Paths, k.Extensions = []string{filepath.Dir(path)}, []string{"." + ending}
+		}
+		x.Kinds = append(x.Kinds, k)
+	}
+	if len(x.Kinds)+len(x.Lines) == 0 {
+		return x, &usageError{"no examples are named", "try --label good=DIR --label bad=DIR"}
+	}
+	return x, nil
+}
+
+type classifierTrainCmd struct {
+	exampleArgs
+	Out           string  `required:"" placeholder:"FILE" help:"Where the model goes, a .bin that fastText reads, too."`
+	Holdout       float64 `default:"0.1" help:"Share of the examples that are kept back and measured on."`
+	Dim           int     `default:"100" help:"Length of the vectors."`
+	LR            float64 `name:"lr" default:"0.1" help:"Learning rate at the start; it falls to 0."`
+	Epoch         int     `default:"5" help:"How often each example is read."`
+	Loss          string  `default:"softmax" enum:"softmax,hs,ova,ns" help:"softmax, hs (a tree, for many labels), ova (each label for itself) or ns (against drawn labels)."`
+	WordNgrams    int     `default:"1" help:"Longest n-grams of words."`
+	Minn          int     `default:"0" help:"Shortest n-grams of characters."`
+	Maxn          int     `default:"0" help:"Longest n-grams of characters; 0 for none."`
+	Bucket        int     `default:"2000000" help:"Rows for n-grams, if there are any: 4 bytes times --dim each, in memory and in the file."`
+	MinCount      int     `default:"1" help:"Rarer words are left out."`
+	MinCountLabel int     `default:"0" help:"Rarer labels are left out."`
+	Neg           int     `default:"5" help:"Labels drawn against the right one, with --loss ns."`
+	Seed          uint64  `default:"0" help:"Of the first vectors, the order of the examples and the draws."`
+	threadsFlag
+}
+
+func (classifierTrainCmd) Help() string {
+	return `The options and their defaults are fastText's. The same examples and options give the same file, for any number of --threads.
+For languages take --minn 2 --maxn 4 --dim 16 --loss hs; for quality --word-ngrams 2.
+
+` + example("anneal data classifier train --label good=wiki.jsonl.zst --label bad=crawl/ --word-ngrams 2 --bucket 500000 --out q.bin",
+		"anneal data classifier train lines.txt --minn 2 --maxn 4 --dim 16 --out lid.bin",
+		"anneal data classifier train --label go=$(go env GOROOT)/src/*.go --label asm=$(go env GOROOT)/src/*.s --dim 16 --out kind.bin")
+}
+
+func (c classifierTrainCmd) Run(s *session) error {
+	if err := checkOutput(c.Out, "q.bin"); err != nil {
+		return err
+	}
+	if !(c.Holdout >= 0 && c.Holdout <= 0.9) {
+		return &usageError{fmt.Sprintf("--holdout %v is not a share from 0 to 0.9", c.Holdout), "try --holdout 0.1"}
+	}
+	x, err := c.examples(s)
+	if err != nil {
+		return err
+	}
+	loss, err := fasttext.ParseLoss(c.Loss)
+	if err != nil {
+		return asUsage(err)
+	}
+	o := fasttext.TrainOptions{
+		Dim: c.Dim, LR: c.LR, Epoch: c.Epoch, Loss: loss, WordNgrams: c.WordNgrams, MinN: c.Minn, MaxN: c.Maxn, Bucket: c.Bucket,
+		MinCount: c.MinCount, MinCountLabel: c.MinCountLabel, Neg: c.Neg, Seed: c.Seed, Threads: int(c.Threads),
+	}
+	if err := o.Check(); err != nil {
+		return asUsage(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
+		m, rep, err := curate.TrainClassifier(ctx, x, filepath.Dir(c.Out), c.Holdout, o)
+		if err != nil {
+			return asData(err)
+		}
+		if err := m.Save(c.Out); err != nil {
+			return err
+		}
+		rate := float64(rep.Bytes) * float64(c.Epoch) / 1e6 / time.Since(start).Seconds()
+		s.printf("%s: %v\n", c.Out, m)
+		s.printf("learnt from %s examples, %s, %d times: %.1f MB/s\n", thousands(int64(rep.Trained)), megabytes(rep.Bytes), c.Epoch, rate)
+		if rep.Held.Examples > 0 {
+			s.printEvaluation("held out", rep.Held)
+		}
+		return s.emit(map[string]any{
+			"out": c.Out, "model": m.String(), "examples": rep.Trained, "bytes": rep.Bytes, "held_out": rep.Held, "mb_per_second": rate,
+		})
+	})
+}
+
+// printEvaluation prints what is right of each label.
+func (s *session) printEvaluation(what string, e fasttext.Evaluation) {
+	s.printf("%-20s %10s %10s %10s\n", what, "examples", "precision", "recall")
+	for _, l := range e.Labels {
+		s.printf("%-20s %10s %10.4f %10.4f\n", l.Label, thousands(int64(l.Examples)), l.Precision, l.Recall)
+	}
+	s.printf("%-20s %10s   accuracy %.4f\n", "all", thousands(int64(e.Examples)), e.Accuracy)
+}
+
+type classifierEvalCmd struct {
+	Model string `arg:"" help:"A fastText model, .bin or .ftz."`
+	exampleArgs
+}
+
+func (classifierEvalCmd) Help() string {
+	return example("anneal data classifier eval q.bin --label good=new/good --label bad=new/bad", "anneal data classifier eval lid.ftz test.txt")
+}
+
+func (c classifierEvalCmd) Run(s *session) error {
+	x, err := c.examples(s)
+	if err != nil {
+		return err
+	}
+	m, err := fasttext.Load(c.Model)
+	if err != nil {
+		return asData(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		e, err := curate.EvaluateClassifier(ctx, m, x)
+		if err != nil {
+			return asData(err)
+		}
+		s.printEvaluation(c.Model, e)
+		return s.emit(map[string]any{"model": m.String(), "evaluation": e})
+	})
+}
+
+type classifierPredictCmd struct {
+	Model string `arg:"" help:"A fastText model, .bin or .ftz."`
+	textArgs
+	Top   count   `default:"1" help:"Labels of a document."`
+	Min   float64 `default:"0" help:"Only labels of at least this probability."`
+	Limit count   `default:"1000" help:"Documents to print; all are counted."`
+}
+
+func (classifierPredictCmd) Help() string {
+	return example("anneal data classifier predict lid.ftz crawl/", "anneal data classifier predict q.bin --top 2 --limit 20 pages.jsonl.zst")
+}
+
+// predicted is a document with its labels.
+type predicted struct {
+	Source string                `json:"source"`
+	Index  int                   `json:"index"` // of the document in its file
+	Labels []fasttext.Prediction `json:"labels"`
+}
+
+func (c classifierPredictCmd) Run(s *session) error {
+	m, err := fasttext.Load(c.Model)
+	if err != nil {
+		return asData(err)
+	}
+	text := c.text(s, "predicting")
+	r, err := corpus.Open(text.Paths, text.Options)
+	if err != nil {
+		return asData(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		p, bytes := m.NewPredictor(), 0
+		var shown []predicted
+		counts := map[string]int{}
+		var spent time.Duration
+		for d, err := range r.Documents() {
+			if err != nil {
+				return asData(err)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			start := time.Now()
+			labels := p.Predict(d.Text, int(c.Top), float32(c.Min))
+			spent += time.Since(start)
+			bytes += len(d.Text)
+			best := "(none)"
+			if len(labels) > 0 {
+				best = labels[0].Label
+			}
+			counts[best]++
+			if len(shown) < int(c.Limit) {
+				shown = append(shown, predicted{d.Source, d.Index, labels})
+				s.printf("%s#%d", d.Source, d.Index)
+				for _, l := range labels {
+					s.printf("\t%s %.4f", l.Label, l.Score)
+				}
+				s.printf("\n")
+			}
+			text.Progress(r.BytesRead(), r.Size())
+		}
+		s.reportText(r.Report())
+		rate := float64(bytes) / 1e6 / spent.Seconds()
+		for _, name := range append(m.Labels(), "(none)") {
+			if n := counts[name]; n > 0 {
+				s.printf("%-20s %s documents\n", name, thousands(int64(n)))
+			}
+		}
+		s.printf("%.1f MB/s for the model alone\n", rate)
+		return s.emit(map[string]any{"documents": shown, "counts": counts, "corpus": r.Report(), "mb_per_second": rate})
+	})
+}
