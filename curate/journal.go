@@ -55,6 +55,7 @@ type journalHead struct {
 	Journal  int    `json:"journal"` // version
 	Pipeline string `json:"pipeline"`
 	Measures string `json:"measures"` // hash of what the first pass measures
+	Split    int64  `json:"split"`    // bytes
 }
 
 const journalVersion = 2
@@ -66,16 +67,19 @@ func newJournal(dir string, head journalHead) *journal {
 	return &journal{dir: dir, head: head, read: map[string]int64{}, records: map[place][]*record{}, count: map[int]int{}}
 }
 
-func openJournal(dir string, p *Pipeline, task, tasks int) (*journal, error) {
-	j := newJournal(dir, journalHead{journalVersion, p.Hash(), p.measures})
+func openJournal(o Options) (*journal, error) {
+	j := newJournal(o.Dir, journalHead{journalVersion, o.Pipeline.Hash(), o.Pipeline.measures, o.Split})
 	for _, path := range j.paths() {
-		if head, _, ok := readHead(path); ok && (head.Pipeline != j.head.Pipeline || head.Journal != journalVersion) {
-			return nil, fmt.Errorf("%s %w\n  try another --out, or remove it", dir, ErrOtherPipeline)
+		switch head, _, ok := readHead(path); {
+		case ok && (head.Pipeline != j.head.Pipeline || head.Journal != journalVersion):
+			return nil, fmt.Errorf("%s %w\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
+		case ok && head.Split != o.Split:
+			return nil, fmt.Errorf("%s %w: one with splits of %d bytes, not %d\n  try --split %d, or another --out", o.Dir, ErrOtherPipeline, head.Split, o.Split, head.Split)
 		}
 	}
-	path := filepath.Join(dir, "journal.jsonl")
-	if tasks > 1 {
-		path = filepath.Join(dir, fmt.Sprintf("journal-%05d-of-%05d.jsonl", task, tasks))
+	path := filepath.Join(o.Dir, "journal.jsonl")
+	if o.TaskCount > 1 {
+		path = filepath.Join(o.Dir, fmt.Sprintf("journal-%05d-of-%05d.jsonl", o.TaskIndex, o.TaskCount))
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {

@@ -78,19 +78,12 @@ func writeCopies(t testing.TB, dir string, files int) {
 	}
 }
 
-func small(t testing.TB, bytes int64) {
-	before := splitBytes
-	t.Cleanup(func() { splitBytes = before })
-	splitBytes = bytes
-}
-
 // A pipeline with comparisons leaves the same files for any number of workers and tasks, stopped after every split and every
 // comparison, and nothing of what was between the passes.
 func TestPassesDependOnTheInputAlone(t *testing.T) {
 	in := t.TempDir()
 	writeCopies(t, in, 9)
-	small(t, 20_000)
-	o := Options{Pipeline: mustParse(t, withDedup), Paths: []string{in}, Dir: t.TempDir(), Workers: 1}
+	o := Options{Split: 20_000, Pipeline: mustParse(t, withDedup), Paths: []string{in}, Dir: t.TempDir(), Workers: 1}
 	first, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -212,9 +205,8 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 func TestDedupStageIsDedup(t *testing.T) {
 	in := t.TempDir()
 	writeCopies(t, in, 5)
-	small(t, 15_000)
 	p := mustParse(t, "stages:\n  - dedup: {exact: [document, paragraph, line], verify: 0.6, ngrams: true, ngram_mib: 1, ngram_share: 0.5, min_words: 4}\n")
-	o := Options{Pipeline: p, Paths: []string{in}, Dir: t.TempDir()}
+	o := Options{Pipeline: p, Paths: []string{in}, Dir: t.TempDir(), Split: 15_000}
 	out, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -290,8 +282,7 @@ func TestSampleIsCompared(t *testing.T) {
 	in, tmp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	writeCopies(t, in, 5)
-	small(t, 15_000)
-	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, withDedup), Paths: []string{in}, Sample: 60})
+	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, withDedup), Paths: []string{in}, Sample: 60, Split: 15_000})
 	left, _ := os.ReadDir(tmp)
 	if err != nil || out.Report.Documents != 60 || out.Report.Stages[2].Changed == 0 || len(left) > 0 {
 		t.Errorf("%d documents, %+v, %d files left, %v", out.Report.Documents, out.Report.Stages[2], len(left), err)
@@ -302,8 +293,7 @@ func TestSampleIsCompared(t *testing.T) {
 func TestDamagedDecisionsAreRefused(t *testing.T) {
 	in := t.TempDir()
 	writeCopies(t, in, 4)
-	small(t, 15_000)
-	o := Options{Pipeline: mustParse(t, withDedup), Paths: []string{in}, Dir: t.TempDir(), Workers: 1}
+	o := Options{Pipeline: mustParse(t, withDedup), Paths: []string{in}, Dir: t.TempDir(), Workers: 1, Split: 15_000}
 	o.committed = func(p place) error {
 		if p.step == 1 {
 			path := filepath.Join(o.Dir, betweenDir, "decisions-2")
@@ -325,23 +315,22 @@ func TestDamagedDecisionsAreRefused(t *testing.T) {
 func TestBoundsChangedOverSignals(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 6)
-	small(t, 30_000)
 	loose := "signals: true\ntexts: true\nstages: [normalize, gopher_repetition, {gopher_quality: {words: {min: 20}}}, {c4: {terminal_punctuation: false}}, fineweb, pii]\n"
 	for _, other := range []string{
 		"signals: true\ntexts: true\nstages: [normalize, {gopher_repetition: {top_2_gram: {max: 0.5}, duplicate_lines: {max: 0.1}}}, {gopher_quality: {words: {min: 60}, word_length: {max: 9}}}, {c4: {terminal_punctuation: false, sentences: {min: 2}}}, {fineweb: {short_lines: {max: 1}, newline_ratio: {max: 1}}}, pii]\n",
 		"stages: [normalize, {gopher_repetition: {top_2_gram: {max: 1}, top_3_gram: {max: 1}, top_4_gram: {max: 1}}}, {gopher_quality: {words: {min: 1}}}, {c4: {terminal_punctuation: false, sentences: {min: 1}}}, {fineweb: {short_lines: {max: 1}}}, pii, {dedup: {exact: line}}, code]\n",
 	} {
-		measured := Options{Pipeline: mustParse(t, loose), Paths: []string{in}, Dir: t.TempDir()}
+		measured := Options{Pipeline: mustParse(t, loose), Paths: []string{in}, Dir: t.TempDir(), Split: 30_000}
 		old, err := Run(context.Background(), measured)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh := Options{Pipeline: mustParse(t, other), Paths: []string{in}, Dir: t.TempDir()}
+		fresh := Options{Pipeline: mustParse(t, other), Paths: []string{in}, Dir: t.TempDir(), Split: 30_000}
 		want, err := Run(context.Background(), fresh)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := Options{Pipeline: fresh.Pipeline, Measured: measured.Dir, Dir: t.TempDir()}
+		again := Options{Pipeline: fresh.Pipeline, Measured: measured.Dir, Dir: t.TempDir(), Split: 30_000}
 		got, err := Run(context.Background(), again)
 		if err != nil {
 			t.Fatal(err)

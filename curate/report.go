@@ -186,24 +186,25 @@ func (r Report) Left() string {
 	return s
 }
 
-// write writes report.json and report.html, each at once.
-func (r *Report) write(dir string) error {
+// write writes report.json and report.html, each at once. What a process that is killed leaves has the name of its task, so
+// that the next one replaces it.
+func (r *Report) write(dir string, task int) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(dir, "report.json"), append(b, '\n')); err != nil {
+	if err := replaceFile(filepath.Join(dir, "report.json"), append(b, '\n'), task); err != nil {
 		return err
 	}
 	page, err := r.HTML()
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(dir, "report.html"), page)
+	return replaceFile(filepath.Join(dir, "report.html"), page, task)
 }
 
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+func replaceFile(path string, content []byte, task int) error {
+	f, err := os.Create(fmt.Sprintf("%s.%d.tmp", path, task))
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	Dir      string // docs/, signals/, the journals and the reports go here
 	Workers  int    // 0 takes all processors
 	Memory   int64  // bytes for comparing documents; default 1 GiB
+	Split    int64  // bytes on disk, about, that are done as one, and lost where a process dies; default 16 MiB. It decides what a shard holds
 	Sample   int    // look at so many documents, spread over the input, and write nothing; 0 looks at all and writes
 
 	TaskIndex, TaskCount int           // this process does every TaskCount-th split from TaskIndex on; count 0 and 1 do all
@@ -55,6 +56,9 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if o.TaskCount > 1 && (o.TaskIndex < 0 || o.TaskIndex >= o.TaskCount) {
 		return out, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
 	}
+	if o.Split <= 0 {
+		o.Split = 16 << 20
+	}
 	r := &runner{o: o, passes: o.Pipeline.passes}
 	if o.Sample > 0 {
 		r.o.TaskIndex, r.o.TaskCount = 0, 1
@@ -70,7 +74,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if err := os.MkdirAll(r.o.Dir, 0o777); err != nil {
 		return out, err
 	}
-	if r.journal, err = openJournal(r.o.Dir, o.Pipeline, r.o.TaskIndex, r.o.TaskCount); err != nil {
+	if r.journal, err = openJournal(r.o); err != nil {
 		return out, taught(err)
 	}
 	defer r.journal.close()
@@ -277,7 +281,7 @@ func (r *runner) finish(rep *Report) error {
 			}
 		}
 	}
-	if err := rep.write(r.o.Dir); err != nil {
+	if err := rep.write(r.o.Dir, r.o.TaskIndex); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))

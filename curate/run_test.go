@@ -95,9 +95,7 @@ var errStopped = errors.New("stopped by the test")
 func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 12)
-	defer func(n int64) { splitBytes = n }(splitBytes)
-	splitBytes = 10_000 // half a file
-	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}}
+	o := Options{Split: 10_000, Pipeline: mustParse(t, allStages), Paths: []string{in}}
 	run := func(o Options) (Outcome, error) { return Run(context.Background(), o) }
 
 	o.Dir, o.Workers = filepath.Join(t.TempDir(), "one"), 1
@@ -182,9 +180,7 @@ func cutJournal(t *testing.T, dir string, stop int) {
 func TestChangedInputIsNoticed(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 4)
-	defer func(n int64) { splitBytes = n }(splitBytes)
-	splitBytes = 18_000 // a file each
-	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: t.TempDir()}
+	o := Options{Split: 18_000, Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: t.TempDir()}
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func newOrigin(o Options) (origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &files{all: all, splits: all.Splits(splitBytes)}
+	f := &files{all: all, splits: all.Splits(o.Split)}
 	o.Read.OnReject = nil
 	how := fmt.Sprintf("%+v", o.Read)
 	for _, s := range f.splits {
@@ -33,9 +33,6 @@ func newOrigin(o Options) (origin, error) {
 	}
 	return f, nil
 }
-
-// splitBytes is about how much of the input, on disk, is done as one. A variable for tests.
-var splitBytes int64 = 16 << 20
 
 // files are the documents of files that are found.
 type files struct {

@@ -22,6 +22,7 @@ type dataCurateCmd struct {
 	DryRun      bool     `help:"Look at a sample and print what each rule would drop; write nothing."`
 	Sample      count    `default:"1000" help:"Documents of a dry run, spread over the input."`
 	Memory      byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for comparing documents; the rest goes to disk. The result is the same."`
+	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Input, on disk, that is done as one: what a dying process loses, and what tasks share out. It decides which documents stand in one file."`
 	FromSignals string   `placeholder:"DIR" help:"Instead of reading input, hold changed bounds against what an earlier curation with texts: true has measured."`
 	taskFlags
 	threadsFlag
@@ -75,7 +76,7 @@ func (c dataCurateCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		o := curate.Options{
-			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads), Memory: int64(c.Memory),
+			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads), Memory: int64(c.Memory), Split: int64(c.Split),
 			Read:     corpus.Options{Extensions: c.Ext, TextField: c.TextField},
 			Progress: s.readProgress(),
 		}

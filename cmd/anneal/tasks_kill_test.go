@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const sharedPipeline = `signals: true
+stages:
+  - normalize
+  - gopher_quality: {words: {min: 20}}
+  - dedup: {exact: [document, line], verify: 0.7}
+  - gopher_repetition
+  - pii
+`
+
+// sharedInput writes files of JSON lines, some of them copies, and the pipeline.
+func sharedInput(t *testing.T) (w workshop) {
+	w = workshop{t, t.TempDir()}
+	r := rand.New(rand.NewPCG(5, 6))
+	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
+	var all []string
+	if err := os.Mkdir(w.path("crawl"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		var b strings.Builder
+		for range 60 {
+			var text strings.Builder
+			for range 60 + r.IntN(400) {
+				fmt.Fprintf(&text, "%s%d ", words[r.IntN(len(words))], r.IntN(100))
+				if r.IntN(12) == 0 {
+					text.WriteString("the end.\n")
+				}
+			}
+			all = append(all, text.String())
+			if r.IntN(4) == 0 {
+				all[len(all)-1] = all[r.IntN(len(all))] + "and more"
+			}
+			line, _ := json.Marshal(map[string]string{"text": all[len(all)-1]})
+			b.Write(append(line, '\n'))
+		}
+		write(t, w.path(fmt.Sprintf("crawl/%d.jsonl", i)), b.String())
+	}
+	write(t, w.path("p.yaml"), sharedPipeline)
+	return w
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outputs reads all files of a directory but the journals, whose order is that of the work.
+func outputs(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "journal") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func sameOutputs(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %s has %d bytes and is not as one task wrote it, with %d", what, name, len(got[name]), len(want[name]))
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d files, want %d", what, len(got), len(want))
+	}
+}
+
+// Four processes, of which one after another is killed at random instants and started again, write what one process writes.
+func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
+	w := sharedInput(t)
+	command := []string{"data", "curate", w.path("p.yaml"), w.path("crawl"), "--split", "20kB"}
+	v := w.object(exitOK, append(command, "--out", w.path("one"), "--threads", "1")...)
+	if n := v["splits"].(float64); n < 60 {
+		t.Fatalf("%v splits are too few", n)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	const tasks, kills = 4, 8
+	var errs [tasks]strings.Builder
+	begin := func(i int) *exec.Cmd {
+		cmd := exec.Command(exe, append(command, "--out", w.path("four"), "--threads", "1", "--task-index", fmt.Sprint(i), "--task-count", fmt.Sprint(tasks))...)
+		cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
+		cmd.Stderr = &errs[i]
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	var running [tasks]*exec.Cmd
+	for i := range running {
+		running[i] = begin(i)
+	}
+	killed := 0
+	for range kills {
+		time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+		i := r.IntN(tasks)
+		running[i].Process.Kill()
+		if running[i].Wait() != nil {
+			killed++
+		}
+		running[i] = begin(i)
+	}
+	for i, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("seed %d: task %d: %v\n%s", seed, i, err, errs[i].String())
+		}
+	}
+	if killed == 0 {
+		t.Errorf("seed %d: every task was done before it was killed", seed)
+	}
+	sameOutputs(t, fmt.Sprintf("seed %d, %d kills", seed, killed), outputs(t, w.path("four")), outputs(t, w.path("one")))
+}
+
+// The example for a shell runs, starts again a task that is killed, and writes what one process writes; a mistake ends it.
+func TestShellExampleRuns(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no shell")
+	}
+	w := sharedInput(t)
+	w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("one"))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, w.path("anneal"), `#!/bin/sh
+if [ "$8" = 2 ] && mkdir "`+w.path("once")+`"; then
+	"`+exe+`" "$@" &
+	sleep 0.05
+	kill -9 $!
+	exit 137
+fi
+exec "`+exe+`" "$@"
+`)
+	if err := os.Chmod(w.path("anneal"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := func(pipeline string) (string, error) {
+		cmd := exec.Command("sh", "../../deploy/shell/curate.sh", w.path(pipeline), w.path("three"), "3", w.path("crawl"))
+		cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1", "ANNEAL="+w.path("anneal"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := script("p.yaml")
+	if err != nil || !strings.Contains(out, "task 2 ended with 137 (attempt 1 of 3)") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	sameOutputs(t, "deploy/shell/curate.sh", outputs(t, w.path("three")), outputs(t, w.path("one")))
+	write(t, w.path("bad.yaml"), "stages: [kode]\n")
+	if out, err := script("bad.yaml"); err == nil || strings.Contains(out, "attempt") {
+		t.Errorf("a pipeline with a mistake: %v\n%s", err, out)
+	}
+}
