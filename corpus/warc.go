@@ -6,13 +6,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"mime"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // magic begins a record, of version 1.0 or 1.1.
@@ -174,11 +170,12 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 	media, text := rec.media, c.buf
 	reason, detail := Reason(""), ""
 	if rec.kind == "response" {
-		if media, text, detail, fault = c.response(); fault != "" {
+		if media, text, detail, fault = httpText(c.buf, c.r.opt.MaxLine); fault != "" {
 			return rec.size, fault, nil
 		}
 	}
-	media, _, _ = mime.ParseMediaType(media)
+	media, _, _ = strings.Cut(media, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
 	case detail != "":
 		reason = NotText
@@ -220,39 +217,4 @@ func (c *cutter) take(n int) error {
 		}
 	}
 	return nil
-}
-
-// response takes the HTTP response in c.buf apart. Fail says why a sound one is not wanted.
-func (c *cutter) response() (media string, body []byte, fail, fault string) {
-	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(c.buf)), nil)
-	if err != nil {
-		return "", nil, "", "HTTP: " + err.Error()
-	}
-	defer resp.Body.Close()
-	media = resp.Header.Get("Content-Type")
-	if resp.StatusCode != http.StatusOK {
-		return "", nil, fmt.Sprintf("HTTP status %d", resp.StatusCode), ""
-	}
-	if !strings.HasPrefix(strings.ToLower(media), "text/plain") {
-		return media, nil, "", ""
-	}
-	in := io.Reader(resp.Body)
-	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
-	case "", "identity":
-	case "gzip", "x-gzip":
-		if in, err = gzip.NewReader(in); err != nil {
-			return "", nil, "", "HTTP body: " + err.Error()
-		}
-	default:
-		return "", nil, fmt.Sprintf("HTTP body in encoding %.40q", encoding), ""
-	}
-	most := int64(c.r.opt.MaxLine)
-	body, err = io.ReadAll(io.LimitReader(in, most+1))
-	switch {
-	case err != nil:
-		return "", nil, "", "HTTP body: " + err.Error()
-	case int64(len(body)) > most:
-		return "", nil, fmt.Sprintf("HTTP body of more than %d bytes", most), ""
-	}
-	return media, body, "", ""
 }

@@ -24,7 +24,7 @@ func warcClaim(kind, url, media, length, content string) string {
 
 func wet(url, text string) string { return warcRecord("conversion", url, "text/plain", text) }
 
-func httpText(head, body string) string { return "HTTP/1.1 " + head + "\r\n\r\n" + body }
+func httpReply(head, body string) string { return "HTTP/1.1 " + head + "\r\n\r\n" + body }
 
 func TestRecordsOfTextAreDelivered(t *testing.T) {
 	var packed bytes.Buffer
@@ -36,13 +36,13 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 		warcRecord("warcinfo", "", "application/warc-fields", "software: x\r\nWARC/1.0 is the format\r\n"),
 		wet("https://a.org/1", "first text\nWARC/1.0\r\nis no record here\n"),
 		warcRecord("request", "https://a.org/2", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n"),
-		warcRecord("response", "<https://a.org/2>", r, httpText("200 OK\r\nContent-Type: text/plain; charset=utf-8", "plain text")),
-		warcRecord("response", "https://a.org/3", r, httpText("200 OK\r\nContent-Type: Text/Plain\r\nTransfer-Encoding: chunked", "7\r\nchunked\r\n5\r\n text\r\n0\r\n\r\n")),
-		warcRecord("response", "https://a.org/4", r, httpText("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", packed.String())),
+		warcRecord("response", "<https://a.org/2>", r, httpReply("200 OK\r\nContent-Type: text/plain; charset=utf-8", "plain text")),
+		warcRecord("response", "https://a.org/3", r, httpReply("200 OK\r\nContent-Type: Text/Plain\r\nTransfer-Encoding: chunked", "7\r\nchunked\r\n5\r\n text\r\n0\r\n\r\n")),
+		warcRecord("response", "https://a.org/4", r, httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", packed.String())),
 		warcRecord("resource", "https://a.org/5", "text/plain", "resource"),
-		warcRecord("response", "https://a.org/6", r, httpText("200 OK\r\nContent-Type: text/html", "<p>HTML")),
-		warcRecord("response", "https://a.org/7", r, httpText("404 Not Found\r\nContent-Type: text/plain", "no")),
-		warcRecord("response", "https://a.org/8", r, httpText("200 OK\r\nContent-Type: image/png", "\x89PNG")),
+		warcRecord("response", "https://a.org/6", r, httpReply("200 OK\r\nContent-Type: text/html", "<p>HTML")),
+		warcRecord("response", "https://a.org/7", r, httpReply("404 Not Found\r\nContent-Type: text/plain", "no")),
+		warcRecord("response", "https://a.org/8", r, httpReply("200 OK\r\nContent-Type: image/png", "\x89PNG")),
 		wet("https://a.org/9", ""),
 		wet("https://a.org/10", "nul\x00nul"),
 		wet("https://a.org/11", "last"),
@@ -94,7 +94,7 @@ func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 		"many heads":  {strings.Replace(wet("u", text), "Content-Type", strings.Repeat("X: y\r\n", 20_000)+"Content-Type", 1), BadRecord, 0},
 		"over limit":  {wet("u", strings.Repeat(text, 100)), TooLong, 0},
 		"bad HTTP":    {warcRecord("response", "u", "application/http", "not HTTP"), BadRecord, 0},
-		"cut chunk":   {warcRecord("response", "u", "application/http", httpText("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadRecord, 0},
+		"cut chunk":   {warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadRecord, 0},
 	} {
 		content := wet("a", "before") + c.bad
 		for i := range 4 {
