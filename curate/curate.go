@@ -22,6 +22,7 @@ func (k Key) Less(o Key) bool {
 type Doc struct {
 	Key     Key
 	Source  string // path of the file it came from
+	URL     string // where it was found, if that is known
 	Text    []byte // set it with SetText, which forgets what was known of the old text
 	Signals []Signal
 

@@ -40,7 +40,7 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 	m.journal.head = head
 	m.journal.follow()
 	gone := func(name string) bool {
-		return !strings.HasPrefix(name, "texts/") && !strings.HasPrefix(name, "signals/")
+		return !strings.HasPrefix(name, "texts/") && !strings.HasPrefix(name, "signals/") && !strings.HasPrefix(name, rejectsDir+"/")
 	}
 	for i := 0; i == 0 || i < m.records[0].Of; i++ {
 		var sound *record
@@ -110,13 +110,13 @@ func (m *measured) read(ctx context.Context, w *worker, i int) error {
 	}
 	w.progress(texts.read() - read)
 	w.tally.Files, w.tally.Rejects, w.tally.Rejected = before.Files, before.Rejects, before.Rejected
-	return nil
+	return w.sameRejects(m.records[i], m.dir)
 }
 
 // judge holds the numbers of a document that was measured before against the bounds of now.
 func (w *worker) judge(in item, line []byte) error {
 	d, h := &w.doc, &w.past
-	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]
+	d.Key, d.Source, d.URL, d.offset, d.Signals = in.Key, in.Source, in.URL, in.Offset, d.Signals[:0]
 	d.SetText(in.Text)
 	*h = history{changed: h.changed[:0], dropping: h.dropping[:0]}
 	key, err := h.parse(d, line)

@@ -281,7 +281,7 @@ func (r *runner) finish(rep *Report) error {
 			}
 		}
 	}
-	if err := rep.write(r.o.Dir, r.o.TaskIndex); err != nil {
+	if err := errors.Join(r.listRejects(), rep.write(r.o.Dir, r.o.TaskIndex)); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))

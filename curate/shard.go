@@ -28,6 +28,9 @@ func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d.jsonl
 
 func appendDocument(b []byte, d *Doc) []byte {
 	b = appendPlace(append(b, '{'), d)
+	if d.URL != "" {
+		b = appendString(append(b, `,"url":`...), []byte(d.URL))
+	}
 	b = append(b, `,"text":`...)
 	b = appendString(b, d.Text)
 	return append(b, "}\n"...)
@@ -183,6 +186,11 @@ func parseDocument(line []byte) (d item, err error) {
 	d.Key = l.key()
 	l.take(`,"offset":`)
 	d.Offset = l.number(',')
+	if rest, has := bytes.CutPrefix(l.rest, []byte(`"url":"`)); has {
+		l.rest = rest
+		d.URL = string(l.until('"'))
+		l.take(",")
+	}
 	l.take(`"text":"`)
 	text, whole := bytes.CutSuffix(l.rest, []byte("\"}\n"))
 	if l.bad || !whole {

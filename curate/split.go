@@ -48,7 +48,7 @@ func (f *files) listing() []corpus.Reject { return f.all.Listing() }
 
 func (f *files) read(ctx context.Context, w *worker, i int) error {
 	s := f.splits[i]
-	in := s.Open(nil)
+	in := s.Open(w.reject)
 	before := int64(0)
 	for d, err := range in.Documents() {
 		if err == nil {
@@ -69,5 +69,5 @@ func (f *files) read(ctx context.Context, w *worker, i int) error {
 	}
 	w.progress(in.BytesRead() - before)
 	w.tally.read(in.Report())
-	return nil
+	return w.rejectFault
 }

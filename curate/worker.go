@@ -26,6 +26,10 @@ type worker struct {
 	tally *Report // of the split at hand
 	most  int     // documents of it; 0 has no end
 
+	at          int              // the ordinal of the split at hand
+	rejects     *corpus.LineFile // made with the first
+	rejectFault error
+
 	docs, signals, texts, clusters *corpus.LineFile // those that are not written are nil
 	open                           map[string]*corpus.LineFile
 }
@@ -61,7 +65,7 @@ func newWorker(r *runner, pass int) *worker {
 func (w *worker) split(ctx context.Context, split int) (*entry, error) {
 	e := &entry{record: record{Step: 2 * w.pass.number, Split: split, Of: len(w.r.splits), Input: w.r.input(&w.r.state, w.pass.number, split), Files: map[string]written{}}}
 	e.Tally = newReport(w.pass.stages)
-	w.tally, w.most = &e.Tally, 0
+	w.tally, w.most, w.at, w.rejects, w.rejectFault = &e.Tally, 0, split, nil, nil
 	if w.pass.number == 0 {
 		w.most = w.r.each[split]
 	}
@@ -150,7 +154,7 @@ func (w *worker) reread(ctx context.Context, split int) error {
 // document takes one through the stages. A dropped one goes on only where its signals are kept, unless it is a duplicate.
 func (w *worker) document(in item) error {
 	d, h := &w.doc, &w.past
-	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]
+	d.Key, d.Source, d.URL, d.offset, d.Signals = in.Key, in.Source, in.URL, in.Offset, d.Signals[:0]
 	d.SetText(valid(in.Text))
 	*h = history{bytes: len(in.Text), changed: h.changed[:0], dropping: h.dropping[:0]}
 	for i, s := range w.stages {

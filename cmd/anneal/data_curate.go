@@ -115,6 +115,9 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome) {
 		s.notef("%d splits were done before from other content: done again", out.Changed)
 	}
 	if left := r.Left(); left != "" {
+		if !c.DryRun && out.Done == out.Splits {
+			left += "; all of them: " + filepath.Join(c.Out, "rejects.jsonl")
+		}
 		s.notef("%s", left)
 	}
 	for _, stage := range r.Stages {

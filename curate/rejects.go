@@ -1,0 +1,93 @@
+package curate
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"anneal/corpus"
+)
+
+// What cannot be read is listed in full, a line for each, as corpus.Reject is in JSON: by split in rejects/, so that a
+// stopped run need not look again, and at the end, after what belongs to no split, in rejects.jsonl.
+
+const rejectsDir = "rejects"
+
+func rejectLine(rej corpus.Reject) []byte {
+	line, err := json.Marshal(rej)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return append(line, '\n')
+}
+
+// reject lists what the split at hand could not read. The first fault of the disk stays in rejectFault.
+func (w *worker) reject(rej corpus.Reject) {
+	if w.rejects == nil && w.rejectFault == nil {
+		w.rejectFault = w.create(&w.rejects, shardName(rejectsDir, w.at), true)
+	}
+	if w.rejectFault == nil {
+		_, w.rejectFault = w.rejects.Write(rejectLine(rej))
+	}
+}
+
+// listRejects writes rejects.jsonl, if anything was rejected.
+func (r *runner) listRejects() error {
+	path := filepath.Join(r.o.Dir, "rejects.jsonl")
+	var shards []string
+	for i, e := range r.state.maps[0] {
+		if _, has := e.Files[shardName(rejectsDir, i)]; has {
+			shards = append(shards, shardName(rejectsDir, i))
+		}
+	}
+	listing := r.origin.listing()
+	if len(shards)+len(listing) == 0 {
+		return errors.Join(os.RemoveAll(path), os.RemoveAll(filepath.Join(r.o.Dir, rejectsDir))) // of another input
+	}
+	f, err := os.Create(fmt.Sprintf("%s.%d.tmp", path, r.o.TaskIndex))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	out := bufio.NewWriter(f)
+	for _, rej := range listing {
+		out.Write(rejectLine(rej))
+	}
+	for _, name := range shards {
+		if err := unpack(out, r.o.Dir, name); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return putInPlace(f, path)
+}
+
+// sameRejects lists what an earlier run of the split, in dir, has listed.
+func (w *worker) sameRejects(e *record, dir string) error {
+	name := shardName(rejectsDir, w.at)
+	if _, has := e.Files[name]; !has {
+		return nil
+	}
+	if err := w.create(&w.rejects, name, true); err != nil {
+		return err
+	}
+	return unpack(w.rejects, dir, name)
+}
+
+// unpack writes the lines of a shard.
+func unpack(out io.Writer, dir, shard string) error {
+	in, err := openShard(dir, shard)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	_, err = io.Copy(out, in.z)
+	return err
+}
