@@ -14,6 +14,7 @@ type Encoder struct {
 	late   wordCache // words that had to leave words
 	pieces pieceCache
 	ends   [512]int
+	normal []byte // the text in hand, normalized
 }
 
 // NewEncoder returns an encoder with empty caches, which grow with use.
@@ -30,6 +31,20 @@ func (t *Tokenizer) NewEncoder() *Encoder {
 // Encode appends the tokens of text to dst. No text yields a special token: "<|endoftext|>" is encoded like any other
 // characters. text need not be valid UTF-8.
 func (e *Encoder) Encode(dst []uint32, text []byte) []uint32 {
+	if e.t.nfc {
+		e.normal = e.t.normalize(e.normal[:0], text)
+		if text = e.normal; cap(e.normal) > keepNormal {
+			e.normal = nil
+		}
+	}
+	return e.encode(dst, text)
+}
+
+// keepNormal is the most memory, in bytes, that is kept for the next text.
+const keepNormal = 1 << 22
+
+// encode appends the tokens of normalized text.
+func (e *Encoder) encode(dst []uint32, text []byte) []uint32 {
 	e.split.reset(text)
 	start := 0
 	for {

@@ -25,9 +25,12 @@ func Evaluate(t *Tokenizer, docs iter.Seq2[[]byte, error]) (Stats, error) {
 		if err != nil {
 			return Stats{}, err
 		}
-		ids = e.Encode(ids[:0], doc)
 		s.Documents++
 		s.Bytes += int64(len(doc))
+		if t.nfc {
+			doc = t.normalize(nil, doc)
+		}
+		ids = e.encode(ids[:0], doc)
 		s.Tokens += int64(len(ids))
 		words, cut := t.countWords(doc, ids)
 		s.Words += words

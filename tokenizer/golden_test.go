@@ -199,7 +199,7 @@ func TestSaveKeepsTheTokenizer(t *testing.T) {
 }
 
 func TestPostProcessorIsKept(t *testing.T) {
-	const template = `{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}}`
+	const template = `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{}}`
 	tok := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) {
 		doc["post_processor"] = json.RawMessage(template)
 	}))

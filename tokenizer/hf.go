@@ -26,10 +26,11 @@ func Load(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", pre-tokenizer
-// ByteLevel, or a Sequence of one Split and ByteLevel. Whatever else the file asks for and this package does not do
-// (normalizers, prefix spaces, dropout, …) is an error that names the field, never ignored; a post-processor is kept but
-// not applied: it adds tokens around a text, which is the caller's business.
+// Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", with ignore_merges or
+// without; pre-tokenizer ByteLevel, or a Sequence of Splits (behaviour Isolated) and Digits before it; no normalizer or NFC;
+// added tokens with all their marks. Whatever else the file asks for and this package does not do (other normalizers,
+// prefix spaces, dropout, truncation, …) is an error that names the field, never ignored. A post-processor is kept;
+// [Tokenizer.Around] says what it puts around a text.
 func Read(r io.Reader) (*Tokenizer, error) {
 	data, err := readAll(r)
 	if err != nil {
@@ -64,6 +65,7 @@ func readAll(r io.Reader) ([]byte, error) {
 // hfFile collects the parts of a tokenizer.json; those that depend on each other stay JSON until all are there.
 type hfFile struct {
 	pre, post     []byte
+	nfc           bool
 	vocab, merges []byte
 	added         []hfAdded
 	ignoreMerges  bool
@@ -76,7 +78,7 @@ type hfAdded struct {
 	SingleWord bool   `json:"single_word"`
 	LStrip     bool   `json:"lstrip"`
 	RStrip     bool   `json:"rstrip"`
-	Normalized bool   `json:"normalized"` // without a normalizer it has no meaning
+	Normalized bool   `json:"normalized"`
 	Special    bool   `json:"special"`
 }
 
@@ -88,9 +90,6 @@ func (f *hfFile) field(key string, c *jsonCursor) error {
 			var a hfAdded
 			if err := strict(c.value(), &a); err != nil {
 				return fmt.Errorf("added_tokens[%d]: %w", i, err)
-			}
-			if a.SingleWord || a.LStrip || a.RStrip {
-				return fmt.Errorf("added_tokens[%d] (%.100q): single_word, lstrip and rstrip are not supported", i, a.Content)
 			}
 			f.added = append(f.added, a)
 			return nil
@@ -109,9 +108,9 @@ func (f *hfFile) field(key string, c *jsonCursor) error {
 	case "decoder":
 		return checkDecoder(v)
 	case "normalizer":
-		if !isNull(v) && !emptySequence(v) {
-			return fmt.Errorf("normalizer: %.100s is not supported: text is encoded byte for byte", v)
-		}
+		var err error
+		f.nfc, err = parseNormalizer(v)
+		return err
 	case "truncation", "padding":
 		if !isNull(v) {
 			return fmt.Errorf("%s: is set; texts are encoded whole\n  try the file with %q: null", key, key)
@@ -163,7 +162,10 @@ func (f *hfFile) tokenizer() (*Tokenizer, error) {
 	specials := make([]Special, len(f.added))
 	addedID := make(map[string]uint32, len(f.added))
 	for i, a := range f.added {
-		specials[i] = Special{ID: a.ID, Text: a.Content, Added: !a.Special}
+		specials[i] = Special{
+			ID: a.ID, Text: a.Content, Added: !a.Special,
+			LStrip: a.LStrip, RStrip: a.RStrip, SingleWord: a.SingleWord, Normalized: a.Normalized,
+		}
 		addedID[a.Content] = a.ID
 	}
 	vocab, ids, err := parseVocab(f.vocab, addedID)
@@ -174,12 +176,13 @@ func (f *hfFile) tokenizer() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTokenizer(p, vocab, ids, merges, specials, f.ignoreMerges)
+	t, err := newTokenizer(p, f.nfc, vocab, ids, merges, specials, f.ignoreMerges)
 	if err != nil {
 		return nil, err
 	}
 	t.post = bytes.Clone(f.post)
-	return t, nil
+	t.before, t.after, err = parsePost(f.post, t)
+	return t, err
 }
 
 // parseVocab reads the ordinary tokens; special ones, which are keys too, must have the id they were added with.
@@ -214,55 +217,60 @@ func parseVocab(data []byte, addedID map[string]uint32) (*interner, []uint32, er
 
 // parseMerges reads merges, each a pair of strings or one string with a space between the two.
 func parseMerges(data []byte, vocab *interner, ids []uint32) ([]merge, error) {
-	var merges []merge
-	var token []byte
-	find := func(i int, name, what []byte) (uint32, error) {
-		n := vocab.find(what)
-		if n < 0 {
-			return 0, fmt.Errorf("model.merges[%d]: %.100q is not in the vocabulary", i, name)
-		}
-		return ids[n], nil
-	}
+	list := mergeList{vocab: vocab, ids: ids}
 	c := jsonCursor{data: data}
 	err := c.array(func(i int) error {
 		left, right, err := mergeText(&c)
+		if err == nil && left != nil { // nil: the version line of merges.txt
+			err = list.add(left, right)
+		}
 		if err != nil {
 			return fmt.Errorf("model.merges[%d]: %w", i, err)
 		}
-		if left == nil {
-			return nil // the version line of merges.txt
-		}
-		token, _ = appendBytes(token[:0], left)
-		n := len(token)
-		token, _ = appendBytes(token, right)
-		var m merge
-		if m.left, err = find(i, left, token[:n]); err != nil {
-			return err
-		}
-		if m.right, err = find(i, right, token[n:]); err != nil {
-			return err
-		}
-		if m.id, err = find(i, appendByteLevel(nil, token), token); err != nil {
-			return err
-		}
-		merges = append(merges, m)
 		return nil
 	})
-	return merges, err
+	return list.merges, err
+}
+
+// mergeList takes merges as files have them.
+type mergeList struct {
+	vocab  *interner
+	ids    []uint32
+	merges []merge
+	token  []byte
+}
+
+// add adds the merge of two tokens in the byte-level alphabet.
+func (l *mergeList) add(left, right []byte) (err error) {
+	l.token, _ = appendBytes(l.token[:0], left)
+	n := len(l.token)
+	l.token, _ = appendBytes(l.token, right)
+	var m merge
+	if m.left, err = l.find(left, l.token[:n]); err != nil {
+		return err
+	}
+	if m.right, err = l.find(right, l.token[n:]); err != nil {
+		return err
+	}
+	if m.id, err = l.find(append(bytes.Clone(left), right...), l.token); err != nil {
+		return err
+	}
+	l.merges = append(l.merges, m)
+	return nil
+}
+
+func (l *mergeList) find(name, token []byte) (uint32, error) {
+	n := l.vocab.find(token)
+	if n < 0 {
+		return 0, fmt.Errorf("%.100q is not in the vocabulary", name)
+	}
+	return l.ids[n], nil
 }
 
 // mergeText reads the two tokens of a merge.
 func mergeText(c *jsonCursor) (left, right []byte, err error) {
 	if c.peek() == '"' {
-		line := c.str()
-		if bytes.HasPrefix(line, []byte("#version")) {
-			return nil, nil, nil
-		}
-		left, right, ok := bytes.Cut(line, []byte(" "))
-		if !ok || bytes.IndexByte(right, ' ') >= 0 {
-			return nil, nil, fmt.Errorf("%.100q is not two tokens with a space between", line)
-		}
-		return left, right, nil
+		return mergeLine(c.str())
 	}
 	var pair [2][]byte
 	n := 0
@@ -278,6 +286,18 @@ func mergeText(c *jsonCursor) (left, right []byte, err error) {
 		err = fmt.Errorf("%d tokens, not two", n)
 	}
 	return pair[0], pair[1], err
+}
+
+// mergeLine splits a line of merges.txt; nil, nil: it is the version line.
+func mergeLine(line []byte) (left, right []byte, err error) {
+	if bytes.HasPrefix(line, []byte("#version")) {
+		return nil, nil, nil
+	}
+	left, right, ok := bytes.Cut(line, []byte(" "))
+	if !ok || bytes.IndexByte(right, ' ') >= 0 {
+		return nil, nil, fmt.Errorf("%.100q is not two tokens with a space between", line)
+	}
+	return left, right, nil
 }
 
 // strict decodes v and refuses unknown fields.

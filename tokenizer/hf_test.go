@@ -27,7 +27,18 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		want   string // in the error
 		change func(doc object)
 	}{
-		"normalizer":       {"normalizer", func(d object) { d["normalizer"] = object{"type": "NFC"} }},
+		"normalizer": {"NFKC", func(d object) { d["normalizer"] = object{"type": "NFKC"} }},
+		"two normalizers": {"normalizer", func(d object) {
+			d["normalizer"] = object{"type": "Sequence", "normalizers": []any{object{"type": "NFC"}, object{"type": "NFC"}}}
+		}},
+		"prepended":      {"normalizer", func(d object) { d["normalizer"] = object{"type": "Prepend", "prepend": "_"} }},
+		"post-processor": {"post_processor", func(d object) { d["post_processor"] = object{"type": "Other"} }},
+		"template without text": {"post_processor.single", func(d object) {
+			d["post_processor"] = object{"type": "TemplateProcessing", "single": []any{}, "pair": []any{}, "special_tokens": object{}}
+		}},
+		"token of a template": {"no token 7000", func(d object) {
+			d["post_processor"] = object{"type": "BertProcessing", "sep": []any{"x", 7000}, "cls": []any{"y", 1}}
+		}},
 		"truncation":       {"truncation", func(d object) { d["truncation"] = object{"max_length": 5} }},
 		"padding":          {"padding", func(d object) { d["padding"] = object{} }},
 		"unknown field":    {"postprocess", func(d object) { d["postprocess"] = 1 }},
@@ -45,8 +56,11 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["behavior"] = "Removed" }), bytesOnly)
 		}},
 		"invert": {"invert", func(d object) { d["pre_tokenizer"] = sequence(split(func(s object) { s["invert"] = true }), bytesOnly) }},
-		"string pattern": {"pattern", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"String": " "} }), bytesOnly)
+		"merged": {"MergedWithNext", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["behavior"], s["pattern"] = "MergedWithNext", object{"String": " "} }), bytesOnly)
+		}},
+		"no pattern": {"pattern", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{} }), bytesOnly)
 		}},
 		"bad pattern": {"cannot be used", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": "(a"} }), bytesOnly)
@@ -60,8 +74,9 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"huge pattern": {"16 KiB", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)
 		}},
-		"three parts":       {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly, bytesOnly) }},
-		"lstrip":            {"added_tokens[0]", func(d object) { d["added_tokens"].([]any)[0].(object)["lstrip"] = true }},
+		"two ByteLevel":     {"pretokenizers[0]", func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly) }},
+		"no part":           {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence() }},
+		"many parts":        {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence(make([]any, 17)...) }},
 		"odd added token":   {"added_tokens[0]", func(d object) { d["added_tokens"].([]any)[0].(object)["score"] = 1 }},
 		"empty special":     {"special token 600", func(d object) { d["added_tokens"] = []any{object{"id": 600, "content": ""}} }},
 		"special id":        {"added_tokens", func(d object) { d["added_tokens"].([]any)[0].(object)["id"] = 5 }},
@@ -159,8 +174,77 @@ func TestReadTiktokenRefusesBrokenFiles(t *testing.T) {
 	}
 }
 
-// FuzzRead feeds Read hostile files. It must not panic, must not allocate out of proportion, and what it accepts must
-// work: encode, decode and come back from a file.
+// checkAccepted fails where read takes memory out of proportion to size, or where what it accepts does not work: encode,
+// decode and come back from a file.
+func checkAccepted(t *testing.T, size int, text []byte, read func() (*Tokenizer, error)) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	tok, err := read()
+	runtime.ReadMemStats(&after)
+	// 3 MiB: the tables that every tokenizer has, and those of Unicode.
+	if used, most := after.TotalAlloc-before.TotalAlloc, uint64(3<<20+250*size); used > most {
+		t.Fatalf("%d bytes allocated for a file of %d, want at most %d", used, size, most)
+	}
+	if err != nil {
+		return
+	}
+	text = append([]byte("it's <x> 12\n\n"), text[:min(len(text), 200)]...)
+	ids := tok.NewEncoder().Encode(nil, text)
+	if got := tok.Decode(nil, ids); !bytes.Equal(got, tok.normalize(nil, text)) {
+		t.Fatalf("text %q came back as %q", text, got)
+	}
+	tok.EncodeSpecial(text)
+	var out bytes.Buffer
+	if _, err := tok.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(out.Bytes()) {
+		t.Fatalf("wrote broken JSON: %s", out.Bytes())
+	}
+	if again := mustRead(t, out.Bytes()); again.Hash() != tok.Hash() {
+		t.Fatal("the hash changed on the way through a file")
+	}
+}
+
+// FuzzReadTiktoken feeds ReadTiktoken hostile rank files.
+func FuzzReadTiktoken(f *testing.F) {
+	var all bytes.Buffer
+	for b := range 256 {
+		fmt.Fprintf(&all, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
+	}
+	for _, extra := range []string{"", "YWI= 256\nYWJj 257\n", "YWI= 400\n\n", "YWI= 16777215\n", "=\n", "YWI=", "YWI= 256 7\n"} {
+		f.Add(append(bytes.Clone(all.Bytes()), extra...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkAccepted(t, len(data), data, func() (*Tokenizer, error) {
+			return ReadTiktoken(bytes.NewReader(data), "o200k", map[string]uint32{"<x>": 300})
+		})
+	})
+}
+
+// FuzzReadGPT2 feeds ReadGPT2 hostile pairs of files.
+func FuzzReadGPT2(f *testing.F) {
+	small := map[string]int{"<|endoftext|>": 259, "ab": 256, "Ġab": 257, "x y": 258}
+	for i, b := range byteOrder {
+		small[string(byteRune[b])] = i
+	}
+	vocab, err := json.Marshal(small)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, merges := range []string{"#version: 0.2\na b\nĠ ab\n", "a b\r\n\r\nĠ ab", "a\n", "a b c\n", "a z\n", " b\n", "a b\na b\n"} {
+		f.Add(vocab, []byte(merges))
+		f.Add(vocab[:len(vocab)/2], []byte(merges))
+	}
+	f.Add([]byte(`{"a":1,"a":1}`), []byte(""))
+	f.Fuzz(func(t *testing.T, vocab, merges []byte) {
+		checkAccepted(t, len(vocab)+len(merges), merges, func() (*Tokenizer, error) {
+			return ReadGPT2(bytes.NewReader(vocab), bytes.NewReader(merges), "", map[string]uint32{"<x>": 300})
+		})
+	})
+}
+
+// FuzzRead feeds Read hostile files.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"gpt2", "llama3", "digits"} {
 		small := edit(f, "testdata/hf_"+name+".json", func(doc map[string]any) {
@@ -178,31 +262,6 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		tok, err := Read(bytes.NewReader(data))
-		runtime.ReadMemStats(&after)
-		// 2 MiB: the tables that every tokenizer has, and those of Unicode.
-		if used, most := after.TotalAlloc-before.TotalAlloc, uint64(2<<20+200*len(data)); used > most {
-			t.Fatalf("%d bytes allocated for a file of %d, want at most %d", used, len(data), most)
-		}
-		if err != nil {
-			return
-		}
-		text := append([]byte("it's <x> 12\n\n"), data[:min(len(data), 200)]...)
-		ids := tok.EncodeSpecial(text)
-		if got := tok.Decode(nil, ids); !bytes.Equal(got, text) {
-			t.Fatalf("text %q came back as %q", text, got)
-		}
-		var out bytes.Buffer
-		if _, err := tok.WriteTo(&out); err != nil {
-			t.Fatal(err)
-		}
-		if !json.Valid(out.Bytes()) {
-			t.Fatalf("wrote broken JSON: %s", out.Bytes())
-		}
-		if again := mustRead(t, out.Bytes()); again.Hash() != tok.Hash() {
-			t.Fatal("the hash changed on the way through a file")
-		}
+		checkAccepted(t, len(data), data, func() (*Tokenizer, error) { return Read(bytes.NewReader(data)) })
 	})
 }

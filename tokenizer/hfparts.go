@@ -4,18 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 )
 
-// hfPre is a pre-tokenizer, decoder or normalizer of any of the supported types.
+// hfPre is a pre-tokenizer or decoder of any of the supported types.
 type hfPre struct {
-	Type           string            `json:"type"`
-	AddPrefixSpace *bool             `json:"add_prefix_space"`
-	TrimOffsets    bool              `json:"trim_offsets"` // offsets are not reported here
-	UseRegex       *bool             `json:"use_regex"`
-	Pattern        *hfPattern        `json:"pattern"`
-	Behavior       string            `json:"behavior"`
-	Invert         bool              `json:"invert"`
-	Pretokenizers  []json.RawMessage `json:"pretokenizers"`
+	Type             string            `json:"type"`
+	AddPrefixSpace   *bool             `json:"add_prefix_space"`
+	TrimOffsets      bool              `json:"trim_offsets"` // offsets are not reported here
+	UseRegex         *bool             `json:"use_regex"`
+	Pattern          *hfPattern        `json:"pattern"`
+	Behavior         string            `json:"behavior"`
+	Invert           bool              `json:"invert"`
+	IndividualDigits bool              `json:"individual_digits"`
+	Pretokenizers    []json.RawMessage `json:"pretokenizers"`
 }
 
 type hfPattern struct {
@@ -23,7 +26,10 @@ type hfPattern struct {
 	Regex  *string `json:"Regex"`
 }
 
-// parsePreTokenizer finds the pattern: that of ByteLevel with use_regex, or of the one Split before a ByteLevel without.
+// mostSplits bounds a Sequence. Published ones have up to four parts.
+const mostSplits = 16
+
+// parsePreTokenizer finds the pattern: that of ByteLevel with use_regex, or those of the parts before it.
 func parsePreTokenizer(v []byte) (pattern, error) {
 	if isNull(v) {
 		return pattern{}, errors.New("missing; only byte-level tokenizers are supported")
@@ -32,40 +38,54 @@ func parsePreTokenizer(v []byte) (pattern, error) {
 	if err := strict(v, &pre); err != nil {
 		return pattern{}, err
 	}
-	if pre.Type != "Sequence" {
-		own, err := pre.byteLevel()
-		if err == nil && !own {
-			err = errors.New("use_regex is false and no Split comes before: texts would be one pretoken each")
+	list := []json.RawMessage{v}
+	if pre.Type == "Sequence" {
+		list = pre.Pretokenizers
+	}
+	if len(list) == 0 || len(list) > mostSplits {
+		return pattern{}, fmt.Errorf("pretokenizers: %d of them; supported are 1 to %d, the last one ByteLevel", len(list), mostSplits)
+	}
+	var parts []pattern
+	for i, v := range list {
+		part, err := parseSplit(v, i == len(list)-1)
+		if err != nil && pre.Type == "Sequence" {
+			err = fmt.Errorf("pretokenizers[%d]: %w", i, err)
 		}
 		if err != nil {
 			return pattern{}, err
 		}
+		if part.regex != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return pattern{}, errors.New("use_regex is false and no Split comes before: texts would be one pretoken each")
+	}
+	return chain(parts), nil
+}
+
+// parseSplit finds the pattern of one part of a pre-tokenizer; a last one, ByteLevel, may have none.
+func parseSplit(v []byte, last bool) (pattern, error) {
+	var p hfPre
+	if err := strict(v, &p); err != nil {
+		return pattern{}, err
+	}
+	if last {
+		if own, err := p.byteLevel(); err != nil || !own {
+			return pattern{}, err
+		}
 		return patterns[gpt2], nil
 	}
-	if n := len(pre.Pretokenizers); n == 1 {
-		return parsePreTokenizer(pre.Pretokenizers[0])
-	} else if n != 2 {
-		return pattern{}, fmt.Errorf("pretokenizers: %d of them; supported is one Split, then ByteLevel", n)
+	switch p.Type {
+	case "Digits":
+		if p.IndividualDigits {
+			return parsePattern(`\p{N}`)
+		}
+		return parsePattern(`\p{N}+`)
+	case "Split":
+		return p.split()
 	}
-	var split, last hfPre
-	if err := strict(pre.Pretokenizers[0], &split); err != nil {
-		return pattern{}, fmt.Errorf("pretokenizers[0]: %w", err)
-	}
-	if err := strict(pre.Pretokenizers[1], &last); err != nil {
-		return pattern{}, fmt.Errorf("pretokenizers[1]: %w", err)
-	}
-	own, err := last.byteLevel()
-	if err == nil && own {
-		err = errors.New("use_regex is true: texts would be split twice")
-	}
-	if err != nil {
-		return pattern{}, fmt.Errorf("pretokenizers[1]: %w", err)
-	}
-	p, err := split.split()
-	if err != nil {
-		return pattern{}, fmt.Errorf("pretokenizers[0]: %w", err)
-	}
-	return p, nil
+	return pattern{}, fmt.Errorf("type: %.100q where Split and Digits are supported", p.Type)
 }
 
 // byteLevel checks that p is a ByteLevel that adds no space, and reports whether it splits by the GPT-2 pattern.
@@ -81,13 +101,14 @@ func (p *hfPre) byteLevel() (splits bool, err error) {
 
 // split returns the pattern of a Split.
 func (p *hfPre) split() (pattern, error) {
-	if p.Type != "Split" {
-		return pattern{}, fmt.Errorf("type: %.100q where Split is supported", p.Type)
+	regex := ""
+	switch {
+	case p.Pattern != nil && p.Pattern.Regex != nil:
+		regex = *p.Pattern.Regex
+	case p.Pattern != nil && p.Pattern.String != nil:
+		regex = regexp.QuoteMeta(*p.Pattern.String)
 	}
-	if p.Pattern == nil || p.Pattern.Regex == nil {
-		return pattern{}, errors.New("pattern: only {\"Regex\": …} is supported")
-	}
-	found, err := parsePattern(*p.Pattern.Regex)
+	found, err := parsePattern(regex)
 	if err != nil {
 		return pattern{}, err
 	}
@@ -115,11 +136,123 @@ func checkDecoder(v []byte) error {
 	return nil
 }
 
-// emptySequence reports whether v is a normalizer that does nothing.
-func emptySequence(v []byte) bool {
+// parseNormalizer reports whether v is NFC; nothing, alone or in a Sequence, is the other normalizer that there is.
+func parseNormalizer(v []byte) (nfc bool, err error) {
+	if isNull(v) {
+		return false, nil
+	}
 	var n struct {
 		Type        string            `json:"type"`
 		Normalizers []json.RawMessage `json:"normalizers"`
 	}
-	return strict(v, &n) == nil && n.Type == "Sequence" && len(n.Normalizers) == 0
+	if err := strict(v, &n); err != nil {
+		return false, fmt.Errorf("normalizer: %w", err)
+	}
+	switch {
+	case n.Type == "NFC":
+		return true, nil
+	case n.Type == "Sequence" && len(n.Normalizers) == 0:
+		return false, nil
+	case n.Type == "Sequence" && len(n.Normalizers) == 1:
+		return parseNormalizer(n.Normalizers[0])
+	}
+	return false, fmt.Errorf("normalizer: %.100q is not supported, only NFC: text is encoded byte for byte otherwise", n.Type)
+}
+
+// hfPost is a post-processor of any of the supported types.
+type hfPost struct {
+	Type           string              `json:"type"`
+	Processors     []json.RawMessage   `json:"processors"`
+	Single         []hfPiece           `json:"single"`
+	Pair           json.RawMessage     `json:"pair"` // texts come one at a time here
+	SpecialTokens  map[string]hfTokens `json:"special_tokens"`
+	Sep            *hfNamed            `json:"sep"`
+	CLS            *hfNamed            `json:"cls"`
+	AddPrefixSpace bool                `json:"add_prefix_space"` // of offsets, as is the next
+	TrimOffsets    bool                `json:"trim_offsets"`
+	UseRegex       bool                `json:"use_regex"`
+}
+
+// hfPiece is a part of a template: a token by name, or the text.
+type hfPiece struct {
+	SpecialToken *hfSlot
+	Sequence     *hfSlot
+}
+
+type hfSlot struct {
+	ID   string `json:"id"`
+	Type int    `json:"type_id"` // of segments, which models of text do not know
+}
+
+type hfTokens struct {
+	ID     string   `json:"id"`
+	IDs    []uint32 `json:"ids"`
+	Tokens []string `json:"tokens"`
+}
+
+// hfNamed is a token and its id.
+type hfNamed struct {
+	name string
+	id   uint32
+}
+
+func (n *hfNamed) UnmarshalJSON(v []byte) error { return json.Unmarshal(v, &[]any{&n.name, &n.id}) }
+
+// parsePost returns the tokens that a post-processor puts before and after a text.
+func parsePost(v []byte, t *Tokenizer) (before, after []uint32, err error) {
+	if isNull(v) {
+		return nil, nil, nil
+	}
+	var p hfPost
+	if err := strict(v, &p); err != nil {
+		return nil, nil, fmt.Errorf("post_processor: %w", err)
+	}
+	switch p.Type {
+	case "ByteLevel": // about offsets
+	case "TemplateProcessing":
+		before, after, err = p.template()
+	case "RobertaProcessing", "BertProcessing":
+		if p.Sep == nil || p.CLS == nil {
+			return nil, nil, errors.New("post_processor: sep or cls are missing")
+		}
+		before, after = []uint32{p.CLS.id}, []uint32{p.Sep.id}
+	case "Sequence":
+		for i, v := range p.Processors {
+			b, a, err := parsePost(v, t)
+			if err != nil {
+				return nil, nil, fmt.Errorf("post_processor.processors[%d]: %w", i, err)
+			}
+			// A later one wraps what the earlier ones made.
+			before, after = append(b, before...), append(after, a...)
+		}
+	default:
+		err = fmt.Errorf("post_processor: %.100q is not supported, only TemplateProcessing, ByteLevel, RobertaProcessing, BertProcessing and a Sequence of them", p.Type)
+	}
+	for _, id := range append(slices.Clone(before), after...) {
+		if err == nil && t.Token(id) == nil {
+			err = fmt.Errorf("post_processor: there is no token %d", id)
+		}
+	}
+	return before, after, err
+}
+
+// template returns what stands before and after the text in the template of one text.
+func (p *hfPost) template() (before, after []uint32, err error) {
+	texts := 0
+	for _, piece := range p.Single {
+		switch {
+		case piece.Sequence != nil && piece.Sequence.ID == "A":
+			texts++
+		case piece.SpecialToken == nil:
+			return nil, nil, errors.New("post_processor.single: supported are SpecialToken and the Sequence A")
+		case texts == 0:
+			before = append(before, p.SpecialTokens[piece.SpecialToken.ID].IDs...)
+		default:
+			after = append(after, p.SpecialTokens[piece.SpecialToken.ID].IDs...)
+		}
+	}
+	if texts != 1 {
+		return nil, nil, fmt.Errorf("post_processor.single: the text is in it %d times, not once", texts)
+	}
+	return before, after, nil
 }

@@ -10,7 +10,15 @@ import (
 
 // Save writes the tokenizer as a Hugging Face tokenizer.json that the tokenizers library reads with the same effect. The
 // file appears under its name only when it is complete.
-func (t *Tokenizer) Save(path string) (err error) {
+func (t *Tokenizer) Save(path string) error {
+	return save(path, func(w io.Writer) error {
+		_, err := t.WriteTo(w)
+		return err
+	})
+}
+
+// save makes a file of what write writes, under its name only when it is complete.
+func save(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -21,7 +29,7 @@ func (t *Tokenizer) Save(path string) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	if _, err = t.WriteTo(f); err != nil {
+	if err = write(f); err != nil {
 		return err
 	}
 	if err = f.Chmod(0o644); err != nil {
@@ -42,14 +50,18 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriterSize(count, 1<<16)
 	fmt.Fprintf(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [")
 	for i, s := range t.specials {
-		fmt.Fprintf(b, "%s\n    {\"id\": %d, \"content\": %s, \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": %v, \"special\": %v}",
-			comma(i), s.ID, appendQuoted(nil, []byte(s.Text)), s.Added, !s.Added)
+		fmt.Fprintf(b, "%s\n    {\"id\": %d, \"content\": %s, \"single_word\": %v, \"lstrip\": %v, \"rstrip\": %v, \"normalized\": %v, \"special\": %v}",
+			comma(i), s.ID, appendQuoted(nil, []byte(s.Text)), s.SingleWord, s.LStrip, s.RStrip, s.Normalized, !s.Added)
 	}
 	post := t.post
 	if isNull(post) {
 		post = []byte(`{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false, "use_regex": true}`)
 	}
-	fmt.Fprintf(b, "\n  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": %s,\n", t.pattern.preTokenizer(), post)
+	normalizer := "null"
+	if t.nfc {
+		normalizer = `{"type": "NFC"}`
+	}
+	fmt.Fprintf(b, "\n  ],\n  \"normalizer\": %s,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": %s,\n", normalizer, t.pattern.preTokenizer(), post)
 	fmt.Fprintf(b, "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true},\n")
 	fmt.Fprintf(b, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n    \"continuing_subword_prefix\": null,\n")
 	fmt.Fprintf(b, "    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": %v,\n", t.ignoreMerges)
@@ -63,6 +75,12 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 // writeVocab writes all tokens by id, special ones too: their ids are safe from the renumbering of added tokens there.
 func (t *Tokenizer) writeVocab(b *bufio.Writer) {
 	fmt.Fprintf(b, "    \"vocab\": {")
+	t.writeTokens(b, "\n      ")
+	fmt.Fprintf(b, "\n    },\n")
+}
+
+// writeTokens writes the members of an object of tokens with their ids, each behind indent.
+func (t *Tokenizer) writeTokens(b *bufio.Writer, indent string) {
 	var line []byte
 	first := 0
 	for id, ref := range t.byID {
@@ -74,13 +92,12 @@ func (t *Tokenizer) writeVocab(b *bufio.Writer) {
 			name = appendByteLevel(nil, name)
 		}
 		line = append(line[:0], comma(first)...)
-		line = append(line, "\n      "...)
+		line = append(line, indent...)
 		line = appendQuoted(line, name)
 		line = fmt.Appendf(line, ": %d", id)
 		b.Write(line)
 		first = 1
 	}
-	fmt.Fprintf(b, "\n    },\n")
 }
 
 func (t *Tokenizer) writeMerges(b *bufio.Writer) {
@@ -111,10 +128,18 @@ func (p pattern) preTokenizer() string {
 	if p.name == "gpt2" {
 		return `{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}`
 	}
-	return fmt.Sprintf(`{"type": "Sequence", "pretokenizers": [
-    {"type": "Split", "pattern": {"Regex": %s}, "behavior": "Isolated", "invert": false},
+	parts := p.parts
+	if parts == nil {
+		parts = []pattern{p}
+	}
+	out := []byte(`{"type": "Sequence", "pretokenizers": [`)
+	for _, part := range parts {
+		out = fmt.Appendf(out, `
+    {"type": "Split", "pattern": {"Regex": %s}, "behavior": "Isolated", "invert": false},`, appendQuoted(nil, []byte(part.regex)))
+	}
+	return string(out) + `
     {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
-  ]}`, appendQuoted(nil, []byte(p.regex)))
+  ]}`
 }
 
 type countingWriter struct {

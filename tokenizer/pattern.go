@@ -1,6 +1,9 @@
 package tokenizer
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The patterns of the hand-written splitters. The cl100k one is tiktoken's, with `\p{N}{1,3}` in place of its
 // `\p{N}{1,3}+`: equal there, and the regular expressions of Hugging Face tokenizers read a + after braces otherwise.
@@ -28,15 +31,16 @@ type pattern struct {
 	name  string // gpt2, cl100k, …; "" for a regular expression of the user's
 	regex string
 	new   func() splitter
+	parts []pattern // of a chain
 }
 
 var patterns = []pattern{
-	gpt2:     {"gpt2", gpt2Regex, func() splitter { return newHandSplitter(gpt2) }},
-	cl100k:   {"cl100k", cl100kRegex, func() splitter { return newHandSplitter(cl100k) }},
-	llama3:   {"llama3", llama3Regex, func() splitter { return newHandSplitter(llama3) }},
-	qwen2:    {"qwen2", qwen2Regex, func() splitter { return newHandSplitter(qwen2) }},
-	nanochat: {"nanochat", nanochatRegex, func() splitter { return newHandSplitter(nanochat) }},
-	o200k:    {"o200k", o200kRegex, func() splitter { return newHandSplitter(o200k) }},
+	gpt2:     {name: "gpt2", regex: gpt2Regex, new: func() splitter { return newHandSplitter(gpt2) }},
+	cl100k:   {name: "cl100k", regex: cl100kRegex, new: func() splitter { return newHandSplitter(cl100k) }},
+	llama3:   {name: "llama3", regex: llama3Regex, new: func() splitter { return newHandSplitter(llama3) }},
+	qwen2:    {name: "qwen2", regex: qwen2Regex, new: func() splitter { return newHandSplitter(qwen2) }},
+	nanochat: {name: "nanochat", regex: nanochatRegex, new: func() splitter { return newHandSplitter(nanochat) }},
+	o200k:    {name: "o200k", regex: o200kRegex, new: func() splitter { return newHandSplitter(o200k) }},
 }
 
 // patternNames is what an error offers.
@@ -68,4 +72,54 @@ func (p pattern) String() string {
 		return p.name
 	}
 	return p.regex
+}
+
+// chain is the pattern that cuts by the first of parts, each piece by the second, and so on.
+func chain(parts []pattern) pattern {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.regex)
+	}
+	return pattern{regex: strings.Join(all, "\n"), parts: parts, new: func() splitter {
+		s := &chainSplitter{}
+		for _, p := range parts {
+			s.links = append(s.links, p.new())
+		}
+		return s
+	}}
+}
+
+// chainSplitter cuts a text with its first splitter, each piece with the second, and so on.
+type chainSplitter struct {
+	links       []splitter
+	ends, finer []int // of all pretokens, in the text
+	done        int
+	buf         [512]int
+}
+
+func (s *chainSplitter) reset(text []byte) {
+	s.ends, s.done = append(s.ends[:0], len(text)), 0
+	for _, link := range s.links {
+		s.finer = s.finer[:0]
+		start := 0
+		for _, end := range s.ends {
+			link.reset(text[start:end])
+			for n := link.next(s.buf[:]); n > 0; n = link.next(s.buf[:]) {
+				for _, e := range s.buf[:n] {
+					s.finer = append(s.finer, start+e)
+				}
+			}
+			start = end
+		}
+		s.ends, s.finer = s.finer, s.ends
+	}
+}
+
+func (s *chainSplitter) next(ends []int) int {
+	n := copy(ends, s.ends[s.done:])
+	s.done += n
+	return n
 }

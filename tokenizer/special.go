@@ -1,5 +1,48 @@
 package tokenizer
 
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// matcher finds special tokens in a text.
+type matcher struct {
+	texts   interner
+	special []int      // the special token of each text
+	openers [256][]int // the lengths of texts that start with a byte, longest first
+}
+
+// add makes text stand for the special token number i.
+func (m *matcher) add(text []byte, i int) {
+	if m.texts.add(text) < len(m.special) {
+		return // normalized, it is like another: the first counts
+	}
+	m.special = append(m.special, i)
+	lengths := &m.openers[text[0]]
+	if k, found := slices.BinarySearchFunc(*lengths, len(text), func(a, b int) int { return b - a }); !found {
+		*lengths = slices.Insert(*lengths, k, len(text))
+	}
+}
+
+// next finds the first text of a special token at or after from, the longest of those that start there: number i, or -1.
+func (m *matcher) next(text []byte, from int) (start, end, i int) {
+	if len(m.special) == 0 {
+		return 0, 0, -1
+	}
+	for at := from; at < len(text); at++ {
+		for _, n := range m.openers[text[at]] {
+			if at+n > len(text) {
+				continue
+			}
+			if k := m.texts.find(text[at : at+n]); k >= 0 {
+				return at, at + n, m.special[k]
+			}
+		}
+	}
+	return 0, 0, -1
+}
+
 // EncodeSpecial encodes text in which the texts of special tokens, such as "<|endoftext|>", stand for those tokens. Of
 // two that start at the same place the longer one counts. Use it for text you wrote yourself; text from outside belongs
 // in [Encoder.Encode].
@@ -7,28 +50,69 @@ func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 	e := t.encoders.Get().(*Encoder)
 	defer t.encoders.Put(e)
 	var ids []uint32
-	for {
-		at, s := t.nextSpecial(text)
-		if s == nil {
-			return e.Encode(ids, text)
+	t.cut(&t.raw, text, func(id uint32) { ids = append(ids, id) }, func(text []byte) {
+		if t.nfc {
+			text = t.normalize(nil, text)
 		}
-		ids = e.Encode(ids, text[:at])
-		ids = append(ids, s.ID)
-		text = text[at+len(s.Text):]
+		t.cut(&t.normal, text, func(id uint32) { ids = append(ids, id) }, func(text []byte) { ids = e.encode(ids, text) })
+	})
+	return ids
+}
+
+// cut calls special for each special token that m finds in text, and between for the text between them, in order.
+func (t *Tokenizer) cut(m *matcher, text []byte, special func(id uint32), between func(text []byte)) {
+	done := 0
+	for from := 0; ; {
+		start, end, i := m.next(text, from)
+		if i < 0 {
+			break
+		}
+		s := &t.specials[i]
+		from = end
+		if s.SingleWord && (endsWithWord(text[:start]) || startsWithWord(text[end:])) {
+			continue
+		}
+		if s.LStrip {
+			for start > done {
+				r, n := utf8.DecodeLastRune(text[done:start])
+				if !unicode.IsSpace(r) {
+					break
+				}
+				start -= n
+			}
+		}
+		if s.RStrip {
+			for end < len(text) {
+				r, n := utf8.DecodeRune(text[end:])
+				if !unicode.IsSpace(r) {
+					break
+				}
+				end += n
+			}
+			from = end
+		}
+		if start > done {
+			between(text[done:start])
+		}
+		special(s.ID)
+		done = end
+	}
+	if done < len(text) {
+		between(text[done:])
 	}
 }
 
-// nextSpecial finds the first special token in text, the longest of those that start there.
-func (t *Tokenizer) nextSpecial(text []byte) (at int, found *Special) {
-	for i, b := range text {
-		for _, n := range t.openers[b] {
-			if i+n > len(text) {
-				continue
-			}
-			if k := t.texts.find(text[i : i+n]); k >= 0 {
-				return i, &t.specials[k]
-			}
-		}
-	}
-	return 0, nil
+func endsWithWord(text []byte) bool {
+	r, n := utf8.DecodeLastRune(text)
+	return n > 0 && isWord(r)
+}
+
+func startsWithWord(text []byte) bool {
+	r, n := utf8.DecodeRune(text)
+	return n > 0 && isWord(r)
+}
+
+// isWord is \w of Unicode regular expressions (UTS 18): letters and what counts as such, marks, digits, connectors, joiners.
+func isWord(r rune) bool {
+	return r != utf8.RuneError && unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
 }

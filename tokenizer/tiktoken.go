@@ -15,18 +15,42 @@ import (
 // 130 bytes.
 const maxRankedToken = 1024
 
+// published are the rank files that everybody has, by the number of their tokens: what they do not say themselves.
+var published = map[int]struct {
+	pattern  grammar
+	specials map[string]uint32
+}{
+	50256:  {gpt2, map[string]uint32{"<|endoftext|>": 50256}},
+	50280:  {gpt2, map[string]uint32{"<|endoftext|>": 50256}},
+	100256: {cl100k, map[string]uint32{"<|endoftext|>": 100257, "<|fim_prefix|>": 100258, "<|fim_middle|>": 100259, "<|fim_suffix|>": 100260, "<|endofprompt|>": 100276}},
+	128000: {llama3, map[string]uint32{"<|begin_of_text|>": 128000, "<|end_of_text|>": 128001}},
+	199998: {o200k, map[string]uint32{"<|endoftext|>": 199999, "<|endofprompt|>": 200018}},
+}
+
 // ReadTiktoken reads a tiktoken rank file: lines of a token in base64, a space, and its rank, which is its id. The file
-// has neither the pattern nor the special tokens, so they are given; pattern is as in [TrainOptions].
+// has neither the pattern nor the special tokens, so they are given; pattern is as in [TrainOptions]. Without a pattern,
+// files with as many tokens as r50k, p50k, cl100k, o200k and Llama 3 have those patterns and, unless others are given,
+// those special tokens that mark the structure of a text.
 //
 // A rank file says which tokens there are and which go first, not how they are made. As in other converters, each way
 // to put a token together from two others becomes a merge, in the order of (rank, rank of the left part), and a pretoken
 // that is a token is taken whole.
 func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
-	p, err := parsePattern(pattern)
+	vocab, ids, err := readRanks(io.LimitReader(r, maxFile))
 	if err != nil {
 		return nil, err
 	}
-	vocab, ids, err := readRanks(io.LimitReader(r, maxFile))
+	if pattern == "" {
+		known, ok := published[len(ids)]
+		if !ok {
+			return nil, fmt.Errorf("a rank file of %d tokens, which is none of those in wide use, does not say its pattern\n  name it: %s or a regular expression", len(ids), patternNames)
+		}
+		pattern = patterns[known.pattern].name
+		if specials == nil {
+			specials = known.specials
+		}
+	}
+	p, err := parsePattern(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +58,7 @@ func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tok
 	for text, id := range specials {
 		list = append(list, Special{ID: id, Text: text})
 	}
-	return newTokenizer(p, vocab, ids, mergesOfRanks(vocab, ids), list, true)
+	return newTokenizer(p, false, vocab, ids, mergesOfRanks(vocab, ids), list, true)
 }
 
 func readRanks(r io.Reader) (*interner, []uint32, error) {
@@ -80,4 +104,34 @@ func mergesOfRanks(vocab *interner, ids []uint32) []merge {
 	}
 	slices.SortFunc(merges, func(a, b merge) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.left, b.left)) })
 	return merges
+}
+
+// WriteTiktoken writes the ordinary tokens as a tiktoken rank file. The pattern and the special tokens are not in it.
+//
+// The ids are those of this tokenizer wherever the merge of two tokens into a third is the one that it learned: tiktoken
+// merges any two tokens that are a token together, which on text makes a difference for a few pretokens in a million.
+// Merges in another order than that of the ids cannot be written.
+func (t *Tokenizer) WriteTiktoken(w io.Writer) error {
+	made, seen := uint32(0), make([]bool, len(t.byID))
+	for _, m := range t.merges {
+		if seen[m.id] {
+			continue // made in a second way
+		}
+		if seen[m.id] = true; m.id < made {
+			return fmt.Errorf("the token %.100q has a smaller id than one that is merged before it: a rank file cannot say that\n"+
+				"  try the format of Hugging Face", t.Token(m.id))
+		}
+		made = m.id
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	var line []byte
+	for id, ref := range t.byID {
+		if ref <= 0 {
+			continue
+		}
+		line = base64.StdEncoding.AppendEncode(line[:0], t.Token(uint32(id)))
+		line = append(strconv.AppendInt(append(line, ' '), int64(id), 10), '\n')
+		b.Write(line)
+	}
+	return b.Flush()
 }

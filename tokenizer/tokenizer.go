@@ -17,6 +17,7 @@ import (
 // not change once made and may be shared by goroutines.
 type Tokenizer struct {
 	pattern      pattern
+	nfc          bool // text is brought to Unicode normalization form C first
 	ignoreMerges bool // a pretoken that is a token is that token, whatever the merges say
 
 	vocab    *interner // the ordinary tokens, numbered in any order
@@ -25,11 +26,13 @@ type Tokenizer struct {
 	byteID   [256]uint32
 	merges   []merge // by rank
 	ranks    rankTable
-	specials []Special  // by id
-	texts    interner   // of the special tokens, numbered as in specials
-	openers  [256][]int // the lengths of special tokens that start with a byte, longest first
+	specials []Special // by id
+	texts    interner  // of the special tokens, numbered as in specials
+	raw      matcher   // of special tokens in text as it is
+	normal   matcher   // and of those with Normalized in normalized text
 
-	post json.RawMessage // post_processor of the file it was read from; kept for the way back
+	post          json.RawMessage // post_processor of the file it was read from; kept for the way back
+	before, after []uint32        // what it puts around a text
 
 	hash     func() string
 	encoders sync.Pool
@@ -49,15 +52,21 @@ type Special struct {
 	// Added marks a token that was added to the vocabulary but is not "special" in the file it came from. It is
 	// treated like the others here; the mark is kept when the tokenizer is saved.
 	Added bool
+
+	// How [Tokenizer.EncodeSpecial] finds it, as in Hugging Face files.
+	LStrip     bool // takes the white space before it
+	RStrip     bool // takes the white space after it
+	SingleWord bool // not where a character of a word is next to it
+	Normalized bool // is looked for after those without this mark, in normalized text
 }
 
 // maxVocab bounds ids.
 const maxVocab = 1 << 24
 
 // newTokenizer builds the look-up tables. vocab holds the ordinary tokens and ids their ids.
-func newTokenizer(p pattern, vocab *interner, ids []uint32, merges []merge, specials []Special,
+func newTokenizer(p pattern, nfc bool, vocab *interner, ids []uint32, merges []merge, specials []Special,
 	ignoreMerges bool) (*Tokenizer, error) {
-	t := &Tokenizer{pattern: p, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
+	t := &Tokenizer{pattern: p, nfc: nfc, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
 	slices.SortFunc(t.specials, func(a, b Special) int { return int(a.ID) - int(b.ID) })
 	if err := t.numberTokens(); err != nil {
 		return nil, err
@@ -114,7 +123,7 @@ func (t *Tokenizer) numberTokens() error {
 	return nil
 }
 
-// indexSpecials fills texts and openers.
+// indexSpecials fills texts and the matchers.
 func (t *Tokenizer) indexSpecials() error {
 	for i, s := range t.specials {
 		if s.Text == "" || !utf8.ValidString(s.Text) {
@@ -129,9 +138,10 @@ func (t *Tokenizer) indexSpecials() error {
 		if n := t.texts.add([]byte(s.Text)); n < i {
 			return fmt.Errorf("special tokens %d and %d are both %.100q", t.specials[n].ID, s.ID, s.Text)
 		}
-		lengths := &t.openers[s.Text[0]]
-		if k, found := slices.BinarySearchFunc(*lengths, len(s.Text), func(a, b int) int { return b - a }); !found {
-			*lengths = slices.Insert(*lengths, k, len(s.Text))
+		if s.Normalized {
+			t.normal.add(t.normalize(nil, []byte(s.Text)), i)
+		} else {
+			t.raw.add([]byte(s.Text), i)
 		}
 	}
 	return nil
@@ -182,7 +192,22 @@ func (t *Tokenizer) EOT() (uint32, bool) {
 // Pattern is the name of the pre-tokenizer pattern (gpt2, cl100k, llama3, qwen2, nanochat, o200k), or the regular expression.
 func (t *Tokenizer) Pattern() string { return t.pattern.String() }
 
-// Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, tokens, merges and special tokens. It does
+// Normalizer is "NFC" if text is brought to that Unicode normalization form before it is encoded, so that decoding gives
+// back the normalized text; else "".
+func (t *Tokenizer) Normalizer() string {
+	if t.nfc {
+		return "NFC"
+	}
+	return ""
+}
+
+// Around returns the tokens that the file it came from puts before and after a text, such as that of its beginning.
+// Encoding does not add them.
+func (t *Tokenizer) Around() (before, after []uint32) {
+	return slices.Clone(t.before), slices.Clone(t.after)
+}
+
+// Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, normalizer, tokens, merges and special tokens. It does
 // not depend on the file format, and stays the same when the tokenizer is saved and loaded.
 func (t *Tokenizer) Hash() string { return t.hash() }
 
@@ -203,6 +228,14 @@ func (t *Tokenizer) computeHash() string {
 	}
 	for _, s := range t.specials {
 		hashInts(h, uint64(s.ID))
+	}
+	if t.nfc {
+		io.WriteString(h, "nfc")
+	}
+	for _, s := range t.specials {
+		if s.LStrip || s.RStrip || s.SingleWord || s.Normalized {
+			fmt.Fprintf(h, "%d %v %v %v %v", s.ID, s.LStrip, s.RStrip, s.SingleWord, s.Normalized)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

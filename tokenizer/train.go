@@ -162,7 +162,7 @@ func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string)
 	for i, text := range specialTexts {
 		specials[i] = Special{ID: uint32(len(ids) + i), Text: text}
 	}
-	return newTokenizer(p, vocab, ids, merges, specials, false)
+	return newTokenizer(p, false, vocab, ids, merges, specials, false)
 }
 
 // byteVocab is the vocabulary before the first merge: the bytes in the order of the byte-level alphabet.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"anneal/corpus"
@@ -14,10 +12,11 @@ import (
 )
 
 type tokenizerCmd struct {
-	Train  tokenizerTrainCmd  `cmd:"" help:"Learn a byte-level BPE vocabulary."`
-	Encode tokenizerEncodeCmd `cmd:"" help:"Turn text into token ids."`
-	Decode tokenizerDecodeCmd `cmd:"" help:"Turn token ids into text."`
-	Eval   tokenizerEvalCmd   `cmd:"" help:"Measure how well a tokenizer suits a text."`
+	Train   tokenizerTrainCmd   `cmd:"" help:"Learn a byte-level BPE vocabulary."`
+	Encode  tokenizerEncodeCmd  `cmd:"" help:"Turn text into token ids."`
+	Decode  tokenizerDecodeCmd  `cmd:"" help:"Turn token ids into text."`
+	Eval    tokenizerEvalCmd    `cmd:"" help:"Measure how well a tokenizer suits a text."`
+	Convert tokenizerConvertCmd `cmd:"" help:"Write a tokenizer in the format of Hugging Face, GPT-2 or tiktoken."`
 }
 
 // textArgs names the text that a command reads.
@@ -53,36 +52,30 @@ func (s *session) reportText(r corpus.Report) { s.notef("%s", r) }
 
 // tokenizerArg names a tokenizer to use.
 type tokenizerArg struct {
-	Tokenizer string `arg:"" help:"A tokenizer.json, or a .tiktoken rank file."`
-	Pattern   string `placeholder:"cl100k" help:"How text is cut before merging; only for rank files, which do not say."`
+	Tokenizer string `arg:"" help:"A tokenizer.json, a .tiktoken rank file, a vocab.json beside its merges.txt, or a directory of these."`
+	Pattern   string `placeholder:"cl100k" help:"How text is cut before merging; only for files that do not say: .tiktoken and vocab.json."`
 }
 
-func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) {
-	if filepath.Ext(a.Tokenizer) != ".tiktoken" {
-		if a.Pattern != "" {
-			return nil, &usageError{a.Tokenizer + " has a pattern of its own", "try it without --pattern, which is for .tiktoken files"}
-		}
-		return loadTokenizer(a.Tokenizer)
-	}
-	f, err := os.Open(a.Tokenizer)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	tok, err := tokenizer.ReadTiktoken(f, cmp.Or(a.Pattern, "cl100k"), nil)
-	if err != nil {
-		return nil, asData(fmt.Errorf("%s: %w", a.Tokenizer, err))
-	}
-	return tok, nil
+func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) { return a.loadWith(nil) }
+
+// loadWith is load with special tokens for a file that does not say them.
+func (a tokenizerArg) loadWith(specials map[string]uint32) (*tokenizer.Tokenizer, error) {
+	tok, err := tokenizer.Open(a.Tokenizer, a.Pattern, specials)
+	return tok, teachTokenizer(err)
 }
 
 // loadTokenizer reads a tokenizer.json.
 func loadTokenizer(path string) (*tokenizer.Tokenizer, error) {
 	tok, err := tokenizer.Load(path)
+	return tok, teachTokenizer(err)
+}
+
+// teachTokenizer says what to do about a file that is no tokenizer.
+func teachTokenizer(err error) error {
 	if err != nil && !strings.Contains(err.Error(), "\n") {
 		err = fmt.Errorf("%w\n  try a tokenizer.json made by `anneal tokenizer train`", err)
 	}
-	return tok, asData(err)
+	return asData(err)
 }
 
 // input reads a file, or standard input if path is "".

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"anneal/tokenizer"
+)
+
+type tokenizerConvertCmd struct {
+	tokenizerArg
+	To      string            `required:"" enum:"hf,gpt2,tiktoken" help:"hf: tokenizer.json, tokenizer_config.json and special_tokens_map.json; gpt2: vocab.json and merges.txt; tiktoken: a rank file."`
+	Out     string            `required:"" placeholder:"DIR" help:"Directory for the files, which replace those of the same names."`
+	Special map[string]uint32 `placeholder:"TEXT=ID" help:"Special tokens of a file that does not say them: .tiktoken or vocab.json."`
+}
+
+func (tokenizerConvertCmd) Help() string {
+	return example(
+		"anneal tokenizer convert cl100k_base.tiktoken --to hf --out cl100k",
+		`anneal tokenizer convert own.tiktoken --pattern o200k --special "<|endoftext|>=50000" --to hf --out own`,
+		"anneal tokenizer convert tok.json --to tiktoken --out ranks",
+	)
+}
+
+func (c tokenizerConvertCmd) Run(s *session) error {
+	tok, err := c.loadWith(c.Special)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+		return fmt.Errorf("cannot make the directory of --out: %w", err)
+	}
+	files := []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}
+	switch c.To {
+	case "hf":
+		err = tok.SaveHF(c.Out)
+	case "gpt2":
+		files = []string{"vocab.json", "merges.txt"}
+		err = tok.SaveGPT2(c.Out)
+	case "tiktoken":
+		files = []string{"ranks.tiktoken"}
+		err = tok.SaveTiktoken(filepath.Join(c.Out, files[0]))
+	}
+	if err != nil {
+		return asData(err)
+	}
+	for i, name := range files {
+		files[i] = filepath.Join(c.Out, name)
+		s.printf("%s\n", files[i])
+	}
+	if c.To != "hf" {
+		s.notef("not in these files: %s", notIn(tok, c.To))
+	}
+	return s.emit(map[string]any{"files": files, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash()})
+}
+
+// notIn says what a format has no place for.
+func notIn(tok *tokenizer.Tokenizer, format string) string {
+	text := "the pattern, " + tok.Pattern()
+	if format == "tiktoken" {
+		for _, t := range tok.Specials() {
+			text += fmt.Sprintf("; the special token %s, %d", t.Text, t.ID)
+		}
+	}
+	if n := tok.Normalizer(); n != "" {
+		text += "; the normalizer, " + n
+	}
+	return text
+}

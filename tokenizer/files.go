@@ -1,0 +1,269 @@
+package tokenizer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Open reads a tokenizer from a path: a tokenizer.json, a .tiktoken rank file (see [ReadTiktoken]), a vocab.json with
+// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json or those two. pattern and specials are for
+// files that do not say them, "" and nil for what is usual.
+func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		dir := path
+		if path = filepath.Join(dir, "tokenizer.json"); !exists(path) {
+			path = filepath.Join(dir, "vocab.json")
+		}
+		if !exists(path) {
+			return nil, fmt.Errorf("%s has neither a tokenizer.json nor a vocab.json with merges.txt", dir)
+		}
+	}
+	var t *Tokenizer
+	var err error
+	switch {
+	case filepath.Ext(path) == ".tiktoken":
+		err = withFile(path, func(r io.Reader) (err error) {
+			t, err = ReadTiktoken(r, pattern, specials)
+			return err
+		})
+	case filepath.Base(path) == "vocab.json":
+		t, err = openGPT2(path, pattern, specials)
+	case pattern != "" || specials != nil:
+		err = errors.New("it has a pattern and special tokens of its own")
+	default:
+		return Load(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func withFile(path string, read func(io.Reader) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// openGPT2 reads vocab.json, merges.txt and, if there is one, added_tokens.json.
+func openGPT2(path, pattern string, specials map[string]uint32) (t *Tokenizer, err error) {
+	added := filepath.Join(filepath.Dir(path), "added_tokens.json")
+	if specials == nil && exists(added) {
+		err := withFile(added, func(r io.Reader) error {
+			data, err := readAll(r)
+			if err == nil {
+				err = json.Unmarshal(data, &specials)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("added_tokens.json: %w", err)
+		}
+	}
+	err = withFile(path, func(vocab io.Reader) error {
+		return withFile(filepath.Join(filepath.Dir(path), "merges.txt"), func(merges io.Reader) error {
+			t, err = ReadGPT2(vocab, merges, pattern, specials)
+			return err
+		})
+	})
+	return t, err
+}
+
+// ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens in the byte-level alphabet with their ids, and
+// merges.txt, a line of two tokens for each merge. They do not say the pattern; "" is gpt2. Special tokens are those
+// given, and whatever vocab.json has that is longer than a byte and that no merge makes: as an ordinary token it could
+// never be encoded.
+func ReadGPT2(vocab, merges io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
+	if pattern == "" {
+		pattern = "gpt2"
+	}
+	p, err := parsePattern(pattern)
+	if err != nil {
+		return nil, err
+	}
+	names, err := readAll(vocab)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkJSON(names); err != nil {
+		return nil, err
+	}
+	text, err := readAll(merges)
+	if err != nil {
+		return nil, err
+	}
+	var made interner // what merges make
+	var joined []byte
+	err = mergeLines(text, func(left, right []byte) error {
+		joined = append(append(joined[:0], left...), right...)
+		made.add(joined)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	added := map[string]uint32{}
+	for text, id := range specials {
+		added[text] = id
+	}
+	c := jsonCursor{data: names}
+	err = c.object(func(key []byte) error {
+		id, err := c.id()
+		if b, ok := appendBytes(nil, key); err == nil && !(ok && len(b) == 1) && made.find(key) < 0 {
+			if _, known := added[string(key)]; !known {
+				added[string(key)] = id
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("vocab.json: %w", err)
+	}
+	tokens, ids, err := parseVocab(names, added)
+	if err != nil {
+		return nil, fmt.Errorf("vocab.json: %w", err)
+	}
+	list := mergeList{vocab: tokens, ids: ids}
+	if err := mergeLines(text, list.add); err != nil {
+		return nil, err
+	}
+	var all []Special
+	for text, id := range added {
+		all = append(all, Special{ID: id, Text: text})
+	}
+	return newTokenizer(p, false, tokens, ids, list.merges, all, false)
+}
+
+// mergeLines calls add for each merge of a merges.txt.
+func mergeLines(text []byte, add func(left, right []byte) error) error {
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+			continue
+		}
+		left, right, err := mergeLine(line)
+		if err == nil && left != nil {
+			err = add(left, right)
+		}
+		if err != nil {
+			return fmt.Errorf("merges.txt, line %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// SaveGPT2 writes vocab.json and merges.txt into a directory. Pattern, normalizer and marks of special tokens are not in
+// them. A tokenizer that takes pretokens whole which its merges do not make cannot be written.
+func (t *Tokenizer) SaveGPT2(dir string) error {
+	if t.ignoreMerges {
+		if id, ok := t.unmade(); ok {
+			return fmt.Errorf("the token %d, %.100q, is not what its merges make: vocab.json and merges.txt cannot say that it counts\n"+
+				"  try the format of Hugging Face", id, t.Token(id))
+		}
+	}
+	err := save(filepath.Join(dir, "vocab.json"), func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<16)
+		b.WriteByte('{')
+		t.writeTokens(b, "\n  ")
+		b.WriteString("\n}\n")
+		return b.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	return save(filepath.Join(dir, "merges.txt"), func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<16)
+		b.WriteString("#version: 0.2\n")
+		var line []byte
+		for _, m := range t.merges {
+			line = append(appendByteLevel(line[:0], t.Token(m.left)), ' ')
+			line = append(appendByteLevel(line, t.Token(m.right)), '\n')
+			b.Write(line)
+		}
+		return b.Flush()
+	})
+}
+
+// unmade returns a token that is not what merging its bytes gives.
+func (t *Tokenizer) unmade() (id uint32, ok bool) {
+	m := merger{t: t}
+	var ids []uint32
+	for n, id := range t.ids {
+		token := t.vocab.at(n)
+		if len(token) <= shortPiece {
+			ids = m.appendShort(ids[:0], token)
+		} else {
+			ids = m.appendLong(ids[:0], token)
+		}
+		if len(ids) != 1 || ids[0] != id {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// SaveTiktoken writes a rank file: see [Tokenizer.WriteTiktoken].
+func (t *Tokenizer) SaveTiktoken(path string) error { return save(path, t.WriteTiktoken) }
+
+// SaveHF writes tokenizer.json and the files that Hugging Face loaders look for beside it, tokenizer_config.json and
+// special_tokens_map.json, into a directory. The beginning of a text is what the post-processor puts there first, its end
+// is EOT.
+func (t *Tokenizer) SaveHF(dir string) error {
+	named := map[string]string{}
+	if len(t.before) > 0 {
+		named["bos_token"] = string(t.Token(t.before[0]))
+	}
+	if id, ok := t.EOT(); ok {
+		named["eos_token"] = string(t.Token(id))
+	}
+	type token struct {
+		Content    string `json:"content"`
+		LStrip     bool   `json:"lstrip"`
+		Normalized bool   `json:"normalized"`
+		RStrip     bool   `json:"rstrip"`
+		SingleWord bool   `json:"single_word"`
+		Special    bool   `json:"special"`
+	}
+	added := map[uint32]token{}
+	for _, s := range t.specials {
+		added[s.ID] = token{s.Text, s.LStrip, s.Normalized, s.RStrip, s.SingleWord, !s.Added}
+	}
+	config := map[string]any{
+		"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false, "added_tokens_decoder": added,
+	}
+	for key, text := range named {
+		config[key] = text
+	}
+	if err := t.Save(filepath.Join(dir, "tokenizer.json")); err != nil {
+		return err
+	}
+	for name, content := range map[string]any{"tokenizer_config.json": config, "special_tokens_map.json": named} {
+		err := save(filepath.Join(dir, name), func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", "  ")
+			return e.Encode(content)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
