@@ -37,7 +37,7 @@ func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) 
 	case filepath.Base(path) == "vocab.json":
 		t, err = openGPT2(path, pattern, specials)
 	case pattern != "" || specials != nil:
-		err = errors.New("it has a pattern and special tokens of its own")
+		err = ErrOwnPattern
 	default:
 		return Load(path)
 	}
@@ -46,6 +46,9 @@ func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) 
 	}
 	return t, nil
 }
+
+// ErrOwnPattern says that a pattern or special tokens were given for a file that has them.
+var ErrOwnPattern = errors.New("it has a pattern of its own, and special tokens")
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

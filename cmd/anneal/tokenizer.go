@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,6 +62,9 @@ func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) { return a.loadWith(n
 // loadWith is load with special tokens for a file that does not say them.
 func (a tokenizerArg) loadWith(specials map[string]uint32) (*tokenizer.Tokenizer, error) {
 	tok, err := tokenizer.Open(a.Tokenizer, a.Pattern, specials)
+	if errors.Is(err, tokenizer.ErrOwnPattern) {
+		return nil, &usageError{err.Error(), "try it without --pattern and --special, which are for .tiktoken and vocab.json"}
+	}
 	return tok, teachTokenizer(err)
 }
 
