@@ -61,6 +61,18 @@ func SameTokenizer(sets []*Dataset) error {
 	return nil
 }
 
+// Arrange gives the samples of each source an order; lengths of the order are parts of the run, of which each source has its share.
+func (l *Mixed) Arrange(o Order) error {
+	run, first, last, since := l.mix.drawn(o.Run), l.mix.drawn(o.First.Samples), l.mix.drawn(o.Run-min(o.Last.Samples, o.Run)), l.mix.drawn(o.Last.Since)
+	for i, one := range l.loaders {
+		o.Run, o.First.Samples, o.Last.Samples, o.Last.Since = run[i], first[i], run[i]-last[i], since[i]
+		if err := one.Arrange(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Skip leaves samples of the training order out from now on: sample k is then the k-th of the others.
 func (l *Mixed) Skip(list SkipList) { l.skip = list }
 

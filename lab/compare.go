@@ -125,7 +125,11 @@ func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions
 		return 0, err
 	}
 	defer r.Close()
-	e, err := r.Evaluate(ctx, cfg.Data.Path, cfg.Train.EvalTokens, nil)
+	sources, err := cfg.Sources()
+	if err != nil {
+		return 0, err
+	}
+	e, err := r.EvaluateSources(ctx, sources, cfg.Train.EvalTokens, nil)
 	return e.BitsPerByte, err
 }
 

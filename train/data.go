@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +13,13 @@ import (
 	"anneal/train/config"
 )
 
-// corpus is a data set opened for a run: what it trains on, what it is measured on, and the tokenizer of both.
+// corpus is the data of a run, opened: what it trains on, what it is measured on, and the tokenizer of both.
 type corpus struct {
-	set           *dataset.Dataset
-	train         trainSource // nil until openTraining
-	domains       *turns      // to be closed; nil for runs that weigh none
+	set           *dataset.Dataset // the first source
+	sources       []source
+	mixed         *dataset.Mixed // train, if the sources are mixed
+	train         trainSource    // nil until openTraining
+	domains       *turns         // to be closed; nil for runs that weigh none
 	tok           *tokenizer.Tokenizer
 	tokenizerJSON []byte
 	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
@@ -29,23 +32,39 @@ type trainSource interface {
 	Check(dataset.State) error
 }
 
-// openCorpus opens the data set of a configuration and fills in the vocabulary size.
+// source is a data set with its name in data.mix.
+type source struct {
+	config.Source
+	set *dataset.Dataset
+}
+
+// openCorpus opens the data sets of a configuration and fills in the vocabulary size.
 func openCorpus(cfg *config.Config) (*corpus, error) {
-	set, err := dataset.Open(cfg.Data.Path)
-	if err != nil {
-		return nil, &DataError{err}
-	}
-	c := &corpus{set: set}
+	c := &corpus{}
 	if err := c.open(cfg); err != nil {
-		set.Close()
+		c.close()
 		return nil, &DataError{err}
 	}
 	return c, nil
 }
 
 func (c *corpus) open(cfg *config.Config) error {
+	sources, err := cfg.Sources()
+	if err != nil {
+		return err // validation has passed it already
+	}
+	for _, s := range sources {
+		set, err := dataset.Open(s.Path)
+		if err != nil {
+			return err
+		}
+		c.sources = append(c.sources, source{s, set})
+	}
+	if err := dataset.SameTokenizer(c.sets()); err != nil {
+		return err
+	}
+	c.set = c.sources[0].set
 	path := filepath.Join(c.set.Dir, "tokenizer.json")
-	var err error
 	if c.tokenizerJSON, err = os.ReadFile(path); err != nil {
 		return fmt.Errorf("the data set has no tokenizer: %w\n  re-build it with `anneal data build`", err)
 	}
@@ -69,26 +88,45 @@ func (c *corpus) open(cfg *config.Config) error {
 	return nil
 }
 
-// openTraining opens the training split; what is only evaluated may have none.
-func (c *corpus) openTraining(cfg *config.Config) (err error) {
-	loader, err := c.set.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed)
-	if err != nil {
-		return &DataError{err}
-	}
+// openTraining opens the training splits; what is only evaluated may have none.
+func (c *corpus) openTraining(cfg *config.Config) error {
 	order, err := cfg.Order()
-	if err != nil {
-		return err // validation has passed it already
+	skip, also := dataset.ParseSkips(cfg.Data.Skip)
+	if err = errors.Join(err, also); err != nil {
+		return err // validation has passed them already
 	}
-	if err := loader.Arrange(order); err != nil {
+	train, err := c.openRows(cfg)
+	if err != nil {
 		return &DataError{err}
 	}
-	skip, err := dataset.ParseSkips(cfg.Data.Skip)
-	if err != nil {
-		return err // validation has passed it already
+	if err := train.Arrange(order); err != nil {
+		return &DataError{err}
 	}
-	loader.Skip(skip)
-	c.train = loader
+	train.Skip(skip)
+	c.train = train
 	return nil
+}
+
+// openRows opens the rows of the training splits in plain random order.
+func (c *corpus) openRows(cfg *config.Config) (rows interface {
+	trainSource
+	Arrange(dataset.Order) error
+	Skip(dataset.SkipList)
+}, err error) {
+	packing := dataset.Packing(cfg.Data.Packing)
+	if cfg.Data.Mix == "" {
+		return c.set.PackedLoader(packing, cfg.Model.Context, cfg.Seed)
+	}
+	c.mixed, err = dataset.NewMixed(c.sets(), packing, cfg.Model.Context, cfg.Seed, cfg.Mix)
+	return c.mixed, err
+}
+
+func (c *corpus) sets() []*dataset.Dataset {
+	sets := make([]*dataset.Dataset, len(c.sources))
+	for i, s := range c.sources {
+		sets[i] = s.set
+	}
+	return sets
 }
 
 // openDomains opens the training splits of the data sets in dirs in the place of the corpus's own, a micro-batch from each in
@@ -107,7 +145,9 @@ func (c *corpus) close() {
 	if c.domains != nil {
 		c.domains.close()
 	}
-	c.set.Close()
+	for _, s := range c.sources {
+		s.set.Close()
+	}
 }
 
 // DatasetTokenizer describes a tokenizer the way data sets identify theirs. A tokenizer without an end-of-text token

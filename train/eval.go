@@ -25,6 +25,10 @@ type EvalResult struct {
 	// ByPosition is the same by intervals of positions, each as long as the rows of training, if those read now are longer. A
 	// token's position is the number of tokens before it in its document, or in its row without a document mask.
 	ByPosition []PositionResult
+
+	// Sources is the same by the sources of a mix, those without a validation split left out; nil where there is one source. The mixed
+	// measures are over all that was scored, as many tokens of each source if it has them: they do not depend on its weights.
+	Sources []SourceResult
 }
 
 // PositionResult is how well a model predicts what follows the tokens at positions [From, To).
@@ -97,48 +101,79 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 }
 
 // evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit is 0.
-// Which tokens these are does not depend on the size of a batch. Without a validation split both measures are NaN.
+// Which tokens these are does not depend on the size of a batch. Several sources have an equal part of the limit each.
+// Without a validation split both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
 	context := e.model.Config.Context
 	e.length = context
-	val, err := c.set.ValLoader(context)
-	if errors.Is(err, dataset.ErrNoValidation) {
+	part := (limit + len(c.sources) - 1) / len(c.sources)
+	var splits []heldOut
+	all := uint64(0) // samples
+	for _, s := range c.sources {
+		val, err := s.set.ValLoader(context)
+		if errors.Is(err, dataset.ErrNoValidation) {
+			continue
+		}
+		if err != nil {
+			return unevaluated, &DataError{err}
+		}
+		h := heldOut{val, s.Name, val.Windows()}
+		if limit > 0 {
+			h.samples = min(h.samples, uint64((part+context-1)/context))
+		}
+		splits, all = append(splits, h), all+h.samples
+	}
+	if all == 0 {
 		return unevaluated, nil
 	}
-	if err != nil {
-		return unevaluated, &DataError{err}
-	}
-	samples := val.Windows()
-	if limit > 0 {
-		samples = min(samples, uint64((limit+context-1)/context))
-	}
-	var r EvalResult
-	nats := 0.0
-	for first := uint64(0); first < samples; first += uint64(e.rows) {
-		if err := ctx.Err(); err != nil {
+	var r EvalResult // Loss is a sum so far
+	for _, h := range splits {
+		before := r
+		if err := e.score(ctx, c, h, all, &r); err != nil {
 			return unevaluated, err
 		}
-		if e.onProgress != nil {
-			e.onProgress(r.Tokens, int64(samples)*int64(context))
+		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; len(c.sources) > 1 {
+			r.Sources = append(r.Sources, SourceResult{h.name, number(nats / float64(tokens)), number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
 		}
-		if err := e.load(val, first); err != nil {
-			return unevaluated, err
-		}
-		e.ignoreFrom(samples - first)
-		e.tape.Reset(false)
-		e.model.Loss(e.tape, e.batch)
-		nats += e.dev.Sum(&e.batch.Losses)
-		r.Tokens += int64(e.data.Valid())
-		r.Bytes += int64(e.data.TextBytes(c.byteLen))
-		r.ByPosition = e.byPosition(r.ByPosition, c.byteLen)
 	}
 	r.ByPosition = slices.DeleteFunc(r.ByPosition, func(p PositionResult) bool { return p.Bytes == 0 })
 	for i := range r.ByPosition {
 		r.ByPosition[i].finish()
 	}
-	r.Loss = nats / float64(r.Tokens)
-	r.BitsPerByte = dataset.BitsPerByte(nats, uint64(r.Bytes))
+	r.BitsPerByte = dataset.BitsPerByte(r.Loss, uint64(r.Bytes))
+	r.Loss /= float64(r.Tokens)
 	return r, nil
+}
+
+// heldOut is the validation split of a source, and how many of its samples count.
+type heldOut struct {
+	*dataset.Loader
+	name    string
+	samples uint64
+}
+
+// score adds the losses of a split to r; all is the samples of all splits.
+func (e *evaluator) score(ctx context.Context, c *corpus, val heldOut, all uint64, r *EvalResult) error {
+	samples := val.samples
+	for first := uint64(0); first < samples; first += uint64(e.rows) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.onProgress != nil {
+			e.onProgress(r.Tokens, int64(all)*int64(e.length))
+		}
+		if err := e.load(val, first); err != nil {
+			return err
+		}
+		e.ignoreFrom(samples - first)
+		e.tape.Reset(false)
+		e.model.Loss(e.tape, e.batch)
+		r.Loss += e.dev.Sum(&e.batch.Losses)
+		r.Tokens += int64(e.data.Valid())
+		r.Bytes += int64(e.data.TextBytes(c.byteLen))
+		r.ByPosition = e.byPosition(r.ByPosition, c.byteLen)
+	}
+	return nil
 }
 
 // ignoreFrom leaves the samples from row on out of the loss, where the last batch is larger than what is left.

@@ -53,6 +53,10 @@ type metricsLine struct {
 	ValLoss         *number   `json:"val_loss,omitempty"`
 	ValBitsPerByte  *number   `json:"val_bits_per_byte,omitempty"`
 
+	SourceLoss        map[string]number `json:"source_loss,omitempty"`              // of each source of a mix in the step's batch
+	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // of each, trained on so far, where the model was evaluated
+	SourceBitsPerByte map[string]number `json:"source_val_bits_per_byte,omitempty"` // held out, of each
+
 	ValLossEMA        *number `json:"val_loss_ema,omitempty"` // of the average of the weights
 	ValBitsPerByteEMA *number `json:"val_bits_per_byte_ema,omitempty"`
 }

@@ -13,13 +13,14 @@ import (
 // Progress describes a run after a step.
 type Progress struct {
 	Step, Steps             int
-	Tokens                  int64   // trained on so far
-	Loss, LR, GradNorm      float64 // nats per token; peak rate times schedule; before clipping
-	TokensPerSecond         float64 // over the last few seconds
-	FractionOfPeak          float64 // of the machine's measured matrix product peak at the run's precision
-	ValLoss, ValBitsPerByte float64 // NaN unless the model was just evaluated
-	ValBitsPerByteEMA       float64 // of the average of the weights; NaN also without average.ema
-	RSS                     int64   // bytes
+	Tokens                  int64          // trained on so far
+	Loss, LR, GradNorm      float64        // nats per token; peak rate times schedule; before clipping
+	TokensPerSecond         float64        // over the last few seconds
+	FractionOfPeak          float64        // of the machine's measured matrix product peak at the run's precision
+	ValLoss, ValBitsPerByte float64        // NaN unless the model was just evaluated
+	ValSources              []SourceResult // of a mix, if the model was just evaluated
+	ValBitsPerByteEMA       float64        // of the average of the weights; NaN also without average.ema
+	RSS                     int64          // bytes
 	ETA                     time.Duration
 	Skipped                 int       // updates not applied so far
 	ClipRate                float64   // share of the updates so far whose gradient was clipped; NaN before the first
@@ -42,6 +43,9 @@ type Result struct {
 
 	ValLossEMA, ValBitsPerByteEMA float64 // of the average of the weights; NaN also without average.ema
 
+	ValSources   []SourceResult   // of the last evaluation, for each source of a mix; nil without one
+	SourceTokens map[string]int64 // read of each source of a mix; nil without one
+
 	DomainWeights              []float64 // mean over the updates of a run that weighs domains; nil for others
 	ClipRate                   float64   // share of the run's updates whose gradient was clipped; NaN without an update
 	NoiseScale                 float64   // tokens; NaN if train.noise_scale_every is 0 or too little was measured
@@ -63,6 +67,7 @@ func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 		return none, err
 	}
 	s.last.ValLoss, s.last.ValBitsPerByte, s.last.EvalStep = number(weights.Loss), number(weights.BitsPerByte), s.trainer.progress.Step
+	s.last.ValSources = weights.Sources
 	s.last.ValLossEMA, s.last.ValBitsPerByteEMA = number(average.Loss), number(average.BitsPerByte)
 	return evaluation{weights, average}, nil
 }
@@ -104,6 +109,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 		domains = slices.Clone(t.robust.state.Alpha)
 		line.DomainWeights, line.DomainExcess = domains, t.robust.state.Excess
 	}
+	s.sourceMetrics(&line, eval.weights)
 	s.metrics.write(line)
 	if s.OnProgress == nil {
 		return
@@ -111,7 +117,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	p := Progress{
 		Step: t.progress.Step, Steps: s.cfg.Train.Steps, Tokens: t.progress.Tokens, Loss: stats.Loss, LR: stats.LR, GradNorm: stats.GradNorm,
 		TokensPerSecond: rate, FractionOfPeak: fraction, ValLoss: eval.weights.Loss, ValBitsPerByte: eval.weights.BitsPerByte, RSS: rss, Skipped: t.guard.Skipped,
-		ClipRate: clipRate, ValBitsPerByteEMA: eval.average.BitsPerByte, DomainWeights: domains,
+		ClipRate: clipRate, ValBitsPerByteEMA: eval.average.BitsPerByte, DomainWeights: domains, ValSources: eval.weights.Sources,
 	}
 	left := float64(s.tokens-p.Tokens) / rate
 	p.ETA = time.Duration(left * float64(time.Second))
@@ -130,6 +136,7 @@ func (s *session) result(interrupted bool) *Result {
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
 		ValLossEMA: float64(s.last.ValLossEMA), ValBitsPerByteEMA: float64(s.last.ValBitsPerByteEMA), ClipRate: t.progress.clipRate(),
 		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
+		ValSources: s.last.ValSources, SourceTokens: s.sourceTokens(),
 	}
 	if t.robust != nil {
 		r.DomainWeights = t.robust.state.mean(t.progress.Updates)

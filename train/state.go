@@ -38,6 +38,8 @@ type state struct {
 	ValLossEMA        number `json:"val_loss_ema"` // of the average of the weights
 	ValBitsPerByteEMA number `json:"val_bits_per_byte_ema"`
 
+	ValSources []SourceResult `json:"val_sources,omitempty"` // for each source of a mix
+
 	EvalStep int `json:"eval_step"` // of the above
 }
 

@@ -147,15 +147,20 @@ func (r *Trained) Close() {
 // Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer: its
 // first limit tokens, all if limit is 0. onProgress takes the tokens done and in all; it may be nil.
 func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgress func(done, total int64)) (EvalResult, error) {
+	return r.EvaluateSources(ctx, []config.Source{{Path: dir}}, limit, onProgress)
+}
+
+// EvaluateSources scores the validation splits of several data sets as those of a mix: an equal part of the limit of each.
+func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int, onProgress func(done, total int64)) (EvalResult, error) {
 	cfg := *r.Config
-	cfg.Data.Path = dir
+	cfg.SetSources(sources)
 	c, err := openCorpus(&cfg)
 	if err != nil {
 		return EvalResult{}, err
 	}
 	defer c.close()
 	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
-		return EvalResult{}, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", dir, b, r.dir, a, r.dir.tokenizer())}
+		return EvalResult{}, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
 	}
 	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
 	if err != nil {
@@ -168,7 +173,7 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgres
 	}
 	result, err := e.evaluate(ctx, c, limit)
 	if err == nil && result.Tokens == 0 {
-		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", dir, dataset.ErrNoValidation)}
+		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
 	}
 	return result, err
 }

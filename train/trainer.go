@@ -31,6 +31,7 @@ type Trainer struct {
 	updated []updated     // one per parameter
 	scratch *tensor.Arena // of the optimizer: the tape's temporary memory, which is free when it works
 
+	sources   []sourceLoss // of the step's batch, if its samples come from a mix
 	average   average
 	progress  progress
 	guard     guard
@@ -229,6 +230,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
+	clear(t.sources)
 	scale := t.lossFactor()
 	t.tape.LossScale = scale
 	noise := t.measuresNoise()
@@ -248,6 +250,9 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.tape.LossScale = scale
 		sums.loss += t.dev.Sum(&t.batch.Losses)
 		sums.targets += t.data.Valid()
+		if mixed, ok := src.(*dataset.Mixed); ok {
+			t.addSources(mixed, from+uint64(i*t.rows))
+		}
 		if t.batch.ZLoss != 0 {
 			sums.squaredLogZ += t.dev.SumSquares(&t.batch.LogZ)
 		}

@@ -75,6 +75,8 @@ type Model struct {
 // Data is what the model reads.
 type Data struct {
 	Path         string `yaml:"path"`
+	Mix          string `yaml:"mix"`
+	Weights      string `yaml:"weights"`
 	Packing      string `yaml:"packing"`
 	DocumentMask bool   `yaml:"document_mask"`
 	Order        string `yaml:"order"`
@@ -156,7 +158,7 @@ func Default() *Config {
 			Attention: "full", Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
-		Data: Data{Packing: "concat", DocumentMask: true},
+		Data: Data{Weights: "natural", Packing: "concat", DocumentMask: true},
 		Train: Train{
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
 		},

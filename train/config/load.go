@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -85,11 +84,7 @@ func (c *Config) read(text []byte, path string, overrides []string) (*Config, er
 	for _, o := range overrides {
 		problems = append(problems, c.override(o)...)
 	}
-	if c.Data.Path != "" {
-		if abs, err := filepath.Abs(c.Data.Path); err == nil {
-			c.Data.Path = abs // so that the run can be resumed from another directory
-		}
-	}
+	c.absolutePaths()
 	c.dataVocabulary()
 	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
 	c.Resolve()
@@ -109,6 +104,13 @@ func (c *Config) underive(o string) {
 	name, _, _ := strings.Cut(o, "=")
 	var from []string
 	switch name {
+	case "data.path": // it and data.mix take each other's place
+		c.leaveOut(allKeys[keyIndex["data.mix"]])
+		c.leaveOut(allKeys[keyIndex["data.weights"]])
+		return
+	case "data.mix":
+		c.leaveOut(allKeys[keyIndex["data.path"]])
+		return
 	case "optimizer.name", "optimizer.variant", "optimizer.muon_scale":
 		from = []string{"optimizer."}
 	case "optimizer.weight_decay", "optimizer.decay_embeddings":

@@ -142,7 +142,7 @@ func (c *Config) rescale(name string, value any, how string) {
 // dataVocabulary leaves the vocabulary of a scaled recipe to the tokenizer of the data, if there is data.
 func (c *Config) dataVocabulary() {
 	const key = "model.vocab"
-	if c.scaled && c.Data.Path != "" && c.origins[key].Recipe != "" {
+	if c.scaled && c.HasData() && c.origins[key].Recipe != "" {
 		c.leaveOut(allKeys[keyIndex[key]])
 	}
 }

@@ -33,9 +33,7 @@ func (c *Config) check() []Problem {
 	k.precision()
 	k.ignored()
 	k.frozen()
-	if c.Data.Path == "" && !(c.planning && c.Model.Vocab > 0) {
-		k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`", "data.path is not set")
-	}
+	k.mix()
 	k.order()
 	if _, err := dataset.ParseSkips(c.Data.Skip); err != nil {
 		k.fault("data.skip", "data.skip = 1024:2048 to leave out 1,024 samples", "data.skip: %v", err)

@@ -1,0 +1,283 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"anneal/dataset"
+	"anneal/internal/nearest"
+)
+
+// maxSources bounds the sources of a mix: deciding on a block goes through all of them for each of its samples.
+const maxSources = 256
+
+// Source is a data set that a run reads. Its name is for people.
+type Source struct {
+	Name string
+	Path string // its directory
+}
+
+var sourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// ParseSource reads NAME=DIR, or DIR alone, whose last part is then the name.
+func ParseSource(text string) (Source, error) {
+	text = strings.TrimSpace(text)
+	name, path, given := strings.Cut(text, "=")
+	s := Source{strings.TrimSpace(name), strings.TrimSpace(path)}
+	if !given {
+		s = Source{filepath.Base(text), text}
+	}
+	if !sourceName.MatchString(s.Name) || s.Path == "" {
+		return s, fmt.Errorf("%q is not NAME=DIR with a name of letters, digits, points and dashes and the directory of a data set", text)
+	}
+	return s, nil
+}
+
+// Sources returns the data sets of the run: those of data.mix, or the one of data.path.
+func (c *Config) Sources() ([]Source, error) {
+	if c.Data.Mix == "" {
+		return []Source{{filepath.Base(c.Data.Path), c.Data.Path}}, nil
+	}
+	var list []Source
+	for text := range strings.SplitSeq(c.Data.Mix, ",") {
+		s, err := ParseSource(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(o Source) bool { return o.Name == s.Name }) {
+			return nil, fmt.Errorf("two sources have the name %q", s.Name)
+		}
+		list = append(list, s)
+	}
+	if len(list) > maxSources {
+		return nil, fmt.Errorf("%d sources are more than %d", len(list), maxSources)
+	}
+	return list, nil
+}
+
+// SetSources makes sources the data of the run.
+func (c *Config) SetSources(list []Source) {
+	if c.Data.Path, c.Data.Mix = "", ""; len(list) == 1 {
+		c.Data.Path = list[0].Path
+		return
+	}
+	c.Data.Mix = mixText(list)
+}
+
+// HasData reports whether the configuration names data.
+func (c *Config) HasData() bool { return c.Data.Path != "" || c.Data.Mix != "" }
+
+// absolutePaths makes the paths of data such that the run can be resumed from another directory.
+func (c *Config) absolutePaths() {
+	if abs, err := filepath.Abs(c.Data.Path); err == nil && c.Data.Path != "" {
+		c.Data.Path = abs
+	}
+	if c.Data.Mix == "" {
+		return
+	}
+	list, err := c.Sources()
+	if err != nil {
+		return // the check says so
+	}
+	for i, s := range list {
+		if abs, err := filepath.Abs(s.Path); err == nil {
+			list[i].Path = abs
+		}
+	}
+	c.Data.Mix = mixText(list)
+}
+
+// mixText is what data.mix says of sources.
+func mixText(list []Source) string {
+	parts := make([]string, len(list))
+	for i, s := range list {
+		parts[i] = s.Name + "=" + s.Path
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Weighting is how the weights of sources are found: from their sizes by a method, or as they are given.
+type Weighting struct {
+	Method string  // natural, temperature, unimax or weights
+	Number float64 // the temperature; the epochs that unimax permits
+
+	given []float64 // of each source, with the method weights
+}
+
+// Weights returns the share of each source in a run of so many rows, or tokens, given how many each source has.
+func (w Weighting) Weights(sizes []float64, budget float64) []float64 {
+	switch w.Method {
+	case "weights":
+		return dataset.Normalised(w.given)
+	case "unimax":
+		return dataset.UniMax(sizes, budget, w.Number)
+	case "temperature":
+		return dataset.Temperature(sizes, w.Number)
+	}
+	return dataset.Temperature(sizes, 1)
+}
+
+// weightsForm is what the weights of data.weights look like.
+const weightsForm = "natural, temperature:T, unimax:EPOCHS or NAME=WEIGHT NAME=WEIGHT …"
+
+// ParseWeighting reads what stands for weights of the named sources.
+func ParseWeighting(text string, names []string) (Weighting, error) {
+	words := strings.Fields(text)
+	if len(words) == 1 && !strings.Contains(text, "=") {
+		method, number, has := strings.Cut(words[0], ":")
+		w := Weighting{Method: method}
+		switch method {
+		case "natural":
+			if !has {
+				return w, nil
+			}
+		case "temperature", "unimax":
+			var err error
+			if w.Number, err = strconv.ParseFloat(number, 64); err == nil && w.Number > 0 && w.Number <= 1e9 {
+				return w, nil
+			}
+			return w, fmt.Errorf("%q: %s needs a number above 0, such as %[2]s:4", words[0], method)
+		}
+		return w, fmt.Errorf("%q is not %s", words[0], weightsForm)
+	}
+	w, sum := Weighting{Method: "weights", given: make([]float64, len(names))}, 0.0
+	seen := map[string]bool{}
+	for _, word := range words {
+		name, number, _ := strings.Cut(word, "=")
+		i := slices.Index(names, name)
+		weight, err := strconv.ParseFloat(number, 64)
+		switch {
+		case err != nil || !(weight >= 0 && weight <= 1e9):
+			return w, fmt.Errorf("%q is not %s", word, weightsForm)
+		case i < 0:
+			hint := ""
+			if near := nearest.To(name, names); near != "" {
+				hint = ": is it " + near + "?"
+			}
+			return w, fmt.Errorf("%q is not the name of a source; there are %s%s", name, strings.Join(names, ", "), hint)
+		case seen[name]:
+			return w, fmt.Errorf("%s has two weights", name)
+		}
+		seen[name] = true
+		w.given[i] = weight
+		sum += weight
+	}
+	if sum == 0 {
+		return w, fmt.Errorf("%q gives no source a weight above 0; weights are %s", strings.TrimSpace(text), weightsForm)
+	}
+	return w, nil
+}
+
+// weightsStage is one part of data.weights.
+type weightsStage struct {
+	Weighting
+	from, to int // steps: between them weights move from those of the stage before; equal if they jump
+}
+
+// weightsStages reads data.weights: WEIGHTS, then WEIGHTS from STEP [to STEP] for changes.
+func (c *Config) weightsStages() ([]weightsStage, error) {
+	sources, err := c.Sources()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(sources))
+	for i, s := range sources {
+		names[i] = s.Name
+	}
+	var list []weightsStage
+	for text := range strings.SplitSeq(c.Data.Weights, ",") {
+		weights, when, changes := strings.Cut(" "+strings.Join(strings.Fields(text), " "), " from ")
+		var s weightsStage
+		if s.Weighting, err = ParseWeighting(weights, names); err != nil {
+			return nil, err
+		}
+		if changes != (len(list) > 0) {
+			return nil, fmt.Errorf("%q: weights hold from the first step on, and those after them from a step, such as from 80%%", strings.TrimSpace(text))
+		}
+		if changes {
+			before := list[len(list)-1].to
+			begin, end, moves := strings.Cut(when, " to ")
+			if s.from, err = c.stepOf(begin); err != nil {
+				return nil, err
+			}
+			s.to = s.from
+			if moves {
+				if s.to, err = c.stepOf(end); err != nil {
+					return nil, err
+				}
+			}
+			switch {
+			case s.from >= c.Train.Steps || s.to > c.Train.Steps:
+				return nil, fmt.Errorf("%q lies beyond the end of the run, train.steps = %d", "from "+when, c.Train.Steps)
+			case moves && s.to <= s.from:
+				return nil, fmt.Errorf("%q: the change ends at step %d before it begins at %d", "from "+when, s.to, s.from)
+			case s.from < before || len(list) > 1 && s.from == list[len(list)-1].from:
+				return nil, fmt.Errorf("%q begins at step %d, when weights before it have not yet held", "from "+when, s.from)
+			}
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (c *Config) stepOf(text string) (int, error) {
+	a, err := parseAmount(text)
+	return c.steps(a), err
+}
+
+// Mix returns the weights of the sources over the samples of the run, given how many rows each has in an epoch. The budget of unimax
+// is the samples from where its weights begin to hold up to the next ones, or the end of the run.
+func (c *Config) Mix(rows []uint64) (dataset.Mix, error) {
+	stages, err := c.weightsStages()
+	if err != nil {
+		return nil, err
+	}
+	sizes := make([]float64, len(rows))
+	for i, n := range rows {
+		sizes[i] = float64(n)
+	}
+	var m dataset.Mix
+	for i, s := range stages {
+		end := c.Train.Steps
+		if i+1 < len(stages) {
+			end = stages[i+1].from
+		}
+		weights := s.Weights(sizes, float64(c.samples(end)-c.samples(s.from)))
+		if s.from < s.to {
+			m = append(m, dataset.MixPhase{From: c.samples(s.from), Weights: m[len(m)-1].Weights, To: weights})
+		}
+		m = append(m, dataset.MixPhase{From: c.samples(s.to), Weights: weights})
+	}
+	return m, nil
+}
+
+// mix checks where the data is and how it is mixed.
+func (k *checker) mix() {
+	c := k.c
+	switch {
+	case c.Data.Path != "" && c.Data.Mix != "":
+		k.fault("data.mix", "one of them", "data.path and data.mix both say what to train on")
+		return
+	case c.Data.Mix == "":
+		if c.Data.Path == "" && !(c.planning && c.Model.Vocab > 0) {
+			k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`, or data.mix for several", "data.path is not set")
+		}
+		return
+	}
+	list, err := c.Sources()
+	if err != nil {
+		k.fault("data.mix", "data.mix = web=data/web, code=data/code", "data.mix: %v", err)
+		return
+	}
+	if _, err := c.weightsStages(); err != nil {
+		example := list[0].Name + "=1"
+		if len(list) > 1 {
+			example = fmt.Sprintf("%s=0.7 %s=0.3", list[0].Name, list[1].Name)
+		}
+		k.fault("data.weights", fmt.Sprintf("data.weights = natural, or unimax:4, or %s; changes follow, such as , natural from 80%% to 90%%", example), "data.weights: %v", err)
+	}
+}

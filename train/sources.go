@@ -1,0 +1,70 @@
+package train
+
+import (
+	"anneal/dataset"
+)
+
+// SourceResult is how well a model predicts the held-out text of one source of a mix.
+type SourceResult struct {
+	Name        string `json:"name"`
+	Loss        number `json:"loss"` // mean nats per token
+	BitsPerByte number `json:"bits_per_byte"`
+	Tokens      int64  `json:"tokens"` // targets scored
+	Bytes       int64  `json:"bytes"`  // of text they stand for
+}
+
+// sourceLoss sums the loss of a step over the rows of one source.
+type sourceLoss struct {
+	nats    float64
+	targets int
+}
+
+// addSources adds the losses of the micro-batch whose first sample is given to those of the sources that its rows come from.
+func (t *Trainer) addSources(mixed *dataset.Mixed, first uint64) {
+	for len(t.sources) < len(mixed.Loaders()) {
+		t.sources = append(t.sources, sourceLoss{})
+	}
+	for r := range t.rows {
+		source, _ := mixed.At(first + uint64(r))
+		sum := &t.sources[source]
+		for i, n := r*t.data.Context, (r+1)*t.data.Context; i < n; i++ {
+			if t.data.Targets[i] != dataset.Ignore {
+				sum.nats += t.batch.Losses.Float64(i)
+				sum.targets++
+			}
+		}
+	}
+}
+
+// sourceMetrics is what a line of metrics says of the sources of a mix: the loss of each in the step's batch, and, where the model was evaluated, how
+// well it predicts each and how many tokens of each it has been trained on.
+func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
+	if s.corpus.mixed == nil {
+		return
+	}
+	line.SourceLoss = map[string]number{}
+	for i, sum := range s.trainer.sources {
+		if sum.targets > 0 {
+			line.SourceLoss[s.corpus.sources[i].Name] = number(sum.nats / float64(sum.targets))
+		}
+	}
+	if eval.Tokens == 0 {
+		return
+	}
+	line.SourceTokens, line.SourceBitsPerByte = s.sourceTokens(), map[string]number{}
+	for _, r := range eval.Sources {
+		line.SourceBitsPerByte[r.Name] = r.BitsPerByte
+	}
+}
+
+// sourceTokens is how many tokens the run has read of each source; nil without a mix.
+func (s *session) sourceTokens() map[string]int64 {
+	if s.corpus.mixed == nil {
+		return nil
+	}
+	tokens := map[string]int64{}
+	for i, n := range s.corpus.mixed.Drawn(s.trainer.progress.Sample) {
+		tokens[s.corpus.sources[i].Name] = int64(n) * int64(s.cfg.Model.Context)
+	}
+	return tokens
+}
