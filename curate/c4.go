@@ -2,7 +2,7 @@ package curate
 
 import (
 	"bytes"
-	"unicode"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -18,52 +18,138 @@ import (
 //
 // Letters are compared without case in ASCII only. The list of bad words is not part of it. Not for code, which it empties.
 func C4(anyEnd bool) *Filter {
-	var out []byte
+	var c c4
 	return &Filter{Name: "c4", Bounds: []Bound{
 		atMost("lorem_ipsum", 0), atMost("curly_brackets", 0), atLeast("sentences", 5), unbounded("lines_dropped"),
 	}, measure: func(d *Doc, values []float64) {
-		suspects, javascript, end := d.wordFacts().suspects, mayHoldJavascript(d.Text), 0
-		out = out[:0]
-		lines, kept, sentences := 0, 0, 0
-		for line := range bytes.Lines(d.Text) {
-			lines++
-			end += len(line)
-			suspect := false
-			for len(suspects) > 0 && int(suspects[0]) < end {
-				suspect, suspects = true, suspects[1:]
+		c = c4{anyEnd: anyEnd, text: d.Text, masks: d.masks(), out: c.out[:0]}
+		start := 0
+		for i := range c.masks.blocks {
+			for ends := c.masks.blocks[i].newline; ends != 0; ends &= ends - 1 {
+				end := blockSize*i + bits.TrailingZeros64(ends)
+				c.line(start, end)
+				start = end + 1
 			}
-			line = bytes.TrimSpace(line)
-			if longWord(line) {
-				continue
-			}
-			words := fieldsAtLeast(line, c4Words)
-			start := len(out)
-			out = appendUncited(out, line)
-			line = out[start:]
-			switch {
-			case !anyEnd && !endsC4(line), !words:
-				out = out[:start]
-				continue
-			case suspect && containsFold(line, "lorem ipsum"):
-				values[0]++
-			case javascript && containsFold(line, "javascript"):
-				out = out[:start]
-				continue
-			case bytes.IndexByte(line, '{') >= 0:
-				values[1]++
-			case suspect && policy(line):
-				out = out[:start]
-				continue
-			}
-			kept++
-			sentences += countSentences(line)
-			out = append(out, '\n')
 		}
-		values[2], values[3] = float64(sentences), ratio(lines-kept, lines)
-		if text := bytes.TrimSpace(out); !bytes.Equal(text, d.Text) {
-			d.SetText(append([]byte(nil), text...))
+		if start < len(d.Text) {
+			c.line(start, len(d.Text))
+		}
+		values[0], values[1], values[2] = float64(c.lorem), float64(c.curly), float64(c.sentences)
+		values[3] = ratio(c.lines-c.kept, c.lines)
+		if text, mine := c.result(); !bytes.Equal(text, d.Text) {
+			if mine {
+				text = bytes.Clone(text)
+			}
+			d.SetText(text)
 		}
 	}}
+}
+
+// c4 is the state of a pass over the lines of a text. Lines that stay as they are, one behind the other, are copied
+// together, and not at all when nothing else stays.
+type c4 struct {
+	anyEnd bool
+	text   []byte
+	masks  *maskSet
+
+	out      []byte
+	from, to int // what stays and is not copied yet; to is behind the LF
+
+	lines, kept, sentences, lorem, curly int
+}
+
+func (c *c4) line(start, end int) {
+	c.lines++
+	from, to := trim(c.text, start, end)
+	if from == to {
+		return
+	}
+	odd, long, fields, sentences := c.look(from, to)
+	if long && longWord(c.text[from:to]) {
+		return
+	}
+	if odd {
+		c.slow(c.text[from:to], fields)
+		return
+	}
+	if fields < c4Words || !c.anyEnd && !endsC4(c.text[from:to]) {
+		return
+	}
+	c.kept++
+	c.sentences += sentences
+	if from != c.to {
+		c.flush()
+		c.from = from
+	}
+	c.to = to + 1
+}
+
+// look reads the masks of a line without white space around it: whether it has something that only slow knows of, whether
+// a word may be too long, how many runs without white space, and how many sentences, as countSentences has it.
+func (c *c4) look(from, to int) (odd, long bool, fields, sentences int) {
+	ink, mark, carry := uint64(0), uint64(0), uint64(0) // of the block before: its last byte; a carry of the sum
+	unbroken := 0                                       // blocks in a row without white space
+	for k := from / blockSize; k <= (to-1)/blockSize; k++ {
+		b, in := &c.masks.blocks[k], within(k, from, to)
+		odd = odd || b.odd&in != 0
+		runs := in &^ b.space
+		fields += bits.OnesCount64(runs &^ (runs<<1 | ink))
+		ink = runs >> 63
+		if unbroken++; b.space&^b.control != 0 {
+			unbroken = 0
+		}
+		long = long || unbroken >= c4WordLength/blockSize-2
+
+		// Behind a mark, and behind the quotes and brackets that follow it.
+		marks, closers := b.mark&in, b.closer&in
+		behind := marks<<1 | mark
+		mark = marks >> 63
+		sum, out := bits.Add64(closers, behind&closers, carry)
+		carry = out
+		sentences += bits.OnesCount64((behind | sum) &^ closers & in & b.space &^ b.foreign)
+	}
+	return odd, long, fields, sentences + 1 // the line's end ends the last
+}
+
+// slow takes a line without white space around it that has a bracket or may have a phrase.
+func (c *c4) slow(line []byte, fields int) {
+	c.flush()
+	start := len(c.out)
+	c.out = appendUncited(c.out, line)
+	line = c.out[start:]
+	lorem, javascript, policy := findPhrases(line)
+	switch {
+	case !c.anyEnd && !endsC4(line), fields < c4Words, javascript && !lorem:
+		c.out = c.out[:start]
+		return
+	case lorem:
+		c.lorem++
+	case bytes.IndexByte(line, '{') >= 0:
+		c.curly++
+	case policy:
+		c.out = c.out[:start]
+		return
+	}
+	c.kept++
+	c.sentences += countSentences(line)
+	c.out = append(c.out, '\n')
+}
+
+// flush copies what stays.
+func (c *c4) flush() {
+	if c.to > c.from {
+		c.out = append(append(c.out, c.text[c.from:c.to-1]...), '\n')
+	}
+	c.from, c.to = 0, 0
+}
+
+// result returns what is left, and whether it lies in memory that the next document needs.
+func (c *c4) result() (text []byte, mine bool) {
+	if len(c.out) == 0 && c.to > c.from {
+		return c.text[c.from : c.to-1], false
+	}
+	c.flush()
+	return bytes.TrimSpace(c.out), true
 }
 
 const (
@@ -71,78 +157,57 @@ const (
 	c4WordLength = 1000
 )
 
-var policies = [...]string{"terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies"}
+// c4Phrase is one that C4 looks for, in lower case, with the place in it of three letters that are rare elsewhere.
+type c4Phrase struct {
+	text string
+	at   int
+}
 
-func policy(line []byte) bool {
-	for _, p := range policies {
-		if containsFold(line, p) {
-			return true
+var c4Phrases = [...]c4Phrase{
+	{"lorem ipsum", 7}, {"javascript", 0}, {"terms of use", 2}, {"privacy policy", 3}, {"cookie policy", 3}, {"uses cookies", 8},
+	{"use of cookies", 10}, {"use cookies", 7},
+}
+
+// findPhrases says which of them a line holds, in any case: the first, the second, one of the others.
+func findPhrases(line []byte) (lorem, javascript, policy bool) {
+	for i, c := range line {
+		if spreadMarks[c]>>leadBit&1 == 0 || !tripleAt(line[i:]) {
+			continue
+		}
+		for k, p := range c4Phrases {
+			if from := i - p.at; from >= 0 && hasPrefixFold(line[from:], p.text) {
+				lorem, javascript, policy = lorem || k == 0, javascript || k == 1, policy || k > 1
+			}
 		}
 	}
-	return false
+	return lorem, javascript, policy
 }
 
 // containsFold says whether line holds phrase, of lower-case ASCII, in any case.
 func containsFold(line []byte, phrase string) bool {
 	for i := 0; i+len(phrase) <= len(line); i++ {
-		j := 0
-		for j < len(phrase) && (line[i+j] == phrase[j] || line[i+j]|0x20 == phrase[j] && 'A' <= line[i+j] && line[i+j] <= 'Z') {
-			j++
-		}
-		if j == len(phrase) {
+		if hasPrefixFold(line[i:], phrase) {
 			return true
 		}
 	}
 	return false
+}
+
+func hasPrefixFold(line []byte, phrase string) bool {
+	if len(line) < len(phrase) {
+		return false
+	}
+	j := 0
+	for j < len(phrase) && (line[j] == phrase[j] || line[j]|0x20 == phrase[j] && 'A' <= line[j] && line[j] <= 'Z') {
+		j++
+	}
+	return j == len(phrase)
 }
 
 func longWord(line []byte) bool {
-	if len(line) <= c4WordLength {
-		return false
-	}
 	for f := range bytes.FieldsSeq(line) {
 		if len(f) > c4WordLength && utf8.RuneCount(f) > c4WordLength {
 			return true
-		}
-	}
-	return false
-}
-
-// fieldsAtLeast says whether line has n runs without white space.
-func fieldsAtLeast(line []byte, n int) bool {
-	inside := false
-	for i, c := range line {
-		k := class[c]
-		if k == wide && utf8.RuneStart(c) {
-			if r, _ := utf8.DecodeRune(line[i:]); unicode.IsSpace(r) {
-				k = space
-			}
-		}
-		switch {
-		case k == space:
-			inside = false
-		case !inside && (k != wide || utf8.RuneStart(c)):
-			inside = true
-			if n--; n == 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// mayHoldJavascript says whether text has the first three letters of it somewhere.
-func mayHoldJavascript(text []byte) bool {
-	for _, j := range []byte("jJ") {
-		for rest := text; ; {
-			i := bytes.IndexByte(rest, j)
-			if i < 0 || i+2 >= len(rest) {
-				break
-			}
-			if rest[i+1]|0x20 == 'a' && rest[i+2]|0x20 == 'v' {
-				return true
-			}
-			rest = rest[i+1:]
 		}
 	}
 	return false

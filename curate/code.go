@@ -17,7 +17,7 @@ func Code() *Filter {
 		atMost("longest_line", 1000), atMost("mean_line", 100), atLeast("alpha_words", 0.25), between("lines", 10, 20_000), atMost("generated", 0),
 	}, measure: func(d *Doc, values []float64) {
 		l, w := d.lineFacts(), d.wordFacts()
-		copy(values, []float64{float64(l.longest), ratio(w.total, l.lines), ratio(w.alpha, len(w.hashes)), float64(l.lines)})
+		copy(values, []float64{float64(l.longest), ratio(w.total, l.lines), ratio(w.alpha, w.tokens), float64(l.lines)})
 		n := 0
 		for line := range bytes.Lines(d.Text) {
 			if n++; n > 5 {

@@ -15,7 +15,7 @@ func FineWeb() *Filter {
 	}, measure: func(d *Doc, values []float64) {
 		l, w := d.lineFacts(), d.wordFacts()
 		copy(values, []float64{
-			ratio(l.ended, l.filled), ratio(l.short, l.filled), ratio(l.dupFilledChars, w.total-l.newlines), ratio(l.newlines, len(w.hashes)),
+			ratio(l.ended, l.filled), ratio(l.short, l.filled), ratio(l.dupFilledChars, w.total-l.newlines), ratio(l.newlines, w.tokens),
 		})
 	}}
 }

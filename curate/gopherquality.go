@@ -18,11 +18,10 @@ func GopherQuality() *Filter {
 		between("words", 50, 100_000), between("word_length", 3, 10), atMost("hash_ratio", 0.1), atMost("ellipsis_ratio", 0.1),
 		atMost("bullet_lines", 0.9), atMost("ellipsis_lines", 0.3), atLeast("alpha_words", 0.8), atLeast("stop_words", 2),
 	}, measure: func(d *Doc, values []float64) {
-		l, w := d.lineFacts(), d.wordFacts()
-		tokens := len(w.hashes)
+		l, w, stop := d.lineFacts(), d.wordFacts(), d.tokenFacts().stop
 		copy(values, []float64{
-			float64(w.words), ratio(w.inWords, w.words), ratio(w.hashSign, tokens), ratio(w.ellipses, tokens),
-			ratio(l.bullets, l.lines), ratio(l.ellipses, l.lines), ratio(w.alpha, tokens), float64(w.stop),
+			float64(w.words), ratio(w.inWords, w.words), ratio(w.hashSign, w.tokens), ratio(w.ellipses, w.tokens),
+			ratio(l.bullets, l.lines), ratio(l.ellipses, l.lines), ratio(w.alpha, w.tokens), float64(stop),
 		})
 	}}
 }

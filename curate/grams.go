@@ -1,89 +1,139 @@
 package curate
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
-// gramFacts is how much of a text its repeated n-grams of tokens take. The hash of an n-gram is made from that of the
-// (n−1)-gram at the same place and the next token, and only places whose (n−1)-gram occurs twice are looked at: a repeated
-// n-gram starts with a repeated (n−1)-gram.
+// gramFacts is how much of a text its repeated n-grams of tokens take. What is kept from n to n+1 is the places whose
+// n-gram occurred before, each with the first place of that n-gram: only there can a longer one have occurred before, and
+// mostly it goes on as at the first place, so that one comparison settles it. A table is needed where it does not, and for
+// the 2-grams. Which 2-grams may occur twice a table of one byte for each says first, which takes no branches and has room
+// in the first-level cache.
 type gramFacts struct {
 	top [5]int  // [n]: characters of the most frequent n-gram, with spaces between its tokens, times its count
 	dup [11]int // [n]: characters of the n-grams that occurred before, none counted twice
 
-	active []gram
+	met     []uint8  // by place: 0, 1 or 3 and more as no 2-gram, one or several fall there
+	places  []uint32 // of the 2-grams
+	repeats []repeat
+	counts  []uint32 // by first place: n-grams that follow it
+	passed  []uint8  // by token: the last n for which the walk over n-grams passed over it
 }
 
-type gram struct {
-	at   int32  // the token it starts with
-	slot uint32 // of the table that counts it
-	hash uint64
+// repeat is a place whose n-gram occurred before.
+type repeat struct {
+	at, first uint32 // tokens
 }
 
-const counted = 1 << 31 // flag on a count: the n-gram was met
+// join is the hash of an n-gram from that of its first tokens, or another number that stands for them, and of its last.
+func join(gram, token uint64) uint64 { return gram*mix3 + token }
 
-func (g *gramFacts) scan(w *wordFacts, t *table) {
-	*g = gramFacts{active: g.active[:0]}
+func (g *gramFacts) scan(w *tokenFacts, t *table) {
+	g.top, g.dup = [5]int{}, [11]int{}
 	tokens := len(w.hashes)
-	g.active = slices.Grow(g.active, tokens)[:tokens]
-	for i, h := range w.hashes {
-		g.active[i] = gram{at: int32(i), hash: h}
+	if tokens < 2 {
+		return
 	}
+	g.pairs(w.hashes, t)
+	g.passed = slices.Grow(g.passed[:0], tokens)[:tokens]
+	clear(g.passed)
 	for n := 2; n <= 10 && tokens >= n; n++ {
-		t.reset(len(g.active))
-		for len(g.active) > 0 && int(g.active[len(g.active)-1].at) > tokens-n {
-			g.active = g.active[:len(g.active)-1]
-		}
-		next := w.hashes[n-1:]
-		for i := range g.active {
-			a := &g.active[i]
-			a.hash = (bits.RotateLeft64(a.hash*mix1, 31) ^ next[a.at]) * mix2
-			a.hash ^= a.hash >> 29
-			a.slot = t.add(a.hash)
+		if n > 2 {
+			g.extend(w.hashes, n, t)
 		}
 		if n <= 4 {
-			g.top[n] = g.best(w, n, t)
+			g.top[n] = g.best(w, n)
 		} else {
-			g.dup[n] = g.repeated(w, n, t)
+			g.dup[n] = g.walk(w, n)
 		}
-		kept := 0
-		for _, a := range g.active {
-			g.active[kept] = a
-			if t.slots[a.slot].n&^counted > 1 {
-				kept++
-			}
-		}
-		g.active = g.active[:kept]
 	}
 }
 
-func (w *wordFacts) span(at int32, n int) int { return int(w.chars[int(at)+n] - w.chars[at]) }
+// pairs fills repeats with the 2-grams.
+func (g *gramFacts) pairs(hashes []uint64, t *table) {
+	n := len(hashes) - 1
+	size := sizeFor(4 * n)
+	if cap(g.met) < size {
+		g.met = make([]uint8, size)
+	}
+	met := g.met[:size]
+	clear(met)
+	g.places = slices.Grow(g.places[:0], n)[:n]
+	shift := 64 - log2(size)
+	places := g.places[:n]
+	for i, h := range hashes[:n] {
+		p := join(h, hashes[i+1]) * scatter >> shift
+		places[i] = uint32(p)
+		m := &met[p&uint64(len(met)-1)]
+		*m = *m<<1 | 1
+	}
+	kept := 0
+	for i, p := range places {
+		places[kept] = uint32(i)
+		kept += int(met[p&uint32(len(met)-1)] >> 1 & 1)
+	}
+	t.reset(kept)
+	g.repeats = slices.Grow(g.repeats[:0], kept)[:kept]
+	repeats := 0
+	for _, i := range places[:kept] {
+		first := t.first(join(hashes[i], hashes[i+1]), i)
+		g.repeats[repeats] = repeat{i, first}
+		if first != i {
+			repeats++
+		}
+	}
+	g.repeats = g.repeats[:repeats]
+}
+
+// extend makes repeats of n-grams out of those of (n−1)-grams.
+func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
+	if i := len(g.repeats) - 1; i >= 0 && int(g.repeats[i].at)+n > len(hashes) {
+		g.repeats = g.repeats[:i]
+	}
+	next := hashes[n-1:]
+	t.reset(len(g.repeats))
+	kept := 0
+	for _, r := range g.repeats {
+		if token := next[r.at]; token != next[r.first] {
+			r.first = t.first(join(uint64(r.first)*mix1, token), r.at)
+		}
+		g.repeats[kept] = r
+		if r.first != r.at {
+			kept++
+		}
+	}
+	g.repeats = g.repeats[:kept]
+}
+
+func (w *tokenFacts) span(at uint32, n int) int { return int(w.chars[int(at)+n] - w.chars[at]) }
 
 // best returns the characters of the most frequent n-gram, of equals the first.
-func (g *gramFacts) best(w *wordFacts, n int, t *table) int {
-	at, most := int32(0), uint32(1)
-	for i := range g.active {
-		if c := t.slots[g.active[i].slot].n; c > most {
-			at, most = g.active[i].at, c
+func (g *gramFacts) best(w *tokenFacts, n int) int {
+	g.counts = slices.Grow(g.counts[:0], len(w.hashes))[:len(w.hashes)]
+	clear(g.counts)
+	at, most := uint32(0), uint32(0)
+	for _, r := range g.repeats {
+		g.counts[r.first]++
+		if c := g.counts[r.first]; c > most || c == most && r.first < at {
+			at, most = r.first, c
 		}
 	}
-	return (w.span(at, n) + n - 1) * int(most)
+	return (w.span(at, n) + n - 1) * int(most+1)
 }
 
-// repeated walks over the text: an n-gram that was met before counts, and the walk goes on behind it.
-func (g *gramFacts) repeated(w *wordFacts, n int, t *table) int {
-	chars, next := 0, int32(0)
-	for i := range g.active {
-		a := &g.active[i]
-		count := &t.slots[a.slot].n
+// walk goes over the text: an n-gram that was met before counts, and the walk goes on behind it. It does not meet those
+// that it passes over so.
+func (g *gramFacts) walk(w *tokenFacts, n int) int {
+	chars, next := 0, uint32(0)
+	for _, r := range g.repeats {
 		switch {
-		case a.at < next:
-		case *count&counted != 0:
-			chars += w.span(a.at, n)
-			next = a.at + int32(n)
+		case r.at < next:
+		case g.passed[r.first] != uint8(n):
+			chars += w.span(r.at, n)
+			next = r.at + uint32(n)
+			for i := r.at + 1; i < next; i++ {
+				g.passed[i] = uint8(n)
+			}
 		default:
-			*count |= counted
+			g.passed[r.first] = 0
 		}
 	}
 	return chars

@@ -2,6 +2,7 @@ package curate
 
 import (
 	"bytes"
+	"math/bits"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,59 +29,39 @@ type lineFacts struct {
 // shortLine is the length in characters up to which FineWeb calls a line short.
 const shortLine = 30
 
-func (f *lineFacts) scan(text []byte, seen *table) {
+// lineScan is the state of the pass.
+type lineScan struct {
+	*lineFacts
+	text             []byte
+	masks            *maskSet
+	seen, paragraphs *table
+
+	from, to int    // the text without white space around it, which the paragraphs are parts of
+	hash     uint64 // of the lines so far of a paragraph
+	chars    int    // of them and the LF between; 0 before the first line
+}
+
+func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
 	*f = lineFacts{}
-	ascii := isASCII(text)
-	count := func(b []byte) int {
-		if ascii {
-			return len(b)
-		}
-		return utf8.RuneCount(b)
+	for i := range m.blocks {
+		f.newlines += bits.OnesCount64(m.blocks[i].newline)
 	}
-	seen.reset(bytes.Count(text, []byte("\n")) + 1)
-	for rest := text; len(rest) > 0; {
-		line := rest
-		i := bytes.IndexByte(rest, '\n')
-		if i >= 0 {
-			line, rest = rest[:i], rest[i+1:]
-			f.newlines++
-		} else {
-			rest = nil
-		}
-		f.lines++
-		if len(line) == 0 {
-			f.top[0], f.top[1], f.top[2] = rank3(f.top, 0)
-			continue
-		}
-		chars := count(line)
-		f.top[0], f.top[1], f.top[2] = rank3(f.top, chars)
-		dup := seen.slots[seen.add(xxh3.Hash(line))].n > 1
-		f.pieces++
-		if dup {
-			f.dupPieces++
-			f.dupPieceChars += chars
-		}
-		bare := bytes.TrimSpace(line)
-		if len(bare) == 0 {
-			continue
-		}
-		f.filled++
-		if dup {
-			f.dupFilledChars += chars
-		}
-		if chars <= shortLine {
-			f.short++
-		}
-		if endsSentence(line) {
-			f.ended++
-		}
-		if bare[0] == '-' || bytes.HasPrefix(bare, []byte("•")) {
-			f.bullets++
-		}
-		if bytes.HasSuffix(bare, []byte("...")) || bytes.HasSuffix(bare, []byte("…")) {
-			f.ellipses++
+	seen.reset(f.newlines + 1)
+	paragraphs.reset(f.newlines/2 + 1)
+	s := lineScan{lineFacts: f, text: text, masks: m, seen: seen, paragraphs: paragraphs}
+	s.from, s.to = trim(text, 0, len(text))
+	start := 0
+	for i := range m.blocks {
+		for ends := m.blocks[i].newline; ends != 0; ends &= ends - 1 {
+			end := blockSize*i + bits.TrailingZeros64(ends)
+			s.line(start, end)
+			start = end + 1
 		}
 	}
+	if start < len(text) {
+		s.line(start, len(text))
+	}
+	s.endParagraph()
 	f.longest = f.top[0]
 	if len(text) > 0 {
 		empty := 0
@@ -93,7 +74,71 @@ func (f *lineFacts) scan(text []byte, seen *table) {
 		f.pieces += empty
 		f.dupPieces += max(empty-1, 0)
 	}
-	f.paragraph(bytes.TrimSpace(text), seen, count)
+}
+
+// line takes the line text[start:end].
+func (s *lineScan) line(start, end int) {
+	s.lines++
+	if start == end {
+		s.endParagraph()
+		return
+	}
+	chars := s.masks.chars(start, end)
+	if chars > s.top[2] {
+		s.top[0], s.top[1], s.top[2] = rank3(s.top, chars)
+	}
+	line := s.text[start:end]
+	hash := xxh3.Hash(line)
+	dup := s.seen.slots[s.seen.add(hash)].n > 1
+	s.pieces++
+	if dup {
+		s.dupPieces++
+		s.dupPieceChars += chars
+	}
+	from, to := trim(s.text, start, end)
+	if s.from <= start && end <= s.to {
+		s.paragraph(hash, chars)
+	} else if a, b := max(start, s.from), min(end, s.to); a < b {
+		s.paragraph(xxh3.Hash(s.text[a:b]), s.masks.chars(a, b))
+	}
+	if from == to {
+		return
+	}
+	s.filled++
+	if dup {
+		s.dupFilledChars += chars
+	}
+	if chars <= shortLine {
+		s.short++
+	}
+	if endsSentence(line) {
+		s.ended++
+	}
+	bare := s.text[from:to]
+	if bare[0] == '-' || bare[0] >= utf8.RuneSelf && bytes.HasPrefix(bare, []byte("•")) {
+		s.bullets++
+	}
+	if last := bare[len(bare)-1]; last == '.' && bytes.HasSuffix(bare, []byte("...")) || last >= utf8.RuneSelf && bytes.HasSuffix(bare, []byte("…")) {
+		s.ellipses++
+	}
+}
+
+// paragraph takes a line that belongs to one.
+func (s *lineScan) paragraph(hash uint64, chars int) {
+	s.hash = (bits.RotateLeft64(s.hash, 29) ^ hash) * mix3
+	s.chars += chars + 1
+}
+
+func (s *lineScan) endParagraph() {
+	if s.chars == 0 {
+		return
+	}
+	s.lineFacts.paragraphs++
+	if s.paragraphs.slots[s.paragraphs.add(s.hash)].n > 1 {
+		s.dupParagraphs++
+		s.dupParagraphChars += s.chars - 1
+	}
+	s.hash, s.chars = 0, 0
 }
 
 // rank3 puts n among the three largest.
@@ -109,24 +154,24 @@ func rank3(t [3]int, n int) (a, b, c int) {
 	return t[0], t[1], t[2]
 }
 
-func (f *lineFacts) paragraph(text []byte, seen *table, count func([]byte) int) {
-	seen.reset(f.newlines + 1)
-	for {
-		p := text
-		i := bytes.Index(text, []byte("\n\n"))
-		if i >= 0 {
-			p, text = text[:i], bytes.TrimLeft(text[i:], "\n")
-		}
-		f.paragraphs++
-		if seen.slots[seen.add(xxh3.Hash(p))].n > 1 {
-			f.dupParagraphs++
-			f.dupParagraphChars += count(p)
-		}
-		if i < 0 {
-			return
-		}
+// trim returns the bounds of text[from:to] without white space around it.
+func trim(text []byte, from, to int) (int, int) {
+	for from < to && blank(text[from]) {
+		from++
 	}
+	for from < to && blank(text[to-1]) {
+		to--
+	}
+	if from < to && (text[from] >= utf8.RuneSelf || text[to-1] >= utf8.RuneSelf) {
+		right := bytes.TrimRightFunc(text[from:to], unicode.IsSpace)
+		to = from + len(right)
+		from = to - len(bytes.TrimLeftFunc(right, unicode.IsSpace))
+	}
+	return from, to
 }
+
+// blank says whether c is white space of ASCII, as unicode.IsSpace has it.
+func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 // endsSentence says whether the last character is sentence-terminal punctuation (Unicode property STerm, and the full
 // stop of full width).
@@ -137,19 +182,4 @@ func endsSentence(line []byte) bool {
 	}
 	r, _ := utf8.DecodeLastRune(line)
 	return unicode.Is(unicode.STerm, r) || r == '．'
-}
-
-func isASCII(b []byte) bool {
-	for len(b) >= 8 {
-		if (b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7])&0x80 != 0 {
-			return false
-		}
-		b = b[8:]
-	}
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
 }

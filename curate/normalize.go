@@ -2,7 +2,6 @@ package curate
 
 import (
 	"bytes"
-	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -17,59 +16,16 @@ import (
 func Normalize() *Filter {
 	var out []byte
 	return &Filter{Name: "normalize", Bounds: []Bound{atLeast("bytes", 1)}, measure: func(d *Doc, values []float64) {
-		if text := bytes.Trim(d.Text, " \t\n"); isNormal(text) {
-			if len(text) < len(d.Text) {
-				d.SetText(text)
-			}
-		} else {
-			out = appendNormal(out[:0], d.Text)
-			if !bytes.Equal(out, d.Text) {
-				d.SetText(bytes.Clone(out))
-			}
+		whole := d.Text
+		if text := bytes.Trim(whole, " \t\n"); len(text) < len(whole) {
+			d.SetText(text)
+		}
+		if !d.masks().normal() {
+			out = appendNormal(out[:0], whole)
+			d.SetText(bytes.Clone(out))
 		}
 		values[0] = float64(len(d.Text))
 	}}
-}
-
-// isNormal says whether appendNormal would change nothing of a text without white space around it.
-func isNormal(text []byte) bool {
-	blank, ends := false, 0
-	for i := 0; i < len(text); i++ {
-		if i+8 <= len(text) && plain(binary.LittleEndian.Uint64(text[i:])) {
-			i += 7
-			blank, ends = text[i] == ' ', 0
-			continue
-		}
-		switch c := text[i]; {
-		case c == '\n':
-			if ends++; blank || ends > 2 {
-				return false
-			}
-		case c == ' ' || c == '\t':
-			blank = true
-		case c < ' ' || c == 0x7f:
-			return false
-		case c < utf8.RuneSelf:
-			blank, ends = false, 0
-		default:
-			r, size := utf8.DecodeRune(text[i:])
-			if r == utf8.RuneError && size == 1 || !usual(r) {
-				return false
-			}
-			i += size - 1
-			blank, ends = false, 0
-		}
-	}
-	return true
-}
-
-// plain says whether all eight bytes are printable ASCII.
-func plain(x uint64) bool {
-	const (
-		ones = 0x0101010101010101
-		high = 0x8080808080808080
-	)
-	return (x|(x+ones)|(x-0x20*ones))&high == 0
 }
 
 // usual says whether a character outside ASCII stays as it is.

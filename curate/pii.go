@@ -26,7 +26,7 @@ func PII() *Filter {
 		if emails > 0 {
 			d.SetText(bytes.Clone(out))
 		}
-		out, ips = appendWithoutIPs(out[:0], d.Text)
+		out, ips = appendWithoutIPs(out[:0], d.Text, d.masks())
 		if ips > 0 {
 			d.SetText(bytes.Clone(out))
 		}
@@ -126,16 +126,11 @@ func reserved(domain []byte) bool {
 }
 
 // appendWithoutIPs appends text with its public IPv4 addresses replaced. Where there are none it appends nothing.
-func appendWithoutIPs(out, text []byte) ([]byte, int) {
-	n, done := 0, 0
+func appendWithoutIPs(out, text []byte, m *maskSet) ([]byte, int) {
+	n, done, next := 0, 0, 0
 	isDigit := func(i int) bool { return i >= 0 && i < len(text) && '0' <= text[i] && text[i] <= '9' }
-	for at := 0; ; at++ {
-		i := bytes.IndexByte(text[at:], '.')
-		if i < 0 {
-			break
-		}
-		at += i
-		if !isDigit(at-1) || !isDigit(at+1) {
+	for at := range m.betweenDigits {
+		if at < next || text[at] != '.' {
 			continue
 		}
 		start, end := at, at
@@ -151,7 +146,7 @@ func appendWithoutIPs(out, text []byte) ([]byte, int) {
 			out = append(append(out, text[done:start]...), pick(text[start:end], ipReplacements[:])...)
 			done = end
 		}
-		at = end - 1
+		next = end
 	}
 	if n > 0 {
 		out = append(out, text[done:]...)

@@ -2,19 +2,34 @@ package curate
 
 // view is what rules share about a text: each part is made once, when a rule first asks for it.
 type view struct {
-	text      []byte
-	lines     lineFacts
-	words     wordFacts
-	grams     gramFacts
-	haveLines bool
-	haveWords bool
-	haveGrams bool
-	seen      table
+	text   []byte
+	masks  maskSet
+	lines  lineFacts
+	words  wordFacts
+	tokens tokenFacts
+	grams  gramFacts
+	have   part
+
+	seen, paragraphs table
 }
 
-func (v *view) reset(text []byte) {
-	v.text = text
-	v.haveLines, v.haveWords, v.haveGrams = false, false, false
+type part uint8
+
+const (
+	haveMasks part = 1 << iota
+	haveLines
+	haveWords
+	haveTokens
+	haveGrams
+)
+
+func (v *view) reset(text []byte) { v.text, v.have = text, 0 }
+
+// first says whether p is yet to be made, and that it is made now.
+func (v *view) first(p part) bool {
+	missing := v.have&p == 0
+	v.have |= p
+	return missing
 }
 
 func (d *Doc) facts() *view {
@@ -25,75 +40,42 @@ func (d *Doc) facts() *view {
 	return d.view
 }
 
-func (d *Doc) lineFacts() *lineFacts {
+func (d *Doc) masks() *maskSet {
 	v := d.facts()
-	if !v.haveLines {
-		v.lines.scan(v.text, &v.seen)
-		v.haveLines = true
+	if v.first(haveMasks) {
+		v.masks.scan(v.text)
+	}
+	return &v.masks
+}
+
+func (d *Doc) lineFacts() *lineFacts {
+	m, v := d.masks(), d.view
+	if v.first(haveLines) {
+		v.lines.scan(v.text, m, &v.seen, &v.paragraphs)
 	}
 	return &v.lines
 }
 
 func (d *Doc) wordFacts() *wordFacts {
-	v := d.facts()
-	if !v.haveWords {
-		v.words.scan(v.text)
-		v.haveWords = true
+	m, v := d.masks(), d.view
+	if v.first(haveWords) {
+		v.words.scan(v.text, m)
 	}
 	return &v.words
 }
 
+func (d *Doc) tokenFacts() *tokenFacts {
+	w, v := d.wordFacts(), d.view
+	if v.first(haveTokens) {
+		v.tokens.scan(v.text, &v.masks, w)
+	}
+	return &v.tokens
+}
+
 func (d *Doc) gramFacts() *gramFacts {
-	w := d.wordFacts()
-	v := d.view
-	if !v.haveGrams {
-		v.grams.scan(w, &v.seen)
-		v.haveGrams = true
+	t, v := d.tokenFacts(), d.view
+	if v.first(haveGrams) {
+		v.grams.scan(t, &v.seen)
 	}
 	return &v.grams
-}
-
-// table counts hashes. It is emptied in no time: a slot of an older generation is free.
-type table struct {
-	slots      []slot
-	mask       uint64
-	generation uint32
-}
-
-type slot struct {
-	hash       uint64
-	generation uint32
-	n          uint32
-}
-
-// reset empties the table and makes room for n hashes.
-func (t *table) reset(n int) {
-	t.generation++
-	size := 64
-	for size < 2*n {
-		size *= 2
-	}
-	if size > len(t.slots) {
-		t.slots = make([]slot, size)
-		t.generation = 1
-	} else if t.generation == 0 {
-		clear(t.slots)
-		t.generation = 1
-	}
-	t.mask = uint64(size - 1)
-}
-
-// add adds one to the count of a hash and returns its slot.
-func (t *table) add(hash uint64) uint32 {
-	for i := hash & t.mask; ; i = (i + 1) & t.mask {
-		s := &t.slots[i]
-		if s.generation != t.generation {
-			*s = slot{hash, t.generation, 1}
-			return uint32(i)
-		}
-		if s.hash == hash {
-			s.n++
-			return uint32(i)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package curate
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -79,11 +80,14 @@ var stopWords = [...]string{"the", "be", "to", "of", "and", "that", "have", "wit
 
 type stopWord struct {
 	text uint64 // as load reads it
-	bit  uint32
+	bit  uint64
 }
 
 // stopTable finds a stop word by the top bits of its hash, where no two of them are equal.
 var stopTable = func() (t [1 << stopBits]stopWord) {
+	for i := range t {
+		t[i].text = ^uint64(0) // no word: words are no longer than four bytes here
+	}
 	for i, s := range stopWords {
 		e := &t[hashBytes([]byte(s))>>(64-stopBits)]
 		if e.bit != 0 {
@@ -98,158 +102,174 @@ const stopBits = 8
 
 // load reads up to 8 bytes as a little-endian number.
 func load(b []byte) (x uint64) {
-	if len(b) >= 8 {
-		return binary.LittleEndian.Uint64(b)
-	}
-	for i, c := range b {
+	for i, c := range b[:min(len(b), 8)] {
 		x |= uint64(c) << (8 * i)
 	}
 	return x
 }
 
-// wordFacts is what one pass over the tokens of a text finds out.
+// wordFacts is what the masks alone say of the tokens of a text.
 type wordFacts struct {
-	hashes   []uint64 // of each token
-	suspects []int32  // where words start that may be of a phrase of the C4 rules
-	chars    []uint32 // characters of the tokens before each token, and of all tokens
-	words    int      // tokens that are words
-	inWords  int      // characters in words
-	alpha    int      // words with a letter
-	stop     int      // distinct stop words
-	hashSign int      // occurrences of #
-	ellipses int      // occurrences of "..." and of "…"
-	total    int      // characters of the text
+	tokens   int
+	words    int // tokens that are words
+	inWords  int // characters in words
+	alpha    int // words with a letter
+	hashSign int // occurrences of #
+	ellipses int // occurrences of "..." and of "…"
+	total    int // characters of the text
 }
 
+// edges finds where tokens start and end, block by block.
+type edges struct {
+	word, token uint64 // 1: the block before ends in a word, in a token
+}
+
+// next returns the bits of the first bytes of words and of symbols, and of those right behind a token.
+func (e *edges) next(b *block) (words, symbols, ends uint64) {
+	token := ^b.space
+	symbol := token &^ b.word
+	words = b.word &^ (b.word<<1 | e.word)
+	symbols = symbol &^ (symbol<<1 | e.token&^e.word)
+	ends = (token<<1 | e.token) & (b.space | words | symbols)
+	e.word, e.token = b.word>>63, token>>63
+	return words, symbols, ends
+}
+
+// scan fills w from the masks of the text.
+func (w *wordFacts) scan(text []byte, m *maskSet) {
+	*w = wordFacts{ellipses: m.ellipses, total: m.chars(0, len(text))}
+	var e edges
+	bare, carry := 0, uint64(0) // words without a letter
+	marks, done := uint64(0), 0 // the last two bits of the block before; where the marks end that were looked at
+	for i := range m.blocks {
+		b := &m.blocks[i]
+		words, symbols, _ := e.next(b)
+		w.words += bits.OnesCount64(words)
+		w.tokens += bits.OnesCount64(words) + bits.OnesCount64(symbols)
+		w.inWords += bits.OnesCount64(b.word &^ b.continued)
+		w.hashSign += bits.OnesCount64(b.hash)
+
+		// Of a word that starts without a letter, the sum has a bit behind its part without letters.
+		plain := b.word &^ b.letter
+		sum, c := bits.Add64(plain, words&plain, carry)
+		bare += bits.OnesCount64(sum &^ plain &^ b.letter)
+		carry = c
+
+		third := b.mark & (b.mark<<1 | marks>>1) & (b.mark<<2 | marks)
+		marks = b.mark >> 62
+		for ; third != 0; third &= third - 1 {
+			if at := blockSize*i + bits.TrailingZeros64(third); at >= done {
+				var n int
+				n, done = countEllipses(text, at-2)
+				w.ellipses += n
+			}
+		}
+	}
+	w.alpha = w.words - bare
+}
+
+// countEllipses counts "..." in a run of marks, and returns its end.
+func countEllipses(text []byte, at int) (n, end int) {
+	dots := 0
+	for ; at < len(text) && (text[at] == '.' || text[at] == '!' || text[at] == '?'); at++ {
+		if text[at] != '.' {
+			dots = 0
+		} else if dots++; dots == 3 {
+			n++
+			dots = 0
+		}
+	}
+	return n, at
+}
+
+// tokenFacts is the tokens of a text one by one.
+type tokenFacts struct {
+	hashes []uint64
+	chars  []uint32 // characters of the tokens before each token, and of all tokens
+	stop   int      // distinct stop words
+}
+
+// Odd numbers without pattern, whose lowest byte is a blank: no eight bytes of a token are equal to them.
 const (
-	mix1 = 0x9e3779b97f4a7c15
-	mix2 = 0xd6e8feb86659fd93
+	mix1 = 0x9e3779b97f4a7c20 | 1<<63
+	mix2 = 0xd6e8feb86659fd20
+	mix3 = 0xa0761d6478bd642f
 )
+
+// heads has the masks of the first n of 16 bytes.
+var heads = func() (t [17][2]uint64) {
+	for n := range t {
+		t[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
+	}
+	return t
+}()
+
+// hash16 hashes a token of up to 16 bytes.
+func hash16(low, high uint64, n int) uint64 {
+	hi, lo := bits.Mul64(low^mix1, high^mix2)
+	return hi ^ lo ^ uint64(n)*mix3
+}
 
 // hashBytes hashes a token; two tokens that differ have equal hashes once in 2⁶⁴ or so.
 func hashBytes(b []byte) uint64 {
-	h := uint64(len(b)) * mix2
-	for len(b) > 8 {
-		hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(b), mix1)
-		h = hi ^ lo
-		b = b[8:]
+	h, n := uint64(0), len(b)
+	for ; len(b) > 16; b = b[16:] {
+		hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(b)^mix3, binary.LittleEndian.Uint64(b[8:])^mix2)
+		h = bits.RotateLeft64(h, 29) ^ hi ^ lo
 	}
-	return hashLast(h, load(b))
+	return h*mix3 ^ hash16(load(b), load(b[min(len(b), 8):]), n)
 }
 
-// hashLast ends a hash with the last one to eight bytes of a token.
-func hashLast(h, last uint64) uint64 {
-	hi, lo := bits.Mul64(h^last^mix2, mix1)
-	return hi ^ lo ^ last
-}
-
-// letters says of how many ASCII letters the low bytes of x are, from the lowest on.
-func letters(x uint64) int {
-	const (
-		ones = 0x0101010101010101
-		high = 0x8080808080808080
-	)
-	low := (x | 0x20*ones) &^ high
-	above := low + (0x80-'a')*ones    // high bit: 'a' or more
-	beyond := low + (0x80-'z'-1)*ones // high bit: more than 'z'
-	return bits.TrailingZeros64(^(above&^beyond&^x)&high) / 8
-}
-
-// scan fills w from the text.
-func (w *wordFacts) scan(text []byte) {
-	*w = wordFacts{hashes: w.hashes[:0], suspects: w.suspects[:0], chars: append(w.chars[:0], 0)}
-	extra := 0 // bytes that continue a character, in the whole text
-	chars := uint32(0)
-	stop := uint32(0)
-	n := len(text)
-	for i := 0; i < n; {
-		if i+9 <= n { // a short word of ASCII letters, which is most of them
-			x := binary.LittleEndian.Uint64(text[i:])
-			if size := letters(x); size > 0 && size < 8 && class[text[i+size]]&(wordy|joiner|wide) == 0 {
-				x &= 1<<(8*size) - 1
-				h := hashLast(uint64(size)*mix2, x)
-				if e := &stopTable[h>>(64-stopBits)]; e.text == x {
-					stop |= e.bit
-				}
-				if size >= 4 && suspicious(uint32(x), uint32(x>>(8*size-32))) {
-					w.suspects = append(w.suspects, int32(i))
-				}
-				w.words++
-				w.alpha++
-				w.inWords += size
-				w.hashes = append(w.hashes, h)
-				chars += uint32(size)
-				w.chars = append(w.chars, chars)
-				i += size
-				if text[i] == ' ' {
-					i++
-				}
-				continue
-			}
+// scan fills t from the text, its masks and what they say of it.
+func (t *tokenFacts) scan(text []byte, m *maskSet, w *wordFacts) {
+	t.hashes = slices.Grow(t.hashes[:0], w.tokens)[:w.tokens]
+	t.chars = slices.Grow(t.chars[:0], w.tokens+1)[:w.tokens+1]
+	t.chars[0] = 0
+	hashes, totals := t.hashes, t.chars[1:]
+	near := len(text) - 16 // tokens that start there or before can be read as 16 bytes
+	chars, stop := uint32(0), uint64(0)
+	var e edges
+	start, at, continued := 0, 0, uint64(0)
+	for i := range m.blocks {
+		b := &m.blocks[i]
+		base, open := blockSize*i, e.token != 0
+		words, symbols, ends := e.next(b)
+		starts := words | symbols
+		wide := b.continued|continued != 0 || open && start < base-blockSize // some token here may have characters of several bytes
+		continued = b.continued
+		if !open {
+			start = base + bits.TrailingZeros64(starts)
+			starts &= starts - 1
 		}
-		k := class[text[i]]
-		if k == space {
-			i++
-			continue
-		}
-		start, before := i, extra
-		if k == wide {
-			r, size := utf8.DecodeRune(text[i:])
-			k = classOf(r)
-			extra += size - 1
-			i += size - 1
-			if k == space {
-				i++
-				continue
-			}
-		}
-		i++
-		if k&wordy == 0 {
-			i, extra = w.symbol(text, start, i, extra)
-		} else {
-			seen := k
-			for i < n {
-				k = class[text[i]]
-				if k&wordy != 0 {
-					seen |= k
-					i++
-					continue
+		for ; ends != 0; ends &= ends - 1 {
+			end := base + bits.TrailingZeros64(ends)
+			n := end - start
+			var h uint64
+			if start <= near && n <= 16 {
+				word := text[start : start+16]
+				head := &heads[n]
+				low := binary.LittleEndian.Uint64(word) & head[0]
+				h = hash16(low, binary.LittleEndian.Uint64(word[8:])&head[1], n)
+				s := &stopTable[h>>(64-stopBits)]
+				d := s.text ^ low
+				stop |= s.bit &^ uint64(int64(d|-d)>>63)
+			} else {
+				h = hashBytes(text[start:end])
+				if s := &stopTable[h>>(64-stopBits)]; n <= 4 && s.text == load(text[start:end]) {
+					stop |= s.bit
 				}
-				if k == space || k == symbol {
-					break
-				}
-				size := 1
-				if k == wide {
-					var r rune
-					r, size = utf8.DecodeRune(text[i:])
-					k = classOf(r)
-				}
-				if k&wordy == 0 && (k&joiner == 0 || !wordAt(text, i+size)) {
-					break
-				}
-				seen |= k & wordy
-				extra += size - 1
-				i += size
 			}
-			w.words++
-			w.inWords += i - start - (extra - before)
-			if seen&letter != 0 {
-				w.alpha++
+			if wide {
+				n = m.chars(start, end)
 			}
-			if i-start >= 4 && suspicious(binary.LittleEndian.Uint32(text[start:]), binary.LittleEndian.Uint32(text[i-4:])) {
-				w.suspects = append(w.suspects, int32(start))
-			}
+			chars += uint32(n)
+			hashes[at], totals[at] = h, chars
+			at++
+			start = base + bits.TrailingZeros64(starts)
+			starts &= starts - 1
 		}
-		h := hashBytes(text[start:i])
-		if e := &stopTable[h>>(64-stopBits)]; i-start <= 4 && e.text == load(text[start:i]) {
-			stop |= e.bit
-		}
-		w.hashes = append(w.hashes, h)
-		chars += uint32(i - start - (extra - before))
-		w.chars = append(w.chars, chars)
 	}
-	w.stop = bits.OnesCount32(stop)
-	w.total = n - extra
+	t.stop = bits.OnesCount64(stop)
 }
 
 // wordAt says whether a character of a word is at i.
@@ -263,52 +283,4 @@ func wordAt(text []byte, i int) bool {
 		k = classOf(r)
 	}
 	return k&wordy != 0
-}
-
-// symbol goes on to the end of a symbol and counts the marks that rules ask for.
-func (w *wordFacts) symbol(text []byte, start, i, extra int) (end, continued int) {
-	for i < len(text) {
-		k, size := class[text[i]], 1
-		if k == wide {
-			var r rune
-			r, size = utf8.DecodeRune(text[i:])
-			k = classOf(r)
-		}
-		if k&symbol == 0 {
-			break
-		}
-		extra += size - 1
-		i += size
-	}
-	dots := 0
-	for j, c := range text[start:i] {
-		if c != '.' {
-			dots = 0
-		} else if dots++; dots == 3 {
-			w.ellipses++
-			dots = 0
-		}
-		if c == '#' {
-			w.hashSign++
-		}
-		if c == 0xe2 && i-start-j >= 3 && text[start+j+1] == 0x80 && text[start+j+2] == 0xa6 {
-			w.ellipses++
-		}
-	}
-	return i, extra
-}
-
-// suspicious says whether a word may be of a phrase of the C4 rules (c4.go), by its first and its last four bytes:
-// cook|ies, cookie, lorem, terms, privacy.
-func suspicious(first, last uint32) bool {
-	const (
-		lower = 0x20202020
-		cook  = 'c' | 'o'<<8 | 'o'<<16 | 'k'<<24
-		okie  = 'o' | 'k'<<8 | 'i'<<16 | 'e'<<24
-		orem  = 'o' | 'r'<<8 | 'e'<<16 | 'm'<<24
-		erms  = 'e' | 'r'<<8 | 'm'<<16 | 's'<<24
-		vacy  = 'v' | 'a'<<8 | 'c'<<16 | 'y'<<24
-	)
-	last |= lower
-	return first|lower == cook || last == okie || last == orem || last == erms || last == vacy
 }

@@ -1,0 +1,32 @@
+package curate
+
+import (
+	"os"
+
+	"golang.org/x/sys/cpu"
+)
+
+// useAVX2 chooses classifyAVX2 over classifyGeneric. ANNEAL_CPU=generic asks for code without assembly here too.
+var useAVX2 = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
+
+// callMost is the most blocks one call into assembly takes, so that none runs longer than about 50 µs.
+const callMost = 2048
+
+// classify fills blocks with the masks of the text, of which two bytes more than those of the blocks are read.
+func classify(blocks []block, text []byte) {
+	if !useAVX2 {
+		classifyGeneric(blocks, text)
+		return
+	}
+	for len(blocks) > 0 {
+		n := min(len(blocks), callMost)
+		_ = text[blockSize*n+lookahead-1]
+		classifyAVX2(&blocks[0], &text[0], n)
+		blocks, text = blocks[n:], text[blockSize*n:]
+	}
+}
+
+// classifyAVX2 does what classifyGeneric does, 32 bytes at a time. It knows the order of the fields.
+//
+//go:noescape
+func classifyAVX2(blocks *block, text *byte, n int)

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package curate
+
+func classify(blocks []block, text []byte) { classifyGeneric(blocks, text) }

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package curate
+
+import "time"
+
+var processStart = time.Now()
+
+// cpuTime is wall time where process time is not to be had.
+func cpuTime() time.Duration { return time.Since(processStart) }
