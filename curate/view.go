@@ -8,15 +8,15 @@ type view struct {
 	words  wordFacts
 	tokens tokenFacts
 	grams  gramFacts
-	have   part
+	have   facts
 
 	seen, paragraphs table
 }
 
-type part uint8
+type facts uint8
 
 const (
-	haveMasks part = 1 << iota
+	haveMasks facts = 1 << iota
 	haveLines
 	haveWords
 	haveTokens
@@ -26,7 +26,7 @@ const (
 func (v *view) reset(text []byte) { v.text, v.have = text, 0 }
 
 // first says whether p is yet to be made, and that it is made now.
-func (v *view) first(p part) bool {
+func (v *view) first(p facts) bool {
 	missing := v.have&p == 0
 	v.have |= p
 	return missing
