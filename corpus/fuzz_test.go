@@ -20,7 +20,7 @@ func FuzzTextField(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		got, err := textField(line, "text")
+		got, err := textField(nil, line, "text")
 		var want map[string]any
 		wantErr := json.Unmarshal(line, &want)
 		if (wantErr == nil && want != nil) != (err == nil || errors.Is(err, errNoField) || errors.Is(err, errNoString)) {

@@ -25,16 +25,16 @@ func (c *cutter) lines(p part) error {
 		if p.at == 0 {
 			number++
 		}
-		size, tooLong, err := c.line()
+		line, size, tooLong, err := c.line()
 		if err != nil && err != io.EOF {
 			return err
 		}
 		if tooLong {
 			seen = true
 			c.reject(number, LongLine, "")
-		} else if len(bytes.TrimSpace(c.buf)) > 0 {
+		} else if len(bytes.TrimSpace(line)) > 0 {
 			seen = true
-			if err := c.object(number); err != nil {
+			if err := c.object(line, number); err != nil {
 				return err
 			}
 		}
@@ -65,29 +65,35 @@ func (c *cutter) passLine(end int64) error {
 	return nil
 }
 
-// line reads a line into c.buf without its end. It returns how many bytes it took, and whether the line was longer
-// than allowed, in which case c.buf holds only a part of it.
-func (c *cutter) line() (size int64, tooLong bool, err error) {
-	c.buf = c.buf[:0]
-	for {
-		part, err := c.in.ReadSlice('\n')
-		size += int64(len(part))
-		if len(c.buf)+len(part) <= c.r.opt.MaxLine+1 {
-			c.buf = append(c.buf, part...)
-		} else {
-			tooLong = true
+// line reads a line and returns it without its end, good until the next read, with the number of bytes it took. If it is
+// longer than allowed only a part of it is kept.
+func (c *cutter) line() (line []byte, size int64, tooLong bool, err error) {
+	line, err = c.in.ReadSlice('\n')
+	size = int64(len(line))
+	if err == bufio.ErrBufferFull {
+		c.buf = append(c.buf[:0], line...)
+		for err == bufio.ErrBufferFull {
+			line, err = c.in.ReadSlice('\n')
+			size += int64(len(line))
+			if len(c.buf)+len(line) <= c.r.opt.MaxLine+1 {
+				c.buf = append(c.buf, line...)
+			} else {
+				tooLong = true
+			}
 		}
-		if err != bufio.ErrBufferFull {
-			c.buf = bytes.TrimSuffix(c.buf, []byte("\n"))
-			return size, tooLong || len(c.buf) > c.r.opt.MaxLine, err
-		}
+		line = c.buf
 	}
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	return line, size, tooLong || len(line) > c.r.opt.MaxLine, err
 }
 
-// object delivers the text of the object in c.buf.
-func (c *cutter) object(number int) error {
-	text, err := textField(c.buf, c.r.opt.TextField)
-	reason := Reason("")
+// object delivers the text of the object on a line.
+func (c *cutter) object(line []byte, number int) error {
+	text, err := textField(c.decoded, line, c.r.opt.TextField)
+	reason, valid, detail := Reason(""), false, ""
+	if err == nil {
+		c.decoded = text
+	}
 	switch {
 	case errors.Is(err, errNoField):
 		reason = NoText
@@ -98,12 +104,11 @@ func (c *cutter) object(number int) error {
 	case len(text) == 0:
 		reason = Empty
 	default:
-		reason = judge(text)
+		reason, valid = judge(text)
 	}
 	if reason == "" {
-		return c.deliver(text)
+		return c.deliver(bytes.Clone(text), valid)
 	}
-	detail := ""
 	if err != nil {
 		detail = err.Error()
 	}

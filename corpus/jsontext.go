@@ -2,8 +2,10 @@ package corpus
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -16,24 +18,28 @@ var (
 // maxNesting is how deep objects and arrays may nest, as in encoding/json.
 const maxNesting = 10000
 
-// textField returns the string under key in the JSON object on line. The whole line must be valid JSON (RFC 8259),
-// except that bytes which are not UTF-8 pass unchanged inside strings. Of equal keys the last one counts, and an escaped
-// half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line must be scanned once, at disk
-// speed, with none of its other fields decoded.
-func textField(line []byte, key string) ([]byte, error) {
+// textField returns the string under key in the JSON object on line, in dst if it has the room. The whole line must be
+// valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of equal keys the last one
+// counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line must be
+// scanned once, at disk speed, with none of its other fields decoded.
+func textField(dst, line []byte, key string) ([]byte, error) {
 	s := jsonScanner{b: line}
 	s.space()
 	if !s.take('{') {
 		return nil, s.unexpected("an object")
 	}
-	text, found := []byte(nil), errNoField
-	err := s.list('}', 0, func(name, value []byte) {
+	text, found := dst[:0], errNoField
+	err := s.list('}', 0, func(name []byte) (err error) {
 		if !nameIs(name, key) {
-			return
+			return s.value(1)
 		}
-		if text, found = value, nil; value[0] != '"' {
-			text, found = nil, errNoString
+		if s.i < len(line) && line[s.i] == '"' {
+			found = nil
+			text, err = s.decode(text[:0])
+			return err
 		}
+		found = errNoString
+		return s.value(1)
 	})
 	if err != nil {
 		return nil, err
@@ -42,10 +48,7 @@ func textField(line []byte, key string) ([]byte, error) {
 	if s.i != len(line) {
 		return nil, s.unexpected("the end of the line")
 	}
-	if found != nil {
-		return nil, found
-	}
-	return unquote(text), nil
+	return text, found
 }
 
 func nameIs(quoted []byte, key string) bool {
@@ -53,7 +56,9 @@ func nameIs(quoted []byte, key string) bool {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw) == key
 	}
-	return string(unquote(quoted)) == key
+	s := jsonScanner{b: quoted}
+	name, err := s.decode(nil)
+	return err == nil && string(name) == key
 }
 
 // jsonScanner checks one line of JSON; i is the next byte.
@@ -110,8 +115,8 @@ func (s *jsonScanner) value(depth int) error {
 }
 
 // list passes over the members of an object (end is '}') or an array, inside depth others, from behind its opening
-// bracket. visit, if not nil, is called for each member; the name, quoted, is empty in an array.
-func (s *jsonScanner) list(end byte, depth int, visit func(name, value []byte)) error {
+// bracket. member, if not nil, passes over a value; the name, quoted, is empty in an array.
+func (s *jsonScanner) list(end byte, depth int, member func(name []byte) error) error {
 	if depth >= maxNesting {
 		return errors.New("nested too deeply")
 	}
@@ -132,12 +137,14 @@ func (s *jsonScanner) list(end byte, depth int, visit func(name, value []byte)) 
 			}
 			s.space()
 		}
-		start := s.i
-		if err := s.value(depth + 1); err != nil {
-			return err
+		var err error
+		if member != nil {
+			err = member(name)
+		} else {
+			err = s.value(depth + 1)
 		}
-		if visit != nil {
-			visit(name, s.b[start:s.i])
+		if err != nil {
+			return err
 		}
 		s.space()
 		if s.take(end) {
@@ -192,27 +199,58 @@ func (s *jsonScanner) str() ([]byte, error) {
 	if !s.take('"') {
 		return nil, s.unexpected("a string")
 	}
-	for s.i < len(s.b) {
-		switch c := s.b[s.i]; {
-		case c == '"':
+	for {
+		s.i += plainBytes(s.b[s.i:])
+		if s.i >= len(s.b) {
+			return nil, s.unexpected("the end of a string")
+		}
+		switch s.b[s.i] {
+		case '"':
 			s.i++
 			return s.b[start:s.i], nil
-		case c < ' ':
-			return nil, s.unexpected("an escape instead of a control character")
-		case c == '\\':
+		case '\\':
 			s.i++
 			if err := s.escape(); err != nil {
 				return nil, err
 			}
 		default:
-			s.i++
+			return nil, s.unexpected("an escape instead of a control character")
 		}
 	}
-	return nil, s.unexpected("the end of a string")
 }
 
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// zeros marks the lowest byte of w that is 0 by its highest bit, and perhaps bytes above it.
+func zeros(w uint64) uint64 { return (w - ones) & ^w & highs }
+
+// special marks the lowest byte of w that ends a run of plain bytes, and perhaps bytes above it.
+func special(w uint64) uint64 {
+	return zeros(w^ones*'"') | zeros(w^ones*'\\') | (w-ones*' ')&^w&highs
+}
+
+// plainBytes is how many bytes of a JSON string come before its end, an escape or a control character.
+func plainBytes(b []byte) int {
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+// unescaped is what stands for each letter behind a backslash, but u; 0 where there is no such escape.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 func (s *jsonScanner) escape() error {
-	if s.i >= len(s.b) || bytes.IndexByte([]byte(`"\/bfnrtu`), s.b[s.i]) < 0 {
+	if s.i >= len(s.b) || unescaped[s.b[s.i]] == 0 && s.b[s.i] != 'u' {
 		return s.unexpected("an escape")
 	}
 	s.i++
@@ -240,45 +278,61 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// unquote decodes a string that str has checked.
-func unquote(quoted []byte) []byte {
-	raw := quoted[1 : len(quoted)-1]
-	out := make([]byte, 0, len(raw))
+// decode passes over a string as str does and returns what it stands for, in dst if it has the room. What is plain is
+// copied eight bytes at a time, ahead of the place where an escape may end the run.
+func (s *jsonScanner) decode(dst []byte) ([]byte, error) {
+	b := s.b
+	i := s.i + 1 // behind the quote
+	if need := len(b) - i + 8; cap(dst) < need {
+		dst = make([]byte, need)
+	}
+	out, n := dst[:cap(dst)], 0 // n grows by no more than i does
 	for {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 {
-			return append(out, raw...)
-		}
-		out = append(out, raw[:i]...)
-		c := raw[i+1]
-		raw = raw[i+2:]
-		switch c {
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r := hex4(raw)
-			raw = raw[4:]
-			if utf16.IsSurrogate(r) {
-				low := rune(-1)
-				if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
-					low = hex4(raw[2:])
-				}
-				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-					raw = raw[6:]
-				}
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			binary.LittleEndian.PutUint64(out[n:], w)
+			if m := special(w); m != 0 {
+				i, n = i+bits.TrailingZeros64(m)/8, n+bits.TrailingZeros64(m)/8
+				break
 			}
-			out = utf8.AppendRune(out, r)
-		default:
-			out = append(out, c)
+			i, n = i+8, n+8
 		}
+		for i+8 > len(b) && i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+			out[n] = b[i]
+			i, n = i+1, n+1
+		}
+		s.i = i
+		switch {
+		case i >= len(b):
+			return nil, s.unexpected("the end of a string")
+		case b[i] == '"':
+			s.i++
+			return out[:n], nil
+		case b[i] != '\\':
+			return nil, s.unexpected("an escape instead of a control character")
+		}
+		if i+1 < len(b) && unescaped[b[i+1]] != 0 {
+			out[n] = unescaped[b[i+1]]
+			i, n = i+2, n+1
+			continue
+		}
+		s.i++
+		if err := s.escape(); err != nil {
+			return nil, err
+		}
+		r := hex4(b[i+2:])
+		i += 6
+		if utf16.IsSurrogate(r) {
+			s.i = i + 1
+			low := rune(-1)
+			if i+1 < len(b) && b[i] == '\\' && b[i+1] == 'u' && s.escape() == nil {
+				low = hex4(b[i+2:])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				i += 6
+			}
+		}
+		n += utf8.EncodeRune(out[n:], r)
 	}
 }
 

@@ -27,7 +27,7 @@ func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
 			if expanded > freeExpansion+int64(c.r.opt.MaxRatio)*disk.n {
 				return fmt.Errorf("%w: %d bytes became more than %d", errBomb, disk.n, expanded)
 			}
-			reason, detail := Reason(""), ""
+			reason, valid, detail := Reason(""), false, ""
 			switch {
 			case value == nil:
 				reason, detail = NoText, "null"
@@ -36,11 +36,11 @@ func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
 			case len(value) > c.r.opt.MaxLine:
 				reason = TooLong
 			default:
-				reason = judge(value)
+				reason, valid = judge(value)
 			}
 			if reason != "" {
 				c.rejectRow(c.offset+1, reason, detail)
-			} else if err := c.deliver(bytes.Clone(value)); err != nil {
+			} else if err := c.deliver(bytes.Clone(value), valid); err != nil {
 				return err
 			}
 			c.offset++

@@ -129,8 +129,11 @@ func (r *Reader) parts(i int, size int64) []part {
 		return entries(f, onDisk, size, kind.next())
 	case kind.format == textFile && kind.compression == "":
 		head := make([]byte, min(onDisk, int64(r.opt.MaxDocument)+1))
-		if _, err := f.ReadAt(head, 0); err != nil || r.opt.isShort(head, onDisk) || judge(bytes.TrimPrefix(head, bom)) != "" {
+		if _, err := f.ReadAt(head, 0); err != nil || r.opt.isShort(head, onDisk) {
 			return nil
+		}
+		if reason, _ := judge(bytes.TrimPrefix(head, bom)); reason != "" {
+			return nil // as a whole: its parts do not know
 		}
 		section := r.opt.section()
 		return everyBytes(onDisk, (size+section-1)/section*section)
@@ -156,7 +159,7 @@ func rowGroups(groups []parquet.Group, onDisk, size int64) []part {
 	for i, g := range groups {
 		column += g.Bytes
 		row += g.Rows
-		if column-before >= size || i == len(groups)-1 {
+		if i == len(groups)-1 || column-before+groups[i+1].Bytes/2 >= size {
 			p.to, p.end = int64(i+1), row
 			p.bytes = share(onDisk, column, total) - share(onDisk, before, total)
 			parts = append(parts, p)

@@ -12,15 +12,16 @@ const peekBytes = 64 << 10
 
 // cutter cuts the content of files into documents. Its buffers live as long as a call of Documents.
 type cutter struct {
-	r      *Reader
-	yield  func(Document, error) bool
-	in     *bufio.Reader // the content of the present file
-	source string        // its path
-	file   int           // its ordinal
-	index  int
-	url    string
-	offset int64  // of what was not yet delivered or rejected
-	buf    []byte // text: what was read and not yet delivered; lines: the current line
+	r       *Reader
+	yield   func(Document, error) bool
+	in      *bufio.Reader // the content of the present file
+	source  string        // its path
+	file    int           // its ordinal
+	index   int
+	url     string
+	offset  int64  // of what was not yet delivered or rejected
+	buf     []byte // text: what was read and not yet delivered; lines: a line that is longer than the buffer of in
+	decoded []byte // lines: the text of the last one
 }
 
 func (c *cutter) start(source string, file int) {
@@ -64,12 +65,13 @@ func (c *cutter) text(p part) error {
 			c.reject(0, Empty, "")
 			return nil
 		}
-		if reason := judge(head); reason != "" {
+		reason, valid := judge(head)
+		if reason != "" {
 			c.reject(0, reason, "")
 			return nil
 		}
 		if short {
-			return c.deliver(bytes.Clone(rest))
+			return c.deliver(bytes.Clone(rest), valid)
 		}
 	} else {
 		n := edge(rest, piece)
@@ -92,9 +94,9 @@ func (c *cutter) text(p part) error {
 			n = int(next) + edge(rest[next:], piece)
 		}
 		n = cut(rest[:n], piece)
-		if reason := judge(rest[:n]); reason != "" {
+		if reason, valid := judge(rest[:n]); reason != "" {
 			c.reject(0, reason, "")
-		} else if err := c.deliver(bytes.Clone(rest[:n])); err != nil {
+		} else if err := c.deliver(bytes.Clone(rest[:n]), valid); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -149,18 +151,18 @@ func cut(text []byte, limit int) int {
 	return limit
 }
 
-// judge says why text is not a document; the empty reason means that it is.
-func judge(text []byte) Reason {
+// judge says why text is not a document; the empty reason means that it is. It also says whether all of it is UTF-8.
+func judge(text []byte) (reason Reason, valid bool) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return UTF16
+		return UTF16, false
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return Binary
+		return Binary, false
 	}
-	if !utf8.Valid(text) && 10*invalidBytes(text) > len(text) {
-		return NotUTF8
+	if valid = utf8.Valid(text); !valid && 10*invalidBytes(text) > len(text) {
+		return NotUTF8, false
 	}
-	return ""
+	return "", valid
 }
 
 func invalidBytes(text []byte) int {
@@ -175,12 +177,12 @@ func invalidBytes(text []byte) int {
 	return bad
 }
 
-// deliver hands text over; from then on it belongs to the receiver.
-func (c *cutter) deliver(text []byte) error {
+// deliver hands text over, valid if it is UTF-8; from then on it belongs to the receiver.
+func (c *cutter) deliver(text []byte, valid bool) error {
 	rep := &c.r.report
 	rep.Documents++
 	rep.Bytes += int64(len(text))
-	if !utf8.Valid(text) {
+	if !valid {
 		rep.InvalidUTF8++
 	}
 	d := Document{Source: c.source, File: c.file, Index: c.index, Offset: c.offset, URL: c.url, Text: text}

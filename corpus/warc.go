@@ -168,7 +168,7 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 		return rec.size, "", nil
 	}
 	media, text := rec.media, c.buf
-	reason, detail := Reason(""), ""
+	reason, valid, detail := Reason(""), false, ""
 	if rec.kind == "response" {
 		if media, text, detail, fault = httpText(c.buf, c.r.opt.MaxLine); fault != "" {
 			return rec.size, fault, nil
@@ -186,14 +186,14 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 	case len(text) == 0:
 		reason = Empty
 	default:
-		reason = judge(text)
+		reason, valid = judge(text)
 	}
 	if reason != "" {
 		c.reject(number, reason, detail)
 		return rec.size, "", nil
 	}
 	c.url = rec.url
-	return rec.size, "", c.deliver(bytes.Clone(text))
+	return rec.size, "", c.deliver(bytes.Clone(text), valid)
 }
 
 // endsRecord says whether a record can end before the bytes that follow it: line ends, and then another or nothing.

@@ -79,13 +79,14 @@ func (w *Writer) wrap(err error) error {
 func AppendString(dst, s []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	from := 0
-	for i, c := range s {
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
+	for {
+		n := plainBytes(s)
+		dst = append(dst, s[:n]...)
+		if n == len(s) {
+			return append(dst, '"')
 		}
-		dst = append(dst, s[from:i]...)
-		from = i + 1
+		c := s[n]
+		s = s[n+1:]
 		switch c {
 		case '"', '\\':
 			dst = append(dst, '\\', c)
@@ -99,5 +100,4 @@ func AppendString(dst, s []byte) []byte {
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
 	}
-	return append(append(dst, s[from:]...), '"')
 }

@@ -22,7 +22,7 @@ type dataClassifierCmd struct {
 type exampleArgs struct {
 	Label     []string `sep:"none" placeholder:"NAME=PATH" help:"Documents of this label: a file, a directory, or DIR/*.md for the files of DIR's tree with that ending. Repeat it for each label and path."`
 	Lines     []string `arg:"" optional:"" name:"line-files" help:"Files with an example a line: __label__NAME and the text, as fastText has it."`
-	TextField string   `default:"text" aliases:"column" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
+	TextField string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 }
 
 func (a exampleArgs) examples(s *session) (curate.Examples, error) {

@@ -18,7 +18,7 @@ type dataCurateCmd struct {
 	Paths       []string `arg:"" optional:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
 	Out         string   `placeholder:"DIR" help:"Directory of the kept documents, the journal and the report."`
 	Ext         []string `placeholder:".go" help:"From directories take only files with these endings."`
-	TextField   string   `default:"text" aliases:"column" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
+	TextField   string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 	DryRun      bool     `help:"Look at a sample and print what each rule would drop; write nothing."`
 	Sample      count    `default:"1000" help:"Documents of a dry run, spread over the input."`
 	Memory      byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for comparing documents; the rest goes to disk. The result is the same."`

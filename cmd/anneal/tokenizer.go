@@ -24,7 +24,7 @@ type tokenizerCmd struct {
 type textArgs struct {
 	Paths     []string `arg:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
 	Ext       []string `placeholder:".go" help:"From directories take only files with these endings."`
-	TextField string   `default:"text" aliases:"column" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
+	TextField string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 }
 
 // text is the text that the arguments name, with progress on the screen.
