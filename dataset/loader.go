@@ -91,9 +91,22 @@ func (d *Dataset) ValLoader(context int) (*Loader, error) {
 	if d.val.tokens < 2 {
 		return nil, fmt.Errorf("%w in %s\n  re-build it with a validation fraction above 0 and at least two different documents", ErrNoValidation, d.Dir)
 	}
-	l := d.loader(&d.val, context)
-	l.windows = (d.val.tokens - 1 + uint64(context) - 1) / uint64(context)
-	return l, nil
+	return d.inOrder(&d.val, context), nil
+}
+
+// ScanLoader returns the training split in order, once, as ValLoader does the validation split: what scores documents reads it.
+func (d *Dataset) ScanLoader(context int) (*Loader, error) {
+	if context < 1 {
+		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
+	}
+	return d.inOrder(&d.train, context), nil
+}
+
+// inOrder returns a split in order, once.
+func (d *Dataset) inOrder(stream *split, context int) *Loader {
+	l := d.loader(stream, context)
+	l.windows = (max(stream.tokens, 1) - 1 + uint64(context) - 1) / uint64(context)
+	return l
 }
 
 // ErrNoValidation says that a dataset has no validation split.

@@ -182,3 +182,20 @@ func (d *Dataset) scoreNames() (names []string) {
 	}
 	return names
 }
+
+// Heads returns the first tokens, at most limit, of some documents of the training split, and how many each has in all, without
+// EOT. The documents are in ascending order.
+func (d *Dataset) Heads(documents []uint64, limit int) (heads [][]uint32, tokens []uint64, err error) {
+	var buf scratch
+	var failed error
+	doc := uint64(0)
+	err = d.train.documents(func(start, end, _ uint64) {
+		for failed == nil && len(heads) < len(documents) && documents[len(heads)] == doc {
+			head := make([]uint32, min(end-start-1, uint64(limit)))
+			failed = d.train.read(head, start+1, &buf)
+			heads, tokens = append(heads, head), append(tokens, end-start-1)
+		}
+		doc++
+	})
+	return heads, tokens, errors.Join(err, failed)
+}

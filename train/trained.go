@@ -152,20 +152,11 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgres
 
 // EvaluateSources scores the validation splits of several data sets as those of a mix: an equal part of the limit of each.
 func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int, onProgress func(done, total int64)) (EvalResult, error) {
-	cfg := *r.Config
-	cfg.SetSources(sources)
-	c, err := openCorpus(&cfg)
+	c, e, err := r.evaluatorOf(sources)
 	if err != nil {
 		return EvalResult{}, err
 	}
 	defer c.close()
-	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
-		return EvalResult{}, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
-	}
-	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
-	if err != nil {
-		return EvalResult{}, err
-	}
 	defer e.close()
 	e.onProgress = onProgress
 	if r.Context() > r.trained {
@@ -176,4 +167,25 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
 	}
 	return result, err
+}
+
+// evaluatorOf opens data sets, which must have been built with the run's tokenizer, and lays out the memory to evaluate the model
+// on them. The caller closes both.
+func (r *Trained) evaluatorOf(sources []config.Source) (*corpus, *evaluator, error) {
+	cfg := *r.Config
+	cfg.SetSources(sources)
+	c, err := openCorpus(&cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
+		c.close()
+		return nil, nil, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
+	}
+	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
+	if err != nil {
+		c.close()
+		return nil, nil, err
+	}
+	return c, e, nil
 }

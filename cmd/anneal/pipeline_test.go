@@ -116,6 +116,16 @@ func TestPipeline(t *testing.T) {
 	v = w.object(exitOK, "data", "inspect", w.path("data"), "--context", "32", "--svg", w.path("lengths.svg"))
 	w.keys(v, "train", "val", "bytes_per_token", "lengths", "context", "packings", "utilisation")
 	w.keys(w.object(exitOK, "train", w.path("run.yaml"), "--dry-run"), "parameters", "memory", "fits")
+	ordered := []string{"train", w.path("run.yaml"), "data.order=first compression over 30%, last length over 20%"}
+	w.object(exitData, append(ordered, "--dry-run")...)
+	w.keys(w.object(exitOK, "data", "score", w.path("data"), "--by", "compression"), "name", "path", "quantiles", "bins", "lowest", "highest", "mb_per_second")
+	w.object(exitOK, "data", "score", w.path("data"), "--by", "length")
+	w.keys(w.object(exitOK, append(ordered, "--dry-run")...), "order")
+	w.keys(w.object(exitOK, append(ordered, "--out", w.path("ordered"))...), "weights_hash")
+	w.object(exitOK, "data", "score", w.path("data"), "--by", "loss", "--model", w.path("ordered"))
+	w.object(exitUsage, "data", "score", w.path("data"), "--by", "loss")
+	w.object(exitUsage, "data", "score", w.path("data"), "--by", "beauty")
+	w.object(exitData, "data", "score", w.path("data"), "--by", "file:"+w.path("nothing.jsonl"))
 
 	v = w.object(exitOK, "train", w.path("run.yaml"), "--out", run)
 	w.keys(v, "step", "tokens", "train_loss", "val_bits_per_byte", "weights_hash")

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"anneal/lab"
+)
+
+type dataScoreCmd struct {
+	Dir   string `arg:"" help:"Directory of the data set."`
+	By    string `required:"" placeholder:"METRIC" help:"compression, mtld, flesch, length, loss, or file:PATH."`
+	Model string `placeholder:"RUN" help:"Of loss: a run that was trained with the tokenizer of the data."`
+	Name  string `placeholder:"NAME" help:"What data.order calls the scores; the metric's or the file's name if left out."`
+	threadsFlag
+}
+
+func (dataScoreCmd) Help() string {
+	var b strings.Builder
+	b.WriteString(example("anneal data score data/go --by compression", "anneal data score data/go --by loss --model runs/small", "anneal data score data/go --by file:quality.jsonl"))
+	b.WriteString("\n\nA number for each document of the training split, kept in DIR/scores/NAME.f32, by which data.order orders samples:\n")
+	for _, m := range lab.Scorings() {
+		b.WriteString(fmt.Sprintf("\n    %-12s %s", m.Name, m.About))
+	}
+	return b.String()
+}
+
+func (c dataScoreCmd) Run(s *session) error {
+	o := lab.ScoreOptions{Dir: c.Dir, By: c.By, Model: c.Model, Name: c.Name, Threads: int(c.Threads), Progress: s.status.tokensProgress("scoring")}
+	if err := o.Check(); err != nil {
+		return asUsage(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
+		r, err := lab.Score(ctx, o)
+		if err != nil {
+			return asData(err)
+		}
+		s.printf("%s: %s\n", r.Name, r.About)
+		s.printScores(r)
+		rate := float64(r.Bytes) / 1e6 / time.Since(start).Seconds()
+		s.printf("%s: %s documents, %s without a score, %.1f MB/s\n", r.Path, thousands(int64(r.Documents)), thousands(int64(r.Unscored)), rate)
+		return s.emit(struct {
+			*lab.ScoreReport
+			Rate float64 `json:"mb_per_second"`
+		}{r, rate})
+	})
+}
+
+// printScores draws how many documents have which score, and shows those at the ends.
+func (s *session) printScores(r *lab.ScoreReport) {
+	if len(r.Bins) == 0 {
+		return
+	}
+	q := r.Quantiles
+	s.printf("lowest %.4g, 1%% below %.4g, 10%% below %.4g, median %.4g, 90%% below %.4g, 99%% below %.4g, highest %.4g\n", q[0], q[1], q[2], q[3], q[4], q[5], q[6])
+	most := 1
+	for _, b := range r.Bins {
+		most = max(most, b.Documents)
+	}
+	width := max(s.columns()-40, 10)
+	for _, b := range r.Bins {
+		s.printf("  %10.4g to %-10.4g %11s  %s\n", b.From, b.To, thousands(int64(b.Documents)), strings.Repeat("█", b.Documents*width/most))
+	}
+	for _, end := range []struct {
+		name string
+		list []lab.ScoreExample
+	}{{"lowest", r.Low}, {"highest", r.High}} {
+		s.printf("%s:\n", end.name)
+		for _, e := range end.list {
+			text := []rune(strings.Map(func(r rune) rune {
+				if !unicode.IsPrint(r) {
+					return '·'
+				}
+				return r
+			}, strings.Join(strings.Fields(e.Text), " ")))
+			if most := max(s.columns()-34, 20); len(text) > most {
+				text = append(text[:most-1], '…')
+			}
+			s.printf("  %10.4g  %9s tokens  %s\n", e.Score, thousands(int64(e.Tokens)), string(text))
+		}
+	}
+}

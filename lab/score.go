@@ -1,0 +1,304 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"anneal/dataset"
+	"anneal/dataset/score"
+	"anneal/tokenizer"
+	"anneal/train"
+)
+
+// ScoreOptions says how to score the documents of a data set.
+type ScoreOptions struct {
+	Dir      string
+	By       string // a metric of package score, length, loss, or file:PATH with lines as score.ReadLines reads them
+	Model    string // of loss: the directory of a run
+	Name     string // of the scores; "" for the metric's, or the file's
+	Threads  int
+	Progress func(done, total int64) // tokens; may be nil
+}
+
+// Scorings are the values of By, with what the numbers are.
+func Scorings() []score.Metric {
+	return append(slices.Clone(score.Metrics), score.Metric{Name: "length", About: "tokens"}, score.Metric{Name: "loss", About: "bits per byte under the model of a run"},
+		score.Metric{Name: "file:PATH", About: "given: a line for each document, a number, null or an object with a \"score\""})
+}
+
+// Check says what is wrong with what was asked for, and fills in the name.
+func (o *ScoreOptions) Check() error {
+	path, isFile := strings.CutPrefix(o.By, "file:")
+	known := slices.ContainsFunc(Scorings(), func(m score.Metric) bool { return m.Name == o.By })
+	switch {
+	case !isFile && !known:
+		var names []string
+		for _, m := range Scorings() {
+			names = append(names, m.Name)
+		}
+		return fmt.Errorf("there are no scores by %q\n  try one of %s", o.By, strings.Join(names, ", "))
+	case o.By == "loss" && o.Model == "":
+		return errors.New("the loss is that of a model\n  name a run with --model RUN; a small one will do, of a part of the data or of other data")
+	case o.By != "loss" && o.Model != "":
+		return fmt.Errorf("scores by %s need no model\n  leave --model out, or try --by loss", o.By)
+	}
+	if o.Name == "" {
+		if o.Name = o.By; isFile {
+			o.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		}
+	}
+	if !dataset.ScoresName.MatchString(o.Name) {
+		return fmt.Errorf("%q is not a name for scores: at most 32 small letters, digits, _ and -\n  name them with --name", o.Name)
+	}
+	return nil
+}
+
+// ScoreReport says what the scores of a data set are.
+type ScoreReport struct {
+	Name      string         `json:"name"`
+	About     string         `json:"about"`
+	Path      string         `json:"path"`
+	Documents int            `json:"documents"`
+	Unscored  int            `json:"unscored"` // documents that have no score
+	Bytes     uint64         `json:"text_bytes"`
+	Quantiles [7]float64     `json:"quantiles"` // of ScoreQuantiles
+	Bins      []ScoreBin     `json:"bins"`
+	Low       []ScoreExample `json:"lowest"`
+	High      []ScoreExample `json:"highest"`
+}
+
+// ScoreQuantiles are the shares of the documents below the quantiles of a report.
+var ScoreQuantiles = [7]float64{0, 0.01, 0.1, 0.5, 0.9, 0.99, 1}
+
+// ScoreBin counts the documents with From ≤ score < To; the first and the last bin have those beyond, too.
+type ScoreBin struct {
+	From      float64 `json:"from"`
+	To        float64 `json:"to"`
+	Documents int     `json:"documents"`
+}
+
+// ScoreExample is a document at one end of the scores.
+type ScoreExample struct {
+	Document int     `json:"document"` // its number in the training split
+	Score    float64 `json:"score"`
+	Tokens   uint64  `json:"tokens"`
+	Text     string  `json:"text"` // its beginning
+}
+
+// Score scores the documents of the training split and puts the numbers beside the data set.
+func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	d, err := dataset.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	tok, err := tokenizer.Load(filepath.Join(o.Dir, "tokenizer.json"))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.RequireTokenizer(train.DatasetTokenizer(tok, filepath.Join(o.Dir, "tokenizer.json"))); err != nil {
+		return nil, err
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	s, err := o.scores(ctx, d, tok)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.WriteScores(s); err != nil {
+		return nil, err
+	}
+	r := reportScores(s)
+	r.Path, r.Bytes = d.ScoresPath(s.Name), d.Manifest.Train.TextBytes
+	return r, r.examples(d, tok, s.Values)
+}
+
+func (o *ScoreOptions) scores(ctx context.Context, d *dataset.Dataset, tok *tokenizer.Tokenizer) (dataset.Scores, error) {
+	s := dataset.Scores{Name: o.Name}
+	var err error
+	switch metric, ofText := score.Named(o.By); {
+	case ofText:
+		s.About = metric.About
+		s.Values, err = o.scoreTexts(ctx, d, tok, metric)
+	case o.By == "length":
+		s.About = "tokens"
+		for tokens, err := range d.Documents(false) {
+			if err := errors.Join(err, ctx.Err()); err != nil {
+				return s, err
+			}
+			s.Values = append(s.Values, float32(len(tokens)))
+		}
+	case o.By == "loss":
+		s.About, s.Values, err = o.losses(ctx)
+	default:
+		path := strings.TrimPrefix(o.By, "file:")
+		s.About = "from " + filepath.Base(path)
+		s.Values, err = readScores(path, d)
+	}
+	return s, err
+}
+
+// readScores reads the scores that somebody else has given.
+func readScores(path string, d *dataset.Dataset) ([]float32, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	values, err := score.ReadLines(f, d.Manifest.Train.Documents)
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n  give one line for each document of the training split of %s, in its order: a number, null, or an object with a \"score\"", path, err, d.Dir)
+	}
+	return values, err
+}
+
+// losses scores documents by a small model.
+func (o *ScoreOptions) losses(ctx context.Context) (string, []float32, error) {
+	model, err := train.Open(o.Model, o.Threads)
+	if err != nil {
+		return "", nil, err
+	}
+	defer model.Close()
+	values, err := model.DocumentLosses(ctx, o.Dir, o.Progress)
+	return fmt.Sprintf("bits per byte under %s at step %d", filepath.Base(filepath.Clean(o.Model)), model.Step), values, err
+}
+
+// scoreTexts scores the text of each document, several at a time. The result does not depend on how many.
+func (o *ScoreOptions) scoreTexts(ctx context.Context, d *dataset.Dataset, tok *tokenizer.Tokenizer, m score.Metric) ([]float32, error) {
+	type batch struct {
+		first  int
+		tokens []uint32
+		ends   []int
+	}
+	const size = 1 << 16 // tokens of a batch, but for longer documents
+	values := make([]float32, d.Manifest.Train.Documents)
+	work := make(chan batch)
+	var done atomic.Int64
+	var group sync.WaitGroup
+	for range cmp.Or(max(o.Threads, 0), runtime.GOMAXPROCS(0)) {
+		group.Go(func() {
+			scoreOf := m.New()
+			var text []byte
+			for b := range work {
+				from := 0
+				for i, end := range b.ends {
+					text = tok.Decode(text[:0], b.tokens[from:end])
+					values[b.first+i] = float32(scoreOf(text))
+					from = end
+				}
+				o.Progress(done.Add(int64(len(b.tokens)+len(b.ends))), int64(d.Manifest.Train.Tokens))
+			}
+		})
+	}
+	var b batch
+	var fault error
+	for tokens, err := range d.Documents(false) {
+		if fault = errors.Join(err, ctx.Err()); fault != nil {
+			break
+		}
+		b.tokens = append(b.tokens, tokens...)
+		b.ends = append(b.ends, len(b.tokens))
+		if len(b.tokens) >= size {
+			work <- b
+			b = batch{first: b.first + len(b.ends)}
+		}
+	}
+	if fault == nil {
+		work <- b
+	}
+	close(work)
+	group.Wait()
+	return values, fault
+}
+
+// reportScores counts scores.
+func reportScores(s dataset.Scores) *ScoreReport {
+	r := &ScoreReport{Name: s.Name, About: s.About, Documents: len(s.Values)}
+	var sorted []float64
+	for _, v := range s.Values {
+		if v == v {
+			sorted = append(sorted, float64(v))
+		}
+	}
+	r.Unscored = len(s.Values) - len(sorted)
+	if len(sorted) == 0 {
+		return r
+	}
+	slices.Sort(sorted)
+	for i, q := range ScoreQuantiles {
+		r.Quantiles[i] = sorted[int(q*float64(len(sorted)-1)+0.5)]
+	}
+	low, high := r.Quantiles[1], r.Quantiles[5]
+	bins := 16
+	if low == high {
+		bins = 1
+	}
+	r.Bins = make([]ScoreBin, bins)
+	for i := range r.Bins {
+		r.Bins[i].From = low + (high-low)*float64(i)/float64(bins)
+		r.Bins[i].To = low + (high-low)*float64(i+1)/float64(bins)
+	}
+	for _, v := range sorted {
+		at := 0
+		if bins > 1 {
+			at = int(math.Floor((v - low) / (high - low) * float64(bins)))
+		}
+		r.Bins[min(max(at, 0), bins-1)].Documents++
+	}
+	return r
+}
+
+const (
+	scoreExamples = 3  // at each end
+	exampleTokens = 60 // of a document's beginning
+)
+
+// examples adds the documents at both ends.
+func (r *ScoreReport) examples(d *dataset.Dataset, tok *tokenizer.Tokenizer, values []float32) error {
+	var scored []int
+	for i, v := range values {
+		if v == v {
+			scored = append(scored, i)
+		}
+	}
+	slices.SortStableFunc(scored, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	n := min(scoreExamples, len(scored))
+	ends := slices.Concat(scored[:n], scored[len(scored)-n:])
+	var wanted []uint64
+	for _, doc := range ends {
+		wanted = append(wanted, uint64(doc))
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	heads, tokens, err := d.Heads(wanted, exampleTokens)
+	if err != nil {
+		return err
+	}
+	for i, doc := range ends {
+		at, _ := slices.BinarySearch(wanted, uint64(doc))
+		text := bytes.ToValidUTF8(tok.Decode(nil, heads[at]), []byte("\ufffd"))
+		e := ScoreExample{Document: doc, Score: float64(values[doc]), Tokens: tokens[at], Text: string(text)}
+		if i < n {
+			r.Low = append(r.Low, e)
+		} else {
+			r.High = append(r.High, e)
+		}
+	}
+	slices.Reverse(r.High)
+	return nil
+}

@@ -1,0 +1,63 @@
+package train
+
+import (
+	"context"
+	"math"
+
+	"anneal/dataset"
+	"anneal/train/config"
+)
+
+// DocumentLosses returns the bits per byte of each document of the training split of the data set in dir, which must have been built
+// with the run's tokenizer: its tokens and the EOT that ends it, over the bytes of its text. NaN for a document without text that
+// counts. The split is read in order in rows of the run's context, each on its own, so that a document which begins in one row
+// has nothing to look back on in the next. 4 bytes a document. onProgress takes the tokens done and in all; it may be nil.
+func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress func(done, total int64)) ([]float32, error) {
+	c, e, err := r.evaluatorOf([]config.Source{{Path: dir}})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	defer e.close()
+	scan, err := c.set.ScanLoader(e.length)
+	if err != nil {
+		return nil, &DataError{err}
+	}
+	counts := c.set.Manifest.Train.Counts
+	losses := make([]float32, 0, counts.Documents)
+	nats, bytes := 0.0, uint64(0)
+	finish := func() {
+		bits := math.NaN()
+		if bytes > 0 {
+			bits = dataset.BitsPerByte(nats, bytes)
+		}
+		losses = append(losses, float32(bits))
+		nats, bytes = 0, 0
+	}
+	eot := int32(c.set.Manifest.Tokenizer.EOT)
+	for first := uint64(0); first < scan.Windows(); first += uint64(e.rows) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if onProgress != nil {
+			onProgress(int64(first)*int64(e.length), int64(counts.Tokens))
+		}
+		if err := e.load(scan, first); err != nil {
+			return nil, err
+		}
+		e.tape.Reset(false)
+		e.model.Loss(e.tape, e.batch)
+		for i, target := range e.data.Targets {
+			if target == dataset.Ignore {
+				continue
+			}
+			nats += e.batch.Losses.Float64(i)
+			bytes += uint64(c.byteLen[target])
+			if target == eot {
+				finish()
+			}
+		}
+	}
+	finish() // no EOT ends the last one
+	return losses, nil
+}
