@@ -3,13 +3,14 @@ package curate
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
+	"slices"
 
 	"anneal/corpus"
 	"anneal/fasttext"
@@ -187,6 +188,7 @@ func measure(m *fasttext.Model, lines iter.Seq2[[]byte, error]) (e fasttext.Eval
 		}
 		e.Add(fasttext.LineLabels(line), best)
 	}
+	slices.SortStableFunc(e.Labels, func(a, b fasttext.LabelResult) int { return cmp.Compare(b.Examples, a.Examples) })
 	return e, nil
 }
 
@@ -213,5 +215,5 @@ func (s *spool) write(line []byte) error {
 
 func (s *spool) remove() {
 	s.f.Close()
-	os.Remove(filepath.Clean(s.f.Name()))
+	os.Remove(s.f.Name())
 }

@@ -7,7 +7,7 @@ type Evaluation struct {
 	Examples int           `json:"examples"`
 	Right    int           `json:"right"`
 	Accuracy float64       `json:"accuracy"` // Right of Examples
-	Labels   []LabelResult `json:"labels"`   // in the order they were first met
+	Labels   []LabelResult `json:"labels"`
 }
 
 // LabelResult is what became of one label.
