@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,9 +14,10 @@ import (
 )
 
 type dataClassifierCmd struct {
-	Train   classifierTrainCmd   `cmd:"" help:"Learn to tell kinds of documents apart."`
-	Eval    classifierEvalCmd    `cmd:"" help:"Measure a classifier on documents whose kind is known."`
-	Predict classifierPredictCmd `cmd:"" help:"Say of what kind documents are."`
+	Train    classifierTrainCmd    `cmd:"" help:"Learn to tell kinds of documents apart."`
+	Eval     classifierEvalCmd     `cmd:"" help:"Measure a classifier on documents whose kind is known."`
+	Predict  classifierPredictCmd  `cmd:"" help:"Say of what kind documents are."`
+	Quantize classifierQuantizeCmd `cmd:"" help:"Make a classifier several times smaller."`
 }
 
 // exampleArgs name documents whose labels are known.
@@ -224,5 +226,48 @@ func (c classifierPredictCmd) Run(s *session) error {
 		}
 		s.printf("%.1f MB/s for the model alone\n", rate)
 		return s.emit(map[string]any{"documents": shown, "counts": counts, "corpus": r.Report(), "mb_per_second": rate})
+	})
+}
+
+type classifierQuantizeCmd struct {
+	Model  string `arg:"" help:"A fastText model, .bin."`
+	Out    string `required:"" placeholder:"FILE" help:"Where the smaller model goes, a .ftz that fastText reads, too."`
+	Cutoff int    `default:"0" help:"Words and n-grams to keep, those with the longest vectors; 0 keeps all."`
+	Dsub   int    `default:"2" help:"Numbers that share a code of one byte."`
+	Qnorm  bool   `default:"true" negatable:"" help:"Code the lengths of vectors apart, in one byte more."`
+	threadsFlag
+}
+
+func (classifierQuantizeCmd) Help() string {
+	return example("anneal data classifier quantize q.bin --cutoff 100000 --out q.ftz")
+}
+
+func (c classifierQuantizeCmd) Run(s *session) error {
+	if err := checkOutput(c.Out, "q.ftz"); err != nil {
+		return err
+	}
+	m, err := fasttext.Load(c.Model)
+	if err != nil {
+		return asData(err)
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		q, err := m.Quantize(ctx, fasttext.QuantizeOptions{Cutoff: c.Cutoff, Width: c.Dsub, Norms: c.Qnorm, Threads: int(c.Threads)})
+		if err != nil {
+			return asData(err)
+		}
+		if err := q.Save(c.Out); err != nil {
+			return err
+		}
+		var sizes [2]int64
+		for i, path := range []string{c.Model, c.Out} {
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			sizes[i] = info.Size()
+		}
+		s.printf("%s: %v\n", c.Out, q)
+		s.printf("%s became %s; `anneal data classifier eval` says what that costs\n", megabytes(sizes[0]), megabytes(sizes[1]))
+		return s.emit(map[string]any{"out": c.Out, "model": q.String(), "bytes_before": sizes[0], "bytes": sizes[1]})
 	})
 }

@@ -34,6 +34,16 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 	if n := len(v["documents"].([]any)); n != 3 || v["counts"].(map[string]any)["prose"] != 40.0 || v["counts"].(map[string]any)["code"] != 80.0 {
 		t.Errorf("%d documents shown, counts %v", n, v["counts"])
 	}
+	w.object(exitOK, "data", "classifier", "train", "--label", "code="+w.path("text")+"/*.go", "--label", "prose="+w.path("prose"),
+		"--out", w.path("large.bin"), "--dim", "4", "--lr", "1", "--minn", "2", "--maxn", "3", "--bucket", "1000")
+	v = w.object(exitOK, "data", "classifier", "quantize", w.path("large.bin"), "--out", w.path("small.ftz"), "--cutoff", "300")
+	if v["bytes"].(float64) > v["bytes_before"].(float64)/2 {
+		t.Errorf("%v bytes became %v", v["bytes_before"], v["bytes"])
+	}
+	v = w.object(exitOK, "data", "classifier", "eval", w.path("small.ftz"), "--label", "prose="+w.path("prose"))
+	if e := v["evaluation"].(map[string]any); e["accuracy"] != 1.0 {
+		t.Errorf("quantised: %v", e)
+	}
 	write("p.yaml", "stages:\n  - quality: {model: kind.bin, label: prose}\n")
 	v = w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("text"), w.path("prose"), "--out", w.path("clean"))
 	if r := v["report"].(map[string]any); r["kept"] != 40.0 {
