@@ -150,14 +150,14 @@ func accuracy(m *Model, lines []byte) float64 {
 // A quantised model is several times smaller and nearly as good, with a third of its rows, too.
 func TestQuantisedModelsAreNearlyAsGood(t *testing.T) {
 	lines, test := generate(2000, 1), generate(1000, 2)
-	m := train(t, lines, func(o *TrainOptions) { o.LR, o.Epoch, o.Dim, o.WordNgrams, o.Bucket = 0.5, 15, 16, 2, 1000 })
+	m := train(t, lines, func(o *TrainOptions) { o.LR, o.Epoch, o.Dim, o.WordNgrams, o.Bucket = 0.5, 15, 8, 2, 1000 })
 	before, size := accuracy(m, test), len(encode(t, m))
 	for name, c := range map[string]struct {
 		o       QuantizeOptions
 		smaller float64
 	}{
-		"all rows":     {QuantizeOptions{Width: 2}, 2.5},
-		"wide codes":   {QuantizeOptions{Width: 3, Norms: true}, 2.4},
+		"all rows":     {QuantizeOptions{Width: 2}, 2.3},
+		"wide codes":   {QuantizeOptions{Width: 3, Norms: true}, 2.3},
 		"half of them": {QuantizeOptions{Width: 2, Norms: true, Cutoff: m.input.rows / 2}, 3},
 	} {
 		q := quantize(t, m, c.o)
