@@ -1,7 +1,7 @@
 package corpus
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
@@ -14,14 +14,17 @@ import (
 )
 
 // LineFile is a file of lines under zstd that appears under its name only when it is whole and on disk. Its bytes are a
-// function of the lines.
+// function of the lines. It is written in frames that end with a line and state how long they are, so that Reader.Splits can cut it.
 type LineFile struct {
-	path string
-	f    *os.File
-	z    *zstd.Encoder
-	buf  *bufio.Writer
-	sum  hash.Hash
+	path   string
+	f      *os.File
+	lines  []byte // of the frame to come
+	packed []byte
+	sum    hash.Hash
 }
+
+// frameBytes is about how much a frame holds. Larger ones become hardly smaller.
+const frameBytes = 2 << 20
 
 // encoders are expensive to make: 1 MiB of tables and as much of window. One goroutine each, for the same bytes always.
 var encoders = sync.Pool{New: func() any {
@@ -39,23 +42,42 @@ func CreateLines(path string) (*LineFile, error) {
 		return nil, err
 	}
 	f.Chmod(0o644) // as far as the file system has modes
-	l := &LineFile{path: path, f: f, z: encoders.Get().(*zstd.Encoder), sum: sha256.New()}
-	l.z.Reset(io.MultiWriter(f, l.sum))
-	l.buf = bufio.NewWriterSize(l.z, 1<<16)
-	return l, nil
+	return &LineFile{path: path, f: f, sum: sha256.New()}, nil
 }
 
-// Write adds bytes: lines, with their ends.
-func (l *LineFile) Write(lines []byte) (int, error) { return l.buf.Write(lines) }
+// Write adds bytes of lines with their ends, in whatever pieces.
+func (l *LineFile) Write(b []byte) (int, error) {
+	l.lines = append(l.lines, b...)
+	for len(l.lines) > frameBytes {
+		i := bytes.IndexByte(l.lines[frameBytes:], '\n')
+		if i < 0 {
+			break
+		}
+		if err := l.frame(frameBytes + i + 1); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// frame writes the first n bytes at hand.
+func (l *LineFile) frame(n int) error {
+	z := encoders.Get().(*zstd.Encoder)
+	l.packed = z.EncodeAll(l.lines[:n], l.packed[:0])
+	encoders.Put(z)
+	l.lines = l.lines[:copy(l.lines, l.lines[n:])]
+	l.sum.Write(l.packed)
+	_, err := l.f.Write(l.packed)
+	return err
+}
 
 // Commit makes the file durable and visible. It returns its size and SHA-256.
 func (l *LineFile) Commit() (size int64, sum string, err error) {
 	defer l.Abandon()
-	if err := l.buf.Flush(); err != nil {
-		return 0, "", err
-	}
-	if err := l.z.Close(); err != nil {
-		return 0, "", err
+	if len(l.lines) > 0 {
+		if err := l.frame(len(l.lines)); err != nil {
+			return 0, "", err
+		}
 	}
 	if size, err = l.f.Seek(0, io.SeekCurrent); err != nil {
 		return 0, "", err
@@ -71,7 +93,6 @@ func (l *LineFile) Commit() (size int64, sum string, err error) {
 		return 0, "", err
 	}
 	l.f = nil
-	l.release()
 	syncDir(filepath.Dir(l.path))
 	return size, hex.EncodeToString(l.sum.Sum(nil)), nil
 }
@@ -82,13 +103,7 @@ func (l *LineFile) Abandon() {
 		l.f.Close()
 		os.Remove(l.f.Name())
 		l.f = nil
-		l.release()
 	}
-}
-
-func (l *LineFile) release() {
-	l.z.Reset(nil)
-	encoders.Put(l.z)
 }
 
 // syncDir makes renames in a directory durable; where that cannot be done they have to do as they are.

@@ -44,3 +44,38 @@ func TestWrittenDocumentsComeBack(t *testing.T) {
 		t.Errorf("%d documents of %d came back: %s", n, len(texts), in.Report())
 	}
 }
+
+// Files that are written can be cut again, where their frames begin.
+func TestWrittenFilesCanBeCut(t *testing.T) {
+	dir := t.TempDir()
+	w := NewWriter(dir, 0)
+	r := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 200_000)
+	for i := range 100 {
+		for j := range text {
+			text[j] = byte('a' + r.IntN(26))
+		}
+		if err := w.Write(Document{Source: "s", Index: i, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	in, err := Open([]string{dir}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits, n := in.Splits(2<<20), 0
+	for _, s := range splits {
+		for d, err := range s.Open(nil).Documents() {
+			if err != nil || len(d.Text) != len(text) {
+				t.Fatal(n, len(d.Text), err)
+			}
+			n++
+		}
+	}
+	if n != 100 || len(splits) < 4 {
+		t.Errorf("%d documents of 100 in %d splits of 2 MiB of a file of %d", n, len(splits), in.Size())
+	}
+}
