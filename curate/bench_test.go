@@ -1,11 +1,14 @@
 package curate
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/corpus"
 )
 
 // goroot is where the Go toolchain lies.
@@ -70,4 +73,28 @@ func BenchmarkFilters(b *testing.B) {
 	run("fineweb", FineWeb())
 	run("pii", PII())
 	run("all", Normalize(), GopherRepetition(), GopherQuality(), C4(true), FineWeb(), PII())
+}
+
+// BenchmarkRun is the whole way from files to shards on one worker, without filters and with all that FineWeb has.
+func BenchmarkRun(b *testing.B) {
+	docs, size := benchText(b)
+	in := b.TempDir()
+	var lines []byte
+	for _, text := range docs {
+		lines = append(corpus.AppendString(append(lines, `{"text":`...), text), "}\n"...)
+	}
+	if err := os.WriteFile(filepath.Join(in, "a.jsonl"), lines, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	for name, stages := range map[string]string{"none": "[normalize]", "all": "[normalize, gopher_repetition, gopher_quality, {c4: {terminal_punctuation: false}}, fineweb, pii]"} {
+		b.Run(name, func(b *testing.B) {
+			p := mustParse(b, "stages: "+stages)
+			b.SetBytes(size)
+			for b.Loop() {
+				if _, err := Run(context.Background(), Options{Pipeline: p, Paths: []string{in}, Dir: b.TempDir(), Workers: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
