@@ -45,7 +45,7 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	}
 	defer os.RemoveAll(tmp)
 	o := r.passes[k].compare()
-	o.Memory, o.Threads = r.o.Memory, r.o.Workers
+	o.Memory, o.Threads = r.memory.Sorting, r.o.Workers
 	total := int64(0)
 	for i := range r.splits {
 		total += r.size(k, i)

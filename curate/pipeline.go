@@ -106,11 +106,7 @@ func (s *stage) sum() (string, error) {
 			fmt.Fprintf(h, "%s %#v\n", o.name, v)
 			continue
 		}
-		paths, many := v.([]string)
-		if one, _ := v.(string); !many && one != "" {
-			paths = []string{one}
-		}
-		for _, path := range paths {
+		for _, path := range s.files(o) {
 			sum, err := fileSum(path)
 			if err != nil {
 				return "", fmt.Errorf("stage %s: %w", s.name, err)
@@ -119,6 +115,22 @@ func (s *stage) sum() (string, error) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// files are the paths that an option names.
+func (s *stage) files(o option) []string {
+	if !o.files {
+		return nil
+	}
+	switch v := s.options[o.name].(type) {
+	case []string:
+		return v
+	case string:
+		if v != "" {
+			return []string{v}
+		}
+	}
+	return nil
 }
 
 // regular says that path is a file that can be read whole.

@@ -24,7 +24,7 @@ type Options struct {
 	Measured string // directory of an earlier Run, whose texts and signals are judged anew instead of Paths
 	Dir      string // docs/, signals/, the journals and the reports go here
 	Workers  int    // 0 takes all processors
-	Memory   int64  // bytes for comparing documents; default 1 GiB
+	Memory   int64  // bytes of all that is held, see Plan; 0 is what must be there and 1 GiB for comparing
 	Split    int64  // bytes on disk, about, that are done as one, and lost where a process dies; default 16 MiB. It decides what a shard holds
 	Sample   int    // look at so many documents, spread over the input, and write nothing; 0 looks at all and writes
 
@@ -60,6 +60,9 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 		o.Split = 16 << 20
 	}
 	r := &runner{o: o, passes: o.Pipeline.passes}
+	if r.memory, err = o.Plan(); err != nil {
+		return out, err
+	}
 	if o.Sample > 0 {
 		r.o.TaskIndex, r.o.TaskCount = 0, 1
 		if r.o.Dir, err = os.MkdirTemp("", "anneal-sample-*"); err != nil {
@@ -131,6 +134,7 @@ type runner struct {
 	each    []int // how many documents of each split; 0 has no end
 	journal *journal
 	state   state
+	memory  Memory
 
 	read atomic.Int64
 	show sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ type dataCurateCmd struct {
 	TextField   string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 	DryRun      bool     `help:"Look at a sample and print what each rule would drop; write nothing."`
 	Sample      count    `default:"1000" help:"Documents of a dry run, spread over the input."`
-	Memory      byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for comparing documents; the rest goes to disk. The result is the same."`
+	Memory      byteSize `placeholder:"2GiB" help:"Memory of all; what documents are compared by goes to disk beyond it. The result is the same. By default what is needed, and 1 GiB to compare."`
 	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Input, on disk, that is done as one: what a dying process loses, and what tasks share out. It decides which documents stand in one file."`
 	FromSignals string   `placeholder:"DIR" help:"Instead of reading input, hold changed bounds against what an earlier curation with texts: true has measured."`
 	taskFlags
@@ -85,6 +86,14 @@ func (c dataCurateCmd) Run(s *session) error {
 		} else if o.TaskIndex, o.TaskCount, o.Wait = task.index, task.count, c.Wait; task.count > 1 {
 			s.notef("task %d of %d%s", task.index, task.count, task.from)
 			o.Waiting = func(what string) { s.notef("waiting for %s", what) }
+		}
+		memory, err := o.Plan()
+		if err != nil {
+			return asUsage(err)
+		}
+		if c.Memory > 0 {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory.Heap()))
+			s.notef("memory: %s", memory)
 		}
 		out, err := curate.Run(ctx, o)
 		if errors.Is(err, curate.ErrOtherPipeline) {

@@ -1,0 +1,82 @@
+package curate
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// Memory is what a run may hold, in bytes. Documents are held one at a time by each worker, and a few by the queue of a
+// comparison; those of many megabytes may take ten times their size each beside it.
+type Memory struct {
+	Base    int64 // of the process
+	Workers int64 // what they read, measure and compress with
+	Models  int64 // files that stages have read
+	NGrams  int64 // the largest filter of n-grams, outside the heap of the Go runtime
+	Sorting int64 // to compare documents; what does not fit goes to disk
+}
+
+const (
+	baseMemory    = 40 << 20
+	workerMemory  = 24 << 20
+	leastSorting  = 16 << 20
+	outsideHeap   = 24 << 20 // of the base: the program itself
+	commonSorting = 1 << 30
+)
+
+// Total is the sum.
+func (m Memory) Total() int64 { return m.Base + m.Workers + m.Models + m.NGrams + m.Sorting }
+
+// Heap is what the Go runtime may take of it: garbage is collected before it counts.
+func (m Memory) Heap() int64 { return m.Total() - m.NGrams - outsideHeap }
+
+func (m Memory) String() string {
+	s := fmt.Sprintf("%d MiB at most: %d for the process and its workers", m.Total()>>20, (m.Base+m.Workers)>>20)
+	for _, x := range []struct {
+		what string
+		n    int64
+	}{{"files of stages", m.Models}, {"the filter of n-grams", m.NGrams}, {"sorting", m.Sorting}} {
+		if x.n > 0 {
+			s += fmt.Sprintf(", %d for %s", x.n>>20, x.what)
+		}
+	}
+	return s
+}
+
+// Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB.
+func (o Options) Plan() (m Memory, err error) {
+	workers := o.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	m = Memory{Base: baseMemory, Workers: int64(workers) * workerMemory}
+	least := int64(0)
+	for _, s := range o.Pipeline.stages {
+		if s.compare != nil {
+			least = leastSorting
+			if s.compare.NGrams != nil {
+				m.NGrams = max(m.NGrams, s.compare.NGrams.Memory)
+			}
+		}
+		for _, o := range s.kind.options {
+			for _, path := range s.files(o) {
+				if info, err := os.Stat(path); err == nil {
+					m.Models += info.Size()
+				}
+			}
+		}
+	}
+	need := m.Total() + least
+	if o.Memory > 0 && o.Memory < need {
+		return m, fmt.Errorf("%d MiB of memory do not suffice: the process takes %d, %d workers %d, files of stages %d, the filter of n-grams %d, sorting %d at least\n  try %d MiB, or fewer threads",
+			o.Memory>>20, m.Base>>20, workers, m.Workers>>20, m.Models>>20, m.NGrams>>20, least>>20, need>>20+1)
+	}
+	switch {
+	case least == 0:
+	case o.Memory == 0:
+		m.Sorting = commonSorting
+	default:
+		m.Sorting = o.Memory - need + least
+	}
+	return m, nil
+}
