@@ -32,7 +32,7 @@ type Options struct {
 	Wait                 time.Duration // how long to wait for other tasks between passes; 0 has no end
 
 	Progress func(what string, read, total int64) // bytes on disk; called from any worker, one at a time; may be nil
-	Waiting  func(what string)                    // called when what is waited for changes; may be nil
+	Waiting  func(what string)                    // called now and then while this process waits; may be nil
 
 	committed func(p place) error // a test stops here, where a split is done
 }

@@ -9,7 +9,7 @@ import (
 
 // wait waits until other tasks have done what is needed, or everything.
 func (r *runner) wait(ctx context.Context, until func() bool, missing func() string) error {
-	start, told, pause := time.Now(), "", 50*time.Millisecond
+	start, pause := time.Now(), 50*time.Millisecond
 	for ; !until() && !r.state.complete(); r.update() {
 		what := missing()
 		if r.o.TaskCount <= 1 {
@@ -18,9 +18,8 @@ func (r *runner) wait(ctx context.Context, until func() bool, missing func() str
 		if r.o.Wait > 0 && time.Since(start) > r.o.Wait {
 			return fmt.Errorf("%w for %s: %s, in vain\n  start all tasks at once, or give the command again when they are done", ErrWaited, r.o.Wait, what)
 		}
-		if r.o.Waiting != nil && what != told {
+		if r.o.Waiting != nil {
 			r.o.Waiting(what)
-			told = what
 		}
 		select {
 		case <-ctx.Done():

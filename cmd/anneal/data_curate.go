@@ -85,7 +85,7 @@ func (c dataCurateCmd) Run(s *session) error {
 			o.Sample = int(c.Sample)
 		} else if o.TaskIndex, o.TaskCount, o.Wait = task.index, task.count, c.Wait; task.count > 1 {
 			s.notef("task %d of %d%s", task.index, task.count, task.from)
-			o.Waiting = func(what string) { s.notef("waiting for %s", what) }
+			o.Waiting = func(what string) { s.status.update(func(int) string { return "waiting for " + what }) }
 		}
 		memory, err := o.Plan()
 		if err != nil {

@@ -90,7 +90,7 @@ func exitCode(err error) int {
 		return exitDiverged
 	case errors.As(err, &slope):
 		return exitCheck
-	case errors.As(err, &large), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &large), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
 		return exitCheckpoint
