@@ -20,13 +20,28 @@ type Text struct {
 
 // open returns the documents as plain bytes, until ctx ends, with the reader that accounts for them.
 func (t Text) open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error], error) {
-	r, err := corpus.Open(t.Paths, t.Options)
+	r, docs, err := t.documents(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	return r, func(yield func([]byte, error) bool) {
+		for d, err := range docs {
+			if !yield(d.Text, err) {
+				return
+			}
+		}
+	}, nil
+}
+
+// documents is open with where they come from.
+func (t Text) documents(ctx context.Context) (*corpus.Reader, iter.Seq2[corpus.Document, error], error) {
+	r, err := corpus.Open(t.Paths, t.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, func(yield func(corpus.Document, error) bool) {
 		for d, err := range r.Documents() {
-			if !yield(d.Text, errors.Join(ctx.Err(), err)) {
+			if !yield(d, errors.Join(ctx.Err(), err)) {
 				return
 			}
 			if t.Progress != nil {
@@ -34,6 +49,21 @@ func (t Text) open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error
 			}
 		}
 	}, nil
+}
+
+// each calls see for each document.
+func (t Text) each(ctx context.Context, see func(corpus.Document)) (corpus.Report, error) {
+	r, docs, err := t.documents(ctx)
+	if err != nil {
+		return corpus.Report{}, err
+	}
+	for d, err := range docs {
+		if err != nil {
+			return r.Report(), err
+		}
+		see(d)
+	}
+	return r.Report(), nil
 }
 
 // TrainTokenizer learns a vocabulary from text; the report accounts for what was read and what was left out.

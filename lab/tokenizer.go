@@ -1,33 +1,87 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"iter"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"anneal/corpus"
+	"anneal/fasttext"
 	"anneal/tokenizer"
 )
 
-// EvalTokenizer measures how well a tokenizer fits a text.
-func EvalTokenizer(ctx context.Context, text Text, tok *tokenizer.Tokenizer) (tokenizer.Stats, corpus.Report, error) {
-	r, docs, err := text.open(ctx)
-	if err != nil {
-		return tokenizer.Stats{}, corpus.Report{}, err
+// EvalTokenizer measures how well a tokenizer fits a text, by the groups that by puts its documents into.
+func EvalTokenizer(ctx context.Context, text Text, tok *tokenizer.Tokenizer, by func(corpus.Document) string) (*tokenizer.Evaluator, corpus.Report, error) {
+	e := tok.NewEvaluator()
+	report, err := text.each(ctx, func(d corpus.Document) { e.Add(by(d), d.Text) })
+	return e, report, err
+}
+
+// GroupBy returns what puts the documents of text into groups: by "ext" (of the file's name, but for .gz and .zst), "dir"
+// (the first below a path of the text), "file", "script" (of most letters), or "model:FILE", by the label that a fastText model gives. "" makes one
+// group of all.
+func GroupBy(text Text, by string) (func(corpus.Document) string, error) {
+	if path, ok := strings.CutPrefix(by, "model:"); ok {
+		m, err := fasttext.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		p := m.NewPredictor()
+		return func(d corpus.Document) string {
+			if best := p.Predict(d.Text, 1, 0); len(best) > 0 {
+				return strings.TrimPrefix(best[0].Label, fasttext.LabelPrefix)
+			}
+			return "(none)"
+		}, nil
 	}
-	stats, err := tokenizer.Evaluate(tok, docs)
-	return stats, r.Report(), err
+	switch by {
+	case "":
+		return func(corpus.Document) string { return "" }, nil
+	case "ext":
+		return func(d corpus.Document) string {
+			name := strings.TrimSuffix(strings.TrimSuffix(d.Source, ".gz"), ".zst")
+			return cmp.Or(filepath.Ext(name), "(none)")
+		}, nil
+	case "file":
+		return func(d corpus.Document) string { return d.Source }, nil
+	case "script":
+		return func(d corpus.Document) string { return cmp.Or(tokenizer.Script(d.Text), "(none)") }, nil
+	case "dir":
+		return func(d corpus.Document) string { return firstDir(text.Paths, d.Source) }, nil
+	}
+	return nil, fmt.Errorf("documents cannot be grouped by %q\n  try ext, dir, file, script or model:FILE with a fastText model", by)
+}
+
+// firstDir is the first directory of path below the longest of roots that it is in, "." if it is right there.
+func firstDir(roots []string, path string) string {
+	best, found := "", "."
+	for _, root := range roots {
+		rel, err := filepath.Rel(root, path)
+		if err != nil || !filepath.IsLocal(rel) || len(root) < len(best) {
+			continue
+		}
+		best, found = root, "."
+		if dir, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); deeper {
+			found = dir
+		}
+	}
+	return found
 }
 
 // TokenizerSpeed is how fast a tokenizer is learnt and used.
 type TokenizerSpeed struct {
-	TrainMBPerSecond      float64 `json:"train_mb_per_second"`       // all threads, reading not counted
-	EncodeColdMBPerSecond float64 `json:"encode_cold_mb_per_second"` // one core, empty caches
-	EncodeWarmMBPerSecond float64 `json:"encode_warm_mb_per_second"` // one core, the same text again
-	BytesPerToken         float64 `json:"bytes_per_token"`
-	Bytes                 int64   `json:"bytes"`
-	VocabSize             int     `json:"vocab_size"`
-	TrainSeconds          float64 `json:"train_seconds"`
+	TrainMBPerSecond       float64 `json:"train_mb_per_second"`       // all threads, reading not counted
+	PretokenizeMBPerSecond float64 `json:"pretokenize_mb_per_second"` // one core
+	EncodeColdMBPerSecond  float64 `json:"encode_cold_mb_per_second"` // one core, empty caches
+	EncodeWarmMBPerSecond  float64 `json:"encode_warm_mb_per_second"` // one core, the same text again
+	BytesPerToken          float64 `json:"bytes_per_token"`
+	Bytes                  int64   `json:"bytes"`
+	VocabSize              int     `json:"vocab_size"`
+	TrainSeconds           float64 `json:"train_seconds"`
 }
 
 // encodeBytes is how much text one pass of the encoder measures: seconds even on slow machines.
@@ -62,9 +116,23 @@ func BenchTokenizer(ctx context.Context, text Text, limit int64, o tokenizer.Tra
 		}
 		return float64(done) / 1e6 / time.Since(start).Seconds(), float64(done) / float64(max(tokens, 1))
 	}
+	s.PretokenizeMBPerSecond = pretokenize(tok, docs)
 	s.EncodeColdMBPerSecond, s.BytesPerToken = pass()
 	s.EncodeWarmMBPerSecond, _ = pass()
 	return s, nil
+}
+
+// pretokenize returns the MB/s of cutting documents into pretokens.
+func pretokenize(tok *tokenizer.Tokenizer, docs [][]byte) float64 {
+	start, done, pretokens := time.Now(), 0, 0
+	count := tok.NewPretokenizer()
+	for _, d := range docs {
+		pretokens += count(d)
+		if done += len(d); done >= encodeBytes {
+			break
+		}
+	}
+	return float64(done) / 1e6 / time.Since(start).Seconds()
 }
 
 // read returns the first documents of the text, up to limit bytes.

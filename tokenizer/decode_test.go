@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -81,7 +82,10 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := float64(len(text))
-	if want := (Stats{Documents: 2, Bytes: int64(n), Tokens: int64(n), Words: 5, BytesPerToken: 1, Fertility: n / 5, ContinuedWords: 1}); got != want {
+	if want := (Stats{
+		Documents: 2, Bytes: int64(n), Characters: int64(n) - 1, Tokens: int64(n), Words: 5,
+		BytesPerToken: 1, CharactersPerToken: (n - 1) / n, Fertility: n / 5, ContinuedWords: 1, SingleByteTokens: 1, Coverage: 14.0 / 256,
+	}); got != want {
 		t.Errorf("bytes as tokens: %+v, want %+v", got, want)
 	}
 	// A vocabulary with each word, blank included, gives one token a word.
@@ -100,5 +104,71 @@ func TestEvaluate(t *testing.T) {
 	broken := errors.New("no more")
 	if _, err := Evaluate(whole, func(yield func([]byte, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
 		t.Errorf("error of the documents: got %v", err)
+	}
+}
+
+// Groups add up to the total, and their ratios are those of their text alone.
+func TestEvaluatorMeasuresGroups(t *testing.T) {
+	tok := sample()
+	docs := map[string][]string{
+		"en": {"The word isn't it; they'll say", "return nil"}, "ru": {"Жук и жук", "\xff\xfe"}, "none": {""},
+	}
+	e := tok.NewEvaluator()
+	var sum Stats
+	for name, texts := range docs {
+		for _, text := range texts {
+			e.Add(name, []byte(text))
+		}
+	}
+	best := 0.0
+	for _, g := range e.Groups() {
+		alone, err := Evaluate(tok, each(docs[g.Name]...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alone != g.Stats {
+			t.Errorf("%s: %+v, alone %+v", g.Name, g.Stats, alone)
+		}
+		sum.Documents += g.Documents
+		sum.Bytes += g.Bytes
+		sum.Tokens += g.Tokens
+		sum.Characters += g.Characters
+		sum.Words += g.Words
+		best = max(best, g.BytesPerToken)
+	}
+	total := e.Total()
+	if total.Documents != sum.Documents || total.Bytes != sum.Bytes || total.Tokens != sum.Tokens || total.Characters != sum.Characters || total.Words != sum.Words {
+		t.Errorf("total %+v, sum of the groups %+v", total, sum)
+	}
+	for _, g := range e.Groups() {
+		if g.Tokens > 0 && math.Abs(g.Parity*g.BytesPerToken-best) > 1e-12 {
+			t.Errorf("%s: parity %v with %v bytes/token; the best have %v", g.Name, g.Parity, g.BytesPerToken, best)
+		}
+	}
+	// All bytes: every token is one byte, and of 700 ordinary tokens they are what occurs.
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(255 - i)
+	}
+	bytewise := mustTrain(t, TrainOptions{VocabSize: 257})
+	if s, err := Evaluate(bytewise, each(string(all))); err != nil || s.Coverage != 1 || s.SingleByteTokens != 1 {
+		t.Errorf("every byte once: %+v (%v), want coverage 1 and single bytes 1", s, err)
+	}
+	for i := range 3 * MaxGroups {
+		e.Add(fmt.Sprint(i), []byte("x"))
+	}
+	if n := len(e.Groups()); n != MaxGroups+1 {
+		t.Errorf("%d groups, want %d and one for the others", n, MaxGroups)
+	}
+}
+
+func TestScript(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "12 + 3 = 15!": "", "hello": "Latin", "Жук x": "Cyrillic", "日本": "Han", "ひらがな日": "Hiragana", "한국어 ab": "Hangul",
+		"αβ": "Greek", "עברית": "Hebrew", "a б": "Cyrillic", "\xff\xfe": "",
+	} {
+		if got := Script([]byte(text)); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }

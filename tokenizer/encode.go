@@ -57,6 +57,19 @@ func (e *Encoder) encode(dst []uint32, text []byte) []uint32 {
 	}
 }
 
+// NewPretokenizer returns a function, for one goroutine, that cuts a text into pretokens and returns how many there are:
+// for measuring.
+func (t *Tokenizer) NewPretokenizer() func(text []byte) int {
+	s, ends := t.pattern.new(), make([]int, 512)
+	return func(text []byte) (all int) {
+		s.reset(text)
+		for n := s.next(ends); n > 0; n = s.next(ends) {
+			all += n
+		}
+		return all
+	}
+}
+
 // encodePieces appends the tokens of the pretokens that start at start and end at ends.
 func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int) []uint32 {
 	dst = slices.Grow(dst, 4*len(ends))

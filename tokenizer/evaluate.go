@@ -1,45 +1,159 @@
 package tokenizer
 
 import (
+	"cmp"
 	"iter"
+	"math/bits"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Stats says how well a tokenizer fits a text.
 type Stats struct {
-	Documents, Bytes, Tokens, Words int64
+	Documents  int64 `json:"documents"`
+	Bytes      int64 `json:"bytes"`
+	Characters int64 `json:"characters"`
+	Words      int64 `json:"words"` // words are what white space separates
+	Tokens     int64 `json:"tokens"`
 
-	BytesPerToken  float64 // compression: more is better
-	Fertility      float64 // tokens per word; words are what white space separates
-	ContinuedWords float64 // share of words that hold the start of a token behind their first byte
+	BytesPerToken      float64 `json:"bytes_per_token"`      // compression: more is better
+	CharactersPerToken float64 `json:"characters_per_token"` // likewise
+	Fertility          float64 `json:"fertility"`            // tokens per word; of no use where words have no spaces between
+	ContinuedWords     float64 `json:"continued_words"`      // share of words that hold the start of a token behind their first byte
+	SingleByteTokens   float64 `json:"single_byte_tokens"`   // share of tokens that are one byte: what the vocabulary does not know
+	Coverage           float64 `json:"coverage"`             // share of the ordinary tokens that occur
+}
+
+// Group is a part of the text with its Stats.
+type Group struct {
+	Name string `json:"name"`
+	Stats
+	// Parity is how many times as many tokens as in the best group a byte takes: its bytes per token over these. Text of
+	// one content differs in bytes from language to language; only parallel text shows what the same content takes.
+	Parity float64 `json:"parity"`
+}
+
+// Evaluator measures a tokenizer on documents in groups. It belongs to one goroutine.
+type Evaluator struct {
+	enc    *Encoder
+	total  counts
+	groups map[string]*counts
+	ids    []uint32
+	text   []byte
+}
+
+// counts adds up what Stats are made of.
+type counts struct {
+	Stats
+	continued, single int64
+	seen              []uint64 // a bit for each id
+}
+
+// MaxGroups is how many groups an [Evaluator] tells apart; documents of further ones count as those of "(others)".
+const MaxGroups = 1000
+
+// NewEvaluator returns an Evaluator that has seen nothing.
+func (t *Tokenizer) NewEvaluator() *Evaluator {
+	return &Evaluator{enc: t.NewEncoder(), groups: map[string]*counts{}}
+}
+
+// Add encodes a document of a group.
+func (e *Evaluator) Add(group string, doc []byte) {
+	g := e.groups[group]
+	if g == nil && len(e.groups) >= MaxGroups {
+		group = "(others)"
+		g = e.groups[group]
+	}
+	if g == nil {
+		g = &counts{}
+		e.groups[group] = g
+	}
+	t := e.enc.t
+	size := int64(len(doc))
+	if t.nfc {
+		e.text = t.normalize(e.text[:0], doc)
+		doc = e.text
+	}
+	e.ids = e.enc.encode(e.ids[:0], doc)
+	words, continued := t.countWords(doc, e.ids)
+	one := counts{continued: continued, Stats: Stats{
+		Documents: 1, Bytes: size, Characters: int64(utf8.RuneCount(doc)), Words: words, Tokens: int64(len(e.ids)),
+	}}
+	for _, c := range []*counts{g, &e.total} {
+		if c.seen == nil {
+			c.seen = make([]uint64, len(t.byID)/64+1)
+		}
+		for _, id := range e.ids {
+			c.seen[id>>6] |= 1 << (id & 63)
+		}
+	}
+	for _, id := range e.ids {
+		if len(t.Token(id)) == 1 {
+			one.single++
+		}
+	}
+	g.add(&one)
+	e.total.add(&one)
+}
+
+func (c *counts) add(o *counts) {
+	c.Documents += o.Documents
+	c.Bytes += o.Bytes
+	c.Characters += o.Characters
+	c.Words += o.Words
+	c.Tokens += o.Tokens
+	c.continued += o.continued
+	c.single += o.single
+}
+
+// stats fills in the ratios; ordinary is the number of tokens that could occur.
+func (c *counts) stats(ordinary int) Stats {
+	s := c.Stats
+	s.BytesPerToken = ratio(s.Bytes, s.Tokens)
+	s.CharactersPerToken = ratio(s.Characters, s.Tokens)
+	s.Fertility = ratio(s.Tokens, s.Words)
+	s.ContinuedWords = ratio(c.continued, s.Words)
+	s.SingleByteTokens = ratio(c.single, s.Tokens)
+	seen := 0
+	for _, w := range c.seen {
+		seen += bits.OnesCount64(w)
+	}
+	s.Coverage = ratio(int64(seen), int64(ordinary))
+	return s
+}
+
+// Total is what all documents together show.
+func (e *Evaluator) Total() Stats { return e.total.stats(len(e.enc.t.ids)) }
+
+// Groups are the groups, the one with the most bytes first.
+func (e *Evaluator) Groups() []Group {
+	var all []Group
+	best := 0.0
+	for name, c := range e.groups {
+		s := c.stats(len(e.enc.t.ids))
+		best = max(best, s.BytesPerToken)
+		all = append(all, Group{Name: name, Stats: s})
+	}
+	for i := range all {
+		if all[i].Tokens > 0 {
+			all[i].Parity = best / all[i].BytesPerToken
+		}
+	}
+	slices.SortFunc(all, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	return all
 }
 
 // Evaluate encodes all documents and measures the outcome. It stops at the first error of docs.
 func Evaluate(t *Tokenizer, docs iter.Seq2[[]byte, error]) (Stats, error) {
-	var s Stats
-	var continued int64
-	e := t.NewEncoder()
-	var ids []uint32
+	e := t.NewEvaluator()
 	for doc, err := range docs {
 		if err != nil {
 			return Stats{}, err
 		}
-		s.Documents++
-		s.Bytes += int64(len(doc))
-		if t.nfc {
-			doc = t.normalize(nil, doc)
-		}
-		ids = e.encode(ids[:0], doc)
-		s.Tokens += int64(len(ids))
-		words, cut := t.countWords(doc, ids)
-		s.Words += words
-		continued += cut
+		e.Add("", doc)
 	}
-	s.BytesPerToken = ratio(s.Bytes, s.Tokens)
-	s.Fertility = ratio(s.Tokens, s.Words)
-	s.ContinuedWords = ratio(continued, s.Words)
-	return s, nil
+	return e.Total(), nil
 }
 
 // countWords counts the words of text and those of them in which a token of ids starts behind the first byte.

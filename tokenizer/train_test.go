@@ -188,6 +188,39 @@ func TestCountsAre64Bit(t *testing.T) {
 	}
 }
 
+// What is cut from a large vocabulary is what training makes of a smaller one.
+func TestCutIsTrainingForLess(t *testing.T) {
+	docs := manyWords(3000)
+	all := mustTrain(t, TrainOptions{VocabSize: 2000, Special: []string{"<a>", "<b>"}}, docs...)
+	for _, size := range []int{258, 259, 300, 1111, 1999, 2000, 5000} {
+		got, err := all.Cut(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := mustTrain(t, TrainOptions{VocabSize: min(size, 2000), Special: []string{"<a>", "<b>"}}, docs...); got.Hash() != want.Hash() {
+			t.Errorf("cut to %d: hash %s, trained %s", size, got.Hash(), want.Hash())
+		}
+	}
+	if _, err := all.Cut(257); err == nil {
+		t.Error("cut to 257 with two special tokens: no error")
+	}
+	if _, err := mustLoad(t, "testdata/hf_gpt2.json").Cut(400); err == nil {
+		t.Error("a tokenizer with its special token first was cut")
+	}
+	rapid.Check(t, func(t *rapid.T) { // merges that make a token in a second way
+		docs := []string{drawFewLetters(t), drawFewLetters(t)}
+		all := mustTrain(t, TrainOptions{VocabSize: 300}, docs...)
+		size := rapid.IntRange(257, 300).Draw(t, "size")
+		got, err := all.Cut(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := mustTrain(t, TrainOptions{VocabSize: size}, docs...); got.Hash() != want.Hash() {
+			t.Fatalf("%q cut to %d: %q, trained %q", docs, size, mergeNames(got), mergeNames(want))
+		}
+	})
+}
+
 // A text that spells the special token out does not make an ordinary token of the same text.
 func TestTrainNeverMakesASpecialToken(t *testing.T) {
 	tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: []string{"end"}}, strings.Repeat("end bend end\n", 50))

@@ -32,8 +32,8 @@ func (c benchTokenizerCmd) Run(s *session) error {
 		if err != nil {
 			return asData(err)
 		}
-		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s), encodes %.1f MB/s cold and %.1f MB/s warm on one core, %.2f bytes/token\n",
-			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
+		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s), cuts %.1f MB/s into pretokens, encodes %.1f MB/s cold and %.1f MB/s warm on one core, %.2f bytes/token\n",
+			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond, r.PretokenizeMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
 		return s.emit(r)
 	})
 }

@@ -17,6 +17,7 @@ type tokenizerCmd struct {
 	Encode  tokenizerEncodeCmd  `cmd:"" help:"Turn text into token ids."`
 	Decode  tokenizerDecodeCmd  `cmd:"" help:"Turn token ids into text."`
 	Eval    tokenizerEvalCmd    `cmd:"" help:"Measure how well a tokenizer suits a text."`
+	Sweep   tokenizerSweepCmd   `cmd:"" help:"Compare sizes of a vocabulary on held-out text."`
 	Convert tokenizerConvertCmd `cmd:"" help:"Write a tokenizer in the format of Hugging Face, GPT-2 or tiktoken."`
 }
 

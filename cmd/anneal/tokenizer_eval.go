@@ -4,16 +4,22 @@ import (
 	"context"
 	"time"
 
+	"anneal/corpus"
 	"anneal/lab"
+	"anneal/tokenizer"
 )
 
 type tokenizerEvalCmd struct {
 	tokenizerArg
 	textArgs
+	By string `placeholder:"GROUP" help:"Also measure groups of documents, by ext, dir, file, script (of most letters) or model:FILE, the label that a fastText model gives, such as the language."`
 }
 
 func (tokenizerEvalCmd) Help() string {
-	return example("anneal tokenizer eval tok.json --ext .go src/")
+	return example("anneal tokenizer eval tok.json --ext .go src/", "anneal tokenizer eval tok.json --by script crawl/",
+		"anneal tokenizer eval tok.json --by model:lid.176.ftz crawl/") +
+		"\n\nparity: how many times as many tokens as in the best group a byte takes. Languages differ in the bytes that the same content\n" +
+		"takes; what it costs in tokens only parallel text shows. Words are what white space separates; some scripts have none."
 }
 
 func (c tokenizerEvalCmd) Run(s *session) error {
@@ -23,17 +29,45 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		e, report, err := lab.EvalTokenizer(ctx, c.text(s, "encoding"), tok)
+		text := c.text(s, "encoding")
+		by, err := lab.GroupBy(text, c.By)
+		if err != nil {
+			return asData(err)
+		}
+		e, report, err := lab.EvalTokenizer(ctx, text, tok, by)
 		if err != nil {
 			return asData(err)
 		}
 		s.reportText(report)
-		rate := float64(e.Bytes) / 1e6 / time.Since(start).Seconds()
-		s.printf("%s tokens: %.3f bytes/token, %.3f tokens/word, %.1f%% of words in several tokens, %.1f MB/s\n",
-			thousands(e.Tokens), e.BytesPerToken, e.Fertility, 100*e.ContinuedWords, rate)
-		return s.emit(map[string]any{
-			"documents": e.Documents, "bytes": e.Bytes, "tokens": e.Tokens, "words": e.Words, "bytes_per_token": e.BytesPerToken,
-			"fertility": e.Fertility, "continued_words": e.ContinuedWords, "mb_per_second": rate, "corpus": report,
-		})
+		all := e.Total()
+		rate := float64(all.Bytes) / 1e6 / time.Since(start).Seconds()
+		s.printf("%s tokens: %.3f bytes/token, %.3f tokens/word, %.1f%% of words in several tokens, %.1f%% of tokens are single bytes, %.1f%% of the vocabulary in use, %.1f MB/s\n",
+			thousands(all.Tokens), all.BytesPerToken, all.Fertility, 100*all.ContinuedWords, 100*all.SingleByteTokens, 100*all.Coverage, rate)
+		out := struct {
+			tokenizer.Stats
+			Groups      []tokenizer.Group `json:"groups,omitempty"`
+			MBPerSecond float64           `json:"mb_per_second"`
+			Corpus      corpus.Report     `json:"corpus"`
+		}{Stats: all, MBPerSecond: rate, Corpus: report}
+		if c.By != "" {
+			out.Groups = e.Groups()
+			printGroups(s, c.By, out.Groups)
+		}
+		return s.emit(out)
 	})
+}
+
+// mostGroups is how many groups are printed; --json has them all.
+const mostGroups = 40
+
+func printGroups(s *session, by string, groups []tokenizer.Group) {
+	s.printf("\n%-20s %9s %10s %11s %11s %11s %12s %10s %7s\n", "by "+by, "documents", "MB", "bytes/token", "chars/token", "tokens/word", "single bytes", "vocabulary", "parity")
+	for i, g := range groups {
+		if i == mostGroups {
+			s.printf("and %d more: --json has them all\n", len(groups)-i)
+			break
+		}
+		s.printf("%-20s %9s %10.3f %11.3f %11.3f %11.3f %11.1f%% %9.1f%% %7.2f\n", g.Name, thousands(g.Documents), float64(g.Bytes)/1e6,
+			g.BytesPerToken, g.CharactersPerToken, g.Fertility, 100*g.SingleByteTokens, 100*g.Coverage, g.Parity)
+	}
 }

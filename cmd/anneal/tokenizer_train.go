@@ -14,14 +14,9 @@ import (
 
 type tokenizerTrainCmd struct {
 	textArgs
-	Vocab   int      `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
-	Out     string   `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
-	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
-	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
-	Memory  byteSize `placeholder:"SIZE" help:"Memory for all of it, 64 MiB at least; counts that do not fit go to disk. Without it the number of distinct words is the only bound."`
-	TempDir string   `placeholder:"DIR" help:"Where they go; by default the system's place for temporary files."`
-	KeepAll bool     `help:"Fail if the memory is too little to learn from all words, rather than leave out the rarest."`
-	threadsFlag
+	Vocab int    `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
+	Out   string `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
+	learnFlags
 }
 
 func (tokenizerTrainCmd) Help() string {
@@ -31,16 +26,38 @@ func (tokenizerTrainCmd) Help() string {
 	)
 }
 
-// leastTrainMemory is what --memory must be at least: the program, texts in hand and some words.
-const leastTrainMemory = 64 << 20
+// learnFlags say how a vocabulary is learned.
+type learnFlags struct {
+	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
+	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
+	Memory  byteSize `placeholder:"SIZE" help:"Memory for all of it, 64 MiB at least; counts that do not fit go to disk. Without it the number of distinct words is the only bound."`
+	TempDir string   `placeholder:"DIR" help:"Where they go; by default the system's place for temporary files."`
+	KeepAll bool     `help:"Fail if the memory is too little to learn from all words, rather than leave out the rarest."`
+	threadsFlag
+}
 
-// options are those of the tokenizer package, without a progress.
-func (c tokenizerTrainCmd) options() (tokenizer.TrainOptions, error) {
-	o := tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll}
+// leastLearnMemory is what --memory must be at least: the program, texts in hand and some words.
+const leastLearnMemory = 64 << 20
+
+// options are those of the tokenizer package. learned is filled in by the learning.
+func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (tokenizer.TrainOptions, error) {
+	o := tokenizer.TrainOptions{
+		Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll, Report: learned,
+		Progress: func(p tokenizer.Progress) {
+			switch p.Phase {
+			case "sort":
+				s.status.update(func(int) string { return "merging the counts that went to disk" })
+			case "merge":
+				s.status.update(func(int) string {
+					return fmt.Sprintf("merging  %s of %s", thousands(int64(p.Merges)), thousands(int64(p.Total)))
+				})
+			}
+		},
+	}
 	if c.Memory == 0 {
 		return o, nil
 	}
-	if c.Memory < leastTrainMemory {
+	if c.Memory < leastLearnMemory {
 		return o, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory), "try --memory 256MiB, or at least 64MiB"}
 	}
 	heap := int64(c.Memory) - 16<<20 // the program takes those
@@ -49,26 +66,24 @@ func (c tokenizerTrainCmd) options() (tokenizer.TrainOptions, error) {
 	return o, nil
 }
 
+// reportDropped tells what was left out for want of memory.
+func (s *session) reportDropped(learned tokenizer.TrainReport) {
+	if d := learned.Dropped; d.Below > 0 {
+		s.notef("left out for want of memory: %s of %s distinct words, those that occur fewer than %d times (%.2f%% of the text)",
+			thousands(d.Words), thousands(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
+	}
+}
+
 func (c tokenizerTrainCmd) Run(s *session) error {
 	if err := checkOutput(c.Out, "tokenizer.json"); err != nil {
 		return err
 	}
-	o, err := c.options()
+	var learned tokenizer.TrainReport
+	o, err := c.options(s, &learned)
 	if err != nil {
 		return err
 	}
-	var learned tokenizer.TrainReport
-	o.Report = &learned
-	o.Progress = func(p tokenizer.Progress) {
-		switch p.Phase {
-		case "sort":
-			s.status.update(func(int) string { return "merging the counts that went to disk" })
-		case "merge":
-			s.status.update(func(int) string {
-				return fmt.Sprintf("merging  %s of %s", thousands(int64(p.Merges)), thousands(int64(p.Total)))
-			})
-		}
-	}
+	o.VocabSize = c.Vocab
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		tok, report, err := lab.TrainTokenizer(ctx, c.text(s, "counting"), o)
@@ -79,10 +94,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 			return err
 		}
 		s.reportText(report)
-		if d := learned.Dropped; d.Below > 0 {
-			s.notef("left out for want of memory: %s of %s distinct words, those that occur fewer than %d times (%.2f%% of the text)",
-				thousands(d.Words), thousands(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
-		}
+		s.reportDropped(learned)
 		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
 		s.printf("%s: %s tokens from %s distinct words, pattern %s, hash %.16s…, %.1f MB/s\n",
 			c.Out, thousands(int64(tok.VocabSize())), thousands(learned.Words), tok.Pattern(), tok.Hash(), rate)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"anneal/lab"
+	"anneal/tokenizer"
+)
+
+type tokenizerSweepCmd struct {
+	textArgs
+	Vocab []int    `default:"4096,8192,16384,32768,65536" placeholder:"N,…" help:"Sizes to compare."`
+	Val   []string `placeholder:"PATH,…" help:"Held-out text; without it every 20th document is held out."`
+	Width int      `default:"768" help:"Width of the model, for the parameters of its embedding."`
+	learnFlags
+	svgFlag
+}
+
+func (tokenizerSweepCmd) Help() string {
+	return example(
+		"anneal tokenizer sweep --vocab 4096,16384,65536 --svg vocabulary.svg --ext .go src/",
+		"anneal tokenizer sweep --val news.jsonl --width 1024 --memory 4GiB crawl/",
+	) + "\n\nThe text is counted once and learned from once: the merges of a smaller vocabulary are the first of those of a larger one."
+}
+
+func (c tokenizerSweepCmd) Run(s *session) error {
+	o := lab.VocabularyOptions{Sizes: c.Vocab, Width: c.Width}
+	var learned tokenizer.TrainReport
+	var err error
+	if o.Train, err = c.options(s, &learned); err != nil {
+		return err
+	}
+	val := c.textArgs
+	val.Paths = c.Val
+	o.Val = val.text(s, "encoding")
+	return s.untilSignal(func(ctx context.Context) error {
+		sweep, err := lab.SweepVocabulary(ctx, c.text(s, "counting"), o)
+		if err != nil {
+			return asData(err)
+		}
+		s.reportText(sweep.Text)
+		s.reportDropped(sweep.Learned)
+		s.printf("%10s  %11s  %11s  %10s  %9s  %16s  %11s\n", "vocabulary", "bytes/token", "tokens/word", "tokens", "unused", "embedding params", "encode MB/s")
+		for _, p := range sweep.Points {
+			s.printf("%10s  %11.3f  %11.3f  %10s  %8.1f%%  %16s  %11.0f\n", thousands(int64(p.Vocab)), p.BytesPerToken, p.Fertility,
+				thousands(p.Tokens), 100*(1-p.Coverage), thousands(p.EmbeddingParams), p.EncodeMBPerSecond)
+		}
+		if err := s.draw(sweep.Chart(), c.SVG); err != nil {
+			return err
+		}
+		return s.emit(sweep)
+	})
+}

@@ -1,0 +1,157 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"anneal/chart"
+	"anneal/corpus"
+	"anneal/tokenizer"
+)
+
+// VocabularySweep shows what the size of a vocabulary does to held-out text. Pretokens are counted once and merges learned
+// once, for the largest size: the merges of a smaller vocabulary are the first of those of a larger one.
+type VocabularySweep struct {
+	Points  []VocabularyPoint     `json:"points"`
+	Width   int                   `json:"width"`
+	Learned tokenizer.TrainReport `json:"learned"`
+	Text    corpus.Report         `json:"text"`
+	HeldOut corpus.Report         `json:"held_out"`
+	Seconds float64               `json:"train_seconds"`
+}
+
+// VocabularyPoint is a vocabulary of one size.
+type VocabularyPoint struct {
+	Vocab int `json:"vocab_size"`
+	tokenizer.Stats
+	EmbeddingParams   int64   `json:"embedding_params"` // vocabulary times width: one table
+	EncodeMBPerSecond float64 `json:"encode_mb_per_second"`
+}
+
+// VocabularyOptions says what to sweep over.
+type VocabularyOptions struct {
+	Sizes []int
+	Width int  // of the model that the embedding is for
+	Val   Text // held-out text; without paths, every 20th document of the text is held out
+	Train tokenizer.TrainOptions
+}
+
+// heldOut is how many documents there are to one that is held out.
+const heldOut = 20
+
+// SweepVocabulary learns from text and measures each size on held-out text.
+func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (VocabularySweep, error) {
+	sizes := slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
+	if len(sizes) == 0 {
+		return VocabularySweep{}, errors.New("no sizes to sweep over")
+	}
+	if least := 256 + len(o.Train.Special); sizes[0] < least {
+		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens: it must hold 256 bytes and %d special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
+	}
+	s := VocabularySweep{Width: o.Width}
+	val, own := o.Val, len(o.Val.Paths) > 0 // own: the text for learning holds nothing out
+	if !own {
+		val.Paths, val.Options = text.Paths, text.Options
+	}
+	held := func(i int) bool { return i%heldOut == heldOut-1 }
+	r, docs, err := text.open(ctx)
+	if err != nil {
+		return s, err
+	}
+	start := time.Now()
+	o.Train.VocabSize, o.Train.Report = sizes[len(sizes)-1], &s.Learned
+	all, err := tokenizer.Train(ctx, o.Train, func(yield func([]byte, error) bool) {
+		i := 0
+		for d, err := range docs {
+			if i++; err == nil && !own && held(i-1) {
+				continue
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return s, err
+	}
+	s.Text, s.Seconds = r.Report(), time.Since(start).Seconds()
+
+	var toks []*tokenizer.Tokenizer
+	var evals []*tokenizer.Evaluator
+	for _, size := range sizes {
+		tok, err := all.Cut(size)
+		if err != nil {
+			return s, err
+		}
+		toks, evals = append(toks, tok), append(evals, tok.NewEvaluator())
+		if tok == all {
+			break // there are no more merges to learn from this text
+		}
+	}
+	var sample [][]byte // for the speed
+	i, sampled := 0, 0
+	s.HeldOut, err = val.each(ctx, func(d corpus.Document) {
+		if i++; !own && !held(i-1) {
+			return
+		}
+		for _, e := range evals {
+			e.Add("", d.Text)
+		}
+		if sampled < speedBytes {
+			sample, sampled = append(sample, d.Text), sampled+len(d.Text)
+		}
+	})
+	if err != nil {
+		return s, err
+	}
+	if sampled == 0 {
+		return s, fmt.Errorf("no held-out text: %d documents were read\n  try --val with other text", i)
+	}
+	for i, tok := range toks {
+		s.Points = append(s.Points, VocabularyPoint{
+			Vocab: tok.VocabSize(), Stats: evals[i].Total(), EmbeddingParams: int64(tok.VocabSize()) * int64(o.Width), EncodeMBPerSecond: warmSpeed(tok, sample),
+		})
+	}
+	return s, nil
+}
+
+// speedBytes is how much text the speed of a vocabulary is measured on.
+const speedBytes = 8 << 20
+
+// warmSpeed returns the MB/s of encoding docs a second time.
+func warmSpeed(tok *tokenizer.Tokenizer, docs [][]byte) float64 {
+	e := tok.NewEncoder()
+	var ids []uint32
+	var start time.Time
+	bytes := 0
+	for range 2 {
+		start, bytes = time.Now(), 0
+		for _, d := range docs {
+			ids = e.Encode(ids[:0], d)
+			bytes += len(d)
+		}
+	}
+	return float64(bytes) / 1e6 / time.Since(start).Seconds()
+}
+
+// Chart draws what a larger vocabulary buys.
+func (s *VocabularySweep) Chart() *chart.Chart {
+	bytes := chart.Series{Name: "bytes per token", Style: chart.Both}
+	words := chart.Series{Name: "tokens per word", Style: chart.Both}
+	c := &chart.Chart{
+		Title: "held-out text by size of vocabulary",
+		X:     chart.Axis{Label: "vocabulary (1,024 tokens)", Log: true},
+		Y:     chart.Axis{Label: "bytes per token; tokens per word"},
+	}
+	for _, p := range s.Points {
+		x := float64(p.Vocab) / 1024
+		bytes.X, bytes.Y = append(bytes.X, x), append(bytes.Y, p.BytesPerToken)
+		words.X, words.Y = append(words.X, x), append(words.Y, p.Fertility)
+		c.X.Ticks = append(c.X.Ticks, x)
+	}
+	c.Series = []chart.Series{bytes, words}
+	return c
+}

@@ -1,0 +1,44 @@
+package tokenizer
+
+import (
+	"bytes"
+	"errors"
+)
+
+// Cut returns what [Train] gives for a smaller vocabulary of size tokens from the same text: its merges are the first ones
+// of this. Only what Train made can be cut.
+func (t *Tokenizer) Cut(size int) (*Tokenizer, error) {
+	if size >= t.VocabSize() {
+		return t, nil
+	}
+	var specials []string
+	for i, s := range t.specials {
+		if int(s.ID) != len(t.byID)-len(t.specials)+i {
+			return nil, errNotTrained
+		}
+		specials = append(specials, s.Text)
+	}
+	want := size - 256 - len(specials)
+	if want < 0 {
+		return nil, errors.New("a vocabulary holds 256 bytes and the special tokens at least")
+	}
+	vocab := byteVocab()
+	for i := range 256 {
+		if !bytes.Equal(t.Token(uint32(i)), vocab.at(i)) {
+			return nil, errNotTrained
+		}
+	}
+	var kept []merge
+	for _, m := range t.merges {
+		if vocab.len() == 256+want {
+			break
+		}
+		if id := vocab.add(t.Token(m.id)); id != int(m.id) {
+			return nil, errNotTrained
+		}
+		kept = append(kept, m)
+	}
+	return assemble(t.pattern, vocab, kept, specials)
+}
+
+var errNotTrained = errors.New("only a vocabulary that was learned here can be cut: its ids are in the order of its merges")
