@@ -14,15 +14,17 @@ func entries(f io.ReaderAt, onDisk, size int64, next func(w *window, at int64) (
 	w := &window{r: f}
 	parts := []part{whole}
 	var at, content int64
-	for {
+	for onDisk-at >= size/2 {
 		d, c, ok := next(w, at)
-		if at, content = at+d, content+c; !ok || onDisk-at < size/2 || content > 1<<60 {
-			return parts
+		if !ok || content > 1<<60 {
+			break
 		}
 		if at-parts[len(parts)-1].from >= size {
 			parts = cutAt(parts, at, content)
 		}
+		at, content = at+d, content+c
 	}
+	return parts
 }
 
 // next is what entries needs.

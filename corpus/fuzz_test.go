@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // FuzzTextField holds textField against encoding/json: the same lines are valid, and the text is the same up to the
@@ -44,10 +47,12 @@ func FuzzTextField(f *testing.F) {
 // does not depend on what the bytes claim.
 func FuzzDocuments(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
-	for kind, content := range []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line)} {
+	reply := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip", "3\r\nabc\r\n0\r\n\r\n"))
+	seeds := []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply, gz(wet("u", "text")), goldenParquet(f, "delta-v1")}
+	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet"}
+	for kind, content := range seeds {
 		f.Add(uint8(kind), []byte(content))
 	}
-	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst"}
 	opt := Options{MaxDocument: 4096, Piece: 512, MaxLine: 4096}
 	f.Fuzz(func(t *testing.T, kind uint8, content []byte) {
 		path := filepath.Join(t.TempDir(), names[int(kind)%len(names)])
@@ -68,16 +73,68 @@ func FuzzDocuments(f *testing.F) {
 			total += uint64(len(d.Text))
 		}
 		runtime.ReadMemStats(&after)
-		ceiling := 8<<20 + 4*total // the decompressor's tables, our buffers, and the text while it grows
+		ceiling := 8<<20 + 4*total + 8*uint64(len(content)) // the decompressor's tables, our buffers, and the text while it grows
 		if kindOf(path).compression == ".zst" {
 			ceiling += 2 * maxWindow // every frame may ask for a larger window than the last
+		}
+		if kindOf(path).format == parquetFile {
+			ceiling += 128<<20 + 1000*uint64(len(content)) // a page that claims to expand as pages may
 		}
 		if got := after.TotalAlloc - before.TotalAlloc; got > ceiling {
 			t.Errorf("%d bytes of input, %d of text: allocated %d", len(content), total, got)
 		}
 		rep := r.Report()
-		if rep.Documents == 0 && len(rep.Rejects) == 0 && len(content) > 3 && kind%6 < 2 {
+		if rep.Documents == 0 && len(rep.Rejects) == 0 && len(content) > 3 && int(kind)%len(names) < 2 {
 			t.Errorf("%q: neither a document nor a reason", content)
+		}
+	})
+}
+
+// FuzzSplits reads arbitrary bytes in splits: they are as many as the bytes allow and, if nothing is damaged, have the
+// documents of the whole. (A member of gzip that lies about its size, which only BGZF states, is the exception.)
+func FuzzSplits(f *testing.F) {
+	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
+	names := []string{"f.txt", "f.jsonl", "f.jsonl.zst", "f.jsonl.gz"}
+	for kind, content := range []string{strings.Repeat("plain\n\ntext", 100), strings.Repeat(line, 10), zstFrames(strings.Repeat(line, 20), 30), bgzf(strings.Repeat(line, 10), 30)} {
+		f.Add(uint8(kind), []byte(content), uint16(50))
+	}
+	opt := Options{MaxDocument: 64, Piece: 16, MaxLine: 4096}
+	f.Fuzz(func(t *testing.T, kind uint8, content []byte, size uint16) {
+		path := filepath.Join(t.TempDir(), names[int(kind)%len(names)])
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open([]string{path}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size = max(size, 20)
+		splits := r.Splits(int64(size))
+		if len(splits) > 2+2*len(content)/int(size) {
+			t.Fatalf("%d bytes in %d splits of %d", len(content), len(splits), size)
+		}
+		var got, want []Document
+		for _, s := range splits {
+			for d, err := range s.Open(nil).Documents() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				d.Index = 0
+				got = append(got, d)
+			}
+		}
+		for d, err := range r.Documents() {
+			if err == nil {
+				d.Index = 0
+				want = append(want, d)
+			}
+		}
+		rejects := counts(r.Report())
+		if rejects[Corrupt]+rejects[Bomb] > 0 || kindOf(path).compression == ".gz" {
+			return
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%d splits of %d bytes: %s", len(splits), size, d)
 		}
 	})
 }
