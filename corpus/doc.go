@@ -1,14 +1,20 @@
-// Package corpus reads documents: plain text, source trees, JSON lines, and all of these compressed with gzip or
-// zstd. It turns a list of files and directories into one stream of documents whose order and content depend on the
+// Package corpus reads documents: plain text, source trees, JSON lines, WARC, all of these compressed with gzip or zstd,
+// and parquet. It turns a list of files and directories into one stream of documents whose order and content depend on the
 // bytes on disk alone, and it accounts for everything it leaves out.
 //
 // What becomes a document:
 //   - A plain-text file of at most Options.MaxDocument bytes (1 MiB) is one document. A longer file is a collection
 //     rather than a document; it is cut at blank lines, else at line ends, into pieces of at most Options.Piece bytes
-//     (64 KiB), so that nothing is lost, memory stays bounded and a single large file still has a held-out part.
+//     (64 KiB), so that nothing is lost, memory stays bounded and a single large file still has a held-out part. At the
+//     first line end behind every 64th multiple of Options.Piece a piece begins in any case, so that splits can begin there.
 //   - A line of a .jsonl or .ndjson file is one document: the string under Options.TextField ("text") of the object on
 //     that line. A compressed .json file whose first line is a whole object is read as JSON lines too, which is how C4
 //     and Dolma are published.
+//   - A row of a .parquet file is one document: the string in the column Options.TextField, where "a.b" is the column b in
+//     the structure a. Nulls are rejected with their rows.
+//   - A record of a .warc, .wet or .wat file that is text/plain is one document: a conversion (what WET files hold), a
+//     resource, or an HTTP response with status 200. HTML is rejected, for its text is to be extracted by tools made for
+//     that; records about the crawl itself are passed over.
 //   - .gz, .zst and .zstd are stripped from the name to find out what is inside.
 //   - A directory is walked in sorted order. Hidden files and directories are left out; symbolic links are followed,
 //     but no file or directory is read twice, so that a loop of links ends.
@@ -27,8 +33,12 @@
 // lines delivered before that may be wrong, and the report names the file.
 //
 // Memory is bounded by Options.MaxDocument + Options.MaxLine + the window of the decompressor (128 MiB for zstd at
-// most), whatever the input claims about itself. A stream that expands more than Options.MaxRatio-fold is given up.
+// most), for parquet by two of its largest page (of 256 MiB at most), whatever the input claims about itself. A stream
+// that expands more than Options.MaxRatio-fold is given up.
 //
-// Start reading at reader.go; walk.go finds the files, text.go and jsonl.go cut them into documents, compress.go
-// opens them. The package imports nothing else of this module.
+// Reader.Splits cuts the input into parts that are read by themselves, at once or on many machines; together they give the
+// same documents.
+//
+// Start reading at reader.go; walk.go finds the files, compress.go opens them, text.go, jsonl.go, warc.go and parquet.go cut
+// them into documents, split.go and frames.go into splits. The package imports nothing else of this module but internal/parquet.
 package corpus
