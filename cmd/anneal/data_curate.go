@@ -33,6 +33,7 @@ func (dataCurateCmd) Help() string {
 	return `A pipeline is a list of stages, each with its published bounds, or with those that differ:
 
     signals: true                # keep every document's numbers, in DIR/signals
+    texts: true                  # and its cleaned text, in DIR/texts, for --from-signals
     stages:
       - normalize
       - gopher_repetition
@@ -48,7 +49,8 @@ A stopped command goes on where it stopped when it is given again.
 
 ` + example("anneal data curate web.yaml --dry-run --sample 500 crawl/", "anneal data curate web.yaml --out clean crawl/",
 		"anneal data build --tokenizer tok.json --out data/web clean/docs",
-		"anneal data curate web.yaml --out clean --task-index $SLURM_ARRAY_TASK_ID --task-count 16 crawl/")
+		"anneal data curate strict.yaml --from-signals clean --out strict",
+		"sbatch --array=0-15 --wrap 'anneal data curate web.yaml --out clean crawl/'")
 }
 
 func (c dataCurateCmd) Run(s *session) error {
@@ -99,18 +101,22 @@ func (c dataCurateCmd) Run(s *session) error {
 		if errors.Is(err, curate.ErrOtherPipeline) {
 			return asUsage(err)
 		}
+		if errors.Is(err, curate.ErrWaited) {
+			return &stopped{err.Error()}
+		}
 		if err != nil {
 			return asData(err)
 		}
+		alone := out.Resumed == 0 && o.TaskCount <= 1 // the time is that of all the work
 		rate := float64(out.Report.Bytes) / 1e6 / time.Since(start).Seconds()
 		c.print(s, out)
-		v := map[string]any{"report": out.Report, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed, "changed": out.Changed}
-		if out.Resumed == 0 {
+		v := map[string]any{"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed, "changed": out.Changed}
+		if alone {
 			v["mb_per_second"] = rate
 		}
 		if !c.DryRun {
 			v["out"] = c.Out
-			if out.Resumed == 0 {
+			if alone {
 				s.printf("%s: %.1f MB/s\n", c.Out, rate)
 			}
 		}

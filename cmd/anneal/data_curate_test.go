@@ -21,7 +21,7 @@ func TestCurateThenBuild(t *testing.T) {
 	}
 	write("text/bad.go", strings.Repeat("x", 2000))
 	v = w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean"))
-	w.keys(v, "out", "report", "splits", "done", "resumed", "changed", "mb_per_second")
+	w.keys(v, "out", "report", "passes", "splits", "done", "resumed", "changed", "mb_per_second")
 	r := v["report"].(map[string]any)
 	if r["documents"] != 81.0 || r["kept"] != 80.0 {
 		t.Errorf("kept %v of %v documents, want 80 of 81", r["kept"], r["documents"])
@@ -44,5 +44,34 @@ func TestCurateThenBuild(t *testing.T) {
 	write("p.yaml", "stages: [pii]\n")
 	if code, _, errs := anneal("data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean")); code != exitUsage || !strings.Contains(errs, "another pipeline") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// Other bounds are held against the signals of an earlier curation; a dry run says that it compares the sample alone; a task
+// that waits in vain says for whom.
+func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
+	w := sharedInput(t)
+	write(t, w.path("loose.yaml"), "signals: true\ntexts: true\nstages: [normalize, {gopher_quality: {stop_words: {min: 1}}}, dedup]\n")
+	write(t, w.path("strict.yaml"), "stages: [normalize, {gopher_quality: {stop_words: {min: 1}, words: {min: 300}}}, dedup]\n")
+	w.object(exitOK, "data", "curate", w.path("loose.yaml"), w.path("crawl"), "--out", w.path("loose"))
+	again := w.object(exitOK, "data", "curate", w.path("strict.yaml"), "--from-signals", w.path("loose"), "--out", w.path("again"))
+	fresh := w.object(exitOK, "data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("fresh"))
+	kept := func(v map[string]any) any { return v["report"].(map[string]any)["kept"] }
+	if kept(again) != kept(fresh) || kept(fresh) == 0.0 || kept(fresh) == 480.0 {
+		t.Errorf("kept %v over signals, %v anew", kept(again), kept(fresh))
+	}
+	code, out, _ := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--dry-run", "--sample", "50")
+	if code != exitOK || !strings.Contains(out, "with the others of the sample only") {
+		t.Errorf("dry run: exit %d\n%s", code, out)
+	}
+	code, _, errs := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("half"), "--split", "100kB", "--task-index", "1", "--task-count", "2", "--wait", "50ms")
+	if code != exitStopped || !strings.Contains(errs, "task 1 of 2\n") || !strings.Contains(errs, "splits of pass 1, of tasks 0, in vain\n  start all tasks at once") {
+		t.Errorf("waiting: exit %d\n%s", code, errs)
+	}
+	for _, c := range [][]string{{}, {w.path("crawl"), "--from-signals", w.path("loose")}, {w.path("crawl"), "--memory", "1MiB"}} {
+		code, _, errs := anneal(append([]string{"data", "curate", w.path("strict.yaml"), "--out", w.path("none")}, c...)...)
+		if code != exitUsage || !strings.Contains(errs, "try ") {
+			t.Errorf("%v: exit %d\n%s", c, code, errs)
+		}
 	}
 }
