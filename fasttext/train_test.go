@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 var update = flag.String("update", "", "write our models to testdata, and lines to learn to this directory, for golden.py")
@@ -262,4 +264,56 @@ func TestOddLinesAreLearntFrom(t *testing.T) {
 	if m.dict.find([]byte("hidden"), hashToken([]byte("hidden"))) >= 0 {
 		t.Error("what comes behind </s> is in the dictionary")
 	}
+}
+
+// A text has the same scores as the line that AppendLine makes of it: what is learnt is what is asked for later.
+func TestLinesAreLearntAsTextsAreScored(t *testing.T) {
+	lines, err := os.ReadFile("testdata/lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := train(t, lines, func(o *TrainOptions) { o.Dim, o.Epoch, o.WordNgrams, o.MinN, o.MaxN, o.Bucket = 3, 2, 2, 2, 3, 50 })
+	texts, asLines := m.NewPredictor(), m.NewPredictor()
+	piece := rapid.SampledFrom(append(strings.Fields(string(lines))[:60], "\n", "\r\n", " ", "\t", "\x00", "</s>", "__label__", "__label__new", "x__label__a", "é", "\xff"))
+	rapid.Check(t, func(r *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOf(piece).Draw(r, "text"), rapid.SampledFrom([]string{"", " "}).Draw(r, "between")))
+		want := texts.Scores(text)
+		line := AppendLine(nil, "a", text)
+		if bytes.IndexByte(line, '\n') != len(line)-1 || LineLabels(line)[0] != "a" || len(LineLabels(line)) != 1 {
+			r.Fatalf("%q becomes the line %q with labels %v", text, line, LineLabels(line))
+		}
+		for i, got := range asLines.Scores(line) {
+			if got != want[i] {
+				r.Fatalf("%q has the score %v, as a line %q %v", text, want[i], line, got)
+			}
+		}
+	})
+}
+
+// FuzzTrain learns from arbitrary bytes: no panic, memory in proportion to the bytes, and the same model with two threads.
+func FuzzTrain(f *testing.F) {
+	f.Add([]byte("__label__a one two\n__label__b two three </s> four\n"), uint8(0))
+	f.Add([]byte("__label__a __label__b\n\n__label__c \xff\x00é\n"), uint8(1))
+	f.Fuzz(func(t *testing.T, lines []byte, kind uint8) {
+		o := TrainOptions{Dim: 2, LR: 1, Epoch: 2, Loss: Loss(1 + kind%4), WordNgrams: 1 + int(kind>>2%3), MinN: 1, MaxN: int(kind >> 4 % 4), Bucket: 9, Neg: 2, Threads: 1}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, err := Train(context.Background(), bytes.NewReader(lines), int64(len(lines)), o)
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4<<20+1000*len(lines)); got > most {
+			t.Fatalf("%d bytes of lines: allocated %d, more than %d", len(lines), got, most)
+		}
+		if err != nil {
+			return
+		}
+		o.Threads = 2
+		again, err := Train(context.Background(), bytes.NewReader(lines), int64(len(lines)), o)
+		if err != nil || !bytes.Equal(encode(t, m), encode(t, again)) {
+			t.Fatalf("with two threads: another model (%v)", err)
+		}
+		b := encode(t, m)
+		if _, err := Read(bytes.NewReader(b), int64(len(b))); err != nil {
+			t.Fatalf("what was learnt cannot be read: %v", err)
+		}
+	})
 }
