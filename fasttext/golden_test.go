@@ -86,13 +86,16 @@ func TestScoresDependOnTheTextAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		warm := m.NewPredictor()
+		warm, narrow := m.NewPredictor(), m.NewPredictor()
+		narrow.keys = narrow.keys[:1] // each token takes the place of the one before
 		for range 2 {
 			for _, c := range cases {
-				got, want := warm.Scores([]byte(c.Text)), m.NewPredictor().Scores([]byte(c.Text))
-				for i := range want {
-					if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-						t.Fatalf("%s: %q has the score %v, alone %v", file, c.Text, got[i], want[i])
+				want := m.NewPredictor().Scores([]byte(c.Text))
+				for name, p := range map[string]*Predictor{"after others": warm, "with a table for one token": narrow} {
+					for i, got := range p.Scores([]byte(c.Text)) {
+						if math.Float32bits(got) != math.Float32bits(want[i]) {
+							t.Fatalf("%s: %q has the score %v %s, alone %v", file, c.Text, got, name, want[i])
+						}
 					}
 				}
 			}
