@@ -25,7 +25,7 @@ type Loader struct {
 
 	arranged []arranged // epochs that Arrange has put in another order
 	order    string     // State.Order
-	plain    uint64     // samples before this one are as without Arrange
+	plain    uint64     // samples before this one are as without Arrange; Skip does not change it
 
 	buf    scratch
 	window []uint32 // [T+1]
@@ -201,14 +201,18 @@ type State struct {
 	Seed    uint64 `json:"seed"`
 	Sample  uint64 `json:"sample"`            // samples consumed
 	Packing string `json:"packing,omitempty"` // how documents became samples, and a checksum of it; empty for Concat
-	Order   string `json:"order,omitempty"`   // a checksum of what Arrange made of the order
+	Order   string `json:"order,omitempty"`   // a checksum of what Arrange made of the order; empty as long as it made nothing of it
 	Mix     string `json:"mix,omitempty"`     // a hash of the weights of the sources so far; empty where all came from the first
 	Skip    string `json:"skip,omitempty"`    // samples left out, as SkipList writes them
 }
 
 // State is the state after the given number of samples.
 func (l *Loader) State(samples uint64) State {
-	return State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Order: l.order, Skip: l.skip.String()}
+	s := State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Skip: l.skip.String()}
+	if samples > 0 && l.skip.At(samples-1) >= l.plain {
+		s.Order = l.order
+	}
+	return s
 }
 
 // Check fails if s was saved with other data, context, seed, packing, order or samples left out, under which its sample counter
@@ -224,9 +228,9 @@ func (l *Loader) Check(s State) error {
 	if err := s.checkRows(here); err != nil {
 		return err
 	}
-	if joins := s.Order == "" && (s.Sample == 0 || l.skip.At(s.Sample-1) < l.plain); s.Order != l.order && !joins {
+	if s.Order != here.Order {
 		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores in %s, and train.steps, by which a length in percent goes, or start a new run",
-			cmp.Or(s.Order, "random"), cmp.Or(l.order, "random"), filepath.Join(l.d.Dir, scoresDir))
+			cmp.Or(s.Order, "random"), cmp.Or(here.Order, "random"), filepath.Join(l.d.Dir, scoresDir))
 	}
 	return l.skip.check(s)
 }

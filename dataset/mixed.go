@@ -129,8 +129,8 @@ func (l *Mixed) State(samples uint64) State {
 	end := l.end(samples)
 	used := l.mix.used(end)
 	if !slices.Contains(used[1:], true) {
-		s := l.loaders[0].State(samples)
-		s.Skip = l.skip.String()
+		s := l.loaders[0].State(end) // the loader does not know of skips
+		s.Sample, s.Skip = samples, l.skip.String()
 		return s
 	}
 	data, parts, orders, weights := sha256.New(), sha256.New(), sha256.New(), sha256.New()
@@ -166,7 +166,7 @@ func (l *Mixed) Check(s State) error {
 	switch {
 	case here.Mix == "" && s.Mix == "":
 		alone := s
-		alone.Sample, alone.Skip = l.end(s.Sample), "" // the loader does not know of skips
+		alone.Sample, alone.Skip = l.end(s.Sample), ""
 		if err := l.loaders[0].Check(alone); err != nil {
 			return err
 		}

@@ -344,9 +344,10 @@ func TestOrderOfAStateIsChecked(t *testing.T) {
 		ok       bool
 	}{
 		"the same": {both, both, n - 1, true}, "scores": {warm, Order{Run: n, First: First{"b", false, n / 5, 0.1, Root}}, 9, false},
-		"a longer run, the same warm-up": {warm, Order{Run: 2 * n, First: warm.First}, 9, true}, "a longer run, annealed": {late, Order{Run: 2 * n, Last: late.Last}, 9, false},
+		"a longer run, the same warm-up": {warm, Order{Run: 2 * n, First: warm.First}, 9, true}, "a longer run, annealed": {late, Order{Run: 2 * n, Last: late.Last}, n / 2, true}, "a longer run, annealed, too late": {late, Order{Run: 2 * n, Last: late.Last}, n - 1, false},
 		"none before": {Order{}, warm, 9, false}, "none now": {warm, Order{}, 9, false},
 		"annealed from here": {Order{}, late, n / 2, true}, "annealed from before": {Order{}, late, n/2 + 1, false},
+		"annealed otherwise, later": {late, Order{Run: 2 * n, Last: Last{"a", true, n / 5, 0.3, n / 2}}, n / 2, true}, "not annealed": {late, Order{}, n / 2, true}, "no longer": {late, Order{}, n/2 + 1, false},
 	} {
 		l := with(c.now)
 		if err := l.Check(with(c.was).State(c.sample)); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "data.order") {
