@@ -43,6 +43,7 @@ func (c dataScoreCmd) Run(s *session) error {
 		s.printScores(r)
 		rate := float64(r.Bytes) / 1e6 / time.Since(start).Seconds()
 		s.printf("%s: %s documents, %s without a score, %.1f MB/s\n", r.Path, thousands(int64(r.Documents)), thousands(int64(r.Unscored)), rate)
+		s.notef("use them with data.order, such as data.order=\"first %s over 15%%\"; `anneal explain data.order` says more", r.Name)
 		return s.emit(struct {
 			*lab.ScoreReport
 			Rate float64 `json:"mb_per_second"`
