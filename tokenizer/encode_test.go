@@ -186,23 +186,53 @@ func TestEncodersRunSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-// A megabyte of one pretoken, or of what makes patterns backtrack. Quadratic work would take minutes; the bound leaves
-// room for a busy machine (a quiet one takes 20 ms).
+// A quarter of a megabyte of one pretoken, or of what makes patterns backtrack. Quadratic work would take a minute; the bound leaves
+// room for a busy machine (a quiet one takes 5 ms).
 func TestWorstCasesAreLinear(t *testing.T) {
-	tok := sample()
-	for name, unit := range map[string]string{
-		"letters": "a", "spaces": " ", "newlines": "\n", "space and newline": " \n", "digits": "1", "dashes": "-", "apostrophes": "'",
-		"hahaha": "ha", "cyrillic": "Ж", "invalid": "\xff", "tabs then letters": strings.Repeat("\t", 70) + "x", "zero": "\x00",
-	} {
-		text := bytes.Repeat([]byte(unit), 1<<20/len(unit))
-		start := time.Now()
-		ids := tok.NewEncoder().Encode(nil, text)
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("%s: %v for 1 MiB", name, took)
+	nfc := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) { doc["normalizer"] = map[string]any{"type": "NFC"} }))
+	for name, tok := range map[string]*Tokenizer{"llama3": sample(), "o200k": sampleWith("o200k"), "nfc": nfc} {
+		for _, unit := range []string{
+			"a", " ", "\n", " \n", "1", "-", "'", "ha", "Ж", "\xff", strings.Repeat("\t", 70) + "x", "\x00",
+			"aA", "A", "中A", "/\n", "\n/", "a's", "\u0301", "A\u0301", "\u0301A",
+		} {
+			checkLinear(t, name, tok, bytes.Repeat([]byte(unit), 1<<18/len(unit)), 2*time.Second)
 		}
-		if !bytes.Equal(tok.Decode(nil, ids), text) {
-			t.Errorf("%s: decoding does not give the text back", name)
-		}
+	}
+}
+
+// Ten megabytes of what others have hung on, and of noise.
+func TestTenMegabytesAreLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	rng := rand.New(rand.NewPCG(9, 10))
+	noise := make([]byte, 10_000_000)
+	for i := range noise {
+		noise[i] = byte(rng.Uint32())
+	}
+	checkLinear(t, "noise", sample(), noise[:2_000_000], 30*time.Second)
+	for _, unit := range []string{"a", " ", "7"} {
+		checkLinear(t, "llama3", sample(), bytes.Repeat([]byte(unit), len(noise)), 30*time.Second)
+	}
+}
+
+// checkLinear fails where text takes longer than most, does not come back, or leaves much memory behind.
+func checkLinear(t *testing.T, name string, tok *Tokenizer, text []byte, most time.Duration) {
+	t.Helper()
+	e := tok.NewEncoder()
+	start := time.Now()
+	ids := e.Encode(nil, text)
+	if took := time.Since(start); took > most {
+		t.Errorf("%s, %d bytes of %+.20q: %v", name, len(text), text, took)
+	}
+	if !bytes.Equal(tok.Decode(nil, ids), tok.normalize(nil, text)) {
+		t.Errorf("%s, %.20q: decoding does not give the text back", name, text)
+	}
+	if held := cap(e.merge.ids) + cap(e.merge.at); held > 2*keepQueue {
+		t.Errorf("%s, %.20q: the encoder keeps a queue of %d", name, text, held)
+	}
+	if held := len(e.pieces.pieces.arena); held > maxPieceBytes {
+		t.Errorf("%s, %.20q: the encoder keeps %d bytes of pieces", name, text, held)
 	}
 }
 
