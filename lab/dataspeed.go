@@ -257,7 +257,11 @@ func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error)
 	runtime.GC()
 	start := time.Now()
 	clean := filepath.Join(dir, "clean")
-	if _, err := curate.Run(b.ctx, curate.Options{Pipeline: p, Paths: []string{raw}, Dir: clean, Workers: b.threads}); err != nil {
+	out, err := curate.Run(b.ctx, curate.Options{Pipeline: p, Paths: []string{raw}, Dir: clean, Workers: b.threads})
+	if err == nil && out.Report.Kept < 2 {
+		err = fmt.Errorf("the filters leave %d of %d documents, too few to make shards of\n  name prose, or nothing", out.Report.Kept, out.Report.Documents)
+	}
+	if err != nil {
 		return 0, err
 	}
 	_, _, err = BuildData(b.ctx, Text{Paths: []string{filepath.Join(clean, "docs")}}, DataOptions{
