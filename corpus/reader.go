@@ -93,9 +93,6 @@ func (r *Reader) BytesRead() int64 { return min(r.read.Load(), r.size) }
 // Files are the paths of the files that Documents will read, in order.
 func (r *Reader) Files() []string { return r.files }
 
-// FileSize is the number of bytes on disk of a file.
-func (r *Reader) FileSize(i int) int64 { return r.sizes[i] }
-
 // Listing is what was left out when the files were found.
 func (r *Reader) Listing() []Reject { return r.listing }
 
@@ -113,8 +110,6 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 		for i, path := range r.files {
 			c.start(path, r.first+i)
 			err := r.file(&c, path)
-			done += r.sizes[i]
-			r.read.Store(min(done, r.size))
 			if errors.Is(err, errStop) {
 				return
 			}
@@ -122,6 +117,8 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 				yield(Document{}, err)
 				return
 			}
+			done += r.sizes[i]
+			r.read.Store(done) // of parquet, also the columns that were passed over
 		}
 		if r.report.Documents == 0 && !r.split {
 			yield(Document{}, r.nothing())

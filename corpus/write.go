@@ -7,7 +7,7 @@ import (
 )
 
 // Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, that a Reader gives back byte for
-// byte: a line holds the text, the source and the index in it. Bytes that are not UTF-8 stay as they are.
+// byte: a line holds the text, the source, the index in it and, if it is known, the URL. Bytes that are not UTF-8 stay as they are.
 type Writer struct {
 	dir    string
 	most   int64 // bytes of text in a file
@@ -43,6 +43,9 @@ func (w *Writer) Write(d Document) error {
 	line = AppendString(line, []byte(d.Source))
 	line = append(line, `,"index":`...)
 	line = strconv.AppendInt(line, int64(d.Index), 10)
+	if d.URL != "" {
+		line = AppendString(append(line, `,"url":`...), []byte(d.URL))
+	}
 	w.line = append(line, "}\n"...)
 	w.inFile += int64(len(d.Text))
 	_, err := w.f.Write(w.line)

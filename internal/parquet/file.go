@@ -91,10 +91,12 @@ func Open(r io.ReaderAt, size int64, column string) (*File, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
+	var bytes int64
 	for _, g := range f.Groups {
 		rows -= g.Rows
+		bytes += g.Bytes
 	}
-	if err == nil && (leaf < 0 || rows != 0) {
+	if err == nil && (leaf < 0 || rows != 0 || bytes > size) { // more bytes: the same ones over and over
 		err = errThrift
 	}
 	return f, err

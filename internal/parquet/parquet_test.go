@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -188,4 +189,23 @@ func gz(b []byte) []byte {
 	w.Write(b)
 	w.Close()
 	return out.Bytes()
+}
+
+// Row groups that share their bytes would make a short file long.
+func TestRowGroupsThatOverlapAreRefused(t *testing.T) {
+	b := golden(t)["plain-v1"]
+	f, err := Open(bytes.NewReader(b), int64(len(b)), "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := f.Groups[0].Bytes
+	claim := func(n int64) []byte { return binary.AppendVarint([]byte{0x16}, n) } // as the field behind another, which total_compressed_size is
+	more := int64(len(b)) - 8 - f.Groups[0].offset
+	bad := bytes.Replace(b, claim(first), claim(more), 1)
+	if bytes.Equal(bad, b) || len(bad) != len(b) {
+		t.Fatalf("the size %d of the first group is not to be changed to %d", first, more)
+	}
+	if _, err := Open(bytes.NewReader(bad), int64(len(bad)), "text"); err == nil {
+		t.Error("row groups that overlap are read")
+	}
 }
