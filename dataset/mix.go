@@ -141,6 +141,24 @@ func (p *phase) next(source int, n uint64, q float64) float64 {
 	return min(2*quota/(w+math.Sqrt(root)), math.MaxFloat64)
 }
 
+// Expected returns how many of the first samples come from each source, within one for each phase of the mix, which must be a valid one.
+func (m Mix) Expected(samples uint64) []float64 {
+	list := m.phases()
+	sums := make([]float64, len(m[0].Weights))
+	for i, p := range list {
+		end := samples
+		if i+1 < len(list) {
+			end = min(end, list[i+1].from)
+		}
+		for s := range sums {
+			if end > p.from {
+				sums[s] += p.quota(s, float64(end-p.from))
+			}
+		}
+	}
+	return sums
+}
+
 // tally is what has been drawn at the beginning of a block.
 type tally struct {
 	block uint64

@@ -26,22 +26,28 @@ type Foresight struct {
 	Emulated      string        `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
 	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
 	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
+	Mix           *MixPlan      `json:"mix,omitempty"`       // what is read of each source of data.mix
 	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
 	Order         string        `json:"order,omitempty"`     // what data.order makes of the samples
 }
 
 // Remarks is what people should be told, line by line.
 func (f *Foresight) Remarks() []string {
-	return slices.DeleteFunc([]string{f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute}, func(s string) bool { return s == "" })
+	list := []string{f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute}
+	if f.Mix != nil {
+		list = append(list, f.Mix.Remarks()...)
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
 // Foresee derives what the config leaves to the data set and says what the run will need. Without data, which a config that is
 // only planned with may be, it knows all but the epochs. Nothing is allocated and nothing is written.
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	var data dataset.Utilisation
-	if cfg.Data.Path != "" {
+	var mix *MixPlan
+	if cfg.HasData() {
 		var err error
-		if data, err = readData(cfg); err != nil {
+		if data, mix, err = readData(cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -69,31 +75,41 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	f.Remark = p.OptimizerRemark(cfg)
 	f.planSnapshot(state)
 	f.planData(data)
+	f.Mix = mix
 	f.Order = describeOrder(cfg, data.Rows)
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
 }
 
-// readData derives the vocabulary from the data set and returns what data.packing makes of it.
-func readData(cfg *config.Config) (u dataset.Utilisation, err error) {
-	set, err := dataset.Open(cfg.Data.Path)
+// readData derives the vocabulary from the data and returns what data.packing makes of it, and what the run reads of each source
+// of a mix.
+func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err error) {
+	list, err := cfg.Sources()
 	if err != nil {
-		return u, &train.DataError{Err: err}
+		return u, nil, err
 	}
-	defer set.Close()
-	switch vocab := set.Manifest.Tokenizer.VocabSize; {
+	sources, vocab, err := openSources(list, cfg.Data.Packing, cfg.Model.Context, func(d *dataset.Dataset) error { return checkOrder(cfg, d) })
+	if err != nil {
+		return u, nil, err
+	}
+	switch dir := sources[0].Path; {
 	case cfg.Model.Vocab == 0:
-		cfg.Derive("model.vocab", vocab, "the tokenizer of "+set.Dir)
+		cfg.Derive("model.vocab", vocab, "the tokenizer of "+dir)
 	case cfg.Model.Vocab < vocab:
-		return u, config.Problem{
+		return u, nil, config.Problem{
 			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
-			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, set.Dir),
+			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, dir),
 		}
 	}
-	if u, err = set.Utilisation(dataset.Packing(cfg.Data.Packing), cfg.Model.Context); err != nil {
-		return u, &train.DataError{Err: err}
+	if cfg.Data.Mix == "" {
+		return sources[0].use, nil, nil
 	}
-	return u, checkOrder(cfg, set)
+	m, err := cfg.Mix(rowsOf(sources))
+	if err != nil {
+		return u, nil, err
+	}
+	mix = planMix(sources, m, uint64(cfg.Tokens())/uint64(cfg.Model.Context), cfg.Model.Context)
+	return mix.utilisation(), mix, nil
 }
 
 // planData says how often the run goes through the data, and how much of what it computes is trained on.

@@ -19,6 +19,7 @@ type dataCmd struct {
 	Import     dataImportCmd     `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Export     dataExportCmd     `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Score      dataScoreCmd      `cmd:"" help:"Score documents by how hard or how good they are, for data.order."`
+	Mix        dataMixCmd        `cmd:"" help:"Show what a run over several data sets would read of each, and how often."`
 	Inspect    dataInspectCmd    `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
 	Verify     dataVerifyCmd     `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }

@@ -144,6 +144,8 @@ func TestPipeline(t *testing.T) {
 	w.keys(w.object(exitOK, "ckpt", "ls", run), "checkpoints")
 	w.keys(w.object(exitOK, "eval", run, "--data", w.path("data")), "loss", "bits_per_byte")
 
+	w.mixes(run)
+
 	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--seed", "3")
 	w.keys(w.object(exitOK, "export", run, "--to", "hf", exported), "max_logit_difference")
 	w.object(exitOK, "import", exported, "--out", imported)
@@ -254,4 +256,28 @@ func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
 		t.Errorf("stopped and resumed: weights %v, optimizer %v; without a stop: %v, %v",
 			rest["weights_hash"], rest["optimizer_hash"], whole["weights_hash"], whole["optimizer_hash"])
 	}
+}
+
+// mixes trains on two data sets of the workshop.
+func (w workshop) mixes(run string) {
+	w.t.Helper()
+	w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("other"), "--val", "0.2", w.path("text"))
+	v := w.object(exitOK, "data", "mix", "--method", "unimax", "--epochs", "2", "--tokens", "1K", "--context", "32", "a="+w.path("data"), "b="+w.path("other"))
+	w.keys(v, "sources", "weights", "config")
+	mix := []string{"data.mix=a=" + w.path("data") + ",b=" + w.path("other"), "data.weights=unimax:2,b=1 from 50% to 75%"}
+	dry := w.object(exitOK, append([]string{"train", w.path("run.yaml"), "--dry-run"}, mix...)...)
+	plan := dry["mix"].(map[string]any)["sources"].([]any)
+	v = w.object(exitOK, append([]string{"train", w.path("run.yaml"), "--out", w.path("mixed")}, mix...)...)
+	w.keys(v, "source_tokens", "source_validation", "val_bits_per_byte")
+	for _, p := range plan {
+		p := p.(map[string]any)
+		read := v["source_tokens"].(map[string]any)[p["name"].(string)].(float64)
+		if d := p["drawn_tokens"].(float64) - read; d > 64 || d < -64 { // a row in each phase
+			w.t.Errorf("%v of %v tokens read, %v were planned", read, p["name"], p["drawn_tokens"])
+		}
+	}
+	w.keys(w.object(exitOK, "eval", run, "--data", "a="+w.path("data"), "--data", "b="+w.path("other")), "sources", "bits_per_byte")
+	w.object(exitUsage, "data", "mix", "--method", "unimax", "a="+w.path("data"))
+	w.object(exitUsage, "data", "mix", "--epochs", "3", "a="+w.path("data"))
+	w.object(exitUsage, "data", "mix", "--weights", "c=1", "a="+w.path("data"))
 }

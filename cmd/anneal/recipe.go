@@ -77,7 +77,7 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 	s.printf("\n# All other keys are at their defaults: `anneal explain` lists them.\n")
 	printNeeds(s, cfg, p)
 	s.printf("# %.3g FLOPs in all\n", p.FLOPsPerToken*float64(p.Tokens))
-	if cfg.Data.Path != "" {
+	if cfg.HasData() {
 		if err := fits(p); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -31,6 +32,11 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
 		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, stepTokens(cfg), mebibytes(plan.Bytes))
+	if plan.Mix != nil {
+		for _, line := range mixTable(plan.Mix) {
+			s.notef("  %s", line)
+		}
+	}
 	for _, remark := range plan.Remarks() {
 		s.notef("%s", remark)
 	}
@@ -74,6 +80,13 @@ func stepLine(p train.Progress, columns int) string {
 	line.add(0, "loss %.3f", p.Loss)
 	if !math.IsNaN(p.ValBitsPerByte) {
 		line.add(1, "val %.3f bits/byte", p.ValBitsPerByte)
+	}
+	if len(p.ValSources) > 0 {
+		parts := make([]string, len(p.ValSources))
+		for i, x := range p.ValSources {
+			parts[i] = fmt.Sprintf("%s %.3f", x.Name, x.BitsPerByte)
+		}
+		line.add(3, "(%s)", strings.Join(parts, ", "))
 	}
 	if p.ValBitsPerByteEMA > 0 {
 		line.add(1, "ema %.3f", p.ValBitsPerByteEMA)
@@ -149,6 +162,7 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		s.printf("\ngradient noise scale %s tokens: much smaller steps waste time, much larger ones tokens", thousands(int64(r.NoiseScale)))
 	}
 	s.printf("\nweights %.16s…\n", r.WeightsHash)
+	s.printSources(r)
 	arenas, bytes := make([]string, 0, len(r.Arenas)), map[string]int64{}
 	for _, a := range r.Arenas {
 		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
@@ -168,6 +182,9 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
 	}
+	if r.SourceTokens != nil {
+		result["source_tokens"], result["source_validation"] = r.SourceTokens, r.ValSources
+	}
 	if plan != nil {
 		result["planned_bytes"] = plan.Bytes
 	}
@@ -176,6 +193,17 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		return &stopped{fmt.Sprintf("stopped at step %d; its state is saved\n  go on with `anneal resume %s`", r.Step, dir)}
 	}
 	return err
+}
+
+// printSources says what a run has read of each source of a mix, and how well it predicts each.
+func (s *session) printSources(r *train.Result) {
+	bits := map[string]string{}
+	for _, x := range r.ValSources {
+		bits[x.Name] = fmt.Sprintf(", %.4f bits/byte", x.BitsPerByte)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.SourceTokens)) {
+		s.printf("  %s: %s tokens read%s\n", name, thousands(r.SourceTokens[name]), bits[name])
+	}
 }
 
 func (s *session) warn(text string) { s.notef("warning: %s", text) }

@@ -112,6 +112,11 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 	}
 	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), epochs)
 	printRamps(s, cfg)
+	if p.Mix != nil {
+		for _, line := range mixTable(p.Mix) {
+			s.printf("#   %s\n", line)
+		}
+	}
 	for _, i := range p.Memory {
 		s.printf("#   %-15s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
 	}

@@ -42,8 +42,12 @@ func (c *Config) Sources() ([]Source, error) {
 	if c.Data.Mix == "" {
 		return []Source{{filepath.Base(c.Data.Path), c.Data.Path}}, nil
 	}
-	var list []Source
-	for text := range strings.SplitSeq(c.Data.Mix, ",") {
+	return ParseSources(c.Data.Mix)
+}
+
+// ParseSources reads a list of NAME=DIR with commas between them.
+func ParseSources(text string) (list []Source, err error) {
+	for text := range strings.SplitSeq(text, ",") {
 		s, err := ParseSource(text)
 		if err != nil {
 			return nil, err

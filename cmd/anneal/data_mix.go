@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"anneal/lab"
+	"anneal/train/config"
+)
+
+type dataMixCmd struct {
+	Sources     []string `arg:"" name:"NAME=DIR" help:"Data sets, each with a name."`
+	Method      string   `default:"natural" enum:"natural,temperature,unimax" help:"natural: by size; temperature: by size^(1/T); unimax: evenly, but none for more than --epochs."`
+	Temperature float64  `placeholder:"T" help:"Of temperature: 1 is natural, more is more even; such as 3.3."`
+	Epochs      float64  `placeholder:"N" help:"Of unimax: how often a source may be read; such as 4."`
+	Weights     string   `placeholder:"TEXT" help:"Weights in the place of a method, such as 'web=0.7 code=0.3'."`
+	Tokens      tokens   `placeholder:"N" help:"Tokens of the run, such as 1B; without it, as many as there are in all."`
+	Context     int      `default:"2048" placeholder:"N" help:"Tokens in a row, as model.context."`
+	Packing     string   `default:"concat" enum:"concat,best_fit,pad" help:"How documents become rows, as data.packing."`
+}
+
+func (dataMixCmd) Help() string {
+	return example("anneal data mix --method unimax --epochs 4 --tokens 1B web=data/web code=data/code",
+		"anneal data mix --weights 'web=0.7 code=0.3' --tokens 1B web=data/web code=data/code --json") +
+		"\n\nWhat a run would read of each source, how often, and the lines for its config. Nothing is trained."
+}
+
+func (c dataMixCmd) Run(s *session) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	p, lines, err := lab.PlanMix(o)
+	if err != nil {
+		return asData(err)
+	}
+	for _, line := range mixTable(p) {
+		s.printf("%s\n", line)
+	}
+	for _, remark := range p.Remarks() {
+		s.notef("%s", remark)
+	}
+	s.printf("\n%s", lines)
+	return s.emit(struct {
+		*lab.MixPlan
+		Config string `json:"config"`
+	}{p, lines})
+}
+
+func (c dataMixCmd) options() (lab.MixOptions, error) {
+	o := lab.MixOptions{Method: c.Method, Tokens: int64(c.Tokens), Context: c.Context, Packing: c.Packing}
+	number := map[string]float64{"temperature": c.Temperature, "unimax": c.Epochs}[c.Method]
+	switch {
+	case c.Context < 1 || c.Context > 1<<20:
+		return o, &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
+	case c.Temperature != 0 && c.Method != "temperature" || c.Epochs != 0 && c.Method != "unimax":
+		return o, &usageError{"--temperature is of --method temperature, and --epochs of --method unimax", "try --method unimax --epochs 4"}
+	case c.Weights != "" && c.Method != "natural":
+		return o, &usageError{"--weights take the place of --method " + c.Method, "try one of them"}
+	case c.Weights != "":
+		o.Method = c.Weights
+	case c.Method != "natural" && !(number > 0):
+		return o, &usageError{fmt.Sprintf("--method %s needs a number above 0", c.Method), map[string]string{"temperature": "try --temperature 3.3", "unimax": "try --epochs 4"}[c.Method]}
+	case c.Method != "natural":
+		o.Method = fmt.Sprintf("%s:%v", c.Method, number)
+	}
+	sources, err := config.ParseSources(strings.Join(c.Sources, ","))
+	if err != nil {
+		return o, &usageError{err.Error(), "try web=data/web code=data/code"}
+	}
+	o.Sources = sources
+	names := make([]string, len(sources))
+	for i, x := range sources {
+		names[i] = x.Name
+	}
+	if o.Weights, err = config.ParseWeighting(o.Method, names); err != nil {
+		return o, &usageError{err.Error(), "try --weights 'web=0.7 code=0.3' with the names of the sources"}
+	}
+	return o, nil
+}
+
+// mixTable is what a run reads of each source, for people.
+func mixTable(p *lab.MixPlan) []string {
+	wide := len("source")
+	for _, x := range p.Sources {
+		wide = max(wide, len(x.Name))
+	}
+	lines := []string{fmt.Sprintf("%-*s  %17s  %8s  %17s  %7s  %17s", wide, "source", "tokens", "weight", "tokens read", "epochs", "of them repeats")}
+	for _, x := range p.Sources {
+		lines = append(lines, fmt.Sprintf("%-*s  %17s  %8.4f  %17s  %7.2f  %17s", wide, x.Name, thousands(int64(x.Tokens)), x.Weight, thousands(x.Drawn), x.Epochs, thousands(x.Again)))
+	}
+	if len(p.Weights) < 2 {
+		return lines
+	}
+	for _, c := range p.Weights {
+		line := "weights from " + thousands(c.From) + " tokens on:"
+		for i, w := range c.Weights {
+			line += fmt.Sprintf(" %s %.4f", p.Sources[i].Name, w)
+			if c.To != nil {
+				line += fmt.Sprintf(" → %.4f", c.To[i])
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

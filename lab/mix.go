@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"anneal/dataset"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// manyEpochs is how often tokens can be read before they are worth clearly less than new ones (Muennighoff et al. 2023, arXiv 2305.16264).
+const manyEpochs = 4
+
+// SourcePlan is what a run reads of one source of a mix.
+type SourcePlan struct {
+	Name   string  `json:"name"`
+	Path   string  `json:"path"`
+	Tokens uint64  `json:"tokens"`        // of its training split
+	Weight float64 `json:"weight"`        // its share of the rows of the whole run
+	Drawn  int64   `json:"drawn_tokens"`  // read of it
+	Epochs float64 `json:"epochs"`        // how often its rows are read
+	Again  int64   `json:"repeat_tokens"` // of those drawn, read before
+
+	// These are not of the report.
+	use    dataset.Utilisation
+	hasVal bool
+}
+
+// WeightsChange is the weights of the sources, in their order, from a token of the run on.
+type WeightsChange struct {
+	From    int64     `json:"from_tokens"`
+	Weights []float64 `json:"weights"`
+	To      []float64 `json:"to,omitempty"` // what they move to along a line until the next change
+}
+
+// MixPlan is what a run reads of the sources of its mix.
+type MixPlan struct {
+	Sources []SourcePlan    `json:"sources"`
+	Weights []WeightsChange `json:"weights"` // one if they stay
+	Context int             `json:"context"`
+}
+
+// openSources measures the data sets of sources in rows of context tokens. check looks at each; it may be nil.
+func openSources(list []config.Source, packing string, context int, check func(*dataset.Dataset) error) (plans []SourcePlan, vocab int, err error) {
+	var sets []*dataset.Dataset
+	defer func() {
+		for _, d := range sets {
+			d.Close()
+		}
+	}()
+	for _, s := range list {
+		d, err := dataset.Open(s.Path)
+		if err != nil {
+			return nil, 0, &train.DataError{Err: err}
+		}
+		sets = append(sets, d)
+		use, err := d.Utilisation(dataset.Packing(packing), context)
+		if err != nil {
+			return nil, 0, &train.DataError{Err: err}
+		}
+		if check != nil {
+			if err := check(d); err != nil {
+				return nil, 0, err
+			}
+		}
+		plans = append(plans, SourcePlan{Name: s.Name, Path: s.Path, Tokens: d.Manifest.Train.Tokens, use: use, hasVal: d.Manifest.Val.Tokens > 1})
+	}
+	if err := dataset.SameTokenizer(sets); err != nil {
+		return nil, 0, &train.DataError{Err: err}
+	}
+	return plans, sets[0].Manifest.Tokenizer.VocabSize, nil
+}
+
+func rowsOf(sources []SourcePlan) []uint64 {
+	rows := make([]uint64, len(sources))
+	for i, s := range sources {
+		rows[i] = s.use.Rows
+	}
+	return rows
+}
+
+// planMix says what the first samples of a mix read.
+func planMix(sources []SourcePlan, m dataset.Mix, samples uint64, context int) *MixPlan {
+	p := &MixPlan{Sources: sources, Context: context}
+	for _, phase := range m {
+		c := WeightsChange{From: int64(phase.From) * int64(context), Weights: dataset.Normalised(phase.Weights)}
+		if phase.To != nil {
+			c.To = dataset.Normalised(phase.To)
+		}
+		p.Weights = append(p.Weights, c)
+	}
+	for i, n := range m.Expected(samples) {
+		s := &p.Sources[i]
+		rows := math.Round(n)
+		s.Weight = n / float64(max(samples, 1))
+		s.Drawn, s.Epochs = int64(rows)*int64(context), rows/float64(s.use.Rows)
+		s.Again = int64(max(rows-float64(s.use.Rows), 0)) * int64(context)
+	}
+	return p
+}
+
+// utilisation is what the packing makes of all sources, each counting as much as the run reads of it.
+func (p *MixPlan) utilisation() dataset.Utilisation {
+	u := dataset.Utilisation{Packing: p.Sources[0].use.Packing}
+	share := 0.0
+	for _, s := range p.Sources {
+		u.Rows, u.Positions, u.Cut, u.LeftOut = u.Rows+s.use.Rows, u.Positions+s.use.Positions, u.Cut+s.use.Cut, u.LeftOut+s.use.LeftOut
+		share += s.Weight * s.use.Share()
+	}
+	u.Trained = uint64(share * float64(u.Positions))
+	return u
+}
+
+// Remarks is what people should be told of the mix.
+func (p *MixPlan) Remarks() (list []string) {
+	for _, s := range p.Sources {
+		switch {
+		case s.Epochs > manyEpochs:
+			list = append(list, fmt.Sprintf("warning: %s is read %.1f times: beyond about %d a repeat is worth clearly less than new text (arXiv 2305.16264); try a smaller weight, or unimax:%[3]d", s.Name, s.Epochs, manyEpochs))
+		case s.Drawn == 0:
+			list = append(list, fmt.Sprintf("warning: nothing is read of %s", s.Name))
+		}
+		if !s.hasVal {
+			list = append(list, fmt.Sprintf("%s has no validation split: its bits per byte are not known", s.Name))
+		}
+	}
+	return list
+}
+
+// MixConfig is what a training configuration says of sources with weights that stay.
+func MixConfig(sources []config.Source, weights []float64, comment string) string {
+	paths, words := make([]string, len(sources)), make([]string, len(sources))
+	for i, s := range sources {
+		paths[i], words[i] = s.Name+"="+s.Path, fmt.Sprintf("%s=%.4g", s.Name, weights[i])
+	}
+	return fmt.Sprintf("data:\n  mix: %q\n  weights: %q  # %s\n", strings.Join(paths, ", "), strings.Join(words, " "), comment)
+}
+
+// MixOptions is a question what a method makes of sources.
+type MixOptions struct {
+	Sources []config.Source
+	Weights config.Weighting
+	Method  string // how Weights are called
+	Tokens  int64  // of the run; 0 takes one pass over all of the data
+	Context int
+	Packing string
+}
+
+// PlanMix says what a method makes of sources, and what a configuration says of it. Nothing is trained.
+func PlanMix(o MixOptions) (*MixPlan, string, error) {
+	sources, _, err := openSources(o.Sources, o.Packing, o.Context, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	samples, sizes := uint64(o.Tokens)/uint64(o.Context), make([]float64, len(sources))
+	for i, n := range rowsOf(sources) {
+		sizes[i] = float64(n)
+		if o.Tokens == 0 {
+			samples += n
+		}
+	}
+	weights := o.Weights.Weights(sizes, float64(samples))
+	p := planMix(sources, dataset.Mix{{Weights: weights}}, samples, o.Context)
+	return p, MixConfig(o.Sources, weights, fmt.Sprintf("%s for %d tokens", o.Method, int64(samples)*int64(o.Context))), nil
+}

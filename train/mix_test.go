@@ -1,0 +1,204 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// mixConfig is a run over two data sets whose weights jump, and move along a line.
+func mixConfig(a, b string) *config.Config {
+	cfg := tinyConfig("")
+	cfg.Data.Path, cfg.Data.Mix, cfg.Data.Weights = "", "a="+a+", b="+b, "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
+	return cfg
+}
+
+// A run over several sources that is stopped goes on bit for bit, with packed documents, longer and longer sequences, larger and larger steps, an
+// order of their own, and samples left out; its last lines of metrics are the same.
+func TestMixedRunsResumeBitForBit(t *testing.T) {
+	a, b := testData(t), buildData(t, 0.2)
+	for _, packing := range []string{"concat", "best_fit"} {
+		cfg := mixConfig(a, b)
+		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, "20:31", 24, "16 over 4 steps", 1
+		cfg.Train.MicroBatch, cfg.Train.BatchRamp = 4, "128 over 2K tokens"
+		cfg.Data.Weights = "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
+		if err := cfg.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		whole := filepath.Join(t.TempDir(), "whole")
+		want := mustRun(t, Options{Config: cfg.Clone(), Dir: whole})
+		dir := filepath.Join(t.TempDir(), "stopped")
+		if r, err := Run(&countdown{context.Background(), 17}, Options{Config: cfg.Clone(), Dir: dir}); err != nil || !r.Interrupted {
+			t.Fatalf("%s: interrupted %+v, %v", packing, r, err)
+		}
+		got, err := Resume(context.Background(), Options{Dir: dir, Threads: 2, Warn: func(s string) { t.Errorf("%s: warning %q", packing, s) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss || got.SourceTokens["a"] != want.SourceTokens["a"] {
+			t.Errorf("%s: weights %.12s, validation %v after an interruption; %.12s, %v without", packing, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
+		}
+		x, y := readMetrics(t, dir), readMetrics(t, whole)
+		for i := range y {
+			p, _ := json.Marshal([]any{x[i]["source_loss"], x[i]["source_tokens"], x[i]["source_val_bits_per_byte"]})
+			q, _ := json.Marshal([]any{y[i]["source_loss"], y[i]["source_tokens"], y[i]["source_val_bits_per_byte"]})
+			if string(p) != string(q) {
+				t.Fatalf("%s: line %d says %s of the sources after an interruption, %s without", packing, i, p, q)
+			}
+		}
+	}
+}
+
+// A mix of which only one source is read is a run on that source, bit for bit.
+func TestMixOfOneSourceIsARunOnIt(t *testing.T) {
+	a, b := testData(t), buildData(t, 0.2)
+	alone := tinyConfig(a)
+	alone.Train.Steps, alone.Schedule.Warmup = 10, 1
+	mixed := alone.Clone()
+	mixed.Data.Path, mixed.Data.Mix, mixed.Data.Weights = "", "a="+a+", b="+b, "a=1"
+	want := mustRun(t, Options{Config: alone, Dir: filepath.Join(t.TempDir(), "alone")})
+	got := mustRun(t, Options{Config: mixed, Dir: filepath.Join(t.TempDir(), "mixed")})
+	if got.WeightsHash != want.WeightsHash || got.SourceTokens["b"] != 0 || got.SourceTokens["a"] != 10*256 {
+		t.Errorf("weights %.12s, %v tokens; alone %.12s", got.WeightsHash, got.SourceTokens, want.WeightsHash)
+	}
+	if math.Abs(float64(got.ValSources[0].Loss)-want.ValLoss) > 0.05*want.ValLoss { // of half as many tokens
+		t.Errorf("validation loss of a %v, alone %v", got.ValSources[0].Loss, want.ValLoss)
+	}
+}
+
+// The mixed measures are those of all tokens that the sources' are of, and the loss of a step that of its rows.
+func TestMeasuresOfSourcesAddUp(t *testing.T) {
+	cfg := mixConfig(testData(t), buildData(t, 0.2))
+	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 8, 4, 1
+	cfg.Data.Weights = "a=1 b=1"
+	dir := filepath.Join(t.TempDir(), "run")
+	r := mustRun(t, Options{Config: cfg, Dir: dir})
+	var nats, tokens, bytes float64
+	for _, s := range r.ValSources {
+		nats, tokens, bytes = nats+float64(s.Loss)*float64(s.Tokens), tokens+float64(s.Tokens), bytes+float64(s.Bytes)
+		if s.Tokens != 1024 {
+			t.Errorf("%s: %d tokens scored, want half of 2048", s.Name, s.Tokens)
+		}
+	}
+	if math.Abs(nats/tokens-r.ValLoss) > 1e-9 || math.Abs(nats/math.Ln2/bytes-r.ValBitsPerByte) > 1e-9 {
+		t.Errorf("loss %v, bits per byte %v; the sources' add up to %v, %v", r.ValLoss, r.ValBitsPerByte, nats/tokens, nats/math.Ln2/bytes)
+	}
+	for _, line := range readMetrics(t, dir) {
+		losses := line["source_loss"].(map[string]any)
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, v := range losses {
+			low, high = min(low, v.(float64)), max(high, v.(float64))
+		}
+		if loss := line["loss"].(float64); len(losses) != 2 || loss < low-1e-6 || loss > high+1e-6 {
+			t.Errorf("step %v: loss %v, of the sources %v", line["step"], loss, losses)
+		}
+		if n, has := line["source_tokens"].(map[string]any); has && n["a"].(float64)+n["b"].(float64) != line["tokens"].(float64) {
+			t.Errorf("step %v: %v of %v tokens", line["step"], n, line["tokens"])
+		}
+	}
+	again, err := OpenWith(dir, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	sources, _ := cfg.Sources()
+	e, err := again.EvaluateSources(context.Background(), sources, cfg.Train.EvalTokens, nil)
+	if err != nil || e.Loss != r.ValLoss || len(e.Sources) != 2 || e.Sources[1] != r.ValSources[1] {
+		t.Errorf("evaluated again: %+v, %v; want %v", e, err, r.ValLoss)
+	}
+}
+
+// What is yet to come can be mixed otherwise: a branch takes up another source. What has been cannot.
+func TestBranchesCanChangeTheMix(t *testing.T) {
+	a, b := testData(t), buildData(t, 0.2)
+	cfg := tinyConfig(a)
+	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Checkpoint.Keep, cfg.Schedule.Warmup = 40, 10, 9, 1
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	later := func(weights string) *config.Config {
+		c := cfg.Clone()
+		c.Data.Path, c.Data.Mix, c.Data.Weights = "", "a="+a+", b="+b, weights
+		return c
+	}
+	whole := mustRun(t, Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "whole")})
+	branch, err := Branch(context.Background(), Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "branch")}, dir, 30)
+	if err != nil || branch.WeightsHash != whole.WeightsHash {
+		t.Errorf("%v; weights %+v, from the start %.12s", err, branch, whole.WeightsHash)
+	}
+	_, err = Branch(context.Background(), Options{Config: later("a=1, b=1 from 16"), Dir: filepath.Join(t.TempDir(), "other")}, dir, 30)
+	if err == nil || !strings.Contains(err.Error(), "begin with that one alone") {
+		t.Errorf("a mix that has begun before the branch: %v", err)
+	}
+}
+
+// A checkpoint from before packing, orders and mixes goes on without a word and with the bits that it would have had.
+func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
+	cfg := tinyConfig(testData(t))
+	cfg.Train.Steps = 20
+	whole := mustRun(t, Options{Config: cfg.Clone(), Dir: filepath.Join(t.TempDir(), "whole")})
+	dir := filepath.Join(t.TempDir(), "stopped")
+	if r, err := Run(&countdown{context.Background(), 13}, Options{Config: cfg.Clone(), Dir: dir}); err != nil || !r.Interrupted {
+		t.Fatalf("interrupted %+v, %v", r, err)
+	}
+	// The same in the words of before: config.yaml and the saved state do not have the keys.
+	text, err := os.ReadFile(runDir(dir).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if key != "packing" && key != "order" && key != "mix" && key != "weights" && key != "skip" {
+			lines = append(lines, line)
+		}
+	}
+	if err := os.WriteFile(runDir(dir).config(), []byte(strings.Join(lines, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var last map[string]any
+	s, err := newSession(mustLoad(t, dir), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.openStore(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.LoadLatest(s.tensors, &last); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"Packing", "Order", "Mix", "Weights", "Skip"} {
+		delete(last["config"].(map[string]any)["Data"].(map[string]any), k)
+	}
+	step := int64(last["progress"].(map[string]any)["step"].(float64))
+	s.store.Close()
+	if err := os.RemoveAll(runDir(dir).checkpoints()); err != nil {
+		t.Fatal(err)
+	}
+	if s.store, err = checkpoint.Open(runDir(dir).checkpoints(), checkpoint.Options{Keep: 2, Synchronous: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Save(step, 0, s.tensors, &last); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	got, err := Resume(context.Background(), Options{Dir: dir, Warn: func(text string) { t.Errorf("warning: %s", text) }})
+	if err != nil || got.WeightsHash != whole.WeightsHash {
+		t.Errorf("%v; weights %+v, without an interruption %.12s", err, got, whole.WeightsHash)
+	}
+}
+
+func mustLoad(t *testing.T, dir string) *config.Config {
+	t.Helper()
+	cfg, err := runDir(dir).load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
