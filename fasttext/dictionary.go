@@ -3,7 +3,6 @@ package fasttext
 import (
 	"bytes"
 	"math/bits"
-	"strings"
 )
 
 // endOfLine is the token that ends each text.
@@ -181,9 +180,11 @@ func (p *prunedGrams) find(key int32) int32 {
 	return -1
 }
 
-// separators are what stands between tokens.
+// blanks stand between tokens.
+const blanks = " \n\r\t\v\f\x00"
+
 var separators = func() (t [256]bool) {
-	for _, c := range " \n\r\t\v\f\x00" {
+	for _, c := range blanks {
 		t[c] = true
 	}
 	return t
@@ -200,6 +201,3 @@ func nextToken(text []byte, i int) (start, end int) {
 	}
 	return start, i
 }
-
-// hasSeparator says whether a name would fall apart as a token.
-func hasSeparator(name string) bool { return strings.ContainsAny(name, " \n\r\t\v\f\x00") }

@@ -8,7 +8,7 @@ import (
 
 // CheckLabel refuses names that would not stay one token in a line.
 func CheckLabel(name string) error {
-	if name == "" || strings.ContainsAny(name, " \n\r\t\v\f\x00") {
+	if name == "" || strings.ContainsAny(name, blanks) {
 		return fmt.Errorf("%q cannot be a label: it is empty or holds blanks\n  try a name such as good", name)
 	}
 	return nil

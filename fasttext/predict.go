@@ -64,9 +64,6 @@ func (m *Model) NewPredictor() *Predictor {
 	}
 }
 
-// Model is the model that the Predictor uses.
-func (p *Predictor) Model() *Model { return p.m }
-
 // Prediction is a label and its score, which is the probability plus 1e-5, as the original gives it.
 type Prediction struct {
 	Label string  `json:"label"`

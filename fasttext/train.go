@@ -85,11 +85,12 @@ const (
 // alone, not on the number of threads.
 //
 // The original's threads update one model as they run into each other (Hogwild), so that two runs differ. Here 64 lines at a
-// time, or 1 MiB of them, look at the same input vectors, side by side; then the output is learnt from line by line in their order, and each
-// input row takes its changes in that order. The lines are shuffled anew for each epoch, the learning rate falls with the
-// bytes read, not the tokens, and all input vectors start at random, where one thread of the original leaves nine in ten at 0.
+// time, or 1 MiB of them, look at the same input vectors, side by side; then the output is learnt from line by line in their
+// order, and each input row takes its changes in that order. The lines are shuffled anew for each epoch, the learning rate falls
+// with the bytes read, not the tokens, and all input vectors start at random, where one thread of the original leaves nine in
+// ten at 0. Of a line the first MiB and 262,144 rows are learnt from.
 //
-// Of a line the first MiB and 262,144 rows are learnt from.
+// Lines are read where they lie, in the order that is drawn: quick where the operating system keeps the file in memory.
 //
 // Memory: the vectors, 16 bytes a line, about 70 bytes an entry of the dictionary while it is made, and up to 128 MiB.
 func Train(ctx context.Context, lines io.ReaderAt, size int64, o TrainOptions) (*Model, error) {

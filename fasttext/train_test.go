@@ -151,6 +151,9 @@ func accuracy(m *Model, lines []byte) float64 {
 
 // A quantised model is several times smaller and nearly as good, with a third of its rows, too.
 func TestQuantisedModelsAreNearlyAsGood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds under the race detector")
+	}
 	lines, test := generate(2000, 1), generate(1000, 2)
 	m := train(t, lines, func(o *TrainOptions) { o.LR, o.Epoch, o.Dim, o.WordNgrams, o.Bucket = 0.5, 15, 8, 2, 1000 })
 	before, size := accuracy(m, test), len(encode(t, m))
@@ -187,6 +190,9 @@ func TestQuantisedModelsAreNearlyAsGood(t *testing.T) {
 
 // On the same lines our models are as good as those that the original makes with 1 to 12 threads.
 func TestTrainingIsAsGoodAsTheOriginals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds under the race detector")
+	}
 	lines, test := generate(4000, 1), generate(2000, 2)
 	if *update != "" {
 		for name, b := range map[string][]byte{"train.txt": lines, "test.txt": test} {
