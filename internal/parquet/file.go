@@ -28,6 +28,8 @@ type File struct {
 	size    int64
 	maxDef  int // definition level of a value that is not null
 	scratch scratch
+
+	taken, given int64 // bytes of the pages so far, compressed and not
 }
 
 // Group is the column in one row group.

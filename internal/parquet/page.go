@@ -172,8 +172,10 @@ func (f *File) page(h header, at, end, codec int64) ([]byte, error) {
 		return b, nil
 	}
 	want := h.uncompressed - levels
-	if want > freeExpansion && want > maxExpansion*h.compressed {
-		return nil, fmt.Errorf("%w: of %d bytes, claims to become %d", ErrPage, h.compressed, want)
+	f.taken += h.compressed
+	f.given += want
+	if f.given > freeExpansion+maxExpansion*f.taken {
+		return nil, fmt.Errorf("%w: it has %d bytes and claims to become %d", ErrPage, h.compressed, want)
 	}
 	return f.scratch.decompress(codec, b[:levels], b[levels:], int(want))
 }
@@ -181,6 +183,7 @@ func (f *File) page(h header, at, end, codec int64) ([]byte, error) {
 // ErrPage is for a page that may be sound but asks for too much memory.
 var ErrPage = errors.New("a page is too large")
 
+// All pages of a File may become so many bytes, and so many for each of theirs.
 const (
 	freeExpansion = 64 << 20
 	maxExpansion  = 500

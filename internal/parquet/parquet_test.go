@@ -161,6 +161,20 @@ func TestPagesThatLieAreRefused(t *testing.T) {
 	if _, err := f.page(header{compressed: 100, uncompressed: maxPage}, 0, 100, 2); !errors.Is(err, ErrPage) {
 		t.Errorf("a page of 100 bytes that claims %d: %v", maxPage, err)
 	}
+	small := header{compressed: int64(len(bomb)), uncompressed: 1 << 20}
+	f, pages := File{r: bytes.NewReader(bomb), size: int64(len(bomb))}, 0
+	for pages < 1000 {
+		if _, err := f.page(small, 0, int64(len(bomb)), 2); err != nil {
+			if !errors.Is(err, ErrPage) {
+				t.Fatal(err)
+			}
+			break
+		}
+		pages++
+	}
+	if most := int64(freeExpansion) / (1<<20 - maxExpansion*int64(len(bomb))); pages < 64 || int64(pages) > most {
+		t.Errorf("%d pages that become 1 MiB each from %d bytes are read, want 64 to %d", pages, len(bomb), most)
+	}
 }
 
 // FuzzFile: no panic, and memory that does not depend on what the bytes claim.
