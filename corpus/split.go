@@ -15,8 +15,8 @@ import (
 )
 
 // Split is a share of the input that is read by itself: a run of whole files, or a part of one file. The documents of
-// all splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within a
-// split, so that (File, Part, Index) orders all documents as they are read.
+// all splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within the
+// part of a file, so that (File, Part, Index) orders all documents as they are read.
 type Split struct {
 	First, Files int   // ordinals of the files
 	Part         int   // ordinal of this part among those of the file; 0 for whole files
