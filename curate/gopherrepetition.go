@@ -8,8 +8,8 @@ package curate
 //	duplicate_5_grams … duplicate_10_grams             ≤ 0.15, 0.14, 0.13, 0.12, 0.11, 0.10
 //
 // all over the characters of the text, but the first of each pair over their number. A repeated n-gram counts only where
-// the last one that counted has ended, and those inside are not remembered. Memory: 36 bytes for each token of a document.
-// Not for code and tables, which repeat by nature.
+// the last one that counted has ended, and those inside are not remembered. Memory: about 35 bytes for each token of a
+// document, and at most 64 more for each at which a repeated 2-gram starts. Not for code and tables, which repeat by nature.
 func GopherRepetition() *Filter {
 	return &Filter{Name: "gopher_repetition", Bounds: []Bound{
 		atMost("duplicate_paragraphs", 0.30), atMost("duplicate_paragraph_chars", 0.20),

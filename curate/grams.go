@@ -5,14 +5,12 @@ import "slices"
 // gramFacts is how much of a text its repeated n-grams of tokens take. What is kept from n to n+1 is the places whose
 // n-gram occurred before, each with the first place of that n-gram: only there can a longer one have occurred before, and
 // mostly it goes on as at the first place, so that one comparison settles it. A table is needed where it does not, and for
-// the 2-grams. Which 2-grams may occur twice a table of one byte for each says first, which takes no branches and has room
-// in the first-level cache.
+// the 2-grams.
 type gramFacts struct {
 	top [5]int  // [n]: characters of the most frequent n-gram, with spaces between its tokens, times its count
 	dup [11]int // [n]: characters of the n-grams that occurred before, none counted twice
 
-	met     []uint8  // by place: 0, 1 or 3 and more as no 2-gram, one or several fall there
-	places  []uint32 // of the 2-grams
+	firsts  []uint32 // by place: the first 2-gram that falls there
 	repeats []repeat
 	counts  []uint32 // by first place: n-grams that follow it
 	passed  []uint8  // by token: the last n for which the walk over n-grams passed over it
@@ -47,40 +45,48 @@ func (g *gramFacts) scan(w *tokenFacts, t *table) {
 	}
 }
 
-// pairs fills repeats with the 2-grams.
+// pairs fills repeats with the 2-grams. Each falls to a place of a table, which keeps the first that fell there: the tokens
+// are gone through backwards, so that no comparison is needed for that. Of those that share a place the later are repeats of
+// the first, or else t knows.
 func (g *gramFacts) pairs(hashes []uint64, t *table) {
 	n := len(hashes) - 1
-	size := sizeFor(4 * n)
-	if cap(g.met) < size {
-		g.met = make([]uint8, size)
+	size := sizeFor(2 * n)
+	if cap(g.firsts) < size { // what lies there is overwritten before it is read
+		g.firsts = make([]uint32, size)
 	}
-	met := g.met[:size]
-	clear(met)
-	g.places = slices.Grow(g.places[:0], n)[:n]
-	shift := 64 - log2(size)
-	places := g.places[:n]
-	for i, h := range hashes[:n] {
-		p := join(h, hashes[i+1]) * scatter >> shift
-		places[i] = uint32(p)
-		m := &met[p&uint64(len(met)-1)]
-		*m = *m<<1 | 1
+	g.repeats = slices.Grow(g.repeats[:0], n)[:n]
+	firsts, repeats, shift, mask := g.firsts[:size], g.repeats, 64-log2(size), uint64(size-1)
+	last := hashes[n]
+	for i := n - 1; i >= 0; i-- {
+		h := hashes[i]
+		p := join(h, last) * scatter >> shift & mask
+		last = h
+		firsts[p] = uint32(i)
+		repeats[i].first = uint32(p)
 	}
 	kept := 0
-	for i, p := range places {
-		places[kept] = uint32(i)
-		kept += int(met[p&uint32(len(met)-1)] >> 1 & 1)
+	for i := range n {
+		first := firsts[uint64(repeats[i].first)&mask]
+		repeats[kept] = repeat{uint32(i), first}
+		kept += differ(uint64(first), uint64(i))
 	}
-	t.reset(kept)
-	g.repeats = slices.Grow(g.repeats[:0], kept)[:kept]
-	repeats := 0
-	for _, i := range places[:kept] {
-		first := t.first(join(hashes[i], hashes[i+1]), i)
-		g.repeats[repeats] = repeat{i, first}
-		if first != i {
-			repeats++
+	g.repeats = repeats[:kept]
+	others := 0
+	for _, r := range g.repeats {
+		others += differ(hashes[r.at], hashes[r.first]) | differ(hashes[r.at+1], hashes[r.first+1])
+	}
+	t.reset(others)
+	kept = 0
+	for _, r := range g.repeats {
+		if hashes[r.at] != hashes[r.first] || hashes[r.at+1] != hashes[r.first+1] {
+			r.first = t.first(join(hashes[r.at], hashes[r.at+1]), r.at)
+		}
+		g.repeats[kept] = r
+		if r.first != r.at {
+			kept++
 		}
 	}
-	g.repeats = g.repeats[:repeats]
+	g.repeats = g.repeats[:kept]
 }
 
 // extend makes repeats of n-grams out of those of (n−1)-grams.
@@ -88,11 +94,10 @@ func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	if i := len(g.repeats) - 1; i >= 0 && int(g.repeats[i].at)+n > len(hashes) {
 		g.repeats = g.repeats[:i]
 	}
-	next := hashes[n-1:]
+	next, kept := hashes[n-1:], 0
 	t.reset(len(g.repeats))
-	kept := 0
 	for _, r := range g.repeats {
-		if token := next[r.at]; token != next[r.first] {
+		if token := next[r.at]; token != next[r.first] { // it goes on otherwise than the first did, but maybe as one since
 			r.first = t.first(join(uint64(r.first)*mix1, token), r.at)
 		}
 		g.repeats[kept] = r
@@ -102,6 +107,9 @@ func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	}
 	g.repeats = g.repeats[:kept]
 }
+
+// differ is 1 for numbers that differ and 0 for equal ones, without a branch.
+func differ(a, b uint64) int { return int(((a ^ b) | -(a ^ b)) >> 63) }
 
 func (w *tokenFacts) span(at uint32, n int) int { return int(w.chars[int(at)+n] - w.chars[at]) }
 

@@ -43,11 +43,15 @@ type lineScan struct {
 
 func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
 	*f = lineFacts{}
+	lines, before := 1, uint64(0) // those with something in them; whether the byte before the block is LF
 	for i := range m.blocks {
-		f.newlines += bits.OnesCount64(m.blocks[i].newline)
+		n := m.blocks[i].newline
+		f.newlines += bits.OnesCount64(n)
+		lines += bits.OnesCount64((n<<1 | before) &^ n)
+		before = n >> 63
 	}
-	seen.reset(f.newlines + 1)
-	paragraphs.reset(f.newlines/2 + 1)
+	seen.reset(lines)
+	paragraphs.reset(min(lines, f.newlines/2+1))
 	s := lineScan{lineFacts: f, text: text, masks: m, seen: seen, paragraphs: paragraphs}
 	s.from, s.to = trim(text, 0, len(text))
 	start := 0

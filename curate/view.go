@@ -23,7 +23,16 @@ const (
 	haveGrams
 )
 
-func (v *view) reset(text []byte) { v.text, v.have = text, 0 }
+// keepMost is the length of a text from which on what was made of it is not kept for the next one: a few megabytes a
+// worker for good, and a hundred times the longest text only as long as it lasts.
+const keepMost = 1 << 20
+
+func (v *view) reset(text []byte) {
+	if len(v.text) > keepMost {
+		*v = view{}
+	}
+	v.text, v.have = text, 0
+}
 
 // first says whether p is yet to be made, and that it is made now.
 func (v *view) first(p facts) bool {
