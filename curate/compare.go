@@ -37,7 +37,6 @@ type part struct {
 
 // decide compares what the pass before k has left.
 func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
-	from := r.passes[k-1]
 	dir := filepath.Join(r.o.Dir, betweenDir)
 	tmp, err := os.MkdirTemp(dir, "compare-*") // what a killed process leaves goes with the directory
 	if err != nil {
@@ -48,17 +47,11 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	o.Memory, o.Threads = r.memory.Sorting, r.o.Workers
 	total := int64(0)
 	for i := range r.splits {
-		total += r.size(k, i)
+		total += r.size(k, i) * int64(o.Readings())
 	}
 	r.read.Store(0)
 	decided, rep, err := dedup.Decide(ctx, o, tmp, func() iter.Seq2[corpus.Document, error] {
-		return func(yield func(corpus.Document, error) bool) {
-			for i := range r.splits {
-				if !r.left(from.docs(i), func(bytes int64) { r.progress("comparing", bytes, total*int64(o.Readings())) }, yield) {
-					return
-				}
-			}
-		}
+		return r.left(ctx, k-1, func(bytes int64) { r.progress("comparing", bytes, total) })
 	})
 	if err != nil {
 		return nil, err
@@ -72,24 +65,88 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	return e, nil
 }
 
-// left reads the documents of a shard, and says whether to go on.
-func (r *runner) left(name string, progress func(int64), yield func(corpus.Document, error) bool) bool {
-	in, err := openShard(r.o.Dir, name)
-	if err != nil {
-		yield(corpus.Document{}, err)
-		return false
+// left reads the documents that a pass has left, in order: several shards at once, each a little ahead.
+func (r *runner) left(ctx context.Context, k int, progress func(bytes int64)) iter.Seq2[corpus.Document, error] {
+	return func(yield func(corpus.Document, error) bool) {
+		ctx, cancel := context.WithCancel(ctx) // the readers end with the sequence
+		defer cancel()
+		shards := make(chan chan batch, max(1, r.o.workers()-1))
+		go func() {
+			defer close(shards)
+			for i := range r.splits {
+				shard := make(chan batch, 2)
+				select {
+				case shards <- shard:
+					go r.ahead(ctx, r.passes[k].docs(i), shard)
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		for shard := range shards {
+			for b := range shard {
+				for _, d := range b.documents {
+					if !yield(d, nil) {
+						return
+					}
+				}
+				if b.err != nil {
+					yield(corpus.Document{}, b.err)
+					return
+				}
+				progress(b.read)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(corpus.Document{}, err)
+		}
 	}
-	defer in.close()
-	before := int64(0)
-	for d, err := range in.documents() {
-		if !yield(d.Document, err) {
+}
+
+// batch is some documents of a shard, and how many of its bytes were read for them.
+type batch struct {
+	documents []corpus.Document
+	read      int64
+	err       error
+}
+
+const batchBytes = 1 << 19
+
+// ahead sends the documents of a shard.
+func (r *runner) ahead(ctx context.Context, name string, to chan<- batch) {
+	defer close(to)
+	send := func(b batch) bool {
+		select {
+		case to <- b:
+			return true
+		case <-ctx.Done():
 			return false
 		}
-		now := in.read()
-		progress(now - before)
-		before = now
 	}
-	return true
+	in, err := openShard(r.o.Dir, name)
+	if err != nil {
+		send(batch{err: err})
+		return
+	}
+	defer in.close()
+	var b batch
+	size, before := 0, int64(0)
+	for d, err := range in.documents() {
+		b.documents, b.err = append(b.documents, d.Document), err
+		if size += len(d.Text); size < batchBytes && err == nil {
+			continue
+		}
+		if err != nil {
+			b.documents = b.documents[:len(b.documents)-1]
+		}
+		now := in.read()
+		if b.read = now - before; !send(b) || err != nil {
+			return
+		}
+		b, size, before = batch{}, 0, now
+	}
+	b.read = in.read() - before
+	send(b)
 }
 
 func (r *runner) writeDecisions(e *entry, k int, decided *dedup.Decisions, rep *dedup.Report) (err error) {

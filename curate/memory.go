@@ -3,7 +3,6 @@ package curate
 import (
 	"fmt"
 	"os"
-	"runtime"
 )
 
 // Memory is what a run may hold, in bytes. Documents are held one at a time by each worker, and a few by the queue of a
@@ -45,10 +44,7 @@ func (m Memory) String() string {
 
 // Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB.
 func (o Options) Plan() (m Memory, err error) {
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := o.workers()
 	m = Memory{Base: baseMemory, Workers: int64(workers) * workerMemory}
 	least := int64(0)
 	for _, s := range o.Pipeline.stages {

@@ -204,10 +204,6 @@ func (r *runner) pass(ctx context.Context, k int) error {
 		mine = append(mine, i)
 		total += r.size(k, i)
 	}
-	workers := r.o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	what := "curating"
 	if n := len(r.passes); n > 1 {
 		what += fmt.Sprintf(", pass %d of %d", k+1, n)
@@ -217,7 +213,7 @@ func (r *runner) pass(ctx context.Context, k int) error {
 	defer cancel(nil)
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(workers, len(mine)) {
+	for range min(r.o.workers(), len(mine)) {
 		group.Go(func() {
 			w := newWorker(r, k)
 			w.progress = func(bytes int64) { r.progress(what, bytes, total) }
@@ -242,6 +238,13 @@ func (r *runner) pass(ctx context.Context, k int) error {
 	}
 	group.Wait()
 	return context.Cause(ctx)
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // progress adds bytes that were read.

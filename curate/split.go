@@ -26,7 +26,7 @@ func newOrigin(o Options) (origin, error) {
 		return nil, err
 	}
 	f := &files{all: all, splits: all.Splits(o.Split)}
-	o.Read.OnReject = nil
+	o.Read.OnReject, o.Read.Extensions = nil, nil // what is read, and not of which files
 	how := fmt.Sprintf("%+v", o.Read)
 	for _, s := range f.splits {
 		f.identities = append(f.identities, sync.OnceValue(func() string { return fmt.Sprintf("%s %d %s", s.Identity(), s.First, how) }))

@@ -185,7 +185,9 @@ func (w *worker) write() error {
 	d, h := &w.doc, &w.past
 	w.tally.Documents++
 	w.tally.Bytes += int64(h.bytes)
-	w.line = appendDocument(w.line[:0], d)
+	if !h.verdict.Drop || w.texts != nil {
+		w.line = appendDocument(w.line[:0], d)
+	}
 	if !h.verdict.Drop {
 		w.tally.Kept++
 		w.tally.KeptBytes += int64(len(d.Text))
