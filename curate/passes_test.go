@@ -236,6 +236,9 @@ func TestDedupStageIsDedup(t *testing.T) {
 		c.Clusters != rep.Clusters || c.LargestSize != rep.LargestSize || c.Units["line"] != rep.Units["line"] || rep.Units["line"] == 0 || rep.Confirmed != c.Confirmed {
 		t.Errorf("rules %+v and comparison %+v, want %+v", rules, c, rep)
 	}
+	if page := contents(t, o.Dir)["report.html"]; !strings.Contains(page, fmt.Sprintf("<b>%d</b> clusters", rep.Clusters)) {
+		t.Error("report.html does not count the clusters")
+	}
 	lines := 0
 	for name, content := range contents(t, o.Dir) {
 		if strings.HasPrefix(name, "clusters") {

@@ -9,8 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
 
 const sharedPipeline = `signals: true
@@ -181,4 +184,87 @@ exec "`+exe+`" "$@"
 	if out, err := script("bad.yaml"); err == nil || strings.Contains(out, "attempt") {
 		t.Errorf("a pipeline with a mistake: %v\n%s", err, out)
 	}
+}
+
+// The examples for Slurm, MPI and Kubernetes run, in environments as their launchers make them, and write what one process
+// writes.
+func TestExamplesOfLaunchersRun(t *testing.T) {
+	w := sharedInput(t)
+	w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("one"))
+	want := outputs(t, w.path("one"))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	together := func(name string, n int, command func(i int) *exec.Cmd) {
+		var group sync.WaitGroup
+		for i := range n {
+			cmd := command(i)
+			cmd.Env = append(cmd.Env, "ANNEAL_TEST_COMMAND=1", "ANNEAL="+exe, "PATH="+os.Getenv("PATH"))
+			group.Go(func() {
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s, process %d: %v\n%s", name, i, err, out)
+				}
+			})
+		}
+		group.Wait()
+		sameOutputs(t, name, outputs(t, w.path(name)), want)
+	}
+
+	if bash, err := exec.LookPath("bash"); err == nil {
+		together("slurm", 3, func(i int) *exec.Cmd {
+			cmd := exec.Command(bash, "../../deploy/slurm/curate.sbatch", w.path("p.yaml"), w.path("slurm"), w.path("crawl"))
+			cmd.Env = []string{fmt.Sprint("SLURM_ARRAY_TASK_ID=", i+1), "SLURM_ARRAY_TASK_COUNT=3", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_MAX=3", "SLURM_CPUS_PER_TASK=1"}
+			return cmd
+		})
+		write(t, w.path("mpirun"), `[ "$1" = -n ] || exit 9
+n=$2; shift 2
+for i in $(seq 0 $((n - 1))); do OMPI_COMM_WORLD_RANK=$i OMPI_COMM_WORLD_SIZE=$n "$@" & done
+for i in $(seq "$n"); do wait -n || exit 1; done
+`)
+		write(t, w.path("start"), "#!"+bash+"\nexec "+bash+" "+w.path("mpirun")+` "$@"`+"\n")
+		if err := os.Chmod(w.path("start"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		together("mpi", 1, func(int) *exec.Cmd {
+			cmd := exec.Command(bash, "../../deploy/mpi/curate.sh", "3", w.path("p.yaml"), w.path("mpi"), w.path("crawl"))
+			cmd.Env = []string{"MPIRUN=" + w.path("start")}
+			return cmd
+		})
+	}
+
+	text, err := os.ReadFile("../../deploy/kubernetes/curate.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job struct {
+		Spec struct {
+			Completions, Parallelism int
+			Template                 struct {
+				Spec struct {
+					Containers []struct {
+						Command []string
+						Env     []struct{ Name, Value string }
+					}
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &job); err != nil {
+		t.Fatal(err)
+	}
+	c := job.Spec.Template.Spec.Containers[0]
+	if job.Spec.Completions != job.Spec.Parallelism || len(c.Env) != 1 || c.Env[0].Value != fmt.Sprint(job.Spec.Completions) {
+		t.Errorf("completions %d, parallelism %d, env %v", job.Spec.Completions, job.Spec.Parallelism, c.Env)
+	}
+	write(t, w.path("web.yaml"), sharedPipeline)
+	together("clean", 3, func(i int) *exec.Cmd {
+		var args []string
+		for _, a := range c.Command[1:] {
+			args = append(args, strings.Replace(a, "/data/", w.dir+"/", 1))
+		}
+		cmd := exec.Command(exe, args...)
+		cmd.Env = []string{fmt.Sprint("JOB_COMPLETION_INDEX=", i), c.Env[0].Name + "=3"}
+		return cmd
+	})
 }
