@@ -361,6 +361,18 @@ func TestOrderOfAStateIsChecked(t *testing.T) {
 			}
 		}
 	}
+	packed, err := d.PackedLoader(BestFit, 8, math.MaxUint64)
+	if err == nil {
+		err = packed.Arrange(warm)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := packed.State(1<<62 - 1)
+	largest.Context = 1 << 20
+	if raw, _ := json.Marshal(largest); len(raw) >= 200 || largest.Order == "" {
+		t.Errorf("a state of %d bytes: %s", len(raw), raw)
+	}
 	for name, o := range map[string]Order{
 		"too long": {Run: 9, First: First{Scores: "a", Samples: 10}}, "overlap": {Run: 9, First: First{Scores: "a", Samples: 5}, Last: Last{Scores: "a", Samples: 5}},
 		"since": {Run: 9, Last: Last{Scores: "a", Samples: 5, Since: 5}}, "no scores": {Run: 9, Last: Last{Scores: "c", Samples: 5}},

@@ -7,6 +7,7 @@ import (
 	"anneal/dataset"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // What data.order says, in samples of a run of 100 steps of 8 samples, written as the grammar allows.
@@ -73,5 +74,31 @@ func TestOrderInWords(t *testing.T) {
 	}
 	if o, _ := c.Order(); o.Run != 740 || o.First.Samples != 28 || o.Last.Samples != 8 {
 		t.Errorf("under a ramp: %+v, want 28 and 8 of 740 samples", o)
+	}
+}
+
+// Whatever words are put together, what is accepted is an order of the run.
+func TestAcceptedOrdersAreOrders(t *testing.T) {
+	words := strings.Fields("first last , over from by of since low high mtld quality 0 1 7 50 90 % 15% 100% 0% 1e9% steps tokens 3K root linear cube")
+	accepted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := Default()
+		c.Data.Order = strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 14).Draw(t, "words"), " ")
+		if rapid.Bool().Draw(t, "phase") {
+			c.Data.Order = "first mtld over 15% " + c.Data.Order
+		}
+		o, err := c.Order()
+		if err != nil || c.Data.Order == "" {
+			return
+		}
+		accepted++
+		first, last := o.First, o.Last
+		if first.Samples+last.Samples > o.Run || last.Since > o.Run-last.Samples || first.Scores == "" && last.Scores == "" ||
+			first.Scores != "" && !(first.Start > 0 && first.Start <= 1 && first.Samples > 0) || last.Scores != "" && !(last.Best > 0 && last.Best <= 1 && last.Samples > 0) {
+			t.Fatalf("%q is %+v", c.Data.Order, o)
+		}
+	})
+	if accepted == 0 {
+		t.Error("none was accepted")
 	}
 }
