@@ -11,7 +11,7 @@ const compressionLevel = 6
 
 // NewCompression returns the compression ratio of texts: their bytes after DEFLATE (RFC 1951, without a wrapper) per byte before. Low is
 // easy: text that repeats itself, lists, tables, boilerplate; 1 and above is noise. As difficulty: arXiv 2506.11300, where it was
-// the best of six metrics.
+// one of the three best metrics.
 //
 // DEFLATE rather than Zstandard because it looks back on 32 KiB only, so that long texts do not gain from their length. Texts of
 // less than about a kilobyte have high numbers all the same, because they have nothing to look back on; what matters is the order among

@@ -85,7 +85,9 @@ func TestAcceptedOrdersAreOrders(t *testing.T) {
 		c := Default()
 		c.Data.Order = strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 14).Draw(t, "words"), " ")
 		if rapid.Bool().Draw(t, "phase") {
-			c.Data.Order = "first mtld over 15% " + c.Data.Order
+			c.Data.Order = "first mtld over 15%" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
+				" from 7%", " by step", " by root", " from 100%", ", last low quality over 50 steps", " of 90%", " since 3K tokens", " since 50",
+			}), 0, 2).Draw(t, "clauses"), "")
 		}
 		o, err := c.Order()
 		if err != nil || c.Data.Order == "" {
