@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -53,8 +54,11 @@ func GroupBy(text Text, by string) (func(corpus.Document) string, error) {
 	case "dir":
 		return func(d corpus.Document) string { return firstDir(text.Paths, d.Source) }, nil
 	}
-	return nil, fmt.Errorf("documents cannot be grouped by %q\n  try ext, dir, file, script or model:FILE with a fastText model", by)
+	return nil, fmt.Errorf("%w by %q", ErrGroup, by)
 }
+
+// ErrGroup says that [GroupBy] knows no such groups.
+var ErrGroup = errors.New("documents cannot be grouped")
 
 // firstDir is the first directory of path below the longest of roots that it is in, "." if it is right there.
 func firstDir(roots []string, path string) string {

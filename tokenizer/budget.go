@@ -108,12 +108,24 @@ func (l *learner) size() int64 {
 // errMemory stops a learner that needs more than its limit.
 var errMemory = errors.New("not enough memory to learn from so many pretokens")
 
-// tooLittle is the error when rare pretokens would have to go and must not, or when that would not help.
-func (t *tally) tooLittle(memory int64, below int) error {
-	advice := ""
-	if below > 0 {
-		advice = fmt.Sprintf(", or let those go that occur fewer than %d times", below)
+// MemoryError means that there is not enough memory to learn from all pretokens, and that none may be left out, or that
+// leaving out rare ones would not help.
+type MemoryError struct {
+	Words int64 // distinct pretokens
+	Have  int64 // TrainOptions.Memory
+	Need  int64 // bytes that should do for all
+	Below int   // with those left out that occur fewer times it would do as it is; 0: it would not
+}
+
+func (e *MemoryError) Error() string {
+	text := fmt.Sprintf("%d distinct pretokens are too many to learn from with %d MiB of memory\n  try %d MiB", e.Words, e.Have>>20, e.Need>>20+1)
+	if e.Below > 0 {
+		text += fmt.Sprintf(", or let those go that occur fewer than %d times", e.Below)
 	}
-	return fmt.Errorf("%d distinct pretokens are too many to learn from with %.0f MiB of memory\n  try %.0f MiB%s",
-		t.all.words, float64(memory)/(1<<20), float64(max(learnerMemory(t.all.words, t.all.symbols), memory)*5/4)/(1<<20)+1, advice)
+	return text
+}
+
+// tooLittle is the error where those that occur fewer than below times must not go.
+func (t *tally) tooLittle(memory int64, below int) error {
+	return &MemoryError{Words: t.all.words, Have: memory, Need: max(learnerMemory(t.all.words, t.all.symbols)+18*t.all.symbols, memory*5/4), Below: below}
 }

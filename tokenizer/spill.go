@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/bits"
 	"os"
 	"slices"
@@ -106,6 +107,7 @@ func (r *runFile) writer() (*runWriter, error) {
 			return nil, fmt.Errorf("nowhere to put counts that exceed the memory given: %w", err)
 		}
 		r.file = f
+		_ = os.Remove(f.Name()) // where the system allows it now, not even a kill leaves the file behind
 	}
 	return &runWriter{to: r, w: bufio.NewWriterSize(io.NewOffsetWriter(r.file, r.end), maxRunBuffer/4)}, nil
 }
@@ -204,7 +206,10 @@ func (r *runFile) Close() error {
 		return nil
 	}
 	name := r.file.Name()
-	err := errors.Join(r.file.Close(), os.Remove(name))
+	err := r.file.Close()
+	if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
 	r.file, r.runs = nil, nil
 	return err
 }

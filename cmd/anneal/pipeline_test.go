@@ -112,6 +112,33 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("an empty text has the ids %v, want []", empty["ids"])
 	}
 	w.keys(w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text")), "bytes_per_token", "fertility")
+	by := w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text"), "--by", "ext")["groups"].([]any)
+	if g := by[0].(map[string]any); len(by) != 1 || g["name"] != ".go" || g["parity"] != 1.0 {
+		t.Errorf("groups by ext: %v, want .go alone with parity 1", by)
+	}
+	w.object(exitUsage, "tokenizer", "eval", w.path("tok.json"), w.path("text"), "--by", "mood")
+	learned := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--memory", "64MiB", "--out", w.path("again.json"), w.path("text"))["hash"]
+	w.object(exitUsage, "tokenizer", "train", "--vocab", "300", "--memory", "1MiB", "--out", w.path("again.json"), w.path("text"))
+	for _, to := range []string{"hf", "gpt2", "tiktoken"} {
+		v := w.object(exitOK, "tokenizer", "convert", w.path("tok.json"), "--to", to, "--out", w.path("as-"+to))
+		file := filepath.Dir(v["files"].([]any)[0].(string))
+		back := []string{"tokenizer", "convert", file, "--to", "hf", "--out", w.path("back")}
+		switch to {
+		case "gpt2":
+			back = append(back, "--pattern", "llama3")
+		case "tiktoken":
+			back[2] = v["files"].([]any)[0].(string)
+			back = append(back, "--pattern", "llama3", "--special", "<|endoftext|>=291")
+		}
+		// A rank file also has the merges that the text gave no reason for.
+		if v = w.object(exitOK, back...); v["hash"] != learned && to != "tiktoken" {
+			t.Errorf("by way of %s the hash is %v, with --memory it was %v", to, v["hash"], learned)
+		}
+	}
+	sweep := w.object(exitOK, "tokenizer", "sweep", w.path("text"), "--vocab", "270,280", "--val", w.path("text"), "--svg", w.path("vocabulary.svg"))
+	if points := sweep["points"].([]any); len(points) != 2 || points[1].(map[string]any)["embedding_params"] != 280.0*768 {
+		t.Errorf("a sweep over two sizes gives %v", points)
+	}
 	w.keys(w.object(exitOK, "data", "verify", w.path("data")), "ok", "fingerprint")
 	v = w.object(exitOK, "data", "inspect", w.path("data"), "--context", "32", "--svg", w.path("lengths.svg"))
 	w.keys(v, "train", "val", "bytes_per_token", "lengths", "context", "packings", "utilisation")

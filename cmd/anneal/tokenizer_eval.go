@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"anneal/corpus"
@@ -31,6 +32,9 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 		start := time.Now()
 		text := c.text(s, "encoding")
 		by, err := lab.GroupBy(text, c.By)
+		if errors.Is(err, lab.ErrGroup) {
+			return &usageError{err.Error(), "try --by ext, dir, file, script or model:FILE with a fastText model"}
+		}
 		if err != nil {
 			return asData(err)
 		}

@@ -36,7 +36,7 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		sweep, err := lab.SweepVocabulary(ctx, c.text(s, "counting"), o)
 		if err != nil {
-			return asData(err)
+			return c.teachMemory(err)
 		}
 		s.reportText(sweep.Text)
 		s.reportDropped(sweep.Learned)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,10 +61,26 @@ func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (tokeniz
 	if c.Memory < leastLearnMemory {
 		return o, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory), "try --memory 256MiB, or at least 64MiB"}
 	}
-	heap := int64(c.Memory) - 16<<20 // the program takes those
-	debug.SetMemoryLimit(heap)       // garbage is collected before it counts
-	o.Memory = heap * 3 / 4          // the rest is for the texts in hand
+	heap := int64(c.Memory) - programMemory
+	debug.SetMemoryLimit(heap) // garbage is collected before it counts
+	o.Memory = heap * 3 / 4    // the rest is for the texts in hand
 	return o, nil
+}
+
+// programMemory is what the program takes besides its heap.
+const programMemory = 16 << 20
+
+// teachMemory says in terms of the flags that the memory is too little.
+func (c learnFlags) teachMemory(err error) error {
+	var e *tokenizer.MemoryError
+	if !errors.As(err, &e) {
+		return asData(err)
+	}
+	enough := fmt.Sprintf("--memory %dMiB", (e.Need*4/3+programMemory)>>20+1)
+	if c.KeepAll && e.Below > 0 {
+		enough += fmt.Sprintf(", or leave --keep-all away: words that occur fewer than %d times are left out then", e.Below)
+	}
+	return &usageError{fmt.Sprintf("%s distinct words are too many to learn from with --memory %dMiB", thousands(e.Words), int64(c.Memory)>>20), "try " + enough}
 }
 
 // reportDropped tells what was left out for want of memory.
@@ -88,7 +105,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		start := time.Now()
 		tok, report, err := lab.TrainTokenizer(ctx, c.text(s, "counting"), o)
 		if err != nil {
-			return asData(err)
+			return c.teachMemory(err)
 		}
 		if err := tok.Save(c.Out); err != nil {
 			return err
