@@ -133,12 +133,12 @@ func (r *mixRegression) predict(w []float64) float64 {
 	return sum
 }
 
-// folds of the cross-validation that heldOutRank makes.
+// folds of the cross-validation that crossPredict makes.
 const folds = 5
 
-// heldOutRank is Spearman's rank correlation of measured losses with predictions by regressions that had not seen them: five-fold
-// cross-validation, with the choice of family and penalty made anew in each fold.
-func heldOutRank(mixtures [][]float64, losses []float64) float64 {
+// crossPredict predicts each loss by a regression that has not seen it: five-fold cross-validation, with the choice of family and penalty made
+// anew in each fold.
+func crossPredict(mixtures [][]float64, losses []float64) []float64 {
 	predicted := make([]float64, len(losses))
 	for fold := range folds {
 		var w [][]float64
@@ -153,8 +153,11 @@ func heldOutRank(mixtures [][]float64, losses []float64) float64 {
 			predicted[i] = r.predict(mixtures[i])
 		}
 	}
-	return stat.Correlation(ranks(predicted), ranks(losses), nil)
+	return predicted
 }
+
+// rankCorrelation is Spearman's: that of the ranks.
+func rankCorrelation(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(y), nil) }
 
 // ranks returns the rank of each value; equal values share the mean of theirs.
 func ranks(x []float64) []float64 {

@@ -19,7 +19,6 @@ type corpus struct {
 	sources       []source
 	mixed         *dataset.Mixed // train, if the sources are mixed
 	train         trainSource    // nil until openTraining
-	domains       *turns         // to be closed; nil for runs that weigh none
 	tok           *tokenizer.Tokenizer
 	tokenizerJSON []byte
 	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
@@ -129,22 +128,16 @@ func (c *corpus) sets() []*dataset.Dataset {
 	return sets
 }
 
-// openDomains opens the training splits of the data sets in dirs in the place of the corpus's own, a micro-batch from each in
-// turn.
-func (c *corpus) openDomains(cfg *config.Config, dirs []string) error {
-	path := filepath.Join(c.set.Dir, "tokenizer.json")
-	t, err := openTurns(dirs, DatasetTokenizer(c.tok, path), cfg.Model.Context, cfg.Train.MicroBatch, cfg.Seed)
-	if err != nil {
-		return err
+// takeTurns has the sources of the mix read in turn, in micro-batches of so many rows of one source.
+func (c *corpus) takeTurns(rows int) error {
+	if c.mixed == nil {
+		return config.Problem{Key: "data.mix", Message: "one data set has no domains to be weighed", Try: "data.mix with a source for each"}
 	}
-	c.train, c.domains = t, t
+	c.train = turns{c.mixed, uint64(rows)}
 	return nil
 }
 
 func (c *corpus) close() {
-	if c.domains != nil {
-		c.domains.close()
-	}
 	for _, s := range c.sources {
 		s.set.Close()
 	}

@@ -26,17 +26,23 @@ import (
 // weights, not for the model that is wanted in the end. Not where a domain has few tokens and many are seen: its excess then
 // says what the reference has learned by heart.
 type GroupDRO struct {
-	Domains   []string // directories of the data sets, all of Config's tokenizer
-	Reference string   // run directory of a model of the same shape and tokenizer
-	Rate      float64  // η; 1 in the paper
-	Smoothing float64  // c; 1e-3 in the paper
+	Reference string  // run directory of a model of the same shape and tokenizer
+	Rate      float64 // η; 1 in the paper
+	Smoothing float64 // c; 1e-3 in the paper
 }
 
-// domainWeights is where group DRO stands; checkpoints keep it.
+// domainWeights is where group DRO stands.
 type domainWeights struct {
 	Alpha  []float64 `json:"alpha"`
 	Sum    []float64 `json:"sum"`    // of Alpha over the updates
 	Excess []float64 `json:"excess"` // λ of the last update
+}
+
+// savedDomains is what checkpoints keep of it.
+type savedDomains struct {
+	Rate      float64 `json:"rate"`
+	Smoothing float64 `json:"smoothing"`
+	domainWeights
 }
 
 // robust is group DRO in a trainer.
@@ -50,13 +56,23 @@ type robust struct {
 	losses    []float64     // [N] of the proxy
 }
 
-// startRobust makes t weigh domains, with micro-batch i of a step of domain i mod k.
-func (t *Trainer) startRobust(o GroupDRO) error {
-	k := len(o.Domains)
-	if t.accum = t.ramps.next(t.progress).micro; k < 2 || t.accum%k != 0 || t.cfg.Train.BatchRamp != "" {
+// startRobust makes t weigh k domains, with micro-batch i of a step of domain i mod k.
+func (t *Trainer) startRobust(o GroupDRO, k int) error {
+	for _, bad := range []struct {
+		is                bool
+		key, message, try string
+	}{
+		{t.cfg.Train.BatchRamp != "", "train.batch_ramp", "a batch that grows cannot be shared evenly by domains", "leaving it out"},
+		{t.cfg.Data.Skip != "", "data.skip", "no samples can be left out where domains are weighed", "leaving it out"},
+		{t.cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "the noise of a gradient in which domains have weights says nothing of other runs", "0"},
+	} {
+		if bad.is {
+			return config.Problem{Key: bad.key, Message: bad.message, At: t.cfg.Origin(bad.key).Place(), Try: bad.try}
+		}
+	}
+	if micro := t.ramps.next(t.progress).micro; k < 2 || micro%k != 0 {
 		return config.Problem{
-			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains all through the run", t.accum, k),
-			Try: "a multiple of the domains, at least two of them, and no train.batch_ramp",
+			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains", micro, k), Try: "a multiple of the domains, at least two of them",
 		}
 	}
 	if !(o.Rate >= 0 && o.Rate <= 1e3) || !(o.Smoothing > 0 && o.Smoothing < 1) { // no weight is ever 0
@@ -171,6 +187,14 @@ func (t *Trainer) forward(m *model.Decoder) {
 	m.Loss(t.tape, t.batch)
 }
 
+// saved is what a checkpoint keeps; nil for trainers that weigh nothing.
+func (r *robust) saved() *savedDomains {
+	if r == nil {
+		return nil
+	}
+	return &savedDomains{r.Rate, r.Smoothing, r.state}
+}
+
 // commit takes the weights of the step just made.
 func (r *robust) commit() { r.state, r.next = r.next, r.state }
 
@@ -189,7 +213,7 @@ var (
 )
 
 // restoreRobust takes over the weights of a checkpoint.
-func (t *Trainer) restoreRobust(saved *domainWeights, dir string) error {
+func (t *Trainer) restoreRobust(saved *savedDomains, dir string) error {
 	switch {
 	case saved == nil && t.robust == nil:
 		return nil
@@ -198,9 +222,16 @@ func (t *Trainer) restoreRobust(saved *domainWeights, dir string) error {
 	case t.robust == nil:
 		return fmt.Errorf("%s %w", dir, errRobust)
 	}
-	if n, k := len(saved.Alpha), len(t.robust.targets); n != k || len(saved.Sum) != k || len(saved.Excess) != k {
+	r := t.robust
+	if n, k := len(saved.Alpha), len(r.targets); n != k || len(saved.Sum) != k || len(saved.Excess) != k {
 		return fmt.Errorf("%s has weights of %d domains, but there are %d", dir, n, k)
 	}
-	t.robust.state = *saved
+	if saved.Rate != r.Rate || saved.Smoothing != r.Smoothing {
+		return config.Problem{
+			Message: fmt.Sprintf("%s has moved its weights at the rate %g with smoothing %g, not %g and %g", dir, saved.Rate, saved.Smoothing, r.Rate, r.Smoothing),
+			Try:     "the values that it began with, or another directory",
+		}
+	}
+	r.state = saved.domainWeights
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/dataset"
@@ -75,47 +76,47 @@ func TestGroupDROMatchesPyTorch(t *testing.T) {
 	same("mean", len(want.Alpha), d.mean(len(want.Alpha)), want.Mean)
 }
 
-// domains are three data sets with one tokenizer: sums, which take long to learn, random digits, which nothing learns, and one line again
-// and again, which is learned at once. whole holds them all.
-func domainData(t testing.TB) (whole string, domains []string) {
+// domainData builds three data sets with one tokenizer, as data.mix has them: sums, which take long to learn, random digits, which nothing
+// learns, and one line again and again, which is learned at once.
+func domainData(t testing.TB) string {
 	t.Helper()
-	texts := map[string]iter.Seq2[[]byte, error]{
-		"1-sums":   documents(150),
-		"2-noise":  drawn(40, func(r *rand.Rand) string { return fmt.Sprintf("%020d\n", r.Uint64N(1e18)) }),
-		"3-simple": drawn(40, func(*rand.Rand) string { return "the sum of sums\n" }),
+	texts := []struct {
+		name string
+		docs iter.Seq2[[]byte, error]
+	}{
+		{"sums", documents(150)},
+		{"noise", drawn(40, func(r *rand.Rand) string { return fmt.Sprintf("%020d\n", r.Uint64N(1e18)) })},
+		{"simple", drawn(40, func(*rand.Rand) string { return "the sum of sums\n" })},
 	}
-	texts["all"] = func(yield func([]byte, error) bool) {
-		for _, name := range []string{"1-sums", "2-noise", "3-simple"} {
-			for doc, err := range texts[name] {
+	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280}, func(yield func([]byte, error) bool) {
+		for _, text := range texts {
+			for doc, err := range text.docs {
 				if !yield(doc, err) {
 					return
 				}
 			}
 		}
-	}
-	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280}, texts["all"])
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mix []string
 	root := t.TempDir()
-	for name, docs := range texts {
-		dir := filepath.Join(root, name)
+	for _, text := range texts {
+		dir := filepath.Join(root, text.name)
 		opt := dataset.BuildOptions{
 			Dir: dir, Tokenizer: DatasetTokenizer(tok, ""), ValFraction: 0.1,
 			NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
 		}
-		if _, err := dataset.Build(context.Background(), opt, docs); err != nil {
+		if _, err := dataset.Build(context.Background(), opt, text.docs); err != nil {
 			t.Fatal(err)
 		}
 		if err := tok.Save(filepath.Join(dir, "tokenizer.json")); err != nil {
 			t.Fatal(err)
 		}
-		if name != "all" {
-			domains = append(domains, dir)
-		}
+		mix = append(mix, text.name+"="+dir)
 	}
-	slices.Sort(domains)
-	return filepath.Join(root, "all"), domains
+	return strings.Join(mix, ",")
 }
 
 // drawn is n documents of 30 random lines.
@@ -135,8 +136,9 @@ func drawn(n int, line func(*rand.Rand) string) iter.Seq2[[]byte, error] {
 }
 
 // domainConfig takes 12 rows of 32 tokens a step, in micro-batches of 4.
-func domainConfig(data string, steps int) *config.Config {
-	cfg := tinyConfig(data)
+func domainConfig(mix string, steps int) *config.Config {
+	cfg := tinyConfig("")
+	cfg.Data.Mix = mix
 	cfg.Train.BatchTokens, cfg.Train.MicroBatch = 12*32, 4
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every = steps, 0, 10
 	cfg.Schedule.Warmup = 2
@@ -179,11 +181,10 @@ type proxy struct {
 
 func newProxy(t *testing.T, steps int) proxy {
 	t.Helper()
-	whole, domains := domainData(t)
-	dir := t.TempDir()
+	mix, dir := domainData(t), t.TempDir()
 	reference := filepath.Join(dir, "reference")
-	mustRun(t, Options{Config: domainConfig(whole, steps), Dir: reference})
-	return proxy{domainConfig(whole, steps), filepath.Join(dir, "proxy"), GroupDRO{Domains: domains, Reference: reference, Rate: 1, Smoothing: 1e-3}}
+	mustRun(t, Options{Config: domainConfig(mix, steps), Dir: reference})
+	return proxy{domainConfig(mix, steps), filepath.Join(dir, "proxy"), GroupDRO{Reference: reference, Rate: 1, Smoothing: 1e-3}}
 }
 
 // A proxy that is stopped and resumed, with another number of threads, ends with the same weights of domains and the same model, bit
@@ -226,16 +227,18 @@ func TestGroupDROWeighsGradients(t *testing.T) {
 	gradients := func(alpha []float64) (all [][]float64) {
 		cfg := p.cfg.Clone()
 		cfg.Precision = "fp64"
-		tokenizer := tokenizerOf(t, cfg) // cfg has the vocabulary after it
-		tr := trainerOf(t, cfg, 1)
-		src, err := openTurns(p.dro.Domains, tokenizer, 32, cfg.Train.MicroBatch, 1)
+		c, err := openCorpus(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer src.close()
+		defer c.close()
+		if err := errors.Join(c.openTraining(cfg), c.takeTurns(cfg.Train.MicroBatch)); err != nil {
+			t.Fatal(err)
+		}
+		tr := trainerOf(t, cfg, 1)
 		tr.accum = 3
 		tr.robust = &robust{factors: alpha, reference: new(Trained)}
-		if _, err := tr.gradient(context.Background(), src, 0); err != nil {
+		if _, err := tr.gradient(context.Background(), c.train, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range tr.model.Params() {
@@ -261,14 +264,4 @@ func TestGroupDROWeighsGradients(t *testing.T) {
 			}
 		}
 	}
-}
-
-func tokenizerOf(t *testing.T, cfg *config.Config) dataset.Tokenizer {
-	t.Helper()
-	c, err := openCorpus(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	return DatasetTokenizer(c.tok, "")
 }

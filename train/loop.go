@@ -22,7 +22,7 @@ type Options struct {
 	Threads    int            // overrides Config.Threads if above 0
 	OnProgress func(Progress) // called after every step; may be nil
 	Warn       func(string)   // takes remarks for people; may be nil
-	DRO        *GroupDRO      // weighs domains, which are then what is trained on; nil for a run of Config's data
+	DRO        *GroupDRO      // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
@@ -125,7 +125,7 @@ func (s *session) open() (err error) {
 		return err
 	}
 	if s.DRO != nil {
-		if err := s.trainer.startRobust(*s.DRO); err != nil {
+		if err := s.trainer.startRobust(*s.DRO, len(s.corpus.sources)); err != nil {
 			return err
 		}
 	}
@@ -139,10 +139,10 @@ func (s *session) open() (err error) {
 
 // openTraining opens what the run reads.
 func (s *session) openTraining() error {
-	if s.DRO != nil {
-		return s.corpus.openDomains(s.cfg, s.DRO.Domains)
+	if err := s.corpus.openTraining(s.cfg); err != nil || s.DRO == nil {
+		return err
 	}
-	return s.corpus.openTraining(s.cfg)
+	return s.corpus.takeTurns(s.cfg.Train.MicroBatch)
 }
 
 func (s *session) openStore() (err error) {
@@ -297,9 +297,7 @@ func (s *session) save() error {
 	}
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
 	s.last.LossScale = t.lossScale
-	if t.robust != nil {
-		s.last.Domains = &t.robust.state
-	}
+	s.last.Domains = t.robust.saved()
 	s.last.Model, s.last.Tier = t.model.Config, s.dev.Tier().String()
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {

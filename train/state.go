@@ -22,7 +22,7 @@ type state struct {
 	Guard    guard         `json:"guard"`
 
 	LossScale precision.LossScale `json:"loss_scale"`
-	Domains   *domainWeights      `json:"domains,omitempty"` // of a run that weighs them
+	Domains   *savedDomains       `json:"domains,omitempty"` // of a run that weighs them
 
 	Model model.Config `json:"model"` // that the weights were trained in
 	Tier  string       `json:"tier"`  // of the kernels: another one gives other bits

@@ -20,6 +20,7 @@ type cli struct {
 	Recipe    recipeCmd    `cmd:"" help:"Configs of models that are known by their papers."`
 	Attention attentionCmd `cmd:"" help:"Draw patterns of attention."`
 	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try learning rates from tiny to far too large, and suggest a range."`
+	Mix       mixCmd       `cmd:"" name:"mix" help:"Find how much of each source to train on, with small models."`
 	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
 	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`

@@ -91,6 +91,9 @@ func stepLine(p train.Progress, columns int) string {
 	if p.ValBitsPerByteEMA > 0 {
 		line.add(1, "ema %.3f", p.ValBitsPerByteEMA)
 	}
+	if p.DomainWeights != nil {
+		line.add(1, "weights %.2f", p.DomainWeights)
+	}
 	line.add(4, "lr %.1e", p.LR)
 	line.add(4, "|g| %.2f", p.GradNorm)
 	if p.ClipRate > 0 {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"anneal/lab"
+)
+
+type mixCmd struct {
+	DoReMi doremiCmd `cmd:"" name:"doremi" help:"Find the weights of sources with a reference and a proxy model (group DRO)."`
+	RegMix regmixCmd `cmd:"" name:"regmix" help:"Find the weights of sources by regression over many tiny models."`
+}
+
+// mixtureArgs are on every search for the weights of a mixture.
+type mixtureArgs struct {
+	configArgs
+	Out    string `required:"" placeholder:"DIR" help:"Directory for the models and mix.json. What is there already is gone on with."`
+	Budget amount `placeholder:"TOKENS" help:"Tokens of the run that the weights are for, such as 1e9, by which epochs are counted; without it those of the config."`
+	svgFlag
+	runThreadsFlag
+}
+
+func (a mixtureArgs) options(s *session) lab.MixtureOptions {
+	return lab.MixtureOptions{
+		Config: a.Config, Overrides: a.Overrides, Out: a.Out, Budget: int64(a.Budget), Threads: int(a.Threads),
+		OnPhase: func(what string) { s.notef("%s", what) }, OnProgress: s.trainProgress(0),
+	}
+}
+
+// printMixture prints what was found, and what to write into a config.
+func (s *session) printMixture(m *lab.Mixture, out string) {
+	wide := len("source")
+	for _, source := range m.Sources {
+		wide = max(wide, len(source.Name))
+	}
+	s.printf("\n%-*s  %15s  %8s  %8s  %s\n", wide, "source", "tokens", "natural", "found", "epochs in "+thousands(m.Tokens)+" tokens")
+	for _, source := range m.Sources {
+		s.printf("%-*s  %15s  %8.4f  %8.4f  %.2f\n", wide, source.Name, thousands(int64(source.Tokens)), source.Natural, source.Weight, source.Epochs)
+	}
+	s.printf("\nin %s/mix.json; for a config:\n\n%s", out, m.Config)
+}
+
+// searchError is how a search ended that a signal ended.
+func searchError(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &stopped{"stopped; what was trained is saved\n  go on with the same command"}
+	}
+	return err
+}
+
+type doremiCmd struct {
+	mixtureArgs
+	Rate      float64 `default:"1" placeholder:"ETA" help:"How fast weights follow the excess loss."`
+	Smoothing float64 `default:"1e-3" placeholder:"C" help:"Share of the uniform weights that is mixed in at each step."`
+	Rounds    int     `default:"1" help:"Searches at most, each with a reference trained on what the last one found; fewer where weights stay."`
+}
+
+func (doremiCmd) Help() string {
+	return example("anneal mix doremi examples/tiny.yaml data.mix=code=data/code,asm=data/asm,text=data/text --out runs/mix",
+		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix --budget 1e9 --svg weights.svg") +
+		"\n\nA small model, the reference, is trained on the sources in their natural shares; a second one, the proxy, is then trained on all of them evenly," +
+		"\nand each source counts the more, the further the proxy is behind the reference there. The mean of these weights is the outcome." +
+		"\nIt takes 8/3 of the config's training; give it a small model. Stopped, the same command goes on."
+}
+
+func (c doremiCmd) Run(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.DoReMi(ctx, lab.DoReMiOptions{MixtureOptions: c.options(s), Rate: c.Rate, Smoothing: c.Smoothing, Rounds: c.Rounds})
+		if err != nil {
+			return searchError(err)
+		}
+		if err := s.draw(r.Chart(), c.SVG); err != nil {
+			return err
+		}
+		for i, round := range r.Rounds[1:] {
+			s.printf("round %d moved weights by up to %.4f\n", i+2, round.Moved)
+		}
+		s.printMixture(&r.Mixture, c.Out)
+		return s.emit(r)
+	})
+}
+
+type regmixCmd struct {
+	mixtureArgs
+	Proxies int      `default:"32" help:"Models to train, at least 10. Asking for more later adds to those that are there."`
+	Target  []string `placeholder:"NAME,…" help:"Sources whose held-out loss is to be low; without it all, with the same weight each."`
+}
+
+func (regmixCmd) Help() string {
+	return example("anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=code=data/code,asm=data/asm,text=data/text --proxies 32 --out runs/mix",
+		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/mix --svg regression.svg") +
+		"\n\nEach proxy is trained on another mixture, drawn around the natural one. A regression from weights to held-out loss predicts the" +
+		"\nloss of 100,000 mixtures; the mean of the best hundred is the outcome. Predictions for proxies that the regression has not seen show how far to" +
+		"\ntrust it: a rank correlation well below 0.8 asks for more proxies or more steps. Stopped, the same command goes on."
+}
+
+func (c regmixCmd) Run(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target, OnProxy: func(done, all int) {
+			s.status.update(func(int) string { return fmt.Sprintf("proxy %d of %d", done+1, all) })
+		}})
+		if err != nil {
+			return searchError(err)
+		}
+		if err := s.draw(r.Chart(), c.SVG); err != nil {
+			return err
+		}
+		s.printf("%s regression over %d proxies: rank correlation %.2f on proxies not seen, error %.4f bits/byte\n", r.Family, len(r.Proxies), r.Rank, r.Error)
+		s.printf("predicted: %.4f bits/byte with the weights found, %.4f with those it began with\n", r.Predicted, r.AtStart)
+		s.printMixture(&r.Mixture, c.Out)
+		return s.emit(r)
+	})
+}

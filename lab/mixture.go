@@ -1,0 +1,173 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"anneal/dataset"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// MixtureOptions is what every search for the weights of a mixture takes: the configuration of the small models to train, whose
+// data.mix names the sources and whose data.weights the search begins with, and where models and outcome are kept.
+type MixtureOptions struct {
+	Config    string // the YAML file
+	Overrides []string
+	Out       string // directory: what is there already is gone on with
+	Budget    int64  // tokens of the run that the weights are for; 0 takes those of the configuration
+	Threads   int    // overrides the configuration's if above 0
+
+	OnPhase    func(what string)
+	OnProgress func(train.Progress)
+}
+
+// Mixture is the outcome of a search for weights.
+type Mixture struct {
+	Method  string          `json:"method"`
+	Sources []MixtureSource `json:"sources"`
+	Tokens  int64           `json:"tokens"` // the budget
+	Config  string          `json:"config"` // the lines of a training configuration that say it
+}
+
+// MixtureSource is a data set in a mixture.
+type MixtureSource struct {
+	Name    string  `json:"name"`
+	Path    string  `json:"path"`    // its directory
+	Data    string  `json:"data"`    // fingerprint of what is in there
+	Tokens  uint64  `json:"tokens"`  // of its training split
+	Natural float64 `json:"natural"` // its share of all tokens
+	Weight  float64 `json:"weight"`  // its share in the mixture that was found
+	Epochs  float64 `json:"epochs"`  // how often the budget reads it
+}
+
+// search is a search for weights in progress.
+type search struct {
+	MixtureOptions
+	cfg     *config.Config // as it was given
+	sources []MixtureSource
+	weights []float64 // that cfg gives the sources
+}
+
+// newSearch measures the sources.
+func newSearch(o MixtureOptions) (*search, error) {
+	s := &search{MixtureOptions: o}
+	var err error
+	if s.cfg, err = config.Load(o.Config, o.Overrides); err != nil {
+		return nil, err
+	}
+	list, err := s.cfg.Sources()
+	if err != nil {
+		return nil, err
+	}
+	if len(list) < 2 {
+		return nil, config.Problem{Key: "data.mix", Message: "one data set has no weight to be found", Try: "data.mix with two or more, such as data.mix=code=data/code,text=data/text"}
+	}
+	all := uint64(0)
+	for _, from := range list {
+		source, err := measureSource(from)
+		if err != nil {
+			return nil, &train.DataError{Err: err}
+		}
+		all += source.Tokens
+		s.sources = append(s.sources, source)
+	}
+	var rows []uint64
+	for i := range s.sources {
+		source := &s.sources[i]
+		source.Natural = float64(source.Tokens) / float64(all)
+		rows = append(rows, source.Tokens/uint64(s.cfg.Model.Context))
+	}
+	mix, err := s.cfg.Mix(rows)
+	if err != nil {
+		return nil, err
+	}
+	if len(mix) != 1 {
+		return nil, config.Problem{Key: "data.weights", Message: "a search begins with weights that stay the same all through the run", Try: "data.weights = natural"}
+	}
+	s.weights = dataset.Normalised(mix[0].Weights)
+	return s, os.MkdirAll(o.Out, 0o777)
+}
+
+func measureSource(from config.Source) (MixtureSource, error) {
+	d, err := dataset.Open(from.Path)
+	if err != nil {
+		return MixtureSource{}, err
+	}
+	defer d.Close()
+	if d.Manifest.Val.Tokens < 2 {
+		return MixtureSource{}, fmt.Errorf("%s: %w, by which mixtures could be compared\n  re-build it with `anneal data build --val 0.01`", from.Path, dataset.ErrNoValidation)
+	}
+	return MixtureSource{Name: from.Name, Path: from.Path, Data: d.Fingerprint(), Tokens: d.Manifest.Train.Tokens}, nil
+}
+
+// with is the configuration with these weights of the sources.
+func (s *search) with(weights []float64) (*config.Config, error) {
+	cfg, err := config.Load(s.Config, append(append([]string(nil), s.Overrides...), "data.weights="+s.text(weights)))
+	if err == nil && s.Threads > 0 {
+		cfg.Threads = s.Threads
+	}
+	return cfg, err
+}
+
+// text is what data.weights says of weights, to the last bit.
+func (s *search) text(weights []float64) string {
+	words := make([]string, len(weights))
+	for i, w := range weights {
+		words[i] = s.sources[i].Name + "=" + strconv.FormatFloat(w, 'g', -1, 64)
+	}
+	return strings.Join(words, " ")
+}
+
+// shares is weights for people.
+func (s *search) shares(weights []float64) string {
+	words := make([]string, len(weights))
+	for i, w := range weights {
+		words[i] = fmt.Sprintf("%s %.3f", s.sources[i].Name, w)
+	}
+	return strings.Join(words, ", ")
+}
+
+// train makes or finishes the run in dir.
+func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro *train.GroupDRO) (*train.Result, error) {
+	begin := train.Run
+	if train.Exists(dir) {
+		if err := sameRun(dir, cfg); err != nil {
+			return nil, err
+		}
+		begin = train.Resume
+	}
+	r, err := begin(ctx, train.Options{Config: cfg, Dir: dir, Threads: s.Threads, DRO: dro, OnProgress: s.OnProgress})
+	if err == nil && r.Interrupted {
+		err = ctx.Err()
+	}
+	return r, err
+}
+
+// found is the outcome, which it writes to mix.json.
+func (s *search) found(method string, weights []float64) (*Mixture, error) {
+	m := &Mixture{Method: method, Sources: s.sources, Tokens: s.Budget}
+	if m.Tokens == 0 {
+		m.Tokens = s.cfg.Tokens()
+	}
+	var sources []string
+	rounded := make([]float64, len(weights))
+	for i := range m.Sources {
+		source := &m.Sources[i]
+		source.Weight = weights[i]
+		source.Epochs = weights[i] * float64(m.Tokens) / float64(source.Tokens)
+		sources = append(sources, source.Name+"="+source.Path)
+		rounded[i], _ = strconv.ParseFloat(strconv.FormatFloat(weights[i], 'g', 4, 64), 64)
+	}
+	m.Config = fmt.Sprintf("data:\n  mix: %q\n  weights: %q\n", strings.Join(sources, ", "), s.text(rounded))
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return m, os.WriteFile(filepath.Join(s.Out, "mix.json"), append(text, '\n'), 0o666)
+}

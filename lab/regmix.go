@@ -1,0 +1,259 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"anneal/chart"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// RegMixOptions says how RegMix searches.
+type RegMixOptions struct {
+	MixtureOptions
+	Proxies int      // models to train, at least leastProxies
+	Target  []string // names of the sources whose mean held-out loss is to be low; nil for all
+
+	OnProxy func(done, all int)
+}
+
+// leastProxies is how many losses a regression and its cross-validation need.
+const leastProxies = 10
+
+// RegMixResult is what a search found.
+type RegMixResult struct {
+	Mixture
+	Family    string         `json:"regression"`       // linear or log-quadratic, see fitMix
+	Error     float64        `json:"error"`            // of a prediction, in bits per byte: root mean square, leave one out
+	Rank      float64        `json:"rank_correlation"` // Spearman's, of held-out predictions with losses (cross-validation)
+	Predicted float64        `json:"predicted"`        // bits per byte, for the weights found
+	AtStart   float64        `json:"start"`            // predicted for the weights that the search began with
+	Proxies   []TrainedProxy `json:"proxies"`
+	HeldOut   []float64      `json:"-"` // prediction for each proxy by a regression that had not seen it
+	Target    []float64      `json:"-"` // the loss of each proxy
+}
+
+// TrainedProxy is a line of the journal: a mixture and what a small model trained on it came to.
+type TrainedProxy struct {
+	Index       int       `json:"proxy"`
+	Weights     []float64 `json:"weights"`
+	BitsPerByte []float64 `json:"bits_per_byte"` // of the held-out text of each source
+}
+
+// RegMix finds the weights of a mixture by regression (Liu et al. 2024, arXiv 2407.01492): many tiny models are trained for a few steps, each
+// on another mixture drawn around the natural one (mixtureSampler); a regression from weights to loss (fitMix: ridge, where the paper has
+// LightGBM, which needs hundreds of proxies) predicts the loss of many more mixtures, and the mean of the best ones is the outcome.
+//
+// It takes Proxies trainings of what the configuration says, which should be small: what counts is their order, and the result says how well
+// the regression ranks mixtures that it has not seen. Finished proxies are kept in o.Out/proxies.jsonl and never trained again; asking for more
+// of them later adds to those. Not for more sources than about a third of the proxies, and not for weights far beyond those of the proxies.
+func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
+	if o.Proxies < leastProxies {
+		return nil, config.Problem{Message: fmt.Sprintf("%d proxies are too few for a regression that can be checked", o.Proxies), Try: fmt.Sprintf("%d or more", leastProxies)}
+	}
+	s, err := newSearch(o.MixtureOptions)
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.target(o.Target)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := s.trainProxies(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &RegMixResult{Proxies: proxies}
+	var mixtures [][]float64
+	for _, p := range proxies {
+		loss := 0.0
+		for _, i := range target {
+			loss += p.BitsPerByte[i] / float64(len(target))
+		}
+		mixtures, r.Target = append(mixtures, p.Weights), append(r.Target, loss)
+	}
+	fit := fitMix(mixtures, r.Target)
+	weights := bestMix(fit, newMixtureSampler(s.weights), s.cfg.Seed)
+	r.HeldOut = crossPredict(mixtures, r.Target)
+	r.Family, r.Error, r.Rank = fit.Family, fit.Error, rankCorrelation(r.HeldOut, r.Target)
+	r.Predicted, r.AtStart = fit.predict(weights), fit.predict(s.weights)
+	m, err := s.found("regmix", weights)
+	if err != nil {
+		return nil, err
+	}
+	r.Mixture = *m
+	return r, nil
+}
+
+// target returns the numbers of the sources whose loss counts, all if none is named.
+func (s *search) target(names []string) (list []int, err error) {
+	for i, source := range s.sources {
+		if len(names) == 0 || slices.Contains(names, source.Name) {
+			list = append(list, i)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(s.sources, func(m MixtureSource) bool { return m.Name == name }) {
+			return nil, config.Problem{Message: fmt.Sprintf("the target %q is none of the sources", name), Try: "a name that data.mix gives"}
+		}
+	}
+	return list, nil
+}
+
+// trainProxies returns the proxies, training those that the journal lacks.
+func (s *search) trainProxies(ctx context.Context, o RegMixOptions) ([]TrainedProxy, error) {
+	journal, proxies, err := openProxyJournal(filepath.Join(s.Out, "proxies.jsonl"), proxyHeader{s.cfg, s.sources})
+	if err != nil {
+		return nil, err
+	}
+	defer journal.Close()
+	sampler := newMixtureSampler(s.weights)
+	for i := len(proxies); i < o.Proxies; i++ {
+		o.OnProxy(i, o.Proxies)
+		p := TrainedProxy{Index: i, Weights: sampler.draw(s.cfg.Seed, i)}
+		if err := s.trainProxy(ctx, &p); err != nil {
+			return nil, fmt.Errorf("proxy %d: %w", i+1, err)
+		}
+		if err := appendLine(journal, p); err != nil {
+			return nil, fmt.Errorf("cannot keep proxy %d: %w", i+1, err)
+		}
+		proxies = append(proxies, p)
+	}
+	return proxies[:o.Proxies], nil
+}
+
+// trainProxy trains a model on p's weights and measures it.
+func (s *search) trainProxy(ctx context.Context, p *TrainedProxy) error {
+	cfg, err := s.with(p.Weights)
+	if err != nil {
+		return err
+	}
+	t, err := train.NewTrial(cfg, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for range cfg.Train.Steps {
+		step, err := t.Step(ctx)
+		if err != nil {
+			return err
+		}
+		if math.IsNaN(step.Loss) || math.IsInf(step.Loss, 0) {
+			return config.Problem{Key: "optimizer.lr", Message: fmt.Sprintf("the loss of a proxy is %v", step.Loss), Try: "a lower optimizer.lr; `anneal lr-find` shows a range"}
+		}
+	}
+	e, err := t.Evaluate(ctx, cfg.Train.EvalTokens)
+	if err != nil {
+		return err
+	}
+	for _, source := range e.Sources {
+		p.BitsPerByte = append(p.BitsPerByte, float64(source.BitsPerByte))
+	}
+	return nil
+}
+
+// proxyHeader is the first line of the journal: all that decides what a proxy comes to.
+type proxyHeader struct {
+	Config  *config.Config  `json:"config"`
+	Sources []MixtureSource `json:"sources"`
+}
+
+// differs says what a journal that begins with h has otherwise than now; "" for nothing.
+func (h *proxyHeader) differs(now proxyHeader) string {
+	if h.Config == nil {
+		return "it does not say which"
+	}
+	list := train.Changes(h.Config, now.Config)
+	if a, b := h.Config.Train.EvalTokens, now.Config.Train.EvalTokens; a != b {
+		list = append(list, fmt.Sprintf("train.eval_tokens: %d → %d", a, b))
+	}
+	if len(h.Sources) != len(now.Sources) {
+		list = append(list, fmt.Sprintf("sources: %d → %d", len(h.Sources), len(now.Sources)))
+	} else {
+		for i, s := range now.Sources {
+			if was := h.Sources[i]; was.Name != s.Name || was.Data != s.Data {
+				list = append(list, fmt.Sprintf("source %d: %s (%.12s…) → %s (%.12s…)", i+1, was.Name, was.Data, s.Name, s.Data))
+			}
+		}
+	}
+	return strings.Join(list, "\n  ")
+}
+
+// openProxyJournal opens the journal at path for more lines, and returns those it has. A last line cut short by a kill is dropped.
+func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	var proxies []TrainedProxy
+	for i, line := range lines[:len(lines)-1] {
+		if i == 0 {
+			var h proxyHeader
+			if err := json.Unmarshal(line, &h); err != nil {
+				return nil, nil, fmt.Errorf("%s is no journal of proxies: %w", path, err)
+			}
+			if list := h.differs(header); list != "" {
+				return nil, nil, config.Problem{Message: path + " holds proxies of another configuration or other data:\n  " + list, Try: "another --out, or what it was begun with"}
+			}
+			continue
+		}
+		var p TrainedProxy
+		if err := json.Unmarshal(line, &p); err != nil || p.Index != len(proxies) {
+			return nil, nil, fmt.Errorf("%s: line %d is damaged: remove it and those after it", path, i+1)
+		}
+		proxies = append(proxies, p)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = f.Truncate(int64(len(whole)))
+	if err == nil {
+		_, err = f.Seek(int64(len(whole)), 0)
+	}
+	if err == nil && len(whole) == 0 {
+		err = appendLine(f, header)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, proxies, nil
+}
+
+// appendLine makes a line of JSON durable.
+func appendLine(f *os.File, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// Chart draws losses over what regressions predicted that had not seen them.
+func (r *RegMixResult) Chart() *chart.Chart {
+	low, high := slices.Min(r.Target), slices.Max(r.Target)
+	return &chart.Chart{
+		Title: fmt.Sprintf("RegMix: %d proxies, rank correlation %.2f", len(r.Proxies), r.Rank),
+		X:     chart.Axis{Label: "predicted without it (bits per byte)"}, Y: chart.Axis{Label: "measured (bits per byte)"},
+		Series: []chart.Series{
+			{Name: "a proxy", X: r.HeldOut, Y: r.Target, Style: chart.Points},
+			{Name: "as predicted", X: []float64{low, high}, Y: []float64{low, high}},
+		},
+	}
+}
