@@ -7,6 +7,8 @@
 // Rules share one pass over the tokens of a text (words.go), one over its lines (lines.go) and one over its repeated
 // n-grams (grams.go); a stage that changes the text makes those after it look again.
 //
-// Run applies a pipeline to files, a file at a time on each worker. What it writes depends on the bytes of the input, their
+// Run applies a pipeline to files, a split at a time on each worker and each task. A stage that compares all documents cuts the
+// pipeline into passes (pass.go), between which package dedup decides what goes (compare.go). Journals say what is done and what it
+// was made from, by hashes; each task appends to its own and reads all (journal.go, state.go, wait.go). What Run writes depends on the bytes of the input, their
 // order and the pipeline alone, never on the number of workers or on where it was stopped before.
 package curate

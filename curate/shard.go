@@ -107,6 +107,9 @@ type shardReader struct {
 	path  string
 }
 
+// longestLine is beyond what the longest document becomes when every byte of it is escaped.
+const longestLine = 256 << 20
+
 // openShard opens a shard. Its files are our own, and whole: what is wrong with them is an error.
 func openShard(dir, name string) (*shardReader, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
@@ -139,6 +142,9 @@ func (r *shardReader) next() ([]byte, error) {
 	if err == bufio.ErrBufferFull {
 		r.long = append(r.long[:0], line...)
 		for err == bufio.ErrBufferFull {
+			if len(r.long) > longestLine {
+				return nil, fmt.Errorf("read %s: a line of more than %d MiB", r.path, longestLine>>20)
+			}
 			line, err = r.lines.ReadSlice('\n')
 			r.long = append(r.long, line...)
 		}
