@@ -282,6 +282,53 @@ func TestAnyReadersReadTheSameOrder(t *testing.T) {
 	})
 }
 
+// In a mix, each source is in the order that it has alone when the lengths are counted in its own samples; the mix goes on from its own
+// state and from none of another order.
+func TestMixedOrdersEachSource(t *testing.T) {
+	sets := []*Dataset{scored(t), scored(t)}
+	mixed := func(t *rapid.T, o Order) *Mixed {
+		l, err := NewMixed(sets, Concat, 33, 5, func([]uint64) (Mix, error) { return Mix{{Weights: []float64{2, 1}}}, nil })
+		if err == nil {
+			err = l.Arrange(o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o := anyOrder(t, rapid.Uint64Range(1, 500).Draw(t, "run"))
+		l := mixed(t, o)
+		var of [2][]uint64 // of each source: at which samples of the run it is read
+		for k := range o.Run {
+			s, i := l.At(k)
+			if i != uint64(len(of[s])) {
+				t.Fatalf("sample %d is sample %d of source %d, want %d", k, i, s, len(of[s]))
+			}
+			of[s] = append(of[s], k)
+		}
+		for s, at := range of {
+			count := func(k uint64) uint64 { n, _ := slices.BinarySearch(at, k); return uint64(n) }
+			own := o
+			own.Run, own.First.Samples, own.Last.Since = count(o.Run), count(o.First.Samples), count(o.Last.Since)
+			own.Last.Samples = own.Run - count(o.Run-o.Last.Samples)
+			alone := (&Loader{d: l.loaders[s].d, context: 33, seed: l.loaders[s].seed}).again(t, own)
+			for i := range own.Run {
+				if got, want := l.loaders[s].At(i), alone.At(i); got != want {
+					t.Fatalf("%+v: sample %d of source %d is row %d, alone %d", o, i, s, got, want)
+				}
+			}
+		}
+		at := rapid.Uint64Range(0, o.Run).Draw(t, "at")
+		if err := mixed(t, o).Check(l.State(at)); err != nil {
+			t.Fatalf("%+v: its own state at %d: %v", o, at, err)
+		}
+		if s := l.State(at); s.Order != "" && mixed(t, Order{}).Check(s) == nil {
+			t.Fatalf("%+v: a mix in random order goes on from sample %d", o, at)
+		}
+	})
+}
+
 // What a warm-up draws first is even over what is admitted, and what comes after it is in even order: χ² over keys stays within
 // five standard deviations.
 func TestDrawsAreEven(t *testing.T) {
