@@ -36,6 +36,12 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"template without text": {"post_processor.single", func(d object) {
 			d["post_processor"] = object{"type": "TemplateProcessing", "single": []any{}, "pair": []any{}, "special_tokens": object{}}
 		}},
+		"nested post-processors": {"Sequence", func(d object) {
+			d["post_processor"] = object{"type": "Sequence", "processors": []any{object{"type": "Sequence", "processors": []any{}}}}
+		}},
+		"nested normalizers": {"normalizer", func(d object) {
+			d["normalizer"] = object{"type": "Sequence", "normalizers": []any{object{"type": "Sequence", "normalizers": []any{}}}}
+		}},
 		"token of a template": {"no token 7000", func(d object) {
 			d["post_processor"] = object{"type": "BertProcessing", "sep": []any{"x", 7000}, "cls": []any{"y", 1}}
 		}},
@@ -259,6 +265,10 @@ func FuzzRead(f *testing.F) {
 		f.Add(small)
 		f.Add(bytes.Replace(small, []byte(`:259`), []byte(`:16000000`), 1))
 		f.Add(small[:len(small)/2])
+	}
+	for key, list := range map[string]string{"post_processor": "processors", "normalizer": "normalizers", "pre_tokenizer": "pretokenizers"} {
+		open := `{"type":"Sequence","` + list + `":[`
+		f.Add([]byte(`{"` + key + `":` + strings.Repeat(open, 3000) + strings.Repeat("]}", 3000) + "}"))
 	}
 	f.Add([]byte(`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -154,7 +154,12 @@ func parseNormalizer(v []byte) (nfc bool, err error) {
 	case n.Type == "Sequence" && len(n.Normalizers) == 0:
 		return false, nil
 	case n.Type == "Sequence" && len(n.Normalizers) == 1:
-		return parseNormalizer(n.Normalizers[0])
+		var only struct {
+			Type string `json:"type"`
+		}
+		if err := json.Unmarshal(n.Normalizers[0], &only); err == nil && only.Type == "NFC" {
+			return true, nil
+		}
 	}
 	return false, fmt.Errorf("normalizer: %.100q is not supported, only NFC: text is encoded byte for byte otherwise", n.Type)
 }
@@ -198,8 +203,9 @@ type hfNamed struct {
 
 func (n *hfNamed) UnmarshalJSON(v []byte) error { return json.Unmarshal(v, &[]any{&n.name, &n.id}) }
 
-// parsePost returns the tokens that a post-processor puts before and after a text.
-func parsePost(v []byte, t *Tokenizer) (before, after []uint32, err error) {
+// parsePost returns the tokens that a post-processor puts before and after a text. whole: it is not in a Sequence, which
+// it could be itself.
+func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err error) {
 	if isNull(v) {
 		return nil, nil, nil
 	}
@@ -207,18 +213,18 @@ func parsePost(v []byte, t *Tokenizer) (before, after []uint32, err error) {
 	if err := strict(v, &p); err != nil {
 		return nil, nil, fmt.Errorf("post_processor: %w", err)
 	}
-	switch p.Type {
-	case "ByteLevel": // about offsets
-	case "TemplateProcessing":
+	switch {
+	case p.Type == "ByteLevel": // about offsets
+	case p.Type == "TemplateProcessing":
 		before, after, err = p.template()
-	case "RobertaProcessing", "BertProcessing":
+	case p.Type == "RobertaProcessing" || p.Type == "BertProcessing":
 		if p.Sep == nil || p.CLS == nil {
 			return nil, nil, errors.New("post_processor: sep or cls are missing")
 		}
 		before, after = []uint32{p.CLS.id}, []uint32{p.Sep.id}
-	case "Sequence":
+	case p.Type == "Sequence" && whole:
 		for i, v := range p.Processors {
-			b, a, err := parsePost(v, t)
+			b, a, err := parsePost(v, t, false)
 			if err != nil {
 				return nil, nil, fmt.Errorf("post_processor.processors[%d]: %w", i, err)
 			}

@@ -1,0 +1,91 @@
+package tokenizer
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// parseMerges reads merges, each a pair of strings or one string with a space between the two.
+func parseMerges(data []byte, vocab *interner, ids []uint32) ([]merge, error) {
+	list := mergeList{vocab: vocab, ids: ids}
+	c := jsonCursor{data: data}
+	err := c.array(func(i int) error {
+		left, right, err := mergeText(&c)
+		if err == nil && left != nil { // nil: the version line of merges.txt
+			err = list.add(left, right)
+		}
+		if err != nil {
+			return fmt.Errorf("model.merges[%d]: %w", i, err)
+		}
+		return nil
+	})
+	return list.merges, err
+}
+
+// mergeList takes merges as files have them.
+type mergeList struct {
+	vocab  *interner
+	ids    []uint32
+	merges []merge
+	token  []byte
+}
+
+// add adds the merge of two tokens in the byte-level alphabet.
+func (l *mergeList) add(left, right []byte) (err error) {
+	l.token, _ = appendBytes(l.token[:0], left)
+	n := len(l.token)
+	l.token, _ = appendBytes(l.token, right)
+	var m merge
+	if m.left, err = l.find(left, l.token[:n]); err != nil {
+		return err
+	}
+	if m.right, err = l.find(right, l.token[n:]); err != nil {
+		return err
+	}
+	if m.id, err = l.find(append(bytes.Clone(left), right...), l.token); err != nil {
+		return err
+	}
+	l.merges = append(l.merges, m)
+	return nil
+}
+
+func (l *mergeList) find(name, token []byte) (uint32, error) {
+	n := l.vocab.find(token)
+	if n < 0 {
+		return 0, fmt.Errorf("%.100q is not in the vocabulary", name)
+	}
+	return l.ids[n], nil
+}
+
+// mergeText reads the two tokens of a merge.
+func mergeText(c *jsonCursor) (left, right []byte, err error) {
+	if c.peek() == '"' {
+		return mergeLine(c.str())
+	}
+	var pair [2][]byte
+	n := 0
+	err = c.array(func(i int) error {
+		s, err := c.text()
+		if i < 2 {
+			pair[i] = s
+		}
+		n++
+		return err
+	})
+	if err == nil && n != 2 {
+		err = fmt.Errorf("%d tokens, not two", n)
+	}
+	return pair[0], pair[1], err
+}
+
+// mergeLine splits a line of merges.txt; nil, nil: it is the version line.
+func mergeLine(line []byte) (left, right []byte, err error) {
+	if bytes.HasPrefix(line, []byte("#version")) {
+		return nil, nil, nil
+	}
+	left, right, ok := bytes.Cut(line, []byte(" "))
+	if !ok || bytes.IndexByte(right, ' ') >= 0 {
+		return nil, nil, fmt.Errorf("%.100q is not two tokens with a space between", line)
+	}
+	return left, right, nil
+}
