@@ -101,7 +101,7 @@ func (d *Dataset) encodeScores(s Scores) []byte {
 
 // ReadScores reads the scores with a name. It fails if there are none, and if they are of other data.
 func (d *Dataset) ReadScores(name string) (Scores, error) {
-	again := fmt.Sprintf("`anneal data score %s --by %s`", d.Dir, name)
+	again := fmt.Sprintf("`anneal data score %s --by %s`, or give them with `--by file:PATH --name %[2]s`", d.Dir, name)
 	if !ScoresName.MatchString(name) {
 		return Scores{}, fmt.Errorf("%q is not a name of scores: at most 32 small letters, digits, _ and -", name)
 	}
