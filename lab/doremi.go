@@ -33,7 +33,7 @@ type DoReMiRound struct {
 	Curve     [][]float64 `json:"-"`       // [step][source]
 }
 
-// settled is how little weights may move in a round for the search to be at its end (appendix of the paper).
+// settled is how little weights may move in a round for the search to be at its end.
 const settled = 1e-3
 
 // DoReMi finds the weights of a mixture with two small models (Xie et al. 2023, arXiv 2305.10429): a reference, trained on the natural
@@ -130,12 +130,11 @@ func (r *DoReMiResult) Chart() *chart.Chart {
 	}
 	for i, s := range r.Sources {
 		line := chart.Series{Name: s.Name}
-		mean := chart.Series{X: []float64{1, float64(len(curve))}, Y: []float64{s.Weight, s.Weight}}
 		for step, alpha := range curve {
 			line.X, line.Y = append(line.X, float64(step+1)), append(line.Y, alpha[i])
 		}
 		c.Series = append(c.Series, line)
-		c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("%s: %.3f", s.Name, s.Weight), X: mean.X[1], Y: s.Weight})
+		c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("%s: %.3f", s.Name, s.Weight), X: float64(len(curve)), Y: s.Weight})
 	}
 	return c
 }

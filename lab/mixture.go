@@ -155,16 +155,14 @@ func (s *search) found(method string, weights []float64) (*Mixture, error) {
 	if m.Tokens == 0 {
 		m.Tokens = s.cfg.Tokens()
 	}
-	var sources []string
-	rounded := make([]float64, len(weights))
+	var sources []config.Source
 	for i := range m.Sources {
 		source := &m.Sources[i]
 		source.Weight = weights[i]
 		source.Epochs = weights[i] * float64(m.Tokens) / float64(source.Tokens)
-		sources = append(sources, source.Name+"="+source.Path)
-		rounded[i], _ = strconv.ParseFloat(strconv.FormatFloat(weights[i], 'g', 4, 64), 64)
+		sources = append(sources, config.Source{Name: source.Name, Path: source.Path})
 	}
-	m.Config = fmt.Sprintf("data:\n  mix: %q\n  weights: %q\n", strings.Join(sources, ", "), s.text(rounded))
+	m.Config = MixConfig(sources, weights, fmt.Sprintf("%s, with models of %d tokens", method, s.cfg.Tokens()))
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, err

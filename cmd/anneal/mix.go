@@ -59,7 +59,7 @@ type doremiCmd struct {
 
 func (doremiCmd) Help() string {
 	return example("anneal mix doremi examples/tiny.yaml data.mix=code=data/code,asm=data/asm,text=data/text --out runs/mix",
-		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix --budget 1e9 --svg weights.svg") +
+		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix --budget 1B --svg weights.svg") +
 		"\n\nA small model, the reference, is trained on the sources in their natural shares; a second one, the proxy, is then trained on all of them evenly," +
 		"\nand each source counts the more, the further the proxy is behind the reference there. The mean of these weights is the outcome." +
 		"\nIt takes 8/3 of the config's training; give it a small model. Stopped, the same command goes on."
