@@ -69,12 +69,14 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 			}
 		}
 		lines.WriteString(rapid.SampledFrom([]string{"", "{\"text\":\"last\"}", "{"}).Draw(t, "last"))
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂", "longer-word", "\x00", "\xff"}), 0, 300).Draw(t, "text"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂", "longer-word", "\x00", "\xff"}), 80, 160).Draw(t, "text"), "")
+		text = strings.Repeat(text, rapid.IntRange(0, 5).Draw(t, "times"))
 		frame := rapid.IntRange(1, 400).Draw(t, "frame")
 		os.RemoveAll(filepath.Join(dir, "in"))
 		for name, content := range map[string]string{
 			"a.jsonl": lines.String(), "b.jsonl.zst": zstFrames(lines.String(), frame), "c.jsonl.gz": bgzf(lines.String(), frame), "d.txt": text,
 			"e.jsonl.gz": gz(lines.String()), "f.txt.gz": bgzf(text, frame), "g.json.zst": zstFrames(lines.String(), frame), "h.txt": "short", "i.txt": "text",
+			"l.txt":     strings.NewReplacer("\x00", "\n", "\xff", "y").Replace(text),
 			"j.parquet": string(table), "k.wet": wet("u", "text") + "junk\n" + wet("u", "text"),
 		} {
 			os.MkdirAll(filepath.Join(dir, "in"), 0o755)
@@ -84,7 +86,7 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 		}
 		var rejects []Reject
 		opt := Options{
-			MaxDocument: rapid.IntRange(8, 300).Draw(t, "max"), Piece: rapid.IntRange(4, 40).Draw(t, "piece"), MaxLine: rapid.IntRange(100, 2000).Draw(t, "max line"),
+			MaxDocument: rapid.IntRange(8, 300).Draw(t, "max"), Piece: rapid.IntRange(4, 10).Draw(t, "piece"), MaxLine: rapid.IntRange(100, 2000).Draw(t, "max line"),
 			OnReject: func(r Reject) {
 				if r.Reason != Empty { // of a file without any text: its parts do not know
 					r.Line = 0
@@ -114,6 +116,9 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 			n := map[int]int{}
 			part := s.Open(opt.OnReject)
 			bytes += s.Size
+			if s.Files > 1 && s.Size > size {
+				t.Fatalf("%d files of %d bytes are one split of %d", s.Files, s.Size, size)
+			}
 			for d, err := range part.Documents() {
 				if err != nil {
 					t.Fatal(err)

@@ -79,7 +79,9 @@ func (c *cutter) text(p part) error {
 		c.offset += int64(n)
 	}
 	section := c.r.opt.section()
-	for c.offset < p.end {
+	next := (c.offset/section + 1) * section // multiple behind which a section begins
+	stop := int64(0)                         // where it begins, once a piece may reach it
+	for c.offset < p.end || c.offset < stop {
 		if !eof && len(rest) < 2*piece {
 			if eof, err = c.fill(c.buf[:copy(c.buf[:cap(c.buf)], rest)]); err != nil {
 				return err
@@ -89,9 +91,12 @@ func (c *cutter) text(p part) error {
 		if len(rest) == 0 {
 			return nil
 		}
+		if to := next - c.offset; stop == 0 && to <= int64(piece) && to < int64(len(rest)) {
+			stop = next + int64(edge(rest[to:], piece))
+		}
 		n := len(rest)
-		if next := (c.offset/section+1)*section - c.offset; next < int64(piece) && next < int64(n) {
-			n = int(next) + edge(rest[next:], piece)
+		if stop > 0 {
+			n = min(n, int(stop-c.offset))
 		}
 		n = cut(rest[:n], piece)
 		if reason, valid := judge(rest[:n]); reason != "" {
@@ -100,7 +105,9 @@ func (c *cutter) text(p part) error {
 			return err
 		}
 		rest = rest[n:]
-		c.offset += int64(n)
+		if c.offset += int64(n); c.offset == stop {
+			next, stop = next+section, 0
+		}
 	}
 	return nil
 }

@@ -205,6 +205,15 @@ func gz(b []byte) []byte {
 	return out.Bytes()
 }
 
+func TestChecksumsAreVerified(t *testing.T) {
+	b := golden(t)["dictionary-none-v1"]
+	at := bytes.Index(b, []byte("document 7"))
+	b[at] ^= 1
+	if values, _, err := readAll(b, "text"); err == nil || !strings.Contains(err.Error(), "checksum") || len(values) > 0 {
+		t.Errorf("with a letter changed: %d values, %v", len(values), err)
+	}
+}
+
 // Row groups that share their bytes would make a short file long.
 func TestRowGroupsThatOverlapAreRefused(t *testing.T) {
 	b := golden(t)["plain-v1"]
