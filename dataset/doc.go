@@ -59,8 +59,9 @@
 // token i+1 its target. Training visits the windows in the order of a keyed permutation, a new one for each epoch, so
 // that the content of sample k is a pure function of (dataset, T, seed, k): any k can be read at any time, in any batch
 // size, by any number of ranks, and resuming needs no more than the State, about 150 bytes. Loader.Arrange changes the order
-// by scores, within an epoch and just as exactly. Validation visits them in order,
+// by scores, within an epoch and just as exactly. Mixed takes the samples of several datasets in turn, by weights, each in the order
+// that its Loader has. Validation visits them in order,
 // once each, up to the last token.
 //
-// Start reading at dataset.go, then loader.go and order.go; shard.go and header.go read the format, writer.go and build.go write it.
+// Start reading at dataset.go, then loader.go, order.go and mixed.go; shard.go and header.go read the format, writer.go and build.go write it.
 package dataset

@@ -355,7 +355,7 @@ func TestMixBeginsAsOneDataset(t *testing.T) {
 func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 	m := Mix{{Weights: []float64{3, 1, 0}}, {From: 640, Weights: []float64{1, 1, 1}}}
 	l := mixedLoader(t, []int{40, 30, 20}, BestFit, 16, 9, m)
-	s := l.State(500)
+	s := l.State(512)
 	raw, _ := json.Marshal(State{Data: s.Data, Context: 1 << 20, Seed: math.MaxUint64, Sample: mixSamples, Packing: s.Packing, Order: "ffffffff", Mix: s.Mix})
 	if len(raw) >= 200 {
 		t.Errorf("a state can have %d bytes: %s", len(raw), raw)
@@ -372,8 +372,8 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 		want string
 	}{
 		{"the same", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, m, ""},
-		{"other weights to come", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 500, Weights: []float64{0, 0, 1}}}, ""},
-		{"another source to come", []*Dataset{set(0), set(1), other, set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 1, 0, 0}}, {From: 500, Weights: []float64{1, 1, 1, 1}}}, ""},
+		{"other weights to come", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 512, Weights: []float64{0, 0, 1}}}, ""},
+		{"another source to come", []*Dataset{set(0), set(1), other, set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 1, 0, 0}}, {From: 512, Weights: []float64{1, 1, 1, 1}}}, ""},
 		{"other weights", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "only weights that are yet to come"},
 		{"an earlier change", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 256, Weights: []float64{1, 1, 1}}}, "keep the data sets of"},
 		{"another source", []*Dataset{set(0), other, set(2)}, BestFit, 16, 9, m, "keep the data sets of"},
@@ -450,5 +450,27 @@ func BenchmarkMixAt(b *testing.B) {
 	for b.Loop() {
 		x.at(k)
 		k++
+	}
+}
+
+// A mix in random order can take up an order that has not yet made a difference.
+func TestMixTakesUpALaterOrder(t *testing.T) {
+	sets := []*Dataset{scored(t), scored(t)}
+	open := func(o Order) *Mixed {
+		l, err := NewMixed(sets, Concat, 16, 4, func([]uint64) (Mix, error) { return Mix{{Weights: []float64{3, 1}}}, nil })
+		if err == nil {
+			err = l.Arrange(o)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	late := Order{Run: 400, Last: Last{Scores: "b", High: true, Samples: 40, Best: .3, Since: 300}}
+	if err := open(late).Check(open(Order{}).State(300)); err != nil {
+		t.Errorf("an order from sample 300 on: %v", err)
+	}
+	if err := open(late).Check(open(Order{}).State(400)); err == nil {
+		t.Error("an order from sample 300 on is taken up at the end")
 	}
 }

@@ -178,7 +178,7 @@ func (l *Mixed) Check(s State) error {
 	case s.Data != here.Data:
 		return fmt.Errorf("the run has consumed %d samples of sources %s, by this config they come from %s\n  keep the data sets of data.mix, their order, and data.weights up to there, or start a new run", s.Sample, s.Data, here.Data)
 	case s.Mix != here.Mix:
-		return fmt.Errorf("the run has consumed %d samples mixed by weights %s, by this config the weights up to there are %s\n  only weights that are yet to come can change: keep the others in data.weights, and train.steps if they go by it, or start a new run", s.Sample, s.Mix, here.Mix)
+		return fmt.Errorf("the run has consumed %d samples mixed by weights %s, by this config the weights up to there are %s\n  only weights that are yet to come can change: keep the others in data.weights, and train.steps if they go by it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
 	}
 	if err := s.checkRows(here); err != nil {
 		return err

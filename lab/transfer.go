@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -108,7 +109,7 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	case err != nil:
 		return 0, err
 	case r.Tokens == 0:
-		return 0, &train.DataError{Err: fmt.Errorf("%s: %w, by which rates could be compared\n  build one with `anneal data build --val 0.01`", cfg.Data.Path, dataset.ErrNoValidation)}
+		return 0, &train.DataError{Err: fmt.Errorf("%s: %w, by which rates could be compared\n  build one with `anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
 	case math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0):
 		return math.NaN(), nil
 	}
