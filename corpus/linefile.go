@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -18,6 +20,7 @@ import (
 type LineFile struct {
 	path   string
 	f      *os.File
+	quick  bool
 	lines  []byte // of the frame to come
 	packed []byte
 	sum    hash.Hash
@@ -35,14 +38,18 @@ var encoders = sync.Pool{New: func() any {
 	return z
 }}
 
-// CreateLines begins the file at path, whose directory must exist.
+// quickEncoders take a third of the time and write half as much again.
+var quickEncoders = sync.Pool{New: func() any { return s2.NewWriter(nil, s2.WriterConcurrency(1)) }}
+
+// CreateLines begins the file at path, whose directory must exist. If path ends in .s2 it is under S2 instead, for what is read by
+// ourselves soon, and then goes.
 func CreateLines(path string) (*LineFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
 		return nil, err
 	}
 	f.Chmod(0o644) // as far as the file system has modes
-	return &LineFile{path: path, f: f, sum: sha256.New()}, nil
+	return &LineFile{path: path, f: f, quick: filepath.Ext(path) == ".s2", sum: sha256.New()}, nil
 }
 
 // Write adds bytes of lines with their ends, in whatever pieces.
@@ -62,9 +69,20 @@ func (l *LineFile) Write(b []byte) (int, error) {
 
 // frame writes the first n bytes at hand.
 func (l *LineFile) frame(n int) error {
-	z := encoders.Get().(*zstd.Encoder)
-	l.packed = z.EncodeAll(l.lines[:n], l.packed[:0])
-	encoders.Put(z)
+	if l.quick {
+		z, out := quickEncoders.Get().(*s2.Writer), bytes.NewBuffer(l.packed[:0])
+		z.Reset(out)
+		_, err := z.Write(l.lines[:n])
+		if err := errors.Join(err, z.Close()); err != nil {
+			return err
+		}
+		l.packed = out.Bytes()
+		quickEncoders.Put(z)
+	} else {
+		z := encoders.Get().(*zstd.Encoder)
+		l.packed = z.EncodeAll(l.lines[:n], l.packed[:0])
+		encoders.Put(z)
+	}
 	l.lines = l.lines[:copy(l.lines, l.lines[n:])]
 	l.sum.Write(l.packed)
 	_, err := l.f.Write(l.packed)

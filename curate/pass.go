@@ -39,7 +39,7 @@ func (p *pass) docs(split int) string {
 	if p.last {
 		return shardName("docs", split)
 	}
-	return shardName(fmt.Sprintf("%s/%d", betweenDir, p.number+1), split)
+	return fmt.Sprintf("%s/%d/%05d.jsonl.s2", betweenDir, p.number+1, split)
 }
 
 // beside is the name of another shard of a split: in the directory kind, and kind-2 in the second pass.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
 	"anneal/corpus"
@@ -101,7 +102,8 @@ func valid(text []byte) []byte {
 // shardReader reads the lines of a shard.
 type shardReader struct {
 	f     *os.File
-	z     *zstd.Decoder
+	z     io.Reader
+	close func()
 	lines *bufio.Reader
 	long  []byte // a line that is longer than the buffer
 	path  string
@@ -117,17 +119,19 @@ func openShard(dir, name string) (*shardReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(64<<20))
-	if err != nil {
-		f.Close()
-		return nil, err
+	r := &shardReader{f: f, close: func() { f.Close() }, path: path}
+	if filepath.Ext(path) == ".s2" {
+		r.z = s2.NewReader(f)
+	} else {
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(64<<20))
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		r.z, r.close = z, func() { z.Close(); f.Close() }
 	}
-	return &shardReader{f: f, z: z, lines: bufio.NewReaderSize(z, 1<<18), path: path}, nil
-}
-
-func (r *shardReader) close() {
-	r.z.Close()
-	r.f.Close()
+	r.lines = bufio.NewReaderSize(r.z, 1<<18)
+	return r, nil
 }
 
 // read is how many bytes of the file have been read.
