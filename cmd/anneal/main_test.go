@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"anneal/curate"
 	"anneal/train/config"
 )
 
@@ -91,6 +92,23 @@ func TestExamplesLoad(t *testing.T) {
 	}
 	for _, f := range files {
 		if _, err := config.Load(f, nil); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+// And so are the pipelines.
+func TestExamplePipelinesParse(t *testing.T) {
+	files, err := filepath.Glob("../../examples/curate/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d pipelines, %v", len(files), err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err == nil {
+			_, err = curate.Parse(text, f)
+		}
+		if err != nil {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
