@@ -48,6 +48,9 @@ func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	if o.Rounds < 1 {
 		return nil, config.Problem{Message: fmt.Sprintf("a search of %d rounds finds nothing", o.Rounds), Try: "1"}
 	}
+	if err := (train.GroupDRO{Rate: o.Rate, Smoothing: o.Smoothing}).Check(); err != nil {
+		return nil, err // before the reference is trained
+	}
 	s, err := newSearch(o.MixtureOptions)
 	if err != nil {
 		return nil, err
@@ -100,7 +103,7 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 	return r, err
 }
 
-// shared is a configuration whose steps have as many rows of every source, in micro-batches of one source each.
+// shared is a configuration whose steps have as many rows of every source, in micro-batches of one source each, all through the run.
 func (s *search) shared() (*config.Config, error) {
 	even := make([]float64, len(s.sources))
 	for i := range even {
@@ -118,6 +121,8 @@ func (s *search) shared() (*config.Config, error) {
 	}
 	c.Derive("train.batch_tokens", k*rows*context, "as many rows of each source, at least the batch of the reference")
 	c.Derive("train.micro_batch", micro, "rows of one source")
+	plain := config.Default()
+	c.Train.BatchRamp, c.Train.BatchRampLR, c.Train.NoiseScaleEvery, c.Data.Skip = "", plain.Train.BatchRampLR, 0, ""
 	return c, nil
 }
 

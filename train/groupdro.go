@@ -31,6 +31,17 @@ type GroupDRO struct {
 	Smoothing float64 // c; 1e-3 in the paper
 }
 
+// Check refuses numbers that weights cannot be moved by. With smoothing above 0 no weight is ever 0.
+func (o GroupDRO) Check() error {
+	if o.Rate >= 0 && o.Rate <= 1e3 && o.Smoothing > 0 && o.Smoothing < 1 {
+		return nil
+	}
+	return config.Problem{
+		Message: fmt.Sprintf("cannot move weights of domains at a rate of %g with smoothing %g", o.Rate, o.Smoothing),
+		Try:     "a rate from 0 to 1000, such as 1, and smoothing between 0 and 1, such as 0.001",
+	}
+}
+
 // domainWeights is where group DRO stands.
 type domainWeights struct {
 	Alpha  []float64 `json:"alpha"`
@@ -75,11 +86,8 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains", micro, k), Try: "a multiple of the domains, at least two of them",
 		}
 	}
-	if !(o.Rate >= 0 && o.Rate <= 1e3) || !(o.Smoothing > 0 && o.Smoothing < 1) { // no weight is ever 0
-		return config.Problem{
-			Message: fmt.Sprintf("cannot move weights of domains at a rate of %g with smoothing %g", o.Rate, o.Smoothing),
-			Try:     "a rate from 0 to 1000, such as 1, and smoothing between 0 and 1, such as 0.001",
-		}
+	if err := o.Check(); err != nil {
+		return err
 	}
 	reference, err := OpenWith(o.Reference, OpenOptions{Threads: 1})
 	if err != nil {
