@@ -17,7 +17,7 @@ type Memory struct {
 
 const (
 	baseMemory    = 40 << 20
-	workerMemory  = 24 << 20
+	workerMemory  = 32 << 20
 	leastSorting  = 16 << 20
 	outsideHeap   = 24 << 20 // of the base: the program itself
 	commonSorting = 1 << 30

@@ -41,7 +41,7 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const memory = 88
+	const memory = 96
 	cmd := exec.Command(exe, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("out"), "--threads", "1", "--memory", fmt.Sprint(memory, "MiB"))
 	cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
 	var errs strings.Builder
@@ -70,7 +70,7 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	if strings.Contains(errs.String(), "kept 0 of") {
 		t.Errorf("nothing was compared: the input is no test\n%s", errs.String())
 	}
-	if peak>>10 > memory || !strings.Contains(errs.String(), "memory: 88 MiB at most: 64 for the process and its workers") {
+	if peak>>10 > memory || !strings.Contains(errs.String(), "memory: 96 MiB at most: 72 for the process and its workers") {
 		t.Errorf("peak %d MiB, want %d at most\n%s", peak>>10, memory, errs.String())
 	}
 }
