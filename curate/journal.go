@@ -69,6 +69,9 @@ func newJournal(dir string, head journalHead) *journal {
 
 func openJournal(o Options) (*journal, error) {
 	j := newJournal(o.Dir, journalHead{journalVersion, o.Pipeline.Hash(), o.Pipeline.measures, o.Split})
+	if err := mayWrite(o.Dir, j.paths); err != nil {
+		return nil, err
+	}
 	for _, path := range j.paths() {
 		switch head, _, ok := readHead(path); {
 		case ok && (head.Pipeline != j.head.Pipeline || head.Journal != journalVersion):
@@ -86,6 +89,10 @@ func openJournal(o Options) (*journal, error) {
 		return nil, err
 	}
 	j.f = f
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w\n  wait for it, or try another --out", path, err)
+	}
 	if _, _, ok := readHead(path); !ok { // new, or cut off in its first line
 		if err = f.Truncate(0); err == nil {
 			err = j.line(j.head)
@@ -98,6 +105,21 @@ func openJournal(o Options) (*journal, error) {
 		return nil, err
 	}
 	return j, nil
+}
+
+// ErrBusy is for a journal that another process writes to.
+var ErrBusy = errors.New("another process is at work here")
+
+// ErrForeign is for a directory that holds what no curation has made: what is in docs/ might be removed at the end.
+var ErrForeign = errors.New("holds files already, and no journal of a curation")
+
+// mayWrite refuses such a directory. A task that starts at the same time has made its journal before all else.
+func mayWrite(dir string, journals func() []string) error {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 && len(journals()) == 0 {
+		return fmt.Errorf("%s %w\n  name a directory that does not exist or is empty", dir, ErrForeign)
+	}
+	return err
 }
 
 // mend ends a last line that was cut off, so that the next one stands alone.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -281,7 +282,7 @@ func (r *runner) finish(rep *Report) error {
 			return err
 		}
 		for _, f := range entries {
-			if !wanted[d+"/"+f.Name()] {
+			if !wanted[d+"/"+f.Name()] && ours(f.Name()) {
 				if err := os.Remove(filepath.Join(r.o.Dir, d, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err
 				}
@@ -292,4 +293,11 @@ func (r *runner) finish(rep *Report) error {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))
+}
+
+// ours says whether a name is that of a shard, or of one that was begun. Other files are left alone.
+func ours(name string) bool {
+	name, temp, begun := strings.Cut(strings.TrimPrefix(name, "."), ".tmp-")
+	_, err := strconv.Atoi(strings.TrimSuffix(name, shardEnd))
+	return err == nil && strings.HasSuffix(name, shardEnd) && (!begun || temp != "")
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -169,7 +170,7 @@ func cutJournal(t *testing.T, dir string, stop int) {
 		_, err = f.WriteString(`{"split":0,"inp`)
 	}
 	if err == nil {
-		err = errors.Join(f.Close(), os.WriteFile(filepath.Join(dir, "docs", fmt.Sprintf(".x.tmp-%d", stop)), []byte("half"), 0o644))
+		err = errors.Join(f.Close(), os.WriteFile(filepath.Join(dir, "docs", fmt.Sprintf(".00000.jsonl.zst.tmp-%d", stop)), []byte("half"), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -322,5 +323,81 @@ func TestSignalsAndExamplesAgree(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Files that no curation has made are never removed: a directory without a journal is refused, and in one of a curation only
+// shards go.
+func TestForeignFilesStay(t *testing.T) {
+	in, dir := t.TempDir(), t.TempDir()
+	writeInput(t, in, 2)
+	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir}
+	notes := filepath.Join(dir, "docs", "notes.txt")
+	write := func() {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(notes), 0o777), os.WriteFile(notes, []byte("mine"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if _, err := Run(context.Background(), o); !errors.Is(err, ErrForeign) {
+		t.Errorf("a directory with files of others: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Dir(notes)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := Run(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+		write()
+	}
+	o.Paths = []string{filepath.Join(in, "00.jsonl")}
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(notes); string(b) != "mine" {
+		t.Errorf("docs/notes.txt is gone: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "docs", "00001.jsonl.zst")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a shard of no split is left: %v", err)
+	}
+}
+
+// Shards and what was begun of them are ours; other names are not.
+func TestOwnNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"00000.jsonl.zst": true, "123456.jsonl.zst": true, ".00000.jsonl.zst.tmp-12": true,
+		"a.jsonl.zst": false, "00000.jsonl": false, "notes.txt": false, ".jsonl.zst": false, ".00000.jsonl.zst.tmp-": false, "": false,
+	} {
+		if ours(name) != want {
+			t.Errorf("ours(%q) = %v", name, !want)
+		}
+	}
+}
+
+// One process at a time writes to a journal.
+func TestSecondProcessIsRefused(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks there")
+	}
+	in := t.TempDir()
+	writeInput(t, in, 2)
+	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: t.TempDir()}
+	second := o
+	var errs []error
+	o.committed = func(place) error {
+		_, err := Run(context.Background(), second)
+		errs = append(errs, err)
+		return nil
+	}
+	o.Workers = 1
+	if _, err := Run(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if len(errs) != 1 || !errors.Is(errs[0], ErrBusy) {
+		t.Errorf("a second process at work: %v", errs)
+	}
+	if _, err := Run(context.Background(), second); err != nil {
+		t.Errorf("after the first has ended: %v", err)
 	}
 }

@@ -25,7 +25,9 @@ import (
 // with the place where the document was read.
 
 // shardName is the name of the shard of a split, in a directory of an output.
-func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d.jsonl.zst", dir, split) }
+func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d%s", dir, split, shardEnd) }
+
+const shardEnd = ".jsonl.zst"
 
 func appendDocument(b []byte, d *Doc) []byte {
 	b = appendPlace(append(b, '{'), d)

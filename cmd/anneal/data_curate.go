@@ -29,6 +29,9 @@ type dataCurateCmd struct {
 	threadsFlag
 }
 
+// defaultSample is --sample if it is not given.
+const defaultSample = 1000
+
 func (dataCurateCmd) Help() string {
 	return `A pipeline is a list of stages, each with its published bounds, or with those that differ:
 
@@ -61,6 +64,8 @@ func (c dataCurateCmd) Run(s *session) error {
 		return &usageError{"curate needs files or directories to read", "try anneal data curate web.yaml --out clean crawl/"}
 	case len(c.Paths) > 0 && c.FromSignals != "":
 		return &usageError{"--from-signals reads no input, and " + c.Paths[0] + " is named", "try one of them"}
+	case !c.DryRun && c.Sample != defaultSample:
+		return &usageError{"--sample is for --dry-run, and all documents would be curated", "try --dry-run, or leave --sample out"}
 	case c.DryRun && c.Sample < 1:
 		return &usageError{"--sample 0 leaves nothing to look at", "try --sample 1000"}
 	}
@@ -98,7 +103,7 @@ func (c dataCurateCmd) Run(s *session) error {
 			s.notef("memory: %s", memory)
 		}
 		out, err := curate.Run(ctx, o)
-		if errors.Is(err, curate.ErrOtherPipeline) {
+		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) || errors.Is(err, curate.ErrBusy) {
 			return asUsage(err)
 		}
 		if errors.Is(err, curate.ErrWaited) {
