@@ -47,9 +47,24 @@ func benchText(b *testing.B) (docs [][]byte, size int64) {
 	return docs, size
 }
 
+// benchSource is the Go standard library, a file each.
+func benchSource(b *testing.B) (docs [][]byte) {
+	files, _ := filepath.Glob(filepath.Join(goroot(b), "src", "*", "*.go"))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		docs = append(docs, text)
+	}
+	return docs
+}
+
 func BenchmarkFilters(b *testing.B) {
-	docs, size := benchText(b)
-	run := func(name string, filters ...*Filter) {
+	prose, _ := benchText(b)
+	source := benchSource(b)
+	run := func(name string, docs [][]byte, filters ...*Filter) {
+		size := 0
+		for _, d := range docs {
+			size += len(d)
+		}
 		b.Run(name, func(b *testing.B) {
 			var d Doc
 			n, start := 0, cpuTime()
@@ -66,13 +81,16 @@ func BenchmarkFilters(b *testing.B) {
 			b.ReportMetric(float64(n)*float64(size)/1e6/(cpuTime()-start).Seconds(), "MB/s-of-a-core")
 		})
 	}
-	run("normalize", Normalize())
-	run("gopher_quality", GopherQuality())
-	run("gopher_repetition", GopherRepetition())
-	run("c4", C4(true))
-	run("fineweb", FineWeb())
-	run("pii", PII())
-	run("all", Normalize(), GopherRepetition(), GopherQuality(), C4(true), FineWeb(), PII())
+	run("normalize", prose, Normalize())
+	run("gopher_quality", prose, GopherQuality())
+	run("gopher_repetition", prose, GopherRepetition())
+	run("c4", prose, C4(true))
+	run("fineweb", prose, FineWeb())
+	run("pii", prose, PII())
+	all := []*Filter{Normalize(), GopherRepetition(), GopherQuality(), C4(true), FineWeb(), PII()}
+	run("all", prose, all...)
+	run("all_source", source, all...)
+	run("code_source", source, Normalize(), Code(), PII())
 }
 
 // BenchmarkRun is the whole way from files to shards on one worker, without filters and with all that FineWeb has.

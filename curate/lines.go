@@ -50,7 +50,7 @@ func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
 		lines += bits.OnesCount64((n<<1 | before) &^ n)
 		before = n >> 63
 	}
-	seen.reset(lines)
+	seen.reset(lines + min(lines, 1<<12)) // the emptier, the less is guessed wrong
 	paragraphs.reset(min(lines, f.newlines/2+1))
 	s := lineScan{lineFacts: f, text: text, masks: m, seen: seen, paragraphs: paragraphs}
 	s.from, s.to = trim(text, 0, len(text))
@@ -108,24 +108,31 @@ func (s *lineScan) line(start, end int) {
 	if from == to {
 		return
 	}
+	// Few branches: which lines are short and which end a sentence no processor foresees.
 	s.filled++
+	s.short += less(chars, shortLine+1)
+	bare := s.text[from:to]
+	last := line[len(line)-1]
+	s.ended += int(sentenceEnd[last])
 	if dup {
 		s.dupFilledChars += chars
 	}
-	if chars <= shortLine {
-		s.short++
-	}
-	if endsSentence(line) {
+	if last >= utf8.RuneSelf && endsSentence(line) {
 		s.ended++
 	}
-	bare := s.text[from:to]
 	if bare[0] == '-' || bare[0] >= utf8.RuneSelf && bytes.HasPrefix(bare, []byte("•")) {
 		s.bullets++
 	}
-	if last := bare[len(bare)-1]; last == '.' && bytes.HasSuffix(bare, []byte("...")) || last >= utf8.RuneSelf && bytes.HasSuffix(bare, []byte("…")) {
+	if n := len(bare); n >= 3 && (string(bare[n-3:]) == "..." || string(bare[n-3:]) == "…") {
 		s.ellipses++
 	}
 }
+
+// less is 1 where a < b, and 0 elsewhere.
+func less(a, b int) int { return int(uint64(a-b) >> 63) }
+
+// sentenceEnd is 1 for the terminal punctuation of sentences in ASCII.
+var sentenceEnd = [256]uint8{'.': 1, '!': 1, '?': 1}
 
 // paragraph takes a line that belongs to one.
 func (s *lineScan) paragraph(hash uint64, chars int) {
@@ -177,13 +184,9 @@ func trim(text []byte, from, to int) (int, int) {
 // blank says whether c is white space of ASCII, as unicode.IsSpace has it.
 func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// endsSentence says whether the last character is sentence-terminal punctuation (Unicode property STerm, and the full
-// stop of full width).
+// endsSentence says whether the last character, which is above ASCII, is sentence-terminal punctuation (Unicode property
+// STerm, and the full stop of full width).
 func endsSentence(line []byte) bool {
-	c := line[len(line)-1]
-	if c < utf8.RuneSelf {
-		return c == '.' || c == '!' || c == '?'
-	}
 	r, _ := utf8.DecodeLastRune(line)
 	return unicode.Is(unicode.STerm, r) || r == '．'
 }
