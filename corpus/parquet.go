@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"anneal/internal/parquet"
 )
@@ -16,7 +17,7 @@ func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
 		return c.badColumn(disk, 0, err)
 	}
 	c.offset = p.at
-	if len(f.Groups) == 0 {
+	if p == whole && !slices.ContainsFunc(f.Groups, func(g parquet.Group) bool { return g.Rows > 0 }) {
 		c.reject(0, Empty, "")
 	}
 	var expanded int64

@@ -229,6 +229,9 @@ func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
 		}
 		return true
 	})
+	if g.Rows == 0 { // an empty table: what its chunks say of offsets differs from writer to writer
+		return Group{codec: g.codec}, err
+	}
 	if dictionary > 0 && dictionary < g.offset {
 		g.offset = dictionary
 	}

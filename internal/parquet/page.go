@@ -172,11 +172,11 @@ func (f *File) page(h header, at, end, codec int64) ([]byte, error) {
 		return b, nil
 	}
 	want := h.uncompressed - levels
-	f.taken += h.compressed
-	f.given += want
-	if f.given > freeExpansion+maxExpansion*f.taken {
+	if f.given+want > freeExpansion+maxExpansion*(f.taken+h.compressed) { // a claim alone is not held against the pages that follow
 		return nil, fmt.Errorf("%w: it has %d bytes and claims to become %d", ErrPage, h.compressed, want)
 	}
+	f.taken += h.compressed
+	f.given += want
 	return f.scratch.decompress(codec, b[:levels], b[levels:], int(want))
 }
 

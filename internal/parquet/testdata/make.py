@@ -31,3 +31,6 @@ meta = [None if i % 10 == 3 else {"url": "u", "text": v} for i, v in enumerate(h
 write("nested", pa.table({"id": numbers, "meta": meta}, schema=nested), compression="zstd")
 write("lz4", full, compression="lz4")
 write("list", pa.table({"text": [[v] for v in rows]}), compression="zstd")
+with pq.ParquetWriter("empty-group-null.parquet", some.schema, compression="zstd", write_page_checksum=True, store_schema=False) as w:
+    for at, n in [(0, 50), (50, 0), (50, 50), (100, 20)]:  # a table of no rows becomes a row group, too
+        w.write_table(some.slice(at, n))
