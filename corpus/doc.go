@@ -40,5 +40,5 @@
 // same documents.
 //
 // Start reading at reader.go; walk.go finds the files, compress.go opens them, text.go, jsonl.go, warc.go and parquet.go cut
-// them into documents, split.go and frames.go into splits. The package imports nothing else of this module but internal/parquet.
+// them into documents, split.go and frames.go into splits. The package imports nothing else of this module but internal/parquet and internal/fileio.
 package corpus

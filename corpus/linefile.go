@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"anneal/internal/fileio"
 	"github.com/klauspost/compress/s2"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -100,18 +102,10 @@ func (l *LineFile) Commit() (size int64, sum string, err error) {
 	if size, err = l.f.Seek(0, io.SeekCurrent); err != nil {
 		return 0, "", err
 	}
-	if err := l.f.Sync(); err != nil {
-		return 0, "", err
-	}
-	temp := l.f.Name()
-	if err := l.f.Close(); err != nil {
-		return 0, "", err
-	}
-	if err := os.Rename(temp, l.path); err != nil {
+	if err := fileio.Put(l.f, l.path); err != nil {
 		return 0, "", err
 	}
 	l.f = nil
-	syncDir(filepath.Dir(l.path))
 	return size, hex.EncodeToString(l.sum.Sum(nil)), nil
 }
 
@@ -121,13 +115,5 @@ func (l *LineFile) Abandon() {
 		l.f.Close()
 		os.Remove(l.f.Name())
 		l.f = nil
-	}
-}
-
-// syncDir makes renames in a directory durable; where that cannot be done they have to do as they are.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		d.Sync()
-		d.Close()
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"strings"
 	"sync/atomic"
+
+	"anneal/internal/fileio"
 )
 
 // Document is one document.
@@ -133,7 +134,7 @@ var errStop = errors.New("stop")
 func (r *Reader) file(c *cutter, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		r.reject(Reject{Source: path, Reason: Unreadable, Detail: cause(err)})
+		r.reject(Reject{Source: path, Reason: Unreadable, Detail: fileio.Cause(err).Error()})
 		return nil
 	}
 	defer f.Close()
@@ -146,7 +147,7 @@ func (r *Reader) file(c *cutter, path string) error {
 	case err == nil || errors.Is(err, errStop):
 		return err
 	case disk.err != nil:
-		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, cause(disk.err), disk.n)
+		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, fileio.Cause(disk.err), disk.n)
 	case errors.Is(err, errBomb):
 		c.reject(0, Bomb, err.Error())
 	default:
@@ -216,13 +217,4 @@ func (m *meter) count(n int, err error) (int, error) {
 		m.err = err
 	}
 	return n, err
-}
-
-// cause is the reason of a failed file operation without the path, which our messages already carry.
-func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // walker collects the files to read.
@@ -33,18 +35,18 @@ func extensionSet(list []string) map[string]bool {
 func (w *walker) root(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("input %s: %s", path, cause(err))
+		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		real, err = filepath.Abs(real)
 	}
 	if err != nil {
-		return fmt.Errorf("input %s: %s", path, cause(err))
+		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
 	}
 	if info.IsDir() {
 		if _, err := os.ReadDir(path); err != nil {
-			return fmt.Errorf("input %s: %s", path, cause(err))
+			return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
 		}
 		w.dir(path, real)
 		return nil
@@ -54,7 +56,7 @@ func (w *walker) root(path string) error {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("input %s: %s", path, cause(err))
+		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
 	}
 	f.Close()
 	w.file(path, real, info)
@@ -70,7 +72,7 @@ func (w *walker) dir(path, real string) {
 	w.seen[real] = true
 	entries, err := os.ReadDir(path) // sorted by name
 	if err != nil {
-		w.reject(path, Unreadable, cause(err))
+		w.reject(path, Unreadable, fileio.Cause(err).Error())
 		return
 	}
 	for _, e := range entries {
@@ -91,7 +93,7 @@ func (w *walker) entry(path, real string, e fs.DirEntry) {
 	}
 	switch {
 	case err != nil:
-		w.reject(path, Unreadable, cause(err))
+		w.reject(path, Unreadable, fileio.Cause(err).Error())
 	case info.IsDir():
 		w.dir(path, real)
 	case !info.Mode().IsRegular():

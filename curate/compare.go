@@ -20,6 +20,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/dedup"
+	"anneal/internal/fileio"
 )
 
 // Between two passes package dedup compares all documents that the first has left, numbered in their order. What it decides
@@ -189,7 +190,8 @@ func (r *runner) writeDecisions(e *entry, k int, decided *dedup.Decisions, rep *
 		err = out.Flush()
 	}
 	if err == nil {
-		err = putInPlace(f, path)
+		f.Chmod(0o644) // as far as the file system has modes
+		err = fileio.Put(f, path)
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"anneal/corpus"
+	"anneal/internal/fileio"
 )
 
 // What cannot be read is listed in full, a line for each, as corpus.Reject is in JSON: by split in rejects/, so that a
@@ -66,7 +67,7 @@ func (r *runner) listRejects() error {
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	return putInPlace(f, path)
+	return fileio.Put(f, path)
 }
 
 // sameRejects lists what an earlier run of the split, in dir, has listed.

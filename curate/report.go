@@ -12,6 +12,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/dedup"
+	"anneal/internal/fileio"
 )
 
 // Report says what became of the documents. It is the same for any number of workers and tasks and after any stop.
@@ -213,19 +214,7 @@ func replaceFile(path string, content []byte, task int) error {
 	if _, err := f.Write(content); err != nil {
 		return err
 	}
-	return putInPlace(f, path)
-}
-
-// putInPlace makes a file durable and gives it its name.
-func putInPlace(f *os.File, path string) error {
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	f.Chmod(0o644) // as far as the file system has modes
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return fileio.Put(f, path)
 }
 
 // report adds up what is done.

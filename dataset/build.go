@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // BuildOptions says how to build a dataset.
@@ -121,14 +123,14 @@ func prepare(dir string, replace bool) error {
 		if err := os.Remove(manifest); err != nil {
 			return err
 		}
-		syncDir(dir)
+		fileio.SyncDir(dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("build %s: %s", dir, cause(err))
+		return fmt.Errorf("build %s: %s", dir, fileio.Cause(err))
 	}
 	for _, split := range []string{"train", "val"} {
 		entries, err := os.ReadDir(filepath.Join(dir, split))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("build %s: %s: %s", dir, split, cause(err))
+			return fmt.Errorf("build %s: %s: %s", dir, split, fileio.Cause(err))
 		}
 		for _, e := range entries {
 			name := strings.TrimSuffix(e.Name(), temporary)

@@ -1,6 +1,6 @@
 // Package dataset keeps tokenised text on disk and serves it to training: Build writes shards of tokens, Open reads
-// them, and a Loader cuts them into samples whose order is arithmetic instead of a shuffle buffer. It imports nothing
-// else of this module, neither the corpus reader nor the tokenizer: Build takes plain bytes and an encode function.
+// them, and a Loader cuts them into samples whose order is arithmetic instead of a shuffle buffer. Of this module it
+// imports internal/fileio alone, neither the corpus reader nor the tokenizer: Build takes plain bytes and an encode function.
 //
 // # A dataset on disk
 //

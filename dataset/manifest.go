@@ -11,6 +11,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 const (
@@ -76,14 +78,14 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer tok.json --out %s FILES…`; a build that was interrupted leaves none", dir, manifestName, dir)
 	}
 	if err != nil {
-		return Manifest{}, fmt.Errorf("manifest %s: %s", path, cause(err))
+		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))
 	}
 	if info.Size() > manifestLimit {
 		return Manifest{}, fmt.Errorf("manifest %s: %d bytes, more than %d", path, info.Size(), manifestLimit)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return Manifest{}, fmt.Errorf("manifest %s: %s", path, cause(err))
+		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))
 	}
 	m, err := parseManifest(b)
 	if err != nil {
@@ -139,11 +141,7 @@ func (m *Manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, manifestName), bytes.NewReader(append(b, '\n'))); err != nil {
-		return err
-	}
-	syncDir(dir)
-	return nil
+	return writeFile(filepath.Join(dir, manifestName), bytes.NewReader(append(b, '\n')))
 }
 
 // writeFile makes a file complete and durable before it takes its name.
@@ -154,15 +152,10 @@ func writeFile(path string, content io.WriterTo) error {
 	}
 	_, err = content.WriteTo(f)
 	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(path+temporary, path)
+		err = fileio.Put(f, path)
 	}
 	if err != nil {
+		f.Close()
 		os.Remove(path + temporary)
 	}
 	return err

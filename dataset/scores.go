@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"anneal/internal/fileio"
 )
 
 // Scores are one number for each document of the training split, in its order: how hard or how good it is. They lie beside the
@@ -70,11 +72,7 @@ func (d *Dataset) WriteScores(s Scores) error {
 	if err := os.MkdirAll(filepath.Join(d.Dir, scoresDir), 0o777); err != nil {
 		return err
 	}
-	if err := writeFile(d.ScoresPath(s.Name), bytes.NewReader(d.encodeScores(s))); err != nil {
-		return err
-	}
-	syncDir(filepath.Join(d.Dir, scoresDir))
-	return nil
+	return writeFile(d.ScoresPath(s.Name), bytes.NewReader(d.encodeScores(s)))
 }
 
 func (d *Dataset) encodeScores(s Scores) []byte {
@@ -115,12 +113,12 @@ func (d *Dataset) ReadScores(name string) (Scores, error) {
 		return Scores{}, fmt.Errorf("%s has no scores %q%s\n  make them with %s", d.Dir, name, there, again)
 	}
 	if err != nil {
-		return Scores{}, fmt.Errorf("scores %s: %s", path, cause(err))
+		return Scores{}, fmt.Errorf("scores %s: %s", path, fileio.Cause(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Scores{}, fmt.Errorf("scores %s: %s", path, cause(err))
+		return Scores{}, fmt.Errorf("scores %s: %s", path, fileio.Cause(err))
 	}
 	s, err := d.decodeScores(f, info.Size())
 	if err != nil {

@@ -2,13 +2,13 @@ package dataset
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"sync/atomic"
+
+	"anneal/internal/fileio"
 )
 
 // shard reads one token shard. Its methods may be called from several goroutines, each with its own scratch.
@@ -37,7 +37,7 @@ func (s *scratch) bytes(n int) []byte {
 func openShard(path string) (*shard, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, shardError(path, errors.New(cause(err)))
+		return nil, shardError(path, fileio.Cause(err))
 	}
 	s := &shard{f: f, path: path}
 	if err := s.open(); err != nil {
@@ -89,7 +89,7 @@ func (s *shard) readAt(b []byte, off int64) error {
 	if err == io.EOF {
 		return fmt.Errorf("the file ends before byte %d: it has been truncated since it was opened", off+int64(len(b)))
 	}
-	return errors.New(cause(err))
+	return fileio.Cause(err)
 }
 
 // read fills dst with the tokens from position pos on, which must be in range.
@@ -212,13 +212,4 @@ func (s *shard) verifyAll(buf *scratch) error {
 		return fmt.Errorf("document index: %d entries, but %d documents in the tokens", s.h.docs, index.read)
 	}
 	return nil
-}
-
-// cause is the reason of a failed file operation without the path, which our messages already carry.
-func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
 }

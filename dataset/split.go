@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // builder sends documents, in order, to the two splits.
@@ -149,7 +151,7 @@ func (w *splitWriter) finish() error {
 	if err != nil {
 		return err
 	}
-	syncDir(filepath.Join(w.opt.Dir, w.name))
+	fileio.SyncDir(filepath.Join(w.opt.Dir, w.name))
 	w.info.Shards = append(w.info.Shards, info)
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // temporary is added to the name of a file until it is complete.
@@ -119,13 +121,7 @@ func (w *shardWriter) finish() (ShardInfo, error) {
 		_, err = w.f.WriteAt(head, 0)
 	}
 	if err == nil {
-		err = w.f.Sync()
-	}
-	if err == nil {
-		err = w.f.Close()
-	}
-	if err == nil {
-		err = os.Rename(w.path+temporary, w.path)
+		err = fileio.Put(w.f, w.path)
 	}
 	if err != nil {
 		w.close()
@@ -143,12 +139,4 @@ func (w *shardWriter) finish() (ShardInfo, error) {
 func (w *shardWriter) close() {
 	w.f.Close()
 	os.Remove(w.path + temporary)
-}
-
-// syncDir makes the names in dir durable where the system can.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		d.Sync()
-		d.Close()
-	}
 }

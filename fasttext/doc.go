@@ -13,5 +13,5 @@
 // over more than a few words matters.
 //
 // Start reading at model.go and predict.go; train.go says how training differs from the original's. The package imports nothing
-// of this module: it is a leaf.
+// of this module but internal/fileio.
 package fasttext

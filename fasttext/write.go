@@ -4,32 +4,12 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"os"
-	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // Save writes the model to a file, under another name until it is whole.
-func (m *Model) Save(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".model-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	err = m.Write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
+func (m *Model) Save(path string) error { return fileio.Write(path, m.Write) }
 
 // Write writes the model in the format of fastText, version 12: .ftz if it is quantised, else .bin.
 func (m *Model) Write(to io.Writer) error {

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+
+	"anneal/internal/fileio"
 )
 
 // Tensor is one tensor to write: little-endian, row-major bytes that Data must deliver in full and no more.
@@ -148,41 +148,13 @@ func WriteFile(path string, tensors []Tensor, metadata map[string]string) error 
 	return writeAtomic(path, func(w io.Writer) error { return Write(w, tensors, metadata) })
 }
 
-// writeAtomic fills a temporary file beside path, syncs it, renames it, and syncs the directory.
-func writeAtomic(path string, fill func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
+// writeAtomic buffers what fill writes, on its way to a file that appears whole.
+func writeAtomic(path string, fill func(io.Writer) error) error {
+	return fileio.Write(path, func(f io.Writer) error {
+		w := bufio.NewWriterSize(f, 1<<20)
+		if err := fill(w); err != nil {
+			return err
 		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := fill(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
+		return w.Flush()
+	})
 }

@@ -5,5 +5,6 @@
 // each document, the writer adds it and the reader takes it away: what a caller sees never holds it. Formats without a
 // document index are cut at EOT, so that a document without a token does not survive them.
 //
-// One format is one file; tokenfile.go has what they share. The package imports nothing else of this module.
+// One format is one file; tokenfile.go has what they share. The package imports nothing else of this module but
+// internal/fileio.
 package tokenfile

@@ -3,12 +3,13 @@ package tokenfile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // Vocabulary is what a format must know of the tokens.
@@ -108,7 +109,7 @@ func (f Format) Read(paths []string, v Vocabulary) Reader {
 			d.path = path
 			if err := f.read(path, v, d); err != nil {
 				if !errors.Is(err, errStop) {
-					yield(nil, fmt.Errorf("%s: %w", path, cause(err)))
+					yield(nil, fmt.Errorf("%s: %w", path, fileio.Cause(err)))
 				}
 				return
 			}
@@ -121,14 +122,6 @@ func (f Format) Read(paths []string, v Vocabulary) Reader {
 
 // errStop says that the receiver wants no more documents.
 var errStop = errors.New("stop")
-
-// cause leaves out the path that the message has already.
-func cause(err error) error {
-	if p := new(fs.PathError); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
 
 // longestDocument bounds memory: a stream without EOT is not what it is taken for.
 const longestDocument = 1 << 26

@@ -18,5 +18,5 @@
 // Letters, numbers and spaces are those of the Unicode version of the Go release (package unicode); characters
 // assigned since then count as "other" here, while libraries with newer tables may call them letters.
 //
-// Start reading at tokenizer.go. The package imports nothing of this module.
+// Start reading at tokenizer.go. The package imports nothing of this module but internal/fileio.
 package tokenizer

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // Open reads a tokenizer from a path: a tokenizer.json, a .tiktoken rank file (see [ReadTiktoken]), a vocab.json with
@@ -181,7 +183,7 @@ func (t *Tokenizer) SaveGPT2(dir string) error {
 				"  try the format of Hugging Face", id, t.Token(id))
 		}
 	}
-	err := save(filepath.Join(dir, "vocab.json"), func(w io.Writer) error {
+	err := fileio.Write(filepath.Join(dir, "vocab.json"), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		b.WriteByte('{')
 		t.writeTokens(b, "\n  ")
@@ -191,7 +193,7 @@ func (t *Tokenizer) SaveGPT2(dir string) error {
 	if err != nil {
 		return err
 	}
-	return save(filepath.Join(dir, "merges.txt"), func(w io.Writer) error {
+	return fileio.Write(filepath.Join(dir, "merges.txt"), func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		b.WriteString("#version: 0.2\n")
 		var line []byte
@@ -223,7 +225,7 @@ func (t *Tokenizer) unmade() (id uint32, ok bool) {
 }
 
 // SaveTiktoken writes a rank file: see [Tokenizer.WriteTiktoken].
-func (t *Tokenizer) SaveTiktoken(path string) error { return save(path, t.WriteTiktoken) }
+func (t *Tokenizer) SaveTiktoken(path string) error { return fileio.Write(path, t.WriteTiktoken) }
 
 // SaveHF writes tokenizer.json and the files that Hugging Face loaders look for beside it, tokenizer_config.json and
 // special_tokens_map.json, into a directory. The beginning of a text is what the post-processor puts there first, its end
@@ -258,7 +260,7 @@ func (t *Tokenizer) SaveHF(dir string) error {
 		return err
 	}
 	for name, content := range map[string]any{"tokenizer_config.json": config, "special_tokens_map.json": named} {
-		err := save(filepath.Join(dir, name), func(w io.Writer) error {
+		err := fileio.Write(filepath.Join(dir, name), func(w io.Writer) error {
 			e := json.NewEncoder(w)
 			e.SetEscapeHTML(false)
 			e.SetIndent("", "  ")

@@ -4,44 +4,17 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // Save writes the tokenizer as a Hugging Face tokenizer.json that the tokenizers library reads with the same effect. The
 // file appears under its name only when it is complete.
 func (t *Tokenizer) Save(path string) error {
-	return save(path, func(w io.Writer) error {
+	return fileio.Write(path, func(w io.Writer) error {
 		_, err := t.WriteTo(w)
 		return err
 	})
-}
-
-// save makes a file of what write writes, under its name only when it is complete.
-func save(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err = write(f); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // WriteTo writes the tokenizer as a Hugging Face tokenizer.json.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"anneal/dataset"
+	"anneal/internal/fileio"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -206,7 +207,7 @@ func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string) []
 		func() error { return markRewound(d.metrics(), p.Step) },
 		func() error { return p.configure(d) },
 		func() error {
-			defer syncDir(string(d)) // done again later it would set aside what the run has saved since
+			defer fileio.SyncDir(string(d)) // done again later it would set aside what the run has saved since
 			return os.Remove(d.rewind())
 		},
 	}

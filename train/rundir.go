@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"anneal/internal/fileio"
 	"anneal/train/config"
 )
 
@@ -60,28 +61,13 @@ func writeDurably(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(half, path)
+		err = fileio.Put(f, path)
 	}
 	if err != nil {
+		f.Close()
 		os.Remove(half)
-		return err
 	}
-	syncDir(filepath.Dir(path))
-	return nil
-}
-
-// syncDir makes the names in dir durable where the system can.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		d.Sync()
-		d.Close()
-	}
+	return err
 }
 
 func existsError(dir string) error {

@@ -1,0 +1,60 @@
+// Package fileio is what all rooms that write files do alike: a file appears under its name only when it is whole and on
+// disk, so that neither a kill nor a power cut leaves half of one. It imports nothing of this module.
+package fileio
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write makes a file of what fill writes, which may come in small pieces only if fill buffers them. Until it is whole it is
+// hidden beside path; a kill may leave it there.
+func Write(path string, fill func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	if err != nil {
+		return err
+	}
+	f.Chmod(0o644) // as far as the file system has modes
+	if err = fill(f); err == nil {
+		err = Put(f, path)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// Put makes f durable, closes it and moves it to path. Where it fails, f stays where it is.
+func Put(f *os.File, path string) error {
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	SyncDir(filepath.Dir(path))
+	return nil
+}
+
+// SyncDir makes the names in a directory durable where the system can; elsewhere they have to do as they are.
+func SyncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		d.Sync()
+		d.Close()
+	}
+}
+
+// Cause is why a file operation failed, without the path, for messages that have it already.
+func Cause(err error) error {
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
