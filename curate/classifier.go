@@ -204,6 +204,7 @@ func newSpool(dir string) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = os.Remove(f.Name()) // where the system allows it now, not even a kill leaves the file behind
 	return &spool{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
 }
 

@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 		return out, err
 	}
 	if r.journal, err = openJournal(r.o); err != nil {
-		return out, taught(err)
+		return out, o.taught(err)
 	}
 	defer r.journal.close()
 	out.Passes, out.Splits = len(r.passes), len(r.splits)*len(r.passes)
@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 		r.survey(&r.state, true)
 		out.Resumed, out.Changed = r.state.done(), r.changed()
 		if err := r.all(ctx); err != nil {
-			return out, taught(err)
+			return out, o.taught(err)
 		}
 	} else {
 		out.Resumed = r.state.done()
@@ -104,15 +104,16 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if out.Report.Documents == 0 {
 		return out, fmt.Errorf("no documents in the input\n%s", out.Report.Left())
 	}
-	return out, taught(r.finish(&out.Report))
+	return out, o.taught(r.finish(&out.Report))
 }
 
 // taught says what can be done about an error of the file system.
-func taught(err error) error {
+func (o Options) taught(err error) error {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case full && o.Sample > 0:
+		return fmt.Errorf("%w\n  make room, name another place in TMPDIR, or take a smaller sample", err)
+	case full:
 		return fmt.Errorf("%w\n  what is done stays: make room, then give the same command again", err)
 	}
 	return err

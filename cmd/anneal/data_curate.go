@@ -73,6 +73,9 @@ func (c dataCurateCmd) Run(s *session) error {
 	if err != nil && !c.DryRun {
 		return err
 	}
+	if info, err := os.Stat(c.Pipeline); err == nil && info.IsDir() {
+		return &usageError{c.Pipeline + " is a directory, where the file with the stages should be named", "try anneal data curate web.yaml --out clean " + c.Pipeline}
+	}
 	text, err := os.ReadFile(c.Pipeline)
 	if err != nil {
 		return err
@@ -105,6 +108,9 @@ func (c dataCurateCmd) Run(s *session) error {
 		out, err := curate.Run(ctx, o)
 		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) || errors.Is(err, curate.ErrBusy) {
 			return asUsage(err)
+		}
+		if ctx.Err() != nil && !c.DryRun {
+			s.notef("what is done stays: the same command goes on behind it")
 		}
 		if errors.Is(err, curate.ErrWaited) {
 			return &stopped{err.Error()}

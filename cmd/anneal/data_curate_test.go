@@ -68,7 +68,10 @@ func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	if code != exitStopped || !strings.Contains(errs, "task 1 of 2\n") || !strings.Contains(errs, "splits of pass 1, of tasks 0, in vain\n  start all tasks at once") {
 		t.Errorf("waiting: exit %d\n%s", code, errs)
 	}
-	for _, c := range [][]string{{}, {w.path("crawl"), "--from-signals", w.path("loose")}, {w.path("crawl"), "--memory", "1MiB"}} {
+	if code, _, errs := anneal("data", "curate", w.path("crawl"), w.path("crawl"), "--out", w.path("none")); code != exitUsage || !strings.Contains(errs, "is a directory, where the file with the stages") {
+		t.Errorf("no pipeline: exit %d\n%s", code, errs)
+	}
+	for _, c := range [][]string{{}, {w.path("crawl"), "--from-signals", w.path("loose")}, {w.path("crawl"), "--memory", "1MiB"}, {w.path("crawl"), "--sample", "5"}} {
 		code, _, errs := anneal(append([]string{"data", "curate", w.path("strict.yaml"), "--out", w.path("none")}, c...)...)
 		if code != exitUsage || !strings.Contains(errs, "try ") {
 			t.Errorf("%v: exit %d\n%s", c, code, errs)

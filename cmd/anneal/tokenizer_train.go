@@ -112,6 +112,9 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		}
 		s.reportText(report)
 		s.reportDropped(learned)
+		if n := tok.VocabSize(); n < c.Vocab {
+			s.notef("this text yields %s tokens, not the %s of --vocab: its words have no pairs left to merge", thousands(int64(n)), thousands(int64(c.Vocab)))
+		}
 		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
 		s.printf("%s: %s tokens from %s distinct words, pattern %s, hash %.16s…, %.1f MB/s\n",
 			c.Out, thousands(int64(tok.VocabSize())), thousands(learned.Words), tok.Pattern(), tok.Hash(), rate)
