@@ -3,6 +3,7 @@ package curate
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -54,6 +55,32 @@ func TestMasksMatchTheirDefinition(t *testing.T) {
 			if got := m.mask>>(i%blockSize)&1 != 0; got != m.want {
 				t.Errorf("byte %d, %#x: %s is %v", i, c, name, got)
 			}
+		}
+	}
+}
+
+// What Normalize and PII do to a text, and how many sentences C4 counts, does not depend on where its blocks end.
+func TestNothingDependsOnWhereBlocksEnd(t *testing.T) {
+	for _, text := range []string{
+		"a \nb", "a\t\nb", "a\n\n\nb", "a\n\nb", "a b\nc", "a\x00b", "a\u00a0b", "a\u2003\nb", "é\n\n\né", "\xe2\x80", "to 8.8.4.4, 1.2.3.4.5 and 10.0.0.1", "a@b.io 1.1.1.1",
+	} {
+		for _, f := range []*Filter{Normalize(), PII()} {
+			alone := &Doc{Text: []byte(text)}
+			f.Apply(alone)
+			for shift := range 2 * blockSize {
+				head := strings.Repeat("x", shift) + "x "
+				d := &Doc{Text: []byte(head + text)}
+				if f.Apply(d); string(d.Text) != head+string(alone.Text) {
+					t.Fatalf("%s: %q becomes %q, but %d bytes further on %q", f.Name, text, alone.Text, len(head), d.Text[len(head):])
+				}
+			}
+		}
+	}
+	text := "One two (three.\"') Four. Five five.)]) six"
+	for shift := range 2 * blockSize {
+		d := &Doc{Text: []byte(strings.Repeat("x", shift) + text)}
+		if C4(true).Apply(d); d.signal(t, "c4.sentences") != 4 {
+			t.Errorf("%q: %v sentences, want 4", d.Text, d.signal(t, "c4.sentences"))
 		}
 	}
 }

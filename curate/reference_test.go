@@ -261,7 +261,10 @@ func randomText(r *rand.Rand) string {
 
 // The rules measure what their plain definitions measure, one behind the other and over text that others changed.
 func TestRulesMatchTheirDefinitions(t *testing.T) {
-	texts := []string{}
+	texts := []string{
+		" a paragraph.\n\na paragraph.\n\nb\n\nb ", // white space around a text is of no paragraph
+		strings.Repeat("w", 600) + "\x1c" + strings.Repeat("w", 600) + " is one word.",
+	}
 	for seed := range 600 {
 		texts = append(texts, randomText(rand.New(rand.NewPCG(uint64(seed), 1))))
 	}
