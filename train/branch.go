@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -30,24 +29,25 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 		return nil, err
 	}
 	s.warnOfAnotherPast(from)
-	// The state comes first: a directory without a configuration is not yet a run, one with it must not begin at step 0.
-	if err := s.openStore(); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(s.save(), s.store.Wait()); err != nil {
-		return nil, err
-	}
-	if err := s.dir.create(o.Config, s.corpus.tokenizerJSON); err != nil {
+	if err := s.createWithState(); err != nil {
 		return nil, err
 	}
 	return s.run(ctx)
 }
 
 // BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had the
-// same batches and learning rates.
+// same samples in the same batches, and the same learning rates.
 func BranchPoint(from string, cfg *config.Config) (int, error) {
 	was, err := runDir(from).load()
 	if err != nil {
+		return 0, err
+	}
+	c, err := openCorpus(cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	if err := c.openTraining(cfg); err != nil {
 		return 0, err
 	}
 	list, err := checkpoint.List(runDir(from).checkpoints())
@@ -60,18 +60,30 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	}
 	agree, best := agreement(was, cfg, newest), -1
 	var steps []string
+	var other error // the first that its data speaks against
 	for _, e := range list {
 		if e.Err != nil {
 			continue
 		}
 		steps = append(steps, fmt.Sprint(e.Step))
-		if int(e.Step) <= agree {
-			best = max(best, int(e.Step))
+		if int(e.Step) > agree || int(e.Step) <= best {
+			continue
+		}
+		var then state
+		if _, err := checkpoint.LoadStepState(runDir(from).checkpoints(), e.Step, &then); err != nil {
+			return 0, err
+		}
+		if err := c.train.Check(then.Data); err == nil {
+			best = int(e.Step)
+		} else if other == nil {
+			other = &DataError{err}
 		}
 	}
 	switch {
 	case len(steps) == 0:
 		return 0, fmt.Errorf("%s: %w\n  a branch begins at a checkpoint: train the run first", from, checkpoint.ErrNone)
+	case best < 0 && other != nil:
+		return 0, other
 	case best < 0:
 		return 0, config.Problem{
 			Message: fmt.Sprintf("the schedule of %s and that of the branch are the same up to step %d only, and no checkpoint is so early: there are %s", from, agree, strings.Join(steps, ", ")),

@@ -31,8 +31,22 @@ type GroupDRO struct {
 	Smoothing float64 // c; 1e-3 in the paper
 }
 
-// Check refuses numbers that weights cannot be moved by. With smoothing above 0 no weight is ever 0.
-func (o GroupDRO) Check() error {
+// Check refuses numbers that weights cannot be moved by, and configurations in which they would say something else. With smoothing
+// above 0 no weight is ever 0.
+func (o GroupDRO) Check(cfg *config.Config) error {
+	for _, bad := range []struct {
+		is                bool
+		key, message, try string
+	}{
+		{cfg.Train.BatchRamp != "", "train.batch_ramp", "a batch that grows cannot be shared evenly by domains", "leaving it out"},
+		{cfg.Data.Order != "", "data.order", "where rows come by scores, weights say at which scores the domains have been, not how much is left to learn", "leaving it out; the run that the weights are for can have it"},
+		{cfg.Data.Skip != "", "data.skip", "no samples can be left out where domains are weighed", "leaving it out"},
+		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "the noise of a gradient in which domains have weights says nothing of other runs", "0"},
+	} {
+		if bad.is {
+			return config.Problem{Key: bad.key, Message: bad.message, At: cfg.Origin(bad.key).Place(), Try: bad.try}
+		}
+	}
 	if o.Rate >= 0 && o.Rate <= 1e3 && o.Smoothing > 0 && o.Smoothing < 1 {
 		return nil
 	}
@@ -69,25 +83,13 @@ type robust struct {
 
 // startRobust makes t weigh k domains, with micro-batch i of a step of domain i mod k.
 func (t *Trainer) startRobust(o GroupDRO, k int) error {
-	for _, bad := range []struct {
-		is                bool
-		key, message, try string
-	}{
-		{t.cfg.Train.BatchRamp != "", "train.batch_ramp", "a batch that grows cannot be shared evenly by domains", "leaving it out"},
-		{t.cfg.Data.Skip != "", "data.skip", "no samples can be left out where domains are weighed", "leaving it out"},
-		{t.cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "the noise of a gradient in which domains have weights says nothing of other runs", "0"},
-	} {
-		if bad.is {
-			return config.Problem{Key: bad.key, Message: bad.message, At: t.cfg.Origin(bad.key).Place(), Try: bad.try}
-		}
+	if err := o.Check(t.cfg); err != nil {
+		return err
 	}
 	if micro := t.ramps.next(t.progress).micro; k < 2 || micro%k != 0 {
 		return config.Problem{
 			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains", micro, k), Try: "a multiple of the domains, at least two of them",
 		}
-	}
-	if err := o.Check(); err != nil {
-		return err
 	}
 	reference, err := OpenWith(o.Reference, OpenOptions{Threads: 1})
 	if err != nil {

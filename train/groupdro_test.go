@@ -208,6 +208,9 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	if _, err := Resume(context.Background(), Options{Dir: p.dro.Reference, DRO: &p.dro}); err == nil {
 		t.Error("an ordinary run was resumed as a proxy")
 	}
+	if _, err := Resume(context.Background(), Options{Dir: killedAtOnce(t, p)}); !errors.Is(err, errRobust) {
+		t.Errorf("resuming one that was killed before its first step, without the reference, gives %v", err)
+	}
 	o.OnProgress = nil
 	got, err := Resume(context.Background(), o)
 	if err != nil {
@@ -218,6 +221,68 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	}
 	if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash {
 		t.Error("the model differs after a stop")
+	}
+}
+
+// killedAtOnce is a proxy that has not come to a step.
+func killedAtOnce(t *testing.T, p proxy) string {
+	t.Helper()
+	s, err := newSession(p.cfg.Clone(), Options{Dir: p.dir + "-killed", DRO: &p.dro})
+	if err == nil {
+		defer s.close()
+		err = s.createWithState()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Dir
+}
+
+// Micro-batches hold the rows of one source each, packed as data.packing says, in the source's own order, and what is counted of each source is what
+// was read. What would make weights say something else is refused.
+func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
+	cfg := domainConfig(domainData(t), 4)
+	for _, packing := range []string{"concat", "best_fit"} {
+		cfg.Data.Packing = packing
+		c, err := openCorpus(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.close()
+		if err := errors.Join(c.openTraining(cfg), c.takeTurns(2)); err != nil {
+			t.Fatal(err)
+		}
+		reads, counts := c.train.(turns), make([]uint64, 3)
+		var got, want dataset.Batch
+		for k := range uint64(60) {
+			if drawn := reads.Drawn(k); !slices.Equal(drawn, counts) {
+				t.Fatalf("%s: of the first %d samples %v come from the sources, Drawn says %v", packing, k, counts, drawn)
+			}
+			source, sample := reads.At(k)
+			if source != int(k/2%3) || sample != counts[source] {
+				t.Fatalf("%s: sample %d is number %d of source %d, want %d of %d", packing, k, sample, source, counts[source], k/2%3)
+			}
+			alone, err := c.sources[source].set.PackedLoader(dataset.Packing(packing), 32, reads.Loaders()[source].State(0).Seed)
+			if err := errors.Join(err, alone.Batch(&want, sample, 1), reads.Batch(&got, k/2*2, 2)); err != nil {
+				t.Fatal(err)
+			}
+			if at := int(k % 2 * 32); !slices.Equal(got.Tokens[at:at+32], want.Tokens) || !slices.Equal(got.Targets[at:at+32], want.Targets) {
+				t.Fatalf("%s: sample %d is not row %d of source %d", packing, k, sample, source)
+			}
+			counts[source]++
+		}
+	}
+	for key, set := range map[string]func(*config.Config){
+		"data.order":       func(c *config.Config) { c.Data.Order = "first length over 10%" },
+		"data.skip":        func(c *config.Config) { c.Data.Skip = "3:5" },
+		"train.batch_ramp": func(c *config.Config) { c.Train.BatchRamp = "128 over 1K tokens" },
+	} {
+		c := cfg.Clone()
+		set(c)
+		var p config.Problem
+		if err := (GroupDRO{Rate: 1, Smoothing: 1e-3}).Check(c); !errors.As(err, &p) || p.Key != key {
+			t.Errorf("%s: %v", key, err)
+		}
 	}
 }
 

@@ -32,13 +32,30 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	if err := s.dir.create(o.Config, s.corpus.tokenizerJSON); err != nil {
-		return nil, err
+	if s.DRO != nil {
+		err = s.createWithState() // which says that it is no ordinary run
+	} else if err = s.dir.create(o.Config, s.corpus.tokenizerJSON); err == nil {
+		err = s.openStore()
 	}
-	if err := s.openStore(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s.run(ctx)
+}
+
+// createWithState makes the run directory of a run that must not begin at step 0 without the state it has now. The state comes first:
+// a directory without a configuration is not yet a run.
+func (s *session) createWithState() error {
+	if Exists(s.Dir) {
+		return existsError(s.Dir)
+	}
+	if err := s.openStore(); err != nil {
+		return err
+	}
+	if err := errors.Join(s.save(), s.store.Wait()); err != nil {
+		return err
+	}
+	return s.dir.create(s.cfg, s.corpus.tokenizerJSON)
 }
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.

@@ -132,6 +132,14 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 	if err != nil || branch.WeightsHash != whole.WeightsHash {
 		t.Errorf("%v; weights %+v, from the start %.12s", err, branch, whole.WeightsHash)
 	}
+	for weights, want := range map[string]int{"a=1, b=1 from 32": 30, "a=1, b=1 from 16": 10, "a=1 b=1": 0} {
+		switch at, err := BranchPoint(dir, later(weights)); {
+		case at != want:
+			t.Errorf("%s branches off at step %d, want %d: %v", weights, at, want, err)
+		case want == 0 && (err == nil || !strings.Contains(err.Error(), "begin with that one alone")):
+			t.Errorf("%s: %v", weights, err)
+		}
+	}
 	_, err = Branch(context.Background(), Options{Config: later("a=1, b=1 from 16"), Dir: filepath.Join(t.TempDir(), "other")}, dir, 30)
 	if err == nil || !strings.Contains(err.Error(), "begin with that one alone") {
 		t.Errorf("a mix that has begun before the branch: %v", err)

@@ -19,8 +19,15 @@ type sourceLoss struct {
 	targets int
 }
 
+// manySources is what a mix is read from.
+type manySources interface {
+	At(k uint64) (source int, sample uint64)
+	Drawn(samples uint64) []uint64
+	Loaders() []*dataset.Loader
+}
+
 // addSources adds the losses of the micro-batch whose first sample is given to those of the sources that its rows come from.
-func (t *Trainer) addSources(mixed *dataset.Mixed, first uint64) {
+func (t *Trainer) addSources(mixed manySources, first uint64) {
 	for len(t.sources) < len(mixed.Loaders()) {
 		t.sources = append(t.sources, sourceLoss{})
 	}
@@ -59,11 +66,12 @@ func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
 
 // sourceTokens is how many tokens the run has read of each source; nil without a mix.
 func (s *session) sourceTokens() map[string]int64 {
-	if s.corpus.mixed == nil {
+	mixed, ok := s.corpus.train.(manySources)
+	if !ok {
 		return nil
 	}
 	tokens := map[string]int64{}
-	for i, n := range s.corpus.mixed.Drawn(s.trainer.progress.Sample) {
+	for i, n := range mixed.Drawn(s.trainer.progress.Sample) {
 		tokens[s.corpus.sources[i].Name] = int64(n) * int64(s.cfg.Model.Context)
 	}
 	return tokens

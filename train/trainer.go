@@ -250,7 +250,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.tape.LossScale = scale
 		sums.loss += t.dev.Sum(&t.batch.Losses)
 		sums.targets += t.data.Valid()
-		if mixed, ok := src.(*dataset.Mixed); ok {
+		if mixed, ok := src.(manySources); ok {
 			t.addSources(mixed, from+uint64(i*t.rows))
 		}
 		if t.batch.ZLoss != 0 {

@@ -15,14 +15,36 @@ type turns struct {
 	rows uint64 // samples in a micro-batch
 }
 
+// At returns which source sample k comes from, and which of the source's samples it is.
+func (t turns) At(k uint64) (source int, sample uint64) {
+	turn, sources := k/t.rows, uint64(len(t.Loaders()))
+	return int(turn % sources), turn/sources*t.rows + k%t.rows
+}
+
+// Drawn returns how many of the first k samples come from each source.
+func (t turns) Drawn(k uint64) []uint64 {
+	counts := make([]uint64, len(t.Loaders()))
+	at, next := t.At(k)
+	for i := range counts {
+		switch {
+		case i < at:
+			counts[i] = (next/t.rows + 1) * t.rows
+		case i == at:
+			counts[i] = next
+		default:
+			counts[i] = next / t.rows * t.rows
+		}
+	}
+	return counts
+}
+
 // Batch fills b with a micro-batch: first must be where one begins, and rows their size.
 func (t turns) Batch(b *dataset.Batch, first uint64, rows int) error {
-	turn, sources := first/t.rows, t.Loaders()
 	if first%t.rows != 0 || uint64(rows) != t.rows {
 		return fmt.Errorf("samples %d to %d are not one micro-batch of %d", first, first+uint64(rows)-1, t.rows)
 	}
-	k := uint64(len(sources))
-	return sources[turn%k].Batch(b, turn/k*t.rows, rows)
+	source, sample := t.At(first)
+	return t.Loaders()[source].Batch(b, sample, rows)
 }
 
 // suffix tells the state of turns from that of a mix.

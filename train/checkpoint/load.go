@@ -85,6 +85,18 @@ func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error
 	return e.load(root, tensors, state)
 }
 
+// LoadStepState is LoadStep for the state alone: it reads no tensor.
+func LoadStepState(root string, step int64, state any) (Info, error) {
+	e, err := find(root, step)
+	if err != nil {
+		return Info{}, err
+	}
+	if e.Err != nil {
+		return Info{}, e.Err
+	}
+	return e.fill(root, nil, state)
+}
+
 // find returns the newest checkpoint of a step; one that can be used, if there is any.
 func find(root string, step int64) (*Entry, error) {
 	entries, err := List(root)
