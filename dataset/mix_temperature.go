@@ -1,15 +1,22 @@
 package dataset
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Temperature returns weights p_i ∝ n_i^(1/t) of sources of n_i rows or tokens (Devlin et al. 2018 for languages; Arivazhagan et al. 2019,
 // arXiv 1907.05019; mT5, 2010.11934, has 1/t = 0.3). t = 1 is natural: every source as often as the others, the default. t → ∞ is
 // uniform. Between them small sources come more often than they would; how often says nobody, which is what UniMax is for:
 // not for sources so small that they repeat more than about four times.
+//
+// Powers are rounded to 32 bits before they are made shares: the last bits of math.Pow differ from one kind of processor to another, and
+// a run is to be gone on with on any.
 func Temperature(sizes []float64, t float64) []float64 {
-	weights := make([]float64, len(sizes))
+	weights, most := make([]float64, len(sizes)), slices.Max(sizes)
 	for i, n := range sizes {
-		weights[i] = math.Pow(n, 1/t)
+		part, exp := math.Frexp(math.Pow(n/most, 1/t)) // at most 1, whatever t is
+		weights[i] = math.Ldexp(math.Round(part*(1<<32)), exp-32)
 	}
 	return Normalised(weights)
 }

@@ -168,6 +168,9 @@ func TestTemperature(t *testing.T) {
 			t.Errorf("T = %v: %v, want the first %v and a ratio of %v", c.t, w, c.want0, c.ratio)
 		}
 	}
+	if w := Temperature(sizes, 1e-3); w[0] != 0 || w[1] != 0 || w[2] != 1 { // 100^1000 is no number
+		t.Errorf("T = 0.001: %v, want all for the largest", w)
+	}
 }
 
 // By hand: of a budget of 100, sources of 4 and 10 take 8 and 20 in two epochs, and the two large ones share the 72 that are left. With a budget beyond

@@ -48,12 +48,13 @@ func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	if o.Rounds < 1 {
 		return nil, config.Problem{Message: fmt.Sprintf("a search of %d rounds finds nothing", o.Rounds), Try: "1"}
 	}
-	if err := (train.GroupDRO{Rate: o.Rate, Smoothing: o.Smoothing}).Check(); err != nil {
-		return nil, err // before the reference is trained
-	}
 	s, err := newSearch(o.MixtureOptions)
 	if err != nil {
 		return nil, err
+	}
+	defer s.unlock()
+	if err := (train.GroupDRO{Rate: o.Rate, Smoothing: o.Smoothing}).Check(s.cfg); err != nil {
+		return nil, err // before the reference is trained
 	}
 	r := &DoReMiResult{}
 	weights := s.weights
@@ -121,8 +122,6 @@ func (s *search) shared() (*config.Config, error) {
 	}
 	c.Derive("train.batch_tokens", k*rows*context, "as many rows of each source, at least the batch of the reference")
 	c.Derive("train.micro_batch", micro, "rows of one source")
-	plain := config.Default()
-	c.Train.BatchRamp, c.Train.BatchRampLR, c.Train.NoiseScaleEvery, c.Data.Skip = "", plain.Train.BatchRampLR, 0, ""
 	return c, nil
 }
 

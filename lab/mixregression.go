@@ -211,6 +211,9 @@ func (s mixtureSampler) draw(seed uint64, index int) []float64 {
 		strength := leastStrength * math.Pow(topStrength/leastStrength, rand.New(src).Float64())
 		sum := 0.0
 		for i, p := range s.prior {
+			if w[i] = 0; p == 0 {
+				continue
+			}
 			w[i] = distuv.Gamma{Alpha: p * strength, Beta: 1, Src: src}.Rand()
 			sum += w[i]
 		}

@@ -45,6 +45,16 @@ func TestRegressionFindsTheMixture(t *testing.T) {
 	}
 }
 
+// What has no share to begin with has none in any mixture.
+func TestMixturesLeaveOutWhatHasNoShare(t *testing.T) {
+	s := newMixtureSampler([]float64{0.7, 0, 0.3})
+	for i := range 50 {
+		if w := s.draw(5, i); w[1] != 0 || math.Abs(w[0]+w[2]-1) > 1e-12 {
+			t.Fatalf("mixture %d is %v", i, w)
+		}
+	}
+}
+
 // The closed form of the leave-one-out error is what leaving each out gives, for features that are standardised once.
 func TestLeaveOneOutErrorInClosedForm(t *testing.T) {
 	s := newMixtureSampler([]float64{0.5, 0.3, 0.2})

@@ -11,6 +11,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/train"
+	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
 
@@ -52,9 +53,10 @@ type search struct {
 	cfg     *config.Config // as it was given
 	sources []MixtureSource
 	weights []float64 // that cfg gives the sources
+	unlock  func() error
 }
 
-// newSearch measures the sources.
+// newSearch measures the sources and takes o.Out for this process until unlock is called.
 func newSearch(o MixtureOptions) (*search, error) {
 	s := &search{MixtureOptions: o}
 	var err error
@@ -68,22 +70,19 @@ func newSearch(o MixtureOptions) (*search, error) {
 	if len(list) < 2 {
 		return nil, config.Problem{Key: "data.mix", Message: "one data set has no weight to be found", Try: "data.mix with two or more, such as data.mix=code=data/code,text=data/text"}
 	}
+	plans, _, err := openSources(list, s.cfg.Data.Packing, s.cfg.Model.Context, s.add)
+	if err != nil {
+		return nil, err
+	}
 	all := uint64(0)
-	for _, from := range list {
-		source, err := measureSource(from)
-		if err != nil {
-			return nil, &train.DataError{Err: err}
-		}
-		all += source.Tokens
-		s.sources = append(s.sources, source)
+	for i, p := range plans {
+		s.sources[i].Name, s.sources[i].Path = p.Name, p.Path
+		all += p.Tokens
 	}
-	var rows []uint64
 	for i := range s.sources {
-		source := &s.sources[i]
-		source.Natural = float64(source.Tokens) / float64(all)
-		rows = append(rows, source.Tokens/uint64(s.cfg.Model.Context))
+		s.sources[i].Natural = float64(s.sources[i].Tokens) / float64(all)
 	}
-	mix, err := s.cfg.Mix(rows)
+	mix, err := s.cfg.Mix(rowsOf(plans))
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +90,20 @@ func newSearch(o MixtureOptions) (*search, error) {
 		return nil, config.Problem{Key: "data.weights", Message: "a search begins with weights that stay the same all through the run", Try: "data.weights = natural"}
 	}
 	s.weights = dataset.Normalised(mix[0].Weights)
-	return s, os.MkdirAll(o.Out, 0o777)
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return nil, err
+	}
+	s.unlock, err = checkpoint.Lock(o.Out)
+	return s, err
 }
 
-func measureSource(from config.Source) (MixtureSource, error) {
-	d, err := dataset.Open(from.Path)
-	if err != nil {
-		return MixtureSource{}, err
-	}
-	defer d.Close()
+// add takes a data set as the next source.
+func (s *search) add(d *dataset.Dataset) error {
 	if d.Manifest.Val.Tokens < 2 {
-		return MixtureSource{}, fmt.Errorf("%s: %w, by which mixtures could be compared\n  re-build it with `anneal data build --val 0.01`", from.Path, dataset.ErrNoValidation)
+		return &train.DataError{Err: fmt.Errorf("%s: %w, by which mixtures could be compared\n  re-build it with `anneal data build --val 0.01`", d.Dir, dataset.ErrNoValidation)}
 	}
-	return MixtureSource{Name: from.Name, Path: from.Path, Data: d.Fingerprint(), Tokens: d.Manifest.Train.Tokens}, nil
+	s.sources = append(s.sources, MixtureSource{Data: d.Fingerprint(), Tokens: d.Manifest.Train.Tokens})
+	return nil
 }
 
 // with is the configuration with these weights of the sources.

@@ -15,6 +15,7 @@ import (
 	"anneal/corpus"
 	"anneal/tokenizer"
 	"anneal/train"
+	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
 
@@ -69,7 +70,14 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	root := t.TempDir()
 	o := DoReMiOptions{MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Rate: 1, Smoothing: 1e-3, Rounds: 2}
-	o.Overrides = append(o.Overrides, "train.batch_ramp=128 over 1000 tokens") // the proxy goes without
+	for key, value := range map[string]string{"train.batch_ramp": "128 over 1000 tokens", "data.order": "first length over 20%", "data.skip": "3:9"} {
+		refused := o
+		refused.Overrides = append(slices.Clone(o.Overrides), key+"="+value)
+		var p config.Problem
+		if _, err := DoReMi(context.Background(), refused); !errors.As(err, &p) || p.Key != key || train.Exists(filepath.Join(o.Out, "reference-1")) {
+			t.Errorf("%s: %v, or a reference has been trained", key, err)
+		}
+	}
 	want, err := DoReMi(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +162,17 @@ func TestRegMixTrainsEachProxyOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(journal, text[:len(text)-7], 0o666); err != nil { // the fifth is cut short
+		t.Fatal(err)
+	}
+	unlock, err := checkpoint.Lock(o.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held *checkpoint.LockedError
+	if _, err := RegMix(context.Background(), o); !errors.As(err, &held) {
+		t.Errorf("a second search in the same directory: %v", err)
+	}
+	if err := unlock(); err != nil {
 		t.Fatal(err)
 	}
 	trained, o.OnProxy = nil, func(i, _ int) { trained = append(trained, i) }

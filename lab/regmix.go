@@ -65,6 +65,7 @@ func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.unlock()
 	target, err := s.target(o.Target)
 	if err != nil {
 		return nil, err

@@ -62,8 +62,18 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	return f, nil
 }
 
-// unlock empties the lock file and lets go of it. The file stays: removing it would race with a process that opened it.
-func unlock(f *os.File) error { return errors.Join(writeHolder(f, nil), f.Close()) }
+// Lock takes a directory that one process at a time may write to, with the lock of a Store, until unlock is called. It is a
+// *LockedError if another process has it.
+func Lock(dir string) (unlock func() error, err error) {
+	f, err := lock(dir, slog.Default())
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return letGo(f) }, nil
+}
+
+// letGo empties the lock file and lets go of it. The file stays: removing it would race with a process that opened it.
+func letGo(f *os.File) error { return errors.Join(writeHolder(f, nil), f.Close()) }
 
 func writeHolder(f *os.File, h *Holder) error {
 	if err := f.Truncate(0); err != nil || h == nil {

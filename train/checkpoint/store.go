@@ -61,7 +61,7 @@ func open(root string, opt Options, fs filesystem) (*Store, error) {
 	}
 	s := &Store{root: root, opt: opt, fs: fs, free: machine.FreeDisk, lock: l, bad: map[string]bool{}}
 	if err := s.prepare(); err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), unlock(l))
+		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), letGo(l))
 	}
 	return s, nil
 }
@@ -187,7 +187,7 @@ func (s *Store) Close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := errors.Join(s.Wait(), unlock(s.lock))
+	err := errors.Join(s.Wait(), letGo(s.lock))
 	s.lock, s.buffer = nil, nil
 	return err
 }

@@ -122,7 +122,7 @@ func (w Weighting) Weights(sizes []float64, budget float64) []float64 {
 	case "temperature":
 		return dataset.Temperature(sizes, w.Number)
 	}
-	return dataset.Temperature(sizes, 1)
+	return dataset.Normalised(sizes)
 }
 
 // weightsForm is what the weights of data.weights look like.
