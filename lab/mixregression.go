@@ -46,6 +46,9 @@ var families = []struct {
 // penalties are the λ that compete, for standardised features and a mean over observations.
 var penalties = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1}
 
+// mostFeatures of a family that competes: the time goes by their third power, the memory by their second.
+const mostFeatures = 1000 // 43 sources
+
 // A mixRegression predicts a loss from weights.
 type mixRegression struct {
 	Family  string  // of features
@@ -62,6 +65,9 @@ type mixRegression struct {
 func fitMix(mixtures [][]float64, losses []float64) mixRegression {
 	best := mixRegression{Error: math.Inf(1)}
 	for _, f := range families {
+		if len(f.features(mixtures[0])) > mostFeatures {
+			continue
+		}
 		for _, penalty := range penalties {
 			r := mixRegression{Family: f.name, Penalty: penalty, features: f.features}
 			if r.fit(mixtures, losses) && r.Error < best.Error {

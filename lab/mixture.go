@@ -67,6 +67,9 @@ func newSearch(o MixtureOptions) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.cfg.Train.Minutes > 0 {
+		return nil, config.Problem{Key: "train.minutes", Message: "models that a clock ends cannot be compared, nor made again", Try: "fewer train.steps in its place"}
+	}
 	if len(list) < 2 {
 		return nil, config.Problem{Key: "data.mix", Message: "one data set has no weight to be found", Try: "data.mix with two or more, such as data.mix=code=data/code,text=data/text"}
 	}

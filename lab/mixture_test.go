@@ -70,7 +70,7 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	root := t.TempDir()
 	o := DoReMiOptions{MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Rate: 1, Smoothing: 1e-3, Rounds: 2}
-	for key, value := range map[string]string{"train.batch_ramp": "128 over 1000 tokens", "data.order": "first length over 20%", "data.skip": "3:9"} {
+	for key, value := range map[string]string{"train.batch_ramp": "128 over 1000 tokens", "data.order": "first length over 20%", "data.skip": "3:9", "train.minutes": "1"} {
 		refused := o
 		refused.Overrides = append(slices.Clone(o.Overrides), key+"="+value)
 		var p config.Problem
