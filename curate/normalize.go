@@ -10,7 +10,7 @@ import (
 // more line ends in a row become two (the cap of RefinedWeb, Penedo et al. 2023, arXiv 2306.01116); bytes that are not UTF-8
 // become U+FFFD; white space around the text goes. Applied twice it changes nothing more.
 //
-// Not for formats in which white space at line ends means something. Unicode composition (NFC) is left alone.
+// Not for formats in which white space at line ends means something. Unicode composition is the stage nfc.
 //
 //	bytes  of what is left ≥ 1
 func Normalize() *Filter {

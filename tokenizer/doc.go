@@ -6,7 +6,7 @@
 // ([ReadGPT2]). Each goroutine that encodes takes its own [Encoder], which holds the cache of pretokens that makes
 // encoding fast.
 //
-// The way of a text (encode.go): it is normalized if a file asks for that (normalize.go), a splitter cuts it into pretokens
+// The way of a text (encode.go): it is composed if a file asks for that (internal/nfc), a splitter cuts it into pretokens
 // (pattern.go, split.go, split_o200k.go, block.go; regexp.go for patterns that have no hand-written splitter), a cache
 // answers for those seen before (cache.go), and merges are run for the rest (merge.go, ranks.go). Training (train.go)
 // counts pretokens (count.go) and merges the most frequent pair again and again (learn.go, pairs.go), within a memory
@@ -18,5 +18,5 @@
 // Letters, numbers and spaces are those of the Unicode version of the Go release (package unicode); characters
 // assigned since then count as "other" here, while libraries with newer tables may call them letters.
 //
-// Start reading at tokenizer.go. The package imports nothing of this module but internal/fileio.
+// Start reading at tokenizer.go. The package imports nothing of this module but internal/fileio and internal/nfc.
 package tokenizer

@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"encoding/binary"
 	"slices"
+
+	"anneal/internal/nfc"
 )
 
 // Encoder encodes texts. It holds up to about 20 MiB of caches and belongs to one goroutine.
@@ -38,6 +40,14 @@ func (e *Encoder) Encode(dst []uint32, text []byte) []uint32 {
 		}
 	}
 	return e.encode(dst, text)
+}
+
+// normalize appends text to dst, composed if the tokenizer's file asks for that.
+func (t *Tokenizer) normalize(dst, text []byte) []byte {
+	if !t.nfc {
+		return append(dst, text...)
+	}
+	return nfc.Append(dst, text)
 }
 
 // keepNormal is the most memory, in bytes, that is kept for the next text.

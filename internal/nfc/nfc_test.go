@@ -1,7 +1,8 @@
-package tokenizer
+package nfc
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"golang.org/x/text/unicode/norm"
@@ -21,4 +22,18 @@ func TestComposeMarksMatchesTheLibrary(t *testing.T) {
 			t.Fatalf("%+q: got %+q, want %+q", text, got, want)
 		}
 	})
+}
+
+// Sixty accents in a row stay sixty, and one that is out of order goes to its place among them.
+func TestLongRunsOfMarksGetNothingPutInBetween(t *testing.T) {
+	acutes := strings.Repeat("\u0301", 60)
+	for text, want := range map[string]string{
+		"x" + acutes:            "x" + acutes,
+		"e" + acutes:            "\u00e9" + acutes[2:],
+		"x" + acutes + "\u0323": "x\u0323" + acutes, // a dot below, class 220, comes before accents, 230
+	} {
+		if got := string(Append([]byte("<"), []byte(text))); got != "<"+want {
+			t.Errorf("%+q became %+q, want %+q", text, got[1:], want)
+		}
+	}
 }

@@ -1,4 +1,6 @@
-package tokenizer
+// Package nfc composes characters: normalization form C of Unicode (UAX 15) to the letter, for runs of marks of any length.
+// It imports nothing of this module.
+package nfc
 
 import (
 	"slices"
@@ -7,14 +9,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalize appends text to dst, in Unicode normalization form C (UAX 15) if the tokenizer asks for it. Bytes that are not
-// UTF-8 stay as they are.
-func (t *Tokenizer) normalize(dst, text []byte) []byte {
-	if !t.nfc || norm.NFC.IsNormal(text) {
+// Append appends the normalization of text to dst. Bytes that are not UTF-8 stay as they are.
+func Append(dst, text []byte) []byte {
+	if norm.NFC.IsNormal(text) {
 		return append(dst, text...)
 	}
 	// The library breaks runs of more than 30 marks by a character of its own (the stream-safe format of UAX 15), which
-	// no tokenizer does.
+	// neither tokenizers nor other libraries do.
 	for len(text) > 0 {
 		start, end := longMarks(text)
 		dst = append(dst, norm.NFC.Bytes(text[:start])...)
