@@ -176,6 +176,8 @@ func countDocuments(ctx context.Context, p pattern, threads int, limit int64, ru
 	if limit > 0 {
 		threads = int(min(int64(threads), limit/minShare))
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	full := make(chan *batch, threads)
 	empty := make(chan *batch, 2*threads+1)
 	for range cap(empty) {
@@ -195,6 +197,9 @@ func countDocuments(ctx context.Context, p pattern, threads int, limit int64, ru
 					c.addText(s, ends, b.text[start:end])
 					start = end
 				}
+				if c.err != nil {
+					stop() // the rest would be read in vain
+				}
 				b.text, b.ends = b.text[:0], b.ends[:0]
 				empty <- b
 			}
@@ -207,10 +212,12 @@ func countDocuments(ctx context.Context, p pattern, threads int, limit int64, ru
 	err = fillBatches(ctx, p, docs, full, empty, report)
 	close(full)
 	workers.Wait()
+	var failed error
 	for _, c := range parts {
-		err = cmp.Or(err, c.err)
+		failed = cmp.Or(failed, c.err)
 		peak += c.peak
 	}
+	err = cmp.Or(failed, err)
 	if err != nil || limit > 0 {
 		return nil, peak, err
 	}

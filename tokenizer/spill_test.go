@@ -209,10 +209,23 @@ func TestRunsKeepCounts(t *testing.T) {
 	})
 }
 
-// A disk that fails is an error that says what to do, not a smaller vocabulary.
+// A disk that fails is an error that says what to do, not a smaller vocabulary, and it comes at once: not after the rest of the text.
 func TestTrainReportsAFailingDisk(t *testing.T) {
 	opt := TrainOptions{VocabSize: 500, Memory: 4 << 20, TempDir: t.TempDir() + "/absent"}
-	if _, err := Train(context.Background(), opt, each(manyWords(1000)...)); err == nil || !strings.Contains(err.Error(), "absent") {
+	read, words := 0, manyWords(200_000)
+	docs := func(yield func([]byte, error) bool) {
+		for range 50 {
+			for _, d := range words {
+				if read++; !yield([]byte(d), nil) {
+					return
+				}
+			}
+		}
+	}
+	if _, err := Train(context.Background(), opt, docs); err == nil || !strings.Contains(err.Error(), "absent") {
 		t.Errorf("error %v", err)
+	}
+	if read >= 50*len(words) {
+		t.Errorf("all of %d documents were read first", read)
 	}
 }
