@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,10 +44,24 @@ func writeLanguage(t *testing.T, path, name string, documents int, seed uint64) 
 // language each document is.
 func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	dir := t.TempDir()
-	var x Examples
-	for name := range languages {
+	read, left := 0, 0
+	x := Examples{Report: func(r corpus.Report) {
+		read += r.Documents
+		for _, rej := range r.Rejects {
+			left += rej.Count
+		}
+	}}
+	for _, name := range slices.Sorted(maps.Keys(languages)) {
 		path := filepath.Join(dir, name+".jsonl")
 		writeLanguage(t, path, name, 150, 1)
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString("broken\n")
+			f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		x.Kinds = append(x.Kinds, Kind{Label: name, Paths: []string{path}})
 	}
 	o := fasttext.DefaultTrainOptions()
@@ -56,6 +72,9 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	}
 	if rep.Trained+rep.Held.Examples != 450 || rep.Held.Examples < 50 || rep.Held.Accuracy < 0.99 || len(rep.Held.Labels) != 3 {
 		t.Fatalf("%d examples trained, held out: %+v", rep.Trained, rep.Held)
+	}
+	if read != 450 || left != 3 {
+		t.Errorf("reported: %d documents and %d rejects, want 450 and 3", read, left)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".examples-*")); left != nil {
 		t.Errorf("%v are left", left)

@@ -162,11 +162,11 @@ func TestDecontaminateFindsWhatANaiveSearchFinds(t *testing.T) {
 
 func TestDecontaminateNamesTheItem(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	items := []string{someWords(r, 30), "too short", someWords(r, 9)}
+	items := []string{someWords(r, 30), "too short", someWords(r, 9), ""}
 	path := evalFile(t, items...)
 	set, err := ReadEvalSet([]string{path}, EvalOptions{NGram: 13, Shortest: 8})
-	if err != nil || set.Skipped != 1 {
-		t.Fatalf("%v, %d items skipped, want 1", err, set.Skipped)
+	if err != nil || set.Skipped != 2 {
+		t.Fatalf("%v, %d items skipped, want 2", err, set.Skipped)
 	}
 	_, numbers, _ := apply(Decontaminate(set), "before "+items[2]+" after "+items[0])
 	if numbers["hit "+path+":1"] != 18 || numbers["hit "+path+":3"] != 1 {
@@ -209,6 +209,7 @@ func TestCleaningStagesInAPipeline(t *testing.T) {
 		{"decontaminate: {against: [nowhere.jsonl]}", "nowhere.jsonl"},
 		{fmt.Sprintf("decontaminate: {against: [%q], ngram: 0}", list), "ngram 0"},
 		{fmt.Sprintf("decontaminate: {against: [%q]}", list), "no item of 8 words"},
+		{fmt.Sprintf("decontaminate: {against: [%q], field: question}", evalFile(t, item)), "no documents in"},
 		{fmt.Sprintf("bad_words: {list: %q}", evalFile(t, strings.Repeat("x ", 40))), "more than 16"},
 	} {
 		if _, err := Parse([]byte("stages:\n  - "+c.yaml), "p.yaml"); err == nil || !strings.Contains(err.Error(), c.want) {

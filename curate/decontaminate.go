@@ -20,7 +20,7 @@ import (
 //	share  of the document's runs that do; no bound of its own
 //	items  that they stand in; no bound of its own
 //
-// With signals, decontaminate.hit FILE:NUMBER says how many runs of an item, counted from 1, a document holds.
+// With signals, decontaminate.hit FILE:NUMBER says how many runs of an item, counted from 1 among those that have a text, a document holds.
 func Decontaminate(s *EvalSet) *Filter {
 	find := finder{phrases: s.phrases}
 	hits := map[int32]int{}
@@ -48,7 +48,7 @@ func Decontaminate(s *EvalSet) *Filter {
 
 // EvalSet is the text of evaluation sets. Any number of filters may use one at the same time.
 type EvalSet struct {
-	Skipped int // items of too few words
+	Skipped int // items of too few words, or none
 
 	phrases *phrases
 	items   []string // file and number of each
@@ -81,8 +81,11 @@ func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
 		s.phrases.add(w, min(len(w), o.NGram), int32(len(s.items)))
 		s.items = append(s.items, fmt.Sprintf("%s:%d", d.Source, d.Index+1))
 	}
-	if rep := r.Report(); len(rep.Rejects) > 0 {
-		return nil, fmt.Errorf("not all of the evaluation sets can be read: %s", rep)
+	for _, rej := range r.Report().Rejects {
+		if rej.Reason != corpus.Empty {
+			return nil, fmt.Errorf("not all of the evaluation sets can be read: %s\n  what is not read is not looked for: mend it, take it out, or say with field: where the text is", r.Report())
+		}
+		s.Skipped += rej.Count
 	}
 	if len(s.items) == 0 {
 		return nil, fmt.Errorf("the evaluation sets have no item of %d words\n  try shortest: 4, or name other files", o.Shortest)

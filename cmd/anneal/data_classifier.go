@@ -28,7 +28,7 @@ type exampleArgs struct {
 }
 
 func (a exampleArgs) examples(s *session) (curate.Examples, error) {
-	x := curate.Examples{Lines: a.Lines, Read: corpus.Options{TextField: a.TextField}, Progress: s.readProgress()}
+	x := curate.Examples{Lines: a.Lines, Read: corpus.Options{TextField: a.TextField}, Progress: s.readProgress(), Report: s.reportText}
 	for _, l := range a.Label {
 		name, path, ok := strings.Cut(l, "=")
 		if !ok || path == "" {

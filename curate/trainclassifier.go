@@ -25,6 +25,7 @@ type Examples struct {
 	Read  corpus.Options
 
 	Progress func(what string, done, total int64) // bytes on disk; may be nil
+	Report   func(corpus.Report)                  // on the documents of each kind, once they are read; may be nil
 }
 
 // Kind is documents with the same label.
@@ -74,6 +75,9 @@ func (x *Examples) documents(ctx context.Context, k Kind, yield func([]byte, err
 			return false
 		}
 		x.show("reading "+k.Label, r.BytesRead(), r.Size())
+	}
+	if x.Report != nil {
+		x.Report(r.Report())
 	}
 	return true
 }
