@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"anneal/dataset"
+	"anneal/internal/fileio"
 	"anneal/tokenfile"
 	"anneal/tokenizer"
 	"anneal/train"
@@ -59,7 +60,11 @@ func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, p
 		r.Prompts += split.PromptTokens
 	}
 	os.Remove(out) // if it is there, empty
-	return r, os.Rename(tmp, out)
+	if err := os.Rename(tmp, out); err != nil {
+		return r, err
+	}
+	fileio.SyncDir(filepath.Dir(out))
+	return r, nil
 }
 
 func exportSplit(ctx context.Context, d *dataset.Dataset, val bool, create func() (tokenfile.Writer, error), done func(tokens int)) error {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // datatrove is what its DocumentTokenizer writes: 00000.ds with ids alone, EOT after each document; 00000.ds.index with the
@@ -59,7 +61,10 @@ func (w *datatroveWriter) Write(document []uint32) error {
 func (w *datatroveWriter) Close() error {
 	name := strings.NewReplacer("|", "_", "\n", "_").Replace(w.v.Name)
 	meta := fmt.Sprintf("%s|%d\n%d\n%s", name, w.raw.width, w.raw.tokens, thousands(w.raw.tokens))
-	return errors.Join(w.raw.close(), w.index.Flush(), w.f.Close(), os.WriteFile(w.path+".metadata", []byte(meta), 0o666))
+	return errors.Join(w.raw.close(), w.index.Flush(), w.f.Sync(), w.f.Close(), fileio.Write(w.path+".metadata", func(f io.Writer) error {
+		_, err := io.WriteString(f, meta)
+		return err
+	}))
 }
 
 // thousands writes a count as people read it: "1.2 M tokens".

@@ -49,9 +49,11 @@ func (w *olmoWriter) Write(document []uint32) error {
 	if err := w.raw.write(w.v.EOT); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w.z, "%d,%d,%d,%s,%d\n", start, w.raw.tokens, w.docs, "anneal", w.docs)
+	_, err := fmt.Fprintf(w.z, "%d,%d,%d,anneal,%d\n", start, w.raw.tokens, w.docs, w.docs)
 	w.docs++
 	return err
 }
 
-func (w *olmoWriter) Close() error { return errors.Join(w.raw.close(), w.z.Close(), w.f.Close()) }
+func (w *olmoWriter) Close() error {
+	return errors.Join(w.raw.close(), w.z.Close(), w.f.Sync(), w.f.Close())
+}
