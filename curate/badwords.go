@@ -16,19 +16,22 @@ import (
 // Not for text in which such words are the subject, medicine and law above all: C4's list is known to have taken those out.
 //
 //	found  phrases of the list, counted as often as they stand ≤ 0
-func BadWords(list *phrases) *Filter {
-	find := finder{phrases: list}
+func BadWords(list *WordList) *Filter {
+	find := finder{phrases: list.phrases}
 	return &Filter{Name: "bad_words", Bounds: []Bound{atMost("found", 0)}, measure: func(d *Doc, values []float64) {
 		find.find(d.Text, func(int32) { values[0]++ })
 	}}
 }
 
+// WordList is what BadWords looks for. Any number of filters may use one at the same time.
+type WordList struct{ phrases *phrases }
+
 // badWords is the stage.
 var badWords = kind{
-	name: "bad_words", bounds: BadWords(newPhrases()).Bounds,
+	name: "bad_words", bounds: BadWords(&WordList{newPhrases()}).Bounds,
 	options: []option{{name: "list", value: "", required: true, files: true}},
 	load: func(o given) (func() Stage, error) {
-		list, err := readPhrases(o.text("list"))
+		list, err := ReadWordList(o.text("list"))
 		if err != nil {
 			return nil, err
 		}
@@ -39,8 +42,8 @@ var badWords = kind{
 // longestPhrase is how many words a phrase of a list may have.
 const longestPhrase = 16
 
-// readPhrases reads a file with a phrase a line.
-func readPhrases(path string) (*phrases, error) {
+// ReadWordList reads a file with a word or phrase a line.
+func ReadWordList(path string) (*WordList, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,7 @@ func readPhrases(path string) (*phrases, error) {
 		return nil, fmt.Errorf("%s:%d: %w", path, number+1, err)
 	}
 	if len(p.from) == 0 {
-		return nil, fmt.Errorf("%s holds no words", path)
+		return nil, fmt.Errorf("%s holds no words\n  try a file with a word or phrase a line", path)
 	}
-	return p, nil
+	return &WordList{p}, nil
 }

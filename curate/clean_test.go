@@ -235,7 +235,7 @@ func BenchmarkCleaning(b *testing.B) {
 		list.add(w[:1], 1, 0)
 		list.add(w[:2], 2, 0)
 	}
-	for _, f := range []*Filter{Identifiers(), NFC(), BadWords(list), Decontaminate(set)} {
+	for _, f := range []*Filter{Identifiers(), NFC(), BadWords(&WordList{list}), Decontaminate(set)} {
 		b.Run(f.Name, func(b *testing.B) {
 			b.SetBytes(size)
 			var d Doc
