@@ -94,18 +94,14 @@ type dataBench struct {
 	ctx           context.Context
 	threads       int
 	source, prose [][]byte
-	tmp           string
 }
 
 func (b *dataBench) read(o DataSpeedOptions, r *DataSpeed) (err error) {
-	source := ""
-	if len(o.Text.Paths) == 0 {
-		if source, err = GoSource(); err != nil {
-			return err
-		}
-		o.Text = Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}}
+	text, source, err := o.Text.orGoSource()
+	if err != nil {
+		return err
 	}
-	if b.source, r.Bytes, err = o.Text.read(b.ctx, o.Bytes); err != nil {
+	if b.source, r.Bytes, err = text.read(b.ctx, o.Bytes); err != nil {
 		return err
 	}
 	b.prose, r.ProseBytes = b.source, r.Bytes
@@ -169,7 +165,7 @@ func (b *dataBench) minHash() (rate float64, err error) {
 		size += len(d)
 	}
 	start := time.Now()
-	near, err := dedup.NewNear(dedup.MinHash{}, 1<<30, b.tmp)
+	near, err := dedup.NewNear(dedup.MinHash{}, 1<<30, "")
 	if err != nil {
 		return 0, err
 	}
@@ -189,7 +185,7 @@ func (b *dataBench) minHash() (rate float64, err error) {
 			return 0, err
 		}
 	}
-	pairs := dedup.NewPairs(1<<26, b.tmp)
+	pairs := dedup.NewPairs(1<<26, "")
 	defer pairs.Close()
 	if err := near.Link(pairs, b.threads); err != nil {
 		return 0, err

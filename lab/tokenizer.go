@@ -91,8 +91,13 @@ type TokenizerSpeed struct {
 // encodeBytes is how much text one pass of the encoder measures: seconds even on slow machines.
 const encodeBytes = 32 << 20
 
-// BenchTokenizer reads up to limit bytes of text into memory, learns a vocabulary from it and encodes it twice.
+// BenchTokenizer reads up to limit bytes of text into memory, of the Go source if it has no paths, learns a vocabulary from it
+// and encodes it twice.
 func BenchTokenizer(ctx context.Context, text Text, limit int64, o tokenizer.TrainOptions) (TokenizerSpeed, error) {
+	text, _, err := text.orGoSource()
+	if err != nil {
+		return TokenizerSpeed{}, err
+	}
 	docs, size, err := text.read(ctx, limit)
 	if err != nil {
 		return TokenizerSpeed{}, err
@@ -107,36 +112,27 @@ func BenchTokenizer(ctx context.Context, text Text, limit int64, o tokenizer.Tra
 	s.TrainMBPerSecond = float64(size) / 1e6 / s.TrainSeconds
 	s.VocabSize = tok.VocabSize()
 
-	enc := tok.NewEncoder()
-	var ids []uint32
-	pass := func() (rate, bytesPerToken float64) {
-		start, done, tokens := time.Now(), 0, 0
-		for _, d := range docs {
-			ids = enc.Encode(ids[:0], d)
-			tokens += len(ids)
-			if done += len(d); done >= encodeBytes {
-				break
-			}
-		}
-		return float64(done) / 1e6 / time.Since(start).Seconds(), float64(done) / float64(max(tokens, 1))
-	}
-	s.PretokenizeMBPerSecond = pretokenize(tok, docs)
-	s.EncodeColdMBPerSecond, s.BytesPerToken = pass()
-	s.EncodeWarmMBPerSecond, _ = pass()
-	return s, nil
-}
-
-// pretokenize returns the MB/s of cutting documents into pretokens.
-func pretokenize(tok *tokenizer.Tokenizer, docs [][]byte) float64 {
-	start, done, pretokens := time.Now(), 0, 0
-	count := tok.NewPretokenizer()
-	for _, d := range docs {
-		pretokens += count(d)
-		if done += len(d); done >= encodeBytes {
+	b := &dataBench{threads: 1, source: docs}
+	for n, done := 0, 0; n < len(docs); n++ {
+		if done += len(docs[n]); done >= encodeBytes {
+			b.source = docs[:n+1]
 			break
 		}
 	}
-	return float64(done) / 1e6 / time.Since(start).Seconds()
+	s.PretokenizeMBPerSecond = b.pretokenize(tok)
+	s.EncodeColdMBPerSecond, s.EncodeWarmMBPerSecond = b.encode(tok)
+	fit, err := tokenizer.Evaluate(tok, each(b.source))
+	s.BytesPerToken = fit.BytesPerToken
+	return s, err
+}
+
+// orGoSource is the text, or, if it has no paths, the Go source on this machine, in the directory source.
+func (t Text) orGoSource() (text Text, source string, err error) {
+	if len(t.Paths) > 0 {
+		return t, "", nil
+	}
+	source, err = GoSource()
+	return Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}, Progress: t.Progress}, source, err
 }
 
 // read returns the first documents of the text, up to limit bytes.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"anneal/corpus"
 	"anneal/lab"
 	"anneal/tokenizer"
 )
@@ -19,16 +18,8 @@ type benchTokenizerCmd struct {
 func (benchTokenizerCmd) Help() string { return example("anneal bench tokenizer --vocab 8192 --mb 20") }
 
 func (c benchTokenizerCmd) Run(s *session) error {
-	text := lab.Text{Paths: c.Paths}
-	if len(c.Paths) == 0 {
-		source, err := lab.GoSource()
-		if err != nil {
-			return err
-		}
-		text = lab.Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}}
-	}
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := lab.BenchTokenizer(ctx, text, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
+		r, err := lab.BenchTokenizer(ctx, lab.Text{Paths: c.Paths}, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
 		if err != nil {
 			return asData(err)
 		}
