@@ -325,8 +325,8 @@ func (c *compared) appendCluster(b []byte, d *Doc) []byte {
 func compareOptions(o given) (*dedup.Options, error) {
 	d := &dedup.Options{MinWords: int(o.number("min_words")), Verify: o.number("verify")}
 	for _, name := range []string{"min_words", "words", "bands", "rows", "ngram_words", "ngram_mib"} {
-		if v := o.number(name); v < 1 || v > 1<<20 || v != math.Trunc(v) {
-			return nil, fmt.Errorf("%s is %v\n  try a whole number from 1", name, v)
+		if v := o.number(name); !(v >= 1 && v <= 1<<20 && v == math.Trunc(v)) {
+			return nil, fmt.Errorf("%s is %.10g\n  try a whole number from 1 to %d", name, v, 1<<20)
 		}
 	}
 	if !(d.Verify >= 0 && d.Verify <= 1) {

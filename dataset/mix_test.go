@@ -383,6 +383,7 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 		{"another order of sources", []*Dataset{set(1), set(0), set(2)}, BestFit, 16, 9, m, "keep the data sets of"},
 		{"one source alone", []*Dataset{set(0)}, BestFit, 16, 9, Mix{{Weights: []float64{1}}}, "of several sources"},
 		{"another packing", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9, m, "data.packing"},
+		{"another packing and the weights of its rows", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "data.packing"},
 		{"another context", []*Dataset{set(0), set(1), set(2)}, BestFit, 15, 9, m, "keep the context"},
 		{"another seed", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 8, m, "keep the seed"},
 	} {

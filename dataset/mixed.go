@@ -177,11 +177,12 @@ func (l *Mixed) Check(s State) error {
 		return fmt.Errorf("the run has consumed %d samples of several sources, by this config all come from %s up to there\n  keep data.mix and data.weights, or start a new run", s.Sample, l.loaders[0].d.Dir)
 	case s.Data != here.Data:
 		return fmt.Errorf("the run has consumed %d samples of sources %s, by this config they come from %s\n  keep the data sets of data.mix, their order, and data.weights up to there, or start a new run", s.Sample, s.Data, here.Data)
-	case s.Mix != here.Mix:
-		return fmt.Errorf("the run has consumed %d samples mixed by weights %s, by this config the weights up to there are %s\n  only weights that are yet to come can change: keep the others in data.weights, and train.steps if they go by it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
 	}
-	if err := s.checkRows(here); err != nil {
+	if err := s.checkRows(here); err != nil { // before the weights, for natural ones go by the number of rows
 		return err
+	}
+	if s.Mix != here.Mix {
+		return fmt.Errorf("the run has consumed %d samples mixed by weights %s, by this config the weights up to there are %s\n  only weights that are yet to come can change: keep the others in data.weights, and train.steps if they go by it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
 	}
 	if s.Order != here.Order {
 		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores of the sources, and train.steps, by which a length in percent goes, or start a new run",

@@ -109,6 +109,7 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err erro
 		return u, nil, err
 	}
 	mix = planMix(sources, m, uint64(cfg.Tokens())/uint64(cfg.Model.Context), cfg.Model.Context)
+	mix.cap = cfg.UniMaxEpochs()
 	return mix.utilisation(), mix, nil
 }
 

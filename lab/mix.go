@@ -40,6 +40,8 @@ type MixPlan struct {
 	Sources []SourcePlan    `json:"sources"`
 	Weights []WeightsChange `json:"weights"` // one if they stay
 	Context int             `json:"context"`
+
+	cap float64 // epochs that unimax permits; 0 is no bound
 }
 
 // openSources measures the data sets of sources in rows of context tokens. check looks at each; it may be nil.
@@ -116,6 +118,12 @@ func (p *MixPlan) utilisation() dataset.Utilisation {
 // Remarks is what people should be told of the mix.
 func (p *MixPlan) Remarks() (list []string) {
 	for _, s := range p.Sources {
+		if p.cap > 0 && s.Epochs > 1.01*p.cap {
+			list = append(list, fmt.Sprintf("warning: unimax:%g cannot be: within so many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.cap, s.Name, s.Epochs))
+			break // the others are beyond it, too
+		}
+	}
+	for _, s := range p.Sources {
 		switch {
 		case s.Epochs > manyEpochs:
 			list = append(list, fmt.Sprintf("warning: %s is read %.1f times: beyond about %d a repeat is worth clearly less than new text (arXiv 2305.16264); try a smaller weight, or unimax:%[3]d", s.Name, s.Epochs, manyEpochs))
@@ -163,5 +171,8 @@ func PlanMix(o MixOptions) (*MixPlan, string, error) {
 	}
 	weights := o.Weights.Weights(sizes, float64(samples))
 	p := planMix(sources, dataset.Mix{{Weights: weights}}, samples, o.Context)
+	if o.Weights.Method == "unimax" {
+		p.cap = o.Weights.Number
+	}
 	return p, MixConfig(o.Sources, weights, fmt.Sprintf("%s for %d tokens", o.Method, int64(samples)*int64(o.Context))), nil
 }

@@ -26,9 +26,16 @@ func TestPlanOfAMix(t *testing.T) {
 	if u := p.utilisation(); math.Abs(u.Share()-(.672*.5+.328)) > 1e-3 || u.Rows != 250 || u.Cut != 7 || u.Packing != dataset.Pad {
 		t.Errorf("utilisation %+v", u)
 	}
+	p.cap = 7
 	r := strings.Join(p.Remarks(), "\n")
 	if !strings.Contains(r, "b is read 6.6 times") || strings.Contains(r, "a is read") || !strings.Contains(r, "b has no validation") {
 		t.Errorf("remarks %q", r)
+	}
+	if strings.Contains(r, "unimax:7") {
+		t.Errorf("within its epochs: %q", r)
+	}
+	if p.cap = 5; !strings.Contains(strings.Join(p.Remarks(), "\n"), "unimax:5 cannot be") {
+		t.Errorf("6.6 epochs where 5 are permitted: %q", p.Remarks())
 	}
 	if len(p.Weights) != 2 || p.Weights[1].From != 8960 || p.Weights[0].Weights[0] != .75 {
 		t.Errorf("weights %+v", p.Weights)

@@ -120,6 +120,9 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(s.Values) > 0 && !slices.ContainsFunc(s.Values, func(v float32) bool { return v == v }) {
+		return nil, fmt.Errorf("no document has a score by %s\n  try another; compression and length have one for every text", o.By)
+	}
 	if err := d.WriteScores(s); err != nil {
 		return nil, err
 	}

@@ -177,6 +177,9 @@ type predicted struct {
 }
 
 func (c classifierPredictCmd) Run(s *session) error {
+	if c.Top < 1 {
+		return &usageError{"--top 0 asks for no label", "try --top 1"}
+	}
 	m, err := fasttext.Load(c.Model)
 	if err != nil {
 		return asData(err)
@@ -243,6 +246,11 @@ func (classifierQuantizeCmd) Help() string {
 }
 
 func (c classifierQuantizeCmd) Run(s *session) error {
+	if from, err := os.Stat(c.Model); err == nil {
+		if to, err := os.Stat(c.Out); err == nil && os.SameFile(from, to) {
+			return &usageError{"--out " + c.Out + " is the model itself, which would be lost", "try --out " + strings.TrimSuffix(c.Out, filepath.Ext(c.Out)) + ".ftz"}
+		}
+	}
 	if err := checkOutput(c.Out, "q.ftz"); err != nil {
 		return err
 	}

@@ -158,6 +158,9 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome) {
 		}
 	}
 	s.printf("kept %s of %s documents, %s of %s\n", thousands(int64(r.Kept)), thousands(int64(r.Documents)), megabytes(r.KeptBytes), megabytes(r.Bytes))
+	if r.Kept == 0 && r.Documents > 0 {
+		s.notef("nothing is kept: are these the bounds for this kind of text? The report shows what each rule dropped")
+	}
 	for i, d := range r.Comparisons {
 		s.comparison(i, d)
 	}
@@ -174,6 +177,7 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome) {
 
 // comparison tells what a dedup stage has found.
 func (s *session) comparison(i int, d dedup.Report) {
+	s.warnOfNGrams(d, "ngram_mib of dedup")
 	s.printf("dedup %d: %s clusters, the largest of %s documents", i+1, thousands(int64(d.Clusters)), thousands(int64(d.LargestSize)))
 	if d.Candidates > 0 {
 		s.printf("; confirmed %s of %s pairs", thousands(d.Confirmed), thousands(d.Candidates))

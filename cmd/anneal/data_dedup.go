@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"anneal/corpus"
@@ -38,7 +39,36 @@ Near-duplicates with similarity s of their sets of n-grams are found with probab
 Of documents that are alike the first stays; n-grams, paragraphs and lines are compared in what stays. The result does not depend on --threads or --memory.`
 }
 
+// check refuses what cannot be, and what would have no effect.
+func (c dataDedupCmd) check() error {
+	none := slices.Contains(c.Exact, "none")
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"min-words", c.MinWords}, {"words", c.Words}, {"bands", c.Bands}, {"rows", c.Rows}, {"ngram-words", c.NGramLen}} {
+		if n.value < 1 {
+			return &usageError{fmt.Sprintf("--%s is %d", n.flag, n.value), "try a whole number from 1"}
+		}
+	}
+	switch {
+	case !(c.Verify >= 0 && c.Verify <= 1):
+		return &usageError{fmt.Sprintf("--verify %v is not a similarity from 0 to 1", c.Verify), "try --verify 0.7"}
+	case !c.Near && c.Verify > 0:
+		return &usageError{"--verify is of near-duplicates, which --no-near leaves in", "try one of them"}
+	case !(c.NGramMin > 0 && c.NGramMin <= 1):
+		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin), "try --ngram-share 0.8"}
+	case none && len(c.Exact) > 1:
+		return &usageError{"--exact none stands beside others", "try one of them"}
+	case none && !c.Near && !c.NGrams:
+		return &usageError{"nothing to look for: --exact none, --no-near and no --ngrams", "try --exact document"}
+	}
+	return nil
+}
+
 func (c dataDedupCmd) Run(s *session) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: int64(c.Memory), Verify: c.Verify, Out: c.Out}
 	for _, name := range c.Exact {
 		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
@@ -47,13 +77,7 @@ func (c dataDedupCmd) Run(s *session) error {
 			}
 		}
 	}
-	if !(c.Verify >= 0 && c.Verify <= 1) {
-		return &usageError{fmt.Sprintf("--verify %v is not a similarity from 0 to 1", c.Verify), "try --verify 0.7"}
-	}
 	if c.NGrams {
-		if !(c.NGramMin > 0 && c.NGramMin <= 1) || c.NGramLen < 1 {
-			return &usageError{fmt.Sprintf("--ngram-share %v of --ngram-words %d: a share is from 0 to 1, and words are counted", c.NGramMin, c.NGramLen), "try --ngram-words 13 --ngram-share 0.8"}
-		}
 		o.NGrams = &dedup.Bloom{Words: c.NGramLen, Threshold: c.NGramMin, Memory: int64(c.Bloom)}
 	}
 	if c.Near {
@@ -90,6 +114,7 @@ func (c dataDedupCmd) Run(s *session) error {
 		if o.NGrams != nil {
 			s.printf("dropped %s for their n-grams; %.1g of the look-ups were wrong at the end\n", thousands(rep.NGrams), rep.NGramError)
 		}
+		s.warnOfNGrams(rep, "--bloom")
 		for _, u := range o.Units {
 			if u != dedup.Document {
 				s.printf("dropped %s repeated %ss\n", thousands(int64(rep.Units[u.String()])), u)
@@ -101,4 +126,11 @@ func (c dataDedupCmd) Run(s *session) error {
 		s.printf("%s/docs: %.1f MB/s, %s bytes sorted on disk\n", c.Out, rate, thousands(rep.Spilled))
 		return s.emit(map[string]any{"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled, "mb_per_second": rate})
 	})
+}
+
+// warnOfNGrams warns of a filter that was too small: it takes n-grams for seen that were not, and documents go for nothing.
+func (s *session) warnOfNGrams(r dedup.Report, option string) {
+	if r.NGramError > 0.1 {
+		s.notef("warning: %s is too small: at the end %.1g of the n-grams that were new counted as seen, so that documents may have gone that were new; give it several times as much", option, r.NGramError)
+	}
 }

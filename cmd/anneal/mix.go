@@ -89,8 +89,8 @@ type regmixCmd struct {
 }
 
 func (regmixCmd) Help() string {
-	return example("anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=code=data/code,asm=data/asm,text=data/text --proxies 32 --out runs/mix",
-		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/mix --svg regression.svg") +
+	return example("anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=code=data/code,asm=data/asm,text=data/text --proxies 32 --out runs/regmix",
+		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/regmix --svg regression.svg") +
 		"\n\nEach proxy is trained on another mixture, drawn around the natural one. A regression from weights to held-out loss predicts the" +
 		"\nloss of 100,000 mixtures; the mean of the best hundred is the outcome. Predictions for proxies that the regression has not seen show how far to" +
 		"\ntrust it: a rank correlation well below 0.8 asks for more proxies or more steps. Stopped, the same command goes on."

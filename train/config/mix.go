@@ -259,6 +259,14 @@ func (c *Config) Mix(rows []uint64) (dataset.Mix, error) {
 	return m, nil
 }
 
+// UniMaxEpochs is how often a source may be read if data.weights is unimax from the first step to the last; else 0.
+func (c *Config) UniMaxEpochs() float64 {
+	if stages, err := c.weightsStages(); err == nil && len(stages) == 1 && stages[0].Method == "unimax" {
+		return stages[0].Number
+	}
+	return 0
+}
+
 // mix checks where the data is and how it is mixed.
 func (k *checker) mix() {
 	c := k.c

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What cannot be, or would have no effect, is refused rather than taken for a default; a filter that was too small is told of.
+func TestDedupFlags(t *testing.T) {
+	w := newWorkshop(t)
+	for want, flags := range map[string]string{
+		"nothing to look for":    "--exact none --no-near",
+		"beside others":          "--exact document,none",
+		"which --no-near leaves": "--no-near --verify 0.7",
+		"not a similarity":       "--verify 1.5",
+		"--bands is 0":           "--bands 0",
+		"--min-words is 0":       "--min-words 0",
+		"not a share":            "--ngrams --ngram-share 0",
+	} {
+		args := append([]string{"data", "dedup", w.path("text"), "--out", w.path("none")}, strings.Fields(flags)...)
+		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "\n  try ") {
+			t.Errorf("%s: exit %d\n%s", flags, code, errs)
+		}
+	}
+	var text strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&text, "%c%c%c ", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26)
+	}
+	if err := os.WriteFile(w.path("words.txt"), []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for size, warned := range map[string]bool{"1B": true, "1MiB": false} {
+		code, _, errs := anneal("data", "dedup", w.path("words.txt"), "--out", w.path("of"+size), "--no-near", "--ngrams", "--ngram-words", "2", "--bloom", size)
+		if code != exitOK || strings.Contains(errs, "--bloom is too small") != warned {
+			t.Errorf("--bloom %s: exit %d\n%s", size, code, errs)
+		}
+	}
+}
