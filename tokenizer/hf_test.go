@@ -36,6 +36,10 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"template without text": {"post_processor.single", func(d object) {
 			d["post_processor"] = object{"type": "TemplateProcessing", "single": []any{}, "pair": []any{}, "special_tokens": object{}}
 		}},
+		"template with an unknown token": {"does not have \"[CLS]\"", func(d object) {
+			d["post_processor"] = object{"type": "TemplateProcessing", "pair": []any{}, "special_tokens": object{},
+				"single": []any{object{"SpecialToken": object{"id": "[CLS]", "type_id": 0}}, object{"Sequence": object{"id": "A", "type_id": 0}}}}
+		}},
 		"nested post-processors": {"Sequence", func(d object) {
 			d["post_processor"] = object{"type": "Sequence", "processors": []any{object{"type": "Sequence", "processors": []any{}}}}
 		}},

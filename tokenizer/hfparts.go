@@ -246,15 +246,23 @@ func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err 
 func (p *hfPost) template() (before, after []uint32, err error) {
 	texts := 0
 	for _, piece := range p.Single {
+		var ids []uint32
+		if slot := piece.SpecialToken; slot != nil {
+			known, ok := p.SpecialTokens[slot.ID]
+			if !ok {
+				return nil, nil, fmt.Errorf("post_processor.single: special_tokens does not have %.100q", slot.ID)
+			}
+			ids = known.IDs
+		}
 		switch {
 		case piece.Sequence != nil && piece.Sequence.ID == "A":
 			texts++
 		case piece.SpecialToken == nil:
 			return nil, nil, errors.New("post_processor.single: supported are SpecialToken and the Sequence A")
 		case texts == 0:
-			before = append(before, p.SpecialTokens[piece.SpecialToken.ID].IDs...)
+			before = append(before, ids...)
 		default:
-			after = append(after, p.SpecialTokens[piece.SpecialToken.ID].IDs...)
+			after = append(after, ids...)
 		}
 	}
 	if texts != 1 {
