@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/device/cpu/isa"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -72,7 +74,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err != nil:
 		err = &usageError{err.Error(), "try `" + helpFor(err) + "`"}
 	default:
-		err = parsed.Run(s)
+		// Here, for all commands: the kernels of the data wing know ANNEAL_CPU, but not how to refuse it.
+		if _, err = isa.Choose(); err == nil {
+			err = parsed.Run(s)
+		}
 		s.status.clear()
 	}
 	if err == nil {

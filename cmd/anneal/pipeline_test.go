@@ -228,6 +228,7 @@ func TestDemo(t *testing.T) {
 	if _, err := os.Stat(w.path("new")); err == nil {
 		t.Error("the demo began its work although its kernels cannot be had")
 	}
+	w.object(exitUsage, "tokenizer", "train", "--vocab", "300", "--out", w.path("tok.json"), w.path("go"))
 }
 
 func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
