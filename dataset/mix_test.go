@@ -188,6 +188,9 @@ func TestUniMax(t *testing.T) {
 			}
 		}
 	}
+	if w := UniMax([]float64{5, 1}, 0, 2); w[0] != 0.5 || w[1] != 0.5 {
+		t.Errorf("a budget of nothing is shared as %v", w)
+	}
 }
 
 // No source passes the cap while the budget fits, and of two sources the larger never gets less.

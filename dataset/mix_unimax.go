@@ -11,7 +11,7 @@ import (
 // best 1 for its largest models; 4 is where repeats begin to be worth less than new data (Muennighoff et al. 2023, 2305.16264).
 //
 // If all sources together have less than the budget within that many epochs, every weight is at its cap, which is natural, and the run
-// goes beyond it. Not where the sources' quality differs and is known: then weights are to say so.
+// goes beyond it. A budget of nothing is shared evenly. Not where the sources' quality differs and is known: then weights are to say so.
 func UniMax(sizes []float64, budget, epochs float64) []float64 {
 	order := make([]int, len(sizes))
 	for i := range order {
@@ -19,6 +19,7 @@ func UniMax(sizes []float64, budget, epochs float64) []float64 {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
 	takes := make([]float64, len(sizes))
+	budget = max(budget, 1e-100) // below every cap
 	for i, s := range order {
 		takes[s] = min(budget/float64(len(order)-i), epochs*sizes[s])
 		budget -= takes[s]
