@@ -208,6 +208,10 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	if _, err := Resume(context.Background(), Options{Dir: p.dro.Reference, DRO: &p.dro}); err == nil {
 		t.Error("an ordinary run was resumed as a proxy")
 	}
+	var refused *RewindError
+	if _, err := Rewind(p.dir, RewindOptions{To: 0}); !errors.As(err, &refused) {
+		t.Errorf("taken back to its beginning, where nothing tells it from an ordinary run: %v", err)
+	}
 	if _, err := Resume(context.Background(), Options{Dir: killedAtOnce(t, p)}); !errors.Is(err, errRobust) {
 		t.Errorf("resuming one that was killed before its first step, without the reference, gives %v", err)
 	}

@@ -73,6 +73,10 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 		return nil, err
 	}
 	defer store.Close()
+	var now state
+	if _, err := checkpoint.LoadState(d.checkpoints(), &now); err == nil && now.Domains != nil {
+		return nil, rewindError("beginning the search again in another directory", "%s is the proxy of a search for domain weights, which leaves no samples out", dir)
+	}
 	r := &RewindReport{}
 	if r.From, err = lastStep(d, store); err != nil {
 		return nil, err
