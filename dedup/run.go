@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"slices"
 
 	"anneal/corpus"
+	"anneal/internal/fileio"
 )
 
 // Options says what Run does.
@@ -81,28 +81,19 @@ type Report struct {
 // disappears because of a text that is itself dropped before.
 func Run(ctx context.Context, o Options, documents func() iter.Seq2[corpus.Document, error]) (Report, error) {
 	o = o.withDefaults()
-	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
-		return Report{}, fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", o.Out)
-	}
-	tmp := filepath.Clean(o.Out) + ".partial" // what a killed run leaves is removed by the next
-	if err := os.RemoveAll(tmp); err != nil {
-		return Report{}, err
-	}
-	if err := os.MkdirAll(tmp, 0o777); err != nil {
-		return Report{}, err
-	}
-	defer os.RemoveAll(tmp)
-	r := &run{o: o, documents: documents, tmp: tmp, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
-	defer r.decided.Close()
-	err := r.all(ctx)
-	if err == nil {
-		err = r.write(ctx)
-	}
+	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
+	err := fileio.Dir(o.Out, func(tmp string) error {
+		r.tmp = tmp
+		defer r.decided.Close()
+		if err := r.all(ctx); err != nil {
+			return err
+		}
+		return r.write(ctx)
+	})
 	if err != nil {
 		return Report{}, cmp.Or(ctx.Err(), err)
 	}
-	os.Remove(o.Out) // if it is there, empty
-	return r.report, os.Rename(tmp, o.Out)
+	return r.report, nil
 }
 
 // clusterLine is a line of clusters.jsonl.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"anneal/dataset"
 	"anneal/internal/fileio"
@@ -31,40 +30,30 @@ func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, p
 		return r, err
 	}
 	defer d.Close()
-	if entries, err := os.ReadDir(out); err == nil && len(entries) > 0 {
-		return r, fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", out)
-	}
 	m := d.Manifest
 	v := tokenfile.Vocabulary{Size: m.Tokenizer.VocabSize, EOT: m.Tokenizer.EOT, Name: m.Tokenizer.Path}
-	tmp := filepath.Clean(out) + ".partial" // what a killed run leaves is removed by the next
-	if err := os.RemoveAll(tmp); err != nil {
-		return r, err
-	}
-	defer os.RemoveAll(tmp)
-	for _, split := range []struct {
-		name string
-		val  bool
-		dataset.Counts
-	}{{"train", false, m.Train.Counts}, {"val", true, m.Val.Counts}} {
-		if split.Documents == 0 {
-			continue
+	err = fileio.Dir(out, func(tmp string) error {
+		for _, split := range []struct {
+			name string
+			val  bool
+			dataset.Counts
+		}{{"train", false, m.Train.Counts}, {"val", true, m.Val.Counts}} {
+			if split.Documents == 0 {
+				continue
+			}
+			err := exportSplit(ctx, d, split.val, func() (tokenfile.Writer, error) { return format.Create(tmp, split.name, v) }, func(tokens int) {
+				r.Documents++
+				r.Tokens += uint64(tokens) + 1
+				progress(int64(r.Tokens), int64(m.Train.Tokens+m.Val.Tokens))
+			})
+			if err != nil {
+				return fmt.Errorf("export %s: %w", out, err)
+			}
+			r.Prompts += split.PromptTokens
 		}
-		err := exportSplit(ctx, d, split.val, func() (tokenfile.Writer, error) { return format.Create(tmp, split.name, v) }, func(tokens int) {
-			r.Documents++
-			r.Tokens += uint64(tokens) + 1
-			progress(int64(r.Tokens), int64(m.Train.Tokens+m.Val.Tokens))
-		})
-		if err != nil {
-			return r, fmt.Errorf("export %s: %w", out, err)
-		}
-		r.Prompts += split.PromptTokens
-	}
-	os.Remove(out) // if it is there, empty
-	if err := os.Rename(tmp, out); err != nil {
-		return r, err
-	}
-	fileio.SyncDir(filepath.Dir(out))
-	return r, nil
+		return nil
+	})
+	return r, err
 }
 
 func exportSplit(ctx context.Context, d *dataset.Dataset, val bool, create func() (tokenfile.Writer, error), done func(tokens int)) error {

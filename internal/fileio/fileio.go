@@ -1,9 +1,11 @@
-// Package fileio is what all rooms that write files do alike: a file appears under its name only when it is whole and on
-// disk, so that neither a kill nor a power cut leaves half of one. It imports nothing of this module.
+// Package fileio is what all rooms that write files do alike: a file or directory appears under its name only when it is
+// whole and on disk, so that neither a kill nor a power cut leaves half of one. It imports nothing of this module.
 package fileio
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -41,6 +43,56 @@ func Put(f *os.File, path string) error {
 	}
 	SyncDir(filepath.Dir(path))
 	return nil
+}
+
+// Dir makes a directory of what fill writes into another one, OUT.partial: out appears when all that is in it is whole and
+// on disk. It must not be there, or be empty. What a killed run has left in OUT.partial is removed first.
+func Dir(out string, fill func(tmp string) error) error {
+	switch info, err := os.Stat(out); {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file\n  name a directory that does not exist", out)
+	case err == nil:
+		if entries, err := os.ReadDir(out); err != nil || len(entries) > 0 {
+			return cmp.Or(err, fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", out))
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	tmp := filepath.Clean(out) + ".partial"
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.MkdirAll(tmp, 0o777); err != nil {
+		return err
+	}
+	if err := fill(tmp); err != nil {
+		return err
+	}
+	if err := filepath.WalkDir(tmp, syncEntry); err != nil {
+		return err
+	}
+	os.Remove(out) // if it is there, empty
+	if err := os.Rename(tmp, out); err != nil {
+		return err
+	}
+	SyncDir(filepath.Dir(tmp))
+	return nil
+}
+
+func syncEntry(path string, entry fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if entry.IsDir() {
+		SyncDir(path)
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs nothing that is open for reading alone
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // SyncDir makes the names in a directory durable where the system can; elsewhere they have to do as they are.

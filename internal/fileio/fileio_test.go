@@ -44,6 +44,40 @@ func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	check("old")
 }
 
+// A directory takes its name with all it holds; a fault, what a killed run left, and what is there already change nothing of others'.
+func TestADirectoryIsThereWholeOrNotAtAll(t *testing.T) {
+	parent := t.TempDir()
+	out := filepath.Join(parent, "out")
+	write := func(dir string) error { return os.WriteFile(filepath.Join(dir, "a"), []byte("a"), 0o666) }
+	if err := os.MkdirAll(out+".partial/left", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	fault := errors.New("fault")
+	if err := Dir(out, func(tmp string) error { write(tmp); return fault }); !errors.Is(err, fault) {
+		t.Errorf("error %v, want %v", err, fault)
+	}
+	if entries, _ := os.ReadDir(parent); len(entries) != 0 {
+		t.Errorf("%v are left", entries)
+	}
+	for range 2 { // the second time there is an empty directory
+		if err := Dir(out, func(tmp string) error { return os.Mkdir(filepath.Join(tmp, "b"), 0o777) }); err != nil {
+			t.Error(err)
+		}
+		os.Remove(filepath.Join(out, "b"))
+	}
+	if err := Dir(out, write); err != nil {
+		t.Error(err)
+	}
+	for _, taken := range []string{out, filepath.Join(out, "a")} {
+		if err := Dir(taken, write); err == nil {
+			t.Errorf("%s, which is there, was replaced", taken)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(out, "a")); string(got) != "a" || err != nil {
+		t.Errorf("holds %q, %v", got, err)
+	}
+}
+
 func TestCauseLeavesThePathOut(t *testing.T) {
 	_, err := os.Open(filepath.Join(t.TempDir(), "none"))
 	if got := Cause(fmt.Errorf("open: %w", err)); !errors.Is(got, os.ErrNotExist) || got.Error() != errors.Unwrap(err).Error() {
