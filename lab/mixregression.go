@@ -186,8 +186,9 @@ func ranks(x []float64) []float64 {
 	return r
 }
 
-// mixtureSampler draws mixtures around the one that a search begins with, the natural one by default, as RegMix's authors do: from Dirichlet(s·p), p ∝ √natural, s log-uniform from 0.1,
-// where one source has nearly all, to 5, where mixtures are like p. A source has at most 15 times its natural share.
+// mixtureSampler draws mixtures around the one that a search begins with, which is the natural one by default, as RegMix's authors do:
+// from Dirichlet(s·p), p ∝ √natural, s log-uniform from 0.1, where one source has nearly all, to 5, where mixtures are like p. A source
+// has at most 15 times its natural share.
 type mixtureSampler struct{ prior, most []float64 }
 
 const (

@@ -9,7 +9,7 @@ import (
 type branchCmd struct {
 	runArg
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"What the branch does otherwise, such as train.steps=2000."`
-	At        count    `placeholder:"STEP" help:"Checkpoint to begin at; without it the last one before the two schedules part."`
+	At        count    `placeholder:"STEP" help:"Checkpoint to begin at; without it the last one up to which the new run would have had the same samples and learning rates."`
 	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run; made, and refused if it holds one already."`
 	runThreadsFlag
 }

@@ -98,8 +98,12 @@ func (regmixCmd) Help() string {
 
 func (c regmixCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
+		first, show := -1, s.status.progress("proxies", thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
 		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target, OnProxy: func(done, all int) {
-			s.status.update(func(int) string { return fmt.Sprintf("proxy %d of %d", done+1, all) })
+			if first < 0 {
+				first = done // those of an earlier call took no time of this one
+			}
+			show(int64(done-first), int64(all-first))
 		}})
 		if err != nil {
 			return searchError(err)
