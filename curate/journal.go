@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"anneal/internal/fileio"
 )
 
 // entry is a line of the journal: a split that is done in a pass, or a comparison.
@@ -89,7 +91,7 @@ func openJournal(o Options) (*journal, error) {
 		return nil, err
 	}
 	j.f = f
-	if err := lock(f); err != nil {
+	if err := fileio.Lock(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w\n  wait for it, or try another --out", path, err)
 	}
@@ -106,9 +108,6 @@ func openJournal(o Options) (*journal, error) {
 	}
 	return j, nil
 }
-
-// ErrBusy is for a journal that another process writes to.
-var ErrBusy = errors.New("another process is at work here")
 
 // ErrForeign is for a directory that holds what no curation has made: what is in docs/ might be removed at the end.
 var ErrForeign = errors.New("holds files already, and no journal of a curation")

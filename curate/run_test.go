@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"anneal/corpus"
+	"anneal/internal/fileio"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -394,7 +395,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	if len(errs) != 1 || !errors.Is(errs[0], ErrBusy) {
+	if len(errs) != 1 || !errors.Is(errs[0], fileio.ErrLocked) {
 		t.Errorf("a second process at work: %v", errs)
 	}
 	if _, err := Run(context.Background(), second); err != nil {

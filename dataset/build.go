@@ -70,6 +70,11 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 	if err := opt.check(); err != nil {
 		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
 	}
+	release, err := fileio.Claim(opt.Dir)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer release()
 	if err := prepare(opt.Dir, opt.Replace); err != nil {
 		return Manifest{}, err
 	}
@@ -80,7 +85,7 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 		}
 	}
 	var m Manifest
-	err := encodeAll(ctx, opt, docs, b.add, progress)
+	err = encodeAll(ctx, opt, docs, b.add, progress)
 	if err == nil {
 		m, err = b.finish()
 	}

@@ -10,9 +10,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"anneal/internal/fileio"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zeebo/xxh3"
@@ -317,5 +320,21 @@ func BenchmarkBuild(b *testing.B) {
 		if _, err := Build(b.Context(), opt, sequence(docs)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Two processes do not build into one directory: their shards would become each other's.
+func TestBuildHasItsDirectoryAlone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks there")
+	}
+	opt := BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder}
+	var second error
+	_, err := Build(t.Context(), opt, func(yield func([]byte, error) bool) {
+		_, second = Build(t.Context(), opt, sequence([]string{"other"}))
+		yield([]byte("text"), nil)
+	})
+	if err != nil || !errors.Is(second, fileio.ErrLocked) {
+		t.Errorf("first %v, second %v", err, second)
 	}
 }

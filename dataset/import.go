@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	"anneal/internal/fileio"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -54,11 +56,16 @@ func Import(ctx context.Context, opt ImportOptions, train, val iter.Seq2[[]uint3
 	if err := opt.check(); err != nil {
 		return Manifest{}, fmt.Errorf("import %s: %w", opt.Dir, err)
 	}
+	release, err := fileio.Claim(opt.Dir)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer release()
 	if err := prepare(opt.Dir, opt.Replace); err != nil {
 		return Manifest{}, err
 	}
 	b := newBuilder(opt.BuildOptions)
-	err := opt.each(ctx, b, train, b.add)
+	err = opt.each(ctx, b, train, b.add)
 	if err == nil && val != nil {
 		err = opt.each(ctx, b, val, b.val.add)
 	}

@@ -12,6 +12,7 @@ import (
 	"anneal/corpus"
 	"anneal/curate"
 	"anneal/dedup"
+	"anneal/internal/fileio"
 )
 
 type dataCurateCmd struct {
@@ -106,7 +107,7 @@ func (c dataCurateCmd) Run(s *session) error {
 			s.notef("memory: %s", memory)
 		}
 		out, err := curate.Run(ctx, o)
-		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) || errors.Is(err, curate.ErrBusy) {
+		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) || errors.Is(err, fileio.ErrLocked) {
 			return asUsage(err)
 		}
 		if ctx.Err() != nil && !c.DryRun {

@@ -45,8 +45,9 @@ func Put(f *os.File, path string) error {
 	return nil
 }
 
-// Dir makes a directory of what fill writes into another one, OUT.partial: out appears when all that is in it is whole and
-// on disk. It must not be there, or be empty. What a killed run has left in OUT.partial is removed first.
+// Dir makes a directory of what fill writes into another one, .OUT.partial: out appears when all that is in it is whole and
+// on disk. It must not be there, or be empty. What a killed run has left in .OUT.partial is removed first; while another process
+// fills it, there is ErrLocked.
 func Dir(out string, fill func(tmp string) error) error {
 	switch info, err := os.Stat(out); {
 	case err == nil && !info.IsDir():
@@ -58,21 +59,17 @@ func Dir(out string, fill func(tmp string) error) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	tmp := filepath.Clean(out) + ".partial"
-	if err := os.RemoveAll(tmp); err != nil {
+	tmp, release, err := stage(out)
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
-	if err := os.MkdirAll(tmp, 0o777); err != nil {
-		return err
-	}
+	defer release()
 	if err := fill(tmp); err != nil {
 		return err
 	}
 	if err := filepath.WalkDir(tmp, syncEntry); err != nil {
 		return err
 	}
-	os.Remove(out) // if it is there, empty
 	if err := os.Rename(tmp, out); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestADirectoryIsThereWholeOrNotAtAll(t *testing.T) {
 	parent := t.TempDir()
 	out := filepath.Join(parent, "out")
 	write := func(dir string) error { return os.WriteFile(filepath.Join(dir, "a"), []byte("a"), 0o666) }
-	if err := os.MkdirAll(out+".partial/left", 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(parent, ".out.partial", "left"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	fault := errors.New("fault")
