@@ -31,11 +31,12 @@ var house = [][]string{
 	{"device/cpu/pool", "device/cpu/isa"},
 	{"device/conformance"},
 	{"device"},
-	{"curate"}, // the data wing, from here to corpus
+	{"curate"}, // the data wing, from here to extract
 	{"dataset"},
 	{"tokenizer"},
 	{"dedup"},
 	{"corpus", "fasttext"},
+	{"extract"},
 	{"tensor"},
 	{"chart"},
 	{"hf"}, // the formats
@@ -127,7 +128,7 @@ func check(from, to string) string {
 }
 
 func isData(room string) bool {
-	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus" || room == "fasttext"
+	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus" || room == "fasttext" || room == "extract"
 }
 
 // room returns the room of a package and its floor from the top; −1 if it has none.

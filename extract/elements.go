@@ -1,0 +1,52 @@
+package extract
+
+// role is what an element does to the division into paragraphs.
+type role uint8
+
+const (
+	inline    role = iota // nothing
+	lineBreak             // a line end, twice a cut
+	link                  // its characters are counted
+	edge                  // begins and ends paragraphs
+	cell                  // does so as an item of a list or table
+	block                 // does so, and its end closes what is open in it
+	listing               // does so, and what is in it are items
+	pre                   // does so, and keeps its white space
+	heading               // does so, and its paragraphs are headings
+	para                  // does so, and ends where another block begins
+	unread                // does so, and is left out
+	unseen                // is left out
+)
+
+// element is the place of a name in elements; 0 is that of all others.
+type element uint8
+
+var elements = []struct {
+	name string
+	role role
+}{
+	{"", inline},
+	{"br", lineBreak}, {"a", link}, {"p", para},
+	{"h1", heading}, {"h2", heading}, {"h3", heading}, {"h4", heading}, {"h5", heading}, {"h6", heading},
+	{"pre", pre}, {"listing", pre}, {"xmp", pre}, {"plaintext", pre},
+	{"ul", listing}, {"ol", listing}, {"dl", listing}, {"dir", listing}, {"menu", listing}, {"table", listing},
+	{"li", cell}, {"dt", cell}, {"dd", cell}, {"td", cell}, {"th", cell},
+	{"html", edge}, {"body", edge}, {"hr", edge}, {"legend", edge}, {"caption", edge}, {"col", edge}, {"colgroup", edge},
+	{"thead", edge}, {"tbody", edge}, {"tfoot", edge}, {"tr", edge}, {"optgroup", edge}, {"option", edge},
+	{"address", block}, {"article", block}, {"blockquote", block}, {"center", block}, {"details", block}, {"div", block},
+	{"fieldset", block}, {"figcaption", block}, {"figure", block}, {"form", block}, {"header", block}, {"hgroup", block},
+	{"main", block}, {"search", block}, {"section", block}, {"summary", block},
+	{"script", unseen}, {"style", unseen}, {"title", unseen}, {"template", unseen}, {"noscript", unseen},
+	{"button", unseen}, {"select", unseen}, {"textarea", unseen}, {"datalist", unseen},
+	{"nav", unread}, {"footer", unread}, {"aside", unread}, {"dialog", unread},
+	{"applet", unseen}, {"audio", unseen}, {"canvas", unseen}, {"iframe", unseen}, {"noembed", unseen}, {"noframes", unseen},
+	{"object", unseen}, {"svg", unseen}, {"video", unseen},
+}
+
+var elementOf = func() map[string]element {
+	m := map[string]element{}
+	for i, e := range elements {
+		m[e.name] = element(i)
+	}
+	return m
+}()

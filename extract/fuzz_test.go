@@ -1,0 +1,51 @@
+package extract
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func allocatedBy(f func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// ceiling is what a page of n bytes may allocate, in all: its text, in three bytes for one, and a paragraph for every four
+// bytes, while they grow, and the attributes of one tag while they do.
+func ceiling(n int) int { return 1<<20 + 60*n + 80*min(n, maxToken) }
+
+// FuzzText takes any bytes for a page: no panic, bounded memory, no NUL, UTF-8 stays UTF-8, and neighbours in the text are parted.
+func FuzzText(f *testing.F) {
+	long := strings.Repeat("some words of it ", 20)
+	for _, s := range []string{
+		"<p>" + long + "<br><br>" + long, "<ul><li>a<li>b</ul>" + long, "<nav><a href=x>y</a></nav><h1>t</h1><pre>\n x\n</pre>" + long, "<script><!--<script></script>" + long,
+		"<table><td>" + long + "<select><option>x</select>&copy;&amp;\x00", "\xff\xfe<\x00p\x00", "<meta charset=gbk>\xb0\xa1" + long, "<a href=x><div></a><h1><button></div>" + long,
+	} {
+		f.Add([]byte(s), "text/html")
+		f.Add([]byte(s), "application/xhtml+xml; charset=shift_jis")
+	}
+	f.Fuzz(func(t *testing.T, page []byte, contentType string) {
+		var text []byte
+		var err error
+		if got := allocatedBy(func() { text, err = Text(page, contentType) }); got > ceiling(len(page)) {
+			t.Errorf("%d bytes: allocated %d", len(page), got)
+		}
+		if err != nil {
+			t.Errorf("%d bytes: %v", len(page), err)
+		}
+		if utf8.Valid(page) && !utf8.Valid(text) && strings.IndexByte(string(page), 0) < 0 {
+			t.Errorf("not UTF-8: %q", text)
+		}
+		if strings.IndexByte(string(text), 0) >= 0 {
+			t.Errorf("NUL in %q", text)
+		}
+		if len(text) > 3*len(page) {
+			t.Errorf("%d bytes of text from %d", len(text), len(page))
+		}
+	})
+}

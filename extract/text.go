@@ -1,0 +1,46 @@
+package extract
+
+import "strings"
+
+// Text returns the main text of an HTML page in UTF-8, empty if it has none. The contentType is that of the HTTP head, with its
+// charset; it may be empty. Any bytes are a page, but one tag, script or text between tags of more than 4 MiB is an error.
+func Text(page []byte, contentType string) ([]byte, error) {
+	d, err := divide(decode(page, contentType), isXHTML(contentType))
+	if err != nil {
+		return nil, err
+	}
+	classify(d.paragraphs, d.text)
+	revise(d.paragraphs)
+	return d.good(), nil
+}
+
+func isXHTML(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/xhtml+xml")
+}
+
+// good joins the good paragraphs.
+func (d *divider) good() []byte {
+	size := 0
+	for _, p := range d.paragraphs {
+		if p.class == good {
+			size += int(p.to-p.from) + len("\n\n")
+		}
+	}
+	out := make([]byte, 0, size)
+	item := false // whether the last one was
+	for _, p := range d.paragraphs {
+		if p.class != good {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, '\n')
+			if !item || !p.item {
+				out = append(out, '\n')
+			}
+		}
+		out = append(out, d.text[p.from:p.to]...)
+		item = p.item
+	}
+	return out
+}
