@@ -13,8 +13,8 @@
 //   - A row of a .parquet file is one document: the string in the column Options.TextField, where "a.b" is the column b in
 //     the structure a. Nulls are rejected with their rows.
 //   - A record of a .warc, .wet or .wat file that is text/plain is one document: a conversion (what WET files hold), a
-//     resource, or an HTTP response with status 200. HTML is rejected, for its text is to be extracted by tools made for
-//     that; records about the crawl itself are passed over.
+//     resource, or an HTTP response with status 200. Of one that is HTML the document is the main text (package extract).
+//     Records about the crawl itself are passed over.
 //   - .gz, .zst and .zstd are stripped from the name to find out what is inside.
 //   - A directory is walked in sorted order. Hidden files and directories are left out; symbolic links are followed,
 //     but no file or directory is read twice, so that a loop of links ends.
@@ -33,12 +33,14 @@
 // lines delivered before that may be wrong, and the report names the file.
 //
 // Memory is bounded by Options.MaxDocument + Options.MaxLine + the window of the decompressor (128 MiB for zstd at
-// most), for parquet by two of its largest page (of 256 MiB at most), whatever the input claims about itself. A stream
+// most), for parquet by two of its largest page (of 256 MiB at most), for HTML by ten times Options.MaxLine, whatever the
+// input claims about itself. A stream
 // that expands more than Options.MaxRatio-fold is given up.
 //
 // Reader.Splits cuts the input into parts that are read by themselves, at once or on many machines; together they give the
 // same documents.
 //
 // Start reading at reader.go; walk.go finds the files, compress.go opens them, text.go, jsonl.go, warc.go and parquet.go cut
-// them into documents, split.go and frames.go into splits. The package imports nothing else of this module but internal/parquet and internal/fileio.
+// them into documents, split.go and frames.go into splits. The package imports nothing else of this module but extract,
+// internal/parquet and internal/fileio.
 package corpus

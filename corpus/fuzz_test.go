@@ -48,8 +48,9 @@ func FuzzTextField(f *testing.F) {
 func FuzzDocuments(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
 	reply := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip", "3\r\nabc\r\n0\r\n\r\n"))
-	seeds := []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply, gz(wet("u", "text")), goldenParquet(f, "delta-v1")}
-	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet"}
+	pages := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/html; charset=gbk", "<nav>x</nav><p>"+strings.Repeat("words ", 50)+"\xd6\xd0<a href=x>y"))
+	seeds := []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply, gz(wet("u", "text")), goldenParquet(f, "delta-v1"), pages}
+	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet", "g.warc"}
 	for kind, content := range seeds {
 		f.Add(uint8(kind), []byte(content))
 	}

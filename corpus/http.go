@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// httpText takes an HTTP/1 response apart (RFC 9112), as far as its text can be had: the media type and, if that is
-// text/plain, the body, of at most limit bytes. Fail says why a sound response is not wanted, fault what is broken.
+// httpText takes an HTTP/1 response apart (RFC 9112), as far as its text can be had: the content type and, if that is
+// plain text or HTML, the body, of at most limit bytes. Fail says why a sound response is not wanted, fault what is broken.
 func httpText(response []byte, limit int) (media string, body []byte, fail, fault string) {
 	head, body, ok := bytes.Cut(response, []byte("\r\n\r\n"))
 	if !ok {
@@ -46,7 +46,7 @@ func httpText(response []byte, limit int) (media string, body []byte, fail, faul
 			}
 		}
 	}
-	if !strings.HasPrefix(media, "text/plain") {
+	if kind := mediaType(media); kind != "text/plain" && !isHTML(kind) {
 		return media, nil, "", ""
 	}
 	if fail != "" {
@@ -71,6 +71,14 @@ func httpText(response []byte, limit int) (media string, body []byte, fail, faul
 	}
 	return media, body, "", ""
 }
+
+// mediaType is a content type without its parameters.
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+func isHTML(media string) bool { return media == "text/html" || media == "application/xhtml+xml" }
 
 // unchunk joins the chunks of a body, in place.
 func unchunk(body []byte) ([]byte, bool) {

@@ -28,7 +28,7 @@ const (
 	LongLine     Reason = "line too long"
 	TooLong      Reason = "text too long"
 	BadRecord    Reason = "broken WARC record"
-	HTML         Reason = "HTML (extract its text first; WET files hold that)"
+	NoMainText   Reason = "no main text in the HTML"
 	NotText      Reason = "not text"
 )
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"anneal/extract"
 )
 
 // magic begins a record, of version 1.0 or 1.1.
@@ -23,7 +25,8 @@ type record struct {
 	size             int64 // of the content; -1 if that is not said
 }
 
-// warc delivers the text of the records: of conversions and resources that are text/plain, and of HTTP responses that are.
+// warc delivers the text of the records: of conversions, resources and HTTP responses that are text/plain, and the main text
+// of those that are HTML.
 // Records about the crawl itself are passed over. A broken one is rejected, and reading goes on with the next line that
 // begins a record; a text is delivered only if its record ends where its length says.
 func (c *cutter) warc() error {
@@ -167,21 +170,29 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 		c.reject(number, TooLong, fmt.Sprintf("%d bytes", rec.size))
 		return rec.size, "", nil
 	}
-	media, text := rec.media, c.buf
+	contentType, text := rec.media, c.buf
 	reason, valid, detail := Reason(""), false, ""
 	if rec.kind == "response" {
-		if media, text, detail, fault = httpText(c.buf, c.r.opt.MaxLine); fault != "" {
+		if contentType, text, detail, fault = httpText(c.buf, c.r.opt.MaxLine); fault != "" {
 			return rec.size, fault, nil
 		}
 	}
-	media, _, _ = strings.Cut(media, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
+	media := mediaType(contentType)
+	page := isHTML(media)
+	var pageErr error
+	if page && detail == "" {
+		text, pageErr = extract.Text(text, contentType)
+	}
 	switch {
 	case detail != "":
 		reason = NotText
-	case media == "text/html" || media == "application/xhtml+xml":
-		reason = HTML
-	case media != "text/plain":
+	case pageErr != nil:
+		reason, detail = TooLong, pageErr.Error()
+	case page && len(text) == 0:
+		reason = NoMainText
+	case len(text) > c.r.opt.MaxLine: // in another character set it was shorter
+		reason, detail = TooLong, fmt.Sprintf("%d bytes", len(text))
+	case !page && media != "text/plain":
 		reason, detail = NotText, cmp.Or(media, "no media type")
 	case len(text) == 0:
 		reason = Empty
@@ -193,7 +204,10 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 		return rec.size, "", nil
 	}
 	c.url = rec.url
-	return rec.size, "", c.deliver(bytes.Clone(text), valid)
+	if !page {
+		text = bytes.Clone(text)
+	}
+	return rec.size, "", c.deliver(text, valid)
 }
 
 // endsRecord says whether a record can end before the bytes that follow it: line ends, and then another or nothing.

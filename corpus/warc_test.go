@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding/charmap"
 )
 
 // warcRecord is a record with the true length of its content.
@@ -69,9 +70,48 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 		if d := cmp.Diff(want, docs); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		if d := cmp.Diff(map[Reason]int{HTML: 1, NotText: 2, Empty: 1, Binary: 1}, counts(rep)); d != "" {
+		if d := cmp.Diff(map[Reason]int{NoMainText: 1, NotText: 2, Empty: 1, Binary: 1}, counts(rep)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
+	}
+}
+
+// The main text of pages is delivered, whatever they are wrapped and encoded in.
+func TestPagesAreDeliveredAsTheirText(t *testing.T) {
+	text := strings.Repeat("schöne Wörter einer Seite ", 20) + "Ende"
+	latin1, err := charmap.ISO8859_1.NewEncoder().String(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := func(text string) string { return "<nav><a href=/>menu</a></nav><p>" + text + "<p>&copy; 2020" }
+	const r = "application/http; msgtype=response"
+	content := strings.Join([]string{
+		warcRecord("response", "https://a.org/0", r, httpReply("200 OK\r\nContent-Type: text/html", page(text))),
+		warcRecord("response", "https://a.org/1", r, httpReply("200 OK\r\nContent-Type: Text/HTML; charset=ISO-8859-1\r\nContent-Encoding: gzip", gz(page(latin1)))),
+		warcRecord("response", "https://a.org/2", r, httpReply("200 OK\r\nContent-Type: application/xhtml+xml\r\nTransfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(page(text)), page(text)))),
+		warcRecord("resource", "https://a.org/3", "text/html; charset=latin1", page(latin1)),
+		warcRecord("response", "https://a.org/4", r, httpReply("404 Not Found\r\nContent-Type: text/html", page(text))),
+		warcRecord("response", "https://a.org/5", r, httpReply("200 OK\r\nContent-Type: text/html", page("short"))),
+		warcRecord("response", "https://a.org/6", r, httpReply("200 OK\r\nContent-Type: text/html", "")),
+		warcRecord("response", "https://a.org/7", r, httpReply("200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br", page(text))),
+		warcRecord("response", "https://a.org/8", r, httpReply("200 OK\r\nContent-Type: text/html; charset=utf-8", page(strings.Repeat("w\xff\xfex ", 200)))),
+		warcRecord("response", "https://a.org/9", r, httpReply("200 OK\r\nContent-Type: text/html", "<script>"+strings.Repeat("x", 4<<20)+"</script>"+page(text))),
+	}, "")
+	docs, rep := read(t, tree(t, map[string]string{"a.warc": content, "b.html": page(text)}), Options{}, ".")
+	if len(docs) != 5 || string(docs[4].Text) != page(text) {
+		t.Fatalf("%d documents, want 4 pages and a file as it is; %v", len(docs), rep)
+	}
+	for i, d := range docs[:4] {
+		if string(d.Text) != text || d.URL != fmt.Sprint("https://a.org/", i) || d.Index != i {
+			t.Errorf("page %d: %s, %q", i, d.URL, d.Text)
+		}
+	}
+	if d := cmp.Diff(map[Reason]int{NotText: 2, NoMainText: 2, NotUTF8: 1, TooLong: 1}, counts(rep)); d != "" {
+		t.Error(d, rep)
+	}
+	gbk := warcRecord("resource", "https://a.org", "text/html; charset=gbk", page(strings.Repeat("\xd6\xd0", 9000)))
+	if docs, rep := read(t, tree(t, map[string]string{"a.warc": wet("u", "text") + gbk}), Options{MaxLine: 20_000}, "."); len(docs) != 1 || counts(rep)[TooLong] != 1 {
+		t.Errorf("%d documents where text is longer than its page may be; %v", len(docs), rep)
 	}
 }
 
