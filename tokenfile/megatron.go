@@ -106,7 +106,7 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 	if err != nil {
 		return err
 	}
-	docEnd := uint64(0)
+	docEnd, sum := uint64(0), uint64(0)
 	for i := range x.sequences {
 		for i == docEnd { // the next document; those without a sequence are empty
 			if err := d.end(); err != nil {
@@ -132,6 +132,9 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 		size := uint64(length) * uint64(x.width)
 		if at > uint64(info.Size()) || size > uint64(info.Size())-at {
 			return fmt.Errorf("sequence %d has %d tokens from byte %d; the .bin has %d bytes", i, length, at, info.Size())
+		}
+		if sum += size; sum > uint64(info.Size()) {
+			return fmt.Errorf("sequences overlap: up to number %d they have %d bytes, the .bin has %d", i, sum, info.Size())
 		}
 		if err := x.sequence(io.NewSectionReader(bin, int64(at), int64(size)), d); err != nil {
 			return fmt.Errorf("sequence %d: %w", i, err)

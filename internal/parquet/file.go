@@ -104,12 +104,28 @@ func Open(r io.ReaderAt, size int64, column string) (*File, error) {
 	return f, err
 }
 
+// namedLeaves is how many columns an error names.
+const namedLeaves = 20
+
+// follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1 if it does not.
+func follow(column string, from int, name string, group bool) int {
+	rest, ok := strings.CutPrefix(column[from:], name)
+	switch {
+	case ok && !group && rest == "":
+		return len(column)
+	case ok && group && strings.HasPrefix(rest, "."):
+		return from + len(name) + 1
+	}
+	return -1
+}
+
 // schema finds the column in the list of a tree's nodes, in depth-first order: its ordinal among the leaves, and how many
 // of the nodes above it and itself may be null.
 func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 	type level struct {
-		path     string
-		left     int64 // children to come
+		path     string // of the first leaves alone, which errors name
+		matched  int    // bytes of column that the path is the beginning of; -1 if it is of none
+		left     int64  // children to come
 		def      int
 		repeated bool
 	}
@@ -143,9 +159,13 @@ func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 			}
 			parent := &above[len(above)-1]
 			parent.left--
-			at.path, at.def, at.repeated = name, parent.def, parent.repeated || repetition == 2
-			if parent.path != "" {
-				at.path = parent.path + "." + name
+			at.def, at.repeated = parent.def, parent.repeated || repetition == 2
+			if len(names) < namedLeaves {
+				at.path = strings.TrimPrefix(parent.path+"."+name, ".")
+			}
+			at.matched = -1
+			if parent.matched >= 0 {
+				at.matched = follow(column, parent.matched, name, children > 0)
 			}
 			if repetition != 0 {
 				at.def++
@@ -158,7 +178,7 @@ func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 			above = append(above, at)
 			return
 		}
-		if at.path == column && leaf < 0 {
+		if at.matched == len(column) && i > 0 && leaf < 0 {
 			leaf, maxDef, err = leaves, at.def, nil
 			if at.repeated {
 				err = fmt.Errorf("%w: %s is in a list", ErrNoText, column)
@@ -166,7 +186,7 @@ func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 				err = fmt.Errorf("%w: %s is of another type", ErrNoText, column)
 			}
 		}
-		if len(names) < 20 {
+		if len(names) < namedLeaves {
 			names = append(names, at.path)
 		}
 		leaves++
