@@ -162,8 +162,13 @@ func crossPredict(mixtures [][]float64, losses []float64) []float64 {
 	return predicted
 }
 
-// rankCorrelation is Spearman's: that of the ranks.
-func rankCorrelation(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(y), nil) }
+// rankCorrelation is Spearman's: that of the ranks. Where all of x or all of y are equal nothing is ranked: 0.
+func rankCorrelation(x, y []float64) float64 {
+	if r := stat.Correlation(ranks(x), ranks(y), nil); !math.IsNaN(r) {
+		return r
+	}
+	return 0
+}
 
 // ranks returns the rank of each value; equal values share the mean of theirs.
 func ranks(x []float64) []float64 {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"anneal/dataset"
+	"anneal/internal/fileio"
 	"anneal/train"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
@@ -170,5 +172,8 @@ func (s *search) found(method string, weights []float64) (*Mixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, os.WriteFile(filepath.Join(s.Out, "mix.json"), append(text, '\n'), 0o666)
+	return m, fileio.Write(filepath.Join(s.Out, "mix.json"), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }
