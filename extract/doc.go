@@ -30,7 +30,7 @@
 //     though the last step mostly makes up for it.
 //
 // The text: paragraphs are parted by blank lines, items of lists and cells of tables by line ends. White space is
-// collapsed, but kept in <pre>; <br> is a line end. NUL bytes are dropped, entities are decoded.
+// collapsed, but kept in <pre>; <br> is a line end. The title is not in it. NUL bytes are dropped, entities are decoded.
 //
 // The character set is UTF-8 if nine tenths of the bytes that are not ASCII say so, else that of the byte order mark, the
 // Content-Type, <meta> in the first 1024 bytes, else windows-1252, as in browsers. Broken UTF-8 passes as it is.
@@ -38,5 +38,5 @@
 // No tree is built: of open elements at most 512 are remembered, and only those that matter here. Memory is the text of the
 // page and its longest tag or script, twice while they grow, and 24 bytes for each paragraph; time is linear in the page.
 //
-// Start at text.go; paragraphs.go and elements.go divide a page, classify.go decides, charset.go decodes.
+// Start at text.go; paragraphs.go, elements.go and words.go divide a page, classify.go decides, charset.go decodes.
 package extract

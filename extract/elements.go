@@ -10,7 +10,7 @@ const (
 	edge                  // begins and ends paragraphs
 	cell                  // does so as an item of a list or table
 	block                 // does so, and its end closes what is open in it
-	listing               // does so, and what is in it are items
+	listing               // does so, and holds cells
 	pre                   // does so, and keeps its white space
 	heading               // does so, and its paragraphs are headings
 	para                  // does so, and ends where another block begins

@@ -32,6 +32,7 @@ func TestLayoutOfText(t *testing.T) {
 		"list":           {"<p>" + long + "<ul><li>one<li><p>two</p><p>more</p></li><li>three</li><li>four</ul>last<p>" + long, long + "\n\none\ntwo\n\nmore\n\nthree\nfour\n\nlast\n\n" + long},
 		"table":          {long + "<table><tr><td>a</td><td>b</td></tr><tr><th>c</table>" + long, long + "\n\na\nb\nc\n\n" + long},
 		"pre":            {long + "<pre>\n\n  if x {\n\t\ty  = 1\n  }\n\n</pre>" + long, long + "\n\n  if x {\n\t\ty  = 1\n  }\n\n" + long},
+		"two pre":        {long + "<pre>a\nb</pre><pre>c</pre>" + long, long + "\n\na\nb\n\nc\n\n" + long},
 		"pre with <br>":  {long + "<pre>a<br>b<br><br>c</pre>" + long, long + "\n\na\nb\n\nc\n\n" + long},
 		"inline":         {"<p>" + long + "<b> a</b> <i>b</i><u>c</u>", long + " a bc"},
 		"entities":       {long + " &lt;b&gt; &eacute;&#8212;&#x4e2d;&nbsp;&amp;amp; &unknown; &", long + " <b> é—中 &amp; &unknown; &"},
