@@ -86,8 +86,8 @@ type ImportOptions struct {
 	Progress      func(done, total int64) // tokens; the total is about right
 }
 
-// ImportData makes a data set of token files.
-func ImportData(ctx context.Context, o ImportOptions) (dataset.Manifest, error) {
+// ImportData makes a data set of token files. It returns how many documents of an index no end of text ends.
+func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unended uint64, err error) {
 	tok := train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath)
 	v := tokenfile.Vocabulary{Size: tok.Vocab, EOT: tok.EOT}
 	paths, val := o.Paths, []string(nil)
@@ -97,10 +97,10 @@ func ImportData(ctx context.Context, o ImportOptions) (dataset.Manifest, error) 
 			val, err = o.Format.Find(dir, "val")
 		}
 		if err != nil {
-			return dataset.Manifest{}, err
+			return m, 0, err
 		}
 		if len(paths) == 0 {
-			return dataset.Manifest{}, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in their order", dir, o.Format.Name, o.Format.Help)
+			return m, 0, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in their order", dir, o.Format.Name, o.Format.Help)
 		}
 	}
 	total := int64(o.Format.About(append(paths[:len(paths):len(paths)], val...), v))
@@ -111,8 +111,10 @@ func ImportData(ctx context.Context, o ImportOptions) (dataset.Manifest, error) 
 		},
 		Decode: o.Tokenizer.Decode,
 	}
+	var held tokenfile.Reader
 	if len(val) > 0 {
-		return dataset.Import(ctx, opt, o.Format.Read(paths, v), o.Format.Read(val, v))
+		held = o.Format.Read(val, v, &unended)
 	}
-	return dataset.Import(ctx, opt, o.Format.Read(paths, v), nil)
+	m, err = dataset.Import(ctx, opt, o.Format.Read(paths, v, &unended), held)
+	return m, unended, err
 }

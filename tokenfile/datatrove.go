@@ -120,7 +120,7 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 		if err := readRaw(in, width, int64(end-start), d); err != nil {
 			return err
 		}
-		if err := d.end(); err != nil {
+		if err := d.cut(); err != nil {
 			return err
 		}
 		start = end

@@ -109,7 +109,7 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 	docEnd, sum := uint64(0), uint64(0)
 	for i := range x.sequences {
 		for i == docEnd { // the next document; those without a sequence are empty
-			if err := d.end(); err != nil {
+			if err := d.cut(); err != nil {
 				return err
 			}
 			next, err := x.documents.u64()
@@ -140,7 +140,7 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 			return fmt.Errorf("sequence %d: %w", i, err)
 		}
 	}
-	return d.end()
+	return d.cut()
 }
 
 // megatronIndex is an .idx that is read from three places at once.

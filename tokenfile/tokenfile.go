@@ -101,10 +101,11 @@ func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// Read reads files, one stream: a document may begin in one file and end in the next, if the format cuts them so.
-func (f Format) Read(paths []string, v Vocabulary) Reader {
+// Read reads files, one stream: a document may begin in one file and end in the next, if the format cuts them so. Where an index
+// cuts documents, it counts those that EOT does not end: if these are all, the files were made without it, or with another tokenizer.
+func (f Format) Read(paths []string, v Vocabulary, unended *uint64) Reader {
 	return func(yield func([]uint32, error) bool) {
-		d := &documents{v: v, yield: yield}
+		d := &documents{v: v, yield: yield, unended: unended}
 		for _, path := range paths {
 			d.path = path
 			if err := f.read(path, v, d); err != nil {
@@ -133,6 +134,8 @@ type documents struct {
 	path  string
 	doc   []uint32
 
+	unended *uint64
+
 	buf []byte // of readRaw
 	ids []uint32
 }
@@ -154,6 +157,14 @@ func (d *documents) stream(ids []uint32, at uint64) error {
 		}
 	}
 	return nil
+}
+
+// cut ends a document where an index says so.
+func (d *documents) cut() error {
+	if len(d.doc) > 0 {
+		*d.unended++
+	}
+	return d.end()
 }
 
 // end passes the document on.

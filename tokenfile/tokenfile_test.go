@@ -97,7 +97,7 @@ func read(t testing.TB, f Format, dir string, v Vocabulary) (docs [][]uint32) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s: found %v, %v", f.Name, paths, err)
 	}
-	for d, err := range f.Read(paths, v) {
+	for d, err := range f.Read(paths, v, new(uint64)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,8 +179,30 @@ func TestWhatIsNoTokenFileIsRefused(t *testing.T) {
 	}
 }
 
+// Without EOT in the files, or with that of another tokenizer, the indexes still cut documents, and it is said.
+func TestDocumentsThatNoEOTEndsAreCounted(t *testing.T) {
+	docs := [][]uint32{{1, 2}, {3}, {4, 5, 6}}
+	for _, f := range []Format{megatron, datatrove} {
+		dir := t.TempDir()
+		write(t, f, dir, Vocabulary{Size: 300, EOT: 299}, docs)
+		paths, _ := f.Find(dir, "train")
+		for eot, want := range map[uint32]uint64{299: 0, 298: 3} {
+			got, unended := 0, uint64(0)
+			for _, err := range f.Read(paths, Vocabulary{Size: 300, EOT: eot}, &unended) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got++
+			}
+			if got != len(docs) || unended != want {
+				t.Errorf("%s with EOT %d: %d documents, %d without, want %d and %d", f.Name, eot, got, unended, len(docs), want)
+			}
+		}
+	}
+}
+
 func readError(f Format, paths []string, v Vocabulary) error {
-	for _, err := range f.Read(paths, v) {
+	for _, err := range f.Read(paths, v, new(uint64)) {
 		if err != nil {
 			return err
 		}
@@ -233,7 +255,7 @@ func FuzzRead(f *testing.F) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		tokens := 0
-		for d, err := range format.Read([]string{path}, v) {
+		for d, err := range format.Read([]string{path}, v, new(uint64)) {
 			if err != nil {
 				break
 			}

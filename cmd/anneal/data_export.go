@@ -73,12 +73,15 @@ func (c dataImportCmd) Run(s *session) error {
 		return err
 	}
 	return s.untilSignal(func(ctx context.Context) error {
-		m, err := lab.ImportData(ctx, lab.ImportOptions{
+		m, unended, err := lab.ImportData(ctx, lab.ImportOptions{
 			Format: format, Paths: c.Paths, Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val,
 			Progress: s.status.tokensProgress("importing"),
 		})
 		if err != nil {
 			return asData(err)
+		}
+		if unended == m.Train.Documents+m.Val.Documents {
+			s.warn("no document ends in the end of text of " + c.Tokenizer + ": the files were made without it, or with another tokenizer")
 		}
 		s.printSplit("train", m.Train.Counts)
 		s.printSplit("val", m.Val.Counts)
