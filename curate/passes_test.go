@@ -18,6 +18,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/dedup"
+	"anneal/internal/filetest"
 )
 
 const withDedup = `signals: true
@@ -107,7 +108,7 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "7 workers", contents(t, o.Dir), want)
+	filetest.Same(t, "7 workers", contents(t, o.Dir), want)
 
 	o.Dir, o.Workers = t.TempDir(), 2
 	stops := 0
@@ -129,7 +130,7 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 		}
 		stops++
 	}
-	same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
+	filetest.Same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
 	for p, n := range times {
 		if n != 1 {
 			t.Errorf("step %d, split %d was done %d times over %d stops", p.step, p.split, n, stops)
@@ -154,7 +155,7 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 		})
 	}
 	group.Wait()
-	same(t, "4 tasks", contents(t, o.Dir), want)
+	filetest.Same(t, "4 tasks", contents(t, o.Dir), want)
 	told := 0
 	waits.Range(func(any, any) bool { told++; return true })
 	if told == 0 {
@@ -164,7 +165,7 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 	if out, err := Run(context.Background(), o); err != nil || out.Resumed != out.Splits || out.Done != out.Splits {
 		t.Errorf("given again: %d of %d splits were done, %v", out.Resumed, out.Splits, err)
 	}
-	same(t, "given again", contents(t, o.Dir), want)
+	filetest.Same(t, "given again", contents(t, o.Dir), want)
 
 	// A file that was written again with the same text is read again, and what depends on its text is not done again.
 	changed := filepath.Join(in, "08.jsonl")
@@ -182,7 +183,7 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 	if out, err := Run(context.Background(), o); err != nil || out.Changed != 1 || again[0] != n || again[4] != 0 {
 		t.Errorf("%d splits changed, %v done again of %d, %v", out.Changed, again, n, err)
 	}
-	same(t, "touched", contents(t, o.Dir), want)
+	filetest.Same(t, "touched", contents(t, o.Dir), want)
 
 	// One that holds another text changes all that depends on it.
 	line, _ := json.Marshal(map[string]string{"text": strings.Repeat("a text that is here only once, with words of it and a dot.\n", 9)})
@@ -198,7 +199,7 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 	if _, err := Run(context.Background(), fresh); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "after the change", contents(t, o.Dir), contents(t, fresh.Dir))
+	filetest.Same(t, "after the change", contents(t, o.Dir), contents(t, fresh.Dir))
 }
 
 // A dedup stage keeps what `dedup.Run` keeps, with the same text, and counts the same.
@@ -346,7 +347,7 @@ func TestBoundsChangedOverSignals(t *testing.T) {
 			delete(c, "report.html") // its examples are starts of texts, as read there and as cleaned here
 			c["report.json"] = withoutExampleTexts(t, c["report.json"])
 		}
-		same(t, "over signals", a, b)
+		filetest.Same(t, "over signals", a, b)
 		if want.Report.Kept != got.Report.Kept {
 			t.Errorf("%d kept, want %d", got.Report.Kept, want.Report.Kept)
 		}

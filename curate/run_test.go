@@ -18,6 +18,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/internal/fileio"
+	"anneal/internal/filetest"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -60,35 +61,9 @@ func writeInput(t testing.TB, dir string, files int) {
 	}
 }
 
-// contents reads all files of a directory but the journals, whose order is that of the work.
+// contents are all files of a directory but the journals, whose order is that of the work.
 func contents(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "journal") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		files[name] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func same(t *testing.T, what string, got, want map[string]string) {
-	t.Helper()
-	for name := range want {
-		if got[name] != want[name] {
-			t.Errorf("%s: %s has %d bytes and is not as in one run, which has %d", what, name, len(got[name]), len(want[name]))
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%s: %d files, want %d", what, len(got), len(want))
-	}
+	return filetest.Contents(t, dir, "journal")
 }
 
 var errStopped = errors.New("stopped by the test")
@@ -114,7 +89,7 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 		if _, err := run(o); err != nil {
 			t.Fatal(err)
 		}
-		same(t, fmt.Sprint(workers, " workers"), contents(t, o.Dir), want)
+		filetest.Same(t, fmt.Sprint(workers, " workers"), contents(t, o.Dir), want)
 	}
 
 	o.Dir, o.Workers = t.TempDir(), 2
@@ -139,7 +114,7 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 		cutJournal(t, o.Dir, stops)
 	}
 	o.committed = nil
-	same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
+	filetest.Same(t, fmt.Sprint(stops, " stops"), contents(t, o.Dir), want)
 	for split, n := range times {
 		if n != 1 {
 			t.Errorf("split %v was done %d times over %d stops", split, n, stops)
@@ -160,7 +135,7 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same(t, "four tasks", contents(t, o.Dir), want)
+	filetest.Same(t, "four tasks", contents(t, o.Dir), want)
 }
 
 // cutJournal tears a line into the journal at some of the stops, as a killed process does, and leaves a file unfinished.
@@ -199,7 +174,7 @@ func TestChangedInputIsNoticed(t *testing.T) {
 	if _, err := Run(context.Background(), fresh); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "after the change", contents(t, o.Dir), contents(t, fresh.Dir))
+	filetest.Same(t, "after the change", contents(t, o.Dir), contents(t, fresh.Dir))
 
 	if err := os.Remove(filepath.Join(o.Dir, "docs", "00001.jsonl.zst")); err != nil {
 		t.Fatal(err)
@@ -207,7 +182,7 @@ func TestChangedInputIsNoticed(t *testing.T) {
 	if out, err := Run(context.Background(), o); err != nil || out.Resumed != 3 {
 		t.Errorf("with a file gone %d splits are taken over, want 3; %v", out.Resumed, err)
 	}
-	same(t, "after a loss", contents(t, o.Dir), contents(t, fresh.Dir))
+	filetest.Same(t, "after a loss", contents(t, o.Dir), contents(t, fresh.Dir))
 
 	o.Pipeline = mustParse(t, "stages: [normalize]")
 	if _, err := Run(context.Background(), o); !errors.Is(err, ErrOtherPipeline) {

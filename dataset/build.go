@@ -39,9 +39,6 @@ type BuildOptions struct {
 	Progress    func(train, val Counts) // called now and then, by the goroutine of Build; may be nil
 }
 
-// defaultShardTokens is BuildOptions.ShardTokens where it is 0.
-const defaultShardTokens = 1 << 27
-
 func (o BuildOptions) check() error {
 	if err := o.Tokenizer.check(); err != nil {
 		return err
@@ -61,39 +58,44 @@ func (o BuildOptions) check() error {
 //
 // The slices that docs yields may be reused by it after the next one is asked for.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
-	if opt.ShardTokens == 0 {
-		opt.ShardTokens = defaultShardTokens
-	}
 	if opt.Threads <= 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)
 	}
-	if err := opt.check(); err != nil {
-		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
+	return opt.make("build", func(b *builder) error { return encodeAll(ctx, opt, docs, b.add, b.progress) })
+}
+
+// make makes the dataset of what fill adds to a builder.
+func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest, err error) {
+	if o.ShardTokens == 0 {
+		o.ShardTokens = 1 << 27
 	}
-	release, err := fileio.Claim(opt.Dir)
+	if err := o.check(); err != nil {
+		return m, fmt.Errorf("%s %s: %w", doing, o.Dir, err)
+	}
+	release, err := fileio.Claim(o.Dir)
 	if err != nil {
-		return Manifest{}, err
+		return m, err
 	}
 	defer release()
-	if err := prepare(opt.Dir, opt.Replace); err != nil {
-		return Manifest{}, err
+	if err := prepare(o.Dir, o.Replace); err != nil {
+		return m, err
 	}
-	b := newBuilder(opt)
-	progress := func() {
-		if opt.Progress != nil {
-			opt.Progress(b.train.info.Counts, b.val.info.Counts)
-		}
-	}
-	var m Manifest
-	err = encodeAll(ctx, opt, docs, b.add, progress)
-	if err == nil {
+	b := newBuilder(o)
+	if err = fill(b); err == nil {
 		m, err = b.finish()
 	}
 	if err != nil {
 		b.abort()
-		return Manifest{}, fmt.Errorf("build %s: %w", opt.Dir, err)
+		return Manifest{}, fmt.Errorf("%s %s: %w", doing, o.Dir, err)
 	}
 	return m, nil
+}
+
+// progress tells how far the build is.
+func (b *builder) progress() {
+	if b.opt.Progress != nil {
+		b.opt.Progress(b.train.info.Counts, b.val.info.Counts)
+	}
 }
 
 // finish completes the shards, then what stands beside them, and last the manifest.

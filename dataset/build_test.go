@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"math/rand/v2"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"anneal/internal/fileio"
+	"anneal/internal/filetest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zeebo/xxh3"
@@ -109,23 +109,7 @@ func documents(t testing.TB, p *split) []string {
 }
 
 // files returns the content of every file under dir.
-func files(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	m := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			var b []byte
-			b, err = os.ReadFile(path)
-			name, _ := filepath.Rel(dir, path)
-			m[name] = string(b)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
+func files(t testing.TB, dir string) map[string]string { return filetest.Contents(t, dir, "") }
 
 // Both splits together hold each document once, in input order, on the side that its hash says, whatever the shard size.
 func TestBuildRoundTrip(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"anneal/internal/fileio"
-
 	"github.com/zeebo/xxh3"
 )
 
@@ -47,37 +45,16 @@ type ImportOptions struct {
 // Import makes a dataset of documents of tokens, as Build does of texts. Where val is not nil, it is the validation split, and
 // ValFraction is not asked for. The slices that train and val yield may be reused after the next one is asked for.
 func Import(ctx context.Context, opt ImportOptions, train, val iter.Seq2[[]uint32, error]) (Manifest, error) {
-	if opt.ShardTokens == 0 {
-		opt.ShardTokens = defaultShardTokens
-	}
 	if val != nil {
 		opt.ValFraction = 0
 	}
-	if err := opt.check(); err != nil {
-		return Manifest{}, fmt.Errorf("import %s: %w", opt.Dir, err)
-	}
-	release, err := fileio.Claim(opt.Dir)
-	if err != nil {
-		return Manifest{}, err
-	}
-	defer release()
-	if err := prepare(opt.Dir, opt.Replace); err != nil {
-		return Manifest{}, err
-	}
-	b := newBuilder(opt.BuildOptions)
-	err = opt.each(ctx, b, train, b.add)
-	if err == nil && val != nil {
-		err = opt.each(ctx, b, val, b.val.add)
-	}
-	var m Manifest
-	if err == nil {
-		m, err = b.finish()
-	}
-	if err != nil {
-		b.abort()
-		return Manifest{}, fmt.Errorf("import %s: %w", opt.Dir, err)
-	}
-	return m, nil
+	return opt.make("import", func(b *builder) error {
+		err := opt.each(ctx, b, train, b.add)
+		if err == nil && val != nil {
+			err = opt.each(ctx, b, val, b.val.add)
+		}
+		return err
+	})
 }
 
 // each passes documents to add.
@@ -98,8 +75,8 @@ func (opt *ImportOptions) each(ctx context.Context, b *builder, docs iter.Seq2[[
 		if err := add(document{tokens: tokens, textBytes: len(text), hash: xxh3.Hash(text)}); err != nil {
 			return err
 		}
-		if count++; count%1024 == 0 && opt.Progress != nil {
-			opt.Progress(b.train.info.Counts, b.val.info.Counts)
+		if count++; count%1024 == 0 {
+			b.progress()
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"math/rand/v2"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"testing"
 
 	"anneal/corpus"
+	"anneal/internal/filetest"
 )
 
 // texts makes n documents of random words; every third is an edited, and every tenth an exact copy of an earlier one.
@@ -64,17 +64,9 @@ func documents(all [][]byte) func() iter.Seq2[corpus.Document, error] {
 // files is the content of a directory, by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	m := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		m[e.Name()] = string(b)
-		return err
-	})
-	if err != nil || len(m) != 3 {
-		t.Fatalf("%d files, %v", len(m), err)
+	m := filetest.Contents(t, dir, "")
+	if len(m) != 3 {
+		t.Fatalf("%d files", len(m))
 	}
 	return m
 }

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 // Where a file can grow no further, as on a full disk, curation says what to do and keeps what is done; with room again the
@@ -35,7 +37,7 @@ func TestCurateGoesOnAfterTheDiskWasFull(t *testing.T) {
 	if stops == 0 {
 		t.Error("no limit was reached")
 	}
-	sameOutputs(t, fmt.Sprint(stops, " stops"), outputs(t, w.path("stopped")), outputs(t, w.path("whole")))
+	filetest.Same(t, fmt.Sprint(stops, " stops"), outputs(t, w.path("stopped")), outputs(t, w.path("whole")))
 }
 
 // An output that cannot be written is told before the input is read.

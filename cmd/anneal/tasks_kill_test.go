@@ -3,17 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"anneal/internal/filetest"
 )
 
 const sharedPipeline = `signals: true
@@ -65,35 +65,7 @@ func write(t *testing.T, path, text string) {
 }
 
 // outputs reads all files of a directory but the journals, whose order is that of the work.
-func outputs(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "journal") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		files[name] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func sameOutputs(t *testing.T, what string, got, want map[string]string) {
-	t.Helper()
-	for name := range want {
-		if got[name] != want[name] {
-			t.Errorf("%s: %s has %d bytes and is not as one task wrote it, with %d", what, name, len(got[name]), len(want[name]))
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%s: %d files, want %d", what, len(got), len(want))
-	}
-}
+func outputs(t *testing.T, dir string) map[string]string { return filetest.Contents(t, dir, "journal") }
 
 // Four processes, of which one after another is killed at random instants and started again, write what one process writes.
 func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
@@ -143,7 +115,7 @@ func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 	if killed == 0 {
 		t.Errorf("seed %d: every task was done before it was killed", seed)
 	}
-	sameOutputs(t, fmt.Sprintf("seed %d, %d kills", seed, killed), outputs(t, w.path("four")), outputs(t, w.path("one")))
+	filetest.Same(t, fmt.Sprintf("seed %d, %d kills", seed, killed), outputs(t, w.path("four")), outputs(t, w.path("one")))
 }
 
 // The example for a shell runs, starts again a task that is killed, and writes what one process writes; a mistake ends it.
@@ -179,7 +151,7 @@ exec "`+exe+`" "$@"
 	if err != nil || !strings.Contains(out, "task 2 ended with 137 (attempt 1 of 3)") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	sameOutputs(t, "deploy/shell/curate.sh", outputs(t, w.path("three")), outputs(t, w.path("one")))
+	filetest.Same(t, "deploy/shell/curate.sh", outputs(t, w.path("three")), outputs(t, w.path("one")))
 	write(t, w.path("bad.yaml"), "stages: [kode]\n")
 	if out, err := script("bad.yaml"); err == nil || strings.Contains(out, "attempt") {
 		t.Errorf("a pipeline with a mistake: %v\n%s", err, out)
@@ -208,7 +180,7 @@ func TestExamplesOfLaunchersRun(t *testing.T) {
 			})
 		}
 		group.Wait()
-		sameOutputs(t, name, outputs(t, w.path(name)), want)
+		filetest.Same(t, name, outputs(t, w.path(name)), want)
 	}
 
 	if bash, err := exec.LookPath("bash"); err == nil {
