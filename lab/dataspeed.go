@@ -44,6 +44,9 @@ type DataSpeedOptions struct {
 // benchPipeline is what Pipeline and Filters run.
 const benchPipeline = "stages: [normalize, gopher_repetition, gopher_quality, c4, fineweb, pii%s]\n"
 
+// benchSplit is small, so that a few megabytes of text keep every worker at work as gigabytes would.
+const benchSplit = 1 << 20
+
 // BenchData measures the data wing.
 func BenchData(ctx context.Context, o DataSpeedOptions) (*DataSpeed, error) {
 	o.Threads = max(o.Threads, 1)
@@ -253,7 +256,7 @@ func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error)
 	runtime.GC()
 	start := time.Now()
 	clean := filepath.Join(dir, "clean")
-	out, err := curate.Run(b.ctx, curate.Options{Pipeline: p, Paths: []string{raw}, Dir: clean, Workers: b.threads})
+	out, err := curate.Run(b.ctx, curate.Options{Pipeline: p, Paths: []string{raw}, Dir: clean, Split: benchSplit, Workers: b.threads})
 	if err == nil && out.Report.Kept < 2 {
 		err = fmt.Errorf("the filters leave %d of %d documents, too few to make shards of\n  name prose, or nothing", out.Report.Kept, out.Report.Documents)
 	}
