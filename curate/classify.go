@@ -13,7 +13,7 @@ import (
 // as lid.176 for languages, or train one (TrainClassifier).
 //
 // A score is the probability of a label plus 1e-5, as fastText gives it, so that published thresholds hold: 0.65 for the language of
-// FineWeb and DCLM, 0.018112 for DCLM's quality model. It is 0 for a text of which the model knows nothing.
+// FineWeb and DCLM, 0.018112 for DCLM's quality model. It is 0 for a text of which the model knows nothing, and for a label that it does not know (in a pipeline that is an error).
 //
 // Memory: the model, and up to 5 MiB a goroutine. Not for text of other kinds than the model has learnt from: it answers anyway.
 
@@ -28,9 +28,11 @@ var (
 //
 // The signal language.best NAME is the score of the best of all languages.
 func Language(m *fasttext.Model, keep []string) *Filter {
-	columns := make([]int, len(keep))
-	for i, name := range keep {
-		columns[i] = slices.Index(m.Labels(), name)
+	var columns []int
+	for _, name := range keep {
+		if i := slices.Index(m.Labels(), name); i >= 0 {
+			columns = append(columns, i)
+		}
 	}
 	names := make([]string, len(m.Labels()))
 	p := m.NewPredictor()
@@ -64,7 +66,7 @@ func Quality(m *fasttext.Model, label string) *Filter {
 	column := slices.Index(m.Labels(), label)
 	p := m.NewPredictor()
 	return &Filter{Name: "quality", Bounds: qualityBounds, measure: func(d *Doc, values []float64) {
-		if scores := p.Scores(d.Text); scores != nil {
+		if scores := p.Scores(d.Text); scores != nil && column >= 0 {
 			values[0] = float64(scores[column])
 		}
 	}}

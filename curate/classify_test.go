@@ -116,6 +116,11 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	if s := d.Signals; len(s) != 2 || s[0].Name != "language.best bb" || s[0].Value < 0.8 || s[1].Name != "language.score" {
 		t.Errorf("its signals are %+v", s)
 	}
+	for _, f := range []*Filter{Language(m, []string{"nobody's"}), Quality(m, "nobody's")} {
+		if v := f.Apply(&Doc{Text: []byte("schung erer ungsch")}); !v.Drop || v.Value != 0 {
+			t.Errorf("%s by a label that the model does not know: %+v, want a score of 0", f.Name, v)
+		}
+	}
 }
 
 // A pipeline with another model is another pipeline, and faults in what a stage is told teach.
