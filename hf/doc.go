@@ -6,6 +6,6 @@
 // tensor under its Hugging Face name, and gets it back under that name. What it cannot represent it refuses, by the name
 // of the field.
 //
-// It may import safetensors and nothing else of this module. Start reading at Config in config.go, then
+// It may import safetensors and internal, and nothing else of this module. Start reading at Config in config.go, then
 // llama.go and gpt2.go, one file for each config; export.go is the way out, import.go the way in.
 package hf

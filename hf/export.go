@@ -3,14 +3,13 @@ package hf
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"anneal/internal/fileio"
 	"anneal/safetensors"
 )
 
@@ -31,7 +30,7 @@ type Card struct {
 }
 
 // Write writes a model directory. dir must be empty or absent; it appears when it is complete.
-func Write(dir string, c Config, e Export) (err error) {
+func Write(dir string, c Config, e Export) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("hf: the model cannot be exported:\n%w", err)
 	}
@@ -45,51 +44,25 @@ func Write(dir string, c Config, e Export) (err error) {
 	if e.MaxShard == 0 {
 		e.MaxShard = 5_000_000_000
 	}
-	staging, err := stage(dir)
-	if err != nil {
-		return fmt.Errorf("hf: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("hf: %w", err), os.RemoveAll(staging))
-		}
-	}()
 	tensors := e.Tensors
 	if !e.AllowNonFinite {
 		tensors = finite(tensors)
 	}
-	if err := safetensors.WriteDir(staging, tensors, e.MaxShard); err != nil {
-		return err
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(staging, name), text, 0o644); err != nil {
+	err = fileio.Dir(dir, func(tmp string) error {
+		if err := safetensors.WriteDir(tmp, tensors, e.MaxShard); err != nil {
 			return err
 		}
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.Rename(staging, dir)
-}
-
-// stage makes a directory beside dir, which must be empty or absent.
-func stage(dir string) (string, error) {
-	old, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	if len(old) > 0 {
-		return "", fmt.Errorf("%s is not empty (it holds %s)\n  export to a new directory, or remove that one first", dir, old[0].Name())
-	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", err
-	}
-	staging, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".tmp-")
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(tmp, name), text, 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
-		return "", err
+		return fmt.Errorf("hf: %w", err)
 	}
-	return staging, os.Chmod(staging, 0o755)
+	return nil
 }
 
 func infos(tensors []safetensors.Tensor) []safetensors.Info {

@@ -138,7 +138,7 @@ func TestExportTakesAnEmptyDirectoryAndNoOther(t *testing.T) {
 		t.Errorf("files = %v, want %v", files, want)
 	}
 	c, e = exportGolden(t, "qwen3")
-	if err := Write(dir, c, e); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if err := Write(dir, c, e); err == nil || !strings.Contains(err.Error(), "holds files already") {
 		t.Errorf("a second export into the same directory: %v", err)
 	}
 	if got := open(t, dir).Config.Class(); got != "LlamaForCausalLM" {

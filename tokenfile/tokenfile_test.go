@@ -201,6 +201,26 @@ func TestDocumentsThatNoEOTEndsAreCounted(t *testing.T) {
 	}
 }
 
+// A small index cannot read one .bin again and again.
+func TestSequencesOfMegatronCannotOverlap(t *testing.T) {
+	v, dir := Vocabulary{Size: 300, EOT: 299}, t.TempDir()
+	write(t, megatron, dir, v, [][]uint32{{1, 2}, {3, 4}})
+	path := filepath.Join(dir, "train.idx")
+	index, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index[megatronHeader+4*2] = 0   // the second sequence begins
+	index[megatronHeader+4*2+8] = 0 // where the first does,
+	index[megatronHeader] = 6       // which goes to the end of the file
+	if err := os.WriteFile(path, index, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := readError(megatron, []string{path}, v); err == nil || !strings.Contains(err.Error(), "overlap") {
+		t.Errorf("error %v, want one of sequences that overlap", err)
+	}
+}
+
 func readError(f Format, paths []string, v Vocabulary) error {
 	for _, err := range f.Read(paths, v, new(uint64)) {
 		if err != nil {

@@ -79,14 +79,7 @@ func TestLengthWarmupCutsTheRowsOfTheOrder(t *testing.T) {
 	data := scoredData(t)
 	read := func(overrides ...string) (rows [][]uint32, lengths []int) {
 		cfg := with(t, data, append(overrides, orderOfTest, "train.micro_batch=8")...)
-		c, err := openCorpus(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.close()
-		if err := c.openTraining(cfg); err != nil {
-			t.Fatal(err)
-		}
+		c := openedCorpus(t, cfg)
 		tr := trainerOf(t, cfg, 1)
 		for range cfg.Train.Steps {
 			if _, err := tr.Step(context.Background(), c.train); err != nil {

@@ -48,17 +48,24 @@ func (s leaveOut) Batch(b *dataset.Batch, first uint64, rows int) error {
 	return nil
 }
 
-// neverSaw trains from the start on data without some samples and returns the hashes of the end.
-func neverSaw(t *testing.T, cfg *config.Config, out map[uint64]bool) [2]string {
+// openedCorpus is the data of a config, open for training until the test ends.
+func openedCorpus(t *testing.T, cfg *config.Config) *corpus {
 	t.Helper()
 	c, err := openCorpus(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	t.Cleanup(c.close)
 	if err := c.openTraining(cfg); err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// neverSaw trains from the start on data without some samples and returns the hashes of the end.
+func neverSaw(t *testing.T, cfg *config.Config, out map[uint64]bool) [2]string {
+	t.Helper()
+	c := openedCorpus(t, cfg)
 	tr := trainerOf(t, cfg, 1)
 	for range cfg.Train.Steps {
 		if _, err := tr.Step(context.Background(), leaveOut{c.train, out}); err != nil {

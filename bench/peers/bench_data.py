@@ -96,23 +96,13 @@ def main():
     start = time.perf_counter()
     trained = tok.train(everything, 32768)
     seconds = time.perf_counter() - start
-    model = trained.to_str()
-
-    def fresh_hf():
-        from tokenizers import Tokenizer
-        fresh = Tokenizer.from_str(model)
-        return lambda text: len(fresh.encode(text).ids)
-
-    def fresh_tiktoken():
-        encoding = tok.as_tiktoken(trained)
-        return lambda text: len(encoding.encode_ordinary(text))
-
+    hf, tiktoken = tok.encode_speeds(trained, texts, size, 2)
     result = {
         "limit_bytes": int(limit),
         "datatrove": datatrove(texts, prose(everything), limit),
         "text_dedup": text_dedup(texts, limit),
-        "tokenizers": {**tok.encode_speed(fresh_hf, texts, size, 2), "bpe_train_seconds": round(seconds, 2), "bpe_train_bytes": all_bytes},
-        "tiktoken": tok.encode_speed(fresh_tiktoken, texts, size, 2),
+        "tokenizers": {**hf, "bpe_train_seconds": round(seconds, 2), "bpe_train_bytes": all_bytes},
+        "tiktoken": tiktoken,
     }
     if a.anneal:
         out = subprocess.run([a.anneal, "bench", "data", "--json"], capture_output=True, text=True, check=True).stdout

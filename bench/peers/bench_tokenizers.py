@@ -79,13 +79,8 @@ def encode_speed(fresh, texts, size, passes):
             "bytes_per_token": round(size / count, 4)}
 
 
-def main():
-    a = parse_args()
-    os.environ["RAYON_NUM_THREADS"] = str(a.threads)
-    texts, size = go_sources(a.go, a.limit_mb * 1e6)
-    start = time.perf_counter()
-    tokenizer = train(texts, a.vocab)
-    seconds = time.perf_counter() - start
+def encode_speeds(tokenizer, texts, size, passes):
+    """Of Hugging Face tokenizers and of tiktoken with the same merges."""
     model = tokenizer.to_str()
 
     def fresh_hf():
@@ -97,11 +92,22 @@ def main():
         encoding = as_tiktoken(tokenizer)
         return lambda text: len(encoding.encode_ordinary(text))
 
+    return encode_speed(fresh_hf, texts, size, passes), encode_speed(fresh_tiktoken, texts, size, passes)
+
+
+def main():
+    a = parse_args()
+    os.environ["RAYON_NUM_THREADS"] = str(a.threads)
+    texts, size = go_sources(a.go, a.limit_mb * 1e6)
+    start = time.perf_counter()
+    tokenizer = train(texts, a.vocab)
+    seconds = time.perf_counter() - start
+    hf, tiktoken = encode_speeds(tokenizer, texts, size, a.passes)
     result = {
         "files": len(texts), "bytes": size, "vocab": tokenizer.get_vocab_size(), "threads": a.threads,
         "tokenizers": {"train_seconds": round(seconds, 2), "train_mb_per_second": round(size / seconds / 1e6, 2),
-                       **encode_speed(fresh_hf, texts, size, a.passes)},
-        "tiktoken": encode_speed(fresh_tiktoken, texts, size, a.passes),
+                       **hf},
+        "tiktoken": tiktoken,
     }
     if a.anneal:
         flags = ["--vocab", str(a.vocab), "--mb", str(int(a.limit_mb)), "--pattern", "gpt2", "--threads", str(a.threads), "--json"]
