@@ -16,9 +16,9 @@ func (fn *Func) VCVTNE2PS2BF16(lo, hi, dst int) {
 
 // evex encodes a register-register 512-bit instruction of map 0F38, W0; pp is 2 for F3 and 3 for F2. An absent first
 // source is register 0: its field is stored inverted and 1111 (inverted 0) is what the encoding asks for.
-func evex(dst, src1, src2 int, pp, opcode byte) [6]byte {
+func evex(dst, src1, src2 int, pp, opcode byte) []byte {
 	bit := func(v, n int) byte { return byte(^v >> n & 1) }
-	return [6]byte{
+	return []byte{
 		0x62,
 		bit(dst, 3)<<7 | bit(src2, 4)<<6 | bit(src2, 3)<<5 | bit(dst, 4)<<4 | 2,
 		byte(^src1&15)<<3 | 4 | pp,
@@ -28,7 +28,7 @@ func evex(dst, src1, src2 int, pp, opcode byte) [6]byte {
 	}
 }
 
-func (fn *Func) bytes(code [6]byte, format string, args ...any) {
+func (fn *Func) bytes(code []byte, format string, args ...any) {
 	s := ""
 	for i, b := range code {
 		if i > 0 {

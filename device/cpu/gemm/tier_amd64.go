@@ -8,13 +8,13 @@ import (
 )
 
 func f32Tile(t isa.Tier) tile[float32] {
-	switch t {
-	case isa.AVX512, isa.AVX512BF16:
+	switch {
+	case t >= isa.AVX512:
 		return tile[float32]{
 			mr: 12, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32, few: fewAVX512,
 		}
-	case isa.AVX2:
+	case t == isa.AVX2:
 		return tile[float32]{
 			mr: 12, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
 			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16), few: fewAVX2,

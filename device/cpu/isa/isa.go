@@ -10,15 +10,16 @@ import (
 // A Tier is a set of kernels written for one level of instructions. Higher tiers include the lower.
 type Tier int
 
-// The tiers, from portable Go to AVX-512 with BF16 dot products.
+// The tiers, from portable Go to AVX-512 with BF16 dot products and to AMX, whose tiles multiply blocks of BF16.
 const (
 	Generic Tier = iota
 	AVX2
 	AVX512
 	AVX512BF16
+	AMX
 )
 
-var names = [...]string{"generic", "avx2", "avx512", "avx512bf16"}
+var names = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx"}
 
 // String returns the tier's name as ANNEAL_CPU spells it.
 func (t Tier) String() string { return names[t] }
@@ -26,7 +27,7 @@ func (t Tier) String() string { return names[t] }
 // Tiers returns every tier this machine can run, best first.
 func Tiers() []Tier {
 	var out []Tier
-	for t := AVX512BF16; t >= Generic; t-- {
+	for t := AMX; t >= Generic; t-- {
 		if runs(t) {
 			out = append(out, t)
 		}
@@ -38,22 +39,23 @@ func Tiers() []Tier {
 // for and cannot run is an error, never a quiet fallback.
 //
 // The fastest is not always the highest. Where BF16 dot products run at half the rate of FP32 FMA (Intel cores, which
-// keep BF16 speed for their matrix units) the avx512 tier multiplies BF16 operands by FMA and is about twice as fast;
-// the choice depends on the CPU's vendor alone, so that it is the same in every run.
+// keep BF16 speed for their matrix units) and those units are missing or not granted, the avx512 tier multiplies BF16
+// operands by FMA and is about twice as fast; that choice depends on the CPU's vendor alone, so that it is the same in every run.
 func Choose() (Tier, error) {
 	want := os.Getenv("ANNEAL_CPU")
 	if want == "" {
-		if runs(AVX512BF16) && !fastDot() {
-			return AVX512, nil
+		best := Tiers()[0]
+		if best == AVX512BF16 && !fastDot() {
+			best = AVX512
 		}
-		return Tiers()[0], nil
+		return best, nil
 	}
 	for t, name := range names {
 		if name != want {
 			continue
 		}
 		if !runs(Tier(t)) {
-			return 0, &Error{want, "but this CPU lacks its instructions"}
+			return 0, &Error{want, "but this machine lacks its instructions"}
 		}
 		return Tier(t), nil
 	}

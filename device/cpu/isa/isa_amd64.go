@@ -5,6 +5,8 @@ import "golang.org/x/sys/cpu"
 func runs(t Tier) bool {
 	x := &cpu.X86
 	switch t {
+	case AMX:
+		return runs(AVX512BF16) && x.HasAMXTile && x.HasAMXBF16 && tilesGranted()
 	case AVX512BF16:
 		return runs(AVX512) && x.HasAVX512BF16
 	case AVX512:
