@@ -6,7 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// A Device runs kernels. Calls return when the result is complete; they are made from one goroutine at a time.
+// A Device runs kernels, on tensors in memory of its own making (Memory), in the order of the calls. They are made from one
+// goroutine at a time.
 //
 // In shapes, N is the number of tokens in the batch (B sequences of T, N = B·T), D the width of the residual stream,
 // H and K the query and key-value heads, E the size of a head, F the width of the feed-forward layer, V the vocabulary.
@@ -21,6 +22,8 @@ type Device interface {
 	Name() string
 	// Close stops the device's workers and frees its scratch memory.
 	Close()
+
+	Memory
 
 	// MatMul writes the product of a and b in the given form to dst, or adds it to dst with Accumulate.
 	MatMul(dst, a, b *tensor.Tensor, form Form, opt MatMulOptions)
@@ -137,8 +140,9 @@ type Device interface {
 	// word w of rng.Block(first + 16·g + l); first is a multiple of 2048.
 	RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)
 
-	// SumSquares returns Σ t² accumulated in float64. It is not finite if any element is not.
-	SumSquares(t *tensor.Tensor) float64
+	// SumSquares returns Σ t² over all tensors, accumulated in float64: the sums of each, added in their order. It is not finite if
+	// any element is not.
+	SumSquares(list ...*tensor.Tensor) float64
 	// SumRows adds the sum of the rows of x [N, D], in any storage of activations, to dst [D]: the gradient of a bias.
 	SumRows(dst, x *tensor.Tensor)
 	// Sum returns Σ t accumulated in float64.

@@ -84,9 +84,9 @@ func (o *Muon) Update(d device.Device, p *nn.Param, state State, s Step, scratch
 		rate := s.LR * o.Scale(part.Rows, p.Value.Cols())
 		if o.RowBeta > 0 {
 			o.mean = state[1].Slice(from, to)
-			norm := d.SumSquares(u)
+			norm := o.work.norm(d, u)
 			d.EqualiseRows(u, &o.mean, o.RowBeta)
-			rate *= math.Sqrt(norm) / (math.Sqrt(d.SumSquares(u)) + 1e-10)
+			rate *= norm / (o.work.norm(d, u) + 1e-10)
 		}
 		d.Descend(&o.value, u, device.Descend{LR: rate, Shrink: s.LR * s.Decay, Cautious: s.Cautious})
 		scratch.Release(mark)

@@ -52,7 +52,16 @@ func (n NewtonSchulz) FLOPs(rows, cols int) float64 {
 }
 
 // An Orthogonaliser holds the headers of the temporary tensors of an iteration, which would otherwise be allocated by each.
-type Orthogonaliser struct{ other, gram, poly tensor.Tensor }
+type Orthogonaliser struct {
+	other, gram, poly tensor.Tensor
+	normed            [1]*tensor.Tensor
+}
+
+// norm returns the root of the sum of squares of x.
+func (o *Orthogonaliser) norm(d device.Device, x *tensor.Tensor) float64 {
+	o.normed[0] = x
+	return math.Sqrt(d.SumSquares(o.normed[:]...))
+}
 
 // Run orthogonalises x [rows, cols], F32 (or F64). It overwrites x and returns where the result is: x, or scratch memory,
 // of which it takes that of x and of two square matrices of the smaller side.
@@ -61,7 +70,7 @@ func (o *Orthogonaliser) Run(n NewtonSchulz, d device.Device, x *tensor.Tensor, 
 	m := min(rows, cols)
 	o.other = scratch.New(dtype, rows, cols)
 	o.gram, o.poly = scratch.New(dtype, m, m), scratch.New(dtype, m, m)
-	norm := max(math.Sqrt(d.SumSquares(x)), smallestNorm) * n.Margin
+	norm := max(o.norm(d, x), smallestNorm) * n.Margin
 	d.Scale(x, 1/norm)
 	y, opt := &o.other, device.MatMulOptions{Operand: dtype}
 	symmetric := opt

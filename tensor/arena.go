@@ -1,6 +1,9 @@
 package tensor
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Align is the alignment in bytes of every tensor in an Arena: one cache line, one AVX-512 register.
 const Align = 64
@@ -9,10 +12,13 @@ const Align = 64
 // memory is known before a run and reported by name after it, and why a training step allocates nothing.
 // An Arena is not safe for concurrent use.
 type Arena struct {
-	name string
-	mem  []byte
-	used int
-	peak int
+	name  string
+	base  unsafe.Pointer // nil of a measure
+	size  int
+	apart bool // in a device's own memory
+	free  func() error
+	used  int
+	peak  int
 }
 
 // NewArena maps size bytes under a name that reports and errors use ("parameters", "activations", …). The operating
@@ -26,7 +32,14 @@ func NewArena(name string, size int) (*Arena, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: %w", float64(size)/(1<<20), name, err)
 	}
-	return &Arena{name: name, mem: mem}, nil
+	return &Arena{name: name, base: ptr(mem), size: size, free: func() error { return unmapMemory(mem) }}, nil
+}
+
+// Wrap returns an arena of size bytes of zeroed memory at an address that something else has reserved, aligned to Align. With
+// apart it is a device's own memory, which the host must not touch. Close calls free once.
+func Wrap(name string, address uintptr, size int, apart bool, free func() error) *Arena {
+	// The address is of no Go memory, so that nothing can move or free what the pointer points to.
+	return &Arena{name: name, base: *(*unsafe.Pointer)(unsafe.Pointer(&address)), size: size, apart: apart, free: free}
 }
 
 // NewMeasure returns an arena without memory or limit: its tensors must not be touched, and its Peak tells how large a
@@ -34,13 +47,13 @@ func NewArena(name string, size int) (*Arena, error) {
 func NewMeasure(name string) *Arena { return &Arena{name: name} }
 
 // Backed reports whether the arena has memory: one made by NewMeasure has none.
-func (a *Arena) Backed() bool { return a.mem != nil }
+func (a *Arena) Backed() bool { return a.base != nil }
 
 // Name returns the name given to NewArena.
 func (a *Arena) Name() string { return a.name }
 
 // Size returns the bytes reserved.
-func (a *Arena) Size() int { return len(a.mem) }
+func (a *Arena) Size() int { return a.size }
 
 // Used returns the bytes handed out now.
 func (a *Arena) Used() int { return a.used }
@@ -53,17 +66,18 @@ func (a *Arena) Peak() int { return a.peak }
 func (a *Arena) New(dtype DType, shape ...int) Tensor {
 	var t Tensor
 	t.set(dtype, shape)
-	if a.mem == nil {
+	if a.base == nil {
 		a.take(measuredBytes(&t))
 		return t
 	}
 	need := (t.Bytes() + Align - 1) &^ (Align - 1)
-	if need > len(a.mem)-a.used {
+	if need > a.size-a.used {
 		panic(a.full(t))
 	}
 	if need > 0 {
-		t.data = ptr(a.mem[a.used:])
+		t.data = unsafe.Add(a.base, a.used)
 	}
+	t.apart = a.apart
 	a.take(need)
 	return t
 }
@@ -91,7 +105,7 @@ func measuredBytes(t *Tensor) int {
 
 // full is apart from New so that New's tensor can stay on the stack.
 func (a *Arena) full(t Tensor) string {
-	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, len(a.mem))
+	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, a.size)
 }
 
 // ForgetPeak makes Peak count from what is handed out now.
@@ -103,12 +117,12 @@ func (a *Arena) Mark() int { return a.used }
 // Release takes back everything handed out since the mark.
 func (a *Arena) Release(mark int) { a.used = mark }
 
-// Close unmaps the memory; tensors of the arena must not be used afterwards.
+// Close frees the memory; tensors of the arena must not be used afterwards.
 func (a *Arena) Close() error {
-	mem := a.mem
-	a.mem, a.used = nil, 0
-	if mem == nil {
+	free := a.free
+	a.base, a.free, a.size, a.used = nil, nil, 0, 0
+	if free == nil {
 		return nil
 	}
-	return unmapMemory(mem)
+	return free()
 }

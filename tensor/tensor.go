@@ -10,9 +10,12 @@ const MaxRank = 4
 
 // A Tensor is a dense, row-major span of memory with a dtype and a shape. It owns nothing: the memory belongs to an
 // Arena (or to the Go heap, for tensors made by Of). The zero Tensor is empty and is what "no tensor" looks like.
+//
+// The elements of a tensor in a device's own memory (Apart) cannot be had here: what would touch them panics.
 type Tensor struct {
 	dtype DType
 	rank  int8
+	apart bool
 	shape [MaxRank]int
 	data  unsafe.Pointer
 }
@@ -135,6 +138,12 @@ func (t *Tensor) Reshape(shape ...int) Tensor {
 	return s
 }
 
+// Apart reports whether the elements lie in a device's own memory, which only that device may touch.
+func (t *Tensor) Apart() bool { return t.apart }
+
+// Pointer returns where the elements lie, for devices: an address of the device's if they lie apart, nil without memory.
+func (t *Tensor) Pointer() unsafe.Pointer { return t.data }
+
 // F32 returns the elements of an F32 tensor.
 func (t *Tensor) F32() []float32 { return elements[float32](t, F32) }
 
@@ -151,13 +160,26 @@ func (t *Tensor) F16() []Float16 { return elements[Float16](t, F16) }
 func (t *Tensor) I32() []int32 { return elements[int32](t, I32) }
 
 // Raw returns the bytes of the elements, in the machine's (little-endian) order.
-func (t *Tensor) Raw() []byte { return unsafe.Slice((*byte)(t.data), t.Bytes()) }
+func (t *Tensor) Raw() []byte {
+	if t.apart {
+		panic(t.outOfReach())
+	}
+	return unsafe.Slice((*byte)(t.data), t.Bytes())
+}
 
 func elements[E any](t *Tensor, want DType) []E {
 	if t.dtype != want {
 		panic(fmt.Sprintf("tensor: %v tensor read as %v", t.dtype, want))
 	}
+	if t.apart {
+		panic(t.outOfReach())
+	}
 	return unsafe.Slice((*E)(t.data), t.Len())
+}
+
+// outOfReach is apart from its callers so that they are inlined.
+func (t *Tensor) outOfReach() string {
+	return fmt.Sprintf("tensor: %v is in device memory, which the host cannot touch: use the device's Read or Write", t)
 }
 
 // Float64 returns element i widened to float64, whatever the float dtype. It is slow and meant for tests and reports.

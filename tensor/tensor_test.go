@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -296,4 +297,34 @@ func TestNormalHasMeanZeroAndVarianceOne(t *testing.T) {
 	if v := sq / n; math.Abs(v-1) > 4*math.Sqrt(2.0/n) {
 		t.Errorf("variance %v", v)
 	}
+}
+
+// The host can tell of a tensor in device memory what it is, and may not touch what it holds.
+func TestTensorsOfDeviceMemoryCannotBeTouched(t *testing.T) {
+	memory, closed := make([]byte, 4096+Align), 0
+	a := Wrap("device", uintptr(ptr(memory))+Align-uintptr(ptr(memory))%Align, 4096, true, func() error { closed++; return nil })
+	x := a.New(F32, 3, 4)
+	row := x.Slice(1, 2)
+	flat := row.Reshape(4)
+	if at := uintptr(flat.Pointer()) - uintptr(x.Pointer()); at != 16 || !flat.Apart() || flat.Len() != 4 || a.Used() != 64 {
+		t.Errorf("row 1 lies %d bytes behind row 0, apart %v, of %d elements; %d bytes are used", at, flat.Apart(), flat.Len(), a.Used())
+	}
+	for name, touch := range map[string]func(){
+		"Raw": func() { x.Raw() }, "F32": func() { flat.F32() }, "Float64": func() { row.Float64(0) }, "SetFloat64": func() { x.SetFloat64(0, 1) },
+	} {
+		func() {
+			defer func() {
+				if r, ok := recover().(string); !ok || !strings.Contains(r, "device memory") {
+					t.Errorf("%s: %v, want a panic that says where the tensor is", name, r)
+				}
+			}()
+			touch()
+		}()
+	}
+	for range 2 {
+		if err := a.Close(); err != nil || closed != 1 || a.Backed() {
+			t.Errorf("closed %d times, %v, backed %v", closed, err, a.Backed())
+		}
+	}
+	runtime.KeepAlive(memory)
 }

@@ -53,11 +53,11 @@ func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 
 // squaredNorm returns the sum of squares of the gradients as they stand, without the loss scale of fp16.
 func (t *Trainer) squaredNorm() float64 {
-	sum := 0.0
+	t.normed = t.normed[:0]
 	for _, p := range t.model.Params() {
 		if p.HasGrad() {
-			sum += t.dev.SumSquares(&p.Grad)
+			t.normed = append(t.normed, &p.Grad)
 		}
 	}
-	return sum / (t.tape.LossScale * t.tape.LossScale)
+	return t.dev.SumSquares(t.normed...) / (t.tape.LossScale * t.tape.LossScale)
 }

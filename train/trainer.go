@@ -28,8 +28,9 @@ type Trainer struct {
 	ramps  ramps
 	accum  int // micro-batches of the step
 
-	updated []updated     // one per parameter
-	scratch *tensor.Arena // of the optimizer: the tape's temporary memory, which is free when it works
+	updated []updated        // one per parameter
+	normed  []*tensor.Tensor // whose norm is taken, so that no call allocates the list
+	scratch *tensor.Arena    // of the optimizer: the tape's temporary memory, which is free when it works
 
 	sources   []sourceLoss // of the step's batch, if its samples come from a mix
 	average   average
@@ -122,6 +123,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	t.model.Init(cfg.Seed)
 	t.model.ScaleRates(updateRule(cfg.Optimizer))
 	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
+	t.normed = make([]*tensor.Tensor, 0, len(t.updated))
 	if err := t.startAverage(averageBytes(cfg, f)); err != nil {
 		t.Close()
 		return nil, err
@@ -254,7 +256,8 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 			t.addSources(mixed, from+uint64(i*t.rows))
 		}
 		if t.batch.ZLoss != 0 {
-			sums.squaredLogZ += t.dev.SumSquares(&t.batch.LogZ)
+			t.normed = append(t.normed[:0], &t.batch.LogZ)
+			sums.squaredLogZ += t.dev.SumSquares(t.normed...)
 		}
 		if noise && i == 0 {
 			sums.first, sums.firstTargets = t.squaredNorm(), sums.targets

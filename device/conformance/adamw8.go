@@ -10,22 +10,23 @@ import (
 
 // adamW8 follows two steps: the parameter and the largest magnitudes are those of AdamW on the numbers that the codes stand
 // for, and the codes are those of the nearest numbers.
-func adamW8(t *testing.T, d device.Device, _, wide tensor.DType) {
+func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 	o := device.AdamW{LR: .01, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .1, Scale: .5, Correct1: 10, Correct2: 20}
 	tolerance := map[tensor.DType]float64{tensor.F32: 4e-6, tensor.F64: 4e-7}[wide] // the format's numbers are float32
 	for _, n := range []int{1, 17, 255, 256, 257, 1000} {
 		blocks := (n + device.Block - 1) / device.Block
-		p := of(wide, normal(n, 16))
-		m, v := new(tensor.Tensor), new(tensor.Tensor)
-		*m, *v = tensor.View(tensor.U8, make([]byte, n), n), tensor.View(tensor.U8, make([]byte, n), n)
-		mTop, vTop := of(wide, make([]float64, blocks)), of(wide, make([]float64, blocks))
+		p := d.of(wide, normal(n, 16))
+		none := tensor.View(tensor.U8, make([]byte, n), n)
+		m, v := d.place(&none), d.place(&none)
+		mTop, vTop := d.of(wide, make([]float64, blocks)), d.of(wide, make([]float64, blocks))
 		for step := range 2 {
 			g := normal(n, uint64(17+step))
 			for i := range g {
 				g[i] *= math.Pow(10, float64(-i%5))
 			}
 			x := [][]float64{read[float64](p, 0), g, numbers(m, mTop, true), numbers(v, vTop, false)}
-			d.AdamW8(p, of(wide, g), m, mTop, v, vTop, o)
+			d.AdamW8(p, d.of(wide, g), m, mTop, v, vTop, o)
+			d.wait(t)
 			adamWOf[float64](o)(x)
 			for i, want := range x[0] {
 				if got := p.Float64(i); math.Abs(got-want) > tolerance*(1+math.Abs(want)) {

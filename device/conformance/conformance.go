@@ -19,8 +19,10 @@ import (
 //   - nothing is read of a result that is only written: such memory is full of NaN before.
 //
 // Then come the values that only some kernels must handle: NaN, infinities, extreme logits, exact rounding.
+//
+// All tensors lie in the device's shared memory.
 func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
-	d := newDevice(t)
+	b := newBench(t, newDevice(t))
 	for _, k := range []struct {
 		name string
 		draw func(*scope) call
@@ -36,10 +38,10 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"QKNormGrad", qkNormGrad},
 		{"RoPE", rope},
 		{"Attention", attention},
-		{"AttentionGrad", attentionGrad(d)},
+		{"AttentionGrad", attentionGrad},
 		{"AttentionCached", attentionCached},
 		{"LinearAttention", linearAttention},
-		{"LinearAttentionGrad", linearAttentionGrad(d)},
+		{"LinearAttentionGrad", linearAttentionGrad},
 		{"LinearAttentionCached", linearAttentionCached},
 		{"SwiGLU", swiGLU},
 		{"SwiGLUGrad", swiGLUGrad},
@@ -77,12 +79,12 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"MeanSquare", meanSquare},
 	} {
 		t.Run(k.name, rapid.MakeCheck(func(rt *rapid.T) {
-			s := newScope(rt)
+			s := newScope(rt, b)
 			c := k.draw(s)
-			s.check(d, &c)
+			s.check(&c)
 		}))
 	}
-	runSpecial(t, d)
+	runSpecial(t, b)
 }
 
 // A call is one use of a kernel.
@@ -132,7 +134,7 @@ func read[T tensor.Number](t *tensor.Tensor, w uint64) []T {
 }
 
 // check runs the call twice and holds it against its references.
-func (s *scope) check(d device.Device, c *call) {
+func (s *scope) check(c *call) {
 	s.Helper()
 	before := s.snapshot()
 	exact := c.exact(0)
@@ -142,12 +144,14 @@ func (s *scope) check(d device.Device, c *call) {
 			naive = append(naive, c.naive(w+1))
 		}
 	}
-	c.run(d)
+	c.run(s.Device)
+	s.wait(s.T)
 	after := s.snapshot()
 	for i := range s.buffers {
 		copy(s.buffers[i].memory, before[i])
 	}
-	c.run(d)
+	c.run(s.Device)
+	s.wait(s.T)
 	for i, again := range s.snapshot() {
 		b := s.buffers[i]
 		if !slices.Equal(again, after[i]) {

@@ -134,18 +134,22 @@ func exactly(run func(device.Device), dst *tensor.Tensor, want func(i int) float
 // sums holds Sum and SumSquares against sums in float64, which they must come close to although their order is their own.
 func sums(s *scope) call {
 	t := s.random(s.storage("t"), s.size("n"), s.size("m"))
-	got := s.empty(tensor.F64, 2)
+	more := s.random(s.storage("more"), s.size("n"), s.size("m"))
+	got := s.empty(tensor.F64, 3)
 	f := func(uint64) [][]float64 {
-		var sum, squares float64
+		var sum, squares, all float64
 		for _, v := range read[float64](t, 0) {
 			sum += v
 			squares += v * v
 		}
-		return [][]float64{{sum, squares}}
+		for _, v := range read[float64](more, 0) {
+			all += v * v
+		}
+		return [][]float64{{sum, squares, squares + all}}
 	}
 	return call{
 		run: func(d device.Device) {
-			got.F64()[0], got.F64()[1] = d.Sum(t), d.SumSquares(t)
+			got.F64()[0], got.F64()[1], got.F64()[2] = d.Sum(t), d.SumSquares(t), d.SumSquares(t, more)
 		},
 		out: []*tensor.Tensor{got}, exact: f, naive: f,
 	}

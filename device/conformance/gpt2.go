@@ -189,7 +189,7 @@ func GELU[T tensor.Number](x []T) (y, slope []T) {
 }
 
 // geluSaturates: far from 0 GELU is 0 or the identity, and its slope 0 or 1.
-func geluSaturates(t *testing.T, d device.Device, act, wide tensor.DType) {
+func geluSaturates(t *testing.T, d bench, act, wide tensor.DType) {
 	values := []float64{-3e38, -1e13, -1e4, -50, -11, 0, 11, 50, 1e4, 1e13, 3e38}
 	if act == tensor.F16 {
 		values[0], values[1], values[9], values[10] = -6e4, -2e4, 2e4, 6e4
@@ -199,9 +199,10 @@ func geluSaturates(t *testing.T, d device.Device, act, wide tensor.DType) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	x, y, dx := of(act, values, 1, n), of(act, make([]float64, n), 1, n), of(act, make([]float64, n), 1, n)
+	x, y, dx := d.of(act, values, 1, n), d.of(act, make([]float64, n), 1, n), d.of(act, make([]float64, n), 1, n)
 	d.GELU(y, x)
-	d.GELUGrad(dx, of(act, ones, 1, n), x)
+	d.GELUGrad(dx, d.of(act, ones, 1, n), x)
+	d.wait(t)
 	for i := range values {
 		want, slope := math.Max(0, x.Float64(i)), 0.5
 		if values[i] != 0 {
@@ -217,7 +218,7 @@ func geluSaturates(t *testing.T, d device.Device, act, wide tensor.DType) {
 }
 
 // farFromZero: what lies thousands of deviations from 0 has its variance all the same, and a row without any is 0.
-func farFromZero(t *testing.T, d device.Device, act, wide tensor.DType) {
+func farFromZero(t *testing.T, d bench, act, wide tensor.DType) {
 	const cols, mean = 301, 4096.0
 	x := make([]float64, 2*cols)
 	for i := range cols {
@@ -228,8 +229,9 @@ func farFromZero(t *testing.T, d device.Device, act, wide tensor.DType) {
 	for i := range gain {
 		gain[i] = 1
 	}
-	y, xhat, rstd := of(act, x, 2, cols), of(act, x, 2, cols), of(wide, []float64{0, 0})
-	d.LayerNorm(y, xhat, rstd, of(wide, x, 2, cols), of(wide, gain), of(wide, bias), eps)
+	y, xhat, rstd := d.of(act, x, 2, cols), d.of(act, x, 2, cols), d.of(wide, []float64{0, 0})
+	d.LayerNorm(y, xhat, rstd, d.of(wide, x, 2, cols), d.of(wide, gain), d.of(wide, bias), eps)
+	d.wait(t)
 	sum, squares := 0.0, 0.0
 	for _, v := range x[:cols] {
 		sum += v - mean
@@ -254,13 +256,14 @@ func farFromZero(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 }
 
-func layerNormTwice(t *testing.T, d device.Device, act, wide tensor.DType) {
+func layerNormTwice(t *testing.T, d bench, act, wide tensor.DType) {
 	const rows, cols = 7, 83
 	zeros := make([]float64, rows*cols)
-	gain, bias := of(wide, normal(cols, 8)), of(wide, normal(cols, 10))
-	y, xhat, more := of(act, zeros, rows, cols), of(act, zeros, rows, cols), of(act, zeros, rows, cols)
-	d.LayerNorm(y, xhat, of(wide, zeros[:rows]), of(wide, normal(rows*cols, 9), rows, cols), gain, bias, eps)
+	gain, bias := d.of(wide, normal(cols, 8)), d.of(wide, normal(cols, 10))
+	y, xhat, more := d.of(act, zeros, rows, cols), d.of(act, zeros, rows, cols), d.of(act, zeros, rows, cols)
+	d.LayerNorm(y, xhat, d.of(wide, zeros[:rows]), d.of(wide, normal(rows*cols, 9), rows, cols), gain, bias, eps)
 	d.LayerNormAgain(more, xhat, gain, bias)
+	d.wait(t)
 	if string(more.Raw()) != string(y.Raw()) {
 		t.Errorf("%v: LayerNormAgain gives other bits than LayerNorm", act)
 	}

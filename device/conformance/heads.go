@@ -161,22 +161,21 @@ func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
 	return qkv.DType()
 }
 
-func attentionGrad(d device.Device) func(s *scope) call {
-	return func(s *scope) call {
-		heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
-		mask := s.pattern(rows, heads.Q)
-		n := rows * mask.Len
-		qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
-		d.Attention(out, lse, qkv, heads, mask)
-		dout, dqkv := s.random(s.act, n, heads.Q*heads.Size), s.empty(s.act, n, heads.Cols())
-		c := call{
-			run:    func(d device.Device) { d.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask) },
-			out:    []*tensor.Tensor{dqkv},
-			factor: 4,
-		}
-		c.formulas(attentionGradOf[float64](dout, out, qkv, heads, mask), attentionGradOf[float32](dout, out, qkv, heads, mask))
-		return c
+func attentionGrad(s *scope) call {
+	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
+	mask := s.pattern(rows, heads.Q)
+	n := rows * mask.Len
+	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
+	s.Attention(out, lse, qkv, heads, mask)
+	s.wait(s.T)
+	dout, dqkv := s.random(s.act, n, heads.Q*heads.Size), s.empty(s.act, n, heads.Cols())
+	c := call{
+		run:    func(d device.Device) { d.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask) },
+		out:    []*tensor.Tensor{dqkv},
+		factor: 4,
 	}
+	c.formulas(attentionGradOf[float64](dout, out, qkv, heads, mask), attentionGradOf[float32](dout, out, qkv, heads, mask))
+	return c
 }
 
 func attentionGradOf[T tensor.Number](dout, out, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {

@@ -153,29 +153,28 @@ func linearAttentionOf[T tensor.Number](qkv, gates *tensor.Tensor, heads device.
 	}
 }
 
-func linearAttentionGrad(d device.Device) func(s *scope) call {
-	return func(s *scope) call {
-		heads, rows := s.heads(false), rapid.IntRange(1, 2).Draw(s.T, "B")
-		mask := s.mask(rows)
-		n := rows * mask.Len
-		qkv, gates := s.random(s.act, n, heads.Cols()), s.gates(n, heads)
-		out, norm := s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
-		d.LinearAttention(out, norm, qkv, gates, heads, mask)
-		dout, dqkv := s.random(s.act, n, heads.Q*heads.Size), s.empty(s.act, n, heads.Cols())
-		var dgates *tensor.Tensor
-		results := []*tensor.Tensor{dqkv}
-		if gates != nil {
-			dgates = s.empty(s.wide, n, heads.KV)
-			results = append(results, dgates)
-		}
-		c := call{
-			run:    func(d device.Device) { d.LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask) },
-			out:    results,
-			factor: 4,
-		}
-		c.formulas(linearAttentionGradOf[float64](dout, out, qkv, gates, heads, mask), linearAttentionGradOf[float32](dout, out, qkv, gates, heads, mask))
-		return c
+func linearAttentionGrad(s *scope) call {
+	heads, rows := s.heads(false), rapid.IntRange(1, 2).Draw(s.T, "B")
+	mask := s.mask(rows)
+	n := rows * mask.Len
+	qkv, gates := s.random(s.act, n, heads.Cols()), s.gates(n, heads)
+	out, norm := s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
+	s.LinearAttention(out, norm, qkv, gates, heads, mask)
+	s.wait(s.T)
+	dout, dqkv := s.random(s.act, n, heads.Q*heads.Size), s.empty(s.act, n, heads.Cols())
+	var dgates *tensor.Tensor
+	results := []*tensor.Tensor{dqkv}
+	if gates != nil {
+		dgates = s.empty(s.wide, n, heads.KV)
+		results = append(results, dgates)
 	}
+	c := call{
+		run:    func(d device.Device) { d.LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask) },
+		out:    results,
+		factor: 4,
+	}
+	c.formulas(linearAttentionGradOf[float64](dout, out, qkv, gates, heads, mask), linearAttentionGradOf[float32](dout, out, qkv, gates, heads, mask))
+	return c
 }
 
 func linearAttentionGradOf[T tensor.Number](dout, out, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
@@ -199,7 +198,7 @@ func linearAttentionCached(s *scope) call {
 		for i := range values {
 			values[i] = nan
 		}
-		return *of(dt, values, shape...)
+		return *s.of(dt, values, shape...)
 	}
 	cache := device.Cache{
 		KV:    dirty(s.act, device.LinearChunk, 2*heads.KV*heads.Size),

@@ -11,6 +11,7 @@ import (
 // A scope draws the tensors of one call and watches their memory.
 type scope struct {
 	*rapid.T
+	bench
 	act, wide tensor.DType // of activations, and of everything else
 	seed      uint64
 	buffers   []buffer
@@ -23,8 +24,9 @@ type buffer struct {
 
 const margin = 128 // bytes before and after each tensor
 
-func newScope(rt *rapid.T) *scope {
-	s := &scope{T: rt, wide: tensor.F32, seed: rapid.Uint64().Draw(rt, "seed")}
+func newScope(rt *rapid.T, b bench) *scope {
+	b.memory.Release(0)
+	s := &scope{T: rt, bench: b, wide: tensor.F32, seed: rapid.Uint64().Draw(rt, "seed")}
 	s.act = rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}).Draw(rt, "storage")
 	if s.act == tensor.F64 {
 		s.wide = tensor.F64
@@ -54,7 +56,8 @@ func (s *scope) empty(dt tensor.DType, shape ...int) *tensor.Tensor {
 	for _, d := range shape {
 		n *= d
 	}
-	memory := make([]byte, n+2*margin)
+	all := s.memory.New(tensor.U8, n+2*margin)
+	memory := all.Raw()
 	for i := range memory {
 		memory[i] = 0xff
 	}

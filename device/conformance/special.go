@@ -13,8 +13,9 @@ import (
 // storage of activations.
 var special = []struct {
 	name string
-	test func(t *testing.T, d device.Device, act, wide tensor.DType)
+	test func(t *testing.T, d bench, act, wide tensor.DType)
 }{
+	{"MemoryHoldsWhatIsWritten", memoryHolds},
 	{"MatMulOfManyBlocks", manyBlocks},
 	{"SymmetricMatMul", symmetricProducts},
 	{"CopyRoundsLikeTheFormat", copyRounds},
@@ -38,12 +39,14 @@ var special = []struct {
 	{"AttentionOfLargeScores", largeScores},
 }
 
-func runSpecial(t *testing.T, d device.Device) {
+func runSpecial(t *testing.T, d bench) {
 	for _, k := range special {
 		t.Run(k.name, func(t *testing.T) {
-			k.test(t, d, tensor.F32, tensor.F32)
-			k.test(t, d, tensor.BF16, tensor.F32)
-			k.test(t, d, tensor.F16, tensor.F32)
+			for _, act := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
+				d.memory.Release(0)
+				k.test(t, d, act, tensor.F32)
+			}
+			d.memory.Release(0)
 			k.test(t, d, tensor.F64, tensor.F64)
 		})
 	}
@@ -54,7 +57,7 @@ var (
 	inf = math.Inf(1)
 )
 
-// of returns a tensor of values in a storage, on memory with margins.
+// of returns a tensor of values in a storage, on the Go heap.
 func of(dt tensor.DType, values []float64, shape ...int) *tensor.Tensor {
 	if len(shape) == 0 {
 		shape = []int{len(values)}
@@ -77,18 +80,19 @@ func normal(n int, seed uint64) []float64 {
 }
 
 // manyBlocks is a product larger than any kernel's blocks in all directions, checked at random elements.
-func manyBlocks(t *testing.T, d device.Device, act, _ tensor.DType) {
+func manyBlocks(t *testing.T, d bench, act, _ tensor.DType) {
 	const m, n, k = 101, 531, 781
 	a, b := normal(m*k, 1), normal(n*k, 2)
 	for _, form := range []device.Form{device.NN, device.NT, device.TN} {
-		x, y, dst := of(act, a, m, k), of(act, b, k, n), of(act, make([]float64, m*n), m, n)
+		x, y, dst := d.of(act, a, m, k), d.of(act, b, k, n), d.of(act, make([]float64, m*n), m, n)
 		switch form {
 		case device.NT:
-			y = of(act, b, n, k)
+			y = d.of(act, b, n, k)
 		case device.TN:
-			x = of(act, a, k, m)
+			x = d.of(act, a, k, m)
 		}
 		d.MatMul(dst, x, y, form, device.MatMulOptions{Operand: act})
+		d.wait(t)
 		xs, ys := read[float64](x, 0), read[float64](y, 0)
 		rng := tensor.NewRNG(3, tensor.PurposeInit, 0)
 		for i := range uint64(300) {
@@ -114,7 +118,7 @@ func manyBlocks(t *testing.T, d device.Device, act, _ tensor.DType) {
 }
 
 // copyRounds tries every rounding case of float32 to a narrow format against the scalar conversion, bit for bit but for the payload of NaN.
-func copyRounds(t *testing.T, d device.Device, act, _ tensor.DType) {
+func copyRounds(t *testing.T, d bench, act, _ tensor.DType) {
 	var bits []uint32
 	for exponent := range uint32(256) {
 		for _, low := range []uint32{
@@ -128,8 +132,9 @@ func copyRounds(t *testing.T, d device.Device, act, _ tensor.DType) {
 	for i, b := range bits {
 		src[i] = math.Float32frombits(b)
 	}
-	dst := of(act, make([]float64, len(bits)))
-	d.Copy(dst, tensor.Of(src))
+	dst := d.of(act, make([]float64, len(bits)))
+	d.Copy(dst, d.place(tensor.Of(src)))
+	d.wait(t)
 	for i, x := range src {
 		want := float64(x)
 		switch act {
@@ -146,10 +151,10 @@ func copyRounds(t *testing.T, d device.Device, act, _ tensor.DType) {
 }
 
 // nanStays puts NaN into one row of the kernels that work row by row: that row is lost, the others are as if it were not there.
-func nanStays(t *testing.T, d device.Device, act, wide tensor.DType) {
+func nanStays(t *testing.T, d bench, act, wide tensor.DType) {
 	const rows, cols, bad = 5, 37, 3
-	gain := of(wide, normal(cols, 1))
-	weight := of(act, normal(cols*cols, 2), cols, cols)
+	gain := d.of(wide, normal(cols, 1))
+	weight := d.of(act, normal(cols*cols, 2), cols, cols)
 	operand := act
 	for _, k := range []struct {
 		name string
@@ -161,23 +166,24 @@ func nanStays(t *testing.T, d device.Device, act, wide tensor.DType) {
 			d.MatMul(y, x, weight, device.NT, device.MatMulOptions{Operand: operand})
 		}, act, 1},
 		{"RMSNorm", func(x, y *tensor.Tensor) {
-			d.RMSNorm(y, of(act, make([]float64, rows*cols), rows, cols), of(wide, make([]float64, rows)), x, gain, eps)
+			d.RMSNorm(y, d.of(act, make([]float64, rows*cols), rows, cols), d.of(wide, make([]float64, rows)), x, gain, eps)
 		}, wide, 1},
 		{"LayerNorm", func(x, y *tensor.Tensor) {
-			d.LayerNorm(y, of(act, make([]float64, rows*cols), rows, cols), of(wide, make([]float64, rows)), x, gain, gain, eps)
+			d.LayerNorm(y, d.of(act, make([]float64, rows*cols), rows, cols), d.of(wide, make([]float64, rows)), x, gain, gain, eps)
 		}, wide, 1},
 		{"CrossEntropy", func(x, y *tensor.Tensor) {
-			d.CrossEntropy(of(wide, make([]float64, rows)), y, x, tensor.Of([]int32{1, 2, 3, 4, 5}), device.LossOptions{})
+			d.CrossEntropy(d.of(wide, make([]float64, rows)), y, x, d.place(tensor.Of([]int32{1, 2, 3, 4, 5})), device.LossOptions{})
 		}, act, 1},
 		{"SwiGLU", func(x, y *tensor.Tensor) { d.SwiGLU(y, x) }, act, 2},
 		{"ReLUSquared", func(x, y *tensor.Tensor) { d.ReLUSquared(y, x) }, act, 1},
 	} {
 		values := normal(rows*cols*k.n, 3)
-		clean, dirty := of(act, make([]float64, rows*cols), rows, cols), of(act, make([]float64, rows*cols), rows, cols)
-		k.run(of(k.in, values, rows, cols*k.n), clean)
+		clean, dirty := d.of(act, make([]float64, rows*cols), rows, cols), d.of(act, make([]float64, rows*cols), rows, cols)
+		k.run(d.of(k.in, values, rows, cols*k.n), clean)
 		const at = 11
 		values[bad*cols*k.n+at] = nan
-		k.run(of(k.in, values, rows, cols*k.n), dirty)
+		k.run(d.of(k.in, values, rows, cols*k.n), dirty)
+		d.wait(t)
 		for i := range rows * cols {
 			lost := i/cols == bad && (k.name != "SwiGLU" && k.name != "ReLUSquared" || i%cols == at)
 			if got := dirty.Float64(i); lost && !math.IsNaN(got) || !lost && got != clean.Float64(i) {
@@ -189,16 +195,17 @@ func nanStays(t *testing.T, d device.Device, act, wide tensor.DType) {
 }
 
 // nanStaysInAttention: rows of the batch do not see each other, nor do key-value heads.
-func nanStaysInAttention(t *testing.T, d device.Device, act, wide tensor.DType) {
+func nanStaysInAttention(t *testing.T, d bench, act, wide tensor.DType) {
 	heads, mask := device.Heads{Q: 2, KV: 2, Size: 16}, device.Mask{Len: 9}
 	const rows, bad = 3, 1
 	n := rows * mask.Len
 	values := normal(n*heads.Cols(), 4)
 	run := func() (out, dqkv *tensor.Tensor) {
-		qkv, lse := of(act, values, n, heads.Cols()), of(wide, make([]float64, heads.Q*n), heads.Q, n)
-		out, dqkv = of(act, make([]float64, n*heads.Q*heads.Size), n, heads.Q*heads.Size), of(act, make([]float64, n*heads.Cols()), n, heads.Cols())
+		qkv, lse := d.of(act, values, n, heads.Cols()), d.of(wide, make([]float64, heads.Q*n), heads.Q, n)
+		out, dqkv = d.of(act, make([]float64, n*heads.Q*heads.Size), n, heads.Q*heads.Size), d.of(act, make([]float64, n*heads.Cols()), n, heads.Cols())
 		d.Attention(out, lse, qkv, heads, mask)
-		d.AttentionGrad(dqkv, of(act, normal(out.Len(), 5), n, heads.Q*heads.Size), out, lse, qkv, heads, mask)
+		d.AttentionGrad(dqkv, d.of(act, normal(out.Len(), 5), n, heads.Q*heads.Size), out, lse, qkv, heads, mask)
+		d.wait(t)
 		return out, dqkv
 	}
 	clean, dclean := run()
@@ -218,16 +225,17 @@ func nanStaysInAttention(t *testing.T, d device.Device, act, wide tensor.DType) 
 	}
 }
 
-func sumsNotFinite(t *testing.T, d device.Device, act, _ tensor.DType) {
+func sumsNotFinite(t *testing.T, d bench, act, _ tensor.DType) {
 	for _, n := range []int{1, 15, 16, 17, 63, 1000, 5000} {
 		for at := 0; at < n; at += 1 + n/7 {
 			for _, v := range []float64{nan, inf, -inf} {
+				d.memory.Release(0)
 				x := normal(n, 5)
 				x[at] = v
-				if s := d.SumSquares(of(act, x)); !math.IsNaN(s) && !math.IsInf(s, 0) {
+				if s := d.SumSquares(d.of(act, x)); !math.IsNaN(s) && !math.IsInf(s, 0) {
 					t.Fatalf("%v: SumSquares of %d elements with %v at %d is %v", act, n, v, at, s)
 				}
-				if s := d.Sum(of(act, x)); s != v && !(math.IsNaN(s) && math.IsNaN(v)) {
+				if s := d.Sum(d.of(act, x)); s != v && !(math.IsNaN(s) && math.IsNaN(v)) {
 					t.Fatalf("%v: Sum of %d elements with %v at %d is %v", act, n, v, at, s)
 				}
 			}
@@ -236,17 +244,18 @@ func sumsNotFinite(t *testing.T, d device.Device, act, _ tensor.DType) {
 }
 
 // symmetricProducts: the promise that a product is symmetric changes no bit of it.
-func symmetricProducts(t *testing.T, d device.Device, act, wide tensor.DType) {
+func symmetricProducts(t *testing.T, d bench, act, wide tensor.DType) {
 	for _, m := range []int{1, 45, 200} {
 		for form, a := range map[device.Form]*tensor.Tensor{
-			device.NT: of(act, normal(m*70, 8), m, 70),
-			device.TN: of(act, normal(m*70, 8), 70, m),
+			device.NT: d.of(act, normal(m*70, 8), m, 70),
+			device.TN: d.of(act, normal(m*70, 8), 70, m),
 		} {
-			full, half := of(wide, make([]float64, m*m), m, m), of(wide, make([]float64, m*m), m, m)
+			full, half := d.of(wide, make([]float64, m*m), m, m), d.of(wide, make([]float64, m*m), m, m)
 			opt := device.MatMulOptions{Operand: act}
 			d.MatMul(full, a, a, form, opt)
 			opt.Symmetric = true
 			d.MatMul(half, a, a, form, opt)
+			d.wait(t)
 			if !bytes.Equal(half.Raw(), full.Raw()) {
 				t.Errorf("%v %v %d×%d×70: promised to be symmetric, the product has other bits", act, form, m, m)
 			}
@@ -254,7 +263,7 @@ func symmetricProducts(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 }
 
-func saturates(t *testing.T, d device.Device, act, _ tensor.DType) {
+func saturates(t *testing.T, d bench, act, _ tensor.DType) {
 	gates := []float64{-3e38, -1e4, -200, -90, 0, 90, 200, 1e4, 1e38}
 	if act == tensor.F16 {
 		gates[0], gates[8] = -6e4, 6e4
@@ -264,10 +273,11 @@ func saturates(t *testing.T, d device.Device, act, _ tensor.DType) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	gu := of(act, append(append([]float64(nil), gates...), ones...), 1, 2*n)
-	y, dgu := of(act, make([]float64, n), 1, n), of(act, make([]float64, 2*n), 1, 2*n)
+	gu := d.of(act, append(append([]float64(nil), gates...), ones...), 1, 2*n)
+	y, dgu := d.of(act, make([]float64, n), 1, n), d.of(act, make([]float64, 2*n), 1, 2*n)
 	d.SwiGLU(y, gu)
-	d.SwiGLUGrad(dgu, of(act, ones, 1, n), gu)
+	d.SwiGLUGrad(dgu, d.of(act, ones, 1, n), gu)
+	d.wait(t)
 	for i := range gates {
 		g := gu.Float64(i)
 		want := map[bool]float64{true: g, false: 0}[g > 0]
@@ -286,14 +296,15 @@ func saturates(t *testing.T, d device.Device, act, _ tensor.DType) {
 	}
 }
 
-func zeroRow(t *testing.T, d device.Device, act, wide tensor.DType) {
+func zeroRow(t *testing.T, d bench, act, wide tensor.DType) {
 	const cols = 19
-	y, xhat, rstd := of(act, normal(2*cols, 0), 2, cols), of(act, normal(2*cols, 0), 2, cols), of(wide, []float64{0, 0})
+	y, xhat, rstd := d.of(act, normal(2*cols, 0), 2, cols), d.of(act, normal(2*cols, 0), 2, cols), d.of(wide, []float64{0, 0})
 	x := make([]float64, 2*cols)
 	for i := range cols {
 		x[cols+i] = 1e-30 // squares vanish beside eps, and in float32 altogether
 	}
-	d.RMSNorm(y, xhat, rstd, of(wide, x, 2, cols), of(wide, normal(cols, 7)), eps)
+	d.RMSNorm(y, xhat, rstd, d.of(wide, x, 2, cols), d.of(wide, normal(cols, 7)), eps)
+	d.wait(t)
 	want := 1 / math.Sqrt(eps)
 	unit := map[tensor.DType]float64{tensor.F16: 0x1p-25}[act] // half of the smallest number
 	for r := range 2 {
@@ -308,30 +319,32 @@ func zeroRow(t *testing.T, d device.Device, act, wide tensor.DType) {
 	}
 }
 
-func again(t *testing.T, d device.Device, act, wide tensor.DType) {
+func again(t *testing.T, d bench, act, wide tensor.DType) {
 	const rows, cols = 7, 83
 	zeros := make([]float64, rows*cols)
-	gain := of(wide, normal(cols, 8))
-	y, xhat, more := of(act, zeros, rows, cols), of(act, zeros, rows, cols), of(act, zeros, rows, cols)
-	d.RMSNorm(y, xhat, of(wide, zeros[:rows]), of(wide, normal(rows*cols, 9), rows, cols), gain, eps)
+	gain := d.of(wide, normal(cols, 8))
+	y, xhat, more := d.of(act, zeros, rows, cols), d.of(act, zeros, rows, cols), d.of(act, zeros, rows, cols)
+	d.RMSNorm(y, xhat, d.of(wide, zeros[:rows]), d.of(wide, normal(rows*cols, 9), rows, cols), gain, eps)
 	d.RMSNormAgain(more, xhat, gain)
+	d.wait(t)
 	if string(more.Raw()) != string(y.Raw()) {
 		t.Errorf("%v: RMSNormAgain gives other bits than RMSNorm", act)
 	}
 }
 
-func inverseUndoes(t *testing.T, d device.Device, act, wide tensor.DType) {
+func inverseUndoes(t *testing.T, d bench, act, wide tensor.DType) {
 	heads := device.Heads{Q: 3, KV: 1, Size: 26}
 	const n = 8
 	cos, sin := make([]float64, n*13), make([]float64, n*13)
 	for i := range cos {
 		sin[i], cos[i] = math.Sincos(float64(i))
 	}
-	x := of(act, normal(n*heads.Cols(), 10), n, heads.Cols())
+	x := d.of(act, normal(n*heads.Cols(), 10), n, heads.Cols())
 	want := read[float64](x, 0)
-	pos := tensor.Of([]int32{7, 6, 5, 4, 3, 2, 1, 0})
-	d.RoPE(x, of(wide, cos, n, 13), of(wide, sin, n, 13), pos, heads, false)
-	d.RoPE(x, of(wide, cos, n, 13), of(wide, sin, n, 13), pos, heads, true)
+	pos := d.place(tensor.Of([]int32{7, 6, 5, 4, 3, 2, 1, 0}))
+	d.RoPE(x, d.of(wide, cos, n, 13), d.of(wide, sin, n, 13), pos, heads, false)
+	d.RoPE(x, d.of(wide, cos, n, 13), d.of(wide, sin, n, 13), pos, heads, true)
+	d.wait(t)
 	tolerance := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 1.0 / 32, tensor.F16: 1.0 / 256, tensor.F64: 1e-14}[act]
 	for i, w := range want {
 		if got := x.Float64(i); math.Abs(got-w) > tolerance*4 {
@@ -341,7 +354,7 @@ func inverseUndoes(t *testing.T, d device.Device, act, wide tensor.DType) {
 }
 
 // largeScores: with scores of thousands, the softmax is all but a choice, and nothing overflows.
-func largeScores(t *testing.T, d device.Device, act, wide tensor.DType) {
+func largeScores(t *testing.T, d bench, act, wide tensor.DType) {
 	heads, mask := device.Heads{Q: 1, KV: 1, Size: 4}, device.Mask{Len: 40}
 	x := normal(40*12, 12)
 	for i := range x {
@@ -349,16 +362,18 @@ func largeScores(t *testing.T, d device.Device, act, wide tensor.DType) {
 			x[i] *= 200
 		}
 	}
-	qkv, out, lse := of(act, x, 40, 12), of(act, make([]float64, 160), 40, 4), of(wide, make([]float64, 40), 1, 40)
+	qkv, out, lse := d.of(act, x, 40, 12), d.of(act, make([]float64, 160), 40, 4), d.of(wide, make([]float64, 40), 1, 40)
 	d.Attention(out, lse, qkv, heads, mask)
+	d.wait(t)
 	want, _ := Attention(read[float64](qkv, 0), heads, mask)
 	for i, w := range want {
 		if got := out.Float64(i); !(math.Abs(got-w) <= .02*math.Abs(w)+.02) {
 			t.Fatalf("%v: out[%d, %d] is %v, want %v", act, i/4, i%4, got, w)
 		}
 	}
-	dqkv := of(act, make([]float64, 480), 40, 12)
-	d.AttentionGrad(dqkv, of(act, normal(160, 13), 40, 4), out, lse, qkv, heads, mask)
+	dqkv := d.of(act, make([]float64, 480), 40, 12)
+	d.AttentionGrad(dqkv, d.of(act, normal(160, 13), 40, 4), out, lse, qkv, heads, mask)
+	d.wait(t)
 	for i := range dqkv.Len() {
 		if got := dqkv.Float64(i); math.IsNaN(got) || math.IsInf(got, 0) {
 			t.Fatalf("%v: dqkv[%d, %d] is %v", act, i/12, i%12, got)

@@ -11,8 +11,8 @@ import (
 )
 
 // extremeLogits: exponentials neither overflow nor lose a loss, and −Inf is a probability of 0.
-func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
-	logits := of(act, []float64{
+func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
+	logits := d.of(act, []float64{
 		1e4, -1e4, 0, 0,
 		-1e4, -1e4, -1e4, -1e4,
 		3e38, 0, -3e38, 0,
@@ -24,8 +24,9 @@ func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
 		}
 	}
 	top, low := logits.Float64(0), logits.Float64(1)
-	loss, dlogits := of(wide, make([]float64, 4)), of(wide, make([]float64, 16), 4, 4)
-	d.CrossEntropy(loss, dlogits, logits, tensor.Of([]int32{1, 2, 0, 2}), device.LossOptions{})
+	loss, dlogits := d.of(wide, make([]float64, 4)), d.of(wide, make([]float64, 16), 4, 4)
+	d.CrossEntropy(loss, dlogits, logits, d.place(tensor.Of([]int32{1, 2, 0, 2})), device.LossOptions{})
+	d.wait(t)
 	for i, want := range []float64{top - low, math.Log(4), 0, math.Log(2)} {
 		if got := loss.Float64(i); !(math.Abs(got-want) <= 1e-6*want) {
 			t.Errorf("%v: loss %d is %v, want %v", act, i, got, want)
@@ -39,10 +40,11 @@ func extremeLogits(t *testing.T, d device.Device, act, wide tensor.DType) {
 }
 
 // softcapExtremes: what is capped never lies beyond the limit, NaN stays, and a saturated logit passes no gradient back.
-func softcapExtremes(t *testing.T, d device.Device, act, wide tensor.DType) {
+func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 	const limit = 16 // which BF16 holds
-	x := of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)
+	x := d.of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)
 	d.Softcap(x, limit)
+	d.wait(t)
 	for i, want := range []float64{limit, -limit, limit, -limit, 0, nan, limit, 1e-30} {
 		tolerance := map[bool]float64{true: 1e-2, false: 0}[i == 6] * limit
 		if i == 7 {
@@ -52,8 +54,9 @@ func softcapExtremes(t *testing.T, d device.Device, act, wide tensor.DType) {
 			t.Errorf("%v: element %d is %v, want %v", act, i, got, want)
 		}
 	}
-	logits, loss := of(act, []float64{limit, -limit, 0, 0}, 1, 4), of(wide, []float64{nan})
-	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{1}), device.LossOptions{Softcap: limit, ZLoss: 1e-4})
+	logits, loss := d.of(act, []float64{limit, -limit, 0, 0}, 1, 4), d.of(wide, []float64{nan})
+	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of([]int32{1})), device.LossOptions{Softcap: limit, ZLoss: 1e-4})
+	d.wait(t)
 	for i, saturated := range []bool{true, true, false, false} {
 		if got := logits.Float64(i); math.IsNaN(got) || (math.Abs(got) <= 1e-6) != saturated && i < 2 {
 			t.Errorf("%v: the gradient of logit %d is %v", act, i, got)
@@ -66,15 +69,16 @@ func softcapExtremes(t *testing.T, d device.Device, act, wide tensor.DType) {
 
 // drawnLabels: a label is where the cumulative distribution passes the row's random number, and loss and gradient are those
 // of that label, bit for bit.
-func drawnLabels(t *testing.T, d device.Device, act, wide tensor.DType) {
+func drawnLabels(t *testing.T, d bench, act, wide tensor.DType) {
 	const n, v, first = 300, 131, 77
 	x := normal(n*v, 7)
 	targets := make([]int32, n)
 	targets[5] = Ignored
 	rng := tensor.NewRNG(3, tensor.PurposeLabel, 4)
-	logits, labels := of(act, x, n, v), tensor.Of(slices.Clone(targets))
-	loss, dlogits := of(wide, make([]float64, n)), of(wide, make([]float64, n*v), n, v)
+	logits, labels := d.of(act, x, n, v), d.place(tensor.Of(slices.Clone(targets)))
+	loss, dlogits := d.of(wide, make([]float64, n)), d.of(wide, make([]float64, n*v), n, v)
 	d.CrossEntropy(loss, dlogits, logits, labels, device.LossOptions{Labels: rng, FirstLabel: first})
+	d.wait(t)
 	for r, label := range labels.I32() {
 		if targets[r] == Ignored {
 			if label != Ignored {
@@ -94,25 +98,28 @@ func drawnLabels(t *testing.T, d device.Device, act, wide tensor.DType) {
 			t.Errorf("%v: row %d drew label %d, which has [%v, %v] of %v, for %v", act, r, label, below, below+own, sum, at)
 		}
 	}
-	again, same := of(wide, make([]float64, n)), of(wide, make([]float64, n*v), n, v)
+	again, same := d.of(wide, make([]float64, n)), d.of(wide, make([]float64, n*v), n, v)
 	d.CrossEntropy(again, same, logits, labels, device.LossOptions{})
+	d.wait(t)
 	if !bytes.Equal(again.Raw(), loss.Raw()) || !bytes.Equal(same.Raw(), dlogits.Raw()) {
 		t.Errorf("%v: loss and gradient of drawn labels are not those of the same labels given", act)
 	}
-	d.CrossEntropy(loss, logits, logits, tensor.Of(slices.Clone(targets)), device.LossOptions{Labels: rng, FirstLabel: first})
+	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of(slices.Clone(targets))), device.LossOptions{Labels: rng, FirstLabel: first})
+	d.wait(t)
 	if !bytes.Equal(again.Raw(), loss.Raw()) {
 		t.Errorf("%v: with the gradient in place, other labels are drawn", act)
 	}
 }
 
-func ignoredRows(t *testing.T, d device.Device, act, wide tensor.DType) {
+func ignoredRows(t *testing.T, d bench, act, wide tensor.DType) {
 	const n, v = 3, 21
 	x := normal(n*v, 6)
 	for i := range v {
 		x[v+i] = nan
 	}
-	loss, logits := of(wide, []float64{nan, nan, nan}), of(act, x, n, v)
-	d.CrossEntropy(loss, logits, logits, tensor.Of([]int32{0, Ignored, 20}), device.LossOptions{})
+	loss, logits := d.of(wide, []float64{nan, nan, nan}), d.of(act, x, n, v)
+	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of([]int32{0, Ignored, 20})), device.LossOptions{})
+	d.wait(t)
 	for i := range n * v {
 		if got := logits.Float64(i); math.IsNaN(got) || i/v == 1 && got != 0 {
 			t.Fatalf("%v: dlogits[%d, %d] is %v", act, i/v, i%v, got)

@@ -10,15 +10,16 @@ import (
 
 // decays: with no gradient and no moments, decoupled decay shrinks a parameter by exactly 1 − LR·Decay, and NaN in one gradient
 // stays with its parameter.
-func decays(t *testing.T, d device.Device, act, wide tensor.DType) {
+func decays(t *testing.T, d bench, act, wide tensor.DType) {
 	const n, bad = 70, 33
 	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Scale: 1, Correct1: 1, Correct2: 1}
 	zeros := make([]float64, n)
 	g := make([]float64, n)
 	g[bad] = nan
-	p := of(wide, normal(n, 11))
+	p := d.of(wide, normal(n, 11))
 	want := read[float64](p, 0)
-	d.AdamW(p, of(wide, g), of(wide, zeros), of(wide, zeros), o)
+	d.AdamW(p, d.of(wide, g), d.of(wide, zeros), d.of(wide, zeros), o)
+	d.wait(t)
 	for i, w := range want {
 		got := p.Float64(i)
 		if i == bad && !math.IsNaN(got) || i != bad && math.Abs(got-w*.875) > 1e-7*math.Abs(w) {
@@ -28,14 +29,15 @@ func decays(t *testing.T, d device.Device, act, wide tensor.DType) {
 }
 
 // cautious: a weight decays if its update takes it towards zero, or does not move it, and only then.
-func cautious(t *testing.T, d device.Device, _, wide tensor.DType) {
+func cautious(t *testing.T, d bench, _, wide tensor.DType) {
 	const n = 37 // a vector and a rest, in every tier
 	p, g, zeros := normal(n, 14), normal(n, 15), make([]float64, n)
 	g[3], g[4], p[5] = 0, 0, 0
 	p[3], p[4] = math.Abs(p[3]), -math.Abs(p[4])
 	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Cautious: true, Scale: 1, Correct1: 10, Correct2: 20}
-	got := of(wide, p)
-	d.AdamW(got, of(wide, g), of(wide, zeros), of(wide, zeros), o)
+	got := d.of(wide, p)
+	d.AdamW(got, d.of(wide, g), d.of(wide, zeros), d.of(wide, zeros), o)
+	d.wait(t)
 	for i := range p {
 		want, update := p[i], 0.0
 		if g[i] != 0 {

@@ -6,11 +6,16 @@ import (
 )
 
 // SumSquares implements device.Device.
-func (d *Device) SumSquares(t *tensor.Tensor) float64 {
-	if reference(t) {
-		return d.f64.runReduce(t, d.f64.vec.SumSq)
+func (d *Device) SumSquares(list ...*tensor.Tensor) float64 {
+	total := 0.0
+	for _, t := range list {
+		if reference(t) {
+			total += d.f64.runReduce(t, d.f64.vec.SumSq)
+		} else {
+			total += d.f32.runReduce(t, d.f32.vec.SumSq)
+		}
 	}
-	return d.f32.runReduce(t, d.f32.vec.SumSq)
+	return total
 }
 
 // Sum implements device.Device.
