@@ -1,0 +1,79 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"anneal/device/cuda/driver"
+)
+
+// A Card is a GPU of this machine.
+type Card struct {
+	Index           int
+	Name            string // "NVIDIA H100 80GB HBM3"
+	Capability      int    // 90 for 9.0, which is Hopper
+	Multiprocessors int
+	MHz             int     // of its multiprocessors, at most
+	Memory          int     // bytes
+	Bandwidth       float64 // bytes a second, from the memory's clock; 0 if the driver does not say
+
+	sharedLimit int // bytes of shared memory that a block may have
+	handle      driver.Card
+}
+
+// oldestCapability is Ampere: the first with instructions for BF16 and copies in the background.
+const oldestCapability = 80
+
+// findCard returns card i, if kernels run on it.
+func findCard(drv *driver.Driver, i int) (Card, error) {
+	n, err := drv.Count()
+	if err != nil {
+		return Card{}, err
+	}
+	if n == 0 {
+		return Card{}, errors.New("the driver knows no GPU\n  see what nvidia-smi says, and that CUDA_VISIBLE_DEVICES does not hide it")
+	}
+	if i < 0 || i >= n {
+		return Card{}, fmt.Errorf("there is no GPU %d: this machine has %d, counted from 0", i, n)
+	}
+	c, err := describeCard(drv, i)
+	if err == nil && c.Capability < oldestCapability {
+		err = fmt.Errorf("%s has compute capability %d.%d, kernels need %d.%d or more: an Ampere card or a later one", c.Name, c.Capability/10, c.Capability%10, oldestCapability/10, oldestCapability%10)
+	}
+	return c, err
+}
+
+func describeCard(drv *driver.Driver, i int) (Card, error) {
+	c := Card{Index: i}
+	var err error
+	if c.handle, err = drv.Card(i); err != nil {
+		return c, err
+	}
+	if c.Name, err = drv.Name(c.handle); err != nil {
+		return c, err
+	}
+	if c.Memory, err = drv.TotalMemory(c.handle); err != nil {
+		return c, err
+	}
+	read := func(a driver.Attribute) int {
+		n, e := drv.Attribute(c.handle, a)
+		err = errors.Join(err, e)
+		return n
+	}
+	c.Capability = 10*read(driver.CapabilityMajor) + read(driver.CapabilityMinor)
+	c.Multiprocessors = read(driver.Multiprocessors)
+	c.MHz = read(driver.ClockRate) / 1000
+	c.sharedLimit = read(driver.SharedMemoryLimit)
+	c.Bandwidth = 2 * 1e3 * float64(read(driver.MemoryClockRate)) * float64(read(driver.MemoryBusWidth)) / 8 // two transfers a clock
+	return c, err
+}
+
+// Peak returns the operations a second of dense products: of 16-bit operands with sums in FP32, and of FP32 ones. They are those of a
+// multiprocessor by the vendor's white papers times clock and number; 0 for a generation that is not known.
+func (c Card) Peak() (half, single float64) {
+	perClock := map[int][2]float64{80: {2048, 128}, 86: {512, 256}, 87: {1024, 256}, 89: {1024, 256}, 90: {4096, 256}, 100: {8192, 256}, 120: {1024, 256}}[c.Capability]
+	clocks := 1e6 * float64(c.MHz) * float64(c.Multiprocessors)
+	return perClock[0] * clocks, perClock[1] * clocks
+}

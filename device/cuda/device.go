@@ -1,0 +1,123 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"anneal/device"
+	"anneal/device/cuda/driver"
+	"anneal/device/cuda/nvrtc"
+)
+
+// A Device is one card. It implements device.Device.
+type Device struct {
+	device.Null // what no kernel is written for yet
+
+	driver   *driver.Driver
+	compiler *nvrtc.Compiler
+	card     Card
+	context  driver.Context
+	stream   driver.Stream
+
+	modules map[moduleKey]driver.Module
+	kernels map[kernelKey]*kernel
+	call    call
+
+	memory  memory
+	err     error // the first failure
+	closing sync.Once
+}
+
+var _ device.Device = (*Device)(nil)
+
+// Open returns card number i of this machine.
+func Open(i int) (device.Device, error) { return New(i) }
+
+// New returns card number i of this machine, as the type it is.
+func New(i int) (*Device, error) {
+	drv, err := driver.Open()
+	if err != nil {
+		return nil, err
+	}
+	card, err := findCard(drv, i)
+	if err != nil {
+		return nil, err
+	}
+	compiler, err := nvrtc.Open(drv.Major())
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{driver: drv, compiler: compiler, card: card, modules: map[moduleKey]driver.Module{}, kernels: map[kernelKey]*kernel{}}
+	if d.context, err = drv.Retain(card.handle); err != nil {
+		return nil, fmt.Errorf("cannot use %s: %w\n  see in nvidia-smi whether another process holds it", card.Name, err)
+	}
+	d.do(func() (err error) {
+		d.stream, err = drv.NewStream()
+		return err
+	})
+	d.do(d.memory.open(d))
+	if err := d.err; err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Name implements device.Device.
+func (d *Device) Name() string { return "cuda " + d.card.Name }
+
+// Card returns what the device computes with.
+func (d *Device) Card() Card { return d.card }
+
+// Close implements device.Device. Arenas must have been closed before.
+func (d *Device) Close() {
+	d.closing.Do(func() {
+		d.Wait()
+		d.err = nil // what a lost card cannot give back is gone with it
+		d.do(func() error {
+			d.memory.close(d.driver)
+			for _, m := range d.modules {
+				d.driver.Unload(m)
+			}
+			if d.stream != 0 {
+				d.driver.DestroyStream(d.stream)
+			}
+			return nil
+		})
+		d.driver.Release(d.card.handle)
+		d.err = errClosed
+	})
+}
+
+var errClosed = fmt.Errorf("cuda: the device was closed")
+
+// Wait implements device.Memory.
+func (d *Device) Wait() error {
+	d.do(func() error { return d.driver.Synchronize(d.stream) })
+	return d.err
+}
+
+// do calls the driver with the card's context, unless something has failed before. What f returns may be the failure of any work
+// that was asked for earlier: a card reports it when it is next called.
+func (d *Device) do(f func() error) {
+	if d.err != nil {
+		return
+	}
+	runtime.LockOSThread() // the context belongs to a thread
+	defer runtime.UnlockOSThread()
+	err := d.driver.SetCurrent(d.context)
+	if err == nil {
+		err = f()
+	}
+	d.fail(err)
+}
+
+// fail keeps the first failure.
+func (d *Device) fail(err error) {
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("%s: %w", d.card.Name, err)
+	}
+}

@@ -1,0 +1,91 @@
+//go:build cuda && linux
+
+package dynlib
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// A Library is open until the process ends: a driver has threads of its own and cannot be closed.
+type Library struct {
+	name string
+	path string
+	lib  uintptr
+}
+
+// Open opens the first of the names ("libcuda.so.1") that is found, where Places says. hint ends the error of a library that is
+// nowhere: what to install.
+func Open(hint string, names ...string) (*Library, error) {
+	var faults []string
+	for _, path := range Places(names...) {
+		lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		if err == nil {
+			return &Library{name: path[strings.LastIndexByte(path, '/')+1:], path: path, lib: lib}, nil
+		}
+		if strings.Contains(path, "/") { // a file that is there, and no library: worth a word
+			faults = append(faults, "\n  "+err.Error())
+		}
+	}
+	return nil, fmt.Errorf("%s is not found%s\n  %s, or name its directory in ANNEAL_CUDA_PATH", strings.Join(names, " or "), strings.Join(faults, ""), hint)
+}
+
+// Path returns where the library was found: a bare name if the system's loader found it.
+func (l *Library) Path() string { return l.path }
+
+// A Function is the address of a C function.
+type Function uintptr
+
+// Functions looks up the names in order.
+func (l *Library) Functions(into ...Named) error {
+	for _, f := range into {
+		address, err := purego.Dlsym(l.lib, f.Name)
+		if err != nil {
+			return fmt.Errorf("%s (%s) has no function %s: it is too old, or no such library at all\n  install a newer one", l.name, l.path, f.Name)
+		}
+		*f.To = Function(address)
+	}
+	return nil
+}
+
+// Named is a function to look up, and where its address goes.
+type Named struct {
+	Name string
+	To   *Function
+}
+
+// Call calls a C function of integers and pointers, and returns its result, an int. Pointers are passed as uintptr(unsafe.Pointer(p))
+// in the call itself, which keeps what they point to where it is.
+//
+//go:uintptrescapes
+func (f Function) Call(args ...uintptr) int32 {
+	r, _, _ := purego.SyscallN(uintptr(f), args...)
+	return int32(r)
+}
+
+// Text calls a C function that returns a string.
+//
+//go:uintptrescapes
+func (f Function) Text(args ...uintptr) string {
+	r, _, _ := purego.SyscallN(uintptr(f), args...)
+	return String(r)
+}
+
+// String copies a C string.
+func String(address uintptr) string {
+	if address == 0 {
+		return ""
+	}
+	p := *(**byte)(unsafe.Pointer(&address))
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(p, n))
+}
+
+// CString returns s with the 0 that ends it in C.
+func CString(s string) *byte { return unsafe.SliceData(append([]byte(s), 0)) }
