@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-//go:embed *.cuh *.cu
+//go:embed *.cu*
 var files embed.FS
 
 // Source returns what is compiled of a file, "norm": what all share, a line "#define NAME VALUE" for each choice, and the file. There is no

@@ -1,0 +1,84 @@
+//go:build cuda && linux
+
+package cublaslt
+
+import (
+	"fmt"
+	"unsafe"
+
+	"anneal/device/cuda/dynlib"
+)
+
+// A Library is libcublasLt with a handle of it.
+type Library struct {
+	lib     *dynlib.Library
+	handle  uintptr
+	version int
+
+	create, destroy, getVersion, statusText                                 dynlib.Function
+	descCreate, descDestroy, descSet                                        dynlib.Function
+	layoutCreate, layoutDestroy, layoutSet                                  dynlib.Function
+	preferenceCreate, preferenceDestroy, preferenceSet, heuristic, multiply dynlib.Function
+}
+
+// Open opens the library of CUDA major, or of one before. The card's context must be current then, and whenever the library is used.
+func Open(major int) (*Library, error) {
+	var names []string
+	for v := major; v >= 12; v-- {
+		names = append(names, fmt.Sprintf("libcublasLt.so.%d", v))
+	}
+	lib, err := dynlib.Open("install it with `pip install nvidia-cublas-cu12`, or the CUDA toolkit", names...)
+	if err != nil {
+		return nil, fmt.Errorf("no matrix products: %w", err)
+	}
+	l := &Library{lib: lib}
+	err = lib.Functions(
+		dynlib.Named{Name: "cublasLtCreate", To: &l.create},
+		dynlib.Named{Name: "cublasLtDestroy", To: &l.destroy},
+		dynlib.Named{Name: "cublasLtGetVersion", To: &l.getVersion},
+		dynlib.Named{Name: "cublasLtGetStatusString", To: &l.statusText},
+		dynlib.Named{Name: "cublasLtMatmulDescCreate", To: &l.descCreate},
+		dynlib.Named{Name: "cublasLtMatmulDescDestroy", To: &l.descDestroy},
+		dynlib.Named{Name: "cublasLtMatmulDescSetAttribute", To: &l.descSet},
+		dynlib.Named{Name: "cublasLtMatrixLayoutCreate", To: &l.layoutCreate},
+		dynlib.Named{Name: "cublasLtMatrixLayoutDestroy", To: &l.layoutDestroy},
+		dynlib.Named{Name: "cublasLtMatmulPreferenceCreate", To: &l.preferenceCreate},
+		dynlib.Named{Name: "cublasLtMatmulPreferenceDestroy", To: &l.preferenceDestroy},
+		dynlib.Named{Name: "cublasLtMatmulPreferenceSetAttribute", To: &l.preferenceSet},
+		dynlib.Named{Name: "cublasLtMatmulAlgoGetHeuristic", To: &l.heuristic},
+		dynlib.Named{Name: "cublasLtMatmul", To: &l.multiply},
+	)
+	if err != nil {
+		return nil, err
+	}
+	l.version = int(l.getVersion.Call())
+	return l, nil
+}
+
+// Start makes the handle that Plan and Run need.
+func (l *Library) Start() error {
+	return l.check("cublasLtCreate", l.create.Call(uintptr(unsafe.Pointer(&l.handle))))
+}
+
+// Close frees the handle.
+func (l *Library) Close() {
+	if l.handle != 0 {
+		l.destroy.Call(l.handle)
+		l.handle = 0
+	}
+}
+
+// Path returns where the library was found.
+func (l *Library) Path() string { return l.lib.Path() }
+
+// Version returns "12.9.1".
+func (l *Library) Version() string {
+	return fmt.Sprintf("%d.%d.%d", l.version/10000, l.version/100%100, l.version%100)
+}
+
+func (l *Library) check(call string, result int32) error {
+	if result == 0 {
+		return nil
+	}
+	return fmt.Errorf("cuBLASLt: %s (error %d in %s)", l.statusText.Text(uintptr(result)), result, call)
+}
