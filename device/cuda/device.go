@@ -26,6 +26,8 @@ type Device struct {
 	kernels map[kernelKey]*kernel
 	call    call
 
+	dynamic8 driver.Pointer // of AdamW8: the numbers of its codes
+
 	memory  memory
 	err     error // the first failure
 	closing sync.Once
