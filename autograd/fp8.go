@@ -21,9 +21,10 @@ type Scaler interface {
 	Scale(d device.Device, x *tensor.Tensor, record bool) float64
 }
 
-// An operand is a quantised tensor and the inverse of its scale.
+// An operand is a quantised tensor, the format of its numbers and the inverse of its scale.
 type operand struct {
 	*tensor.Tensor
+	format  tensor.DType
 	inverse float64
 }
 
@@ -32,13 +33,13 @@ func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operan
 	scale := s.Scale(t.Device, x, t.train && !t.again)
 	q := t.ref(t.temp.New(tensor.BF16, x.Shape()...))
 	t.Device.Quantize(q, x, format, scale)
-	return operand{q, 1 / scale}
+	return operand{q, format, 1 / scale}
 }
 
 // product multiplies two quantised operands and adds the bias, unless it is nil.
 func (t *Tape) product(dst *tensor.Tensor, a, b operand, bias *tensor.Tensor, form device.Form, add bool) {
 	t.Device.MatMul(dst, a.Tensor, b.Tensor, form, device.MatMulOptions{
-		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add, Bias: bias,
+		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add, Bias: bias, FP8: [2]tensor.DType{a.format, b.format},
 	})
 }
 

@@ -194,6 +194,9 @@ type MatMulOptions struct {
 	// Symmetric promises that the product is a symmetric matrix, such as a·aᵀ or the square of one, and so is what it is added
 	// to. The device may compute little more than half of it; the result is the same, bit for bit.
 	Symmetric bool
+	// FP8 says that all numbers of a, and of b, are ones of an FP8 format (F8E4M3 or F8E5M2), though they are stored in BF16: a device may
+	// then multiply them in that. The zero value says nothing.
+	FP8 [2]tensor.DType
 }
 
 // Heads describes the columns of a fused projection [N, (H+2K)·E].

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"anneal/device"
+	"anneal/device/cuda/cublaslt"
 	"anneal/device/cuda/driver"
 	"anneal/device/cuda/nvrtc"
 )
@@ -27,6 +28,8 @@ type Device struct {
 	call    call
 
 	dynamic8 driver.Pointer // of AdamW8: the numbers of its codes
+	blas     *cublaslt.Library
+	plans    map[cublaslt.Problem]*cublaslt.Plan // nil for what the library does not do
 
 	memory  memory
 	err     error // the first failure
@@ -52,7 +55,14 @@ func New(i int) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{driver: drv, compiler: compiler, card: card, modules: map[moduleKey]driver.Module{}, kernels: map[kernelKey]*kernel{}}
+	blas, err := cublaslt.Open(drv.Major())
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{
+		driver: drv, compiler: compiler, blas: blas, card: card,
+		modules: map[moduleKey]driver.Module{}, kernels: map[kernelKey]*kernel{}, plans: map[cublaslt.Problem]*cublaslt.Plan{},
+	}
 	if d.context, err = drv.Retain(card.handle); err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w\n  see in nvidia-smi whether another process holds it", card.Name, err)
 	}
@@ -60,6 +70,7 @@ func New(i int) (*Device, error) {
 		d.stream, err = drv.NewStream()
 		return err
 	})
+	d.do(d.blas.Start)
 	d.do(d.memory.open(d))
 	if err := d.err; err != nil {
 		d.Close()
@@ -81,6 +92,12 @@ func (d *Device) Close() {
 		d.err = nil // what a lost card cannot give back is gone with it
 		d.do(func() error {
 			d.memory.close(d.driver)
+			for _, p := range d.plans {
+				if p != nil {
+					d.blas.Free(p)
+				}
+			}
+			d.blas.Close()
 			for _, m := range d.modules {
 				d.driver.Unload(m)
 			}

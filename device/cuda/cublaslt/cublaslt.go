@@ -15,7 +15,7 @@ type Library struct {
 	handle  uintptr
 	version int
 
-	create, destroy, getVersion, statusText                                 dynlib.Function
+	create, destroy, getVersion                                             dynlib.Function
 	descCreate, descDestroy, descSet                                        dynlib.Function
 	layoutCreate, layoutDestroy, layoutSet                                  dynlib.Function
 	preferenceCreate, preferenceDestroy, preferenceSet, heuristic, multiply dynlib.Function
@@ -36,7 +36,6 @@ func Open(major int) (*Library, error) {
 		dynlib.Named{Name: "cublasLtCreate", To: &l.create},
 		dynlib.Named{Name: "cublasLtDestroy", To: &l.destroy},
 		dynlib.Named{Name: "cublasLtGetVersion", To: &l.getVersion},
-		dynlib.Named{Name: "cublasLtGetStatusString", To: &l.statusText},
 		dynlib.Named{Name: "cublasLtMatmulDescCreate", To: &l.descCreate},
 		dynlib.Named{Name: "cublasLtMatmulDescDestroy", To: &l.descDestroy},
 		dynlib.Named{Name: "cublasLtMatmulDescSetAttribute", To: &l.descSet},
@@ -57,7 +56,7 @@ func Open(major int) (*Library, error) {
 
 // Start makes the handle that Plan and Run need.
 func (l *Library) Start() error {
-	return l.check("cublasLtCreate", l.create.Call(uintptr(unsafe.Pointer(&l.handle))))
+	return check("cublasLtCreate", l.create.Call(uintptr(unsafe.Pointer(&l.handle))))
 }
 
 // Close frees the handle.
@@ -76,9 +75,15 @@ func (l *Library) Version() string {
 	return fmt.Sprintf("%d.%d.%d", l.version/10000, l.version/100%100, l.version%100)
 }
 
-func (l *Library) check(call string, result int32) error {
+func check(call string, result int32) error {
 	if result == 0 {
 		return nil
 	}
-	return fmt.Errorf("cuBLASLt: %s (error %d in %s)", l.statusText.Text(uintptr(result)), result, call)
+	return fmt.Errorf("cuBLASLt: %s (error %d in %s)", statuses[result], result, call)
+}
+
+// statuses are a cublasStatus_t in words: the library's own have come with later versions.
+var statuses = map[int32]string{
+	1: "not initialized", 3: "out of memory", 7: "invalid value", 8: "not for this card", 11: "no access to memory", 13: "execution failed",
+	14: "internal error", 15: "not supported", 16: "license error",
 }

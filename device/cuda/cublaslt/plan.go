@@ -89,7 +89,7 @@ func (l *Library) Plan(p Problem, workspace int) (*Plan, error) {
 		steps = append(steps, func() int32 { return set(l.preferenceSet, preference, preferAlignment+i, uint32(p.Alignment)) })
 	}
 	for _, step := range steps {
-		if err := l.check("making a plan", step()); err != nil {
+		if err := check("making a plan", step()); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func (l *Library) Plan(p Problem, workspace int) (*Plan, error) {
 		return nil, ErrUnsupported
 	}
 	plan.algorithm = found.algorithm
-	return plan, l.check("cublasLtMatmulAlgoGetHeuristic", status)
+	return plan, check("cublasLtMatmulAlgoGetHeuristic", status)
 }
 
 // layout makes the description of op(X) [rows, cols].
@@ -142,11 +142,11 @@ type Operands struct {
 func (l *Library) Run(p *Plan, o *Operands, s driver.Stream) error {
 	alpha, beta := scalar(o.Alpha, p.double), scalar(o.Beta, p.double)
 	if p.bias {
-		if err := l.check("cublasLtMatmulDescSetAttribute", set(l.descSet, p.desc, descBiasPointer, uint64(o.Bias))); err != nil {
+		if err := check("cublasLtMatmulDescSetAttribute", set(l.descSet, p.desc, descBiasPointer, uint64(o.Bias))); err != nil {
 			return err
 		}
 	}
-	return l.check("cublasLtMatmul", l.multiply.Call(l.handle, p.desc, uintptr(unsafe.Pointer(&alpha)), uintptr(o.A), p.a, uintptr(o.B), p.b,
+	return check("cublasLtMatmul", l.multiply.Call(l.handle, p.desc, uintptr(unsafe.Pointer(&alpha)), uintptr(o.A), p.a, uintptr(o.B), p.b,
 		uintptr(unsafe.Pointer(&beta)), uintptr(o.D), p.d, uintptr(o.D), p.d, uintptr(unsafe.Pointer(&p.algorithm)),
 		uintptr(o.Workspace), uintptr(o.WorkspaceSize), uintptr(s)))
 }
