@@ -404,8 +404,7 @@ API int cuModuleLoadData(Module **m, const void *image) {
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!object) note("cuModuleLoadData", dlerror());
-	close(fd);
-	if (!object) return INVALID_IMAGE;
+	if (!object) return INVALID_IMAGE; // the file stays open: the loader knows libraries by their paths, and the next one must have another
 	auto start = (const Kernel *(*)(Machine *))dlsym(object, "emulator_module");
 	if (!start) return INVALID_IMAGE;
 	*m = new Module{object, {}};
