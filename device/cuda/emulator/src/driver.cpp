@@ -398,13 +398,14 @@ API int cuModuleLoadData(Module **m, const void *image) {
 	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)image;
 	if (memcmp(elf->e_ident, ELFMAG, SELFMAG)) return INVALID_IMAGE;
 	size_t size = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
-	char path[64];
-	int fd = memfd_create("module", 0);
+	char path[] = "/tmp/emulated-module-XXXXXX"; // the loader knows objects by their path
+	int fd = mkstemp(path);
 	if (fd < 0 || write(fd, image, size) != (ssize_t)size) return INVALID_IMAGE;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	unlink(path);
 	if (!object) note("cuModuleLoadData", dlerror());
-	if (!object) return INVALID_IMAGE; // the file stays open: the loader knows libraries by their paths, and the next one must have another
+	close(fd);
+	if (!object) return INVALID_IMAGE;
 	auto start = (const Kernel *(*)(Machine *))dlsym(object, "emulator_module");
 	if (!start) return INVALID_IMAGE;
 	*m = new Module{object, {}};
