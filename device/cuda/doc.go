@@ -9,7 +9,7 @@
 // than handing each call to one thread that has it, so that is what every entry does. A failure stays (Device.fail): what comes after it
 // does nothing, and Wait reports it.
 //
-// Start with device.go, launch.go and memory.go; then any kernel: norm.go says how kernels/norm.cu is launched. Below are driver,
+// Start with device.go, launch.go and memory.go; then any kernel: rmsnorm.go says how kernels/rmsnorm.cu is launched. Below are driver,
 // nvrtc and cublaslt, thin bindings of the vendor's libraries, which dynlib finds; kernels holds the sources; emulator stands
 // in for a GPU in tests. The package may import tensor, device and those below it.
 package cuda

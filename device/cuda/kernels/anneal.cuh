@@ -96,12 +96,42 @@ DEVICE float min_of(float x, float y) { return fminf(x, y); }
 DEVICE double min_of(double x, double y) { return fmin(x, y); }
 DEVICE float infinity(float) { return __uint_as_float(0x7f800000u); }
 DEVICE double infinity(double) { return __longlong_as_double(0x7ff0000000000000ll); }
+DEVICE float largest(float) { return 0x1.fffffep127f; }
+DEVICE double largest(double) { return 0x1.fffffffffffffp1023; }
 
 // A vec is n neighbours, moved at once where its address is a multiple of its size: 16 bytes at most.
 template <class S, int n> struct alignas(sizeof(S) * n) vec { S v[n]; };
 template <class S, int n> DEVICE vec<S, n> load_vec(const S *p) { return *reinterpret_cast<const vec<S, n> *>(p); }
 template <class S, int n> DEVICE void store_vec(S *p, const vec<S, n> &x) { *reinterpret_cast<vec<S, n> *>(p) = x; }
 DEVICE bool aligned16(const void *p) { return (reinterpret_cast<u64>(p) & 15) == 0; }
+
+// A pack is eight neighbours of a row, what a thread takes of it at a time. Its first n, at most all, move by accesses of 16 bytes if they
+// are all and the address is aligned to that, else one by one. Of the others load_pack makes rest, and store_pack nothing.
+const int pack = 8;
+template <class B, class S> DEVICE void load_pack(B (&x)[pack], const S *p, i64 n, B rest = 0) {
+	constexpr int width = sizeof(S) < 4 ? pack : 16 / sizeof(S);
+	if (n >= pack && aligned16(p)) {
+		for (int i = 0; i < pack; i += width) {
+			vec<S, width> part = load_vec<S, width>(p + i);
+			for (int k = 0; k < width; k++) x[i + k] = widen(part.v[k]);
+		}
+		return;
+	}
+	for (int i = 0; i < pack; i++) x[i] = i < n ? widen(p[i]) : rest;
+}
+template <class B, class S> DEVICE void store_pack(S *p, const B (&x)[pack], i64 n) {
+	constexpr int width = sizeof(S) < 4 ? pack : 16 / sizeof(S);
+	if (n >= pack && aligned16(p)) {
+		for (int i = 0; i < pack; i += width) {
+			vec<S, width> part;
+			for (int k = 0; k < width; k++) narrow(part.v[k], x[i + k]);
+			store_vec(p + i, part);
+		}
+		return;
+	}
+	for (int i = 0; i < pack; i++)
+		if (i < n) narrow(p[i], x[i]);
+}
 
 const u32 all_lanes = 0xffffffffu;
 DEVICE int lane() { return (int)(threadIdx.x & 31); }

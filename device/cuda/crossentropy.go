@@ -1,0 +1,47 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// crossEntropyThreads is the most threads that share a row of logits. Few blocks of many keep the rows that are read twice in the cache.
+const crossEntropyThreads = 1024
+
+// CrossEntropy implements device.Device. The loss of a target that is no column, nor ignored, is NaN.
+func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
+	const op = "CrossEntropy"
+	rows, cols, wide := logits.Rows(), logits.Cols(), arithmetic(logits)
+	checkWide(op, "loss", loss, rows, wide)
+	length(op, "targets", targets, rows)
+	dtype(op, "targets", targets, tensor.I32)
+	storage(op, "logits", logits, wide)
+	if o.LogZ != nil {
+		checkWide(op, "log Z", o.LogZ, rows, wide)
+	}
+	gradient := logits // its storage, where there is none
+	if !dlogits.IsZero() {
+		shape(op, "dlogits", dlogits, rows, cols)
+		storage(op, "dlogits", dlogits, wide)
+		gradient = dlogits
+	}
+	drawn := 0
+	if o.Labels != (tensor.RNG{}) {
+		drawn = 1
+	}
+	c := d.begin("crossentropy", "cross_entropy", logits.DType(), stored("S", gradient))
+	c.tensor(loss)
+	c.tensor(dlogits)
+	c.tensor(o.LogZ)
+	c.tensor(logits)
+	c.tensor(targets)
+	c.int(cols)
+	c.double(o.Softcap)
+	c.double(o.ZLoss)
+	c.int(drawn)
+	c.random(o.Labels)
+	c.word(o.FirstLabel)
+	c.launch(rows, rowThreads(cols+pack, crossEntropyThreads), 0)
+}
