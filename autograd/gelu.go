@@ -8,7 +8,7 @@ func (t *Tape) GELU(x *Var) *Var {
 	t.Device.GELU(&out.Value, in)
 	if t.grad {
 		n := t.node()
-		n.back, n.again, n.x, n.out = geluBack, geluAgain, x, out
+		n.back, n.again, n.brings, n.x, n.out = geluBack, geluAgain, true, x, out
 		out.maker = n
 	}
 	return out
@@ -16,7 +16,4 @@ func (t *Tape) GELU(x *Var) *Var {
 
 func geluAgain(t *Tape, n *node) { t.Device.GELU(&n.out.Value, t.value(n.x)) }
 
-func geluBack(t *Tape, n *node) {
-	dact, _ := t.gradOf(n.out)
-	t.Device.GELUGrad(t.onlyGrad(n.x), dact, t.value(n.x))
-}
+func geluBack(t *Tape, n *node) { t.Device.GELUGrad(t.elementwise(n)) }

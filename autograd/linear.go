@@ -82,16 +82,15 @@ func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 
 // linearGrads adds the gradients of x·wᵀ to those of x and w, and of w's bias.
 func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
-	in := t.value(x)
 	if w.Bias != nil {
 		t.Device.SumRows(t.sumGrad(w.Bias), dy)
 	}
 	if t.Types.FP8 && w.FP8 != nil {
-		t.backwardFP8(x, in, w, dy)
+		t.backwardFP8(x, t.value(x), w, dy)
 		return
 	}
-	t.weightGrad(w, dy, in)
 	t.inputGrad(x, dy, w)
+	t.weightGrad(w, dy, t.valueAgain(x))
 }
 
 // bias returns the value of p's bias, nil without.

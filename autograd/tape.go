@@ -49,6 +49,7 @@ type Var struct {
 	maker *node         // computes Value again in backward if it was temporary
 	gone  bool          // temporary and dropped
 	used  bool          // consumed by an operation that took over its memory
+	spent bool          // came back in place of its gradient, which is complete
 }
 
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first overwrites.
@@ -67,8 +68,9 @@ func (p *Param) HasGrad() bool { return p.written }
 
 // node is one recorded operation. One struct serves all of them, so that recording allocates nothing.
 type node struct {
-	back  func(*Tape, *node)
-	again func(*Tape, *node)
+	back   func(*Tape, *node)
+	again  func(*Tape, *node)
+	brings bool // back brings the value of out again, too, where out is spent
 
 	x, y, out *Var
 	w, w2     *Param
@@ -262,8 +264,26 @@ func (t *Tape) value(v *Var) *tensor.Tensor {
 	return &v.Value
 }
 
+// valueAgain is value for the backward of an operation that has added to v's gradient. If the operation that made v can bring the
+// value along with the gradient of its operand, its backward runs now, and the value takes the place of the gradient: one pass
+// over memory instead of two. Another use of v, whose gradient would come too late, is a programming error.
+func (t *Tape) valueAgain(v *Var) *tensor.Tensor {
+	if v.gone && v.maker.brings {
+		v.Value, v.gone, v.spent = v.grad, false, true
+		v.maker.back(t, v.maker)
+		v.maker.back = done
+	}
+	return t.value(v)
+}
+
+// done is the backward of an operation whose backward has run.
+func done(*Tape, *node) {}
+
 // gradOf returns v's gradient, and whether it already holds a sum that the caller must add to.
 func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
+	if v.spent {
+		panic("autograd: a value has a second use, but its gradient was handed on after the first")
+	}
 	if v.grad.IsZero() {
 		v.grad = t.temp.New(v.Value.DType(), v.Value.Shape()...)
 		return &v.grad, false
@@ -278,6 +298,21 @@ func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
 		panic("autograd: a value has a second use, but the gradient kernel of this one cannot add")
 	}
 	return g
+}
+
+// elementwise returns what the gradient kernel of the elementwise operation n reads and writes: the operand and room for its
+// gradient, which takes the operand's place, and the gradient of the result and room for the result, in its place, if that is to
+// come back; else nil.
+func (t *Tape) elementwise(n *node) (dx, act, dact, x *tensor.Tensor) {
+	if !n.x.grad.IsZero() {
+		panic("autograd: a value has a second use, but the gradient kernel of this one cannot add")
+	}
+	x = t.value(n.x)
+	n.x.grad, n.x.used = n.x.Value, true
+	if n.out.spent {
+		act = &n.out.Value
+	}
+	return &n.x.grad, act, &n.out.grad, x
 }
 
 // streamGrad returns the gradient buffer of the residual stream at v, cleared if it is new. It outlives blocks.

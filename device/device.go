@@ -86,13 +86,14 @@ type Device interface {
 
 	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the rest.
 	SwiGLU(act, gu *tensor.Tensor)
-	// SwiGLUGrad writes dgu [N, 2F] from dact [N, F] and gu.
-	SwiGLUGrad(dgu, dact, gu *tensor.Tensor)
+	// SwiGLUGrad writes dgu [N, 2F] from dact [N, F] and gu. Unless act is nil it also writes what SwiGLU writes to act [N, F], bit for
+	// bit; act is stored as dact is. dgu may be gu, and act may be dact: then nothing is written but what is read.
+	SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor)
 
 	// ReLUSquared writes act = max(x, 0)², both [N, F] (So et al. 2021, arXiv 2109.08668).
 	ReLUSquared(act, x *tensor.Tensor)
-	// ReLUSquaredGrad writes dx = 2·max(x, 0)·dact, all [N, F].
-	ReLUSquaredGrad(dx, dact, x *tensor.Tensor)
+	// ReLUSquaredGrad writes dx = 2·max(x, 0)·dact, all [N, F], and act as SwiGLUGrad does. dx may be x, and act may be dact.
+	ReLUSquaredGrad(dx, act, dact, x *tensor.Tensor)
 
 	// MixStreams turns x [N, D] into weights[0]·x + weights[1]·y, in place. kept [N, D], unless it is nil, receives x as it
 	// was. x and y are F32, weights [2] too; kept is stored as activations are.
@@ -111,8 +112,8 @@ type Device interface {
 	// GELU writes act = ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), elementwise: GPT-2's form of Hendrycks & Gimpel 2016, arXiv
 	// 1606.08415.
 	GELU(act, x *tensor.Tensor)
-	// GELUGrad writes dx from dact and x.
-	GELUGrad(dx, dact, x *tensor.Tensor)
+	// GELUGrad writes dx from dact and x, and act as SwiGLUGrad does. dx may be x, and act may be dact.
+	GELUGrad(dx, act, dact, x *tensor.Tensor)
 
 	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V)).
 	Embedding(x, table, ids *tensor.Tensor)

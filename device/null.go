@@ -33,15 +33,15 @@ func (Null) LinearAttentionGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ Heads, _ M
 func (Null) LinearAttentionCached(_, _, _ *tensor.Tensor, _ *Cache, _ int, _ Heads)  {}
 
 func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
-func (Null) SwiGLUGrad(_, _, _ *tensor.Tensor)                           {}
+func (Null) SwiGLUGrad(_, _, _, _ *tensor.Tensor)                        {}
 func (Null) ReLUSquared(_, _ *tensor.Tensor)                             {}
-func (Null) ReLUSquaredGrad(_, _, _ *tensor.Tensor)                      {}
+func (Null) ReLUSquaredGrad(_, _, _, _ *tensor.Tensor)                   {}
 func (Null) MixStreams(_, _, _, _ *tensor.Tensor)                        {}
 func (Null) MixStreamsGrad(_, _, _, _, _, _ *tensor.Tensor)              {}
 func (Null) AddValues(_, _, _, _ *tensor.Tensor, _ Heads)                {}
 func (Null) AddValuesGrad(_, _, _, _, _, _ *tensor.Tensor, _ Heads)      {}
 func (Null) GELU(_, _ *tensor.Tensor)                                    {}
-func (Null) GELUGrad(_, _, _ *tensor.Tensor)                             {}
+func (Null) GELUGrad(_, _, _, _ *tensor.Tensor)                          {}
 func (Null) Embedding(_, _, _ *tensor.Tensor)                            {}
 func (Null) EmbeddingGrad(_, _, _ *tensor.Tensor)                        {}
 func (Null) CrossEntropy(_, _, _, _ *tensor.Tensor, _ LossOptions)       {}

@@ -50,7 +50,7 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Measure(c, p, rows, tokens, true)
+	f, eval := Measure(c, p, rows, tokens, true), Measure(c, p, rows, tokens, false)
 	arena := func(size int) *tensor.Arena {
 		a, err := tensor.NewArena("test", size)
 		if err != nil {
@@ -59,7 +59,7 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 		t.Cleanup(func() { a.Close() })
 		return a
 	}
-	x := &bench{dev: dev, foot: f, params: arena(f.Params), grads: arena(f.Grads), batch: arena(f.Batch), keep: arena(f.Keep), temp: arena(f.Temp)}
+	x := &bench{dev: dev, foot: f, params: arena(f.Params), grads: arena(f.Grads), batch: arena(f.Batch), keep: arena(max(f.Keep, eval.Keep)), temp: arena(max(f.Temp, eval.Temp))}
 	x.m = New(c, MemoryOf(p, x.params, x.grads))
 	x.m.Init(1)
 	x.b = NewBatch(x.batch, p, rows, tokens)

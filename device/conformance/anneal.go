@@ -30,7 +30,7 @@ func reluSquaredOf[T tensor.Number](x *tensor.Tensor) func(w uint64) [][]T {
 func reluSquaredGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, dact, dx := s.random(s.storage("x"), n, f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dx"), n, f)
-	c := call{run: func(d device.Device) { d.ReLUSquaredGrad(dx, dact, x) }, out: []*tensor.Tensor{dx}}
+	c := call{run: func(d device.Device) { d.ReLUSquaredGrad(dx, nil, dact, x) }, out: []*tensor.Tensor{dx}}
 	c.formulas(reluSquaredGradOf[float64](dact, x), reluSquaredGradOf[float32](dact, x))
 	return c
 }

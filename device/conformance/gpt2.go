@@ -98,7 +98,7 @@ func geluOf[T tensor.Number](x *tensor.Tensor) func(w uint64) [][]T {
 func geluGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, dact, dx := s.random(s.storage("x"), n, f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dx"), n, f)
-	c := call{run: func(d device.Device) { d.GELUGrad(dx, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4, terms: largest(dact)}
+	c := call{run: func(d device.Device) { d.GELUGrad(dx, nil, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4, terms: largest(dact)}
 	c.formulas(geluGradOf[float64](dact, x), geluGradOf[float32](dact, x))
 	return c
 }
@@ -201,7 +201,7 @@ func geluSaturates(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 	x, y, dx := d.of(act, values, 1, n), d.of(act, make([]float64, n), 1, n), d.of(act, make([]float64, n), 1, n)
 	d.GELU(y, x)
-	d.GELUGrad(dx, d.of(act, ones, 1, n), x)
+	d.GELUGrad(dx, nil, d.of(act, ones, 1, n), x)
 	d.wait(t)
 	for i := range values {
 		want, slope := math.Max(0, x.Float64(i)), 0.5

@@ -178,7 +178,7 @@ func swiGLUOf[T tensor.Number](gu *tensor.Tensor) func(w uint64) [][]T {
 func swiGLUGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dgu"), n, 2*f)
-	c := call{run: func(d device.Device) { d.SwiGLUGrad(dgu, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 4}
+	c := call{run: func(d device.Device) { d.SwiGLUGrad(dgu, nil, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 4}
 	c.formulas(swiGLUGradOf[float64](dact, gu), swiGLUGradOf[float32](dact, gu))
 	return c
 }

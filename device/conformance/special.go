@@ -28,6 +28,7 @@ var special = []struct {
 	{"IgnoredRowsReadNothing", ignoredRows},
 	{"SwiGLUSaturates", saturates},
 	{"GELUSaturates", geluSaturates},
+	{"ActivationGradsGiveTheActivationAgain", activationsAgain},
 	{"LayerNormFarFromZero", farFromZero},
 	{"LayerNormAgainGivesTheSameBits", layerNormTwice},
 	{"RMSNormOfZeros", zeroRow},
@@ -276,7 +277,7 @@ func saturates(t *testing.T, d bench, act, _ tensor.DType) {
 	gu := d.of(act, append(append([]float64(nil), gates...), ones...), 1, 2*n)
 	y, dgu := d.of(act, make([]float64, n), 1, n), d.of(act, make([]float64, 2*n), 1, 2*n)
 	d.SwiGLU(y, gu)
-	d.SwiGLUGrad(dgu, d.of(act, ones, 1, n), gu)
+	d.SwiGLUGrad(dgu, nil, d.of(act, ones, 1, n), gu)
 	d.wait(t)
 	for i := range gates {
 		g := gu.Float64(i)

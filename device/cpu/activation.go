@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"unsafe"
+
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
@@ -13,29 +15,39 @@ func checkActivation(op string, act, x *tensor.Tensor) {
 	storage(op, "x", x, reference(act))
 }
 
-func checkActivationGrad(op string, dx, dact, x *tensor.Tensor) {
+func checkActivationGrad(op string, dx, act, dact, x *tensor.Tensor) {
 	length(op, "dact", dact, dx.Len())
 	length(op, "x", x, dx.Len())
 	storage(op, "dx", dx, reference(dx))
 	storage(op, "dact", dact, reference(dx))
 	storage(op, "x", x, reference(dx))
+	if act != nil {
+		length(op, "act", act, dx.Len())
+		storage(op, "act", act, reference(dx))
+	}
+}
+
+// An activate is a function of x and its gradient, in one arithmetic and, where the tier has them, in one pass over bfloat16.
+type activate[T vec.Float] struct {
+	f          func(act, x []T)
+	grad       func(dx, dact, x []T)
+	narrow     func(act, x []tensor.BFloat16)
+	narrowGrad func(dx, dact, x []tensor.BFloat16)
 }
 
 type activation[T vec.Float] struct {
 	e      *engine[T]
 	act, x view[T]
-	f      func(act, x []T)
-	narrow func(act, x []tensor.BFloat16) // f in one pass over bfloat16, nil where that is not possible
+	by     activate[T]
+	narrow bool
 	n      int
 }
 
-// activate computes act = f(x), or with narrow where the storage allows.
-func (e *engine[T]) activate(act, x *tensor.Tensor, f func(act, x []T), narrow func(act, x []tensor.BFloat16)) {
+// activate computes act = f(x).
+func (e *engine[T]) activate(act, x *tensor.Tensor, by activate[T]) {
 	j := &e.activation
-	*j = activation[T]{e: e, act: e.view(act), x: e.view(x), f: f, n: act.Len()}
-	if e.narrow(j.n, &j.act, &j.x) != nil {
-		j.narrow = narrow
-	}
+	*j = activation[T]{e: e, act: e.view(act), x: e.view(x), by: by, n: act.Len()}
+	j.narrow = e.narrow(j.n, &j.act, &j.x) != nil
 	e.reserve(2 * tile)
 	e.pool.Run(ceilDiv(j.n, chunk), j)
 }
@@ -43,50 +55,70 @@ func (e *engine[T]) activate(act, x *tensor.Tensor, f func(act, x []T), narrow f
 // Do computes one stretch.
 func (j *activation[T]) Do(worker, task int) {
 	from, to := span(task, chunk, j.n)
-	if j.narrow != nil {
-		j.narrow(j.act.bf16[from:to], j.x.bf16[from:to])
+	if j.narrow {
+		j.by.narrow(j.act.bf16[from:to], j.x.bf16[from:to])
 		return
 	}
 	buf := j.e.buffers(worker, tile)
 	for i := from; i < to; i += tile {
 		n := min(tile, to-i)
 		act := j.act.room(buf.at(0), i, n)
-		j.f(act, j.x.load(buf.at(1), i, n))
+		j.by.f(act, j.x.load(buf.at(1), i, n))
 		j.act.store(act, i)
 	}
 }
 
 type activationGrad[T vec.Float] struct {
-	e           *engine[T]
-	dx, dact, x view[T]
-	f           func(dx, dact, x []T)
-	narrow      func(dx, dact, x []tensor.BFloat16) // as activation's
-	n           int
+	e                *engine[T]
+	dx, act, dact, x view[T]
+	again            bool // act is wanted
+	by               activate[T]
+	narrow           bool
+	n                int
 }
 
-// activateGrad computes dx = f(dact, x), or with narrow where the storage allows.
-func (e *engine[T]) activateGrad(dx, dact, x *tensor.Tensor, f func(dx, dact, x []T), narrow func(dx, dact, x []tensor.BFloat16)) {
+// activateGrad computes dx from dact and x and, unless act is nil, act = f(x).
+func (e *engine[T]) activateGrad(dx, act, dact, x *tensor.Tensor, by activate[T]) {
 	j := &e.activationGrad
-	*j = activationGrad[T]{e: e, dx: e.view(dx), dact: e.view(dact), x: e.view(x), f: f, n: dx.Len()}
-	if e.narrow(j.n, &j.dx, &j.dact, &j.x) != nil {
-		j.narrow = narrow
+	*j = activationGrad[T]{e: e, dx: e.view(dx), dact: e.view(dact), x: e.view(x), again: act != nil, by: by, n: dx.Len()}
+	j.act = j.dact
+	if j.again {
+		j.act = e.view(act)
 	}
-	e.reserve(3 * tile)
+	j.narrow = e.narrow(j.n, &j.dx, &j.act, &j.dact, &j.x) != nil
+	e.reserve(4 * tile)
 	e.pool.Run(ceilDiv(j.n, chunk), j)
 }
 
-// Do computes the gradients of one stretch.
+// Do computes one stretch, a tile at a time: x and dact are at hand for both functions of them, even where the results take
+// their place.
 func (j *activationGrad[T]) Do(worker, task int) {
 	from, to := span(task, chunk, j.n)
-	if j.narrow != nil {
-		j.narrow(j.dx.bf16[from:to], j.dact.bf16[from:to], j.x.bf16[from:to])
-		return
-	}
 	buf := j.e.buffers(worker, tile)
 	for i := from; i < to; i += tile {
 		n := min(tile, to-i)
-		dx := j.dx.room(buf.at(0), i, n)
-		j.f(dx, j.dact.load(buf.at(1), i, n), j.x.load(buf.at(2), i, n))
+		if j.narrow {
+			dx, dact, x := j.dx.bf16[i:i+n], j.dact.bf16[i:i+n], j.x.bf16[i:i+n]
+			if !j.again {
+				j.by.narrowGrad(dx, dact, x)
+				continue
+			}
+			act := unsafe.Slice((*tensor.BFloat16)(unsafe.Pointer(unsafe.SliceData(buf.at(0)))), n)
+			j.by.narrow(act, x)
+			j.by.narrowGrad(dx, dact, x)
+			copy(j.act.bf16[i:i+n], act)
+			continue
+		}
+		dact, x := j.dact.load(buf.at(1), i, n), j.x.load(buf.at(2), i, n)
+		act, dx := buf.at(0)[:n], j.dx.room(buf.at(3), i, n)
+		if j.again {
+			j.by.f(act, x)
+		}
+		j.by.grad(dx, dact, x)
 		j.dx.store(dx, i)
+		if j.again {
+			copy(j.act.room(act, i, n), act)
+			j.act.store(act, i)
+		}
 	}
 }

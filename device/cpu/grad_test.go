@@ -94,7 +94,7 @@ func TestSwiGLUGradMatchesFiniteDifferences(t *testing.T) {
 	d := referenceDevice(t)
 	gu, dact := gaussian(1, tensor.F64, rows, 2*cols), gaussian(2, tensor.F64, rows, cols)
 	act, dgu := empty(tensor.F64, rows, cols), empty(tensor.F64, rows, 2*cols)
-	d.SwiGLUGrad(dgu, dact, gu)
+	d.SwiGLUGrad(dgu, nil, dact, gu)
 	differences(t, func() float64 { d.SwiGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu}, []*tensor.Tensor{dgu})
 }
 

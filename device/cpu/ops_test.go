@@ -87,7 +87,7 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 
 	gu, swi, dgu := gaussian(11, act, rows, 2*cols), empty(act, rows, cols), empty(act, rows, 2*cols)
 	add("SwiGLU", void(func(d *Device) { d.SwiGLU(swi, gu) }), swi)
-	add("SwiGLUGrad", void(func(d *Device) { d.SwiGLUGrad(dgu, dy, gu) }), dgu)
+	add("SwiGLUGrad", void(func(d *Device) { d.SwiGLUGrad(dgu, nil, dy, gu) }), dgu)
 
 	ids, table, emb := ints(12, rows, 17), gaussian(13, act, 17, cols), empty(wide, rows, cols)
 	dtable := gaussian(14, wide, 17, cols)

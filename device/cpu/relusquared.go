@@ -1,23 +1,31 @@
 package cpu
 
-import "anneal/tensor"
+import (
+	"anneal/device/cpu/vec"
+	"anneal/tensor"
+)
 
 // ReLUSquared implements device.Device.
 func (d *Device) ReLUSquared(act, x *tensor.Tensor) {
 	checkActivation("ReLUSquared", act, x)
 	if reference(act) {
-		d.f64.activate(act, x, d.f64.vec.ReLUSquared, nil)
+		d.f64.activate(act, x, reluSquared(d.f64))
 	} else {
-		d.f32.activate(act, x, d.f32.vec.ReLUSquared, d.f32.bf16().ReLUSquared)
+		d.f32.activate(act, x, reluSquared(d.f32))
 	}
 }
 
 // ReLUSquaredGrad implements device.Device.
-func (d *Device) ReLUSquaredGrad(dx, dact, x *tensor.Tensor) {
-	checkActivationGrad("ReLUSquaredGrad", dx, dact, x)
+func (d *Device) ReLUSquaredGrad(dx, act, dact, x *tensor.Tensor) {
+	checkActivationGrad("ReLUSquaredGrad", dx, act, dact, x)
 	if reference(dx) {
-		d.f64.activateGrad(dx, dact, x, d.f64.vec.ReLUSquaredGrad, nil)
+		d.f64.activateGrad(dx, act, dact, x, reluSquared(d.f64))
 	} else {
-		d.f32.activateGrad(dx, dact, x, d.f32.vec.ReLUSquaredGrad, d.f32.bf16().ReLUSquaredGrad)
+		d.f32.activateGrad(dx, act, dact, x, reluSquared(d.f32))
 	}
+}
+
+func reluSquared[T vec.Float](e *engine[T]) activate[T] {
+	narrow := e.bf16()
+	return activate[T]{e.vec.ReLUSquared, e.vec.ReLUSquaredGrad, narrow.ReLUSquared, narrow.ReLUSquaredGrad}
 }

@@ -19,17 +19,21 @@ func (d *Device) SwiGLU(act, gu *tensor.Tensor) {
 }
 
 // SwiGLUGrad implements device.Device.
-func (d *Device) SwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
+func (d *Device) SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor) {
 	const op = "SwiGLUGrad"
 	shape(op, "gu", gu, dact.Rows(), 2*dact.Cols())
 	shape(op, "dgu", dgu, dact.Rows(), 2*dact.Cols())
 	storage(op, "dgu", dgu, reference(dact))
 	storage(op, "dact", dact, reference(dact))
 	storage(op, "gu", gu, reference(dact))
+	if act != nil {
+		shape(op, "act", act, dact.Rows(), dact.Cols())
+		storage(op, "act", act, reference(dact))
+	}
 	if reference(dact) {
-		d.f64.runSwiGLUGrad(dgu, dact, gu)
+		d.f64.runSwiGLUGrad(dgu, act, dact, gu)
 	} else {
-		d.f32.runSwiGLUGrad(dgu, dact, gu)
+		d.f32.runSwiGLUGrad(dgu, act, dact, gu)
 	}
 }
 
@@ -73,17 +77,22 @@ func (j *swiGLU[T]) Do(worker, task int) {
 }
 
 type swiGLUGrad[T vec.Float] struct {
-	e             *engine[T]
-	dgu, dact, gu view[T]
-	narrow        *vec.Narrow[T]
-	rows, perTask int
+	e                  *engine[T]
+	dgu, act, dact, gu view[T]
+	again              bool // act is wanted
+	narrow             *vec.Narrow[T]
+	rows, perTask      int
 }
 
-func (e *engine[T]) runSwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
+func (e *engine[T]) runSwiGLUGrad(dgu, act, dact, gu *tensor.Tensor) {
 	j := &e.swiGLUGrad
-	*j = swiGLUGrad[T]{e: e, dgu: e.view(dgu), dact: e.view(dact), gu: e.view(gu), rows: dact.Rows()}
-	j.narrow = e.narrow(dact.Cols(), &j.dgu, &j.dact, &j.gu)
-	e.reserve(5 * tile)
+	*j = swiGLUGrad[T]{e: e, dgu: e.view(dgu), dact: e.view(dact), gu: e.view(gu), again: act != nil, rows: dact.Rows()}
+	j.act = j.dgu
+	if j.again {
+		j.act = e.view(act)
+	}
+	j.narrow = e.narrow(dact.Cols(), &j.dgu, &j.act, &j.dact, &j.gu)
+	e.reserve(6 * tile)
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, dact.Cols())
 	e.pool.Run(tasks, j)
@@ -97,7 +106,11 @@ func (j *swiGLUGrad[T]) Do(worker, task int) {
 	for r := from; r < to; r++ {
 		if j.narrow != nil {
 			gu, dgu := j.gu.bf16[2*r*cols:], j.dgu.bf16[2*r*cols:]
-			j.narrow.SwiGLUGrad(dgu[:cols], dgu[cols:], j.dact.bf16[r*cols:], gu, gu[cols:])
+			act := dgu // which is written last
+			if j.again {
+				act = j.act.bf16[r*cols:]
+			}
+			j.narrow.SwiGLUGrad(dgu[:cols], dgu[cols:], act, j.dact.bf16[r*cols:], gu, gu[cols:])
 			continue
 		}
 		for c := 0; c < cols; c += tile {
@@ -107,9 +120,16 @@ func (j *swiGLUGrad[T]) Do(worker, task int) {
 			gate := j.gu.load(buf.at(1), g, n)
 			up := j.gu.load(buf.at(2), u, n)
 			dgate, dup := j.dgu.room(buf.at(3), g, n), j.dgu.room(buf.at(4), u, n)
-			j.e.vec.SwiGLUGrad(dgate, dup, dact, gate, up)
+			act := dgate
+			if j.again {
+				act = j.act.room(buf.at(5), r*cols+c, n)
+			}
+			j.e.vec.SwiGLUGrad(dgate, dup, act, dact, gate, up)
 			j.dgu.store(dgate, g)
 			j.dgu.store(dup, u)
+			if j.again {
+				j.act.store(act, r*cols+c)
+			}
 		}
 	}
 }

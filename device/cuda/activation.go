@@ -16,15 +16,25 @@ func (d *Device) activate(op, file, kernel string, act, x *tensor.Tensor) {
 	c.perPack(act.Len())
 }
 
-// activateGrad is dx = f'(x)·dact, elementwise.
-func (d *Device) activateGrad(op, file, kernel string, dx, dact, x *tensor.Tensor) {
+// again panics unless act, which a gradient kernel brings back, has the shape and the storage of its gradient, or is nil.
+func again(op string, act, dact *tensor.Tensor) {
+	if act != nil {
+		shape(op, "act", act, dact.Rows(), dact.Cols())
+		dtype(op, "act", act, dact.DType())
+	}
+}
+
+// activateGrad is dx = f'(x)·dact, elementwise, and act = f(x) unless act is nil.
+func (d *Device) activateGrad(op, file, kernel string, dx, act, dact, x *tensor.Tensor) {
 	shape(op, "dact", dact, dx.Rows(), dx.Cols())
 	shape(op, "x", x, dx.Rows(), dx.Cols())
 	storage(op, "dx", dx, arithmetic(dx))
 	storage(op, "dact", dact, arithmetic(dx))
 	storage(op, "x", x, arithmetic(dx))
+	again(op, act, dact)
 	c := d.begin(file, kernel, dx.DType(), stored("S", x), stored("U", dact))
 	c.tensor(dx)
+	c.tensor(act)
 	c.tensor(dact)
 	c.tensor(x)
 	c.int(dx.Len())
@@ -37,16 +47,16 @@ func (d *Device) ReLUSquared(act, x *tensor.Tensor) {
 }
 
 // ReLUSquaredGrad implements device.Device.
-func (d *Device) ReLUSquaredGrad(dx, dact, x *tensor.Tensor) {
-	d.activateGrad("ReLUSquaredGrad", "relusquared", "relu_squared_grad", dx, dact, x)
+func (d *Device) ReLUSquaredGrad(dx, act, dact, x *tensor.Tensor) {
+	d.activateGrad("ReLUSquaredGrad", "relusquared", "relu_squared_grad", dx, act, dact, x)
 }
 
 // GELU implements device.Device.
 func (d *Device) GELU(act, x *tensor.Tensor) { d.activate("GELU", "gelu", "gelu", act, x) }
 
 // GELUGrad implements device.Device.
-func (d *Device) GELUGrad(dx, dact, x *tensor.Tensor) {
-	d.activateGrad("GELUGrad", "gelu", "gelu_grad", dx, dact, x)
+func (d *Device) GELUGrad(dx, act, dact, x *tensor.Tensor) {
+	d.activateGrad("GELUGrad", "gelu", "gelu_grad", dx, act, dact, x)
 }
 
 // Softcap implements device.Device.

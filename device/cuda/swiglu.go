@@ -18,15 +18,17 @@ func (d *Device) SwiGLU(act, gu *tensor.Tensor) {
 }
 
 // SwiGLUGrad implements device.Device.
-func (d *Device) SwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
+func (d *Device) SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor) {
 	const op = "SwiGLUGrad"
 	shape(op, "gu", gu, dact.Rows(), 2*dact.Cols())
 	shape(op, "dgu", dgu, dact.Rows(), 2*dact.Cols())
 	storage(op, "dgu", dgu, arithmetic(dact))
 	storage(op, "dact", dact, arithmetic(dact))
 	storage(op, "gu", gu, arithmetic(dact))
+	again(op, act, dact)
 	c := d.begin("swiglu", "swiglu_grad", dgu.DType(), stored("S", gu), stored("U", dact))
 	c.tensor(dgu)
+	c.tensor(act)
 	c.tensor(dact)
 	c.tensor(gu)
 	c.int(dact.Cols())

@@ -72,10 +72,10 @@ func expSumAVX2(dst []float32, x []float32, shift float32) float32
 //go:noescape
 func swiGLUAVX2(dst []float32, gate []float32, up []float32)
 
-// swiGLUGradAVX2 is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+// swiGLUGradAVX2 is dup = dact·silu(gate), dgate = dact·up·silu'(gate), act = silu(gate)·up.
 //
 //go:noescape
-func swiGLUGradAVX2(dgate []float32, dup []float32, dact []float32, gate []float32, up []float32)
+func swiGLUGradAVX2(dgate []float32, dup []float32, act []float32, dact []float32, gate []float32, up []float32)
 
 // reluSquaredAVX2 is dst = max(x, 0)².
 //
@@ -182,10 +182,10 @@ func packStochasticAVX2(dst []bfloat16, src []float32, random []uint32)
 //go:noescape
 func narrowSwiGLUAVX2(dst []bfloat16, gate []bfloat16, up []bfloat16)
 
-// narrowSwiGLUGradAVX2 is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+// narrowSwiGLUGradAVX2 is dup = dact·silu(gate), dgate = dact·up·silu'(gate), act = silu(gate)·up.
 //
 //go:noescape
-func narrowSwiGLUGradAVX2(dgate []bfloat16, dup []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
+func narrowSwiGLUGradAVX2(dgate []bfloat16, dup []bfloat16, act []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
 
 // narrowReLUSquaredAVX2 is dst = max(x, 0)².
 //

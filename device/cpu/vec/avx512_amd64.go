@@ -72,10 +72,10 @@ func expSumAVX512(dst []float32, x []float32, shift float32) float32
 //go:noescape
 func swiGLUAVX512(dst []float32, gate []float32, up []float32)
 
-// swiGLUGradAVX512 is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+// swiGLUGradAVX512 is dup = dact·silu(gate), dgate = dact·up·silu'(gate), act = silu(gate)·up.
 //
 //go:noescape
-func swiGLUGradAVX512(dgate []float32, dup []float32, dact []float32, gate []float32, up []float32)
+func swiGLUGradAVX512(dgate []float32, dup []float32, act []float32, dact []float32, gate []float32, up []float32)
 
 // reluSquaredAVX512 is dst = max(x, 0)².
 //
@@ -187,10 +187,10 @@ func packStochasticAVX512(dst []bfloat16, src []float32, random []uint32)
 //go:noescape
 func narrowSwiGLUAVX512(dst []bfloat16, gate []bfloat16, up []bfloat16)
 
-// narrowSwiGLUGradAVX512 is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
+// narrowSwiGLUGradAVX512 is dup = dact·silu(gate), dgate = dact·up·silu'(gate), act = silu(gate)·up.
 //
 //go:noescape
-func narrowSwiGLUGradAVX512(dgate []bfloat16, dup []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
+func narrowSwiGLUGradAVX512(dgate []bfloat16, dup []bfloat16, act []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
 
 // narrowReLUSquaredAVX512 is dst = max(x, 0)².
 //

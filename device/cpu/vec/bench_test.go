@@ -36,7 +36,7 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"Max", func() { v.Max(x) }},
 			{"ExpSum", func() { v.ExpSum(a, x, 1) }},
 			{"SwiGLU", func() { v.SwiGLU(a, x, y) }},
-			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, x, y, x) }},
+			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, a, x, y, x) }},
 			{"AdamW", func() { v.AdamW(a, x, y, w, adamWOf[float32](0)) }},
 			{"Momentum", func() { v.Momentum(a, x, y, &Momentum[float32]{1, 0, 0.9, 1, 0, 1e-3}) }},
 			{"Lion", func() { v.Lion(a, x, y, lionOf[float32](0)) }},
@@ -57,7 +57,7 @@ func BenchmarkPrimitives(b *testing.B) {
 				run  func()
 			}{
 				{"NarrowSwiGLU", func() { p.SwiGLU(narrow, gate, up) }},
-				{"NarrowSwiGLUGrad", func() { p.SwiGLUGrad(narrow, narrow, gate, gate, up) }},
+				{"NarrowSwiGLUGrad", func() { p.SwiGLUGrad(narrow, narrow, narrow, gate, gate, up) }},
 				{"NarrowNormalise", func() { p.Normalise(narrow, narrow, x, y, 1.1) }},
 				{"NarrowNormDot", func() { p.NormDot(a, gate, up, x) }},
 				{"NarrowNormGrad", func() { p.NormGrad(a, gate, up, x, 1e-9, 1) }},

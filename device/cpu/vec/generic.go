@@ -169,17 +169,20 @@ func (f functions[T]) swiGLU(dst, gate, up []T) {
 	gate, up = gate[:len(dst)], up[:len(dst)]
 	for i := range dst {
 		g := gate[i]
-		dst[i] = g / (1 + f.exp(-g)) * up[i]
+		s := 1 / (1 + f.exp(-g))
+		dst[i] = g * s * up[i]
 	}
 }
 
-func (f functions[T]) swiGLUGrad(dgate, dup, dact, gate, up []T) {
-	dup, dact, gate, up = dup[:len(dgate)], dact[:len(dgate)], gate[:len(dgate)], up[:len(dgate)]
+func (f functions[T]) swiGLUGrad(dgate, dup, act, dact, gate, up []T) {
+	n := len(dgate)
+	dup, act, dact, gate, up = dup[:n], act[:n], dact[:n], gate[:n], up[:n]
 	for i := range dgate {
-		g, d := gate[i], dact[i]
+		g, u, d := gate[i], up[i], dact[i]
 		s := 1 / (1 + f.exp(-g))
 		a := g * s
-		dgate[i] = d * up[i] * (s + a*(1-s))
+		act[i] = a * u
+		dgate[i] = d * u * (s + a*(1-s))
 		dup[i] = d * a
 	}
 }

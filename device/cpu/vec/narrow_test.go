@@ -23,10 +23,11 @@ func passes(v Table[float32]) Narrow[float32] {
 			v.SwiGLU(act, wide(gate, len(dst)), wide(up, len(dst)))
 			v.Pack(dst, act)
 		},
-		SwiGLUGrad: func(dgate, dup, dact, gate, up bf16s) {
+		SwiGLUGrad: func(dgate, dup, act, dact, gate, up bf16s) {
 			n := len(dgate)
-			dg, du := make([]float32, n), make([]float32, n)
-			v.SwiGLUGrad(dg, du, wide(dact, n), wide(gate, n), wide(up, n))
+			dg, du, a := make([]float32, n), make([]float32, n), make([]float32, n)
+			v.SwiGLUGrad(dg, du, a, wide(dact, n), wide(gate, n), wide(up, n))
+			v.Pack(act[:n], a)
 			v.Pack(dgate, dg)
 			v.Pack(dup[:n], du)
 		},
@@ -111,7 +112,7 @@ func TestNarrowIsBitEqualToPasses(t *testing.T) {
 			run := func(p *Narrow[float32]) ([5]bf16s, [3][]float32, float32) {
 				h, f := rows()
 				p.SwiGLU(h[0][:n], h[1], h[2])
-				p.SwiGLUGrad(h[3][:n], h[4], h[0], h[1], h[2])
+				p.SwiGLUGrad(h[3][:n], h[4], h[0], h[0], h[1], h[2])
 				p.ReLUSquaredGrad(h[0][:n], h[1], h[2])
 				p.ReLUSquared(h[1][:n], h[4][n:])
 				p.Mul(h[2][:n], h[4], f[0])

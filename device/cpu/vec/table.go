@@ -35,8 +35,9 @@ type Table[T Float] struct {
 	RotatePairs func(x, cos, sin []T)
 	// SwiGLU is dst = silu(gate)·up, silu(x) = x/(1+exp(−x)).
 	SwiGLU func(dst, gate, up []T)
-	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate).
-	SwiGLUGrad func(dgate, dup, dact, gate, up []T)
+	// SwiGLUGrad is dup = dact·silu(gate), dgate = dact·up·silu'(gate), and act = silu(gate)·up, with the bits of SwiGLU.
+	// act may be dgate if it is not wanted.
+	SwiGLUGrad func(dgate, dup, act, dact, gate, up []T)
 	// ReLUSquared is dst = max(x, 0)², ReLUSquaredGrad is dx = 2·max(x, 0)·dact.
 	ReLUSquared     func(dst, x []T)
 	ReLUSquaredGrad func(dx, dact, x []T)
@@ -78,7 +79,7 @@ type Narrow[T Float] struct {
 
 	// SwiGLU, ReLUSquared and their gradients are those of Table.
 	SwiGLU          func(dst, gate, up []tensor.BFloat16)
-	SwiGLUGrad      func(dgate, dup, dact, gate, up []tensor.BFloat16)
+	SwiGLUGrad      func(dgate, dup, act, dact, gate, up []tensor.BFloat16)
 	ReLUSquared     func(dst, x []tensor.BFloat16)
 	ReLUSquaredGrad func(dx, dact, x []tensor.BFloat16)
 	// GELU and GELUGrad are those of Table.

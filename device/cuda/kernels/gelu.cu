@@ -7,19 +7,21 @@ DEVICE A minus_v(A x) {
 	return -x * (A(1.5957691216057308) + A(0.044715 * 1.5957691216057308) * x * x); // a = 2·√(2/π)
 }
 
+DEVICE A gelu_of(A x) { return x / (1 + exp_of(minus_v(x))); }
+
 // gelu moves, per element, 1 in and 1 out.
 KERNEL gelu(T *act, const S *x, i64 n) {
 	const i64 at = global_thread() * pack;
 	A v[pack];
 	if (at >= n) return;
 	load_pack(v, x + at, n - at);
-	for (int i = 0; i < pack; i++) v[i] /= 1 + exp_of(minus_v(v[i]));
+	for (int i = 0; i < pack; i++) v[i] = gelu_of(v[i]);
 	store_pack(act + at, v, n - at);
 }
 
-// gelu_grad moves, per element, 2 in and 1 out. The slope is taken at x cut at ±10, where it is 1, or 0 beside 1e-35, lest
+// gelu_grad moves, per element, 2 in and 1 out; with act, which may be dact as dx may be x, 2 out. The slope is taken at x cut at ±10, where it is 1, or 0 beside 1e-35, lest
 // x² overflow against a σ·(1 − σ) of 0.
-KERNEL gelu_grad(T *dx, const U *dact, const S *x, i64 n) {
+KERNEL gelu_grad(T *dx, U *act, const U *dact, const S *x, i64 n) {
 	const i64 at = global_thread() * pack;
 	A v[pack], d[pack];
 	if (at >= n) return;
@@ -28,7 +30,9 @@ KERNEL gelu_grad(T *dx, const U *dact, const S *x, i64 n) {
 	for (int i = 0; i < pack; i++) {
 		const A z = v[i] > 10 ? A(10) : v[i] < -10 ? A(-10) : v[i]; // NaN stays
 		const A e = exp_of(minus_v(z)), s = 1 / (1 + e);
+		v[i] = gelu_of(v[i]);
 		d[i] *= s + z * (e * s * s) * (A(1.5957691216057308) + A(3 * 0.044715 * 1.5957691216057308) * z * z);
 	}
 	store_pack(dx + at, d, n - at);
+	if (act) store_pack(act + at, v, n - at);
 }

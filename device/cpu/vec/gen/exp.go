@@ -67,13 +67,15 @@ func (s *isa) swiGLU(f *asmgen.File, name, suffix string) {
 	k.useExp()
 	k.useBF16()
 	k.loop(2, func(u int) {
-		g, x := 5*u, 5*u+1
+		g, x, s := 5*u, 5*u+1, 5*u+4
 		k.ahead(u, "gate", "up")
 		k.load("gate", u, g)
 		k.with("VXORPS", signBit, g, x)
 		k.exp(x, x+1, x+2, k.maskFor(u, x+3))
 		k.with("VADDPS", one, x, x)
-		k.op("VDIVPS", x, g, g)
+		k.fill(one, s)
+		k.op("VDIVPS", x, s, s) // the sigmoid
+		k.op("VMULPS", s, g, g)
 		k.load("up", u, x)
 		k.op("VMULPS", x, g, g)
 		k.roundQuiet(g, "dst")
@@ -83,12 +85,12 @@ func (s *isa) swiGLU(f *asmgen.File, name, suffix string) {
 }
 
 func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
-	k := s.kernel(f, name, "is dup = dact·silu(gate), dgate = dact·up·silu'(gate).",
-		[]string{"dgate" + suffix, "dup" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "", "")
+	k := s.kernel(f, name, "is dup = dact·silu(gate), dgate = dact·up·silu'(gate), act = silu(gate)·up.",
+		[]string{"dgate" + suffix, "dup" + suffix, "act" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "", "")
 	k.useExp()
 	k.useBF16()
 	k.loop(2, func(u int) {
-		g, x, d, s := 5*u, 5*u+1, 5*u+2, 5*u+3
+		g, x, d, s, w := 6*u, 6*u+1, 6*u+2, 6*u+3, 6*u+4
 		k.ahead(u, "dact", "gate", "up")
 		k.load("gate", u, g)
 		k.with("VXORPS", signBit, g, x)
@@ -98,11 +100,14 @@ func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
 		k.op("VDIVPS", x, s, s) // the sigmoid
 		k.op("VMULPS", s, g, g) // silu
 		k.load("dact", u, d)
+		k.load("up", u, w) // before anything is stored: gradients may take the place of what they are made from
 		k.op("VMULPS", d, g, x)
 		k.roundQuiet(x, "dup")
 		k.store(x, "dup", u)
-		k.load("up", u, x)
-		k.op("VMULPS", x, d, d)
+		k.op("VMULPS", w, g, x)
+		k.roundQuiet(x, "act")
+		k.store(x, "act", u)
+		k.op("VMULPS", w, d, d)
 		k.fill(one, x) // s·(1 + gate·(1 − s)) = s + silu·(1 − s)
 		k.op("VSUBPS", s, x, x)
 		k.op("VFMADD213PS", s, g, x)
