@@ -190,7 +190,8 @@ type MatMulOptions struct {
 	Scale float64
 	// Accumulate adds to dst instead of overwriting it.
 	Accumulate bool
-	// Bias [N], F32 (F64 for F64), unless it is nil, is added to every row: dst = Scale·(a·b) + Bias.
+	// Bias [N], F32 (F64 for F64), unless it is nil, is added to every row: dst = Scale·(a·b) + Bias. It may be rounded to
+	// dst's format first.
 	Bias *tensor.Tensor
 	// Symmetric promises that the product is a symmetric matrix, such as a·aᵀ or the square of one, and so is what it is added
 	// to. The device may compute little more than half of it; the result is the same, bit for bit.

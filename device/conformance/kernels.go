@@ -44,13 +44,25 @@ func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt d
 			}
 		}
 		if opt.Bias != nil {
-			c = addRow(c, read[T](opt.Bias, w))
+			c = addRow(c, roundedBias[T](opt.Bias, dst.DType(), w))
 		}
 		if opt.Accumulate {
 			axpy(c, 1, read[T](dst, w))
 		}
 		return [][]T{c}
 	}
+}
+
+// roundedBias is a bias as the naive formula adds it: rounded to the result's format, as libraries of matrix products have it.
+func roundedBias[T tensor.Number](bias *tensor.Tensor, dt tensor.DType, w uint64) []T {
+	if w == 0 {
+		return read[T](bias, w)
+	}
+	values := make([]float64, bias.Len())
+	for i := range values {
+		values[i] = bias.Float64(i)
+	}
+	return read[T](of(dt, values, len(values)), w)
 }
 
 // operand returns the elements of t rounded to what products are made of, unless they are stored in a narrow format.

@@ -3,29 +3,26 @@
 package cuda
 
 import (
-	"errors"
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"anneal/device"
 	"anneal/device/conformance"
-	"anneal/device/cuda/emulator"
+	"anneal/device/cuda/dynlib"
+	"anneal/device/cuda/kernels"
+	"anneal/device/cuda/nvrtc"
+	"anneal/tensor"
 )
-
-// emulated makes the libraries of the emulated card those that are found.
-func emulated(t *testing.T) {
-	t.Helper()
-	dir, err := emulator.Build()
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("ANNEAL_CUDA_PATH", dir)
-}
 
 func newEmulated(t *testing.T) *Device {
 	t.Helper()
-	emulated(t)
+	t.Setenv("ANNEAL_CUDA_PATH", emulatorDir(t))
 	d, err := New(0)
 	if err != nil {
 		t.Fatal(err)
@@ -35,5 +32,65 @@ func newEmulated(t *testing.T) *Device {
 }
 
 func TestTheEmulatedCardConforms(t *testing.T) {
-	conformance.Run(t, func(t *testing.T) device.Device { return newEmulated(t) })
+	d := newEmulated(t)
+	conformance.Run(t, func(*testing.T) device.Device { return d })
+	t.Run("RealCompiler", func(t *testing.T) { compileForCards(t, slices.Collect(maps.Keys(d.modules))) })
+}
+
+// compileForCards compiles modules for Ampere and Hopper, where there is the vendor's own compiler: in a process of its own, for it
+// asks a driver for things that the emulated one does not have.
+func compileForCards(t *testing.T, modules []moduleKey) {
+	compiler := realCompiler()
+	if compiler == "" {
+		t.Skip("the vendor's compiler is not installed here: pip install nvidia-cuda-nvrtc-cu12")
+	}
+	dir := t.TempDir()
+	for i, m := range modules {
+		if testing.Short() && m.t != tensor.BF16 && m.t != tensor.F32 {
+			continue
+		}
+		text, _ := kernels.Source(m.file, m.lines()...)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.cu", m.file, i)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := play(t, "compile", filepath.Dir(compiler), "ANNEAL_CUDA_SOURCES="+dir); out != "" {
+		t.Error(out)
+	}
+}
+
+// realCompiler returns the path of NVRTC, "" if there is only the emulator's.
+func realCompiler() string {
+	emulated := os.Getenv("ANNEAL_CUDA_PATH")
+	for _, path := range dynlib.Places("libnvrtc.so.12") {
+		if dir := filepath.Dir(path); dir != "." && dir != emulated {
+			return path
+		}
+	}
+	return ""
+}
+
+// compileScene compiles all of a directory and prints what went wrong.
+func compileScene(w io.Writer) error {
+	compiler, err := nvrtc.Open(12)
+	if err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(os.Getenv("ANNEAL_CUDA_SOURCES"), "*.cu"))
+	if err != nil || len(paths) == 0 {
+		return fmt.Errorf("no sources: %v", err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, capability := range []int{80, 90} {
+			code, err := compiler.Compile(filepath.Base(path), string(text), compilerOptions(capability)...)
+			if err != nil || !bytes.HasPrefix(code, []byte("\x7fELF")) {
+				fmt.Fprintf(w, "%d bytes of code for sm_%d: %v\n", len(code), capability, err)
+			}
+		}
+	}
+	return nil
 }

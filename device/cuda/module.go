@@ -140,6 +140,6 @@ func (k moduleKey) lines() []string {
 }
 
 // typeName returns a format as kernels call it.
-func typeName(t tensor.DType) string {
-	return map[tensor.DType]string{tensor.F32: "float", tensor.F64: "double", tensor.BF16: "bf16", tensor.F16: "f16", tensor.I32: "int", tensor.U8: "u8", tensor.TF32: "tf32"}[t]
-}
+func typeName(t tensor.DType) string { return typeNames[t] }
+
+var typeNames = [...]string{tensor.F32: "float", tensor.F64: "double", tensor.BF16: "bf16", tensor.F16: "f16", tensor.I32: "int", tensor.U8: "u8", tensor.TF32: "tf32"}

@@ -15,6 +15,9 @@ type Library struct {
 	handle  uintptr
 	version int
 
+	args    [16]uintptr // of the call that is made, and what it has pointers to
+	numbers [3]uint64
+
 	create, destroy, getVersion                                             dynlib.Function
 	descCreate, descDestroy, descSet                                        dynlib.Function
 	layoutCreate, layoutDestroy, layoutSet                                  dynlib.Function

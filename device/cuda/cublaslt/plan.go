@@ -140,15 +140,19 @@ type Operands struct {
 
 // Run asks for a product.
 func (l *Library) Run(p *Plan, o *Operands, s driver.Stream) error {
-	alpha, beta := scalar(o.Alpha, p.double), scalar(o.Beta, p.double)
+	l.numbers = [3]uint64{scalar(o.Alpha, p.double), scalar(o.Beta, p.double), uint64(o.Bias)}
 	if p.bias {
-		if err := check("cublasLtMatmulDescSetAttribute", set(l.descSet, p.desc, descBiasPointer, uint64(o.Bias))); err != nil {
+		l.args = [16]uintptr{p.desc, descBiasPointer, uintptr(unsafe.Pointer(&l.numbers[2])), unsafe.Sizeof(l.numbers[2])}
+		if err := check("cublasLtMatmulDescSetAttribute", l.descSet.CallWith(l.args[:4])); err != nil {
 			return err
 		}
 	}
-	return check("cublasLtMatmul", l.multiply.Call(l.handle, p.desc, uintptr(unsafe.Pointer(&alpha)), uintptr(o.A), p.a, uintptr(o.B), p.b,
-		uintptr(unsafe.Pointer(&beta)), uintptr(o.D), p.d, uintptr(o.D), p.d, uintptr(unsafe.Pointer(&p.algorithm)),
-		uintptr(o.Workspace), uintptr(o.WorkspaceSize), uintptr(s)))
+	l.args = [16]uintptr{
+		l.handle, p.desc, uintptr(unsafe.Pointer(&l.numbers[0])), uintptr(o.A), p.a, uintptr(o.B), p.b,
+		uintptr(unsafe.Pointer(&l.numbers[1])), uintptr(o.D), p.d, uintptr(o.D), p.d, uintptr(unsafe.Pointer(&p.algorithm)),
+		uintptr(o.Workspace), uintptr(o.WorkspaceSize), uintptr(s),
+	}
+	return check("cublasLtMatmul", l.multiply.CallWith(l.args[:]))
 }
 
 // scalar is the bits of x in the type of alpha and beta, float or double.

@@ -10,13 +10,15 @@ import (
 	"anneal/device/cuda/dynlib"
 )
 
-// A Driver is libcuda.so.1, which comes with the kernel's driver.
+// A Driver is libcuda.so.1, which comes with the kernel's driver. Its methods are called from one goroutine at a time.
 type Driver struct {
 	lib     *dynlib.Library
 	version int
 
 	initialise, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute, deviceTotalMem dynlib.Function
 	primaryCtxRetain, primaryCtxRelease, ctxSetCurrent, getErrorName, getErrorString                           dynlib.Function
+
+	args [11]uintptr // of the call that is made
 
 	memory memoryFunctions
 	stream streamFunctions
@@ -184,5 +186,6 @@ func (d *Driver) Release(c Card) error {
 
 // SetCurrent makes ctx the context of this thread of the operating system.
 func (d *Driver) SetCurrent(ctx Context) error {
-	return d.check("cuCtxSetCurrent", d.ctxSetCurrent.Call(uintptr(ctx)))
+	d.args[0] = uintptr(ctx)
+	return d.check("cuCtxSetCurrent", d.ctxSetCurrent.CallWith(d.args[:1]))
 }

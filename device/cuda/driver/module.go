@@ -51,8 +51,11 @@ func (d *Driver) SetSharedLimit(f Function, size int) error {
 	return d.check("cuFuncSetAttribute", d.module.attribute.Call(uintptr(f), maxDynamicSharedSize, uintptr(size)))
 }
 
-// Launch runs a kernel on grid[0]×grid[1]×grid[2] blocks of so many threads. args holds the address of each argument.
+// Launch runs a kernel on grid[0]×grid[1]×grid[2] blocks of so many threads. args holds the address of each argument, in memory that
+// the caller keeps.
 func (d *Driver) Launch(f Function, grid [3]int, threads, shared int, s Stream, args *unsafe.Pointer) error {
-	return d.check("cuLaunchKernel", d.module.launch.Call(uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(threads), 1, 1,
-		uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(args)), 0))
+	d.args = [11]uintptr{
+		uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(threads), 1, 1, uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(args)), 0,
+	}
+	return d.check("cuLaunchKernel", d.module.launch.CallWith(d.args[:]))
 }

@@ -66,6 +66,13 @@ func (f Function) Call(args ...uintptr) int32 {
 	return int32(r)
 }
 
+// CallWith is Call for calls that happen in every step: it allocates nothing. args, and what it has pointers to, lie in memory that
+// the caller keeps.
+func (f Function) CallWith(args []uintptr) int32 {
+	r, _, _ := purego.SyscallN(uintptr(f), args...)
+	return int32(r)
+}
+
 // Text calls a C function that returns a string.
 //
 //go:uintptrescapes
