@@ -49,7 +49,7 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	ld := s.ld * size
 	start := uintptr(s.p)
 	if !down {
-		return trail{p: start, line: ld, step: 4 * x.group * size, count: n, left: n}
+		return trail{p: start, line: ld, step: 4 * x.cut.group * size, count: n, left: n}
 	}
 	lines := ceil(int(start&63)+n*size, 64)
 	reach := max(1, words/4) // rows in a portion

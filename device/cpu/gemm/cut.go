@@ -2,25 +2,47 @@ package gemm
 
 import "anneal/device"
 
-// Block sizes, in words. A panel of b, maxK×colStep, and one of a stay in the first-level cache; the sums of a task's tile, a block
-// of a and a K block of b share the second-level cache.
+// Block sizes, in words.
 const (
-	maxK       = 192        // depth of a K block
-	maxA       = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed …
-	rowsTN     = 48         // … and in form TN, where they are columns: whole cache lines
-	maxN       = 384        // columns of a task
-	maxC       = 528 * 384  // elements of a task
-	maxB       = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
-	crowded    = 32 << 10   // rows that lie a multiple of so many bytes apart compete for the same lines of a cache
-	strideRows = maxK + 16  // between packed rows of a; no power of two, lest rows compete for the same lines of a cache
+	maxA    = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed …
+	rowsTN  = 48         // … and in form TN, where they are columns: whole cache lines
+	maxC    = 528 * 384  // elements of a task
+	maxB    = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
+	crowded = 32 << 10   // rows that lie a multiple of so many bytes apart compete for the same lines of a cache
 )
+
+// Sizes are the block sizes that differ from kernel to kernel, and the costs by which tasks are cut. A panel of b, maxK×colStep, and one of a
+// stay in the first-level cache; the sums of a task's tile, a block of a and a K block of b share the second-level cache.
+type sizes struct {
+	mr    int // rows of the main kernels
+	group int // elements of k in a word: 2 where words are pairs of BF16
+	maxK  int // depth of a K block, words
+	stepK int // what it is a multiple of, words
+	maxN  int // columns of a task
+	costs
+}
+
+// strideRows returns the words between packed rows of a: no power of two, lest rows compete for the same lines of a cache.
+func (z *sizes) strideRows() int { return z.maxK + 16 }
+
+// vectorSizes are those of kernels that broadcast words of a to multiply them by vectors of b.
+func vectorSizes(mr, group int) sizes {
+	return sizes{mr: mr, group: group, maxK: 192, stepK: 8, maxN: 384, costs: costs{
+		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1, maxL2: 192 << 10,
+	}}
+}
+
+// tileSizes are those of kernels on tiles, beside whose products everything else costs more.
+var tileSizes = sizes{mr: 32, group: 2, maxK: 256, stepK: 16, maxN: 1024, costs: costs{
+	product: 0.0007, rowsA: 0.005, colsA: 0.05, rowsB: 0.1, colsB: 0.08, spill: 0.05, fetch: 0.01, mirror: 1, maxL2: 256 << 10,
+}}
 
 // A cut is how a product is divided: the result into tasks, panels of mr rows and of colStep columns being dealt to them as evenly as
 // they go, and K into blocks. The blocks of K, which fix the order of every sum, depend on K alone; the tasks may follow the number of
 // workers, since what an element adds up to does not depend on the task that computes it.
 type cut struct {
+	sizes
 	m, n, k          int
-	mr, group        int
 	down, across     int  // tasks
 	depth            int  // of a K block, elements
 	rows, cols       int  // panels of the largest task
@@ -30,52 +52,46 @@ type cut struct {
 }
 
 // Costs in nanoseconds per element on one core of a 3 GHz server, for choosing a cut: of a product, of packing a and b by rows and by
-// columns, what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words), and fetching them again.
-const (
-	costProduct = 0.0105
-	costRowsA   = 0.07
-	costColsA   = 0.1
-	costRowsB   = 0.24
-	costColsB   = 0.15
-	costSpill   = 0.2
-	costFetch   = 0.02
-	costMirror  = 1.0
-	maxL2       = 192 << 10
-)
+// columns, what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words), fetching them again, and
+// mirroring.
+type costs struct {
+	product, rowsA, colsA, rowsB, colsB, spill, fetch, mirror float64
+	maxL2                                                     int
+}
 
 // choose returns the cut that takes least time by these costs. Wide tasks pack a less often, tall ones b; few tasks leave workers idle.
-func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) cut {
-	c := cut{m: m, n: n, k: k, mr: mr, group: group, symmetric: symmetric, depth: depth(k, group)}
-	costA, costB := costRowsA, costColsB
+func choose(form device.Form, m, n, k int, z *sizes, workers int, symmetric bool) cut {
+	c := cut{m: m, n: n, k: k, sizes: *z, symmetric: symmetric, depth: z.depth(k)}
+	costA, costB := z.rowsA, z.colsB
 	switch form {
 	case device.NT:
-		costB = costRowsB
+		costB = z.rowsB
 	case device.TN:
-		costA = costColsA
+		costA = z.colsA
 	}
-	panelsM, panelsN := ceil(m, mr), ceil(n, colStep)
+	panelsM, panelsN := ceil(m, z.mr), ceil(n, colStep)
 	best, lowest := c, -1.0
-	first := ceil(panelsN, maxN/colStep)
+	first := ceil(panelsN, z.maxN/colStep)
 	for across := first; across <= min(panelsN, first+16); across++ {
 		cols := ceil(panelsN, across)
-		first := ceil(panelsM, max(1, maxC/(cols*colStep*mr)))
+		first := ceil(panelsM, max(1, maxC/(cols*colStep*z.mr)))
 		for down := first; down <= min(panelsM, first+8); down++ {
 			c.down, c.across, c.rows, c.cols = down, across, ceil(panelsM, down), cols
-			c.strideB = (ceil(c.depth, group) + 1) * colStep
+			c.strideB = (roundUp(ceil(c.depth, z.group), z.stepK) + 1) * colStep
 			c.strideK = c.cols * c.strideB
 			all := ceil(k, c.depth) * c.strideK
 			packs, keeping := costB*float64(n*down), costB
-			if all > maxL2 {
-				keeping += costSpill
+			if all > z.maxL2 {
+				keeping += z.spill
 			}
-			keeping = (keeping*packers(down, across, workers) + costFetch*float64(down)) * float64(n)
+			keeping = (keeping*packers(down, across, workers) + z.fetch*float64(down)) * float64(n)
 			if c.keep = all <= maxB && keeping < packs; c.keep {
 				packs = keeping
 			}
 			tasks, mirror := down*across, 0.0
 			if symmetric {
 				tasks = staircase(down, across)
-				mirror = costMirror * float64(m*n) / float64(max(k, 1))
+				mirror = z.mirror * float64(m*n) / float64(max(k, 1))
 			}
 			share := float64(tasks) / float64(down*across)
 			idle := 1.0 // how much longer it takes than if all workers were busy to the end: one may have an odd task, or a larger last one
@@ -84,7 +100,7 @@ func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) c
 				uneven := float64(c.rows*down*c.cols*across)/float64(panelsM*panelsN) - 1
 				idle = float64(turns*workers) / float64(tasks) * (1 + uneven/float64(turns))
 			}
-			cost := (costProduct*float64(m*n)+costA*float64(m*across)+packs)*share*idle + mirror*(1-share)
+			cost := (z.product*float64(m*n)+costA*float64(m*across)+packs)*share*idle + mirror*(1-share)
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
 			}
@@ -94,7 +110,7 @@ func choose(form device.Form, m, n, k, mr, group, workers int, symmetric bool) c
 }
 
 // depth returns the size of a K block, in elements.
-func depth(k, group int) int { return max(1, even(k, maxK*group, 8*group)) }
+func (z *sizes) depth(k int) int { return max(1, even(k, z.maxK*z.group, z.stepK*z.group)) }
 
 // staircase returns how many of down×across equal parts of a square have something on or below its diagonal:
 // the sum of ⌈r·across/down⌉ over the rows r.

@@ -15,19 +15,22 @@ import (
 type Engine struct {
 	pool *pool.Pool
 	fma  *product[float32] // operands in FP32, or rounded to FP16 or TF32 and held in FP32
-	bf16 *product[float32] // BF16 operands; the same as fma unless the tier has fast dot products
+	bf16 *product[float32] // BF16 operands; the same as fma unless the tier has dot products or tiles
 	f64  *product[float64]
 }
 
 // New returns the engine of a tier. The first product of each precision reserves 7.5 MB of scratch memory per worker (F64: 15 MB), of
 // which small products touch little.
 func New(tier isa.Tier, p *pool.Pool) *Engine {
-	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier), 1)}
+	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier))}
 	e.bf16 = e.fma
-	if tier == isa.AVX512BF16 {
-		e.bf16 = newProduct(dotTile(), dotPacker(), f32Store(tier), 2)
+	switch tier {
+	case isa.AMX:
+		e.bf16 = newProduct(tilesTile(), tilesPacker(), f32Store(tier))
+	case isa.AVX512BF16:
+		e.bf16 = newProduct(dotTile(), dotPacker(), f32Store(tier))
 	}
-	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), put[float64], 1)
+	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), put[float64])
 	return e
 }
 

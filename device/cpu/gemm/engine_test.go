@@ -185,8 +185,10 @@ func TestProductMatchesFloat64(t *testing.T) {
 
 // Sizes around the block limits, in every form and storage, with one worker, who keeps packed blocks from task to task, and with two.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
-	sizes := [][3]int{{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1}}
-	if c := choose(device.NT, 811, 290, 2*maxK+1, 12, 1, 1, false); !c.keep || c.down < 2 || c.depth == c.k {
+	const maxN, maxK = 384, 192 // of vectorSizes
+	sizes := [][3]int{{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1}, {33, 1030, 513}}
+	z := vectorSizes(12, 1)
+	if c := choose(device.NT, 811, 290, 2*maxK+1, &z, 1, false); !c.keep || c.down < 2 || c.depth == c.k {
 		t.Fatalf("the last size no longer re-uses packed blocks: %+v", c)
 	}
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
@@ -213,7 +215,7 @@ func TestF64ProductMatchesTripleLoop(t *testing.T) {
 	e := newEngine(t, isa.Generic, 2)
 	for _, form := range forms {
 		for _, add := range []bool{false, true} {
-			p := newProblem(form, 37, 41, maxK+9, tensor.F64, tensor.F64, tensor.F64, device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
+			p := newProblem(form, 37, 41, 201, tensor.F64, tensor.F64, tensor.F64, device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
 			p.check(t, p.dst, p.run(e))
 			p.biased(3).check(t, p.dst, p.run(e))
 		}

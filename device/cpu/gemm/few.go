@@ -17,19 +17,23 @@ import (
 //	c[i·colStep+j] = Σ_p a[p·rows+i] · b(j, p)
 //
 // where b(j, p) is word p of row j of b, whose rows lie ldb elements apart. It takes 16·steps bytes of each row. With add it
-// adds to c. Meanwhile it asks for as many bytes from next on as it reads of b: a hint, as those of other kernels.
-type few[E tensor.Number] func(c, a *E, b unsafe.Pointer, ldb, steps, add int, next uintptr)
+// adds to c. Meanwhile it asks for as many bytes from next on as it reads of b: a hint, as those of other kernels. At spare there
+// is room for 1,024 words.
+type few[E tensor.Number] func(c, a *E, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *E)
 
 // fewKernels are those for a kind of b; without one there is no shorter way.
 type fewKernels[E tensor.Number] struct {
-	one, four few[E] // for one row, for up to four
-	cols      int    // that they compute: a divisor of colStep
+	one, more few[E] // for one row, for up to most
+	most      int
+	rows      int // of which the number of rows must be a multiple, unless it is one
+	cols      int // that they compute: a divisor of colStep
+	step      int // elements of k, of which k must be a multiple
 }
 
 // fewSteps is the number of bytes of a row of b that a step takes, fewRows the most rows of a.
 const (
 	fewSteps = 16
-	fewRows  = 4
+	fewRows  = 16
 )
 
 // A fewProduct is a product of few rows in progress. A task is a run of panels of colStep columns.
@@ -46,19 +50,19 @@ type fewProduct[E tensor.Number] struct {
 
 // runFew computes the product that x is set up for if it is one of few rows and there are kernels for it.
 func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
-	if x.form != device.NT || m > fewRows || n < colStep || k == 0 || k*x.b.dtype.Size()%fewSteps != 0 || k%(4*x.group) != 0 {
+	if x.form != device.NT || m > fewRows || n < colStep || k == 0 {
 		return false
 	}
 	kernels := x.tile.few(x.b)
-	if kernels == nil {
+	if kernels == nil || m > kernels.most || k%kernels.step != 0 {
 		return false
 	}
 	j := &x.few
-	*j = fewProduct[E]{x: x, kernel: kernels.one, cols: kernels.cols, m: m, n: n, k: k, rows: 1, depth: depth(k, x.group)}
+	*j = fewProduct[E]{x: x, kernel: kernels.one, cols: kernels.cols, m: m, n: n, k: k, rows: 1, depth: x.tile.depth(k)}
 	if m > 1 {
-		j.kernel, j.rows = kernels.four, fewRows
+		j.kernel, j.rows = kernels.more, roundUp(m, kernels.rows)
 	}
-	words := k / x.group
+	words := k / x.tile.group
 	if words*j.rows > maxC {
 		return false
 	}
@@ -67,7 +71,7 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 		x.pack.copyRows(&j.a[0], words, x.a, 1, k)
 	} else {
 		clear(j.a)
-		x.pack.transpose(&j.a[0], fewRows, x.a, m, k)
+		x.pack.transpose(&j.a[0], j.rows, x.a, m, k)
 	}
 	panels := ceil(n, colStep)
 	j.panels = ceil(panels, 4*p.Threads())
@@ -80,7 +84,7 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 // is not stored again.
 func (j *fewProduct[E]) Do(worker, task int) {
 	x := j.x
-	sums := x.scratch[worker].a[:fewRows*colStep]
+	sums, spare := x.scratch[worker].a[:j.rows*colStep], &x.scratch[worker].a[fewRows*colStep]
 	rowBytes := x.b.ld * x.b.dtype.Size()
 	for col := task * j.panels * colStep; col < min(j.n, (task+1)*j.panels*colStep); col += colStep {
 		from := min(col, j.n-colStep)
@@ -96,7 +100,7 @@ func (j *fewProduct[E]) Do(worker, task int) {
 				add = addSums
 			}
 			for c := 0; c < colStep; c += j.cols {
-				j.kernel(&sums[c], &j.a[p/x.group*j.rows], unsafe.Add(b.p, c*rowBytes), b.ld, steps, add, next)
+				j.kernel(&sums[c], &j.a[p/x.tile.group*j.rows], j.rows, unsafe.Add(b.p, c*rowBytes), b.ld, steps, add, next, spare)
 				next += uintptr(j.cols * steps * fewSteps)
 			}
 		}

@@ -2,12 +2,12 @@
 
 #include "textflag.h"
 
-// func fewF32AVX512x1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32AVX512x1(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewF32AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32AVX512x1(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -16,7 +16,7 @@ TEXT ·fewF32AVX512x1(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	PCALIGN $32
@@ -95,10 +95,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $16, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -108,17 +108,17 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32AVX2x1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32AVX2x1(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewF32AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32AVX2x1(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	PCALIGN $32
@@ -181,10 +181,10 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $16, BX
 	ADDQ $256, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -194,8 +194,8 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32RoundedAVX512x1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32RoundedAVX512x1(SB), NOSPLIT, $0-56
+// func fewF32RoundedAVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32RoundedAVX512x1(SB), NOSPLIT, $0-72
 	MOVL $0x22, AX
 	VPBROADCASTD AX, Z29
 	MOVL $0x7fff, AX
@@ -206,10 +206,10 @@ TEXT ·fewF32RoundedAVX512x1(SB), NOSPLIT, $0-56
 	VPBROADCASTD AX, Z26
 	MOVL $0xffff0000, AX
 	VPBROADCASTD AX, Z27
-	MOVQ ldb+24(FP), DX
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -218,7 +218,7 @@ TEXT ·fewF32RoundedAVX512x1(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	PCALIGN $32
@@ -337,10 +337,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $16, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -350,17 +350,17 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32RoundedAVX2x1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32RoundedAVX2x1(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewF32RoundedAVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32RoundedAVX2x1(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	PCALIGN $32
@@ -487,10 +487,10 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $16, BX
 	ADDQ $256, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -500,14 +500,14 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewBF16AVX512x1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewBF16AVX512x1(SB), NOSPLIT, $0-56
+// func fewBF16AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewBF16AVX512x1(SB), NOSPLIT, $0-72
 	MOVL $0xffff0000, AX
 	VPBROADCASTD AX, Z27
-	MOVQ ldb+24(FP), DX
+	MOVQ ldb+32(FP), DX
 	SHLQ $1, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -516,7 +516,7 @@ TEXT ·fewBF16AVX512x1(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	PCALIGN $32
@@ -619,10 +619,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $32, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -632,17 +632,17 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewBF16AVX2x1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewBF16AVX2x1(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewBF16AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewBF16AVX2x1(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $1, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	PCALIGN $32
@@ -737,10 +737,10 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $32, BX
 	ADDQ $256, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -750,13 +750,13 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32PairDotx1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32PairDotx1(SB), NOSPLIT, $0-56
+// func fewF32PairDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32PairDotx1(SB), NOSPLIT, $0-72
 	VMOVDQU16 ·paired(SB), Z25
-	MOVQ ldb+24(FP), DX
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -765,7 +765,7 @@ TEXT ·fewF32PairDotx1(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	PCALIGN $32
@@ -852,10 +852,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $8, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -865,12 +865,12 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewBF16PairDotx1(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewBF16PairDotx1(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewBF16PairDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewBF16PairDotx1(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $1, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -879,7 +879,7 @@ TEXT ·fewBF16PairDotx1(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	PCALIGN $32
@@ -966,10 +966,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $16, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -979,12 +979,12 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32AVX512x4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32AVX512x4(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewF32AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32AVX512x4(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -993,7 +993,7 @@ TEXT ·fewF32AVX512x4(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1102,10 +1102,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $64, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -1127,17 +1127,17 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32AVX2x4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32AVX2x4(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewF32AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32AVX2x4(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1254,10 +1254,10 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $64, BX
 	ADDQ $256, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -1279,8 +1279,8 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32RoundedAVX512x4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32RoundedAVX512x4(SB), NOSPLIT, $0-56
+// func fewF32RoundedAVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32RoundedAVX512x4(SB), NOSPLIT, $0-72
 	MOVL $0x22, AX
 	VPBROADCASTD AX, Z29
 	MOVL $0x7fff, AX
@@ -1291,10 +1291,10 @@ TEXT ·fewF32RoundedAVX512x4(SB), NOSPLIT, $0-56
 	VPBROADCASTD AX, Z26
 	MOVL $0xffff0000, AX
 	VPBROADCASTD AX, Z27
-	MOVQ ldb+24(FP), DX
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -1303,7 +1303,7 @@ TEXT ·fewF32RoundedAVX512x4(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1452,10 +1452,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $64, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -1477,17 +1477,17 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32RoundedAVX2x4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32RoundedAVX2x4(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewF32RoundedAVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32RoundedAVX2x4(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1668,10 +1668,10 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $64, BX
 	ADDQ $256, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -1693,14 +1693,14 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewBF16AVX512x4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewBF16AVX512x4(SB), NOSPLIT, $0-56
+// func fewBF16AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewBF16AVX512x4(SB), NOSPLIT, $0-72
 	MOVL $0xffff0000, AX
 	VPBROADCASTD AX, Z27
-	MOVQ ldb+24(FP), DX
+	MOVQ ldb+32(FP), DX
 	SHLQ $1, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -1709,7 +1709,7 @@ TEXT ·fewBF16AVX512x4(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1866,10 +1866,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $128, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -1891,17 +1891,17 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewBF16AVX2x4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewBF16AVX2x4(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewBF16AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewBF16AVX2x4(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $1, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2098,10 +2098,10 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $128, BX
 	ADDQ $256, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -2123,13 +2123,13 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewF32PairDotx4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewF32PairDotx4(SB), NOSPLIT, $0-56
+// func fewF32PairDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewF32PairDotx4(SB), NOSPLIT, $0-72
 	VMOVDQU16 ·paired(SB), Z25
-	MOVQ ldb+24(FP), DX
+	MOVQ ldb+32(FP), DX
 	SHLQ $2, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -2138,7 +2138,7 @@ TEXT ·fewF32PairDotx4(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2255,10 +2255,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $32, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
@@ -2280,12 +2280,12 @@ store2:
 	VZEROUPPER
 	RET
 
-// func fewBF16PairDotx4(c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr)
-TEXT ·fewBF16PairDotx4(SB), NOSPLIT, $0-56
-	MOVQ ldb+24(FP), DX
+// func fewBF16PairDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+TEXT ·fewBF16PairDotx4(SB), NOSPLIT, $0-72
+	MOVQ ldb+32(FP), DX
 	SHLQ $1, DX
 	LEAQ (DX)(DX*2), AX
-	MOVQ b+16(FP), SI
+	MOVQ b+24(FP), SI
 	LEAQ (SI)(DX*4), DI
 	LEAQ (DI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -2294,7 +2294,7 @@ TEXT ·fewBF16PairDotx4(SB), NOSPLIT, $0-56
 	LEAQ (R11)(DX*4), R12
 	LEAQ (R12)(DX*4), R13
 	MOVQ a+8(FP), BX
-	MOVQ next+48(FP), CX
+	MOVQ next+56(FP), CX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2435,10 +2435,10 @@ loop1:
 	ADDQ $16, R13
 	ADDQ $64, BX
 	ADDQ $512, CX
-	DECQ steps+32(FP)
+	DECQ steps+40(FP)
 	JNZ loop1
 	MOVQ c+0(FP), DI
-	CMPQ add+40(FP), $0
+	CMPQ add+48(FP), $0
 	JEQ store2
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1

@@ -28,8 +28,10 @@ const (
 
 // A tile is the set of kernels of a tier: the main ones, mr rows high, and those for the rowStep rows that are left over.
 type tile[E tensor.Number] struct {
-	mr                       int // rows of the main kernels
+	sizes
 	rows, cols, rows4, cols4 kernel[E]
+
+	strip func(*strip) // of tiers with tiles, instead of the kernels above
 
 	few func(b source) *fewKernels[E] // for products of few rows by b, or nil
 }

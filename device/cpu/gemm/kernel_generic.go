@@ -9,7 +9,7 @@ import (
 // genericTile is the portable kernel: rowStep rows at a time, in register tiles of 2×4.
 func genericTile[E tensor.Number]() tile[E] {
 	return tile[E]{
-		mr: rowStep, rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E],
+		sizes: vectorSizes(rowStep, 1), rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E], cols4: genericCols[E],
 		few: func(source) *fewKernels[E] { return nil },
 	}
 }

@@ -31,6 +31,9 @@ type packer[E tensor.Number] struct {
 	// panels copies rows×cols elements, k down the column, into panels of width columns, colStep or rowsTN: word (p, j) goes to
 	// dst[j/width·stride + p·width + j%width].
 	panels func(dst *E, width, stride int, src source, rows, cols int)
+	// columns copies k×cols elements, k down the column, so that it runs along the row: word (p, j) goes to dst[j·ldd+p]. It may use
+	// spare; only tiers with tiles have it.
+	columns func(dst *E, ldd int, src source, k, cols int, spare []E)
 }
 
 func genericPacker[E tensor.Number]() packer[E] {

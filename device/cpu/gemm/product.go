@@ -14,7 +14,6 @@ type product[E tensor.Number] struct {
 	tile  tile[E]
 	pack  packer[E]
 	store store[E]
-	group int // elements of k per word: 2 where words are pairs of BF16
 
 	arena   *tensor.Arena
 	scratch []scratch[E] // one per worker
@@ -39,7 +38,9 @@ type scratch[E tensor.Number] struct {
 	b []E // panels of colStep columns
 	c []E // running sums, in tiles of mr×colStep, each contiguous
 
-	start []E // the sums that a tile starts from, where there is a bias
+	start []E // the sums that a tile starts from, where there is a bias; for a strip, room for a tile
+	bias  []E // and here what the sums of its columns start from
+	strip strip
 
 	column int // of tasks, in which the last one was; −1 at first
 	packed int // the column of which b holds all panels, or −1
@@ -54,8 +55,8 @@ type sink struct {
 	scale float64
 }
 
-func newProduct[E tensor.Number](t tile[E], p packer[E], s store[E], group int) *product[E] {
-	return &product[E]{tile: t, pack: p, store: s, group: group}
+func newProduct[E tensor.Number](t tile[E], p packer[E], s store[E]) *product[E] {
+	return &product[E]{tile: t, pack: p, store: s}
 }
 
 func (x *product[E]) scratchBytes() int {
@@ -74,9 +75,10 @@ func (x *product[E]) close() {
 
 // reserve makes the workers' scratch memory.
 func (x *product[E]) reserve(workers int) {
-	sizeA := max((maxA+x.tile.mr)*strideRows, maxK*rowsTN)
-	sizeB, sizeC, sizeStart := maxB, maxC, x.tile.mr*colStep
-	total := workers * (sizeA + sizeB + sizeC + sizeStart)
+	z := &x.tile.sizes
+	sizeA := max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN)
+	sizeB, sizeC, sizeStart := maxB, maxC, z.mr*colStep
+	total := workers * (sizeA + sizeB + sizeC + sizeStart + z.maxN)
 	var zero E
 	arena, err := tensor.NewArena("matrix products", total*int(unsafe.Sizeof(zero)))
 	if err != nil {
@@ -90,7 +92,7 @@ func (x *product[E]) reserve(workers int) {
 		return s
 	}
 	for range workers {
-		x.scratch = append(x.scratch, scratch[E]{a: take(sizeA), b: take(sizeB), c: take(sizeC), start: take(sizeStart)})
+		x.scratch = append(x.scratch, scratch[E]{a: take(sizeA), b: take(sizeB), c: take(sizeC), start: take(sizeStart), bias: take(z.maxN)})
 	}
 	x.arena = arena
 }
@@ -128,7 +130,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.a, x.b, x.dst, x.bias = source{}, source{}, sink{}, nil
 		return
 	}
-	x.cut = choose(form, m, n, k, x.tile.mr, x.group, len(x.scratch), opt.Symmetric)
+	x.cut = choose(form, m, n, k, &x.tile.sizes, len(x.scratch), opt.Symmetric)
 	x.deal.reset(x.cut.down, x.cut.across)
 	for i := range x.scratch {
 		x.scratch[i].column, x.scratch[i].packed = -1, -1

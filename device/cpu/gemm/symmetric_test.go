@@ -50,8 +50,9 @@ func TestSymmetricProductsAreTheFullOnes(t *testing.T) {
 
 // The cut of a symmetric product leaves nearly half of it out, where that is worth it, and its count of tasks is exact.
 func TestSymmetricProductsAreHalfTheWork(t *testing.T) {
+	z := vectorSizes(12, 1)
 	for _, m := range []int{384, 768, 1024} {
-		c := choose(device.NT, m, m, m, 12, 1, 2, true)
+		c := choose(device.NT, m, m, m, &z, 2, true)
 		done, tasks := 0, 0
 		for task := range c.down * c.across {
 			if s := c.span(task/c.down, task%c.down); !c.mirrored(s) {

@@ -13,13 +13,23 @@ func (x *product[E]) Do(worker, _ int) {
 		return
 	}
 	after := c.span(x.deal.after(column, row))
-	high := maxA
-	if x.form == device.TN {
-		high = rowsTN
-	}
 	packed := s.packed == column
 	if c.keep {
 		s.packed = column
+	}
+	if x.tile.strip != nil {
+		x.strips(s, t, after, packed)
+	} else {
+		x.blocks(s, t, after, packed)
+	}
+}
+
+// blocks computes a task's tile of the result by kernels that compute a tile of registers in a call.
+func (x *product[E]) blocks(s *scratch[E], t, after span, packed bool) {
+	c := &x.cut
+	high := maxA
+	if x.form == device.TN {
+		high = rowsTN
 	}
 	for p := 0; ; p += c.depth {
 		k := min(c.depth, c.k-p)
@@ -42,7 +52,7 @@ func (x *product[E]) Do(worker, _ int) {
 		}
 		for i := 0; i < t.rows; i += high {
 			rows := min(high, t.rows-i)
-			a, lda := &s.a[0], strideRows
+			a, lda := &s.a[0], c.strideRows()
 			switch {
 			case k > 0 && x.plainA() && rows%x.tile.mr == 0: // nothing to convert, and kernels read no row beyond
 				a, lda = (*E)(x.blockA(t.i+i, p).p), x.a.ld
@@ -79,7 +89,7 @@ func (x *product[E]) packA(a []E, i, p, rows, k int) {
 	if x.form == device.TN {
 		x.pack.panels(&a[0], rowsTN, 0, x.blockA(i, p), k, rows)
 	} else {
-		x.pack.copyRows(&a[0], strideRows, x.blockA(i, p), rows, k)
+		x.pack.copyRows(&a[0], x.cut.strideRows(), x.blockA(i, p), rows, k)
 	}
 }
 

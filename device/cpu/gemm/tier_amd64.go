@@ -11,12 +11,12 @@ func f32Tile(t isa.Tier) tile[float32] {
 	switch {
 	case t >= isa.AVX512:
 		return tile[float32]{
-			mr: 12, rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
+			sizes: vectorSizes(12, 1), rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32, few: fewAVX512,
 		}
 	case t == isa.AVX2:
 		return tile[float32]{
-			mr: 12, rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
+			sizes: vectorSizes(12, 1), rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
 			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16), few: fewAVX2,
 		}
 	default:
@@ -53,17 +53,22 @@ func fewAVX2(b source) *fewKernels[float32] {
 }
 
 var (
-	fewPlain   = fewKernels[float32]{fewF32AVX512x1, fewF32AVX512x4, 32}
-	fewRounded = fewKernels[float32]{fewF32RoundedAVX512x1, fewF32RoundedAVX512x4, 32}
-	fewNarrow  = fewKernels[float32]{fewBF16AVX512x1, fewBF16AVX512x4, 32}
+	fewPlain   = fewVectors(fewF32AVX512x1, fewF32AVX512x4, 32, 4)
+	fewRounded = fewVectors(fewF32RoundedAVX512x1, fewF32RoundedAVX512x4, 32, 4)
+	fewNarrow  = fewVectors(fewBF16AVX512x1, fewBF16AVX512x4, 32, 8)
 
-	fewPlainAVX2   = fewKernels[float32]{fewF32AVX2x1, fewF32AVX2x4, 16}
-	fewRoundedAVX2 = fewKernels[float32]{fewF32RoundedAVX2x1, fewF32RoundedAVX2x4, 16}
-	fewNarrowAVX2  = fewKernels[float32]{fewBF16AVX2x1, fewBF16AVX2x4, 16}
+	fewPlainAVX2   = fewVectors(fewF32AVX2x1, fewF32AVX2x4, 16, 4)
+	fewRoundedAVX2 = fewVectors(fewF32RoundedAVX2x1, fewF32RoundedAVX2x4, 16, 4)
+	fewNarrowAVX2  = fewVectors(fewBF16AVX2x1, fewBF16AVX2x4, 16, 8)
 
-	fewPairs       = fewKernels[float32]{fewF32PairDotx1, fewF32PairDotx4, 32}
-	fewNarrowPairs = fewKernels[float32]{fewBF16PairDotx1, fewBF16PairDotx4, 32}
+	fewPairs       = fewVectors(fewF32PairDotx1, fewF32PairDotx4, 32, 8)
+	fewNarrowPairs = fewVectors(fewBF16PairDotx1, fewBF16PairDotx4, 32, 8)
 )
+
+// fewVectors are kernels for one row and for four, of cols columns, which take step elements of k at a time.
+func fewVectors(one, four few[float32], cols, step int) fewKernels[float32] {
+	return fewKernels[float32]{one: one, more: four, most: 4, rows: 4, cols: cols, step: step}
+}
 
 // fewOf picks the kernels for b. FP16 and TF32 go the long way.
 func fewOf(b source, plain, rounded, narrow *fewKernels[float32]) *fewKernels[float32] {
@@ -111,7 +116,7 @@ func f32Packer(t isa.Tier) packer[float32] {
 // The avx512bf16 tier multiplies pairs of BF16.
 func dotTile() tile[float32] {
 	return tile[float32]{
-		mr: 12, rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
+		sizes: vectorSizes(12, 2), rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
 		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32, few: fewDot,
 	}
 }
@@ -209,6 +214,8 @@ var odd = [32]uint16{
 func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
 	switch {
 	case operand == tensor.F64:
+	case t == isa.AMX && operand == tensor.BF16:
+		return func(n int) { peakTiles(unsafe.Pointer(&tileConfigs[32]), n) }, 16 * 2 * 16 * 16 * 32
 	case t == isa.AVX512BF16 && operand == tensor.BF16:
 		return peakDot, 4 * 24 * 64
 	case t >= isa.AVX512:

@@ -13,6 +13,8 @@ func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
 func f32Store(isa.Tier) store[float32] { return put[float32] }
 func dotTile() tile[float32]           { return genericTile[float32]() }
 func dotPacker() packer[float32]       { return genericPacker[float32]() }
+func tilesTile() tile[float32]         { return genericTile[float32]() }
+func tilesPacker() packer[float32]     { return genericPacker[float32]() }
 
 func peakLoop(isa.Tier, tensor.DType) (loop func(n int), flops int) {
 	return genericPeak, genericPeakFLOPs

@@ -15,7 +15,7 @@ func few(f *asmgen.File, v vector, rows int, l loader) {
 	quads := lanes / 4 // of rows in a vector, each with a pointer to the first
 	fn := f.Func(fmt.Sprintf("few%s%sx%d", l.name, v.name, rows),
 		fmt.Sprintf("is a kernel of type few for %d rows and %d columns.", rows, groups*lanes),
-		"c, a *float32, b unsafe.Pointer, ldb, steps, add int, next uintptr")
+		"c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32")
 	reg := func(i int) string { return fmt.Sprintf("%s%d", v.reg, i) }
 	sum := func(row, group int) int { return groups*row + group }
 	const load, turned = 8, 12 // registers of four vectors each

@@ -52,4 +52,14 @@ func main() {
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
 	}
+
+	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+	tiles(f, "tilesHigh", true)
+	tiles(f, "tilesLow", false)
+	fewTiles(f, f32Pair)
+	fewTiles(f, bf16Pair)
+	peakTiles(f)
+	if err := f.Write("tiles"); err != nil {
+		log.Fatal(err)
+	}
 }
