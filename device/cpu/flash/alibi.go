@@ -21,6 +21,9 @@ func (k *kernels[T]) lead(s *shape) (lead, slope int) {
 	if s.slopes == nil {
 		return 0, 0
 	}
+	if k.attend != nil {
+		return k.tileN, 16 // a step of matrix units; what is not used is 0
+	}
 	return k.tileN, 3 + k.pair
 }
 
@@ -32,6 +35,7 @@ func (k *kernels[T]) leadQueries(x []T, ld int, s *shape, q *unit, from, n, ref 
 	}
 	sigma := s.slopes[q.head] / s.ScoreScale()
 	for i := range n {
+		clear(x[i*ld+lead-slope : i*ld+lead])
 		at, distance := x[i*ld+lead-slope:], float64(q.First+(from+i)*q.Step-ref)
 		if k.pair == 1 {
 			high, low := halve[T](sigma)
@@ -61,6 +65,7 @@ func (k *kernels[T]) leadKeys(x []T, ld int, s *shape, t *keyTile, ref int) {
 	for i := range t.runs {
 		sp := &t.runs[i]
 		for r := range sp.Count {
+			clear(x[(sp.at+r)*ld+lead-slope : (sp.at+r)*ld+lead])
 			at, distance := x[(sp.at+r)*ld+lead-slope:], sp.First+r*sp.Step-ref
 			if k.pair == 1 {
 				at[0], at[1], at[2], at[3] = T(distance), 1, T(distance), 1

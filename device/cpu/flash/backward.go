@@ -34,17 +34,19 @@ type backwardTile[T tensor.Number] struct {
 	k            []T // [Bk, E"], across
 	v            []T // [Bk, E'], across
 	kd           []T // [Bk, E"], down
+	kt           []T // [E', Bk], across: Kᵀ, for matrix units
 	tileK, tileV []T // [Bk, E']: dK and dV of keys that are no neighbours
 
 	q, qd, qt    []T // [U, Bq, E"]: queries across, down, and in panels of Qᵀ, down
 	do, dod, dot []T // [U, Bq, E']: the same of gradients of outputs
-	dq           []T // [U, Bq, E']
+	dq           []T // [U, Bq, E']; on matrix units in panels, turned
 	lse, delta   []T // [U, Bq]
 
 	s, ds []T // [Bk, Bq]: scores and gradients of probabilities, then probabilities and gradients of scores, across
 	dsd   []T // [Bk, Bq]: gradients of scores, down
 
 	rowQ []T // [T', E']: dQ of a head where blocks overlap
+	flat []T // [Bq+n, E']: sums that are turned back
 
 	ld, led int // E', E"
 }
@@ -62,6 +64,9 @@ func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
 	t.kd = r.takeDown(c, t.k, r.blockK*led/r.pair)
 	t.qd, t.dod = r.takeDown(c, t.q, scored), r.takeDown(c, t.do, block/r.pair)
 	t.dsd = r.takeDown(c, t.ds, tile/r.pair)
+	if r.descend != nil {
+		t.kt, t.flat = c.take(r.blockK*ld/r.pair), c.take((s.queries+r.tileN)*ld)
+	}
 	if s.overlap {
 		t.rowQ = c.take(s.length * ld)
 	}
@@ -111,7 +116,8 @@ func (j *backwardJob[T]) step(t *backwardTile[T], w *work, m *team, row, step in
 		j.keys(t, w, m, row)
 		for u := range w.units {
 			q := &w.units[u]
-			j.r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, t.dq[u*j.queries*t.ld:], t.ld, j.factor())
+			dq := j.r.upright(t.flat, t.dq[u*j.queries*t.ld:], t.ld, q.Count)
+			j.r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq, t.ld, j.factor())
 		}
 	}
 	if m.overlaps() {
@@ -163,7 +169,10 @@ func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 	for len(w.units) > 0 && w.next(r.blockK, r.tileM) {
 		tile := &w.tile
 		r.readKeys(t.k[lead:], t.led, &j.qkv, &j.shape, row, j.keyCol(m.kv), tile)
-		r.down(t.kd, t.led, t.k, t.led/r.pair, tile.keys, t.led)
+		r.down(t.kd, t.led, t.k, t.led/r.pair, roundUp(tile.keys, r.tileM), t.led)
+		if r.descend != nil {
+			r.transpose(t.kt, t.kd[lead*r.pair:], t.led, t.ld)
+		}
 		r.leadKeys(t.k, t.led/r.pair, &j.shape, tile, w.ref)
 		r.readKeys(t.v, t.ld, &j.qkv, &j.shape, row, j.valueCol(m.kv), tile)
 		j.enter(w)
@@ -198,6 +207,11 @@ func (j *backwardJob[T]) runs(tile *keyTile, f func(at, key, step, n int)) {
 // units computes a tile of keys with all units: it adds to dQ and to the tile's dK and dV.
 func (j *backwardJob[T]) units(t *backwardTile[T], w *work, dk, dv []T) {
 	r := j.r
+	if r.descend != nil {
+		lead, slope := r.lead(&j.shape)
+		r.descend(*t, dk, dv, r.unitPieces(w, &j.shape, t.ld, t.led), lead-slope, r.steps(slope, j.Size), j.Size, T(j.scale))
+		return
+	}
 	for u := range w.units {
 		whole := w.units[u].Count == j.queries // every panel sees all keys of the tile
 		for i := range w.of(u) {

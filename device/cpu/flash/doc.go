@@ -15,8 +15,11 @@
 // scores are rounded to BF16 as operands, as FlashAttention does. Maxima, row sums (of unrounded probabilities), the
 // log-sum-exp and delta stay in FP32. The algorithm is the same; its operands come in words of two elements (kernels.go).
 //
+// On the amx tier matrix units do the same in two calls for a tile of keys, one forward and one backward (units.go): products of 32 × 32 sums,
+// exponentials between them in AVX-512. A running maximum follows the scores only when they rise 2^8 above it, so that sums are seldom rescaled.
+//
 // linear.go is another attention on the same primitives, without a softmax, in time that grows with T.
 //
 // Start with forward.go, then backward.go and cached.go; kernels.go lists the primitives they stand on, in portable Go; gen writes the
-// same primitives for AVX2 and AVX-512. Imports: tensor, device, device/cpu/isa, device/cpu/pool, device/cpu/vec.
+// same primitives for AVX2, AVX-512 and AMX. Imports: tensor, device, device/cpu/isa, device/cpu/pool, device/cpu/vec.
 package flash

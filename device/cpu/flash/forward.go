@@ -44,12 +44,14 @@ type forwardTile[T tensor.Number] struct {
 	k     []T // [Bk, E"], across
 	v     []T // [Bk, E'], across
 	vd    []T // [Bk, E'], down
+	vt    []T // [E', Bk], across: Vᵀ, for matrix units
 	qt    []T // [U, Bq/n, E", n]: panels of Qᵀ, down
-	o     []T // [U, Bq, E']
+	o     []T // [U, Bq, E']; on matrix units in panels, turned
 	m, l  []T // [U, Bq]
 	s     []T // [Bk, n]: scores, then probabilities, down
 	q     []T // [n, E"], across
 	alpha []T // [n]
+	flat  []T // [Bq+n, E']: sums that are turned back
 
 	rowO       []T // [T', E']
 	rowM, rowL []T // [T']
@@ -67,6 +69,9 @@ func (r *runner[T]) forwardScratch(c *carver[T], s *shape) forwardTile[T] {
 		ld: ld, led: led,
 	}
 	t.vd = r.takeDown(c, t.v, r.blockK*ld/r.pair)
+	if r.attend != nil {
+		t.vt, t.flat = c.take(r.blockK*ld/r.pair), c.take((s.queries+r.tileN)*ld)
+	}
 	if n := s.length - s.from; s.overlap {
 		t.rowO, t.rowM, t.rowL = c.take(n*ld), c.take(n), c.take(n)
 	}
@@ -95,6 +100,7 @@ func (j *forwardJob[T]) Do(worker, task int) {
 
 // step computes what w holds.
 func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
+	r := j.r
 	for u := range w.units {
 		j.begin(t, w, u, row)
 		j.clear(t, u)
@@ -102,11 +108,12 @@ func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
 	j.keys(t, w, m, row)
 	for u := range w.units {
 		q, at := &w.units[u], u*j.queries
+		o := r.upright(t.flat, t.o[at*t.ld:], t.ld, q.Count)
 		if q.beside == nil {
-			j.finish(q.head, row, q.Strip, t.o[at*t.ld:], t.ld, t.m[at:], t.l[at:])
+			j.finish(q.head, row, q.Strip, o, t.ld, t.m[at:], t.l[at:])
 		}
 		for i, head := range q.beside {
-			j.finish(head, row, device.Strip{First: q.First, Step: 1, Count: 1}, t.o[i*t.ld:], t.ld, t.m[i:], t.l[i:])
+			j.finish(head, row, device.Strip{First: q.First, Step: 1, Count: 1}, o[i*t.ld:], t.ld, t.m[i:], t.l[i:])
 		}
 	}
 }
@@ -144,12 +151,17 @@ func (j *forwardJob[T]) clear(t *forwardTile[T], u int) {
 // keys adds all keys to the sums of all units.
 func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 	r := j.r
-	lead, _ := r.lead(&j.shape)
+	lead, slope := r.lead(&j.shape)
 	for len(w.units) > 0 && w.next(r.blockK, r.tileM) {
 		r.readKeys(t.k[lead:], t.led, &j.kv, &j.shape, row, j.keyAt+m.kv*j.Size, &w.tile)
 		r.leadKeys(t.k, t.led/r.pair, &j.shape, &w.tile, w.ref)
 		r.readKeys(t.v, t.ld, &j.kv, &j.shape, row, j.keyAt+(j.KV+m.kv)*j.Size, &w.tile)
-		r.down(t.vd, t.ld, t.v, t.ld/r.pair, w.tile.keys, t.ld)
+		r.down(t.vd, t.ld, t.v, t.ld/r.pair, roundUp(w.tile.keys, r.tileM), t.ld)
+		if r.attend != nil {
+			r.transpose(t.vt, t.vd, t.ld, t.ld)
+			r.attend(*t, r.pieces(w, &j.shape, t.ld, t.led), lead-slope, r.steps(slope, j.Size), j.Size, T(j.scale))
+			continue
+		}
 		for u := range w.units {
 			for i := range w.of(u) {
 				if p := &w.of(u)[i]; p.lo < p.hi {

@@ -27,6 +27,11 @@ type kernels[T tensor.Number] struct {
 	// grad computes p = 2^(scale·s − lse) and ds = p·(dp − delta) from s and dp [rows, tileN], with one lse and delta per
 	// column. p and ds are held across; they may lie in the rows of s and dp, at or before the columns they come from.
 	grad func(p, ds, s, dp []T, ld, rows int, scale T, lse, delta []T)
+	// attend is all that panels have to do with the keys of a tile forward, on matrix units (units.go); it is nil where there are none.
+	// Words of queries and keys from number skip on are multiplied, in so many steps of 16.
+	attend func(t forwardTile[T], pieces []piece, skip, steps, size int, scale T)
+	// descend is the same of the backward pass.
+	descend func(t backwardTile[T], dk, dv []T, pieces []unitPiece, skip, steps, size int, scale T)
 	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
 	scaleRows func(x []T, ld, rows, cols int, f []T)
 	// transpose writes words dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.

@@ -20,7 +20,7 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 			j.begin(t, w, u, row)
 			j.clear(t, u)
 			first, q := u*j.queries, w.units[u].Strip
-			r.load(t.o[first*t.ld:], t.ld, t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
+			r.turn(t.o[first*t.ld:], t.rowO[(q.First-j.from)*t.ld:], t.ld, q.Step*t.ld, q.Count, t.flat)
 			for i := range q.Count {
 				at := q.First - j.from + i*q.Step
 				t.m[first+i], t.l[first+i] = t.rowM[at], t.rowL[at]
@@ -29,7 +29,7 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 		j.keys(t, w, m, row)
 		for u := range w.units {
 			first, q := u*j.queries, w.units[u].Strip
-			r.load(t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, t.o[first*t.ld:], t.ld, q.Count, t.ld, 1)
+			r.load(t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, r.upright(t.flat, t.o[first*t.ld:], t.ld, q.Count), t.ld, q.Count, t.ld, 1)
 			for i := range q.Count {
 				at := q.First - j.from + i*q.Step
 				t.rowM[at], t.rowL[at] = t.m[first+i], t.l[first+i]
@@ -48,9 +48,9 @@ func (j *backwardJob[T]) overlapping(t *backwardTile[T], w *work, m *team, row i
 		for u := range w.units {
 			q, dq := w.units[u].Strip, t.dq[u*j.queries*t.ld:]
 			if load {
-				j.r.load(dq, t.ld, t.rowQ[q.First*t.ld:], q.Step*t.ld, q.Count, t.ld, 1)
+				j.r.turn(dq, t.rowQ[q.First*t.ld:], t.ld, q.Step*t.ld, q.Count, t.flat)
 			} else {
-				j.r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, dq, t.ld, q.Count, t.ld, 1)
+				j.r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, j.r.upright(t.flat, dq, t.ld, q.Count), t.ld, q.Count, t.ld, 1)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ var zipOrder = func() (order [2 * 32]uint16) {
 // kernelsBF16 returns the primitives of a tier for BF16 storage: on pairs where there is an instruction for them, with
 // the probabilities and score gradients rounded to BF16 that products read; else those of float32.
 func kernelsBF16(tier isa.Tier) kernels[float32] {
-	if tier != isa.AVX512BF16 {
+	if tier < isa.AVX512BF16 {
 		return kernels32(tier)
 	}
 	k := assembly{
@@ -30,7 +30,7 @@ func kernelsBF16(tier isa.Tier) kernels[float32] {
 	}.kernels()
 	k.loadBF16 = copyBF16
 	k.zip = zip
-	return k
+	return onUnits(k, tier)
 }
 
 func zip(dst []float32, ldd int, src []float32, lds, rows, cols int) {

@@ -38,6 +38,10 @@ type work struct {
 	cutter cutter
 	tile   keyTile
 
+	pieces []piece     // of the panels that see the tile, on matrix units
+	chores []unitPiece // of the units, backward
+	seen   []uint32    // by panel and key
+
 	task  int // in a wave
 	later int // the smallest key of blocks of the same step that are not yet in hand
 }

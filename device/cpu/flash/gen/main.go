@@ -47,6 +47,14 @@ func main() {
 			os.Exit(1)
 		}
 	}
+	f := &asmgen.File{Package: "flash", Generator: "gen/main.go"}
+	units := &set{name: "AMX", full: "Z", half: "Y", lanes: 16, tileN: 32, pair: 2}
+	units.attend(f)
+	units.descend(f)
+	if err := f.Write("amx"); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
 }
 
 // kernel is a function being written for a set.

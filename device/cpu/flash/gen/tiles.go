@@ -1,0 +1,502 @@
+package main
+
+import (
+	"fmt"
+
+	"anneal/internal/asmgen"
+)
+
+// The kernels on matrix units go through a list of pieces, which attend.go and descend.go of the package describe, at one call: tiles are
+// configured once, and a piece's scores stay in the first-level cache. All matrices but those that are named have rows of 128 bytes: 32
+// sums, or 32 pairs of elements.
+
+// The byte in amxConstants of each constant, from the table of it.
+const (
+	lowestTop = 4 * iota // how far a column's scores may rise above its maximum until that follows
+	nothing              // −Inf
+	roundUp              // half of the last place of BF16, as an integer
+	exact                // five coefficients of 2^x on [0, 1) from the highest, without the last, which is 1
+	_
+	_
+	_
+	_
+	rough // the four of a polynomial of degree 4
+	_
+	_
+	_
+	one
+)
+
+// Registers that hold constants in these kernels.
+const (
+	scaleReg = 31
+	halfReg  = 30 // roundUp
+	infReg   = 29 // nothing
+	oneReg   = 28
+	coefReg  = 23 // and the next ones
+)
+
+// begin prepares for tiles and constants, and sets R8 to the stride of most matrices.
+func (k *kernel) begin(coefficients, degree int) {
+	k.I("LDMXCSR ·flushSubnormals(SB)")
+	k.I("LEAQ ·amxShapes(SB), AX")
+	k.LDTILECFG("AX")
+	k.I("MOVQ $128, R8")
+	k.broadcast(roundUp, halfReg)
+	k.broadcast(nothing, infReg)
+	k.broadcast(one, oneReg)
+	for i := range degree {
+		k.broadcast(coefficients+4*i, coefReg+i)
+	}
+	k.argScale(scaleReg)
+	k.I("MOVL $0xaaaaaaaa, AX")
+	k.I("KMOVD AX, K7")
+}
+
+func (k *kernel) end() {
+	k.TILERELEASE()
+	k.I("LDMXCSR ·keepSubnormals(SB)")
+	k.Ret()
+}
+
+func (k *kernel) broadcast(at, r int) { k.I("VBROADCASTSS ·amxConstants+%d(SB), %s", at, k.v(r)) }
+
+// eachPiece writes the loop over the n pieces, of so many bytes, from R12 on.
+func (k *kernel) eachPiece(size int, body func()) {
+	next := k.NewLabel("piece")
+	k.Arg("pieces", "R12")
+	k.Label(next)
+	body()
+	k.I("ADDQ $%d, R12", size)
+	k.I("DECQ %s", k.ArgRef("n"))
+	k.I("JNZ %s", next)
+}
+
+// product writes c [16·CX, 32] = a · b, or adds to c: c from DI, a from SI and b from BX on. DX, a register or a parameter, counts steps of 32
+// elements. Rows of c are cStride bytes apart, those of a aStride and those of b bStride; these are registers, aRows is 16
+// of a's. DI, SI, CX, R11, R13 and AX are used up.
+func (k *kernel) product(cStride, aStride, aRows, bStride, steps string, add bool) {
+	rows, step := k.NewLabel("rows"), k.NewLabel("step")
+	k.Label(rows)
+	if add {
+		k.TILELOADD(0, "DI", cStride, 0)
+		k.TILELOADD(64, "DI", cStride, 1)
+	} else {
+		k.TILEZERO(0)
+		k.TILEZERO(1)
+	}
+	k.I("MOVQ SI, R11")
+	k.I("MOVQ BX, R13")
+	k.I("MOVQ %s, AX", steps)
+	k.Label(step)
+	k.TILELOADD(0, "R11", aStride, 2)
+	k.TILELOADD(0, "R13", bStride, 3)
+	k.TDPBF16PS(3, 2, 0)
+	k.TILELOADD(64, "R13", bStride, 4)
+	k.TDPBF16PS(4, 2, 1)
+	k.I("ADDQ $64, R11")
+	k.advance("R13", bStride)
+	k.I("DECQ AX")
+	k.I("JNZ %s", step)
+	k.TILESTORED(0, 0, "DI", cStride)
+	k.TILESTORED(1, 64, "DI", cStride)
+	k.advance("DI", cStride)
+	k.I("ADDQ %s, SI", aRows)
+	k.I("DECQ CX")
+	k.I("JNZ %s", rows)
+}
+
+// advance moves a pointer by 16 rows.
+func (k *kernel) advance(pointer, stride string) {
+	for range 2 {
+		k.I("LEAQ (%s)(%s*8), %[1]s", pointer, stride)
+	}
+}
+
+// power replaces register x by 2^x: 2^⌊x⌋ · p(x − ⌊x⌋). Numbers below 2^−126 are 0, those too large Inf; NaN stays NaN. f and p are
+// overwritten. 2^0 is exactly 1. Relative errors: degree 5 1.5e-7, degree 4 3e-6.
+func (k *kernel) power(x, f, p, degree int) {
+	k.I("VREDUCEPS $1, %s, %s", k.v(x), k.v(f))
+	k.op("VMOVAPS", coefReg, p)
+	for i := 1; i < degree; i++ {
+		k.op("VFMADD213PS", coefReg+i, f, p)
+	}
+	k.op("VFMADD213PS", oneReg, f, p)
+	k.op("VSCALEFPS", x, p, x)
+}
+
+// round adds to FP32 numbers what makes their upper halves BF16, rounded to nearest, halves away from 0.
+func (k *kernel) round(regs ...int) {
+	for _, r := range regs {
+		k.op("VPADDD", halfReg, r, r)
+	}
+}
+
+// down turns rows a and b of 16 rounded numbers into words in a.
+func (k *kernel) down(a, b int) {
+	k.I("VPSRLD $16, %[1]s, %[1]s", k.v(a))
+	k.I("VMOVDQU16 %s, K7, %s", k.v(b), k.v(a))
+}
+
+// The fields of a piece, in bytes from its beginning.
+const (
+	pieceQ = 8 * iota
+	pieceO
+	pieceStat
+	pieceLo
+	pieceRows
+	pieceSeen
+	pieceSize
+)
+
+func piece(field int) string { return fmt.Sprintf("%d(R12)", field) }
+
+// attend writes the forward pass.
+func (s *set) attend(f *asmgen.File) {
+	k := s.kernel(f, "attend", "is kernels.attend; kstride is in bytes, steps counts 32 elements of queries and keys, blocks 16 of values; scale is the bits of a float32; n is positive.",
+		"k *float32, kstride int, v, q, o, m, l, s *float32, pieces *piece, n, steps, blocks, scale int")
+	const top, sum, x, temp = 0, 4, 6, 10
+	k.begin(exact, 5)
+	k.broadcast(lowestTop, 22)
+	k.eachPiece(pieceSize, func() {
+		k.Comment("Scores [rows, 32] = K · Qᵀ.")
+		k.Arg("s", "DI")
+		k.Arg("kstride", "R9")
+		k.I("MOVQ %s, SI", piece(pieceLo))
+		k.I("IMULQ R9, SI")
+		k.I("ADDQ %s, SI", k.ArgRef("k"))
+		k.Arg("q", "BX")
+		k.I("ADDQ %s, BX", piece(pieceQ))
+		k.I("MOVQ R9, R10")
+		k.I("SHLQ $4, R10")
+		k.I("MOVQ %s, CX", piece(pieceRows))
+		k.I("SHRQ $4, CX")
+		k.product("R8", "R9", "R10", "R8", k.ArgRef("steps"), false)
+
+		k.Comment("Maxima down the columns; what is not seen becomes −Inf.")
+		seen, known := k.NewLabel("seen"), k.NewLabel("known")
+		k.Arg("s", "SI")
+		k.I("MOVQ %s, CX", piece(pieceRows))
+		for u := range 4 {
+			k.op("VMOVAPS", infReg, top+u)
+		}
+		k.I("MOVQ %s, BX", piece(pieceSeen))
+		k.I("TESTQ BX, BX")
+		k.I("JNE %s", seen)
+		k.I("SHRQ $1, CX")
+		k.repeat("CX", func() {
+			for u := range 4 {
+				k.I("VMAXPS %d(SI), %[2]s, %[2]s", u*64, k.v(top+u))
+			}
+			k.I("ADDQ $256, SI")
+		})
+		k.I("JMP %s", known)
+		k.Label(seen)
+		k.repeat("CX", func() {
+			k.hide(x, 0)
+			for u := range 2 {
+				k.op("VMAXPS", x+u, top+u, top+u)
+				k.storeTo(x+u, u*64, "SI")
+			}
+			k.I("ADDQ $128, SI")
+		})
+		k.Label(known)
+
+		k.Comment("Columns whose maximum rises by more than a little: what was summed before is rescaled.")
+		same, ready := k.NewLabel("same"), k.NewLabel("ready")
+		k.Arg("m", "R9")
+		k.I("ADDQ %s, R9", piece(pieceStat))
+		k.Arg("l", "R10")
+		k.I("ADDQ %s, R10", piece(pieceStat))
+		for u := range 2 {
+			k.op("VMAXPS", top+2+u, top+u, top+u)
+			k.op("VMULPS", scaleReg, top+u, top+u)
+			k.loadTo(x+u, u*64, "R9")
+			k.loadTo(sum+u, u*64, "R10")
+			k.op("VADDPS", 22, x+u, temp)
+			k.I("VCMPPS $0x1e, %s, %s, K%d", k.v(temp), k.v(top+u), 1+u) // greater
+		}
+		k.I("KORTESTW K1, K2")
+		k.I("JEQ %s", same)
+		k.Arg("o", "DI")
+		k.I("ADDQ %s, DI", piece(pieceO))
+		for u := range 2 {
+			k.I("VBLENDMPS %s, %s, K%d, %s", k.v(top+u), k.v(x+u), 1+u, k.v(top+u))
+			k.storeTo(top+u, u*64, "R9")
+			k.op("VSUBPS", top+u, x+u, x+u)
+			k.power(x+u, temp, temp+1, 5)
+			k.op("VMULPS", x+u, sum+u, sum+u)
+		}
+		k.Arg("blocks", "CX")
+		k.I("SHLQ $3, CX")
+		k.repeat("CX", func() {
+			for i := range 4 {
+				k.I("VMULPS %d(DI), %s, %s", 64*i, k.v(x+i%2), k.v(temp+i))
+				k.storeTo(temp+i, 64*i, "DI")
+			}
+			k.I("ADDQ $256, DI")
+		})
+		k.I("JMP %s", ready)
+		k.Label(same)
+		for u := range 2 {
+			k.op("VMOVAPS", x+u, top+u)
+		}
+		k.Label(ready)
+
+		k.Comment("Probabilities, summed and then rounded: pairs of keys in the place of the first.")
+		k.Arg("s", "SI")
+		k.I("MOVQ SI, DI")
+		k.I("MOVQ %s, CX", piece(pieceRows))
+		k.I("SHRQ $1, CX")
+		k.repeat("CX", func() {
+			for i := range 4 {
+				k.loadTo(x+i, 64*i, "SI")
+				k.op("VFMSUB213PS", top+i%2, scaleReg, x+i)
+				k.power(x+i, temp+2*i, temp+2*i+1, 5)
+				k.op("VADDPS", x+i, sum+i%2, sum+i%2)
+			}
+			for u := range 2 {
+				k.round(x+u, x+2+u)
+				k.down(x+u, x+2+u)
+				k.storeTo(x+u, 64*u, "DI")
+			}
+			k.I("ADDQ $256, SI")
+			k.I("ADDQ $128, DI")
+		})
+		for u := range 2 {
+			k.storeTo(sum+u, u*64, "R10")
+		}
+
+		k.Comment("Outputs [E, 32] += Vᵀ · P.")
+		k.Arg("o", "DI")
+		k.I("ADDQ %s, DI", piece(pieceO))
+		k.I("MOVQ %s, SI", piece(pieceLo))
+		k.I("SHLQ $1, SI")
+		k.I("ADDQ %s, SI", k.ArgRef("v"))
+		k.Arg("s", "BX")
+		k.Arg("blocks", "CX")
+		k.I("MOVQ %s, DX", piece(pieceRows))
+		k.I("SHRQ $5, DX")
+		k.product("R8", "R8", "$2048", "R8", "DX", true)
+	})
+	k.end()
+}
+
+// hide loads a row of scores, at a byte from SI, and makes −Inf of those whose bit at BX, which moves on, is not set.
+func (k *kernel) hide(x, at int) {
+	for u := range 2 {
+		k.I("KMOVW %d(BX), K%d", 2*u, 1+u)
+		k.op("VMOVAPS", infReg, x+u)
+		k.I("VMOVUPS %d(SI), K%d, %s", at+64*u, 1+u, k.v(x+u))
+	}
+	k.I("ADDQ $4, BX")
+}
+
+// The fields of a piece of the backward pass, in bytes from its beginning: two panels and two halves of a tile.
+const (
+	unitQ     = 0
+	unitDO    = 8
+	unitDQ    = 16
+	unitStat  = 24
+	unitLo    = 32 // 24 bytes a panel
+	unitRows  = 40
+	unitSeen  = 48
+	unitFrom  = 80 // 16 bytes a half
+	unitCount = 88
+	unitSize  = 112
+)
+
+// descend writes the backward pass.
+func (s *set) descend(f *asmgen.File) {
+	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; scale is the bits of a float32; n is positive.",
+		"k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, steps, columns, scale int")
+	k.begin(rough, 4)
+	k.I("VMOVUPS ·upperHalves(SB), %s", k.v(22))
+	k.eachPiece(unitSize, func() {
+		for panel := range 2 {
+			k.gradients(panel)
+		}
+		for half := range 2 {
+			k.keyGradients(half)
+		}
+		for panel := range 2 {
+			k.queryGradients(panel)
+		}
+	})
+	k.end()
+}
+
+// panelField returns the operand of a panel's field; halfField that of a half of the tile.
+func panelField(field, panel int) string { return piece(field + 24*panel) }
+func halfField(field, half int) string   { return piece(field + 16*half) }
+
+// unless jumps to a label where a field is 0.
+func (k *kernel) unless(field, label string) {
+	k.I("CMPQ %s, $0", field)
+	k.I("JEQ %s", label)
+}
+
+// operand sets BX to a parameter and adds a piece's offset and panel times so many rows of a stride.
+func (k *kernel) operand(name, stride string, offset, panel, rows int) {
+	k.I("MOVQ %s, BX", piece(offset))
+	k.I("ADDQ %s, BX", k.ArgRef(name))
+	if panel > 0 {
+		k.I("MOVQ %s, AX", k.ArgRef(stride))
+		k.I("IMULQ $%d, AX", panel*rows)
+		k.I("ADDQ AX, BX")
+	}
+}
+
+// gradients writes the probabilities and gradients of scores of a panel.
+func (k *kernel) gradients(panel int) {
+	const x, y, temp, lse, delta = 0, 4, 8, 16, 18
+	none := k.NewLabel("none")
+	k.unless(panelField(unitRows, panel), none)
+	k.Comment("Panel %d: scores [rows, 32] = K · Qᵀ and gradients of probabilities = V · dOᵀ.", panel)
+	for _, c := range []struct {
+		c, a, b, stride, steps string
+		offset                 int
+	}{{"s", "k", "q", "led", "steps", unitQ}, {"dp", "v", "do", "ld", "columns", unitDO}} {
+		k.Arg(c.c, "DI")
+		k.Arg(c.stride, "R9")
+		k.I("SHRQ $1, R9")
+		k.I("MOVQ %s, SI", panelField(unitLo, panel))
+		k.I("IMULQ R9, SI")
+		k.I("ADDQ %s, SI", k.ArgRef(c.a))
+		k.operand(c.b, c.stride, c.offset, panel, 16)
+		k.I("MOVQ R9, R10")
+		k.I("SHLQ $4, R10")
+		k.I("MOVQ %s, CX", panelField(unitRows, panel))
+		k.I("SHRQ $4, CX")
+		k.product("R8", "R9", "R10", "R8", k.ArgRef(c.steps), false)
+	}
+
+	k.Comment("Probabilities and gradients of scores, two keys at a time.")
+	k.Arg("s", "SI")
+	k.Arg("dp", "DI")
+	k.I("MOVQ %s, R13", panelField(unitLo, panel))
+	k.I("SHLQ $7, R13")
+	k.I("LEAQ %d(R13), R10", 64*panel)
+	k.I("MOVQ R10, R11")
+	k.I("ADDQ %s, R10", k.ArgRef("p"))
+	k.I("ADDQ %s, R11", k.ArgRef("ds"))
+	k.I("SHRQ $1, R13")
+	k.I("ADDQ %s, R13", k.ArgRef("dsd"))
+	k.I("ADDQ $%d, R13", 4096*panel)
+	for _, c := range []struct {
+		name string
+		reg  int
+	}{{"lse", lse}, {"delta", delta}} {
+		k.Arg(c.name, "AX")
+		k.I("ADDQ %s, AX", piece(unitStat))
+		for u := range 2 {
+			k.loadTo(c.reg+u, 128*panel+64*u, "AX")
+		}
+	}
+	k.I("MOVQ %s, CX", panelField(unitRows, panel))
+	k.I("SHRQ $1, CX")
+	pair := func() {
+		for i := range 4 {
+			k.op("VFMSUB213PS", lse+i%2, scaleReg, x+i)
+			k.power(x+i, temp+2*i, temp+2*i+1, 4)
+			k.loadTo(y+i, 64*i, "DI")
+			k.op("VSUBPS", delta+i%2, y+i, y+i)
+			k.op("VMULPS", x+i, y+i, y+i)
+		}
+		k.round(x, x+1, x+2, x+3, y, y+1, y+2, y+3)
+		for row := range 2 {
+			k.op("VPERMT2W", x+2*row+1, 22, x+2*row)
+			k.storeTo(x+2*row, 128*row, "R10")
+			k.op("VMOVAPS", y+2*row, temp+row)
+			k.op("VPERMT2W", y+2*row+1, 22, temp+row)
+			k.storeTo(temp+row, 128*row, "R11")
+		}
+		for u := range 2 {
+			k.down(y+u, y+2+u)
+			k.storeTo(y+u, 64*u, "R13")
+		}
+		k.I("ADDQ $256, SI")
+		k.I("ADDQ $256, DI")
+		k.I("ADDQ $256, R10")
+		k.I("ADDQ $256, R11")
+		k.I("ADDQ $128, R13")
+	}
+	seen := k.NewLabel("seen")
+	k.I("MOVQ %s, BX", panelField(unitSeen, panel))
+	k.I("TESTQ BX, BX")
+	k.I("JNE %s", seen)
+	k.repeat("CX", func() {
+		for i := range 4 {
+			k.loadTo(x+i, 64*i, "SI")
+		}
+		pair()
+	})
+	k.I("JMP %s", none)
+	k.Label(seen)
+	k.repeat("CX", func() {
+		k.hide(x, 0)
+		k.hide(x+2, 128)
+		pair()
+	})
+	k.Label(none)
+}
+
+// keyGradients adds the products of all panels that see half of the tile's keys: dV += P · dO, dK += dS · Q.
+func (k *kernel) keyGradients(half int) {
+	none, column := k.NewLabel("none"), k.NewLabel("column")
+	k.unless(halfField(unitCount, half), none)
+	k.Comment("Keys %d to %d: dV += P · dO and dK += dS · Q.", 32*half, 32*half+31)
+	k.I("XORQ DX, DX")
+	k.Label(column)
+	for _, c := range []struct {
+		c, a, b, stride string
+		offset          int
+	}{{"dv", "p", "dod", "ld", unitDO}, {"dk", "ds", "qd", "led", unitQ}} {
+		k.I("MOVQ %s, AX", halfField(unitFrom, half))
+		k.I("MOVQ AX, SI")
+		k.I("SHLQ $6, SI")
+		k.I("ADDQ %s, SI", k.ArgRef(c.a))
+		k.I("ADDQ $%d, SI", half*32*128)
+		k.Arg(c.stride, "R9")
+		k.I("SHLQ $4, AX")
+		k.I("IMULQ R9, AX")
+		k.I("MOVQ %s, BX", piece(c.offset))
+		k.I("ADDQ %s, BX", k.ArgRef(c.b))
+		k.I("ADDQ AX, BX")
+		k.I("ADDQ DX, BX")
+		k.Arg("ld", "R10")
+		k.I("IMUL3Q $%d, R10, DI", 32*half)
+		k.I("ADDQ %s, DI", k.ArgRef(c.c))
+		k.I("ADDQ DX, DI")
+		k.I("MOVQ $2, CX")
+		k.product("R10", "R8", "$2048", "R9", halfField(unitCount, half), true)
+	}
+	k.I("ADDQ $128, DX")
+	k.I("MOVQ DX, AX")
+	k.I("SHRQ $7, AX")
+	k.I("CMPQ AX, %s", k.ArgRef("columns"))
+	k.I("JLT %s", column)
+	k.Label(none)
+}
+
+// queryGradients adds to a panel's dQᵀ [E, 32] += Kᵀ · dS.
+func (k *kernel) queryGradients(panel int) {
+	none := k.NewLabel("none")
+	k.unless(panelField(unitRows, panel), none)
+	k.Comment("Panel %d: dQᵀ [E, 32] += Kᵀ · dS.", panel)
+	k.operand("dq", "ld", unitDQ, panel, 32)
+	k.I("MOVQ BX, DI")
+	k.I("MOVQ %s, SI", panelField(unitLo, panel))
+	k.I("MOVQ SI, BX")
+	k.I("SHLQ $1, SI")
+	k.I("ADDQ %s, SI", k.ArgRef("kt"))
+	k.I("SHLQ $6, BX")
+	k.I("ADDQ %s, BX", k.ArgRef("dsd"))
+	k.I("ADDQ $%d, BX", 4096*panel)
+	k.Arg("columns", "CX")
+	k.I("SHLQ $1, CX")
+	k.I("MOVQ %s, DX", panelField(unitRows, panel))
+	k.I("SHRQ $5, DX")
+	k.product("R8", "R8", "$2048", "R8", "DX", true)
+	k.Label(none)
+}

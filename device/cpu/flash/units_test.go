@@ -1,0 +1,79 @@
+package flash
+
+import (
+	"math"
+	"testing"
+
+	"anneal/device/cpu/isa"
+	"anneal/tensor"
+)
+
+// onMatrixUnits returns the primitives of the tier that has them, or skips the test.
+func onMatrixUnits(t *testing.T) kernels[float32] {
+	for _, tier := range isa.Tiers() {
+		if k := kernelsBF16(tier); k.attend != nil {
+			return k
+		}
+	}
+	t.Skip("this CPU has no matrix units")
+	panic("unreachable")
+}
+
+// oneKey returns scratch for a panel of queries that see the first key of a tile alone, and the piece: the score of query c is scores[c],
+// a number of up to 16 bits.
+func oneKey(scores []float32) (forwardTile[float32], piece) {
+	x := make([]float32, 32*64)
+	t := forwardTile[float32]{
+		k: x[:64*16], vt: make([]float32, 16*32), qt: make([]float32, 16*32), o: make([]float32, 16*32),
+		m: make([]float32, 32), l: make([]float32, 32), s: make([]float32, 64*32), ld: 32, led: 32,
+	}
+	t.k[0], t.vt[0] = word(1, 1), word(1, 0)
+	for c, s := range scores {
+		high := tensor.BF16FromFloat32(s).Float32()
+		t.qt[c] = word(high, s-high)
+	}
+	seen := make([]uint32, 32)
+	seen[0] = math.MaxUint32
+	return t, piece{rows: 32, seen: &seen[0]}
+}
+
+// The bound that gen/tiles.go states, for numbers of 16 bits between −126 and 8, and what lies outside: the maximum of what is seen need
+// not be the one that is subtracted, as long as nothing rises by more than 8 above it.
+func TestPowersOnMatrixUnitsAreWithinTheirBound(t *testing.T) {
+	k := onMatrixUnits(t)
+	power := func(x []float32) []float32 {
+		tile, p := oneKey(x)
+		k.attend(tile, []piece{p}, 0, 1, 1, 1)
+		for c, m := range tile.m {
+			if m != 0 {
+				t.Fatalf("the maximum of column %d, %v, became %v", c, x[c], m)
+			}
+			if got, want := tile.o[c], tile.l[c]; !(math.Abs(float64(got-want)) <= float64(want)/256) {
+				t.Fatalf("2^%v is summed as %v, and rounded to %v", x[c], want, got)
+			}
+		}
+		return tile.l
+	}
+	var worst float64
+	x := make([]float32, 32)
+	check := func(from, to uint32) {
+		for bits := from; bits < to; bits += 0x10000 * 32 {
+			for i := range x {
+				x[i] = math.Float32frombits(min(bits+0x10000*uint32(i), to))
+			}
+			for i, got := range power(x) {
+				want := math.Exp2(float64(x[i]))
+				worst = max(worst, math.Abs(float64(got)-want)/want)
+			}
+		}
+	}
+	check(math.Float32bits(-0x1p-20), math.Float32bits(-126))
+	check(math.Float32bits(0x1p-20), math.Float32bits(8))
+	if worst > 1.5e-7 {
+		t.Errorf("2^x is off by %.3g relative, stated 1.5e-7", worst)
+	}
+	got := power([]float32{0, -127, -1e30, -3e38})
+	if got[0] != 1 || got[1] != 0 || got[2] != 0 || got[3] != 0 {
+		t.Errorf("2^x at 0, -127, -1e30 and -3e38 is %v", got[:4])
+	}
+}
