@@ -70,7 +70,12 @@ func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 // drawnLabels: a label is where the cumulative distribution passes the row's random number, and loss and gradient are those
 // of that label, bit for bit.
 func drawnLabels(t *testing.T, d bench, act, wide tensor.DType) {
-	const n, v, first = 300, 131, 77
+	drawLabels(t, d, act, wide, 300, 131)
+	drawLabels(t, d, act, wide, 9, 20011)
+}
+
+func drawLabels(t *testing.T, d bench, act, wide tensor.DType, n, v int) {
+	const first = 77
 	x := normal(n*v, 7)
 	targets := make([]int32, n)
 	targets[5] = Ignored
