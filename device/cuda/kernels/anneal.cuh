@@ -82,6 +82,9 @@ DEVICE u32 pair(float lo, float hi, f16) { return (u32)round_f16(lo) | (u32)roun
 // Arithmetic by type, so that kernels read the same for float and double.
 DEVICE float exp_of(float x) { return expf(x); }
 DEVICE double exp_of(double x) { return exp(x); }
+// exp_fast has a relative error of (|x| + 4)·2⁻²⁴ or so: for what is small beside 1 where x is not near 0.
+DEVICE float exp_fast(float x) { return exp2_fast(x * 1.44269504f); }
+DEVICE double exp_fast(double x) { return exp(x); }
 DEVICE float log_of(float x) { return logf(x); }
 DEVICE double log_of(double x) { return log(x); }
 DEVICE float sqrt_of(float x) { return sqrtf(x); }

@@ -19,7 +19,7 @@ DEVICE i64 draw(const T *x, i64 cols, i64 head, A top, double rest) {
 		A own = 0;
 		if (k < packs) {
 			load_pack(p, x + place(k, head), length(k, head, cols), -infinity(A(0)));
-			for (int i = 0; i < pack; i++) own += p[i] = exp_of(p[i] - top);
+			for (int i = 0; i < pack; i++) own += p[i] = exp_fast(p[i] - top);
 		}
 		const double all = block_sum(own);
 		if (all <= rest) {
@@ -84,12 +84,12 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 		load_pack(v, x + place(k, head), length(k, head, cols), -infinity(A(0)));
 		A m = most;
 		for (int i = 0; i < pack; i++) m = v[i] > m ? v[i] : m;
-		sum *= exp_of(most - m);
+		sum *= exp_fast(most - m);
 		most = m;
-		for (int i = 0; i < pack; i++) sum += exp_of(v[i] - m);
+		for (int i = 0; i < pack; i++) sum += exp_fast(v[i] - m);
 	}
 	const A top = block_max(most);
-	sum = block_sum(sum * exp_of(most - top));
+	sum = block_sum(sum * exp_fast(most - top));
 
 	if (drawn) {
 		u32 r[4];
@@ -109,10 +109,11 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 	const A scale = (1 + 2 * A(z_loss) * (log_of(sum) + top)) / sum, bend = softcap > 0 ? A(1 / (softcap * softcap)) : A(0);
 	for (i64 k = threadIdx.x; k < packs; k += blockDim.x) {
 		const i64 c = place(k, head), n = length(k, head, cols);
+		const int hit = target >= c && target - c < n ? (int)(target - c) : -1;
 		load_pack(v, x + c, n, -infinity(A(0)));
 		for (int i = 0; i < pack; i++) {
-			A p = exp_of(v[i] - top) * scale;
-			if (c + i == target && i < n) p -= 1;
+			A p = exp_fast(v[i] - top) * scale;
+			if (i == hit) p -= 1;
 			if (bend > 0) p *= 1 - v[i] * v[i] * bend;
 			v[i] = p;
 		}

@@ -10,11 +10,12 @@ DEVICE A group_sum(A x, int lanes) {
 // qk_norm normalises head blockIdx.x·groups + group of the rows' heads, qkv [rows, stride] and xhat [rows, norms·size]. It moves, per
 // element, those of qkv in and out and those of xhat out.
 KERNEL qk_norm(T *qkv, S *xhat, A *rstd, const A *gainQ, const A *gainK, i64 rows, i64 stride, i64 norms, i64 queries, i64 size, i64 lanes, double eps) {
-	const i64 head = global_thread() / lanes, row = head / norms, h = head % norms;
+	const u32 group = threadIdx.x / (u32)lanes, head = blockIdx.x * (blockDim.x / (u32)lanes) + group; // 32 bits divide fast
+	const i64 row = head / (u32)norms, h = head % (u32)norms;
 	const bool live = row < rows; // all lanes take part in sums
 	T *const y = qkv + row * stride + h * size;
 	const A *const gain = h < queries ? gainQ : gainK;
-	const i64 first = global_thread() % lanes * pack, step = lanes * pack;
+	const i64 first = threadIdx.x % (u32)lanes * pack, step = lanes * pack;
 	A v[pack], g[pack], squares = 0;
 	for (i64 c = first; live && c < size; c += step) {
 		load_pack(v, y + c, size - c);
@@ -25,7 +26,7 @@ KERNEL qk_norm(T *qkv, S *xhat, A *rstd, const A *gainQ, const A *gainK, i64 row
 	for (i64 c = first; live && c < size; c += step) {
 		load_pack(v, y + c, size - c);
 		for (int i = 0; i < pack; i++) v[i] = widen(rounded<S>(v[i] * r));
-		store_pack(xhat + head * size + c, v, size - c);
+		store_pack(xhat + (i64)head * size + c, v, size - c);
 		load_pack(g, gain + c, size - c);
 		for (int i = 0; i < pack; i++) v[i] *= g[i];
 		store_pack(y + c, v, size - c);
@@ -37,14 +38,15 @@ KERNEL qk_norm(T *qkv, S *xhat, A *rstd, const A *gainQ, const A *gainK, i64 row
 // dqkv in and out and those of xhat in.
 KERNEL qk_norm_grad(T *dqkv, A *sums, const S *xhat, const A *rstd, const A *gainQ, const A *gainK, i64 rows, i64 stride, i64 norms, i64 queries, i64 size, i64 lanes, i64 per) {
 	SHARED(A, shared); // [groups, 2, size]
-	const i64 groups = blockDim.x / lanes, group = threadIdx.x / lanes;
-	const i64 first = threadIdx.x % lanes * pack, step = lanes * pack;
+	const u32 groups = blockDim.x / (u32)lanes, group = threadIdx.x / (u32)lanes; // 32 bits divide fast
+	const i64 first = threadIdx.x % (u32)lanes * pack, step = lanes * pack;
 	for (i64 i = threadIdx.x; i < groups * 2 * size; i += blockDim.x) shared[i] = 0;
 	__syncthreads();
 	const i64 from = blockIdx.x * per, to = from + per < rows ? from + per : rows;
 	A d[pack], x[pack], g[pack];
-	for (i64 base = from * norms; base < to * norms; base += groups) {
-		const i64 head = base + group, row = head / norms, h = head % norms;
+	for (u32 base = from * norms; base < to * norms; base += groups) {
+		const u32 head = base + group;
+		const i64 row = head / (u32)norms, h = head % (u32)norms;
 		const bool live = row < to; // all lanes take part in sums
 		T *const dy = dqkv + row * stride + h * size;
 		const A *const gain = h < queries ? gainQ : gainK;
@@ -52,14 +54,14 @@ KERNEL qk_norm_grad(T *dqkv, A *sums, const S *xhat, const A *rstd, const A *gai
 		A dot = 0;
 		for (i64 c = first; live && c < size; c += step) {
 			load_pack(d, dy + c, size - c);
-			load_pack(x, xhat + head * size + c, size - c);
+			load_pack(x, xhat + (i64)head * size + c, size - c);
 			load_pack(g, gain + c, size - c);
 			for (int i = 0; i < pack; i++) dot += d[i] * g[i] * x[i];
 		}
 		const A along = group_sum(dot, lanes) / size, r = live ? rstd[head] : 0;
 		for (i64 c = first; live && c < size; c += step) {
 			load_pack(d, dy + c, size - c);
-			load_pack(x, xhat + head * size + c, size - c);
+			load_pack(x, xhat + (i64)head * size + c, size - c);
 			load_pack(g, dgain + c, size - c);
 			for (int i = 0; i < pack; i++) g[i] += d[i] * x[i];
 			store_pack(dgain + c, g, size - c);
