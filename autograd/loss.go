@@ -28,14 +28,20 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	}
 	mark := t.temp.Mark()
 	logits := t.ref(t.temp.New(t.Types.Stat, chunk, vocab))
+	gradient := logits // logits become their gradient, or what the products would round it to
+	if t.grad && t.Types.narrow() {
+		gradient = t.ref(t.temp.New(t.Types.Activation, chunk, vocab))
+	}
+	o.Scale = t.LossScale
 	refs := t.tensorN
 	for from := 0; from < rows; from += chunk {
 		t.tensorN = refs // headers of one chunk serve the next
 		to := min(from+chunk, rows)
-		x := t.ref(in.Slice(from, to))        // [c, D]
-		z := t.ref(logits.Slice(0, to-from))  // [c, V]
-		y := t.ref(targets.Slice(from, to))   // [c]
-		loss := t.ref(losses.Slice(from, to)) // [c]
+		x := t.ref(in.Slice(from, to))          // [c, D]
+		z := t.ref(logits.Slice(0, to-from))    // [c, V]
+		dz := t.ref(gradient.Slice(0, to-from)) // [c, V]
+		y := t.ref(targets.Slice(from, to))     // [c]
+		loss := t.ref(losses.Slice(from, to))   // [c]
 		part := o
 		part.FirstLabel += uint64(from)
 		if o.LogZ != nil {
@@ -49,12 +55,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 			t.Device.CrossEntropy(loss, nil, z, y, part)
 			continue
 		}
-		t.Device.CrossEntropy(loss, z, z, y, part) // logits become their gradient
-		if f := t.LossScale; f != 0 && f != 1 {
-			t.Device.Scale(z, f)
-		}
-		t.weightGrad(head, z, x)
-		t.Device.MatMul(t.ref(dh.Slice(from, to)), z, &head.Value, device.NN, operand)
+		t.Device.CrossEntropy(loss, dz, z, y, part)
+		t.weightGrad(head, dz, x)
+		t.Device.MatMul(t.ref(dh.Slice(from, to)), dz, &head.Value, device.NN, operand)
 	}
 	t.temp.Release(mark)
 }

@@ -14,6 +14,10 @@ type Types struct {
 	FP8        bool         // whether layers that have scales for it (Param.FP8) multiply FP8 operands
 }
 
+// narrow reports whether products round their operands to what activations are stored in, so that storing an operand in that
+// changes no bit.
+func (t Types) narrow() bool { return t.Operand == t.Activation && t.Activation != t.Stream }
+
 // A Tape records operations on a device. After a warm-up it allocates nothing on the Go heap: variables, nodes and
 // tensor headers are reused from step to step. It is used from one goroutine.
 type Tape struct {

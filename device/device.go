@@ -243,6 +243,8 @@ type LossOptions struct {
 	// ZLoss is the coefficient of log²Z, Z = Σ exp(logits), in what is differentiated (Chowdhery et al. 2022, arXiv
 	// 2204.02311): the gradient gains 2·ZLoss·log Z·softmax(logits). loss stays the cross-entropy.
 	ZLoss float64
+	// Scale multiplies the gradient before it is rounded to what dlogits is stored in; 0 means 1.
+	Scale float64
 	// LogZ [n], unless it is nil, receives log Z of each row, 0 where ignored.
 	LogZ *tensor.Tensor
 	// Labels, unless it is the zero RNG, replaces targets that are not ignored by labels drawn from softmax(logits): row r

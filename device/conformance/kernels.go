@@ -247,6 +247,7 @@ func crossEntropy(s *scope) call {
 	o := device.LossOptions{
 		Softcap: rapid.SampledFrom([]float64{0, 0, 8, 30}).Draw(s.T, "softcap"),
 		ZLoss:   rapid.SampledFrom([]float64{0, 0, 1e-4, 0.1}).Draw(s.T, "z-loss"),
+		Scale:   rapid.SampledFrom([]float64{0, 0, 0.3, 1024}).Draw(s.T, "scale"),
 		LogZ:    s.empty(s.wide, n),
 	}
 	c := call{run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets, o) }, out: []*tensor.Tensor{loss, o.LogZ}}

@@ -141,6 +141,11 @@ func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOpt
 				d[c] *= 1 - x*x/T(o.Softcap*o.Softcap)
 			}
 		}
+		for c := range d {
+			if o.Scale != 0 {
+				d[c] *= T(o.Scale)
+			}
+		}
 		loss[r] = T(math.Log(float64(sum))) + top - row[target]
 	}
 	return loss, logZ, dlogits

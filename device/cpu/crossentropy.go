@@ -47,7 +47,7 @@ type crossEntropy[T vec.Float] struct {
 	loss, dlogits, logits view[T]
 	logZ                  []T // nil if it is not wanted
 	grad                  bool
-	softcap, zLoss        float64
+	softcap, zLoss, scale float64
 	targets               []int32
 	labels                tensor.RNG
 	firstLabel            uint64
@@ -56,7 +56,10 @@ type crossEntropy[T vec.Float] struct {
 
 func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	j := &e.crossEntropy
-	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(), softcap: o.Softcap, zLoss: o.ZLoss, labels: o.Labels, firstLabel: o.FirstLabel}
+	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(), softcap: o.Softcap, zLoss: o.ZLoss, scale: o.Scale, labels: o.Labels, firstLabel: o.FirstLabel}
+	if o.Scale == 0 {
+		j.scale = 1
+	}
 	if j.grad {
 		j.dlogits = e.view(dlogits)
 	}
@@ -119,11 +122,11 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 // squares of the logits if they are capped; it is overwritten.
 func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float64) {
 	scale := 1 / sum
-	if j.zLoss != 0 {
-		scale = T((1 + 2*j.zLoss*logZ) / float64(sum))
+	if j.zLoss != 0 || j.scale != 1 {
+		scale = T(j.scale * (1 + 2*j.zLoss*logZ) / float64(sum))
 	}
 	j.e.vec.Scale(p, p, scale)
-	p[target]--
+	p[target] -= T(j.scale)
 	if j.softcap > 0 {
 		j.e.vec.Mul(square, square, p)
 		j.e.vec.Axpy(p, square, T(-1/(j.softcap*j.softcap)))

@@ -27,6 +27,9 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 		storage(op, "dlogits", dlogits, wide)
 		gradient = dlogits
 	}
+	if o.Scale == 0 {
+		o.Scale = 1
+	}
 	drawn := 0
 	if o.Labels != (tensor.RNG{}) {
 		drawn = 1
@@ -40,6 +43,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	c.int(cols)
 	c.double(o.Softcap)
 	c.double(o.ZLoss)
+	c.double(o.Scale)
 	c.int(drawn)
 	c.random(o.Labels)
 	c.word(o.FirstLabel)

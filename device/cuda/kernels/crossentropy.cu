@@ -61,7 +61,7 @@ DEVICE i64 draw(const T *x, i64 cols, i64 head, A top, double rest) {
 // cross_entropy finds the largest logit and the sum of exponentials in one pass, and reads the row again, from the cache, for the
 // gradient, which may take its place. targets are replaced by drawn labels where `drawn` is not 0. A target that is no column makes the loss NaN. It
 // moves, per element, that of logits in and that of dlogits out.
-KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const T *logits, int *targets, i64 cols, double softcap, double z_loss, i64 drawn, u64 key, u64 step, u64 purpose, u64 first) {
+KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const T *logits, int *targets, i64 cols, double softcap, double z_loss, double factor, i64 drawn, u64 key, u64 step, u64 purpose, u64 first) {
 	__shared__ A right; // the target's logit, which the gradient may overwrite
 	const i64 row = blockIdx.x;
 	const T *const x = logits + row * cols;
@@ -106,14 +106,14 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 	if (!dlogits) return;
 	__syncthreads(); // the target's logit has been read
 
-	const A scale = (1 + 2 * A(z_loss) * (log_of(sum) + top)) / sum, bend = softcap > 0 ? A(1 / (softcap * softcap)) : A(0);
+	const A scale = A(factor) * (1 + 2 * A(z_loss) * (log_of(sum) + top)) / sum, bend = softcap > 0 ? A(1 / (softcap * softcap)) : A(0);
 	for (i64 k = threadIdx.x; k < packs; k += blockDim.x) {
 		const i64 c = place(k, head), n = length(k, head, cols);
 		const int hit = target >= c && target - c < n ? (int)(target - c) : -1;
 		load_pack(v, x + c, n, -infinity(A(0)));
 		for (int i = 0; i < pack; i++) {
 			A p = exp_fast(v[i] - top) * scale;
-			if (i == hit) p -= 1;
+			if (i == hit) p -= A(factor);
 			if (bend > 0) p *= 1 - v[i] * v[i] * bend;
 			v[i] = p;
 		}
