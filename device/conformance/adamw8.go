@@ -13,7 +13,7 @@ import (
 func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 	o := device.AdamW{LR: .01, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .1, Scale: .5, Correct1: 10, Correct2: 20}
 	tolerance := map[tensor.DType]float64{tensor.F32: 4e-6, tensor.F64: 4e-7}[wide] // the format's numbers are float32
-	for _, n := range []int{1, 17, 255, 256, 257, 1000} {
+	for _, n := range []int{1, 17, 255, 256, 257, 1000, 16700} {
 		blocks := (n + device.Block - 1) / device.Block
 		p := d.of(wide, normal(n, 16))
 		none := tensor.View(tensor.U8, make([]byte, n), n)

@@ -24,6 +24,7 @@ const int side = 64;          // of a tile
 const int depth = 32;         // of the inner dimension at a time
 const int stride = side + 4;  // of a row in shared memory
 const int threads = 256;      // 16×16, each with 4×4 elements of a tile
+const int few = sizeof(A) == 4 ? 2 : 1; // blocks that a multiprocessor has registers for, at least
 
 // TOKENS are the parameters of kernels that say what tokens there are: B rows of qkv [B·length, (H+2K)·E] and gates [B·length, K],
 // null without. The first of a row is at position `first` of its sequence, and what came since the last multiple of C
@@ -99,6 +100,24 @@ template <class S> DEVICE void quad(A (&v)[4], const S *p, int n) {
 	for (int i = 0; i < 4; i++) v[i] = p && i < n ? widen(p[i]) : A(0);
 }
 
+// put_quad writes the first n of four neighbours.
+template <class S> DEVICE void put_quad(S *p, const A (&v)[4], int n) {
+	constexpr int V = sizeof(S) < 8 ? 4 : 2;
+	if (n >= 4 && (reinterpret_cast<u64>(p) & (V * sizeof(S) - 1)) == 0) {
+#pragma unroll
+		for (int i = 0; i < 4; i += V) {
+			vec<S, V> x;
+#pragma unroll
+			for (int j = 0; j < V; j++) narrow(x.v[j], v[i + j]);
+			store_vec(p + i, x);
+		}
+		return;
+	}
+#pragma unroll
+	for (int i = 0; i < 4; i++)
+		if (i < n) narrow(p[i], v[i]);
+}
+
 // features reads four elements of φ.
 DEVICE void features(A (&v)[4], const T *p, int n) {
 	quad(v, p, n);
@@ -149,9 +168,13 @@ DEVICE void add_products(A (&sum)[4][4], const A *a, const A *b, int n) {
 	}
 }
 
-// multiply adds the product of two operands to a tile of sums; its slices go through two tiles of shared memory.
-template <bool a_along, bool b_along, class MA, class MB>
-DEVICE void multiply(A (&sum)[4][4], A *shared, const MA &a, const MB &b, int inner) {
+// multiply adds the product of two operands to a tile of sums; its slices go through two tiles of shared memory. seen is given each slice
+// of b, [depth, stride], and its place along the inner dimension.
+struct ignored {
+	__device__ void operator()(const A *, int) const {}
+};
+template <bool a_along, bool b_along, class MA, class MB, class F = ignored>
+DEVICE void multiply(A (&sum)[4][4], A *shared, const MA &a, const MB &b, int inner, const F &seen = F()) {
 	A *const at = shared, *const bt = shared + depth * stride;
 	A x[2][4], y[2][4];
 	fetch<a_along>(x, a, 0);
@@ -166,6 +189,7 @@ DEVICE void multiply(A (&sum)[4][4], A *shared, const MA &a, const MB &b, int in
 			fetch<b_along>(y, b, k + depth);
 		}
 		add_products(sum, at, bt, depth);
+		seen(bt, k);
 	}
 }
 
@@ -249,6 +273,18 @@ DEVICE void weigh_keys(A *w, const decays &d, bool gated) {
 	}
 }
 
+// add_row adds factor(k) times row k of a slice of an operand to what the first 16 threads have of a row of a state.
+template <class F> DEVICE void add_row(A (&z)[4], const A *slice, const F &factor) {
+	if (row0() > 0) return;
+#pragma unroll 4
+	for (int k = 0; k < depth; k++) {
+		const vec<A, 4> x = load_vec<A, 4>(slice + k * stride + col0());
+		const A f = factor(k);
+#pragma unroll
+		for (int j = 0; j < 4; j++) z[j] += f * x.v[j];
+	}
+}
+
 // store_scores writes a thread's elements to w [rows, stride].
 DEVICE void store_scores(A *w, const A (&sum)[4][4]) {
 #pragma unroll
@@ -281,15 +317,11 @@ DEVICE A *state_at(A *states, i64 row, i64 kv, i64 c, const tokens &s, i64 slots
 
 // store_state writes a tile of a state, and a thread's part of its last row, which the first 16 threads have for the tiles of the first 64 rows.
 DEVICE void store_state(A *state, const A (&sum)[4][4], const A (&z)[4], int E, int e0, int d0) {
+	const int left = E - d0 - col0();
 #pragma unroll
 	for (int i = 0; i < 4; i++)
-#pragma unroll
-		for (int j = 0; j < 4; j++)
-			if (e0 + row0() + i < E && d0 + col0() + j < E) state[(i64)(e0 + row0() + i) * E + d0 + col0() + j] = sum[i][j];
-	if (e0 > 0 || row0() > 0) return;
-#pragma unroll
-	for (int j = 0; j < 4; j++)
-		if (d0 + col0() + j < E) state[(i64)E * E + d0 + col0() + j] = z[j];
+		if (e0 + row0() + i < E) put_quad(state + (i64)(e0 + row0() + i) * E + d0 + col0(), sum[i], left);
+	if (e0 == 0 && row0() == 0) put_quad(state + (i64)E * E + d0 + col0(), z, left);
 }
 
 // linear_states writes Vᵀ·(β∘K̂) and Σ β∘K̂ of the first `chunks` chunks of each row and key-value head to the slots of their numbers, and Γ to
@@ -312,14 +344,7 @@ KERNEL linear_states(A *states, A *fades, TOKENS, i64 chunks, i64 slots) {
 	multiply<false, false>(sum, shared, [&](A (&v)[4], int j, int c) {
 		const T *x = value(s, p + j, kv);
 		quad(v, x ? x + e0 + c : nullptr, s.E - e0 - c);
-	}, keys, chunk);
-	if (e0 == 0 && row0() == 0)
-		for (int j = 0; j < chunk; j++) {
-			A v[4];
-			keys(v, j, col0());
-#pragma unroll
-			for (int i = 0; i < 4; i++) z[i] += v[i];
-		}
+	}, keys, chunk, [&](const A *slice, int) { add_row(z, slice, [](int) { return A(1); }); });
 	store_state(state_at(states, b.row, kv, b.chunk, s, slots), sum, z, s.E, e0, d0);
 	if (blockIdx.y == 0 && threadIdx.x == 0) fades[((i64)b.row * K + kv) * slots + b.chunk] = d.upto[chunk - 1];
 }
@@ -416,9 +441,9 @@ KERNEL linear_out(T *out, A *norm, TOKENS, const A *states, i64 chunks, i64 batc
 	for (int i = 0; i < 4; i++) {
 		if (!query(s, p + row0() + i, h)) continue;
 		const A n = sums[row0() + i];
-		T *to = out + ((token + row0() + i) * H + h) * E + e0 + col0();
-		for (int j = 0; j < 4; j++)
-			if (e0 + col0() + j < s.E) narrow(to[j], sum[i][j] / n);
+#pragma unroll
+		for (int j = 0; j < 4; j++) sum[i][j] /= n;
+		put_quad(out + ((token + row0() + i) * H + h) * E + e0 + col0(), sum[i], s.E - e0 - col0());
 		if (norm && e0 == 0 && col0() == 0) norm[h * batch * length + token + row0() + i] = n;
 	}
 }
@@ -472,7 +497,7 @@ DEVICE void of_output(A (&v)[4], const received &r, const struct tokens &s, int 
 
 // linear_grad_states writes Uᵀ·(γ∘Q̂) and −Σ δ∘γ∘Q̂, summed over a group's heads, of all chunks but the first to the slots of their numbers, and
 // Γ to fades. Blocks are (slots−1)·K·B × tiles of [E, E].
-KERNEL linear_grad_states(A *states, A *fades, TOKENS, const T *dout, const A *norm, const A *deltas, i64 slots, i64 batch) {
+KERNEL __launch_bounds__(threads, few + 1) linear_grad_states(A *states, A *fades, TOKENS, const T *dout, const A *norm, const A *deltas, i64 slots, i64 batch) {
 	SHARED(A, shared);
 	__shared__ decays d;
 	__shared__ received r;
@@ -493,14 +518,8 @@ KERNEL linear_grad_states(A *states, A *fades, TOKENS, const T *dout, const A *n
 			features(v, x ? x + d0 + c : nullptr, s.E - d0 - c);
 			times(v, d.upto[i]);
 		};
-		multiply<false, false>(sum, shared, [&](A (&v)[4], int i, int c) { of_output(v, r, s, p, i, e0 + c); }, queries, chunk);
-		if (e0 > 0 || row0() > 0) continue;
-		for (int i = 0; i < chunk; i++) {
-			A v[4];
-			queries(v, i, col0());
-#pragma unroll
-			for (int k = 0; k < 4; k++) z[k] -= r.delta[i] * v[k];
-		}
+		multiply<false, false>(sum, shared, [&](A (&v)[4], int i, int c) { of_output(v, r, s, p, i, e0 + c); }, queries, chunk,
+			[&](const A *slice, int k0) { add_row(z, slice, [&](int k) { return -r.delta[k0 + k]; }); });
 	}
 	store_state(state_at(states, b.row, kv, b.chunk, s, slots), sum, z, s.E, e0, d0);
 	if (blockIdx.y == 0 && threadIdx.x == 0) fades[((i64)b.row * K + kv) * slots + b.chunk] = d.upto[chunk - 1];
@@ -518,16 +537,14 @@ DEVICE void store_dots(A *dots, const A (&x)[4][4], const A (&y)[4][4], int n) {
 	}
 }
 
-// store_grad writes dφ·φ'(x) for the tile's elements of a head that begins at x, and reads φ(x) into f.
+// store_grad writes dφ·φ'(x) for four elements of a head at x, unless that is null, and reads φ(x) into f.
 DEVICE void store_grad(T *to, const T *x, const A (&sum)[4], A (&f)[4], int n) {
+	A v[4];
+	quad(v, x, n);
+	features(f, x, n);
 #pragma unroll
-	for (int j = 0; j < 4; j++) {
-		f[j] = 0;
-		if (!x || j >= n) continue;
-		const A v = widen(x[j]);
-		f[j] = phi(v);
-		narrow(to[j], slope(v) * sum[j]);
-	}
+	for (int j = 0; j < 4; j++) v[j] = slope(v[j]) * sum[j];
+	if (x) put_quad(to, v, n);
 }
 
 // linear_grad_queries writes the queries' part of dqkv, and φ(q)·dQ̂ over each 64 columns to dots [parts, H, B·length] unless it is null. Blocks are
@@ -588,7 +605,7 @@ KERNEL linear_grad_queries(T *dqkv, A *dots, TOKENS, const T *dout, const A *nor
 
 // linear_grad_keys writes the part of dqkv of the keys in the first blocks, of the values in the last, and φ(k)·dK̂ over each 64 columns to
 // dots [parts, K, B·length] unless it is null. Blocks are chunks·K·B × twice the parts of 64 columns.
-KERNEL linear_grad_keys(T *dqkv, A *dots, TOKENS, const T *dout, const A *norm, const A *deltas, const A *states, i64 chunks, i64 batch) {
+KERNEL __launch_bounds__(threads, few) linear_grad_keys(T *dqkv, A *dots, TOKENS, const T *dout, const A *norm, const A *deltas, const A *states, i64 chunks, i64 batch) {
 	SHARED(A, shared);
 	A *const w = shared + 2 * depth * stride;
 	__shared__ decays d;
@@ -667,9 +684,7 @@ KERNEL linear_grad_keys(T *dqkv, A *dots, TOKENS, const T *dout, const A *norm, 
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
 		const T *x = value(s, p + row0() + i, kv);
-		if (!x) continue;
-		for (int j = 0; j < 4; j++)
-			if (j < left) narrow(dqkv[x - qkv + c0 + col0() + j], sum[i][j]);
+		if (x) put_quad(dqkv + (x - qkv) + c0 + col0(), sum[i], left);
 	}
 }
 
