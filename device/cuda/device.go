@@ -27,9 +27,10 @@ type Device struct {
 	kernels map[kernelKey]*kernel
 	call    call
 
-	dynamic8 driver.Pointer // of AdamW8: the numbers of its codes
-	blas     *cublaslt.Library
-	plans    map[cublaslt.Problem]*cublaslt.Plan // nil for what the library does not do
+	dynamic8  driver.Pointer // of AdamW8: the numbers of its codes
+	attention attentionTables
+	blas      *cublaslt.Library
+	plans     map[cublaslt.Problem]*cublaslt.Plan // nil for what the library does not do
 
 	memory  memory
 	err     error // the first failure

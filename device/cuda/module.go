@@ -18,7 +18,7 @@ import (
 )
 
 // maxChoices is how many choices a kernel may be made for besides its types.
-const maxChoices = 6
+const maxChoices = 8
 
 // A moduleKey says what a file is compiled for.
 type moduleKey struct {

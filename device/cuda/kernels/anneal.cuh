@@ -59,6 +59,11 @@ DEVICE void cp_async16(void *to, const void *from, bool valid = true) {
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
 		:: "r"((u32)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
+// cp_async8 copies 8 bytes in the same way.
+DEVICE void cp_async8(void *to, const void *from, bool valid = true) {
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;"
+		:: "r"((u32)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 8 : 0) : "memory");
+}
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int n> DEVICE void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory"); }
 #endif

@@ -151,11 +151,13 @@ template <class S> static inline void mma_of(float (&d)[4], const unsigned (&a)[
 }
 #define mma(d, a, b, kind) mma_of(d, a, b, kind, __LINE__)
 
-static inline void cp_async16(void *to, const void *from, bool valid = true) {
-	if ((reinterpret_cast<unsigned long>(to) | (valid ? reinterpret_cast<unsigned long>(from) : 0)) & 15) __builtin_trap();
-	if (valid) memcpy(to, from, 16);
-	else memset(to, 0, 16);
+static inline void cp_async(void *to, const void *from, bool valid, int size) {
+	if ((reinterpret_cast<unsigned long>(to) | (valid ? reinterpret_cast<unsigned long>(from) : 0)) & (size - 1)) __builtin_trap();
+	if (valid) memcpy(to, from, size);
+	else memset(to, 0, size);
 }
+static inline void cp_async16(void *to, const void *from, bool valid = true) { cp_async(to, from, valid, 16); }
+static inline void cp_async8(void *to, const void *from, bool valid = true) { cp_async(to, from, valid, 8); }
 static inline void cp_async_commit() {}
 template <int n> static inline void cp_async_wait() {}
 

@@ -1,0 +1,311 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"anneal/device"
+	"anneal/device/cuda/driver"
+	"anneal/tensor"
+)
+
+// Attention has two paths with the same tiles of keys in the same order: tensor cores, for BF16 and F16 and heads of up to 128 elements, a
+// multiple of 8, and plain arithmetic for the rest.
+
+// attentionTables is what calls of attention keep on the card.
+type attentionTables struct {
+	plans  map[*device.Layout]*plan
+	slopes []slopeTable
+}
+
+// A slopeTable is ALiBi's slopes in units of log 2.
+type slopeTable struct {
+	slopes []float64
+	wide   bool
+	at     driver.Pointer
+}
+
+// flash is what every call of attention derives from its arguments.
+type flash struct {
+	device.Heads
+	storage      tensor.DType
+	tokens, rows int // N, N/T
+	length, from int // of a row; the first position that there are queries of: 0 but with a cache
+	ring         int // rows of the cache; 0 without one
+	start        *tensor.Tensor
+	plan         *plan
+	slopes       driver.Pointer
+	alibi        bool // or a negative scale
+	scale        float64
+	cores        bool // tensor cores
+}
+
+// newFlash checks a call for rows of length tokens.
+func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mask device.Mask, length, from int) flash {
+	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
+		panic(fmt.Sprintf("cuda: %s: %d key-value heads do not divide %d query heads", op, heads.KV, heads.Q))
+	}
+	n := qkv.Rows()
+	if length <= from || n%(length-from) != 0 {
+		panic(fmt.Sprintf("cuda: %s: %d tokens are not rows of %d", op, n, length-from))
+	}
+	shape(op, "qkv", qkv, n, heads.Cols())
+	storage(op, "qkv", qkv, arithmetic(qkv))
+	if l := mask.Layout; l != nil && (l.Len < length || l.Head != nil && len(l.Head) != heads.Q) {
+		panic(fmt.Sprintf("cuda: %s: a layout for rows of %d and %d heads, want %d and %d", op, l.Len, len(l.Head), length, heads.Q))
+	}
+	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
+		panic(fmt.Sprintf("cuda: %s: %d slopes for %d heads", op, len(mask.Slopes), heads.Q))
+	}
+	f := flash{Heads: heads, storage: qkv.DType(), tokens: n, rows: n / (length - from), length: length, from: from, start: mask.Start}
+	f.scale = math.Log2E * heads.ScoreScale()
+	f.plan = d.planOf(mask.Layout)
+	f.slopes = d.slopes(mask.Slopes, f.storage == tensor.F64)
+	f.alibi = mask.Slopes != nil || f.scale < 0
+	narrow := f.storage == tensor.BF16 || f.storage == tensor.F16
+	f.cores = narrow && heads.Size%8 == 0 && heads.Size <= 128
+	if mask.Start != nil {
+		length := mask.Start.Len()
+		if length != n {
+			panic(fmt.Sprintf("cuda: %s: mask.Start is %v, want %d elements", op, mask.Start, n))
+		}
+	}
+	return f
+}
+
+// slopes returns a table on the card, the same for the same slopes.
+func (d *Device) slopes(slopes []float64, wide bool) driver.Pointer {
+	if slopes == nil {
+		return 0
+	}
+	known := &d.attention.slopes
+	for i := range *known {
+		if t := &(*known)[i]; t.wide == wide && slices.Equal(t.slopes, slopes) {
+			return t.at
+		}
+	}
+	var data []byte
+	for _, s := range slopes {
+		s *= math.Log2E
+		if wide {
+			data = append(data, bytesOf([]float64{s})...)
+		} else {
+			data = append(data, bytesOf([]float32{float32(s)})...)
+		}
+	}
+	at := d.keep("slopes of attention", data)
+	*known = append(*known, slopeTable{slices.Clone(slopes), wide, at})
+	return at
+}
+
+// group returns how many query heads share keys.
+func (f *flash) group() int { return f.Q / f.KV }
+
+// size is the bytes of a number of arithmetic.
+func (f *flash) size() int {
+	if f.storage == tensor.F64 {
+		return 8
+	}
+	return 4
+}
+
+// keyCol and valueCol return the first columns of keys and values in qkv.
+func (f *flash) keyCol() int   { return f.Q * f.Heads.Size }
+func (f *flash) valueCol() int { return (f.Q + f.KV) * f.Heads.Size }
+
+// unitTiles and tileTiles return how many tiles of 64 rows hold what units, or tiles of keys for each query head, keep apart.
+func (f *flash) unitTiles() int { return f.rows * f.Q / len(f.plan.graphs) * f.plan.planUnits }
+func (f *flash) tileTiles() int { return f.rows * f.Q / len(f.plan.graphs) * f.plan.planTiles }
+
+// apartQueries and apartKeys report whether blocks keep their results of queries, or of keys, apart.
+func (f *flash) apartQueries() bool { return f.plan != nil && f.plan.overlap }
+func (f *flash) apartKeys() bool {
+	return f.plan != nil && (f.plan.shared || len(f.plan.graphs) > 1 && f.group() > 1)
+}
+
+// pieces is the bytes of a row of a tile in shared memory on tensor cores.
+func (f *flash) pieces() int { return 2 * ((f.Heads.Size+15)/16*16 + 8) }
+
+// plainRows returns how many rows a block of plain arithmetic has, and its shared memory, with so many numbers for each row of the block and of
+// the 32 others: as many rows as leave room for two blocks on a multiprocessor of 164 KiB.
+func (f *flash) plainRows(own, others int) (rows, shared int) {
+	row := (f.Heads.Size | 1) * f.size()
+	for rows = 32; ; rows /= 2 {
+		shared = (rows*own + 32*others) * row
+		if shared <= 80<<10 || rows == 4 {
+			return rows, shared
+		}
+	}
+}
+
+// beginFlash starts a kernel of attention with what it is made for. rows is how many queries, or keys, a block has; apart says that blocks keep
+// their results apart.
+func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *call {
+	layout := define{"LAYOUT", digit(f.plan != nil)}
+	if !f.cores {
+		return d.begin(file, name, f.storage, layout, define{"WARPS", strconv.Itoa(rows / 4)}, define{"COLUMNS", strconv.Itoa(ceilDiv(f.Heads.Size, 32))})
+	}
+	return d.begin(file, name, f.storage, layout, define{"E", strconv.Itoa(f.Heads.Size)}, define{"ROWS", strconv.Itoa(rows)},
+		define{"SLOPES", digit(f.alibi)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
+}
+
+func digit(x bool) string {
+	if x {
+		return "1"
+	}
+	return "0"
+}
+
+// column adds a pointer to column c of a matrix.
+func (c *call) column(t *tensor.Tensor, col int) {
+	c.pointer(driver.Pointer(uintptr(t.Pointer()) + uintptr(col*t.DType().Size())))
+}
+
+// optional adds a pointer to a tensor that may be missing.
+func (c *call) optional(t *tensor.Tensor) {
+	if t == nil {
+		c.pointer(0)
+		return
+	}
+	c.tensor(t)
+}
+
+// planned adds a plan, or none, as the macro PLAN of flash.cuh has it.
+func (c *call) planned(p *plan) {
+	if p == nil {
+		for range 8 {
+			c.word(0)
+		}
+		return
+	}
+	for _, at := range p.at[:7] {
+		c.pointer(p.memory + driver.Pointer(at))
+	}
+	c.int(len(p.graphs))
+}
+
+// slots returns the lists of slots of a plan.
+func (p *plan) slotsAt() driver.Pointer { return p.memory + driver.Pointer(p.at[7]) }
+
+// Attention implements device.Device.
+func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	const op = "Attention"
+	f := d.newFlash(op, qkv, heads, mask, mask.Len, 0)
+	shape(op, "out", out, f.tokens, heads.Q*heads.Size)
+	dtype(op, "out", out, f.storage)
+	shape(op, "lse", lse, heads.Q, f.tokens)
+	dtype(op, "lse", lse, arithmetic(qkv))
+	d.forward(&f, out, lse, qkv, qkv, f.keyCol())
+}
+
+// forward computes attention with keys and values from column keyCol of kv on. lse may be nil.
+func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int) {
+	var partial driver.Pointer
+	numbers, planUnits := 0, 0
+	if f.plan != nil {
+		planUnits = f.plan.planUnits
+	}
+	if f.apartQueries() {
+		numbers = f.unitTiles() * tileKeys * f.Heads.Size
+		partial = d.scratch((numbers + f.unitTiles()*tileKeys) * f.size())
+	}
+	file, name, threads := "flash_forward", "flash_forward", 128
+	rows := f.queriesOfBlock(96)
+	shared := (rows + 2*tileKeys) * f.pieces()
+	if !f.cores {
+		file, name = "flash_plain", "plain_forward"
+		rows, shared = f.plainRows(1, 2)
+		threads = rows * 8
+	}
+	c := d.beginFlash(f, file, name, rows, f.apartQueries())
+	c.tensor(out)
+	c.optional(lse)
+	c.tensor(qkv)
+	c.column(kv, keyCol)
+	c.column(kv, keyCol+f.KV*f.Heads.Size)
+	c.optional(f.start)
+	c.pointer(f.slopes)
+	c.planned(f.plan)
+	c.pointer(partial)
+	c.pointer(partial + driver.Pointer(numbers*f.size()))
+	c.int(planUnits)
+	c.int(f.Q * f.Heads.Size)
+	c.int(f.Cols())
+	c.int(kv.Cols())
+	c.int(f.length)
+	c.int(f.from)
+	c.int(f.ring)
+	c.int(f.group())
+	c.int(f.tokens)
+	c.real(f.scale)
+	c.int(f.Heads.Size)
+	c.grid(f.blocks(rows), f.Q, f.rows, threads, shared)
+	if !f.apartQueries() {
+		return
+	}
+	c = d.begin("flash_join", "join_outputs", f.storage)
+	c.tensor(out)
+	c.optional(lse)
+	c.pointer(partial)
+	c.pointer(partial + driver.Pointer(numbers*f.size()))
+	c.pointer(f.plan.memory)
+	c.pointer(f.plan.slotsAt())
+	c.int(len(f.plan.graphs))
+	c.int(planUnits)
+	c.int(f.length)
+	c.int(f.from)
+	c.int(f.tokens)
+	c.int(f.Heads.Size)
+	c.grid(ceilDiv(f.length-f.from, 4), f.Q, f.rows, 128, 0)
+}
+
+// queriesOfBlock returns how many queries a block on tensor cores has: 128 without a plan and for heads of up to widest elements.
+func (f *flash) queriesOfBlock(widest int) int {
+	if f.plan == nil && f.Heads.Size <= widest && f.length-f.from > tileKeys {
+		return 2 * tileKeys
+	}
+	return tileKeys
+}
+
+// blocks returns how many blocks of so many queries a head has.
+func (f *flash) blocks(rows int) int {
+	if f.plan != nil {
+		return f.plan.mostUnits * (tileKeys / rows)
+	}
+	return ceilDiv(f.length-f.from, rows)
+}
+
+// AttentionCached implements device.Device. It takes as many tokens at a time as the ring has room for beside what the first of them sees.
+func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
+	const op = "AttentionCached"
+	n, ring := qkv.Rows(), cache.KV.Rows()
+	most := n
+	if first+n > ring {
+		most = min(n, ring-cache.Reach+1)
+	}
+	if most <= 0 || cache.KV.DType() != qkv.DType() || mask.Start != nil {
+		panic(fmt.Sprintf("cuda: %s: a cache %v of reach %d for %d tokens %v from position %d on", op, &cache.KV, cache.Reach, n, qkv, first))
+	}
+	shape(op, "out", out, n, heads.Q*heads.Size)
+	dtype(op, "out", out, qkv.DType())
+	shape(op, "the cache", &cache.KV, ring, 2*heads.KV*heads.Size)
+	for done := 0; done < n; done += most {
+		part := min(most, n-done)
+		rows, to := qkv.Slice(done, done+part), out.Slice(done, done+part)
+		f := d.newFlash(op, &rows, heads, mask, first+done+part, first+done)
+		f.ring = ring
+		c := d.begin("flash_join", "cache_append", f.storage)
+		c.tensor(&cache.KV)
+		c.column(&rows, f.keyCol())
+		c.int(ring)
+		c.int(cache.KV.Cols())
+		c.int(heads.Cols())
+		c.int(f.from)
+		c.launch(part, 128, 0)
+		d.forward(&f, &to, nil, &rows, &cache.KV, 0)
+	}
+}

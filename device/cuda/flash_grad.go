@@ -1,0 +1,162 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"anneal/device"
+	"anneal/device/cuda/driver"
+	"anneal/tensor"
+)
+
+// AttentionGrad implements device.Device: what is known of rows, then a pass over the keys of each query for dQ, and one over the queries of
+// each key for dK and dV, which take scores again. Scratch is 2 numbers for each token and head, and where a pattern lists queries or keys
+// several times the results of its blocks.
+func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
+	const op = "AttentionGrad"
+	f := d.newFlash(op, qkv, heads, mask, mask.Len, 0)
+	for _, t := range []struct {
+		name string
+		t    *tensor.Tensor
+		cols int
+	}{{"out", out, heads.Q * heads.Size}, {"dout", dout, heads.Q * heads.Size}, {"dqkv", dqkv, heads.Cols()}} {
+		shape(op, t.name, t.t, f.tokens, t.cols)
+		dtype(op, t.name, t.t, f.storage)
+	}
+	shape(op, "lse", lse, heads.Q, f.tokens)
+	dtype(op, "lse", lse, arithmetic(qkv))
+
+	room := 0
+	if f.apartQueries() {
+		room = f.unitTiles()
+	}
+	if f.apartKeys() {
+		room = max(room, 2*f.tileTiles())
+	}
+	stats := d.scratch((2*f.Q*f.tokens + room*tileKeys*heads.Size) * f.size())
+	partial := stats + driver.Pointer(2*f.Q*f.tokens*f.size())
+
+	c := d.begin("flash_join", "flash_stats", f.storage)
+	c.pointer(stats)
+	c.tensor(dout)
+	c.tensor(out)
+	c.tensor(lse)
+	c.int(f.tokens)
+	c.int(heads.Size)
+	c.grid(ceilDiv(f.tokens, 4), f.Q, 1, 128, 0)
+	d.gradQueries(&f, dqkv, dout, qkv, stats, partial)
+	d.gradKeys(&f, dqkv, dout, qkv, stats, partial)
+}
+
+// gradQueries writes the query heads of dqkv.
+func (d *Device) gradQueries(f *flash, dqkv, dout, qkv *tensor.Tensor, stats, partial driver.Pointer) {
+	planUnits := 0
+	if f.plan != nil {
+		planUnits = f.plan.planUnits
+	}
+	if !f.apartQueries() {
+		partial = 0
+	}
+	file, name, threads := "flash_queries", "flash_queries", 128
+	rows := f.queriesOfBlock(64)
+	shared := 4 * tileKeys * f.pieces()
+	if !f.cores {
+		file, name = "flash_plain", "plain_queries"
+		rows, shared = f.plainRows(2, 2)
+		threads = rows * 8
+	}
+	c := d.beginFlash(f, file, name, rows, f.apartQueries())
+	c.tensor(dqkv)
+	f.gradArguments(c, dout, qkv, stats)
+	c.pointer(partial)
+	c.int(planUnits)
+	c.int(f.Q * f.Heads.Size)
+	c.int(f.Cols())
+	c.int(f.length)
+	c.int(f.group())
+	c.int(f.tokens)
+	c.real(f.scale)
+	c.real(f.ScoreScale())
+	c.int(f.Heads.Size)
+	c.grid(f.blocks(rows), f.Q, f.rows, threads, shared)
+	if !f.apartQueries() {
+		return
+	}
+	c = d.begin("flash_join", "join_queries", f.storage)
+	c.tensor(dqkv)
+	f.joinArguments(c, partial, planUnits)
+	c.int(f.Heads.Size)
+	c.grid(ceilDiv(f.length, 4), f.Q, f.rows, 128, 0)
+}
+
+// gradKeys writes the key and value heads of dqkv.
+func (d *Device) gradKeys(f *flash, dqkv, dout, qkv *tensor.Tensor, stats, partial driver.Pointer) {
+	planTiles, tiles := 0, ceilDiv(f.length, tileKeys)
+	if f.plan != nil {
+		planTiles, tiles = f.plan.planTiles, f.plan.mostTiles
+	}
+	blocks, headsOfBlock := f.KV, f.group()
+	if f.apartKeys() {
+		blocks, headsOfBlock = f.Q, 1
+	} else {
+		partial = 0
+	}
+	file, name, threads := "flash_keys", "flash_keys", 128
+	rows, shared := tileKeys, 4*tileKeys*f.pieces()
+	if f.Heads.Size > 64 {
+		shared /= 2 // it takes 32 queries at a time
+	}
+	if !f.cores {
+		file, name = "flash_plain", "plain_keys"
+		rows, shared = f.plainRows(2, 2)
+		threads = rows * 8
+	}
+	c := d.beginFlash(f, file, name, rows, f.apartKeys())
+	c.column(dqkv, f.keyCol())
+	c.column(dqkv, f.valueCol())
+	f.gradArguments(c, dout, qkv, stats)
+	c.pointer(partial)
+	c.int(planTiles)
+	c.int(f.Q * f.Heads.Size)
+	c.int(f.Cols())
+	c.int(f.length)
+	c.int(f.group())
+	c.int(headsOfBlock)
+	c.int(f.tokens)
+	c.real(f.scale)
+	c.real(f.ScoreScale())
+	c.int(f.Heads.Size)
+	c.grid(tiles*(tileKeys/rows), blocks, f.rows, threads, shared)
+	if !f.apartKeys() {
+		return
+	}
+	c = d.begin("flash_join", "join_keys", f.storage)
+	c.column(dqkv, f.keyCol())
+	c.column(dqkv, f.valueCol())
+	f.joinArguments(c, partial, planTiles)
+	c.int(f.group())
+	c.int(f.Heads.Size)
+	c.grid(ceilDiv(f.length, 4), f.KV, f.rows, 128, 0)
+}
+
+// gradArguments adds what both passes read.
+func (f *flash) gradArguments(c *call, dout, qkv *tensor.Tensor, stats driver.Pointer) {
+	c.tensor(dout)
+	c.pointer(stats)
+	c.tensor(qkv)
+	c.column(qkv, f.keyCol())
+	c.column(qkv, f.valueCol())
+	c.optional(f.start)
+	c.pointer(f.slopes)
+	c.planned(f.plan)
+}
+
+// joinArguments adds what kernels that put results together read. all is how many units, or tiles, the plan's heads have.
+func (f *flash) joinArguments(c *call, partial driver.Pointer, all int) {
+	c.pointer(partial)
+	c.pointer(f.plan.memory)
+	c.pointer(f.plan.slotsAt())
+	c.int(len(f.plan.graphs))
+	c.int(all)
+	c.int(f.Cols())
+	c.int(f.length)
+}

@@ -1,0 +1,319 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"math"
+	"slices"
+	"unsafe"
+
+	"anneal/device"
+	"anneal/device/cuda/driver"
+)
+
+// tileKeys is how many keys attention takes at a time.
+const tileKeys = 64
+
+// A plan is a layout as kernels/flash.cuh reads it. Blocks of queries are its units. The ranges of keys of each are cut into tiles of up to 64
+// keys, neighbours at multiples of 64 and others one after the other, and units that look at the same keys share the tile: what a unit does
+// not see of it, limits hide. So a tile knows its units, and the gradients of its keys are sums over these. How keys are cut depends on
+// the layout alone, not on the length of a row.
+type plan struct {
+	graphs  []graph // one for all heads, or of each head
+	units   []unit
+	ofUnits []meeting
+	ofTiles []meeting
+	lists   []list
+	tiles   [][tileKeys]int32
+	limits  [][tileKeys]limit
+	slots   []int32
+
+	planUnits, planTiles int  // of all heads in graphs
+	mostUnits, mostTiles int  // of a head
+	overlap              bool // a query is in two units of a graph
+	shared               bool // a key is in two tiles of a graph
+
+	memory driver.Pointer
+	at     [8]int // where the parts lie in it
+}
+
+// The records are those of flash.cuh.
+type (
+	graph struct {
+		unit, units, tile, tiles, unitsBefore, tilesBefore, queries, keys int32
+	}
+	unit struct {
+		first, step, count, begin, end int32
+		_                              [3]int32
+	}
+	meeting struct {
+		other, limits, low, high, whole int32
+		_                               [3]int32
+	}
+	limit struct{ near, far int32 }
+	list  struct{ begin, end int32 }
+)
+
+// nowhere is the position of a slot without a key.
+const nowhere = math.MaxInt32
+
+// newPlan compiles a layout.
+func newPlan(l *device.Layout) *plan {
+	p := &plan{}
+	limits := map[[tileKeys]limit]int32{}
+	made := make([]graph, len(l.Graphs))
+	for i := range l.Graphs {
+		made[i] = p.add(&l.Graphs[i], l.Len, limits)
+	}
+	heads := l.Head
+	if heads == nil {
+		heads = []int{0}
+	}
+	for _, h := range heads {
+		g := made[h]
+		g.unitsBefore, g.tilesBefore = int32(p.planUnits), int32(p.planTiles)
+		p.graphs = append(p.graphs, g)
+		p.planUnits += int(g.units)
+		p.planTiles += int(g.tiles)
+		p.mostUnits, p.mostTiles = max(p.mostUnits, int(g.units)), max(p.mostTiles, int(g.tiles))
+	}
+	return p
+}
+
+// add compiles a graph for rows of length tokens.
+func (p *plan) add(g *device.Graph, length int, limits map[[tileKeys]limit]int32) graph {
+	r := graph{unit: int32(len(p.units)), tile: int32(len(p.tiles))}
+	known := map[[tileKeys]int32]int32{}
+	tile := func(keys *[tileKeys]int32) int32 {
+		n, ok := known[*keys]
+		if !ok {
+			n = int32(len(p.tiles))
+			known[*keys] = n
+			p.tiles = append(p.tiles, *keys)
+		}
+		return n
+	}
+	for i := range g.Blocks {
+		q := &g.Blocks[i].Queries
+		u := unit{first: int32(q.First), step: int32(q.Step), count: int32(q.Count), begin: int32(len(p.ofUnits))}
+		cut(&g.Blocks[i], func(c *cutTile) {
+			n, ok := limits[c.limits]
+			if !ok {
+				n = int32(len(p.limits))
+				limits[c.limits] = n
+				p.limits = append(p.limits, c.limits)
+			}
+			if m, seen := c.meet(q); seen {
+				m.other, m.limits = tile(&c.keys), n
+				p.ofUnits = append(p.ofUnits, m)
+			}
+		})
+		u.end = int32(len(p.ofUnits))
+		p.units = append(p.units, u)
+	}
+	r.units = int32(len(p.units)) - r.unit
+	p.cover(r, length, tile)
+	r.tiles = int32(len(p.tiles)) - r.tile
+	p.reverse(r)
+	r.queries = p.list(length, &p.overlap, func(place func(at, slot int)) {
+		for n, u := range p.units[r.unit:] {
+			for i := range int(u.count) {
+				place(int(u.first)+i*int(u.step), n*tileKeys+i)
+			}
+		}
+	})
+	r.keys = p.list(length, &p.shared, func(place func(at, slot int)) {
+		for n := range p.tiles[r.tile:] {
+			for i, at := range p.tiles[int(r.tile)+n] {
+				place(int(at), n*tileKeys+i)
+			}
+		}
+	})
+	return r
+}
+
+// cover adds tiles for keys that nobody looks at, whose gradients are zeros.
+func (p *plan) cover(g graph, length int, tile func(*[tileKeys]int32) int32) {
+	covered := make([]bool, length)
+	for i := range p.tiles[g.tile:] {
+		for _, at := range p.tiles[int(g.tile)+i] {
+			if int(at) < length {
+				covered[at] = true
+			}
+		}
+	}
+	rest := newCutTile()
+	flush := func() {
+		if rest.used > 0 {
+			tile(&rest.keys)
+			rest = newCutTile()
+		}
+	}
+	for at := range length {
+		if !covered[at] {
+			rest.put(at, limit{})
+		}
+		if rest.used == tileKeys {
+			flush()
+		}
+	}
+	flush()
+}
+
+// reverse lists the units of each tile of a graph, in their order.
+func (p *plan) reverse(g graph) {
+	lists := make([][]meeting, g.tiles)
+	for u := g.unit; u < g.unit+g.units; u++ {
+		for _, m := range p.ofUnits[p.units[u].begin:p.units[u].end] {
+			tile := m.other - g.tile
+			m.other = u
+			lists[tile] = append(lists[tile], m)
+		}
+	}
+	for _, l := range lists {
+		begin := int32(len(p.ofTiles))
+		p.ofTiles = append(p.ofTiles, l...)
+		p.lists = append(p.lists, list{begin, int32(len(p.ofTiles))})
+	}
+}
+
+// list writes for each position the slots that each places there, and returns where the list is. many is set if there are several.
+func (p *plan) list(length int, many *bool, each func(place func(at, slot int))) int32 {
+	slots := make([][]int32, length)
+	each(func(at, slot int) {
+		if at < length {
+			slots[at] = append(slots[at], int32(slot))
+		}
+	})
+	begin := int32(len(p.slots))
+	at := begin + int32(length) + 1
+	for _, s := range slots {
+		p.slots = append(p.slots, at)
+		at += int32(len(s))
+		*many = *many || len(s) > 1
+	}
+	p.slots = append(p.slots, at)
+	p.slots = append(p.slots, slices.Concat(slots...)...)
+	return begin
+}
+
+// A cutTile is keys of one unit that are computed with together.
+type cutTile struct {
+	keys   [tileKeys]int32
+	limits [tileKeys]limit
+	used   int
+}
+
+func newCutTile() (c cutTile) {
+	for i := range c.keys {
+		c.keys[i] = nowhere
+	}
+	return c
+}
+
+// put adds a key.
+func (c *cutTile) put(at int, l limit) {
+	c.keys[c.used], c.limits[c.used] = int32(at), l
+	c.used++
+}
+
+// cut calls f for the tiles of a block of queries. Ranges of few keys share tiles, in which no key is twice.
+func cut(b *device.QueryBlock, f func(*cutTile)) {
+	const few = tileKeys / 2
+	small := newCutTile()
+	flush := func() {
+		if small.used > 0 {
+			f(&small)
+			small = newCutTile()
+		}
+	}
+	for _, k := range b.Keys {
+		l := limit{int32(min(k.Near, nowhere)), int32(min(k.Far, nowhere))}
+		if k.Count <= few {
+			if small.used+k.Count > tileKeys || small.holds(k.Strip) {
+				flush()
+			}
+			for i := range k.Count {
+				small.put(k.First+i*k.Step, l)
+			}
+			continue
+		}
+		begin := k.First // of a tile: neighbours begin at multiples of its size
+		if k.Step == 1 {
+			begin = k.First / tileKeys * tileKeys
+		}
+		for end := k.First + k.Count*k.Step; begin < end; begin += tileKeys * k.Step {
+			c := newCutTile()
+			for i := range tileKeys {
+				if at := begin + i*k.Step; at >= k.First && at < end {
+					c.put(at, l)
+				} else {
+					c.put(at, limit{})
+				}
+			}
+			f(&c)
+		}
+	}
+	flush()
+}
+
+// holds reports whether the tile has a key of a strip.
+func (c *cutTile) holds(s device.Strip) bool {
+	for i := range s.Count {
+		if slices.Contains(c.keys[:c.used], int32(s.First+i*s.Step)) {
+			return true
+		}
+	}
+	return false
+}
+
+// meet returns what queries and a tile have to do with each other, and whether that is anything.
+func (c *cutTile) meet(q *device.Strip) (m meeting, seen bool) {
+	m = meeting{low: nowhere, whole: 1}
+	last := q.First + (q.Count-1)*q.Step
+	for i, at := range c.keys {
+		l := c.limits[i]
+		if at == nowhere {
+			m.whole = 0
+			continue
+		}
+		m.low, m.high = min(m.low, at), max(m.high, at)
+		nearest, farthest := max(q.First, int(at)+int(l.near)), min(last, int(at)+int(l.far)-1)
+		if q.First != nearest || last != farthest {
+			m.whole = 0
+		}
+		if wait := nearest - q.First; wait%q.Step != 0 {
+			nearest += q.Step - wait%q.Step
+		}
+		seen = seen || nearest <= farthest
+	}
+	return m, seen
+}
+
+// planOf returns the compiled layout, on the card. A layout is compiled once and kept as long as the device.
+func (d *Device) planOf(l *device.Layout) *plan {
+	if l == nil {
+		return nil
+	}
+	if p := d.attention.plans[l]; p != nil {
+		return p
+	}
+	p := newPlan(l)
+	var data []byte
+	for i, part := range [8][]byte{bytesOf(p.graphs), bytesOf(p.units), bytesOf(p.ofUnits), bytesOf(p.ofTiles), bytesOf(p.lists), bytesOf(p.tiles), bytesOf(p.limits), bytesOf(p.slots)} {
+		p.at[i] = len(data)
+		data = append(data, part...)
+		data = append(data, make([]byte, -len(data)&15)...)
+	}
+	p.memory = d.keep("a pattern of attention", data)
+	if d.attention.plans == nil {
+		d.attention.plans = map[*device.Layout]*plan{}
+	}
+	d.attention.plans[l] = p
+	return p
+}
+
+// bytesOf returns the bytes of records.
+func bytesOf[R any](x []R) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(R))))
+}

@@ -1,0 +1,86 @@
+// What attention does beside its products: what is known of rows before their gradients, and the results of queries and keys that are in
+// several blocks of a plan. There, slots[graph.queries + query] … slots[graph.queries + query + 1] is the range of slots that lists
+// the query's places in the graph's units, in order; the same for keys and tiles with graph.keys. A warp has one row.
+
+#define LAYOUT 1
+#include "flash.cuh"
+
+const A LOG2E = A(1.4426950408889634), LN2 = A(0.6931471805599453);
+
+// row_of_warp is the warp's position, and the batch's row and the head are the block's.
+DEVICE int row_of_warp() { return blockIdx.x * (blockDim.x / 32) + warp(); }
+
+// flash_stats writes stats [H, N]: the log-sum-exp in base 2, +Inf where nothing is seen, so that weights are 0, and delta = Σ dO·O.
+// Bytes: two reads of [N, H·E].
+KERNEL flash_stats(vec<A, 2> *stats, const T *dout, const T *out, const A *lse, i64 tokens, i64 E) {
+	const int head = blockIdx.y, heads = gridDim.y;
+	const i64 n = row_of_warp();
+	if (n >= tokens) return;
+	const i64 at = (n * heads + head) * E;
+	A sum = 0;
+	for (int c = lane(); c < E; c += 32) sum = fma_of(widen(dout[at + c]), widen(out[at + c]), sum);
+	sum = warp_sum(sum);
+	const A l = lse[head * tokens + n];
+	if (lane() == 0) stats[head * tokens + n] = vec<A, 2>{{l == -infinity(A(0)) ? infinity(A(0)) : l * LOG2E, sum}};
+}
+
+// join_outputs puts the outputs of a query's blocks together by their shares of the denominators.
+KERNEL join_outputs(T *out, A *lse, const A *partial, const A *partial_lse, const Graph *graphs, const int *slots, i64 plan_heads, i64 plan_units, i64 length, i64 from, i64 tokens, i64 E) {
+	const int head = blockIdx.y, heads = gridDim.y, at = from + row_of_warp();
+	if (at >= length) return;
+	const Plan plan = {graphs, 0, 0, 0, 0, 0, 0, (int)plan_heads};
+	const Graph g = graphs[head % plan.heads];
+	const i64 base = tile_of(plan, head, heads, plan_units, g.units_before) * TILE, n = (i64)blockIdx.z * (length - from) + at - from;
+	const int begin = slots[g.queries + at], end = slots[g.queries + at + 1];
+	A top = -infinity(A(0)), sum = 0;
+	for (int i = begin; i < end; i++) top = max_of(top, partial_lse[base + slots[i]]);
+	const bool seen = top > -infinity(A(0));
+	for (int i = begin; seen && i < end; i++) sum += exp2_of(partial_lse[base + slots[i]] - top);
+	for (int c = lane(); c < E; c += 32) {
+		A x = 0;
+		for (int i = begin; seen && i < end; i++) x = fma_of(exp2_of(partial_lse[base + slots[i]] - top) / sum, partial[(base + slots[i]) * E + c], x);
+		narrow(out[(n * heads + head) * E + c], x);
+	}
+	if (lse && lane() == 0) lse[head * tokens + n] = seen ? (top + log2_of(sum)) * LN2 : -infinity(A(0));
+}
+
+// join_queries adds up the gradients of a query.
+KERNEL join_queries(T *dq, const A *partial, const Graph *graphs, const int *slots, i64 plan_heads, i64 plan_units, i64 stride, i64 length, i64 E) {
+	const int head = blockIdx.y, at = row_of_warp();
+	if (at >= length) return;
+	const Plan plan = {graphs, 0, 0, 0, 0, 0, 0, (int)plan_heads};
+	const Graph g = graphs[head % plan.heads];
+	const i64 base = tile_of(plan, head, gridDim.y, plan_units, g.units_before) * TILE;
+	for (int c = lane(); c < E; c += 32) {
+		A x = 0;
+		for (int i = slots[g.queries + at]; i < slots[g.queries + at + 1]; i++) x += partial[(base + slots[i]) * E + c];
+		narrow(dq[(blockIdx.z * length + at) * stride + head * E + c], x);
+	}
+}
+
+// join_keys adds up the gradients of a key and its value, for one query head after the other of those that share them.
+KERNEL join_keys(T *dkeys, T *dvalues, const A *partial, const Graph *graphs, const int *slots, i64 plan_heads, i64 plan_tiles, i64 stride, i64 length, i64 group, i64 E) {
+	const int kv = blockIdx.y, heads = gridDim.y * group, at = row_of_warp();
+	if (at >= length) return;
+	const Plan plan = {graphs, 0, 0, 0, 0, 0, 0, (int)plan_heads};
+	for (int c = lane(); c < E; c += 32) {
+		A dk = 0, dv = 0;
+		for (int head = kv * group; head < (kv + 1) * group; head++) {
+			const Graph g = graphs[head % plan.heads];
+			const i64 base = tile_of(plan, head, heads, plan_tiles, g.tiles_before) * 2 * TILE;
+			for (int i = slots[g.keys + at]; i < slots[g.keys + at + 1]; i++) {
+				const i64 slot = base + slots[i] / TILE * 2 * TILE + slots[i] % TILE;
+				dk += partial[slot * E + c];
+				dv += partial[(slot + TILE) * E + c];
+			}
+		}
+		narrow(dkeys[(blockIdx.z * length + at) * stride + kv * E + c], dk);
+		narrow(dvalues[(blockIdx.z * length + at) * stride + kv * E + c], dv);
+	}
+}
+
+// cache_append copies keys and values of positions from first on, one block for each, to their rows of the ring.
+KERNEL cache_append(T *ring, const T *keys, i64 rows, i64 width, i64 stride, i64 first) {
+	const i64 n = blockIdx.x;
+	for (int c = threadIdx.x; c < width; c += blockDim.x) ring[(first + n) % rows * width + c] = keys[n * stride + c];
+}
