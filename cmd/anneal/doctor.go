@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"anneal/device/cpu/isa"
+	"anneal/device/cuda"
 	"anneal/internal/machine"
 	"anneal/lab"
 )
@@ -48,6 +49,8 @@ func (doctorCmd) Run(s *session) error {
 	s.printf("demo text   %s\n", source)
 	peak := lab.MeasurePeak(tier, 0)
 	s.printf("peak        %.0f GFLOP/s BF16, %.0f GFLOP/s FP32, all threads\n", peak.BF16, peak.FP32)
+	gpu := cuda.Examine()
+	s.printCUDA(gpu)
 	s.printf("emulated    %s: rounded exactly, computed in FP32\n", strings.Join(emulated(), ", "))
 	for _, f := range faults {
 		s.notef("warning: %s", f)
@@ -55,8 +58,36 @@ func (doctorCmd) Run(s *session) error {
 	return s.emit(map[string]any{
 		"cpu": machine.CPUName(), "threads": runtime.GOMAXPROCS(0), "tier": tier.String(), "tier_reason": why, "tiers": tiers,
 		"memory": memory, "disk_free_bytes": disk, "go": runtime.Version(), "go_source": source,
-		"peak_gflops": peak, "emulated": emulated(), "faults": faults,
+		"peak_gflops": peak, "emulated": emulated(), "cuda": gpu, "faults": faults,
 	})
+}
+
+// printCUDA says which GPUs there are and which libraries, or what is missing and how to get it.
+func (s *session) printCUDA(r cuda.Report) {
+	if !r.Built {
+		s.printf("cuda        not in this binary: go build -tags cuda ./cmd/anneal\n")
+		return
+	}
+	for _, c := range r.Cards {
+		s.printf("cuda        %s, compute capability %s, %s free of %s\n", c.Name, c.Capability, mebibytes(int64(c.Free)), mebibytes(int64(c.Memory)))
+		s.printFault(c.Fault)
+	}
+	if len(r.Cards) == 0 {
+		s.printf("cuda        no GPU\n")
+	}
+	for _, l := range r.Libraries {
+		if l.Fault == "" {
+			s.printf("            %s %s, %s\n", l.Name, l.Version, l.Path)
+		}
+		s.printFault(l.Fault)
+	}
+}
+
+// printFault indents an error as long as it is.
+func (s *session) printFault(fault string) {
+	if fault != "" {
+		s.printf("            %s\n", strings.ReplaceAll(fault, "\n", "\n            "))
+	}
 }
 
 func orUnknown(s string) string {

@@ -1,0 +1,77 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"fmt"
+
+	"anneal/device/cuda/cublaslt"
+	"anneal/device/cuda/driver"
+	"anneal/device/cuda/nvrtc"
+)
+
+// Examine looks for everything that Open needs, and goes on where something is missing.
+func Examine() Report {
+	r := Report{Built: true}
+	major := 12
+	drv, err := driver.Open()
+	if err != nil {
+		r.add("driver", "", "", err)
+	} else {
+		r.add("driver", "CUDA "+drv.Version(), drv.Path(), nil)
+		major = drv.Major()
+	}
+	if c, err := nvrtc.Open(major); err != nil {
+		r.add("nvrtc", "", "", err)
+	} else {
+		r.add("nvrtc", c.Version(), c.Path(), nil)
+	}
+	if l, err := cublaslt.Open(major); err != nil {
+		r.add("cublaslt", "", "", err)
+	} else {
+		r.add("cublaslt", l.Version(), l.Path(), nil)
+	}
+	if drv != nil {
+		n, _ := drv.Count()
+		for i := range n {
+			r.Cards = append(r.Cards, examineCard(drv, i))
+		}
+	}
+	return r
+}
+
+func (r *Report) add(name, version, path string, err error) {
+	l := Library{Name: name, Version: version, Path: path}
+	if err != nil {
+		l.Fault = err.Error()
+	}
+	r.Libraries = append(r.Libraries, l)
+}
+
+func examineCard(drv *driver.Driver, i int) Found {
+	c, err := findCard(drv, i)
+	f := Found{Name: c.Name, Capability: fmt.Sprintf("%d.%d", c.Capability/10, c.Capability%10), Memory: c.Memory}
+	if err == nil {
+		f.Free, err = freeMemory(drv, c)
+	}
+	if err != nil {
+		f.Fault = err.Error()
+	}
+	return f
+}
+
+// freeMemory asks a card that no device is open for.
+func freeMemory(drv *driver.Driver, c Card) (int, error) {
+	context, err := drv.Retain(c.handle)
+	if err != nil {
+		return 0, err
+	}
+	defer drv.Release(c.handle)
+	d := Device{driver: drv, card: c, context: context}
+	free := 0
+	d.do(func() (err error) {
+		free, _, err = drv.MemInfo()
+		return err
+	})
+	return free, d.err
+}
