@@ -20,7 +20,7 @@ type Library struct {
 
 	create, destroy, getVersion                                             dynlib.Function
 	descCreate, descDestroy, descSet                                        dynlib.Function
-	layoutCreate, layoutDestroy, layoutSet                                  dynlib.Function
+	layoutCreate, layoutDestroy                                             dynlib.Function
 	preferenceCreate, preferenceDestroy, preferenceSet, heuristic, multiply dynlib.Function
 }
 
