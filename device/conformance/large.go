@@ -86,7 +86,8 @@ func manyTokens(t *testing.T, d bench, act, wide tensor.DType) {
 // wideRows: logits of a large vocabulary, and wide activations.
 func wideRows(t *testing.T, d bench, act, wide tensor.DType) {
 	const rows, cols = 3, 20011
-	logits, loss, dlogits := d.of(act, normal(rows*cols, 37), rows, cols), d.of(wide, make([]float64, rows)), d.of(wide, make([]float64, rows*cols), rows, cols)
+	logits := d.of(act, normal(rows*cols, 37), rows, cols)
+	loss, dlogits := d.of(wide, make([]float64, rows)), d.of(wide, make([]float64, rows*cols), rows, cols)
 	targets := d.place(tensor.Of([]int32{cols - 1, 0, 9999}))
 	wantLoss, _, want := CrossEntropy(read[float64](logits, 0), targets.I32(), device.LossOptions{})
 	d.CrossEntropy(loss, dlogits, logits, targets, device.LossOptions{})

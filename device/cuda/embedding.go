@@ -75,7 +75,8 @@ func (d *Device) addByID(table, x *tensor.Tensor, first int, factor, ids *tensor
 	c.launch(windows, rowThreads(cols, normThreads), 0)
 }
 
-// sortKeys makes the keys of tokens and sorts them by a bitonic network: what lies within a block in one launch, steps across blocks in one each.
+// sortKeys makes the keys of tokens and sorts them by a bitonic network: what lies within a block in one launch, steps across
+// blocks in one each.
 func (d *Device) sortKeys(keys driver.Pointer, ids *tensor.Tensor, room int) {
 	block := min(room, sortedBlock)
 	c := d.begin("embedding", "make_keys", tensor.F32)

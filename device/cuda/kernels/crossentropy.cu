@@ -59,10 +59,10 @@ DEVICE i64 draw(const T *x, i64 cols, i64 head, A top, double rest) {
 }
 
 // cross_entropy finds the largest logit and the sum of exponentials in one pass, and reads the row again, from the cache, for the
-// gradient, which may take its place. targets are replaced by drawn labels where `drawn` is not 0. A target that is no column makes the loss NaN. It
-// moves, per element, that of logits in and that of dlogits out.
-KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const T *logits, int *targets, i64 cols, double softcap, double z_loss, double factor, i64 drawn, u64 key, u64 step, u64 purpose, u64 first) {
-	__shared__ A right; // the target's logit, which the gradient may overwrite
+// gradient, which may take its place. targets are replaced by drawn labels where `drawn` is not 0. A target that is no column makes
+// the loss NaN. It moves, per element, that of logits in and that of dlogits out.
+KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const T *logits, int *targets, i64 cols,
+	double softcap, double z_loss, double factor, i64 drawn, u64 key, u64 step, u64 purpose, u64 first) {
 	const i64 row = blockIdx.x;
 	const T *const x = logits + row * cols;
 	const i64 head = -(i64)(reinterpret_cast<u64>(x) / sizeof(T)) & (pack - 1), packs = packs_of(head, cols);
@@ -98,13 +98,12 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 		if (threadIdx.x == 0) targets[row] = (int)target;
 	}
 	if (threadIdx.x == 0) {
-		right = target >= 0 && target < cols ? widen(x[target]) : infinity(A(0)) * 0;
-		const A log = log_of(sum);
+		const A right = target >= 0 && target < cols ? widen(x[target]) : infinity(A(0)) * 0, log = log_of(sum);
 		loss[row] = log + (top - right);
 		if (log_z) log_z[row] = log + top;
 	}
 	if (!dlogits) return;
-	__syncthreads(); // the target's logit has been read
+	__syncthreads(); // the target's logit has been read, which the gradient may overwrite
 
 	const A scale = A(factor) * (1 + 2 * A(z_loss) * (log_of(sum) + top)) / sum, bend = softcap > 0 ? A(1 / (softcap * softcap)) : A(0);
 	for (i64 k = threadIdx.x; k < packs; k += blockDim.x) {

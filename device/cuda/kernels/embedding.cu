@@ -64,10 +64,10 @@ DEVICE void add_sum(A *to, const A (&sum)[pack], A factor, i64 n) {
 	store_pack(to, v, n);
 }
 
-// add_by_id adds factor[0]·rows of x, cols of every stride, to the rows of table [rows, cols] that keys of n tokens name; factor null is 1.
-// T stores x. Block b adds window b of the sorted keys. Ids that lie within it are done; of one that began before it the sum goes to row 2·b of parts,
-// of one that only goes on after it to row 2·b + 1. Ids that are no row are left out. It moves, per element, that of x in and, per row
-// of table in use, 8 bytes in and out.
+// add_by_id adds factor[0]·rows of x, cols of every stride, to the rows of table [rows, cols] that keys of n tokens name; factor
+// null is 1. T stores x. Block b adds window b of the sorted keys. Ids that lie within it are done; of one that began before it the sum
+// goes to row 2·b of parts, of one that only goes on after it to row 2·b + 1. Ids that are no row are left out. It moves, per element,
+// that of x in and, per row of table in use, 8 bytes in and out.
 KERNEL add_by_id(A *table, A *parts, const T *x, const A *factor, const u64 *keys, i64 n, i64 cols, i64 stride, i64 rows) {
 	const i64 from = (i64)blockIdx.x * window, to = from + window < n ? from + window : n;
 	const bool before = from > 0 && id_of(keys, from - 1) == id_of(keys, from);

@@ -19,8 +19,8 @@ KERNEL gelu(T *act, const S *x, i64 n) {
 	store_pack(act + at, v, n - at);
 }
 
-// gelu_grad moves, per element, 2 in and 1 out; with act, which may be dact as dx may be x, 2 out. The slope is taken at x cut at ±10, where it is 1, or 0 beside 1e-35, lest
-// x² overflow against a σ·(1 − σ) of 0.
+// gelu_grad moves, per element, 2 in and 1 out; with act, which may be dact as dx may be x, 2 out. The slope is taken at x
+// cut at ±10, where it is 1, or 0 beside 1e-35, lest x² overflow against a σ·(1 − σ) of 0.
 KERNEL gelu_grad(T *dx, U *act, const U *dact, const S *x, i64 n) {
 	const i64 at = global_thread() * pack;
 	A v[pack], d[pack];

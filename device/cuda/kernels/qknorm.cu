@@ -9,7 +9,8 @@ DEVICE A group_sum(A x, int lanes) {
 
 // qk_norm normalises head blockIdx.x·groups + group of the rows' heads, qkv [rows, stride] and xhat [rows, norms·size]. It moves, per
 // element, those of qkv in and out and those of xhat out.
-KERNEL qk_norm(T *qkv, S *xhat, A *rstd, const A *gainQ, const A *gainK, i64 rows, i64 stride, i64 norms, i64 queries, i64 size, i64 lanes, double eps) {
+KERNEL qk_norm(T *qkv, S *xhat, A *rstd, const A *gainQ, const A *gainK,
+	i64 rows, i64 stride, i64 norms, i64 queries, i64 size, i64 lanes, double eps) {
 	const u32 group = threadIdx.x / (u32)lanes, head = blockIdx.x * (blockDim.x / (u32)lanes) + group; // 32 bits divide fast
 	const i64 row = head / (u32)norms, h = head % (u32)norms;
 	const bool live = row < rows; // all lanes take part in sums
@@ -36,7 +37,8 @@ KERNEL qk_norm(T *qkv, S *xhat, A *rstd, const A *gainQ, const A *gainK, i64 row
 // qk_norm_grad takes rows [b·per, (b+1)·per) in block b, its groups of lanes one head after the other, each with sums of dy·xhat of
 // its own for queries and keys; their sums go to row b of sums [blocks, 2, size], for add_columns. It moves, per element, those of
 // dqkv in and out and those of xhat in.
-KERNEL qk_norm_grad(T *dqkv, A *sums, const S *xhat, const A *rstd, const A *gainQ, const A *gainK, i64 rows, i64 stride, i64 norms, i64 queries, i64 size, i64 lanes, i64 per) {
+KERNEL qk_norm_grad(T *dqkv, A *sums, const S *xhat, const A *rstd, const A *gainQ, const A *gainK,
+	i64 rows, i64 stride, i64 norms, i64 queries, i64 size, i64 lanes, i64 per) {
 	SHARED(A, shared); // [groups, 2, size]
 	const u32 groups = blockDim.x / (u32)lanes, group = threadIdx.x / (u32)lanes; // 32 bits divide fast
 	const i64 first = threadIdx.x % (u32)lanes * pack, step = lanes * pack;

@@ -1,6 +1,6 @@
 // quantize rounds factor·src to the numbers of an FP8 format, of which top is the largest and least the smallest that is normal: adding
-// magic, as a multiple of the number's power of two, and taking it away again rounds to the format's last place, ties to even. T is bf16, S stores
-// src. A pack of n elements to a thread; it moves, per element, that of src in and 2 bytes out.
+// magic, as a multiple of the number's power of two, and taking it away again rounds to the format's last place, ties to even. T is
+// bf16, S stores src. A pack of n elements to a thread; it moves, per element, that of src in and 2 bytes out.
 KERNEL quantize(T *dst, const S *src, i64 n, float factor, float top, float least, float magic) {
 	const i64 at = global_thread() * pack;
 	float v[pack];
