@@ -28,6 +28,9 @@ type operand struct {
 	inverse float64
 }
 
+// quantises reports whether products with w are made of FP8 operands.
+func (t *Tape) quantises(w *Param) bool { return t.Types.FP8 && w.FP8 != nil }
+
 // quantised returns x in temporary memory.
 func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operand {
 	scale := s.Scale(t.Device, x, t.train && !t.again)

@@ -58,22 +58,27 @@ func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
 	t.temp.Release(mark)
 }
 
-// addLinearBack hands the gradient of the sum, masked as the branch was, to the branch. The stream's stays as it is.
+// addLinearBack hands the gradient of the sum, masked as the branch was, to the branch. The stream's stays as it is. What both
+// products of the branch would round is rounded once, before them.
 func addLinearBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
-	if n.drop.Scale != 0 {
+	switch {
+	case n.drop.Scale != 0:
 		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
 		t.Device.Dropout(g, dy, n.drop)
-		t.linearGrads(n.y, n.w, g)
-	} else {
-		t.linearGrads(n.y, n.w, dy)
+		dy = g
+	case t.Types.narrow() && !t.quantises(n.w):
+		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
+		t.Device.Copy(g, dy)
+		dy = g
 	}
+	t.linearGrads(n.y, n.w, dy)
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, and one buffer serves
 }
 
 // linear writes x·wᵀ and the bias to dst, or adds them. The bias costs no pass of its own: products start from it.
 func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
-	if t.Types.FP8 && w.FP8 != nil {
+	if t.quantises(w) {
 		t.forwardFP8(dst, x, w, add)
 		return
 	}
@@ -85,7 +90,7 @@ func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	if w.Bias != nil {
 		t.Device.SumRows(t.sumGrad(w.Bias), dy)
 	}
-	if t.Types.FP8 && w.FP8 != nil {
+	if t.quantises(w) {
 		t.backwardFP8(x, t.value(x), w, dy)
 		return
 	}
