@@ -119,7 +119,7 @@ func (s *isa) conversions(f *asmgen.File) {
 	k := s.kernel(f, "pack", "rounds src to bfloat16."+limit, []string{"dst:bf16", "src"}, "", "")
 	k.useBF16()
 	k.loop(4, func(u int) {
-		k.ahead(u, "src")
+		k.ahead(u, "src", "dst")
 		k.load("src", u, u)
 		k.round(u, "dst")
 		k.store(u, "dst", u)
@@ -178,6 +178,7 @@ func (s *isa) narrow(f *asmgen.File) {
 	k.broadcast("r", 11)
 	k.loop(2, func(u int) {
 		x, gain := 2*u, 2*u+1
+		k.ahead(u, "x", "xhat", "y")
 		k.load("x", u, x)
 		k.op("VMULPS", 11, x, x)
 		k.round(x, "xhat")
@@ -194,7 +195,7 @@ func (s *isa) narrow(f *asmgen.File) {
 	k.useBF16()
 	k.loop(2, func(u int) {
 		x, gain := 2*u, 2*u+1
-		k.ahead(u, "xhat")
+		k.ahead(u, "xhat", "y")
 		k.load("xhat", u, x)
 		k.load("gain", u, gain)
 		k.op("VMULPS", gain, x, x)

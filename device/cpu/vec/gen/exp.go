@@ -68,7 +68,7 @@ func (s *isa) swiGLU(f *asmgen.File, name, suffix string) {
 	k.useBF16()
 	k.loop(2, func(u int) {
 		g, x, s := 5*u, 5*u+1, 5*u+4
-		k.ahead(u, "gate", "up")
+		k.ahead(u, "gate", "up", "dst")
 		k.load("gate", u, g)
 		k.with("VXORPS", signBit, g, x)
 		k.exp(x, x+1, x+2, k.maskFor(u, x+3))
