@@ -27,6 +27,7 @@ SHAPES = {
     "tiny": Shape("llama", 6, 384, 6, 1024, 4096, 256, 16),
     "llama-98m": Shape("llama", 12, 768, 12, 2048, 16384, 512, 4),
     "gpt2-small": Shape("gpt2", 12, 768, 12, 3072, 50304, 1024, 4),  # 50257 tokens, padded for speed as is usual
+    "llama-1.1b": Shape("llama", 20, 2048, 16, 5632, 32000, 2048, 4),
 }
 
 
@@ -178,7 +179,7 @@ class GPT2(nn.Module):
         self.norm = nn.LayerNorm(s.dim)
 
     def forward(self, ids, targets):
-        h = self.embed(ids) + self.position(torch.arange(ids.size(1)))
+        h = self.embed(ids) + self.position(torch.arange(ids.size(1), device=ids.device))
         for block in self.blocks:
             h = block(h)
         return self.loss(self.norm(h), self.embed.weight, targets)

@@ -22,4 +22,7 @@ type Found struct {
 	Memory     int    `json:"memory_bytes"`
 	Free       int    `json:"free_bytes"`
 	Fault      string `json:"fault,omitempty"`
+
+	BF16      float64 `json:"bf16_flops"`       // operations a second of dense products, 0 if that is not known
+	Bandwidth float64 `json:"bytes_per_second"` // of its memory, likewise
 }
