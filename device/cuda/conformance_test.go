@@ -8,8 +8,10 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/device"
@@ -35,6 +37,30 @@ func TestTheEmulatedCardConforms(t *testing.T) {
 	d := newEmulated(t)
 	conformance.Run(t, func(*testing.T) device.Device { return d })
 	t.Run("RealCompiler", func(t *testing.T) { compileForCards(t, slices.Collect(maps.Keys(d.modules))) })
+}
+
+// On a machine with a GPU the suite runs on it, in a process of its own that never sees the emulated one.
+func TestTheCardConforms(t *testing.T) {
+	if os.Getenv("ANNEAL_CUDA_CARD") != "" {
+		d, err := New(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		conformance.Run(t, func(*testing.T) device.Device { return d })
+		return
+	}
+	if out := play(t, "open", os.Getenv("ANNEAL_CUDA_PATH")); !strings.HasPrefix(out, "cuda ") {
+		first, _, _ := strings.Cut(out, "\n")
+		t.Skip("needs a GPU: ", first)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTheCardConforms$", "-test.v")
+	cmd.Env = append(os.Environ(), "ANNEAL_CUDA_CARD=1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // compileForCards compiles modules for Ampere and Hopper, where there is the vendor's own compiler: in a process of its own, for it
