@@ -39,40 +39,36 @@ type flash struct {
 	start        *tensor.Tensor
 	plan         *plan
 	slopes       driver.Pointer
-	alibi        bool // or a negative scale
 	scale        float64
 	cores        bool // tensor cores
 }
 
-// newFlash checks a call for rows of length tokens.
-func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mask device.Mask, length, from int) flash {
+// newFlash checks a call for the queries of rows from a position on, until another.
+func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mask device.Mask, until, from int) flash {
 	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
 		panic(fmt.Sprintf("cuda: %s: %d key-value heads do not divide %d query heads", op, heads.KV, heads.Q))
 	}
 	n := qkv.Rows()
-	if length <= from || n%(length-from) != 0 {
-		panic(fmt.Sprintf("cuda: %s: %d tokens are not rows of %d", op, n, length-from))
+	if until <= from || n%(until-from) != 0 {
+		panic(fmt.Sprintf("cuda: %s: %d tokens are not rows of %d", op, n, until-from))
 	}
 	shape(op, "qkv", qkv, n, heads.Cols())
 	storage(op, "qkv", qkv, arithmetic(qkv))
-	if l := mask.Layout; l != nil && (l.Len < length || l.Head != nil && len(l.Head) != heads.Q) {
-		panic(fmt.Sprintf("cuda: %s: a layout for rows of %d and %d heads, want %d and %d", op, l.Len, len(l.Head), length, heads.Q))
+	if l := mask.Layout; l != nil && (l.Len < until || l.Head != nil && len(l.Head) != heads.Q) {
+		panic(fmt.Sprintf("cuda: %s: a layout for rows of %d and %d heads, want %d and %d", op, l.Len, len(l.Head), until, heads.Q))
 	}
 	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
 		panic(fmt.Sprintf("cuda: %s: %d slopes for %d heads", op, len(mask.Slopes), heads.Q))
 	}
-	f := flash{Heads: heads, storage: qkv.DType(), tokens: n, rows: n / (length - from), length: length, from: from, start: mask.Start}
+	f := flash{Heads: heads, storage: qkv.DType(), tokens: n, rows: n / (until - from), length: until, from: from, start: mask.Start}
 	f.scale = math.Log2E * heads.ScoreScale()
 	f.plan = d.planOf(mask.Layout)
 	f.slopes = d.slopes(mask.Slopes, f.storage == tensor.F64)
-	f.alibi = mask.Slopes != nil || f.scale < 0
 	narrow := f.storage == tensor.BF16 || f.storage == tensor.F16
 	f.cores = narrow && heads.Size%8 == 0 && heads.Size <= 128
 	if mask.Start != nil {
-		length := mask.Start.Len()
-		if length != n {
-			panic(fmt.Sprintf("cuda: %s: mask.Start is %v, want %d elements", op, mask.Start, n))
-		}
+		dtype(op, "mask.Start", mask.Start, tensor.I32)
+		length(op, "mask.Start", mask.Start, n)
 	}
 	return f
 }
@@ -150,7 +146,7 @@ func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *
 		return d.begin(file, name, f.storage, layout, define{"WARPS", strconv.Itoa(rows / 4)}, define{"COLUMNS", strconv.Itoa(ceilDiv(f.Heads.Size, 32))})
 	}
 	return d.begin(file, name, f.storage, layout, define{"E", strconv.Itoa(f.Heads.Size)}, define{"ROWS", strconv.Itoa(rows)},
-		define{"SLOPES", digit(f.alibi)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
+		define{"SLOPES", digit(f.slopes != 0)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
 }
 
 func digit(x bool) string {

@@ -106,7 +106,7 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 			at[m][h] = position(queries, (warp() * M + m) * 16 + h * 8 + lane() / 4);
 		}
 	}
-	const float slope = SLOPES && slopes ? slopes[head] : 0.0f, unit_of_scores = SLOPES ? 1.0f : scale;
+	const float slope = SLOPES ? slopes[head] : 0.0f, unit_of_scores = SLOPES ? 1.0f : scale;
 
 	while (w.at < w.end) {
 		const int tile = w.at;

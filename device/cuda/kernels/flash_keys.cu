@@ -86,7 +86,7 @@ KERNEL __launch_bounds__(THREADS, E <= 64 ? 3 : 2) flash_keys(T *dkeys, T *dvalu
 	for (int half = 0; v.at < v.end; half ^= 1) {
 		const T *const sq = shared + half * 2 * QUERIES * PITCH, *const sdo = sq + QUERIES * PITCH;
 		const Queries queries = visited(v, plan, length);
-		const float slope = SLOPES && slopes ? slopes[v.head] : 0.0f;
+		const float slope = SLOPES ? slopes[v.head] : 0.0f;
 		const int last = last_of(queries);
 		Slot slots[2];
 #if LAYOUT

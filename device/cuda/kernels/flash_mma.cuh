@@ -1,4 +1,11 @@
-// Tiles of 16-bit elements in shared memory, and their products on tensor cores, for the kernels of attention. A block is 4 warps.
+// Tiles of 16-bit elements in shared memory, and their products on tensor cores, for the kernels of attention. A block is 4 warps. These kernels
+// are made for more choices:
+//
+//	E        elements of a head
+//	ROWS     queries of a block: 64, or 128, by which what is read of shared memory serves twice as many products
+//	SLOPES   1 with ALiBi: a score is scaled before its maximum is taken, and less slope·distance
+//	CACHED   1 if keys lie in a ring of rows
+//	PARTIAL  1 if results of a block are kept apart, in FP32, since queries or keys are in several; flash_join.cu puts them together
 //
 // A tile has rows of E elements, zeros up to WIDTH, and lies in shared memory in rows of PITCH elements: an odd number of 16-byte
 // pieces. ldmatrix reads 8 rows of a column of pieces at a time: their distances are odd multiples of 16 bytes, so that they lie in the

@@ -88,7 +88,7 @@ KERNEL __launch_bounds__(THREADS, M * STEPS <= 4 ? 3 : 2) flash_queries(T *dq, c
 	__syncthreads();
 	load_next(0);
 	cp_async_commit();
-	const float slope = SLOPES && slopes ? slopes[head] : 0.0f;
+	const float slope = SLOPES ? slopes[head] : 0.0f;
 
 	for (int half = 0; w.at < w.end; half ^= 1) {
 		const T *const sk = shared + half * 2 * TILE * PITCH, *const sv = sk + TILE * PITCH;

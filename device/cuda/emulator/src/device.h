@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "machine.h"
 
@@ -117,7 +118,12 @@ static inline void ldmatrix(unsigned (&r)[4], const void *row, bool transposed, 
 	int l = this_lane();
 	for (int i = 0; i < 4; i++) {
 		const unsigned short *m[8];
-		for (int j = 0; j < 8; j++) m[j] = cast_bits<const unsigned short *>(all[8 * i + j]);
+		unsigned banks = 0; // groups of 4 that the rows lie in: two rows in one would be read one after the other
+		for (int j = 0; j < 8; j++) {
+			m[j] = cast_bits<const unsigned short *>(all[8 * i + j]);
+			banks |= 1 << (reinterpret_cast<unsigned long>(m[j]) / 16 & 7);
+		}
+		if (banks != 0xff) __builtin_trap(); // no kernel here is meant to be slow
 		int a = l / 4, b = l % 4 * 2;
 		r[i] = transposed ? m[b][a] | (unsigned)m[b + 1][a] << 16 : m[a][b] | (unsigned)m[a][b + 1] << 16;
 	}
@@ -151,15 +157,27 @@ template <class S> static inline void mma_of(float (&d)[4], const unsigned (&a)[
 }
 #define mma(d, a, b, kind) mma_of(d, a, b, kind, __LINE__)
 
+// Copies in the background may be done at once or not before they are waited for: the destination is garbage until then.
+struct Copy { void *to; const void *from; int size; };
+static std::vector<std::vector<Copy>> copies[1024]; // of each thread: commits, the last of them open
 static inline void cp_async(void *to, const void *from, bool valid, int size) {
 	if ((reinterpret_cast<unsigned long>(to) | (valid ? reinterpret_cast<unsigned long>(from) : 0)) & (size - 1)) __builtin_trap();
-	if (valid) memcpy(to, from, size);
-	else memset(to, 0, size);
+	auto &mine = copies[threadIdx.x];
+	if (mine.empty()) mine.emplace_back();
+	mine.back().push_back({to, valid ? from : nullptr, size});
+	memset(to, 0xff, size);
 }
 static inline void cp_async16(void *to, const void *from, bool valid = true) { cp_async(to, from, valid, 16); }
 static inline void cp_async8(void *to, const void *from, bool valid = true) { cp_async(to, from, valid, 8); }
-static inline void cp_async_commit() {}
-template <int n> static inline void cp_async_wait() {}
+static inline void cp_async_commit() { copies[threadIdx.x].emplace_back(); }
+template <int n> static inline void cp_async_wait() {
+	auto &mine = copies[threadIdx.x];
+	for (; mine.size() > n + 1; mine.erase(mine.begin()))
+		for (const Copy &c : mine[0]) {
+			if (c.from) memcpy(c.to, c.from, c.size);
+			else memset(c.to, 0, c.size);
+		}
+}
 
 // Kernels of a module, for the driver.
 template <class... P> struct Entry {
