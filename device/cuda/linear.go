@@ -10,7 +10,7 @@ import (
 	"anneal/tensor"
 )
 
-// Sizes of linear.cu, whose blocks have 256 threads.
+// Sizes of linear.cu and linear_grad.cu, whose blocks have 256 threads.
 const (
 	linearChunk  = device.LinearChunk
 	linearSide   = 64
@@ -70,9 +70,9 @@ func (l *linear) statesBytes() (states, fades int) {
 	return n * l.stateSize(), n
 }
 
-// begin starts a kernel whose parameters begin with pointers and then say what tokens there are.
-func (l *linear) begin(kernel string, pointers ...driver.Pointer) *call {
-	c := l.d.begin("linear", kernel, l.storage)
+// begin starts a kernel of a file whose parameters begin with pointers and then say what tokens there are.
+func (l *linear) begin(file, kernel string, pointers ...driver.Pointer) *call {
+	c := l.d.begin(file, kernel, l.storage)
 	for _, p := range pointers {
 		c.pointer(p)
 	}
@@ -104,7 +104,7 @@ func (l *linear) states(states, fades, initial, final driver.Pointer) {
 	if final == 0 {
 		complete = l.chunks - 1
 	}
-	c := l.begin("linear_states", states, fades)
+	c := l.begin("linear", "linear_states", states, fades)
 	c.int(complete)
 	c.int(l.chunks)
 	c.grid(complete*l.heads.KV*l.rows, l.parts()*l.parts(), 1, 256, l.shared(0))
@@ -130,7 +130,7 @@ func (l *linear) scan(states, fades, initial, final driver.Pointer, chunks int, 
 
 // out computes the results, and their denominators unless norm is nil.
 func (l *linear) out(out, norm *tensor.Tensor, states driver.Pointer) {
-	c := l.begin("linear_out", address(out), address(norm))
+	c := l.begin("linear", "linear_out", address(out), address(norm))
 	c.pointer(states)
 	c.int(l.chunks)
 	c.int(l.rows)
@@ -207,7 +207,7 @@ func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *
 	if gates == nil {
 		return
 	}
-	c := d.begin("linear", "linear_grad_gates", l.storage)
+	c := d.begin("linear_grad", "linear_grad_gates", l.storage)
 	c.tensor(dgates)
 	c.pointer(queryDots)
 	c.pointer(keyDots)
@@ -222,7 +222,7 @@ func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *
 // deltas computes the row sums of dout·out over the denominators.
 func (l *linear) deltas(deltas driver.Pointer, dout, out, norm *tensor.Tensor) {
 	n := l.rows * l.length
-	c := l.d.begin("linear", "linear_deltas", l.storage)
+	c := l.d.begin("linear_grad", "linear_deltas", l.storage)
 	c.pointer(deltas)
 	c.tensor(dout)
 	c.tensor(out)
@@ -236,7 +236,7 @@ func (l *linear) deltas(deltas driver.Pointer, dout, out, norm *tensor.Tensor) {
 // backward launches a kernel of the gradient, of so many blocks for each row, each with so many tiles of scores. states is 0 for the one that
 // makes some.
 func (l *linear) backward(kernel string, to, too driver.Pointer, dout, norm *tensor.Tensor, deltas, states driver.Pointer, blocks, tiles, scores int) {
-	c := l.begin(kernel, to, too)
+	c := l.begin("linear_grad", kernel, to, too)
 	c.tensor(dout)
 	c.tensor(norm)
 	c.pointer(deltas)
