@@ -15,8 +15,6 @@ import (
 
 // A Device is one card. It implements device.Device.
 type Device struct {
-	device.Null // what no kernel is written for yet
-
 	driver   *driver.Driver
 	compiler *nvrtc.Compiler
 	card     Card
