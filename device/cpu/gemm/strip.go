@@ -12,30 +12,29 @@ import (
 // a run the products at even and at odd places are added up apart, by FMA, and then both to the sum. So the bits of a sum do not
 // depend on how K is cut. Denormals count as 0.
 type strip struct {
-	a             unsafe.Pointer // rows of 32·steps elements, lda apart
-	lda           int
-	b             unsafe.Pointer // panels of 16·steps rows of colStep words, strideB apart
-	strideB       int
-	steps         int
-	panels        int
-	rows          int
-	from          unsafe.Pointer // what the sums start from, or nil for 0: rows fromRow apart, panels fromPanel
-	fromRow       int
-	fromPanel     int
-	to            unsafe.Pointer // where they go
-	toRow         int
-	toPanel       int
-	round         bool           // to BF16
-	block         unsafe.Pointer // room for rows×colStep sums, aligned
-	ahead, result fetch
+	a         unsafe.Pointer // rows of 32·steps elements, lda apart
+	lda       int
+	b         unsafe.Pointer // panels of 16·steps rows of colStep words, strideB apart
+	strideB   int
+	steps     int
+	panels    int
+	rows      int
+	from      unsafe.Pointer // what the sums start from, or nil for 0: rows fromRow apart, panels fromPanel
+	fromRow   int
+	fromPanel int
+	to        unsafe.Pointer // where they go
+	toRow     int
+	toPanel   int
+	round     bool           // to BF16
+	block     unsafe.Pointer // room for rows×colStep sums, aligned
+	ahead     fetch
 }
 
-// A fetch says what a kernel asks of memory meanwhile, hints all: with each step along k the lines at p, line and row from it, and at
-// both together; then p moves on by step, and from panel to panel by panel, until so many panels are done.
+// A fetch says which cache lines a kernel asks for meanwhile, hints all: with each step along k four that lie line bytes apart, from p on;
+// then p moves on by step, and from panel to panel by panel, until so many panels are done.
 type fetch struct {
-	p                uintptr
-	line, row, step  int
-	panel, panelsToo int
+	p                         uintptr
+	line, step, panel, panels int
 }
 
 // strips computes a task's tile of the result as Do does, a strip at a time.
@@ -153,17 +152,12 @@ func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, fir
 	}
 	if straight > 0 {
 		r.to, r.toRow, r.toPanel, r.round = x.dst.at(t.i+i, t.j), x.dst.ld*size, colStep*size, x.dst.dtype == tensor.BF16
-		r.result = fetch{p: uintptr(r.to) + uintptr(r.toPanel), line: 64, row: r.toRow, step: 2 * r.toRow}
-		if r.round {
-			r.result = fetch{p: uintptr(r.to) + uintptr(r.toPanel), line: r.toRow, row: 2 * r.toRow, step: 4 * r.toRow}
-		}
 		part(0, straight)
 	}
 	if straight == panels {
 		return
 	}
 	r.to, r.toRow, r.toPanel, r.round = unsafe.Pointer(&sums[straight*blockBytes/4]), 4*colStep, blockBytes, false
-	r.result = fetch{p: uintptr(r.to) + blockBytes, line: 64, row: 128, step: 256}
 	part(straight, panels)
 	if last {
 		for j := straight; j < panels; j++ {
@@ -176,7 +170,7 @@ func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, fir
 func (x *product[E]) fetchA(i, p, steps int) fetch {
 	s := x.blockA(i, p)
 	ld := s.ld * s.dtype.Size()
-	f := fetch{p: uintptr(s.p), line: ld, step: 64, panel: 4*ld - 64*steps, panelsToo: 8}
+	f := fetch{p: uintptr(s.p), line: ld, step: 64, panel: 4*ld - 64*steps, panels: 8}
 	if x.form == device.TN {
 		f.step, f.panel = 4*ld, 0
 	}

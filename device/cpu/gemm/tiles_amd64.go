@@ -4,15 +4,25 @@ package gemm
 
 import "unsafe"
 
-// tilesHigh is a kernel of type strip, in which the parameters have their meaning.
+// tilesHighSum is a kernel of type strip, in which the parameters have their meaning.
 //
 //go:noescape
-func tilesHigh(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, round, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, result uintptr, resultLine, resultRow, resultStep int)
+func tilesHighSum(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
 
-// tilesLow is a kernel of type strip, in which the parameters have their meaning.
+// tilesHighRound is a kernel of type strip, in which the parameters have their meaning.
 //
 //go:noescape
-func tilesLow(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, round, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, result uintptr, resultLine, resultRow, resultStep int)
+func tilesHighRound(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
+
+// tilesLowSum is a kernel of type strip, in which the parameters have their meaning.
+//
+//go:noescape
+func tilesLowSum(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
+
+// tilesLowRound is a kernel of type strip, in which the parameters have their meaning.
+//
+//go:noescape
+func tilesLowRound(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
 
 // fewTilesF32Pair multiplies rows of b, as they lie, by the transpose of a.
 //

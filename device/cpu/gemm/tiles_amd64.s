@@ -2,30 +2,28 @@
 
 #include "textflag.h"
 
-// func tilesHigh(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, round, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, result uintptr, resultLine, resultRow, resultStep int)
-TEXT ·tilesHigh(SB), NOSPLIT, $0-200
+// func tilesHighSum(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
+TEXT ·tilesHighSum(SB), NOSPLIT, $0-168
 	MOVQ config+0(FP), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
 	MOVQ lda+16(FP), DX
 	MOVL $128, R9
-	MOVQ ahead+128(FP), R10
-	MOVQ aheadLine+136(FP), R11
+	MOVQ ahead+120(FP), R10
+	MOVQ aheadLine+128(FP), R11
+	MOVQ toRow+88(FP), R12
 panel1:
 	MOVQ a+8(FP), SI
 	MOVQ DX, R8
 	SHLQ $4, R8
 	ADDQ SI, R8
 	MOVQ b+24(FP), BX
-	MOVQ result+168(FP), DI
-	MOVQ resultLine+176(FP), R12
-	MOVQ resultRow+184(FP), R13
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 	MOVQ from+56(FP), AX
 	TESTQ AX, AX
-	JEQ zero2
+	JEQ zero3
 	MOVQ fromRow+64(FP), CX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x08 // TILELOADD 0(AX)(CX*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x08; BYTE $0x40 // TILELOADD 64(AX)(CX*1), T1
@@ -36,10 +34,12 @@ panel1:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x5c; BYTE $0x08; BYTE $0x40 // TILELOADD 64(AX)(CX*1), T3
 	MOVQ fromPanel+72(FP), AX
 	ADDQ AX, from+56(FP)
-zero2:
+zero3:
+	MOVQ to+80(FP), DI
+	ADDQ toPanel+96(FP), DI
 	MOVQ steps+40(FP), CX
 	PCALIGN $32
-loop3:
+loop2:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADDT1 0(BX)(R9*1), T6
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x16 // TILELOADD 0(SI)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS T6, T4, T0
@@ -50,100 +50,214 @@ loop3:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd5 // TDPBF16PS T6, T5, T2
 	PREFETCHT1 (AX)
 	PREFETCHT1 (AX)(R11*1)
-	ADDQ aheadStep+144(FP), R10
+	ADDQ aheadStep+136(FP), R10
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x7c; BYTE $0x0b; BYTE $0x40 // TILELOADDT1 64(BX)(R9*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS T7, T4, T1
-	PREFETCHT0 (DI)
-	PREFETCHT0 (DI)(R12*1)
-	LEAQ (DI)(R13*1), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xdd // TDPBF16PS T7, T5, T3
-	PREFETCHT0 (AX)
-	PREFETCHT0 (AX)(R12*1)
-	ADDQ resultStep+192(FP), DI
+	PREFETCHT0 0(DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 128(DI)
+	PREFETCHT0 192(DI)
+	ADDQ $256, DI
 	ADDQ $64, SI
 	ADDQ $64, R8
 	ADDQ $2048, BX
 	DECQ CX
-	JNZ loop3
+	JNZ loop2
 	MOVQ to+80(FP), DI
-	MOVQ toRow+88(FP), R12
-	CMPQ round+104(FP), $0
-	JNE narrow4
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x27 // TILESTORED T0, 0(DI)(R12*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x27; BYTE $0x40 // TILESTORED T1, 64(DI)(R12*1)
 	MOVQ R12, AX
 	SHLQ $4, AX
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x27 // TILESTORED T0, 0(DI)(R12*1)
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x27; BYTE $0x40 // TILESTORED T1, 64(DI)(R12*1)
 	ADDQ AX, DI
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x27 // TILESTORED T2, 0(DI)(R12*1)
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x5c; BYTE $0x27; BYTE $0x40 // TILESTORED T3, 64(DI)(R12*1)
-	JMP next6
-narrow4:
-	MOVQ block+120(FP), SI
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0e // TILESTORED T0, 0(SI)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x0e; BYTE $0x40 // TILESTORED T1, 64(SI)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0e; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(SI)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x0e; BYTE $0x40; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 2112(SI)(R9*1)
-	MOVQ rows+112(FP), CX
-row5:
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
-	VMOVUPS Z2, (DI)
-	ADDQ $128, SI
-	ADDQ R12, DI
-	DECQ CX
-	JNZ row5
-next6:
 	MOVQ toPanel+96(FP), AX
 	ADDQ AX, to+80(FP)
-	ADDQ AX, result+168(FP)
 	MOVQ strideB+32(FP), AX
 	ADDQ AX, b+24(FP)
-	ADDQ aheadPanel+152(FP), R10
-	DECQ aheadPanels+160(FP)
-	JNZ on7
+	ADDQ aheadPanel+144(FP), R10
+	DECQ aheadPanels+152(FP)
+	JNZ on4
 	XORL AX, AX
 	XORL R11, R11
-	MOVQ AX, aheadStep+144(FP)
-	MOVQ AX, aheadPanel+152(FP)
-on7:
+	MOVQ AX, aheadStep+136(FP)
+	MOVQ AX, aheadPanel+144(FP)
+on4:
 	DECQ panels+48(FP)
 	JNZ panel1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// func tilesLow(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, round, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, result uintptr, resultLine, resultRow, resultStep int)
-TEXT ·tilesLow(SB), NOSPLIT, $0-200
+// func tilesHighRound(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
+TEXT ·tilesHighRound(SB), NOSPLIT, $0-168
 	MOVQ config+0(FP), AX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
 	MOVQ lda+16(FP), DX
 	MOVL $128, R9
-	MOVQ ahead+128(FP), R10
-	MOVQ aheadLine+136(FP), R11
+	MOVQ ahead+120(FP), R10
+	MOVQ aheadLine+128(FP), R11
+	MOVQ toRow+88(FP), R12
+	MOVQ rows+104(FP), AX
+	SHLQ $7, AX
+	MOVQ AX, rows+104(FP)
+	ANDQ $~511, AX
+	MOVQ AX, wholeRows+160(FP)
+	MOVQ block+112(FP), R13
+	ADDQ R13, rows+104(FP)
+	ADDQ R13, wholeRows+160(FP)
+	MOVQ rows+104(FP), R13
 panel1:
 	MOVQ a+8(FP), SI
 	MOVQ DX, R8
 	SHLQ $4, R8
 	ADDQ SI, R8
 	MOVQ b+24(FP), BX
-	MOVQ result+168(FP), DI
-	MOVQ resultLine+176(FP), R12
-	MOVQ resultRow+184(FP), R13
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	MOVQ from+56(FP), AX
+	TESTQ AX, AX
+	JEQ zero3
+	MOVQ fromRow+64(FP), CX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x08 // TILELOADD 0(AX)(CX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x08; BYTE $0x40 // TILELOADD 64(AX)(CX*1), T1
+	SHLQ $4, CX
+	ADDQ CX, AX
+	MOVQ fromRow+64(FP), CX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x14; BYTE $0x08 // TILELOADD 0(AX)(CX*1), T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x5c; BYTE $0x08; BYTE $0x40 // TILELOADD 64(AX)(CX*1), T3
+	MOVQ fromPanel+72(FP), AX
+	ADDQ AX, from+56(FP)
+zero3:
+	MOVQ steps+40(FP), CX
+	PCALIGN $32
+loop2:
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADDT1 0(BX)(R9*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x16 // TILELOADD 0(SI)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS T6, T4, T0
+	PREFETCHT1 (R10)
+	PREFETCHT1 (R10)(R11*1)
+	LEAQ (R10)(R11*2), AX
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x10 // TILELOADD 0(R8)(DX*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xd5 // TDPBF16PS T6, T5, T2
+	PREFETCHT1 (AX)
+	PREFETCHT1 (AX)(R11*1)
+	ADDQ aheadStep+136(FP), R10
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x7c; BYTE $0x0b; BYTE $0x40 // TILELOADDT1 64(BX)(R9*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS T7, T4, T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xdd // TDPBF16PS T7, T5, T3
+	CMPQ R13, wholeRows+160(FP)
+	JGE rounded4
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+rounded4:
+	ADDQ $64, SI
+	ADDQ $64, R8
+	ADDQ $2048, BX
+	DECQ CX
+	JNZ loop2
+row5:
+	CMPQ R13, rows+104(FP)
+	JGE done6
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	JMP row5
+done6:
+	MOVQ block+112(FP), R13
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x44; BYTE $0x0d; BYTE $0x00 // TILESTORED T0, 0(R13)(R9*1)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x0d; BYTE $0x40 // TILESTORED T1, 64(R13)(R9*1)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x0d; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(R13)(R9*1)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x0d; BYTE $0x40; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 2112(R13)(R9*1)
+	MOVQ to+80(FP), DI
+	MOVQ toPanel+96(FP), AX
+	ADDQ AX, to+80(FP)
+	MOVQ strideB+32(FP), AX
+	ADDQ AX, b+24(FP)
+	ADDQ aheadPanel+144(FP), R10
+	DECQ aheadPanels+152(FP)
+	JNZ on7
+	XORL AX, AX
+	XORL R11, R11
+	MOVQ AX, aheadStep+136(FP)
+	MOVQ AX, aheadPanel+144(FP)
+on7:
+	DECQ panels+48(FP)
+	JNZ panel1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+row8:
+	CMPQ R13, rows+104(FP)
+	JGE done9
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	JMP row8
+done9:
+	VZEROUPPER
+	RET
+
+// func tilesLowSum(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
+TEXT ·tilesLowSum(SB), NOSPLIT, $0-168
+	MOVQ config+0(FP), AX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ lda+16(FP), DX
+	MOVL $128, R9
+	MOVQ ahead+120(FP), R10
+	MOVQ aheadLine+128(FP), R11
+	MOVQ toRow+88(FP), R12
+panel1:
+	MOVQ a+8(FP), SI
+	MOVQ DX, R8
+	SHLQ $4, R8
+	ADDQ SI, R8
+	MOVQ b+24(FP), BX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	MOVQ from+56(FP), AX
 	TESTQ AX, AX
-	JEQ zero2
+	JEQ zero3
 	MOVQ fromRow+64(FP), CX
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x08 // TILELOADD 0(AX)(CX*1), T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x08; BYTE $0x40 // TILELOADD 64(AX)(CX*1), T1
 	MOVQ fromPanel+72(FP), AX
 	ADDQ AX, from+56(FP)
-zero2:
+zero3:
+	MOVQ to+80(FP), DI
+	ADDQ toPanel+96(FP), DI
 	MOVQ steps+40(FP), CX
 	PCALIGN $32
-loop3:
+loop2:
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADDT1 0(BX)(R9*1), T6
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x16 // TILELOADD 0(SI)(DX*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS T6, T4, T0
@@ -152,58 +266,164 @@ loop3:
 	LEAQ (R10)(R11*2), AX
 	PREFETCHT1 (AX)
 	PREFETCHT1 (AX)(R11*1)
-	ADDQ aheadStep+144(FP), R10
+	ADDQ aheadStep+136(FP), R10
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x7c; BYTE $0x0b; BYTE $0x40 // TILELOADDT1 64(BX)(R9*1), T7
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS T7, T4, T1
-	PREFETCHT0 (DI)
-	PREFETCHT0 (DI)(R12*1)
-	LEAQ (DI)(R13*1), AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 (AX)(R12*1)
-	ADDQ resultStep+192(FP), DI
+	PREFETCHT0 0(DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 128(DI)
+	PREFETCHT0 192(DI)
+	ADDQ $256, DI
 	ADDQ $64, SI
 	ADDQ $64, R8
 	ADDQ $2048, BX
 	DECQ CX
-	JNZ loop3
+	JNZ loop2
 	MOVQ to+80(FP), DI
-	MOVQ toRow+88(FP), R12
-	CMPQ round+104(FP), $0
-	JNE narrow4
+	MOVQ R12, AX
+	SHLQ $4, AX
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x27 // TILESTORED T0, 0(DI)(R12*1)
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x27; BYTE $0x40 // TILESTORED T1, 64(DI)(R12*1)
-	JMP next6
-narrow4:
-	MOVQ block+120(FP), SI
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x0e // TILESTORED T0, 0(SI)(R9*1)
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x0e; BYTE $0x40 // TILESTORED T1, 64(SI)(R9*1)
-	MOVQ rows+112(FP), CX
-row5:
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
-	VMOVUPS Z2, (DI)
-	ADDQ $128, SI
-	ADDQ R12, DI
-	DECQ CX
-	JNZ row5
-next6:
 	MOVQ toPanel+96(FP), AX
 	ADDQ AX, to+80(FP)
-	ADDQ AX, result+168(FP)
 	MOVQ strideB+32(FP), AX
 	ADDQ AX, b+24(FP)
-	ADDQ aheadPanel+152(FP), R10
-	DECQ aheadPanels+160(FP)
+	ADDQ aheadPanel+144(FP), R10
+	DECQ aheadPanels+152(FP)
+	JNZ on4
+	XORL AX, AX
+	XORL R11, R11
+	MOVQ AX, aheadStep+136(FP)
+	MOVQ AX, aheadPanel+144(FP)
+on4:
+	DECQ panels+48(FP)
+	JNZ panel1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// func tilesLowRound(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
+TEXT ·tilesLowRound(SB), NOSPLIT, $0-168
+	MOVQ config+0(FP), AX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0x00 // LDTILECFG (AX)
+	MOVQ lda+16(FP), DX
+	MOVL $128, R9
+	MOVQ ahead+120(FP), R10
+	MOVQ aheadLine+128(FP), R11
+	MOVQ toRow+88(FP), R12
+	MOVQ rows+104(FP), AX
+	SHLQ $7, AX
+	MOVQ AX, rows+104(FP)
+	ANDQ $~511, AX
+	MOVQ AX, wholeRows+160(FP)
+	MOVQ block+112(FP), R13
+	ADDQ R13, rows+104(FP)
+	ADDQ R13, wholeRows+160(FP)
+	MOVQ rows+104(FP), R13
+panel1:
+	MOVQ a+8(FP), SI
+	MOVQ DX, R8
+	SHLQ $4, R8
+	ADDQ SI, R8
+	MOVQ b+24(FP), BX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	MOVQ from+56(FP), AX
+	TESTQ AX, AX
+	JEQ zero3
+	MOVQ fromRow+64(FP), CX
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x04; BYTE $0x08 // TILELOADD 0(AX)(CX*1), T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x4c; BYTE $0x08; BYTE $0x40 // TILELOADD 64(AX)(CX*1), T1
+	MOVQ fromPanel+72(FP), AX
+	ADDQ AX, from+56(FP)
+zero3:
+	MOVQ steps+40(FP), CX
+	PCALIGN $32
+loop2:
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x34; BYTE $0x0b // TILELOADDT1 0(BX)(R9*1), T6
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x16 // TILELOADD 0(SI)(DX*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5c; BYTE $0xc4 // TDPBF16PS T6, T4, T0
+	PREFETCHT1 (R10)
+	PREFETCHT1 (R10)(R11*1)
+	LEAQ (R10)(R11*2), AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 (AX)(R11*1)
+	ADDQ aheadStep+136(FP), R10
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x79; BYTE $0x4b; BYTE $0x7c; BYTE $0x0b; BYTE $0x40 // TILELOADDT1 64(BX)(R9*1), T7
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5c; BYTE $0xcc // TDPBF16PS T7, T4, T1
+	CMPQ R13, wholeRows+160(FP)
+	JGE rounded4
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+rounded4:
+	ADDQ $64, SI
+	ADDQ $64, R8
+	ADDQ $2048, BX
+	DECQ CX
+	JNZ loop2
+row5:
+	CMPQ R13, rows+104(FP)
+	JGE done6
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	JMP row5
+done6:
+	MOVQ block+112(FP), R13
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x44; BYTE $0x0d; BYTE $0x00 // TILESTORED T0, 0(R13)(R9*1)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x4c; BYTE $0x0d; BYTE $0x40 // TILESTORED T1, 64(R13)(R9*1)
+	MOVQ to+80(FP), DI
+	MOVQ toPanel+96(FP), AX
+	ADDQ AX, to+80(FP)
+	MOVQ strideB+32(FP), AX
+	ADDQ AX, b+24(FP)
+	ADDQ aheadPanel+144(FP), R10
+	DECQ aheadPanels+152(FP)
 	JNZ on7
 	XORL AX, AX
 	XORL R11, R11
-	MOVQ AX, aheadStep+144(FP)
-	MOVQ AX, aheadPanel+152(FP)
+	MOVQ AX, aheadStep+136(FP)
+	MOVQ AX, aheadPanel+144(FP)
 on7:
 	DECQ panels+48(FP)
 	JNZ panel1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+row8:
+	CMPQ R13, rows+104(FP)
+	JGE done9
+	VMOVUPS (R13), Z0
+	VMOVUPS 64(R13), Z1
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xd0 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS Z2, (DI)
+	ADDQ $128, R13
+	ADDQ R12, DI
+	JMP row8
+done9:
 	VZEROUPPER
 	RET
 

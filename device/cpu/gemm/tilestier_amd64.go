@@ -37,18 +37,19 @@ func tilesTile() tile[float32] {
 }
 
 func runTiles(r *strip) {
-	kernel := tilesHigh
-	if r.rows <= 16 {
-		kernel = tilesLow
-	}
-	round := 0
-	if r.round {
-		round = 1
+	zz(r)
+	kernel := tilesHighSum
+	switch {
+	case r.rows <= 16 && r.round:
+		kernel = tilesLowRound
+	case r.rows <= 16:
+		kernel = tilesLowSum
+	case r.round:
+		kernel = tilesHighRound
 	}
 	kernel(unsafe.Pointer(&tileConfigs[r.rows]), r.a, r.lda, r.b, r.strideB, r.steps, r.panels,
-		r.from, r.fromRow, r.fromPanel, r.to, r.toRow, r.toPanel, round, r.rows, r.block,
-		r.ahead.p, r.ahead.line, r.ahead.step, r.ahead.panel, r.ahead.panelsToo,
-		r.result.p, r.result.line, r.result.row, r.result.step)
+		r.from, r.fromRow, r.fromPanel, r.to, r.toRow, r.toPanel, r.rows, r.block,
+		r.ahead.p, r.ahead.line, r.ahead.step, r.ahead.panel, r.ahead.panels, 0)
 }
 
 // tilesPacker packs as dotPacker does; columns of a become rows by way of panels.

@@ -54,8 +54,10 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
-	tiles(f, "tilesHigh", true)
-	tiles(f, "tilesLow", false)
+	tiles(f, "tilesHighSum", true, false)
+	tiles(f, "tilesHighRound", true, true)
+	tiles(f, "tilesLowSum", false, false)
+	tiles(f, "tilesLowRound", false, true)
 	fewTiles(f, f32Pair)
 	fewTiles(f, bf16Pair)
 	peakTiles(f)

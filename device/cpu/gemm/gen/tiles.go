@@ -7,53 +7,44 @@ import "anneal/internal/asmgen"
 //
 // A step of 32 elements along k loads four tiles of 16 cache lines, which two load ports do in 32 cycles, for four products of 16
 // cycles each. The rows of a stay in the first-level cache; b comes from the second level, and its loads say that it need not stay.
-func tiles(f *asmgen.File, name string, high bool) {
+// Where sums are rounded, those of a panel are stored in a block of memory, which is rounded row by row in the shadow of the next panel's products.
+func tiles(f *asmgen.File, name string, high, round bool) {
 	fn := f.Func(name, "is a kernel of type strip, in which the parameters have their meaning.",
 		"config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, "+
-			"from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, round, rows int, block unsafe.Pointer, "+
-			"ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, "+
-			"result uintptr, resultLine, resultRow, resultStep int")
-	each := func(upper, lower func()) {
-		upper()
-		if high {
-			lower()
-		}
-	}
-	add := func(from, to string) {
-		fn.Arg(from, "AX")
-		fn.I("ADDQ AX, %s", fn.ArgRef(to))
-	}
+			"from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, "+
+			"ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int")
+	t := &strip{fn, high}
 	fn.Arg("config", "AX")
 	fn.LDTILECFG("AX")
 	fn.Arg("lda", "DX")
-	fn.I("MOVL $128, R9") // from row to row of b
+	fn.I("MOVL $128, R9") // from row to row of b, and of sums
 	fn.Arg("ahead", "R10")
 	fn.Arg("aheadLine", "R11")
+	fn.Arg("toRow", "R12")
+	if round { // nothing to round yet: no rows at R13
+		fn.Arg("rows", "AX")
+		fn.I("SHLQ $7, AX")
+		fn.I("MOVQ AX, %s", fn.ArgRef("rows"))
+		fn.I("ANDQ $~511, AX")
+		fn.I("MOVQ AX, %s", fn.ArgRef("wholeRows"))
+		fn.Arg("block", "R13")
+		fn.I("ADDQ R13, %s", fn.ArgRef("rows"))
+		fn.I("ADDQ R13, %s", fn.ArgRef("wholeRows"))
+		fn.Arg("rows", "R13")
+	}
 
-	panel, zero, loop := fn.NewLabel("panel"), fn.NewLabel("zero"), fn.NewLabel("loop")
+	panel, loop := fn.NewLabel("panel"), fn.NewLabel("loop")
 	fn.Label(panel)
 	fn.Arg("a", "SI")
 	fn.I("MOVQ DX, R8")
 	fn.I("SHLQ $4, R8")
 	fn.I("ADDQ SI, R8") // the lower rows
 	fn.Arg("b", "BX")
-	fn.Arg("result", "DI")
-	fn.Arg("resultLine", "R12")
-	fn.Arg("resultRow", "R13")
-	each(func() { fn.TILEZERO(0); fn.TILEZERO(1) }, func() { fn.TILEZERO(2); fn.TILEZERO(3) })
-	fn.Arg("from", "AX")
-	fn.I("TESTQ AX, AX")
-	fn.I("JEQ %s", zero)
-	fn.Arg("fromRow", "CX")
-	each(func() { fn.TILELOADD(0, "AX", "CX", 0); fn.TILELOADD(64, "AX", "CX", 1) }, func() {
-		fn.I("SHLQ $4, CX")
-		fn.I("ADDQ CX, AX")
-		fn.Arg("fromRow", "CX")
-		fn.TILELOADD(0, "AX", "CX", 2)
-		fn.TILELOADD(64, "AX", "CX", 3)
-	})
-	add("fromPanel", "from")
-	fn.Label(zero)
+	t.start()
+	if !round {
+		fn.Arg("to", "DI")
+		fn.I("ADDQ %s, DI", fn.ArgRef("toPanel"))
+	}
 	fn.Arg("steps", "CX")
 	fn.I("PCALIGN $32")
 	fn.Label(loop)
@@ -63,57 +54,47 @@ func tiles(f *asmgen.File, name string, high bool) {
 	fn.I("PREFETCHT1 (R10)")
 	fn.I("PREFETCHT1 (R10)(R11*1)")
 	fn.I("LEAQ (R10)(R11*2), AX")
-	each(func() {}, func() { fn.TILELOADD(0, "R8", "DX", 5); fn.TDPBF16PS(6, 5, 2) })
+	t.each(func() {}, func() { fn.TILELOADD(0, "R8", "DX", 5); fn.TDPBF16PS(6, 5, 2) })
 	fn.I("PREFETCHT1 (AX)")
 	fn.I("PREFETCHT1 (AX)(R11*1)")
 	fn.I("ADDQ %s, R10", fn.ArgRef("aheadStep"))
 	fn.TILELOADDT1(64, "BX", "R9", 7)
 	fn.TDPBF16PS(7, 4, 1)
-	fn.I("PREFETCHT0 (DI)")
-	fn.I("PREFETCHT0 (DI)(R12*1)")
-	fn.I("LEAQ (DI)(R13*1), AX")
-	each(func() {}, func() { fn.TDPBF16PS(7, 5, 3) })
-	fn.I("PREFETCHT0 (AX)")
-	fn.I("PREFETCHT0 (AX)(R12*1)")
-	fn.I("ADDQ %s, DI", fn.ArgRef("resultStep"))
+	t.each(func() {}, func() { fn.TDPBF16PS(7, 5, 3) })
+	if round {
+		done := fn.NewLabel("rounded")
+		fn.I("CMPQ R13, %s", fn.ArgRef("wholeRows"))
+		fn.I("JGE %s", done)
+		for range 4 {
+			t.roundRow()
+		}
+		fn.Label(done)
+	} else { // the sums of the next panel, or the lines where they go
+		for i := range 4 {
+			fn.I("PREFETCHT0 %d(DI)", 64*i)
+		}
+		fn.I("ADDQ $256, DI")
+	}
 	fn.I("ADDQ $64, SI")
 	fn.I("ADDQ $64, R8")
 	fn.I("ADDQ $2048, BX")
 	fn.I("DECQ CX")
 	fn.I("JNZ %s", loop)
 
-	narrow, row, next, on := fn.NewLabel("narrow"), fn.NewLabel("row"), fn.NewLabel("next"), fn.NewLabel("on")
-	fn.Arg("to", "DI")
-	fn.Arg("toRow", "R12")
-	fn.I("CMPQ %s, $0", fn.ArgRef("round"))
-	fn.I("JNE %s", narrow)
-	each(func() { fn.TILESTORED(0, 0, "DI", "R12"); fn.TILESTORED(1, 64, "DI", "R12") }, func() {
+	if round {
+		t.roundRest()
+		fn.Arg("block", "R13")
+		t.store("R13", "R9", 2048)
+		fn.Arg("to", "DI")
+	} else {
+		fn.Arg("to", "DI")
 		fn.I("MOVQ R12, AX")
 		fn.I("SHLQ $4, AX")
-		fn.I("ADDQ AX, DI")
-		fn.TILESTORED(2, 0, "DI", "R12")
-		fn.TILESTORED(3, 64, "DI", "R12")
-	})
-	fn.I("JMP %s", next)
-	fn.Label(narrow)
-	fn.Arg("block", "SI")
-	each(func() { fn.TILESTORED(0, 0, "SI", "R9"); fn.TILESTORED(1, 64, "SI", "R9") },
-		func() { fn.TILESTORED(2, 2048, "SI", "R9"); fn.TILESTORED(3, 2112, "SI", "R9") })
-	fn.Arg("rows", "CX")
-	fn.Label(row)
-	fn.I("VMOVUPS (SI), Z0")
-	fn.I("VMOVUPS 64(SI), Z1")
-	fn.VCVTNE2PS2BF16(0, 1, 2)
-	fn.I("VMOVUPS Z2, (DI)")
-	fn.I("ADDQ $128, SI")
-	fn.I("ADDQ R12, DI")
-	fn.I("DECQ CX")
-	fn.I("JNZ %s", row)
-
-	fn.Label(next)
-	add("toPanel", "to")
-	fn.I("ADDQ AX, %s", fn.ArgRef("result"))
-	add("strideB", "b")
+		t.store("DI", "R12", 0)
+	}
+	t.add("toPanel", "to")
+	t.add("strideB", "b")
+	on := fn.NewLabel("on")
 	fn.I("ADDQ %s, R10", fn.ArgRef("aheadPanel"))
 	fn.I("DECQ %s", fn.ArgRef("aheadPanels"))
 	fn.I("JNZ %s", on)
@@ -125,7 +106,81 @@ func tiles(f *asmgen.File, name string, high bool) {
 	fn.I("DECQ %s", fn.ArgRef("panels"))
 	fn.I("JNZ %s", panel)
 	fn.TILERELEASE()
+	if round {
+		t.roundRest()
+	}
 	fn.Ret()
+}
+
+// strip is a kernel of that type being written.
+type strip struct {
+	*asmgen.Func
+	high bool // has lower rows
+}
+
+func (t *strip) each(upper, lower func()) {
+	upper()
+	if t.high {
+		lower()
+	}
+}
+
+// add adds a parameter to another, by AX.
+func (t *strip) add(from, to string) {
+	t.Arg(from, "AX")
+	t.I("ADDQ AX, %s", t.ArgRef(to))
+}
+
+// start clears the sums or loads what they start from.
+func (t *strip) start() {
+	t.each(func() { t.TILEZERO(0); t.TILEZERO(1) }, func() { t.TILEZERO(2); t.TILEZERO(3) })
+	zero := t.NewLabel("zero")
+	t.Arg("from", "AX")
+	t.I("TESTQ AX, AX")
+	t.I("JEQ %s", zero)
+	t.Arg("fromRow", "CX")
+	t.each(func() { t.TILELOADD(0, "AX", "CX", 0); t.TILELOADD(64, "AX", "CX", 1) }, func() {
+		t.I("SHLQ $4, CX")
+		t.I("ADDQ CX, AX")
+		t.Arg("fromRow", "CX")
+		t.TILELOADD(0, "AX", "CX", 2)
+		t.TILELOADD(64, "AX", "CX", 3)
+	})
+	t.add("fromPanel", "from")
+	t.Label(zero)
+}
+
+// store stores the sums in rows of pitch bytes from p on; the lower ones lie lower bytes further, or as many as AX says if that is 0, which
+// is then added to p.
+func (t *strip) store(p, pitch string, lower int) {
+	t.each(func() { t.TILESTORED(0, 0, p, pitch); t.TILESTORED(1, 64, p, pitch) }, func() {
+		if lower == 0 {
+			t.I("ADDQ AX, %s", p)
+		}
+		t.TILESTORED(2, lower, p, pitch)
+		t.TILESTORED(3, lower+64, p, pitch)
+	})
+}
+
+// roundRow rounds the sums of a row at R13 to DI and moves on to the next.
+func (t *strip) roundRow() {
+	t.I("VMOVUPS (R13), Z0")
+	t.I("VMOVUPS 64(R13), Z1")
+	t.VCVTNE2PS2BF16(0, 1, 2)
+	t.I("VMOVUPS Z2, (DI)")
+	t.I("ADDQ $128, R13")
+	t.I("ADDQ R12, DI")
+}
+
+// roundRest rounds the rows that are left.
+func (t *strip) roundRest() {
+	row, done := t.NewLabel("row"), t.NewLabel("done")
+	t.Label(row)
+	t.I("CMPQ R13, %s", t.ArgRef("rows"))
+	t.I("JGE %s", done)
+	t.roundRow()
+	t.I("JMP %s", row)
+	t.Label(done)
 }
 
 // peakTiles writes the loop of products of tiles on registers.
