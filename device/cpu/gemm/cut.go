@@ -6,7 +6,6 @@ import "anneal/device"
 const (
 	maxA    = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed …
 	rowsTN  = 48         // … and in form TN, where they are columns: whole cache lines
-	maxC    = 528 * 384  // elements of a task
 	maxB    = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
 	crowded = 32 << 10   // rows that lie a multiple of so many bytes apart compete for the same lines of a cache
 )
@@ -19,6 +18,7 @@ type sizes struct {
 	maxK  int // depth of a K block, words
 	stepK int // what it is a multiple of, words
 	maxN  int // columns of a task
+	maxC  int // elements of a task
 	costs
 }
 
@@ -27,15 +27,13 @@ func (z *sizes) strideRows() int { return z.maxK + 16 }
 
 // vectorSizes are those of kernels that broadcast words of a to multiply them by vectors of b.
 func vectorSizes(mr, group int) sizes {
-	return sizes{mr: mr, group: group, maxK: 192, stepK: 8, maxN: 384, costs: costs{
+	return sizes{mr: mr, group: group, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
 		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1, maxL2: 192 << 10,
 	}}
 }
 
-// tileSizes are those of kernels on tiles, beside whose products everything else costs more.
-var tileSizes = sizes{mr: 32, group: 2, maxK: 256, stepK: 16, maxN: 1024, costs: costs{
-	product: 0.0007, rowsA: 0.005, colsA: 0.05, rowsB: 0.1, colsB: 0.08, spill: 0.05, fetch: 0.01, mirror: 1, maxL2: 256 << 10,
-}}
+// tileSizes are those of kernels on tiles, whose cuts have costs of their own.
+var tileSizes = sizes{mr: 32, group: 2, maxK: 256, stepK: 16, maxN: 1024, maxC: 1 << 20}
 
 // A cut is how a product is divided: the result into tasks, panels of mr rows and of colStep columns being dealt to them as evenly as
 // they go, and K into blocks. The blocks of K, which fix the order of every sum, depend on K alone; the tasks may follow the number of
@@ -45,6 +43,7 @@ type cut struct {
 	m, n, k          int
 	down, across     int  // tasks
 	depth            int  // of a K block, elements
+	deep             int  // of the K blocks of b that strips have packed at a time, elements
 	rows, cols       int  // panels of the largest task
 	keep             bool // all K blocks of a task's b stay packed
 	symmetric        bool // tasks above the diagonal are mirrored
@@ -74,7 +73,7 @@ func choose(form device.Form, m, n, k int, z *sizes, workers int, symmetric bool
 	first := ceil(panelsN, z.maxN/colStep)
 	for across := first; across <= min(panelsN, first+16); across++ {
 		cols := ceil(panelsN, across)
-		first := ceil(panelsM, max(1, maxC/(cols*colStep*z.mr)))
+		first := ceil(panelsM, max(1, z.maxC/(cols*colStep*z.mr)))
 		for down := first; down <= min(panelsM, first+8); down++ {
 			c.down, c.across, c.rows, c.cols = down, across, ceil(panelsM, down), cols
 			c.strideB = (roundUp(ceil(c.depth, z.group), z.stepK) + 1) * colStep
@@ -94,19 +93,23 @@ func choose(form device.Form, m, n, k int, z *sizes, workers int, symmetric bool
 				mirror = z.mirror * float64(m*n) / float64(max(k, 1))
 			}
 			share := float64(tasks) / float64(down*across)
-			idle := 1.0 // how much longer it takes than if all workers were busy to the end: one may have an odd task, or a larger last one
-			if workers > 1 {
-				turns := ceil(tasks, workers)
-				uneven := float64(c.rows*down*c.cols*across)/float64(panelsM*panelsN) - 1
-				idle = float64(turns*workers) / float64(tasks) * (1 + uneven/float64(turns))
-			}
-			cost := (z.product*float64(m*n)+costA*float64(m*across)+packs)*share*idle + mirror*(1-share)
+			cost := (z.product*float64(m*n)+costA*float64(m*across)+packs)*share*c.idle(tasks, workers) + mirror*(1-share)
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
 			}
 		}
 	}
 	return best
+}
+
+// idle returns how much longer it takes than if all workers were busy to the end: one may have an odd task, or a larger last one.
+func (c *cut) idle(tasks, workers int) float64 {
+	if workers == 1 {
+		return 1
+	}
+	turns := ceil(tasks, workers)
+	uneven := float64(c.rows*c.down*c.cols*c.across)/float64(ceil(c.m, c.mr)*ceil(c.n, colStep)) - 1
+	return float64(turns*workers) / float64(tasks) * (1 + uneven/float64(turns))
 }
 
 // depth returns the size of a K block, in elements.

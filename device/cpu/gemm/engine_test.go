@@ -185,7 +185,7 @@ func TestProductMatchesFloat64(t *testing.T) {
 
 // Sizes around the block limits, in every form and storage, with one worker, who keeps packed blocks from task to task, and with two.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
-	const maxN, maxK = 384, 192 // of vectorSizes
+	const maxN, maxK, maxC = 384, 192, 528 * 384 // of vectorSizes
 	sizes := [][3]int{{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1}, {33, 1030, 513}}
 	z := vectorSizes(12, 1)
 	if c := choose(device.NT, 811, 290, 2*maxK+1, &z, 1, false); !c.keep || c.down < 2 || c.depth == c.k {

@@ -63,7 +63,7 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 		j.kernel, j.rows = kernels.more, roundUp(m, kernels.rows)
 	}
 	words := k / x.tile.group
-	if words*j.rows > maxC {
+	if words*j.rows > len(x.scratch[0].c) {
 		return false
 	}
 	j.a = x.scratch[0].c[:words*j.rows]

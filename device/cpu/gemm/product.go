@@ -77,7 +77,10 @@ func (x *product[E]) close() {
 func (x *product[E]) reserve(workers int) {
 	z := &x.tile.sizes
 	sizeA := max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN)
-	sizeB, sizeC, sizeStart := maxB, maxC, z.mr*colStep
+	sizeB, sizeC, sizeStart := maxB, z.maxC, z.mr*colStep
+	if x.tile.strip != nil {
+		sizeB = maxDeep + (z.maxK+1)*z.maxN // one K block at least
+	}
 	total := workers * (sizeA + sizeB + sizeC + sizeStart + z.maxN)
 	var zero E
 	arena, err := tensor.NewArena("matrix products", total*int(unsafe.Sizeof(zero)))
@@ -130,7 +133,11 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.a, x.b, x.dst, x.bias = source{}, source{}, sink{}, nil
 		return
 	}
-	x.cut = choose(form, m, n, k, &x.tile.sizes, len(x.scratch), opt.Symmetric)
+	if x.tile.strip != nil {
+		x.cut = chooseStrips(form, m, n, k, &x.tile.sizes, x.plainStrips(), len(x.scratch), opt.Symmetric)
+	} else {
+		x.cut = choose(form, m, n, k, &x.tile.sizes, len(x.scratch), opt.Symmetric)
+	}
 	x.deal.reset(x.cut.down, x.cut.across)
 	for i := range x.scratch {
 		x.scratch[i].column, x.scratch[i].packed = -1, -1

@@ -37,40 +37,36 @@ type fetch struct {
 	line, step, panel, panels int
 }
 
-// strips computes a task's tile of the result as Do does, a strip at a time.
+// strips computes a task's tile of the result, a strip at a time. In each round it packs as deep a part of b as stays in the
+// second-level cache, unless the task above left it; then strip after strip goes over its K blocks, whose rows of a stay in the first level.
 func (x *product[E]) strips(s *scratch[E], t, after span, packed bool) {
 	c, mr := &x.cut, x.tile.mr
-	for p := 0; ; p += c.depth {
-		k := min(c.depth, c.k-p)
-		b := s.b
-		if c.keep {
-			b = s.b[p/c.depth*c.strideK:]
-		}
-		if !packed {
-			x.packPanels(b, p, t.j, k, t.cols)
-		}
-		first, last := p == 0, p+k == c.k
-		next, q := t, p+k
-		if last {
-			next, q = after, 0
-		}
-		if first && x.bias != nil {
-			x.startStrip(s, t)
+	if x.bias != nil {
+		x.startStrip(s, t)
+	}
+	for round := 0; round == 0 || round < c.k; round += c.deep {
+		end := min(round+c.deep, c.k)
+		for p := round; !packed && (p == 0 || p < end); p += c.depth {
+			x.packPanels(s.b[(p-round)/c.depth*c.strideK:], p, t.j, min(c.depth, end-p), t.cols)
 		}
 		for i := 0; i < t.rows; i += mr {
-			rows := min(mr, t.rows-i)
-			r := &s.strip
-			*r = strip{strideB: c.strideB * 4, steps: steps(k), rows: rows, block: unsafe.Pointer(&s.start[0])}
-			r.a, r.lda = x.rowsOfStrip(s, t.i+i, p, rows, k)
-			if i+mr < t.rows {
-				r.ahead = x.fetchA(t.i+i+mr, p, r.steps)
-			} else {
-				r.ahead = x.fetchA(next.i, q, r.steps)
+			for p := round; p == round || p < end; p += c.depth {
+				k := min(c.depth, end-p)
+				r := &s.strip
+				*r = strip{strideB: c.strideB * 4, steps: steps(k), rows: min(mr, t.rows-i), block: unsafe.Pointer(&s.start[0])}
+				r.a, r.lda = x.rowsOfStrip(s, t.i+i, p, r.rows, k)
+				switch {
+				case p+k < end:
+					r.ahead = x.fetchA(t.i+i, p+k, r.steps)
+				case i+mr < t.rows:
+					r.ahead = x.fetchA(t.i+i+mr, round, r.steps)
+				case end < c.k:
+					r.ahead = x.fetchA(t.i, end, r.steps)
+				default:
+					r.ahead = x.fetchA(after.i, 0, r.steps)
+				}
+				x.runStrip(r, s, s.b[(p-round)/c.depth*c.strideK:], t, i, p == 0, p+k == c.k)
 			}
-			x.runStrip(r, s, b, t, i, first, last)
-		}
-		if last {
-			return
 		}
 	}
 }
@@ -96,8 +92,8 @@ func (x *product[E]) packPanels(b []E, p, j, k, cols int) {
 // filled up with zeros and do not crowd the same few lines of the first-level cache, else packed.
 func (x *product[E]) rowsOfStrip(s *scratch[E], i, p, rows, k int) (unsafe.Pointer, int) {
 	src := x.blockA(i, p)
-	if bytes := src.ld * 2; x.form != device.TN && src.dtype == tensor.BF16 && k%32 == 0 && k > 0 && gcd(bytes, 4096) <= 2*k {
-		return src.p, bytes
+	if x.plainStrips() && k%32 == 0 && k > 0 {
+		return src.p, src.ld * 2
 	}
 	ld := x.tile.maxK + 16
 	if k%32 != 0 || k == 0 {
@@ -113,6 +109,11 @@ func (x *product[E]) rowsOfStrip(s *scratch[E], i, p, rows, k int) (unsafe.Point
 		x.pack.copyRows(&s.a[0], ld, src, rows, k)
 	}
 	return unsafe.Pointer(&s.a[0]), 4 * ld
+}
+
+// plainStrips reports whether kernels can read whole steps of a where they lie.
+func (x *product[E]) plainStrips() bool {
+	return x.form != device.TN && x.a.dtype == tensor.BF16 && gcd(x.a.ld*2, 4096) <= x.tile.maxK*4
 }
 
 // startStrip prepares what the sums of a task's columns start from: the bias, before sums are scaled.
@@ -131,9 +132,9 @@ func (x *product[E]) startStrip(s *scratch[E], t span) {
 func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, first, last bool) {
 	const blockBytes = 32 * colStep * 4
 	panels := ceil(t.cols, colStep)
-	sums := s.c[i/x.tile.mr*x.cut.cols*x.tile.mr*colStep:]
-	if first && last {
-		sums = s.c
+	sums := s.c
+	if !x.cut.keep { // else the strip is complete before the next
+		sums = s.c[i/x.tile.mr*x.cut.cols*x.tile.mr*colStep:]
 	}
 	straight := 0 // panels
 	if last && !x.dst.add && x.dst.scale == 1 && x.dst.dtype != tensor.F16 {

@@ -34,6 +34,11 @@ func fewTilesF32Pair(config unsafe.Pointer, c, a *float32, row int, b unsafe.Poi
 //go:noescape
 func fewTilesBF16Pair(config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr)
 
+// columnsBF16 copies k×cols elements, k a multiple of 32, so that k runs along the row; columns by eights.
+//
+//go:noescape
+func columnsBF16(dst *float32, ldd int, src unsafe.Pointer, lds, k, cols int)
+
 // peakTiles multiplies tiles n times, 4 times each of its sums.
 //
 //go:noescape

@@ -1,6 +1,10 @@
 package gemm
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"anneal/tensor"
+)
 
 // tileConfigs holds what LDTILECFG reads, by the number of rows of a strip: 16 rows of 64 bytes in each tile, but those of a and
 // of sums only as high as there are rows.
@@ -52,10 +56,14 @@ func runTiles(r *strip) {
 		r.ahead.p, r.ahead.line, r.ahead.step, r.ahead.panel, r.ahead.panels, 0)
 }
 
-// tilesPacker packs as dotPacker does; columns of a become rows by way of panels.
+// tilesPacker packs as dotPacker does. Columns of a become rows straight where they are whole vectors, else by way of panels.
 func tilesPacker() packer[float32] {
 	p := dotPacker()
 	p.columns = func(dst *float32, ldd int, src source, k, cols int, spare []float32) {
+		if src.dtype == tensor.BF16 && k%32 == 0 && cols%8 == 0 {
+			columnsBF16(dst, ldd, src.p, src.ld, k, cols)
+			return
+		}
 		p.panels(&spare[0], colStep, 0, src, k, cols)
 		words := ceil(k, 2)
 		for w := 0; w < words; w += 16 {

@@ -60,6 +60,7 @@ func main() {
 	tiles(f, "tilesLowRound", false, true)
 	fewTiles(f, f32Pair)
 	fewTiles(f, bf16Pair)
+	columnsBF16(f)
 	peakTiles(f)
 	if err := f.Write("tiles"); err != nil {
 		log.Fatal(err)

@@ -70,10 +70,11 @@ func tiles(f *asmgen.File, name string, high, round bool) {
 		}
 		fn.Label(done)
 	} else { // the sums of the next panel, or the lines where they go
-		for i := range 4 {
-			fn.I("PREFETCHT0 %d(DI)", 64*i)
+		for _, row := range []string{"", "(R12*1)"} {
+			fn.I("PREFETCHT0 (DI)%s", row)
+			fn.I("PREFETCHT0 64(DI)%s", row)
 		}
-		fn.I("ADDQ $256, DI")
+		fn.I("LEAQ (DI)(R12*2), DI")
 	}
 	fn.I("ADDQ $64, SI")
 	fn.I("ADDQ $64, R8")
