@@ -79,6 +79,7 @@ func (x *product[E]) reserve(workers int) {
 	sizeA := max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN)
 	sizeB, sizeC, sizeStart := maxB, z.maxC, z.mr*colStep
 	if x.tile.strip != nil {
+		sizeA = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)
 		sizeB = maxDeep + (z.maxK+1)*z.maxN // one K block at least
 	}
 	total := workers * (sizeA + sizeB + sizeC + sizeStart + z.maxN)
@@ -134,7 +135,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		return
 	}
 	if x.tile.strip != nil {
-		x.cut = chooseStrips(form, m, n, k, &x.tile.sizes, x.plainStrips(), len(x.scratch), opt.Symmetric)
+		x.cut = chooseStrips(form, m, n, k, &x.tile.sizes, x.plainStrips(32), len(x.scratch), opt.Symmetric)
 	} else {
 		x.cut = choose(form, m, n, k, &x.tile.sizes, len(x.scratch), opt.Symmetric)
 	}

@@ -39,35 +39,54 @@ type fetch struct {
 
 // strips computes a task's tile of the result, a strip at a time. In each round it packs as deep a part of b as stays in the
 // second-level cache, unless the task above left it; then strip after strip goes over its K blocks, whose rows of a stay in the first level.
+//
+// Rows of a that cannot be read where they lie are packed a block at a time: while the strips of one are computed, the next is fetched
+// and packed part by part, so that little waits in the second-level cache, where columns of a matrix may compete for the same few lines.
 func (x *product[E]) strips(s *scratch[E], t, after span, packed bool) {
 	c, mr := &x.cut, x.tile.mr
 	if x.bias != nil {
 		x.startStrip(s, t)
 	}
-	for round := 0; round == 0 || round < c.k; round += c.deep {
-		end := min(round+c.deep, c.k)
-		for p := round; !packed && (p == 0 || p < end); p += c.depth {
-			x.packPanels(s.b[(p-round)/c.depth*c.strideK:], p, t.j, min(c.depth, end-p), t.cols)
+	now := x.firstRows(t, t.i)
+	buffers := [2][]E{s.a, s.a[len(s.a)/2:]}
+	for part := range x.parts() {
+		x.packPart(buffers[0], now, part)
+	}
+	for more := true; more; {
+		blockB := s.b[(now.p-now.round)/c.depth*c.strideK:]
+		if now.p == now.round && now.i == t.i && !packed {
+			x.packRound(s.b, now, t)
 		}
-		for i := 0; i < t.rows; i += mr {
-			for p := round; p == round || p < end; p += c.depth {
-				k := min(c.depth, end-p)
-				r := &s.strip
-				*r = strip{strideB: c.strideB * 4, steps: steps(k), rows: min(mr, t.rows-i), block: unsafe.Pointer(&s.start[0])}
-				r.a, r.lda = x.rowsOfStrip(s, t.i+i, p, r.rows, k)
-				switch {
-				case p+k < end:
-					r.ahead = x.fetchA(t.i+i, p+k, r.steps)
-				case i+mr < t.rows:
-					r.ahead = x.fetchA(t.i+i+mr, round, r.steps)
-				case end < c.k:
-					r.ahead = x.fetchA(t.i, end, r.steps)
-				default:
-					r.ahead = x.fetchA(after.i, 0, r.steps)
-				}
-				x.runStrip(r, s, s.b[(p-round)/c.depth*c.strideK:], t, i, p == 0, p+k == c.k)
+		next, ok := x.follow(now, t)
+		if !ok {
+			next = x.firstRows(after, after.i)
+		}
+		beyond, _ := x.follow(next, t)
+		for part := range x.parts() {
+			if ok {
+				x.packPart(buffers[1], next, part)
 			}
+			i := now.i + part*mr
+			if i >= now.i+now.rows {
+				continue
+			}
+			r := &s.strip
+			*r = strip{strideB: c.strideB * 4, steps: steps(now.k), rows: min(mr, now.i+now.rows-i), block: unsafe.Pointer(&s.start[0])}
+			r.a, r.lda = unsafe.Pointer(&buffers[0][part*mr*x.strideA()]), 4*x.strideA()
+			switch {
+			case x.plainStrips(now.k):
+				src := x.blockA(i, now.p)
+				r.a, r.lda = src.p, src.ld*2
+				r.ahead = x.fetchRows(next)
+			case part+1 < x.parts():
+				r.ahead = x.fetchPart(next, part+1)
+			default:
+				r.ahead = x.fetchPart(beyond, 0)
+			}
+			x.runStrip(r, s, blockB, t, i-t.i, now.p == 0, now.p+now.k == c.k)
 		}
+		buffers[0], buffers[1] = buffers[1], buffers[0]
+		now, more = next, ok
 	}
 }
 
@@ -76,8 +95,14 @@ func steps(k int) int { return max(1, ceil(k, 32)) }
 
 // packPanels packs a block of b, with zeros up to whole steps.
 func (x *product[E]) packPanels(b []E, p, j, k, cols int) {
-	if k > 0 {
+	switch {
+	case k == 0:
+	case x.form == device.NT:
 		x.packB(b, p, j, k, cols)
+	default: // a few rows at a time, which memory gives as streams
+		for q := 0; q < k; q += 16 {
+			x.packB(b[q/2*colStep:], p+q, j, min(16, k-q), cols)
+		}
 	}
 	if k%32 == 0 && k > 0 {
 		return
@@ -86,34 +111,6 @@ func (x *product[E]) packPanels(b []E, p, j, k, cols int) {
 		panel := b[q*x.cut.strideB:]
 		clear(panel[ceil(k, 2)*colStep : steps(k)*16*colStep])
 	}
-}
-
-// rowsOfStrip returns where rows rows of a lie for a kernel, and the bytes between them: in place, if they need not be converted or
-// filled up with zeros and do not crowd the same few lines of the first-level cache, else packed.
-func (x *product[E]) rowsOfStrip(s *scratch[E], i, p, rows, k int) (unsafe.Pointer, int) {
-	src := x.blockA(i, p)
-	if x.plainStrips() && k%32 == 0 && k > 0 {
-		return src.p, src.ld * 2
-	}
-	ld := x.tile.maxK + 16
-	if k%32 != 0 || k == 0 {
-		for r := range rows {
-			clear(s.a[r*ld+k/2 : r*ld+steps(k)*16])
-		}
-	}
-	switch {
-	case k == 0:
-	case x.form == device.TN:
-		x.pack.columns(&s.a[0], ld, src, k, rows, s.a[x.tile.mr*ld:])
-	default:
-		x.pack.copyRows(&s.a[0], ld, src, rows, k)
-	}
-	return unsafe.Pointer(&s.a[0]), 4 * ld
-}
-
-// plainStrips reports whether kernels can read whole steps of a where they lie.
-func (x *product[E]) plainStrips() bool {
-	return x.form != device.TN && x.a.dtype == tensor.BF16 && gcd(x.a.ld*2, 4096) <= x.tile.maxK*4
 }
 
 // startStrip prepares what the sums of a task's columns start from: the bias, before sums are scaled.
@@ -132,10 +129,11 @@ func (x *product[E]) startStrip(s *scratch[E], t span) {
 func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, first, last bool) {
 	const blockBytes = 32 * colStep * 4
 	panels := ceil(t.cols, colStep)
-	sums := s.c
-	if !x.cut.keep { // else the strip is complete before the next
-		sums = s.c[i/x.tile.mr*x.cut.cols*x.tile.mr*colStep:]
+	row := i / x.tile.mr
+	if x.cut.keep { // a block of rows is complete before the next
+		row %= x.parts()
 	}
+	sums := s.c[row*x.cut.cols*x.tile.mr*colStep:]
 	straight := 0 // panels
 	if last && !x.dst.add && x.dst.scale == 1 && x.dst.dtype != tensor.F16 {
 		straight = t.cols / colStep
@@ -165,15 +163,4 @@ func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, fir
 			x.store(&x.dst, x.dst.at(t.i+i, t.j+j*colStep), &sums[j*blockBytes/4], r.rows, min(colStep, t.cols-j*colStep))
 		}
 	}
-}
-
-// fetchA asks for the strip of a that follows, four lines with every step: in eight panels it is all there.
-func (x *product[E]) fetchA(i, p, steps int) fetch {
-	s := x.blockA(i, p)
-	ld := s.ld * s.dtype.Size()
-	f := fetch{p: uintptr(s.p), line: ld, step: 64, panel: 4*ld - 64*steps, panels: 8}
-	if x.form == device.TN {
-		f.step, f.panel = 4*ld, 0
-	}
-	return f
 }

@@ -14,6 +14,9 @@ const (
 	stripMirror  = 1.0
 )
 
+// stripsTN is the number of strips whose rows of a are packed together in form TN.
+const stripsTN = 4
+
 // maxDeep is the number of words of packed b that strips go over again and again: half of a second-level cache of 2 MiB.
 const maxDeep = 264 << 10
 

@@ -64,10 +64,13 @@ func tilesPacker() packer[float32] {
 			columnsBF16(dst, ldd, src.p, src.ld, k, cols)
 			return
 		}
-		p.panels(&spare[0], colStep, 0, src, k, cols)
 		words := ceil(k, 2)
-		for w := 0; w < words; w += 16 {
-			transposeF32(at(dst, w), ldd, unsafe.Pointer(&spare[w*colStep]), colStep, min(16, words-w), cols)
+		for j := 0; j < cols; j += colStep {
+			wide := min(colStep, cols-j)
+			p.panels(&spare[0], colStep, 0, src.at(0, j), k, wide)
+			for w := 0; w < words; w += 16 {
+				transposeF32(at(dst, j*ldd+w), ldd, unsafe.Pointer(&spare[w*colStep]), colStep, min(16, words-w), wide)
+			}
 		}
 	}
 	return p
