@@ -12,7 +12,7 @@
 // held in FP32 that way: rounded, not faster.
 //
 // Start at engine.go (which precision), go on to task.go (what is computed in which order), cut.go (block sizes), deal.go (who computes it), kernel.go (the inner
-// kernel), strip.go (the same for tiles), pack.go, ahead.go (how memory is asked for early) and few.go (a few rows, as when generating). gen writes the assembly. Measure and Peak
+// kernel), strip.go, striprows.go and stripcut.go (the same for tiles), pack.go, ahead.go (how memory is asked for early) and few.go (a few rows, as when generating). gen writes the assembly. Measure and Peak
 // are the figures that benchmarks print.
 //
 // It may import device, tensor, isa and pool.

@@ -17,8 +17,8 @@ const (
 // stripsTN is the number of strips whose rows of a are packed together in form TN.
 const stripsTN = 4
 
-// maxDeep is the number of words of packed b that strips go over again and again: half of a second-level cache of 2 MiB.
-const maxDeep = 264 << 10
+// maxDeep is the number of words of packed b that strips go over again and again: less than half of a second-level cache of 2 MiB.
+const maxDeep = 200 << 10
 
 // chooseStrips returns the cut of a product into strips that takes least time by these costs. b is packed so deep that it stays in
 // the second-level cache while strip after strip uses it: broad tasks read a less often, narrow ones need fewer rounds of adding to the sums.

@@ -41,7 +41,6 @@ func tilesTile() tile[float32] {
 }
 
 func runTiles(r *strip) {
-	zz(r)
 	kernel := tilesHighSum
 	switch {
 	case r.rows <= 16 && r.round:
