@@ -11,3 +11,8 @@ func attendAMX(k *float32, kstride int, v, q, o, m, l, s *float32, pieces *piece
 //
 //go:noescape
 func descendAMX(k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, steps, columns, scale int)
+
+// lowerAMX is kernels.lower; stride is in bytes, groups counts 32 elements; all 32 queries are written.
+//
+//go:noescape
+func lowerAMX(dst *uint16, stride int, src, f *float32, groups int)

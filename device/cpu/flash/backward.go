@@ -45,8 +45,9 @@ type backwardTile[T tensor.Number] struct {
 	s, ds []T // [Bk, Bq]: scores and gradients of probabilities, then probabilities and gradients of scores, across
 	dsd   []T // [Bk, Bq]: gradients of scores, down
 
-	rowQ []T // [T', E']: dQ of a head where blocks overlap
-	flat []T // [Bq+n, E']: sums that are turned back
+	rowQ    []T // [T', E']: dQ of a head where blocks overlap
+	flat    []T // [Bq+n, E']: sums that are turned back
+	factors []T // [Bq]: what they are multiplied by
 
 	ld, led int // E', E"
 }
@@ -65,7 +66,7 @@ func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
 	t.qd, t.dod = r.takeDown(c, t.q, scored), r.takeDown(c, t.do, block/r.pair)
 	t.dsd = r.takeDown(c, t.ds, tile/r.pair)
 	if r.descend != nil {
-		t.kt, t.flat = c.take(r.blockK*ld/r.pair), c.take((s.queries+r.tileN)*ld)
+		t.kt, t.flat, t.factors = c.take(r.blockK*ld/r.pair), c.take((s.queries+r.tileN)*ld), c.take(s.queries)
 	}
 	if s.overlap {
 		t.rowQ = c.take(s.length * ld)
@@ -116,7 +117,14 @@ func (j *backwardJob[T]) step(t *backwardTile[T], w *work, m *team, row, step in
 		j.keys(t, w, m, row)
 		for u := range w.units {
 			q := &w.units[u]
-			dq := j.r.upright(t.flat, t.dq[u*j.queries*t.ld:], t.ld, q.Count)
+			dq := t.dq[u*j.queries*t.ld:]
+			if j.r.lower != nil {
+				for i := range t.factors {
+					t.factors[i] = j.factor()
+				}
+				j.r.settle(&j.dqkv, w, u, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq, t.ld, t.factors, t.flat)
+				continue
+			}
 			j.r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq, t.ld, j.factor())
 		}
 	}
@@ -142,7 +150,9 @@ func (j *backwardJob[T]) begin(t *backwardTile[T], w *work, u, row int) {
 	r.readStrip(do, t.ld, &j.dout, at, step, col, n, j.Size)
 	r.readStrip(dq, t.ld, &j.out, at, step, col, n, j.Size) // O, only for delta
 	r.dot(delta, do, dq, words, n, words)
-	clear(dq)
+	if r.descend == nil {
+		clear(dq)
+	}
 	clear(q[n*wordsL:])
 	clear(do[n*words:])
 	clear(delta[n:])

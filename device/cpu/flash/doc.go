@@ -16,7 +16,7 @@
 // log-sum-exp and delta stay in FP32. The algorithm is the same; its operands come in words of two elements (kernels.go).
 //
 // On the amx tier matrix units do the same in two calls for a tile of keys, one forward and one backward (units.go): products of 32 × 32 sums,
-// exponentials between them in AVX-512. A running maximum follows the scores only when they rise 2^8 above it, so that sums are seldom rescaled.
+// exponentials between them in AVX-512.
 //
 // linear.go is another attention on the same primitives, without a softmax, in time that grows with T.
 //

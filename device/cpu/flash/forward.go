@@ -108,12 +108,23 @@ func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
 	j.keys(t, w, m, row)
 	for u := range w.units {
 		q, at := &w.units[u], u*j.queries
-		o := r.upright(t.flat, t.o[at*t.ld:], t.ld, q.Count)
+		o := t.o[at*t.ld:]
 		if q.beside == nil {
-			j.finish(q.head, row, q.Strip, o, t.ld, t.m[at:], t.l[at:])
+			j.divide(q.head, row, q.Strip, t.m[at:], t.l[at:])
 		}
 		for i, head := range q.beside {
-			j.finish(head, row, device.Strip{First: q.First, Step: 1, Count: 1}, o[i*t.ld:], t.ld, t.m[i:], t.l[i:])
+			j.divide(head, row, device.Strip{First: q.First, Step: 1, Count: 1}, t.m[i:], t.l[i:])
+		}
+		switch {
+		case r.lower != nil:
+			r.settle(&j.out, w, u, j.token(row, q.First), q.Step, q.head*j.Size, q.Count, j.Size, o, t.ld, t.l[at:], t.flat)
+		case q.beside == nil:
+			j.finish(q.head, row, q.Strip, o, t.ld, t.l[at:])
+		}
+		for i, head := range q.beside {
+			if r.lower == nil {
+				j.finish(head, row, device.Strip{First: q.First, Step: 1, Count: 1}, o[i*t.ld:], t.ld, t.l[i:])
+			}
 		}
 	}
 }
@@ -141,7 +152,9 @@ func (j *forwardJob[T]) begin(t *forwardTile[T], w *work, u, row int) {
 // clear empties the sums of unit u.
 func (j *forwardJob[T]) clear(t *forwardTile[T], u int) {
 	at := u * j.queries
-	clear(t.o[at*t.ld : (at+j.queries)*t.ld])
+	if j.r.attend == nil {
+		clear(t.o[at*t.ld : (at+j.queries)*t.ld])
+	}
 	clear(t.l[at : at+j.queries])
 	for i := range j.queries {
 		t.m[at+i] = lowest[T]()
@@ -205,9 +218,8 @@ func (j *forwardJob[T]) mulO(o, s []T, t *forwardTile[T], lo, hi, n int) {
 	}
 }
 
-// finish divides sums o [Count, ld] of queries q of a head by l and stores them and their log-sum-exps.
-func (j *forwardJob[T]) finish(head, row int, q device.Strip, o []T, ld int, m, l []T) {
-	r := j.r
+// divide turns sums l of queries q of a head into what outputs are multiplied by, and stores their log-sum-exps.
+func (j *forwardJob[T]) divide(head, row int, q device.Strip, m, l []T) {
 	for i := range q.Count {
 		lse := negInf[T]()
 		if l[i] != 0 { // else no key was visible
@@ -218,6 +230,11 @@ func (j *forwardJob[T]) finish(head, row int, q device.Strip, o []T, ld int, m, 
 			j.lse[head*j.tokens+j.token(row, q.First+i*q.Step)] = lse
 		}
 	}
+}
+
+// finish multiplies sums o [Count, ld] of queries q of a head by l and stores them.
+func (j *forwardJob[T]) finish(head, row int, q device.Strip, o []T, ld int, l []T) {
+	r := j.r
 	r.scaleRows(o, ld, q.Count, ld, l)
 	r.writeStrip(&j.out, j.token(row, q.First), q.Step, head*j.Size, q.Count, j.Size, o, ld, 1)
 }

@@ -32,6 +32,9 @@ type kernels[T tensor.Number] struct {
 	attend func(t forwardTile[T], pieces []piece, skip, steps, size int, scale T)
 	// descend is the same of the backward pass.
 	descend func(t backwardTile[T], dk, dv []T, pieces []unitPiece, skip, steps, size int, scale T)
+	// lower writes dst [tileN, size], rounded to nearest even, from src [size, tileN], each of whose columns it multiplies by a factor. The
+	// columns of dst are written up to a multiple of 32.
+	lower func(dst []tensor.BFloat16, stride int, src, f []T, size int)
 	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
 	scaleRows func(x []T, ld, rows, cols int, f []T)
 	// transpose writes words dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.

@@ -20,7 +20,7 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 			j.begin(t, w, u, row)
 			j.clear(t, u)
 			first, q := u*j.queries, w.units[u].Strip
-			r.turn(t.o[first*t.ld:], t.rowO[(q.First-j.from)*t.ld:], t.ld, q.Step*t.ld, q.Count, t.flat)
+			r.turn(t.o[first*t.ld:], t.rowO[(q.First-j.from)*t.ld:], w, u, t.ld, q.Step*t.ld, t.flat)
 			for i := range q.Count {
 				at := q.First - j.from + i*q.Step
 				t.m[first+i], t.l[first+i] = t.rowM[at], t.rowL[at]
@@ -38,7 +38,8 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 	}
 	for at := 0; at < j.length-j.from; at += j.queries {
 		q := device.Strip{First: j.from + at, Step: 1, Count: min(j.queries, j.length-j.from-at)}
-		j.finish(head, row, q, t.rowO[at*t.ld:], t.ld, t.rowM[at:], t.rowL[at:])
+		j.divide(head, row, q, t.rowM[at:], t.rowL[at:])
+		j.finish(head, row, q, t.rowO[at*t.ld:], t.ld, t.rowL[at:])
 	}
 }
 
@@ -48,7 +49,7 @@ func (j *backwardJob[T]) overlapping(t *backwardTile[T], w *work, m *team, row i
 		for u := range w.units {
 			q, dq := w.units[u].Strip, t.dq[u*j.queries*t.ld:]
 			if load {
-				j.r.turn(dq, t.rowQ[q.First*t.ld:], t.ld, q.Step*t.ld, q.Count, t.flat)
+				j.r.turn(dq, t.rowQ[q.First*t.ld:], w, u, t.ld, q.Step*t.ld, t.flat)
 			} else {
 				j.r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, j.r.upright(t.flat, dq, t.ld, q.Count), t.ld, q.Count, t.ld, 1)
 			}

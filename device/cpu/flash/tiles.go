@@ -171,6 +171,7 @@ type panel struct {
 
 	lo, hi int  // outside these rows of the tile they see nothing
 	masked bool // nor all that is between
+	begun  bool // something has been added to its sums, on matrix units
 }
 
 // newPanel returns the panel of queries q of a row.

@@ -1,5 +1,11 @@
 package flash
 
+import (
+	"unsafe"
+
+	"anneal/tensor"
+)
+
 // Matrix units multiply operands whose words lie in rows, so that scores, held transposed as everywhere, ask for the other operand of a
 // product with them to be turned, and its sums with it:
 //
@@ -14,6 +20,7 @@ type piece struct {
 	q, o, stat int     // where the panel's queries, sums and statistics begin, in bytes
 	lo, rows   int     // keys of the tile, multiples of tileM
 	seen       *uint32 // bits of queries by key of the tile from lo on, unless all are seen
+	fresh      int     // not 0 if nothing is in the sums yet, which need not be zero then
 }
 
 // pieces returns what the panels of w have to do with its tile.
@@ -28,7 +35,7 @@ func (r *runner[T]) pieces(w *work, s *shape, ld, led int) []piece {
 			}
 			at := u*s.queries + i*r.tileN
 			x := piece{q: at * led / r.pair * 4, o: at * ld * 4, stat: at * 4, lo: p.lo, rows: roundUp(p.hi-p.lo, r.tileM)}
-			x.seen = r.mask(w, len(w.pieces), p, x.rows)
+			x.seen, x.fresh = r.mask(w, len(w.pieces), p, x.rows), p.begin()
 			w.pieces = append(w.pieces, x)
 		}
 	}
@@ -41,6 +48,7 @@ type unitPiece struct {
 	panels          [2]struct {
 		lo, rows int // as in piece; rows is 0 if nothing is seen
 		seen     *uint32
+		fresh    int // for dQ
 	}
 	halves [2]struct{ from, count int } // of the tile: the panels that see some of its keys
 }
@@ -58,7 +66,7 @@ func (r *runner[T]) unitPieces(w *work, s *shape, ld, led int) []unitPiece {
 				continue
 			}
 			y.lo, y.rows = p.lo, roundUp(p.hi-p.lo, r.tileM)
-			y.seen = r.mask(w, u*len(x.panels)+i, p, y.rows)
+			y.seen, y.fresh = r.mask(w, u*len(x.panels)+i, p, y.rows), p.begin()
 			for h := range x.halves {
 				if half := &x.halves[h]; y.lo <= h*r.tileM && h*r.tileM < y.lo+y.rows {
 					if half.count == 0 {
@@ -71,6 +79,15 @@ func (r *runner[T]) unitPieces(w *work, s *shape, ld, led int) []unitPiece {
 		w.chores = append(w.chores, x)
 	}
 	return w.chores
+}
+
+// begin returns 1 if the panel's sums are still empty, and notes that they are no longer.
+func (p *panel) begin() int {
+	if p.begun {
+		return 0
+	}
+	p.begun = true
+	return 1
 }
 
 // mask returns where the bits of the keys that panel p, number n of w, sees of its tile begin; nil if it sees them all.
@@ -93,8 +110,9 @@ func (r *runner[T]) reserveSeen(w *work) {
 // steps returns how many steps of matrix units words of queries and keys are, 16 in one.
 func (k *kernels[T]) steps(slope, size int) int { return (slope + k.words(size) + 15) / 16 }
 
-// turn writes src [rows, ld] to dst, in panels that are turned where sums are; flat has room for one.
-func (r *runner[T]) turn(dst, src []T, ld, stride, rows int, flat []T) {
+// turn writes the sums src [Count, ld] of unit u to dst, in panels that are turned where sums are; flat has room for one.
+func (r *runner[T]) turn(dst, src []T, w *work, u, ld, stride int, flat []T) {
+	rows := w.units[u].Count
 	if r.attend == nil {
 		r.load(dst, ld, src, stride, rows, ld, 1)
 		return
@@ -104,6 +122,7 @@ func (r *runner[T]) turn(dst, src []T, ld, stride, rows int, flat []T) {
 		r.load(flat, ld, src[p*stride:], stride, n, ld, 1)
 		clear(flat[n*ld : r.tileN*ld])
 		r.transpose(dst[p*ld:], flat, ld, ld)
+		w.of(u)[p/r.tileN].begun = true
 	}
 }
 
@@ -123,18 +142,38 @@ func (r *runner[T]) upright(flat, turned []T, ld, rows int) []T {
 	return flat
 }
 
+// settle rounds turned sums of n queries of unit u, times a factor of each, to rows row, row+step, … of x from column col on. The heads of a
+// unit that has one query of each have columns of their own. flat has room for a panel.
+func (r *runner[T]) settle(x *matrix[T], w *work, u, row, step, col, n, size int, sums []T, ld int, f, flat []T) {
+	width, stride := r.tileN, step*x.cols
+	for p := 0; p < n; p += width {
+		panel, rows := sums[p*ld:], min(width, n-p)
+		if !w.of(u)[p/width].begun {
+			clear(panel[:width*ld])
+		}
+		at := (row+p*step)*x.cols + col
+		if rows == width && size%width == 0 && w.units[u].beside == nil {
+			r.lower(x.narrow[at:], stride, panel, f[p:], size)
+			continue
+		}
+		to := unsafe.Slice((*tensor.BFloat16)(unsafe.Pointer(unsafe.SliceData(flat))), width*ld)
+		r.lower(to, ld, panel, f[p:], size)
+		for i := range rows {
+			if heads := w.units[u].beside; heads != nil {
+				at = row*x.cols + heads[i]*size - i*stride
+			}
+			copy(x.narrow[at+i*stride:][:size], to[i*ld:])
+		}
+	}
+}
+
 // see sets which queries of panel p see each key in rows p.lo… of a tile.
 func see(seen []uint32, t *keyTile, p *panel) {
 	clear(seen)
 	for i := range t.runs {
 		k := &t.runs[i]
 		for r := max(k.at, p.lo); r < min(k.at+k.Count, p.lo+len(seen)); r++ {
-			key := k.First + (r-k.at)*k.Step
-			from, to := min(32, count(p.Strip, key+k.Near-1)), 32 // queries before the key, or too near, do not see it
-			if k.Far <= p.last-key {
-				to = max(from, count(p.Strip, key+k.Far-1))
-			}
-			seen[r-p.lo] = uint32(uint64(1)<<to - uint64(1)<<from)
+			seen[r-p.lo] = p.near(k, k.First+(r-k.at)*k.Step)
 		}
 	}
 	for c := 0; p.common > 0 && c < p.Count; c++ {
@@ -146,4 +185,16 @@ func see(seen []uint32, t *keyTile, p *panel) {
 			}
 		}
 	}
+}
+
+// near returns the queries of the panel that are neither before a key of a run, or too near, nor too far from it.
+func (p *panel) near(k *run, key int) uint32 {
+	if p.Step == 1 && k.Far > p.last-key {
+		return ^uint32(0) << max(0, key+k.Near-p.First)
+	}
+	from, to := min(32, count(p.Strip, key+k.Near-1)), 32
+	if k.Far <= p.last-key {
+		to = max(from, count(p.Strip, key+k.Far-1))
+	}
+	return uint32(uint64(1)<<to - uint64(1)<<from)
 }

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"anneal/device/cpu/isa"
+	"anneal/tensor"
 )
 
 // amxShapes is the configuration of tiles: 16 rows of 64 bytes, all eight.
@@ -22,8 +23,9 @@ var amxShapes = func() (c [64]byte) {
 //
 //lint:ignore U1000 the assembly names it
 var amxConstants = [...]uint32{
-	math.Float32bits(8), math.Float32bits(float32(math.Inf(-1))), 0x8000,
-	math.Float32bits(0x1.e974fap-10), math.Float32bits(0x1.277856p-7), math.Float32bits(0x1.c91ce6p-5), math.Float32bits(0x1.ebdb56p-3), math.Float32bits(0x1.62e4bap-1),
+	math.Float32bits(float32(math.Inf(-1))), 0x8000,
+	math.Float32bits(0x1.c54174p-13), math.Float32bits(0x1.46d64ep-10), math.Float32bits(0x1.3d0b92p-7),
+	math.Float32bits(0x1.c68912p-5), math.Float32bits(0x1.ebfd58p-3), math.Float32bits(0x1.62e42cp-1),
 	math.Float32bits(0x1.b7f73p-7), math.Float32bits(0x1.abf868p-5), math.Float32bits(0x1.ee2450p-3), math.Float32bits(0x1.62d6c6p-1),
 	math.Float32bits(1),
 }
@@ -76,8 +78,23 @@ func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 			&t.lse[0], &t.delta[0], &t.s[0], &t.ds[0], &t.s[2048], &t.ds[2048], &t.dsd[0],
 			4*t.ld, 4*t.led, unsafe.SliceData(pieces), len(pieces), steps, columns, bits(scale))
 	}
+	k.lower = func(dst []tensor.BFloat16, stride int, src, f []float32, size int) {
+		groups := (size + 31) / 32
+		_, _, _ = dst[31*stride+32*groups-1], src[32*32*groups-1], f[31]
+		lowerAMX((*uint16)(unsafe.Pointer(&dst[0])), 2*stride, &src[0], &f[0], groups)
+	}
 	return k
 }
+
+// zipRows is read by the assembly: which of 2·16 elements, those of one row and then those of the next, stand where once they are words.
+//
+//lint:ignore U1000 the assembly names it
+var zipRows = func() (order [32]uint16) {
+	for i := range order {
+		order[i] = uint16(i/2 + i%2*16)
+	}
+	return order
+}()
 
 // upperHalves is read by the assembly: which of 2·32 elements are the upper halves of 32 words.
 //

@@ -51,6 +51,7 @@ func main() {
 	units := &set{name: "AMX", full: "Z", half: "Y", lanes: 16, tileN: 32, pair: 2}
 	units.attend(f)
 	units.descend(f)
+	units.lower(f)
 	if err := f.Write("amx"); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)

@@ -29,11 +29,16 @@ func (s *set) transpose(f *asmgen.File) {
 
 // square transposes the lanes rows from BX, which it moves on, to the rows from DI, at a byte offset.
 func (k *kernel) square(offset int) {
-	n := k.lanes
-	for i := range n {
+	for i := range k.lanes {
 		k.loadTo(i, 0, "BX")
 		k.I("ADDQ DX, BX")
 	}
+	k.turned(func(c, r int) { k.storeTo(r, offset+c*2*k.bytes(), "DI") })
+}
+
+// turned transposes the first lanes registers; column stores column c, which is in register r.
+func (k *kernel) turned(column func(c, r int)) {
+	n := k.lanes
 	for i := 0; i < n; i += 2 {
 		k.op("VUNPCKLPS", i+1, i, n+i)
 		k.op("VUNPCKHPS", i+1, i, n+i+1)
@@ -44,7 +49,6 @@ func (k *kernel) square(offset int) {
 			k.op("VUNPCKHPD", n+g+2+j, n+g+j, g+2*j+1)
 		}
 	}
-	column := func(c, r int) { k.storeTo(r, offset+c*2*k.bytes(), "DI") }
 	for j := range 4 {
 		if !k.wide() {
 			for part, sel := range []int{0x20, 0x31} {
