@@ -143,10 +143,25 @@ func (f *flash) plainRows(own, others int) (rows, shared int) {
 func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *call {
 	layout := define{"LAYOUT", digit(f.plan != nil)}
 	if !f.cores {
-		return d.begin(file, name, f.storage, layout, define{"WARPS", strconv.Itoa(rows / 4)}, define{"COLUMNS", strconv.Itoa(ceilDiv(f.Heads.Size, 32))})
+		return d.begin(file, name, f.storage, layout, define{"WARPS", numeral(rows / 4)}, define{"COLUMNS", numeral(ceilDiv(f.Heads.Size, 32))})
 	}
-	return d.begin(file, name, f.storage, layout, define{"E", strconv.Itoa(f.Heads.Size)}, define{"ROWS", strconv.Itoa(rows)},
+	return d.begin(file, name, f.storage, layout, define{"E", numeral(f.Heads.Size)}, define{"ROWS", numeral(rows)},
 		define{"SLOPES", digit(f.slopes != 0)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
+}
+
+// numerals are numbers in digits, so that calls allocate nothing.
+var numerals = func() (n [129]string) {
+	for i := range n {
+		n[i] = strconv.Itoa(i)
+	}
+	return n
+}()
+
+func numeral(n int) string {
+	if n < len(numerals) {
+		return numerals[n]
+	}
+	return strconv.Itoa(n)
 }
 
 func digit(x bool) string {
@@ -210,7 +225,7 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 		partial = d.scratch((numbers + f.unitTiles()*tileKeys) * f.size())
 	}
 	file, name, threads := "flash_forward", "flash_forward", 128
-	rows := f.queriesOfBlock(96)
+	rows := f.queriesOfBlock(128)
 	shared := (rows + 2*tileKeys) * f.pieces()
 	if !f.cores {
 		file, name = "flash_plain", "plain_forward"

@@ -40,9 +40,10 @@ func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads d
 	c.tensor(dout)
 	c.tensor(out)
 	c.tensor(lse)
+	c.int(heads.Q)
 	c.int(f.tokens)
 	c.int(heads.Size)
-	c.grid(ceilDiv(f.tokens, 4), f.Q, 1, 128, 0)
+	c.launch(ceilDiv(f.tokens*heads.Q, 16), 128, 0)
 	d.gradQueries(&f, dqkv, dout, qkv, stats, partial)
 	d.gradKeys(&f, dqkv, dout, qkv, stats, partial)
 }

@@ -207,3 +207,28 @@ func TestCachedAttentionHasTheBitsOfAttention(t *testing.T) {
 		}
 	})
 }
+
+// A call allocates nothing once its kernels are there.
+func TestCallsOfAttentionAllocateNothing(t *testing.T) {
+	d := newEmulated(t)
+	m := newFlashMemory(t, d)
+	for _, size := range []int{36, 64, 128} {
+		heads, n := device.Heads{Q: 2, KV: 1, Size: size}, 128
+		p, _ := attention.Parse("longnet:64")
+		layout, err := attention.Compile(p, n, heads.Q, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		qkv, out, lse, dqkv := m.draw(tensor.BF16, n, heads.Cols()), m.draw(tensor.BF16, n, 2*size), m.draw(tensor.F32, 2, n), m.draw(tensor.BF16, n, heads.Cols())
+		for _, mask := range []device.Mask{{Len: n}, {Len: n, Layout: layout, Slopes: []float64{0.5, 0.25}}} {
+			run := func() {
+				d.Attention(out, lse, qkv, heads, mask)
+				d.AttentionGrad(dqkv, out, out, lse, qkv, heads, mask)
+			}
+			run()
+			if allocs := testing.AllocsPerRun(3, run); allocs > 0 {
+				t.Errorf("heads of %d, layout %v: %v allocations", size, mask.Layout != nil, allocs)
+			}
+		}
+	}
+}

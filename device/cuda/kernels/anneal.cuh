@@ -29,15 +29,19 @@ DEVICE float widen_f16(u16 x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "
 // exp2_fast is 2^x to about 2 units in the last place; numbers below the normal range are 0.
 DEVICE float exp2_fast(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 
+// A shared_address is a place in shared memory, counted in bytes: what is constant of a sum becomes part of the instruction.
+typedef u32 shared_address;
+DEVICE shared_address address_of(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+
 // ldmatrix loads four 8×8 matrices of 16-bit elements from shared memory: lane l gives the address of row l%8 of matrix
 // l/8, 16 bytes aligned, and receives in r[i] elements (l/4, 2·(l%4)) and the next of matrix i; of its transpose with _trans.
-DEVICE void ldmatrix_x4(u32 (&r)[4], const void *row) {
+DEVICE void ldmatrix_x4(u32 (&r)[4], shared_address row) {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-		: "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((u32)__cvta_generic_to_shared(row)) : "memory");
+		: "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
-DEVICE void ldmatrix_x4_trans(u32 (&r)[4], const void *row) {
+DEVICE void ldmatrix_x4_trans(u32 (&r)[4], shared_address row) {
 	asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-		: "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"((u32)__cvta_generic_to_shared(row)) : "memory");
+		: "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
 
 // mma adds the product of a [16, 16] and b [16, 8] to d [16, 8], in FP32. With g = lane/4 and t = lane%4, each register
@@ -55,14 +59,14 @@ DEVICE void mma(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2], f16) {
 
 // cp_async16 copies 16 bytes from global to shared memory in the background, or writes zeros unless valid. Copies belong to
 // the next commit; cp_async_wait<n> waits for all but the last n commits of this thread.
-DEVICE void cp_async16(void *to, const void *from, bool valid = true) {
+DEVICE void cp_async16(shared_address to, const void *from, bool valid = true) {
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-		:: "r"((u32)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 16 : 0) : "memory");
+		:: "r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
 // cp_async8 copies 8 bytes in the same way.
-DEVICE void cp_async8(void *to, const void *from, bool valid = true) {
+DEVICE void cp_async8(shared_address to, const void *from, bool valid = true) {
 	asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;"
-		:: "r"((u32)__cvta_generic_to_shared(to)), "l"(from), "r"(valid ? 8 : 0) : "memory");
+		:: "r"(to), "l"(from), "r"(valid ? 8 : 0) : "memory");
 }
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int n> DEVICE void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(n) : "memory"); }

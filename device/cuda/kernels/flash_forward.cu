@@ -13,7 +13,7 @@
 
 const int M = ROWS / 64;             // fragments of 16 queries that a warp has
 const bool HELD = E <= 64;           // whether registers hold Q, or it is read from shared memory again for each tile
-const int BLOCKS = E <= 96 ? 2 : 3;  // a multiprocessor has registers for
+const int BLOCKS = M * STEPS > 4 ? 2 : 3; // a multiprocessor has registers for
 
 // scores sets s to Q·Kᵀ of a warp.
 DEVICE void scores(float (&s)[M][8][4], const u32 (&held)[M][HELD ? STEPS : 1][4], const T *sq, const T *sk) {

@@ -76,7 +76,7 @@ KERNEL __launch_bounds__(THREADS, E <= 64 ? 3 : 2) flash_keys(T *dkeys, T *dvalu
 		const int r = threadIdx.x;
 		if (r < QUERIES) {
 			const int at = position(queries, r);
-			cp_async8(&stat[half][r], stats + v.head * tokens + (at < 0 ? 0 : at), at >= 0);
+			cp_async8(address_of(&stat[half][r]), stats + v.head * tokens + (at < 0 ? 0 : at), at >= 0);
 		}
 	};
 	settle(v, plan, list, low, high, length, start, graph_tile);

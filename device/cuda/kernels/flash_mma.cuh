@@ -23,25 +23,26 @@ const int PASS = THREADS / PIECES;
 // load_rows begins to copy rows [rows, E] to shared memory: row r comes from row at(r) of matrix from, and is zero if that is below 0.
 template <int rows, class At> DEVICE void load_rows(T *to, const T *from, int stride, At at) {
 	const int r0 = (int)threadIdx.x / PIECES, c = (int)threadIdx.x % PIECES * 8;
+	const shared_address mine = address_of(to) + (r0 * PITCH + c) * 2;
 #pragma unroll
 	for (int i = 0; i < rows; i += PASS) {
 		const int r = r0 + i;
 		if (rows % PASS != 0 && r >= rows || THREADS % PIECES != 0 && r0 >= PASS) break;
 		const int row = at(r);
 		const bool valid = row >= 0 && c < E;
-		cp_async16(to + r * PITCH + c, from + (valid ? (i64)row * stride + c : 0), valid);
+		cp_async16(mine + i * PITCH * 2, from + (valid ? (i64)row * stride + c : 0), valid);
 	}
 }
 
 // load_run does the same for neighbouring rows, of which there are count. It keeps one address, not one for each pass.
 template <int rows> DEVICE void load_run(T *to, const T *from, int stride, int count) {
 	const int r0 = (int)threadIdx.x / PIECES, c = (int)threadIdx.x % PIECES * 8;
+	const shared_address mine = address_of(to) + (r0 * PITCH + c) * 2;
 	from += (i64)r0 * stride + c;
-	to += r0 * PITCH + c;
 #pragma unroll
 	for (int i = 0; i < rows; i += PASS) {
 		if (rows % PASS != 0 && r0 + i >= rows || THREADS % PIECES != 0 && r0 >= PASS) break;
-		cp_async16(to + i * PITCH, from, r0 + i < count && c < E);
+		cp_async16(mine + i * PITCH * 2, from, r0 + i < count && c < E);
 		from += PASS * stride;
 	}
 }
@@ -49,16 +50,16 @@ template <int rows> DEVICE void load_run(T *to, const T *from, int stride, int c
 // Operands of a product, from tiles. The first operand's rows are those of the tile from row on, its inner dimension the columns; the
 // second one's columns are 16 rows of the tile (along) or 16 columns (across), two operands of mma in one.
 DEVICE void first_operand(u32 (&a)[4], const T *tile, int row, int step) {
-	ldmatrix_x4(a, tile + (row + lane() % 16) * PITCH + step * 16 + lane() / 16 * 8);
+	ldmatrix_x4(a, address_of(tile) + (lane() % 16 * PITCH + lane() / 16 * 8) * 2 + (row * PITCH + step * 16) * 2);
 }
 DEVICE void along(u32 (&b)[2][2], const T *tile, int row, int step) {
 	u32 r[4];
-	ldmatrix_x4(r, tile + (row + lane() % 8 + lane() / 16 * 8) * PITCH + step * 16 + lane() / 8 % 2 * 8);
+	ldmatrix_x4(r, address_of(tile) + ((lane() % 8 + lane() / 16 * 8) * PITCH + lane() / 8 % 2 * 8) * 2 + (row * PITCH + step * 16) * 2);
 	b[0][0] = r[0]; b[0][1] = r[1]; b[1][0] = r[2]; b[1][1] = r[3];
 }
 DEVICE void across(u32 (&b)[2][2], const T *tile, int row, int step) {
 	u32 r[4];
-	ldmatrix_x4_trans(r, tile + (row + lane() % 16) * PITCH + step * 16 + lane() / 16 * 8);
+	ldmatrix_x4_trans(r, address_of(tile) + (lane() % 16 * PITCH + lane() / 16 * 8) * 2 + (row * PITCH + step * 16) * 2);
 	b[0][0] = r[0]; b[0][1] = r[1]; b[1][0] = r[2]; b[1][1] = r[3];
 }
 

@@ -112,7 +112,10 @@ static inline unsigned short round_f16(float x) { _Float16 h = (_Float16)x; retu
 static inline float widen_f16(unsigned short x) { return (float)cast_bits<_Float16>(&x); }
 static inline float exp2_fast(float x) { float y = exp2f(x); return y < 1.17549435e-38f ? 0 : y; }
 
-static inline void ldmatrix(unsigned (&r)[4], const void *row, bool transposed, int line) {
+typedef char *shared_address;
+static inline shared_address address_of(const void *p) { return (char *)p; }
+
+static inline void ldmatrix(unsigned (&r)[4], shared_address row, bool transposed, int line) {
 	if (reinterpret_cast<unsigned long>(row) & 15) __builtin_trap(); // as the card would
 	char(*all)[64] = machine->exchange(0xffffffffu, &row, sizeof row, line);
 	int l = this_lane();
@@ -167,8 +170,8 @@ static inline void cp_async(void *to, const void *from, bool valid, int size) {
 	mine.back().push_back({to, valid ? from : nullptr, size});
 	memset(to, 0xff, size);
 }
-static inline void cp_async16(void *to, const void *from, bool valid = true) { cp_async(to, from, valid, 16); }
-static inline void cp_async8(void *to, const void *from, bool valid = true) { cp_async(to, from, valid, 8); }
+static inline void cp_async16(shared_address to, const void *from, bool valid = true) { cp_async(to, from, valid, 16); }
+static inline void cp_async8(shared_address to, const void *from, bool valid = true) { cp_async(to, from, valid, 8); }
 static inline void cp_async_commit() { copies[threadIdx.x].emplace_back(); }
 template <int n> static inline void cp_async_wait() {
 	auto &mine = copies[threadIdx.x];
