@@ -43,6 +43,27 @@ DEVICE void scores(float (&s)[M][8][4], const u32 (&held)[M][HELD ? STEPS : 1][4
 	}
 }
 
+// products adds P·V of the first so many keys of a tile to o.
+DEVICE void products(float (&o)[M][2 * STEPS][4], const float (&p)[M][8][4], const T *sv, int keys) {
+#pragma unroll
+	for (int n = 0; n < 8; n += 2) {
+		if (n * 8 >= keys) break;
+		u32 a[M][4];
+#pragma unroll
+		for (int m = 0; m < M; m++) operand_of(a[m], p[m][n], p[m][n + 1]);
+#pragma unroll
+		for (int step = 0; step < STEPS; step++) {
+			u32 b[2][2];
+			across(b, sv, n * 8, step);
+#pragma unroll
+			for (int m = 0; m < M; m++) {
+				mma(o[m][2 * step], a[m], b[0], T());
+				mma(o[m][2 * step + 1], a[m], b[1], T());
+			}
+		}
+	}
+}
+
 KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, const T *q, const T *keys, const T *values, const int *start, const float *slopes, PLAN,
 	float *partial, float *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, float scale, i64) {
 	SHARED(T, sq);
@@ -116,9 +137,11 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 		load_keys(sv, values, tile);
 		cp_async_commit();
 
+		// The keys that a warp's last query sees end here: what is behind them is hidden from all of the warp.
+		const int seen = LAYOUT ? TILE : queries.first + (warp() + 1) * M * 16 - tile * TILE;
 		float s[M][8][4];
-		scores(s, held, sq, sk);
-		if (SLOPES || masked) {
+		if (seen > 0) scores(s, held, sq, sk);
+		if (seen > 0 && (SLOPES || masked)) {
 			int begin[M][2];
 #pragma unroll
 			for (int m = 0; m < M; m++)
@@ -150,6 +173,7 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 		load_next();
 		cp_async_commit();
 
+		if (seen <= 0) continue;
 #pragma unroll
 		for (int m = 0; m < M; m++)
 #pragma unroll
@@ -178,22 +202,8 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 					o[m][n][2 * h + 1] *= less;
 				}
 			}
-#pragma unroll
-		for (int n = 0; n < 8; n += 2) {
-			u32 a[M][4];
-#pragma unroll
-			for (int m = 0; m < M; m++) operand_of(a[m], s[m][n], s[m][n + 1]);
-#pragma unroll
-			for (int step = 0; step < STEPS; step++) {
-				u32 b[2][2];
-				across(b, sv, n * 8, step);
-#pragma unroll
-				for (int m = 0; m < M; m++) {
-					mma(o[m][2 * step], a[m], b[0], T());
-					mma(o[m][2 * step + 1], a[m], b[1], T());
-				}
-			}
-		}
+		if (seen >= TILE) products(o, s, sv, TILE); // without branches between
+		else products(o, s, sv, seen);
 	}
 	cp_async_wait<0>();
 

@@ -113,6 +113,7 @@ KERNEL __launch_bounds__(THREADS, E <= 64 ? 3 : 2) flash_keys(T *dkeys, T *dvalu
 		cp_async_commit();
 #pragma unroll 1 // more costs registers, and blocks
 		for (int query = 0; query < QUERIES; query += 16) {
+			if (!LAYOUT && queries.first + query + 15 < low + r0) continue; // they see none of the warp's keys
 			float p[2][4] = {}, ds[2][4] = {};
 #pragma unroll
 			for (int step = 0; step < STEPS; step++) {

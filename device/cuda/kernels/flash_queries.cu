@@ -106,6 +106,7 @@ KERNEL __launch_bounds__(THREADS, M * STEPS <= 4 ? 3 : 2) flash_queries(T *dq, c
 			for (int h = 0; h < 2; h++) begin[m][h] = masked ? begin_of(start, at[m][h]) : 0;
 #pragma unroll 2
 		for (int key = 0; key < TILE; key += 16) {
+			if (!LAYOUT && first_key + key >= queries.first + (warp() + 1) * M * 16) break; // hidden from all of the warp
 			float s[M][2][4] = {}, dp[M][2][4] = {};
 #pragma unroll
 			for (int step = 0; step < STEPS; step++) {
