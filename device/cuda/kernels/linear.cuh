@@ -68,11 +68,11 @@ DEVICE const T *pair_at(const tokens &s, int p, int head) {
 DEVICE const T *key(const tokens &s, int p, int kv) { return pair_at(s, p, kv); }
 DEVICE const T *value(const tokens &s, int p, int kv) { return pair_at(s, p, s.K + kv); }
 
-// gate returns sigmoid of a token's logit, 1 without gates.
+// gate returns sigmoid of a token's logit, 1 without gates. It is made in double, since many are multiplied.
 DEVICE A gate(const tokens &s, int p, int kv) {
 	if (!s.gates || p >= s.end) return 1;
-	const A x = p < s.first ? s.kept_gates[(i64)(p % chunk) * s.K + kv] : s.gates[(i64)(p - s.first) * s.K + kv];
-	return 1 / (1 + exp_of(-x));
+	const double x = p < s.first ? s.kept_gates[(i64)(p % chunk) * s.K + kv] : s.gates[(i64)(p - s.first) * s.K + kv];
+	return (A)(1 / (1 + exp(-x)));
 }
 
 DEVICE int document(const tokens &s, int p) { return s.start ? s.start[p - s.first] : 0; }

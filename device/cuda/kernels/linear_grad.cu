@@ -14,7 +14,7 @@ KERNEL linear_deltas(A *deltas, const T *dout, const T *out, const A *norm, i64 
 		quad(x, dout + i * E + c, (int)(E - c));
 		quad(y, out + i * E + c, (int)(E - c));
 #pragma unroll
-		for (int k = 0; k < 4; k++) sum += x[k] * y[k];
+		for (int k = 0; k < 4; k++) sum = fused(x[k], y[k], sum);
 	}
 	sum = warp_sum(sum);
 	const i64 at = i % H * tokens + i / H;
@@ -78,7 +78,7 @@ DEVICE void store_dots(A *dots, const A (&x)[4][4], const A (&y)[4][4], int n) {
 	for (int i = 0; i < 4; i++) {
 		A dot = 0;
 #pragma unroll
-		for (int j = 0; j < 4; j++) dot += x[i][j] * y[i][j];
+		for (int j = 0; j < 4; j++) dot = fused(x[i][j], y[i][j], dot);
 		for (int lanes = 8; lanes > 0; lanes /= 2) dot += __shfl_xor_sync(all_lanes, dot, lanes);
 		if (col0() == 0 && row0() + i < n) dots[row0() + i] = dot;
 	}
@@ -265,7 +265,6 @@ KERNEL linear_grad_gates(A *dgates, const A *of_queries, const A *of_keys, const
 		carry = __shfl_sync(all_lanes, x, 0);
 		if (p >= length) continue;
 		const bool begins = start ? start[t] == p : p == 0;
-		const A open = 1 / (1 + exp_of(-gates[t * K + kv]));
-		dgates[t * K + kv] = begins ? A(0) : (A)x * (1 - open);
+		dgates[t * K + kv] = begins ? A(0) : (A)(x / (1 + exp((double)gates[t * K + kv]))); // 1 − g = sigmoid(−logit)
 	}
 }

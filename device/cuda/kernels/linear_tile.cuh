@@ -72,6 +72,10 @@ template <bool along> DEVICE void put(A *tile, const A (&v)[2][4]) {
 DEVICE int row0() { return (int)threadIdx.x / 16 * 4; }
 DEVICE int col0() { return (int)threadIdx.x % 16 * 4; }
 
+// fused is x·y + z, rounded once.
+DEVICE float fused(float x, float y, float z) { return fmaf(x, y, z); }
+DEVICE double fused(double x, double y, double z) { return fma(x, y, z); }
+
 // add_products adds those of tiles a [n, rows] and b [n, cols].
 DEVICE void add_products(A (&sum)[4][4], const A *a, const A *b, int n) {
 #pragma unroll 8
@@ -80,7 +84,7 @@ DEVICE void add_products(A (&sum)[4][4], const A *a, const A *b, int n) {
 #pragma unroll
 		for (int i = 0; i < 4; i++)
 #pragma unroll
-			for (int j = 0; j < 4; j++) sum[i][j] += x.v[i] * y.v[j];
+			for (int j = 0; j < 4; j++) sum[i][j] = fused(x.v[i], y.v[j], sum[i][j]);
 	}
 }
 
