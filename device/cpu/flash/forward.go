@@ -82,9 +82,8 @@ func (r *runner[T]) forwardScratch(c *carver[T], s *shape) forwardTile[T] {
 func (j *forwardJob[T]) Do(worker, task int) {
 	r := j.r
 	t := r.forwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
-	row, at := task%j.rows, task/j.rows
-	m := &r.teams[at%len(r.teams)]
-	step := m.steps - 1 - at/len(r.teams)
+	m, at := &r.teams[task%len(r.teams)], task/len(r.teams) // the heads of a row lie side by side
+	row, step := at%j.rows, m.steps-1-at/j.rows
 	w := &r.work[worker]
 	switch {
 	case step < 0:

@@ -176,25 +176,34 @@ func see(seen []uint32, t *keyTile, p *panel) {
 			seen[r-p.lo] = p.near(k, k.First+(r-k.at)*k.Step)
 		}
 	}
-	for c := 0; p.common > 0 && c < p.Count; c++ {
-		first := int(p.starts[p.First+c*p.Step])
+	for c := 0; p.common > 0 && c < p.Count; {
+		first, document := p.start(c), uint32(0) // queries side by side are mostly of one document
+		for ; c < p.Count && p.start(c) == first; c++ {
+			document |= 1 << c
+		}
 		for i := range t.runs {
 			k := &t.runs[i]
 			for r := max(k.at, p.lo); r < min(k.at+min(k.Count, count(k.Strip, first-1)), p.lo+len(seen)); r++ {
-				seen[r-p.lo] &^= 1 << c
+				seen[r-p.lo] &^= document
 			}
 		}
 	}
 }
 
+// start returns where the document of query c of the panel begins.
+func (p *panel) start(c int) int { return int(p.starts[p.First+c*p.Step]) }
+
 // near returns the queries of the panel that are neither before a key of a run, or too near, nor too far from it.
 func (p *panel) near(k *run, key int) uint32 {
-	if p.Step == 1 && k.Far > p.last-key {
-		return ^uint32(0) << max(0, key+k.Near-p.First)
+	before := func(position int) int { // how many queries are
+		if p.Step == 1 {
+			return max(0, position-p.First)
+		}
+		return count(p.Strip, position-1)
 	}
-	from, to := min(32, count(p.Strip, key+k.Near-1)), 32
+	from, to := min(32, before(key+k.Near)), 32
 	if k.Far <= p.last-key {
-		to = max(from, count(p.Strip, key+k.Far-1))
+		to = max(from, min(32, before(key+k.Far)))
 	}
 	return uint32(uint64(1)<<to - uint64(1)<<from)
 }

@@ -4,8 +4,11 @@ import (
 	"math"
 	"testing"
 
+	"anneal/device"
 	"anneal/device/cpu/isa"
 	"anneal/tensor"
+
+	"pgregory.net/rapid"
 )
 
 // onMatrixUnits returns the primitives of the tier that has them, or skips the test.
@@ -72,4 +75,38 @@ func TestPowersOnMatrixUnitsAreWithinTheirBound(t *testing.T) {
 	if got[0] != 1 || got[1] != 0 || got[2] != 0 || got[3] != 0 {
 		t.Errorf("2^x at 0, -127, -1e30 and -3e38 is %v", got[:4])
 	}
+}
+
+// What see says in bits is what hide writes into scores.
+func TestSeeIsHide(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const length, width = 160, 32
+		strip := func(name string, most int) device.Strip {
+			s := device.Strip{First: rapid.IntRange(0, 60).Draw(t, name), Step: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, name+" step")}
+			s.Count = rapid.IntRange(1, min(most, (length-1-s.First)/s.Step+1)).Draw(t, name+" count")
+			return s
+		}
+		var tile keyTile
+		for range rapid.IntRange(1, 3).Draw(t, "runs") {
+			k := run{device.KeyRange{Strip: strip("keys", 20), Near: rapid.IntRange(0, 9).Draw(t, "near"), Far: math.MaxInt}, tile.keys}
+			if rapid.Bool().Draw(t, "window") {
+				k.Far = rapid.IntRange(k.Near, 90).Draw(t, "far")
+			}
+			tile.runs, tile.keys = append(tile.runs, k), tile.keys+k.Count
+		}
+		var start []int32
+		if rapid.Bool().Draw(t, "documents") {
+			start = starts(t, 1, length)
+		}
+		p := newPanel(&shape{length: length, start: start}, 0, strip("queries", width))
+		rows := roundUp(tile.keys, 32)
+		scores, seen := make([]float32, rows*width), make([]uint32, rows)
+		hide(scores, width, rows, 0, &tile, &p, width)
+		see(seen, &tile, &p)
+		for i, s := range scores {
+			if shown := s == 0; i%width < p.Count && shown != (seen[i/width]>>(i%width)&1 == 1) {
+				t.Fatalf("query %d and row %d: seen %v, hidden %v", i%width, i/width, seen[i/width]>>(i%width)&1, !shown)
+			}
+		}
+	})
 }
