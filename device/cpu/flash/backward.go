@@ -55,11 +55,15 @@ type backwardTile[T tensor.Number] struct {
 func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
 	ld, led := r.strides(s)
 	row, keys, tile := roundUp(s.length, r.tileM)*ld, r.blockK*ld, s.queries*r.blockK
+	scores := tile
+	if r.descend != nil {
+		scores = (1 + s.units) * tile / 2 // a panel's, then what becomes of those of all units, in words
+	}
 	block, scored := s.units*s.queries*ld, s.units*s.queries*led/r.pair
 	t := backwardTile[T]{
 		dk: c.take(row), dv: c.take(row), k: c.take(r.blockK * led / r.pair), v: c.take(keys / r.pair), tileK: c.take(keys), tileV: c.take(keys),
 		q: c.take(scored), qt: c.take(scored), do: c.take(block / r.pair), dot: c.take(block / r.pair), dq: c.take(block),
-		lse: c.take(s.units * s.queries), delta: c.take(s.units * s.queries), s: c.take(tile), ds: c.take(tile),
+		lse: c.take(s.units * s.queries), delta: c.take(s.units * s.queries), s: c.take(scores), ds: c.take(scores),
 		ld: ld, led: led,
 	}
 	t.kd = r.takeDown(c, t.k, r.blockK*led/r.pair)

@@ -54,16 +54,15 @@ func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 		attendAMX(&t.k[skip], 2*t.led, &t.vt[0], &t.qt[skip*32], &t.o[0], &t.m[0], &t.l[0], &t.s[0], unsafe.SliceData(pieces), len(pieces), steps, blocks, bits(scale))
 	}
 	k.descend = func(t backwardTile[float32], dk, dv []float32, pieces []unitPiece, skip, steps, size int, scale float32) {
-		columns := (size + 31) / 32
+		columns, covered, square := (size+31)/32, 0, 64*32
 		for i := range pieces {
-			p, top := &pieces[i], 0
+			p := &pieces[i]
 			for h := range p.halves {
-				if half := p.halves[h]; half.count > 0 {
-					top = 32*h + 32
+				if p.halves[h].count > 0 {
+					covered |= 1 << h
+					last := (32*h+31)*t.ld + 32*columns - 1
+					_, _ = dk[last], dv[last]
 				}
-			}
-			if top > 0 {
-				_, _ = dk[(top-1)*t.ld+32*columns-1], dv[(top-1)*t.ld+32*columns-1]
 			}
 			for n := range p.panels {
 				if y := &p.panels[n]; y.rows > 0 {
@@ -73,10 +72,10 @@ func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 			_, _, _ = t.q[p.q/4+32*t.led-1], t.do[p.do/4+32*t.ld-1], t.dq[p.dq/4+64*t.ld-1]
 			_, _ = t.lse[p.stat/4+63], t.delta[p.stat/4+63]
 		}
-		_, _, _, _ = t.kt[32*t.ld-1], t.s[4095], t.ds[4095], t.dsd[2047]
+		_, _, _, _ = t.kt[32*t.ld-1], t.s[(1+len(pieces))*square-1], t.ds[(1+len(pieces))*square-1], t.dsd[square-1]
 		descendAMX(&t.k[skip], &t.kt[0], &t.v[0], &t.qt[skip*32], &t.qd[t.led-t.ld], &t.dot[0], &t.dod[0], &dk[0], &dv[0], &t.dq[0],
-			&t.lse[0], &t.delta[0], &t.s[0], &t.ds[0], &t.s[2048], &t.ds[2048], &t.dsd[0],
-			4*t.ld, 4*t.led, unsafe.SliceData(pieces), len(pieces), steps, columns, bits(scale))
+			&t.lse[0], &t.delta[0], &t.s[0], &t.ds[0], &t.s[square], &t.ds[square], &t.dsd[0],
+			4*t.ld, 4*t.led, unsafe.SliceData(pieces), len(pieces), len(pieces), covered, steps, columns, bits(scale))
 	}
 	k.lower = func(dst []tensor.BFloat16, stride int, src, f []float32, size int) {
 		groups := (size + 31) / 32

@@ -350,21 +350,21 @@ const order = 27
 
 // descend writes the backward pass.
 func (s *set) descend(f *asmgen.File) {
-	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; scale is the bits of a float32; n is positive.",
-		"k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, steps, columns, scale int")
+	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; covered has a bit for each half of the keys that some panel sees; scale is the bits of a float32; n and units are the number of pieces, which is positive.",
+		"k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, units, covered, steps, columns, scale int")
 	k.begin(rough, 4)
 	k.I("VMOVUPS ·upperHalves(SB), %s", k.v(order))
 	k.eachPiece(unitSize, func() {
 		for panel := range 2 {
 			k.gradients(panel)
 		}
-		for half := range 2 {
-			k.keyGradients(half)
-		}
 		for panel := range 2 {
 			k.queryGradients(panel)
 		}
 	})
+	for half := range 2 {
+		k.keyGradients(half)
+	}
 	k.end()
 }
 
@@ -420,6 +420,11 @@ func (k *kernel) gradients(panel int) {
 	k.I("SHLQ $7, R13")
 	k.I("LEAQ %d(R13), R10", 64*panel)
 	k.I("MOVQ R10, R11")
+	k.I("MOVQ R12, AX") // 128 bytes a piece, 8192 for its probabilities
+	k.I("SUBQ %s, AX", k.ArgRef("pieces"))
+	k.I("SHLQ $6, AX")
+	k.I("ADDQ AX, R10")
+	k.I("ADDQ AX, R11")
 	k.I("ADDQ %s, R10", k.ArgRef("p"))
 	k.I("ADDQ %s, R11", k.ArgRef("ds"))
 	k.I("SHRQ $1, R13")
@@ -483,10 +488,12 @@ func (k *kernel) gradients(panel int) {
 	k.Label(none)
 }
 
-// keyGradients adds the products of all panels that see half of the tile's keys: dV += P · dO, dK += dS · Q.
+// keyGradients adds the products of all panels that see half of the tile's keys: dV += P · dO, dK += dS · Q, 32 × 32 sums at a time that
+// stay in tiles from piece to piece.
 func (k *kernel) keyGradients(half int) {
 	none, column := k.NewLabel("none"), k.NewLabel("column")
-	k.unless(halfField(unitCount, half), none)
+	k.I("TESTQ $%d, %s", 1<<half, k.ArgRef("covered"))
+	k.I("JEQ %s", none)
 	k.Comment("Keys %d to %d: dV += P · dO and dK += dS · Q.", 32*half, 32*half+31)
 	k.I("XORQ DX, DX")
 	k.Label(column)
@@ -494,24 +501,47 @@ func (k *kernel) keyGradients(half int) {
 		c, a, b, stride string
 		offset          int
 	}{{"dv", "p", "dod", "ld", unitDO}, {"dk", "ds", "qd", "led", unitQ}} {
-		k.I("MOVQ %s, AX", halfField(unitFrom, half))
-		k.I("MOVQ AX, SI")
-		k.I("SHLQ $6, SI")
-		k.I("ADDQ %s, SI", k.ArgRef(c.a))
-		k.I("ADDQ $%d, SI", half*32*128)
+		next := k.NewLabel("next")
 		k.Arg(c.stride, "R9")
-		k.I("SHLQ $4, AX")
-		k.I("IMULQ R9, AX")
-		k.I("MOVQ %s, BX", piece(c.offset))
-		k.I("ADDQ %s, BX", k.ArgRef(c.b))
-		k.I("ADDQ AX, BX")
-		k.I("ADDQ DX, BX")
 		k.Arg("ld", "R10")
 		k.I("IMUL3Q $%d, R10, DI", 32*half)
 		k.I("ADDQ %s, DI", k.ArgRef(c.c))
 		k.I("ADDQ DX, DI")
-		k.I("MOVQ $2, CX")
-		k.product("R10", "R8", "$2048", "R9", halfField(unitCount, half), "$0")
+		k.corners(k.TILELOADD)
+		k.Arg(c.a, "R11")
+		k.I("ADDQ $%d, R11", half*32*128)
+		k.Arg("pieces", "R12")
+		k.Arg("units", "CX")
+		k.repeat("CX", func() {
+			k.I("MOVQ %s, AX", halfField(unitCount, half))
+			k.I("TESTQ AX, AX")
+			k.I("JEQ %s", next)
+			k.I("MOVQ %s, SI", halfField(unitFrom, half))
+			k.I("MOVQ SI, BX")
+			k.I("SHLQ $6, SI")
+			k.I("ADDQ R11, SI")
+			k.I("SHLQ $4, BX")
+			k.I("IMULQ R9, BX")
+			k.I("ADDQ %s, BX", piece(c.offset))
+			k.I("ADDQ %s, BX", k.ArgRef(c.b))
+			k.I("ADDQ DX, BX")
+			k.repeat("AX", func() {
+				k.TILELOADD(0, "SI", "R8", 4)
+				k.TILELOADD(0, "BX", "R9", 6)
+				k.TDPBF16PS(6, 4, 0)
+				k.TILELOADD(64, "BX", "R9", 7)
+				k.TDPBF16PS(7, 4, 1)
+				k.TILELOADD(2048, "SI", "R8", 5)
+				k.TDPBF16PS(6, 5, 2)
+				k.TDPBF16PS(7, 5, 3)
+				k.I("ADDQ $64, SI")
+				k.advance("BX", "R9")
+			})
+			k.Label(next)
+			k.I("ADDQ $8192, R11")
+			k.I("ADDQ $%d, R12", unitSize)
+		})
+		k.corners(func(disp int, base, stride string, t int) { k.TILESTORED(t, disp, base, stride) })
 	}
 	k.I("ADDQ $128, DX")
 	k.I("MOVQ DX, AX")
@@ -519,6 +549,16 @@ func (k *kernel) keyGradients(half int) {
 	k.I("CMPQ AX, %s", k.ArgRef("columns"))
 	k.I("JLT %s", column)
 	k.Label(none)
+}
+
+// corners moves T0 to T3, the 32 × 32 sums at DI with a stride of R10.
+func (k *kernel) corners(move func(disp int, base, stride string, t int)) {
+	move(0, "DI", "R10", 0)
+	move(64, "DI", "R10", 1)
+	k.I("MOVQ DI, R13")
+	k.advance("R13", "R10")
+	move(0, "R13", "R10", 2)
+	move(64, "R13", "R10", 3)
 }
 
 // queryGradients adds to a panel's dQᵀ [E, 32] += Kᵀ · dS.
