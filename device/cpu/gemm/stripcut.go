@@ -12,6 +12,7 @@ const (
 	stripB       = 0.1
 	stripAgain   = 0.15
 	stripMirror  = 1.0
+	stripUneven  = 0.05 // of a worker's time, by which workers differ
 )
 
 // stripsTN is the number of strips whose rows of a are packed together in form TN.
@@ -60,6 +61,9 @@ func chooseStrips(form device.Form, m, n, k int, z *sizes, plain bool, workers i
 			share := float64(tasks) / float64(down*across)
 			cost := (stripProduct*float64(m*n) + costA*float64(m*across) + stripB*packs*float64(n)) * float64(max(k, 1))
 			cost += stripAgain * float64(m*n*(rounds-1))
+			if workers > 1 { // none is as fast as the other: the last task of one is waited for
+				cost *= 1 + stripUneven/float64(ceil(tasks, workers))
+			}
 			cost = cost*share*c.idle(tasks, workers) + mirror*(1-share)*float64(max(k, 1))
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
