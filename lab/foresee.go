@@ -3,9 +3,9 @@ package lab
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"anneal/dataset"
-	"anneal/internal/machine"
 	"anneal/plan"
 	"anneal/precision"
 	"anneal/train"
@@ -21,6 +21,7 @@ type Foresight struct {
 	Epochs        float64       `json:"epochs"`         // how often the run sees its data; 0 without data
 	Memory        plan.Estimate `json:"memory"`
 	Bytes         int64         `json:"memory_bytes"`
+	Device        string        `json:"device"`          // what would compute
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
 	Fits          bool          `json:"fits"`
 	Emulated      string        `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
@@ -29,11 +30,17 @@ type Foresight struct {
 	Mix           *MixPlan      `json:"mix,omitempty"`       // what is read of each source of data.mix
 	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
 	Order         string        `json:"order,omitempty"`     // what data.order makes of the samples
+
+	Absent error `json:"-"` // why the device cannot be used here; nil if it can
 }
 
 // Remarks is what people should be told, line by line.
 func (f *Foresight) Remarks() []string {
 	list := []string{f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute}
+	if f.Absent != nil {
+		reason, _, _ := strings.Cut(f.Absent.Error(), "\n")
+		list = append(list, f.Device+" is not to be had here: "+reason)
+	}
 	if f.Mix != nil {
 		list = append(list, f.Mix.Remarks()...)
 	}
@@ -59,11 +66,13 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if err != nil {
 		return nil, err
 	}
+	machine, absent := train.MachineOf(cfg)
 	f := &Foresight{
+		Device: machine.Device, Absent: absent,
 		Emulated:   policy.Emulated,
 		Parameters: p.Parameters, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
-		Memory: p.Memory, Bytes: p.Memory.Total(), Available: machine.ReadMemory().Available,
+		Memory: p.Memory, Bytes: p.Memory.Total(), Available: machine.Available,
 	}
 	state := p.Optimizer.State
 	if cfg.Average.EMA > 0 {
@@ -73,7 +82,9 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		f.Recompute = fmt.Sprintf("recompute %s, %.0f MiB of activations", p.Recompute.Describe(cfg.Model.Layers), float64(p.Memory.Bytes("activations"))/(1<<20))
 	}
 	f.Remark = p.OptimizerRemark(cfg)
-	f.planSnapshot(state)
+	if cfg.Device == "cpu" { // of another device the copy is in the host's memory
+		f.planSnapshot(state)
+	}
 	f.planData(data)
 	f.Mix = mix
 	f.Order = describeOrder(cfg, data.Rows)

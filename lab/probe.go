@@ -42,6 +42,7 @@ func (p *probe) take() (mean [seenKinds]float64) {
 // see adds the mean magnitude of t, over some of its rows if it is large.
 func (p *probe) see(kind int, t *tensor.Tensor) {
 	const enough = 1 << 15
+	t = device.OnHost(p.Device, t)
 	rows, cols := t.Rows(), t.Cols()
 	sum, n := 0.0, 0
 	for r := 0; r < rows; r += max(rows*cols/enough, 1) {

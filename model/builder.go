@@ -27,7 +27,7 @@ func newBuilder(c Config, mem Memory) *builder {
 		b.ffn, b.head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
 	}
 	if c.HasPositions("rope") {
-		b.rope = nn.NewRoPE(mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, c.RopeScaling)
+		b.rope = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, c.RopeScaling)
 	}
 	b.seen = patterns(c)
 	return b

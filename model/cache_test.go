@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/precision"
 	"anneal/tensor"
@@ -29,7 +30,7 @@ func twins(t interface {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { params.Close() })
-	m := New(c, MemoryOf(p, params, nil))
+	m := New(c, MemoryOf(device.Host{}, p, params, nil))
 	m.Init(3)
 	make := func(cached bool) *Generator {
 		g, err := makeGenerator(m, p, dev, cached)

@@ -11,6 +11,7 @@ import (
 // Decoder is a decoder-only transformer: a table of tokens, the blocks of its family, a norm and a head.
 type Decoder struct {
 	Config    Config
+	memory    device.Memory
 	embed     *nn.Param
 	positions *nn.Param // nil unless they are learned
 	units     []*unit   // of blocks that backward runs again: the first ones
@@ -41,7 +42,10 @@ func (l *layer) shared() *layer { return l }
 
 // New lays out a model. Weights are zero until Init or a load fills them.
 func New(c Config, mem Memory) *Decoder {
-	m := &Decoder{Config: c}
+	if mem.Device == nil {
+		mem.Device = device.Host{}
+	}
+	m := &Decoder{Config: c, memory: mem.Device}
 	b := newBuilder(c, mem)
 	m.embed = b.table("embed", nn.Embedding, c.Vocab)
 	m.positions = b.learnedPositions()
@@ -61,13 +65,13 @@ func New(c Config, mem Memory) *Decoder {
 
 // Outline lays out a model under a policy in memory that does not exist, for what can be told without its numbers.
 func Outline(c Config, p precision.Policy) *Decoder {
-	return New(c, MemoryOf(p, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")))
+	return New(c, MemoryOf(device.Null{}, p, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")))
 }
 
 // Init fills every parameter with its initial values for the seed.
 func (m *Decoder) Init(seed uint64) {
 	for i, p := range m.params {
-		p.Init(seed, i)
+		p.Init(m.memory, seed, i)
 	}
 }
 

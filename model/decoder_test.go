@@ -60,7 +60,7 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 		return a
 	}
 	x := &bench{dev: dev, foot: f, params: arena(f.Params), grads: arena(f.Grads), batch: arena(f.Batch), keep: arena(max(f.Keep, eval.Keep)), temp: arena(max(f.Temp, eval.Temp))}
-	x.m = New(c, MemoryOf(p, x.params, x.grads))
+	x.m = New(c, MemoryOf(device.Host{}, p, x.params, x.grads))
 	x.m.Init(1)
 	x.b = NewBatch(x.batch, p, rows, tokens)
 	rng := tensor.NewRNG(2, tensor.PurposeData, 0)

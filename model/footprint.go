@@ -21,7 +21,7 @@ type Footprint struct {
 func Measure(c Config, p precision.Policy, rows, tokens int, grad bool) Footprint {
 	params, grads := tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")
 	keep, temp, batch := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch"), tensor.NewMeasure("batch")
-	m := New(c, MemoryOf(p, params, grads))
+	m := New(c, MemoryOf(device.Null{}, p, params, grads))
 	b := NewBatch(batch, p, rows, tokens)
 	b.Seq.Noise.Calm = true // a branch that is dropped takes nothing
 	t := autograd.NewTape(device.Null{}, p.Types(), keep, temp)

@@ -71,7 +71,11 @@ func makeGenerator(m *Decoder, p precision.Policy, dev device.Device, cached boo
 		name string
 		size int
 	}{{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache}, {"rounded weights", rounded.Peak()}} {
-		a, err := tensor.NewArena(need.name, need.size)
+		reserve := dev.NewArena
+		if need.name == "batch" {
+			reserve = dev.NewShared
+		}
+		a, err := reserve(need.name, need.size)
 		if err != nil {
 			g.Close()
 			return nil, err
@@ -102,10 +106,15 @@ func (g *Generator) Close() {
 	g.arenas = nil
 }
 
-// Logits returns the logits [1, V], in the policy's master format, of the token that follows ids; of a sequence longer than
-// the model's context it sees the end (see inSight). They are a function of ids alone, whatever was asked for before, and stay
-// valid until the next call. At least one id is needed, all below V.
+// Logits returns the logits [1, V], in the policy's master format and for the host to read, of the token that follows ids; of a
+// sequence longer than the model's context it sees the end (see inSight). They are a function of ids alone, whatever was asked for
+// before, and stay valid until the next call. At least one id is needed, all below V.
 func (g *Generator) Logits(ids []int32) *tensor.Tensor {
+	return device.OnHost(g.tape.Device, g.logits(ids))
+}
+
+// logits is Logits in the device's memory.
+func (g *Generator) logits(ids []int32) *tensor.Tensor {
 	ids = inSight(ids, g.model.Config.Context)
 	if g.cache == nil {
 		return g.run(ids, 0, true)
@@ -136,6 +145,7 @@ func (g *Generator) run(ids []int32, first int, logits bool) *tensor.Tensor {
 	if first > 0 && len(ids)-first == 1 {
 		g.round()
 	}
+	g.tape.Device.Wait() // it may still read the batch; a failure stays, for who asks next
 	g.batch.Release(0)
 	g.tape.Reset(false)
 	return g.model.extend(g.tape, NewBatch(g.batch, g.policy, 1, len(ids)-first), ids, first, g.cache, logits)

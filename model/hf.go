@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"anneal/device"
 	"anneal/nn"
 	"anneal/tensor"
 )
@@ -16,6 +17,7 @@ type View struct {
 	Name   string
 	Tensor tensor.Tensor // shares the model's memory, in its own layout
 
+	memory      device.Memory
 	scale       float64 // of the weight in a model without muP that computes the same; 1 without muP
 	queries     int     // so many rows, the first ones, make queries and take queryScale, too
 	queryScale  float64
@@ -33,25 +35,28 @@ func (v *View) Shape() []int {
 
 // Values returns the weights as transformers has them, without muP: the model's own memory where that is the same, or a copy.
 func (v *View) Values() []float32 {
+	host := device.OnHost(v.memory, &v.Tensor)
 	if v.plain() && v.scale == 1 && (v.queries == 0 || v.queryScale == 1) {
-		return v.Tensor.F32()
+		return host.F32()
 	}
-	out := make([]float32, v.Tensor.Len())
+	out := make([]float32, host.Len())
 	for i := range out {
-		out[i] = float32(v.value(i))
+		out[i] = float32(v.value(host, i))
 	}
 	return out
 }
 
 // SetValues fills the tensor of a model without muP with weights as transformers has them.
 func (v *View) SetValues(values []float32) {
-	if v.plain() {
-		copy(v.Tensor.F32(), values)
-		return
-	}
-	for i, x := range values {
-		v.Tensor.SetFloat64(v.index(i), float64(x))
-	}
+	device.Fill(v.memory, &v.Tensor, func(host *tensor.Tensor) {
+		if v.plain() {
+			copy(host.F32(), values)
+			return
+		}
+		for i, x := range values {
+			host.SetFloat64(v.index(i), float64(x))
+		}
+	})
 }
 
 // plain reports whether the tensor lies in memory as transformers' weight does in F32.
@@ -59,10 +64,10 @@ func (v *View) plain() bool {
 	return v.Tensor.DType() == tensor.F32 && v.interleaved == 0 && !v.transposed
 }
 
-// value returns element i of transformers' weight.
-func (v *View) value(i int) float64 {
+// value returns element i of transformers' weight; host is the tensor.
+func (v *View) value(host *tensor.Tensor, i int) float64 {
 	at := v.index(i)
-	x := v.scale * v.Tensor.Float64(at)
+	x := v.scale * host.Float64(at)
 	if at < v.queries*v.cols() {
 		x *= v.queryScale
 	}
@@ -132,7 +137,7 @@ func (m *Decoder) HFViews() []View {
 			name, prefix = inLayer, fmt.Sprintf(hfLayer[family], layer)
 		}
 		add := func(name string, t tensor.Tensor) {
-			v := View{Name: prefix + hfNames[family][name], Tensor: t, transposed: family == "gpt2" && p.Role == nn.Matrix}
+			v := View{Name: prefix + hfNames[family][name], Tensor: t, memory: m.memory, transposed: family == "gpt2" && p.Role == nn.Matrix}
 			m.Config.fold(&v, name)
 			views = append(views, v)
 		}

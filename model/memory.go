@@ -1,6 +1,7 @@
 package model
 
 import (
+	"anneal/device"
 	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
@@ -8,6 +9,7 @@ import (
 
 // Memory is where a model's tensors live.
 type Memory struct {
+	Device device.Memory  // that reserved the arenas; nil is the host's
 	Params *tensor.Arena  // weights and position tables
 	Grads  *tensor.Arena  // gradients; nil for a model that will not be trained
 	DType  tensor.DType   // F32, or F64 in the reference mode
@@ -15,9 +17,9 @@ type Memory struct {
 	FP8    *precision.FP8 // of the hidden matrices; nil for none
 }
 
-// MemoryOf returns where and how the tensors of a model live under a policy.
-func MemoryOf(p precision.Policy, params, grads *tensor.Arena) Memory {
-	return Memory{Params: params, Grads: grads, DType: p.Master, Weight: p.Weight, FP8: p.FP8}
+// MemoryOf returns where and how the tensors of a model live under a policy, in arenas that m reserved.
+func MemoryOf(m device.Memory, p precision.Policy, params, grads *tensor.Arena) Memory {
+	return Memory{Device: m, Params: params, Grads: grads, DType: p.Master, Weight: p.Weight, FP8: p.FP8}
 }
 
 // weight returns what weights of a role are stored in: gains, biases and scalars are few, and never narrow.

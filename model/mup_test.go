@@ -130,7 +130,7 @@ func TestMultipliersFoldIntoWeights(t *testing.T) {
 			plain := y.m.HFViews()
 			for i, v := range x.m.HFViews() {
 				for j := range v.Tensor.Len() {
-					plain[i].Tensor.SetFloat64(plain[i].index(j), v.value(j))
+					plain[i].Tensor.SetFloat64(plain[i].index(j), v.value(&v.Tensor, j))
 				}
 			}
 			x.loss()

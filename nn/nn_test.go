@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"anneal/device"
 	"anneal/tensor"
 )
 
@@ -17,7 +18,7 @@ func TestInitIsAPureFunction(t *testing.T) {
 		runtime.GOMAXPROCS(workers)
 		p := Param{Std: 0.02}
 		p.Value = *tensor.Of(make([]float64, n))
-		p.Init(5, 2)
+		p.Init(device.Host{}, 5, 2)
 		rng := tensor.NewRNG(5, tensor.PurposeInit, 2)
 		for i, w := range p.Value.F64() {
 			if want := 0.02 * rng.Normals(uint64(i / 4))[i%4]; w != want {
@@ -34,7 +35,7 @@ func TestPartsStartWithTheirOwnStd(t *testing.T) {
 	for i := range p.Value.Len() {
 		p.Value.SetFloat64(i, 9) // memory that was used before
 	}
-	p.Init(5, 2)
+	p.Init(device.Host{}, 5, 2)
 	rng := tensor.NewRNG(5, tensor.PurposeInit, 2)
 	for i, w := range p.Value.F64() {
 		std := []float64{2, 0, 0, 0, 0.5, 0.5}[i/3]
@@ -48,7 +49,7 @@ func TestInitDependsOnSeedAndIndex(t *testing.T) {
 	values := func(seed uint64, index int) []float32 {
 		p := Param{Std: 1}
 		p.Value = *tensor.Of(make([]float32, 64))
-		p.Init(seed, index)
+		p.Init(device.Host{}, seed, index)
 		return p.Value.F32()
 	}
 	first := values(1, 0)
@@ -62,7 +63,7 @@ func TestInitDependsOnSeedAndIndex(t *testing.T) {
 func TestGainsStartAtOne(t *testing.T) {
 	p := Param{Role: Norm}
 	p.Value = *tensor.Of(make([]float32, 5))
-	p.Init(1, 0)
+	p.Init(device.Host{}, 1, 0)
 	if want := []float32{1, 1, 1, 1, 1}; !slices.Equal(p.Value.F32(), want) {
 		t.Errorf("gains %v, want %v", p.Value.F32(), want)
 	}
@@ -71,7 +72,7 @@ func TestGainsStartAtOne(t *testing.T) {
 func TestScalarsStartAsTold(t *testing.T) {
 	p := Param{Role: Scalar, Start: []float64{1, 0.25}}
 	p.Value = *tensor.Of(make([]float32, 2))
-	p.Init(1, 0)
+	p.Init(device.Host{}, 1, 0)
 	if want := []float32{1, 0.25}; !slices.Equal(p.Value.F32(), want) {
 		t.Errorf("scalars %v, want %v", p.Value.F32(), want)
 	}
@@ -85,7 +86,7 @@ func TestRoPETablesAreRotations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	r := NewRoPE(a, tensor.F64, positions, e, theta, RoPEScaling{})
+	r := NewRoPE(device.Host{}, a, tensor.F64, positions, e, theta, RoPEScaling{})
 	for i, wavelength := range []float64{1, 10, 100, 1000} { // θ^(2i/8) for θ = 10000
 		cos, sin := 1.0, 0.0
 		for p := range positions {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"anneal/autograd"
+	"anneal/device"
 	"anneal/tensor"
 )
 
@@ -53,36 +54,42 @@ type Part struct {
 	Std  float64 // as Param.Std
 }
 
-// Init fills p with its initial values: a pure function of the seed, the parameter's index in the model and the element.
-func (p *Param) Init(seed uint64, index int) {
-	n := p.Value.Len()
+// Init fills p, in memory of m, with its initial values: a pure function of the seed, the parameter's index in the model and the
+// element.
+func (p *Param) Init(m device.Memory, seed uint64, index int) {
+	device.Fill(m, &p.Value, func(values *tensor.Tensor) { p.init(values, seed, index) })
+}
+
+// init writes p's initial values.
+func (p *Param) init(values *tensor.Tensor, seed uint64, index int) {
+	n := values.Len()
 	if p.Role == Norm {
 		for i := range n {
-			p.Value.SetFloat64(i, 1)
+			values.SetFloat64(i, 1)
 		}
 		return
 	}
 	if p.Start != nil {
 		for i, x := range p.Start {
-			p.Value.SetFloat64(i, x)
+			values.SetFloat64(i, x)
 		}
 		return
 	}
 	rng := tensor.NewRNG(seed, tensor.PurposeInit, uint32(index))
 	if p.Parts == nil {
-		p.fill(rng, p.Std, 0, n)
+		fill(values, rng, p.Std, 0, n)
 		return
 	}
 	from := 0
 	for _, part := range p.Parts {
-		to := from + part.Rows*p.Value.Cols()
-		p.fill(rng, part.Std, from, to)
+		to := from + part.Rows*values.Cols()
+		fill(values, rng, part.Std, from, to)
 		from = to
 	}
 }
 
 // fill sets elements [from, to) to std times their numbers of the stream.
-func (p *Param) fill(rng tensor.RNG, std float64, from, to int) {
+func fill(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
 	const chunk = 1 << 14
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -91,17 +98,17 @@ func (p *Param) fill(rng tensor.RNG, std float64, from, to int) {
 		limit <- struct{}{}
 		go func() {
 			defer func() { <-limit; wg.Done() }()
-			p.fillChunk(rng, std, at, min(at+chunk, to))
+			fillChunk(values, rng, std, at, min(at+chunk, to))
 		}()
 	}
 	wg.Wait()
 }
 
 // fillChunk is fill on one goroutine. The stream gives numbers in fours.
-func (p *Param) fillChunk(rng tensor.RNG, std float64, from, to int) {
+func fillChunk(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
 	var f32 []float32 // the common case, without a conversion per element
-	if p.Value.DType() == tensor.F32 {
-		f32 = p.Value.F32()
+	if values.DType() == tensor.F32 {
+		f32 = values.F32()
 	}
 	for at := from &^ 3; at < to; at += 4 {
 		z := rng.Normals(uint64(at / 4))
@@ -110,7 +117,7 @@ func (p *Param) fillChunk(rng tensor.RNG, std float64, from, to int) {
 			if f32 != nil {
 				f32[i] = float32(x)
 			} else {
-				p.Value.SetFloat64(i, x)
+				values.SetFloat64(i, x)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 
+	"anneal/device"
 	"anneal/tensor"
 )
 
@@ -16,20 +17,24 @@ type RoPE struct {
 	Cos, Sin tensor.Tensor // [T, E/2], times the scaling's attention factor
 }
 
-// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, in memory of a.
-func NewRoPE(a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64, s RoPEScaling) RoPE {
+// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, in memory of a, which m reserved.
+func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64, s RoPEScaling) RoPE {
 	half := headSize / 2
 	r := RoPE{Cos: a.New(dtype, positions, half), Sin: a.New(dtype, positions, half)}
 	if !a.Backed() {
 		return r
 	}
 	factor, frequencies := s.AttentionFactor(), s.Frequencies(headSize, theta)
-	for p := range positions {
-		for i, f := range frequencies {
-			sin, cos := math.Sincos(float64(p) * f)
-			r.Cos.SetFloat64(p*half+i, factor*cos)
-			r.Sin.SetFloat64(p*half+i, factor*sin)
-		}
-	}
+	device.Fill(m, &r.Cos, func(cosines *tensor.Tensor) {
+		device.Fill(m, &r.Sin, func(sines *tensor.Tensor) {
+			for p := range positions {
+				for i, f := range frequencies {
+					sin, cos := math.Sincos(float64(p) * f)
+					cosines.SetFloat64(p*half+i, factor*cos)
+					sines.SetFloat64(p*half+i, factor*sin)
+				}
+			}
+		})
+	})
 	return r
 }

@@ -50,7 +50,8 @@ type Optimizer struct {
 const processBytes = 32 << 20
 
 // Memory predicts what a training run holds at its peak: a model under a policy, with sequences of the context's length in
-// a micro-batch, on so many workers, and what the optimizer says of itself.
+// a micro-batch, on so many workers of the CPU, and what the optimizer says of itself. With no workers it is what another device
+// holds in memory of its own, but for what its kernels take.
 //
 // A block keeps for its backward pass, for each token: the inputs of its products, what its norms divided by, queries, keys and
 // values, attention's output and one log-sum-exp a head. The residual stream and its gradient exist once each. Of what
@@ -68,6 +69,10 @@ func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimi
 	layouts, kernels := m.AttentionBytes(func(h device.Heads, mask device.Mask) int {
 		return flash.Scratch(tier, workers, p.Types().Activation, h, mask, true)
 	})
+	process := int64(processBytes)
+	if workers == 0 {
+		kernels, process = 0, 0
+	}
 	tokens := float64(sequences) * float64(c.Context)
 	each := func(bytes int64) string { return fmt.Sprintf("%.2f bytes a parameter", float64(bytes)/float64(count)) }
 	return Estimate{
@@ -79,6 +84,6 @@ func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimi
 		{"scratch", scratch, "gradients of one block, logits of one chunk, or one update"},
 		{"batch", int64(train.Batch), "tokens, targets, documents, losses"},
 		{"attention", layouts + kernels, "gradients of keys and values for each worker, layouts of patterns"},
-		{"process", processBytes, "binary, loader, packed blocks, stacks"},
+		{"process", process, "binary, loader, packed blocks, stacks"},
 	}
 }

@@ -31,13 +31,16 @@ const (
 	maxE5M2 = 57344
 )
 
-// New returns the scales of one layer. What they keep is in a.
+// New returns the scales of one layer. What they keep is in a, or in the host's memory if a is not.
 func (r *FP8) New(a *tensor.Arena) *autograd.FP8 {
 	if !r.Delayed {
 		return &autograd.FP8{X: current{maxE4M3}, W: current{maxE4M3}, DY: current{maxE5M2}}
 	}
 	of := func(max float64) *Delayed {
 		s := &Delayed{max: max, margin: r.Margin, State: a.New(tensor.F32, 1+r.History)}
+		if s.State.Apart() { // the host settles scales
+			s.State = *tensor.Of(make([]float32, 1+r.History))
+		}
 		if a.Backed() {
 			s.state = s.State.F32()
 			s.state[0] = 1

@@ -49,6 +49,9 @@ func NewMeasure(name string) *Arena { return &Arena{name: name} }
 // Backed reports whether the arena has memory: one made by NewMeasure has none.
 func (a *Arena) Backed() bool { return a.base != nil }
 
+// Apart reports whether the memory is a device's own, which the host must not touch.
+func (a *Arena) Apart() bool { return a.apart }
+
 // Name returns the name given to NewArena.
 func (a *Arena) Name() string { return a.name }
 

@@ -1,17 +1,24 @@
 package train
 
-import "anneal/tensor"
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
 
 type arenaSize struct {
 	name string
 	size int
 }
 
-// newArenas reserves all of the memory or none of it.
-func newArenas(sizes ...arenaSize) ([]*tensor.Arena, error) {
+// newArenas reserves all of the memory or none of it. The host touches batches, too.
+func newArenas(m device.Memory, sizes ...arenaSize) ([]*tensor.Arena, error) {
 	var arenas []*tensor.Arena
 	for _, s := range sizes {
-		a, err := tensor.NewArena(s.name, s.size)
+		reserve := m.NewArena
+		if s.name == "batch" {
+			reserve = m.NewShared
+		}
+		a, err := reserve(s.name, s.size)
 		if err != nil {
 			closeArenas(arenas)
 			return nil, err

@@ -41,7 +41,7 @@ func (t *Trainer) startAverage(bytes int) error {
 	if bytes == 0 {
 		return nil
 	}
-	arenas, err := newArenas(arenaSize{"weight average", bytes})
+	arenas, err := newArenas(t.dev, arenaSize{"weight average", bytes})
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,14 @@ func (a *average) swap(params []*nn.Param) {
 func (t *Trainer) averageTensors() []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	for i, p := range t.model.Params()[:len(t.average.values)] {
-		list = append(list, averageTensor(p.Name, &t.average.values[i]))
+		list = append(list, averageTensor(t.dev, p.Name, &t.average.values[i]))
 	}
 	return list
 }
 
 // averageTensor is the average of the parameter of a name, in x.
-func averageTensor(name string, x *tensor.Tensor) checkpoint.Tensor {
-	t := checkpointTensor(name+".ema", x)
+func averageTensor(dev device.Memory, name string, x *tensor.Tensor) checkpoint.Tensor {
+	t := checkpointTensor(dev, name+".ema", x)
 	t.Average = true
 	return t
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"anneal/dataset"
-	"anneal/device/cpu/gemm"
 	"anneal/internal/machine"
 	"anneal/train/config"
 )
@@ -17,6 +17,7 @@ import (
 type BenchOptions struct {
 	Shape     string  // a name of Shapes
 	Precision string  // a name of precision.Names
+	Device    string  // as the config calls it; "" is the CPU
 	Threads   int     // 0 takes every core
 	Seconds   float64 // how long to measure, after warm-up; at least three steps are measured
 	Batch     int     // sequences a step; 0 means the shape's own
@@ -36,8 +37,9 @@ type BenchResult struct {
 	PeakGFLOPS       float64 `json:"peak_gflops"` // of the kernels' best instruction, measured in this process
 	FractionOfPeak   float64 `json:"fraction_of_peak"`
 	Parameters       int64   `json:"parameters"`
+	Device           string  `json:"device"` // "cpu avx512, 2 threads"
 	Tier             string  `json:"tier"`
-	Threads          int     `json:"threads"`
+	Threads          int     `json:"threads"` // of the CPU
 	Loss             float64 `json:"loss"` // of the last step, on random tokens: about ln V
 }
 
@@ -81,7 +83,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	}
 	defer trial.Close()
 	t, dev := trial.trainer, trial.dev
-	r := &BenchResult{Tier: dev.Tier().String(), Threads: dev.Threads(), Parameters: t.model.Count()}
+	r := &BenchResult{Device: dev.Name(), Tier: kernels(dev), Threads: threads(dev), Parameters: t.model.Count()}
 	var times []time.Duration
 	for measured := time.Duration(0); len(times) < 3 || measured.Seconds() < o.Seconds; {
 		start := time.Now()
@@ -106,8 +108,9 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	r.TokensPerSecond = float64(cfg.Train.BatchTokens) / median
 	r.GFLOPS = r.TokensPerSecond * t.model.FLOPsPerToken(cfg.Model.Context) / 1e9
 	_, r.PeakRSSBytes = machine.Resident()
-	r.PeakGFLOPS = gemm.Peak(dev.Tier(), t.policy.Operand, dev.Pool(), peakTime)
-	r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
+	if r.PeakGFLOPS = peak(dev, t.policy.Operand); r.PeakGFLOPS > 0 {
+		r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
+	}
 	return r, nil
 }
 
@@ -129,7 +132,7 @@ func (o BenchOptions) config() (*config.Config, error) {
 		return nil, fmt.Errorf("no shape is called %q\n  try one of: %s", o.Shape, strings.Join(names, ", "))
 	}
 	cfg := config.Default()
-	cfg.Precision, cfg.Threads, cfg.Model = o.Precision, o.Threads, shape.Model
+	cfg.Precision, cfg.Device, cfg.Threads, cfg.Model = o.Precision, cmp.Or(o.Device, "cpu"), o.Threads, shape.Model
 	if o.Context > 0 {
 		cfg.Model.Context = o.Context
 	}

@@ -59,7 +59,7 @@ func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*Mem
 	t, dev := trial.trainer, trial.dev
 	t.accum = 1 // a step of one micro-batch
 	r := &MemoryReport{
-		Shape: o.Shape, Precision: o.Precision, Tier: dev.Tier().String(), Threads: dev.Threads(),
+		Shape: o.Shape, Precision: o.Precision, Tier: kernels(dev), Threads: threads(dev),
 		Sequences: cfg.Train.MicroBatch, Context: cfg.Model.Context, Cases: cases,
 	}
 	for i := range cases { // warm-up: pages are touched for the first time

@@ -11,6 +11,7 @@ import (
 // harmless are the keys that change where and how a run works, but not a bit of its result. Where the data lies is one, and what its
 // sources are called: that it is the same data is checked by fingerprints.
 var harmless = map[string]bool{
+	"device":  true, // whose kernels the state names
 	"threads": true, "data.path": true, "data.mix": true, "train.minutes": true, "train.log_every": true, "train.noise_scale_every": true,
 	"train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true, "checkpoint.keep": true,
 	"memory.recompute": true,

@@ -47,6 +47,9 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 		}
 		e.tape.Reset(false)
 		e.model.Loss(e.tape, e.batch)
+		if err := wait(e.dev); err != nil {
+			return nil, err
+		}
 		for i, target := range e.data.Targets {
 			if target == dataset.Ignore {
 				continue

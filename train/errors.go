@@ -33,6 +33,22 @@ func (e *DivergedError) Error() string {
 		e.Step, e.Skips, what, e.Dir, advice, e.Dir, max(first-1, 0), first, e.Step)
 }
 
+// DeviceError means that what computes has failed, and has computed nothing since: a card was lost, or its memory ran out.
+type DeviceError struct {
+	Err  error
+	Step int    // that the run was at; 0 outside of runs
+	Dir  string // of the run
+}
+
+func (e *DeviceError) Error() string {
+	if e.Dir == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%v\n  training stopped after step %d, of which nothing is saved since the last checkpoint; go on from that with `anneal resume %s`", e.Err, e.Step, e.Dir)
+}
+
+func (e *DeviceError) Unwrap() error { return e.Err }
+
 // DataError means that a data set or its tokenizer cannot be used.
 type DataError struct{ Err error }
 

@@ -77,7 +77,7 @@ func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
 	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
-	arenas, err := newArenas(arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
+	arenas, err := newArenas(dev, arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +93,9 @@ func (e *evaluator) close() { closeArenas(e.arenas) }
 func (e *evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
 		return &DataError{err}
+	}
+	if err := wait(e.dev); err != nil { // it may still read the batch before
+		return err
 	}
 	fill(e.batch, &e.data)
 	e.batch.Cut(e.model.Config.Context, e.length)
@@ -135,6 +138,9 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; len(c.sources) > 1 {
 			r.Sources = append(r.Sources, SourceResult{h.name, number(nats / float64(tokens)), number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
 		}
+	}
+	if err := wait(e.dev); err != nil {
+		return unevaluated, err
 	}
 	r.ByPosition = slices.DeleteFunc(r.ByPosition, func(p PositionResult) bool { return p.Bytes == 0 })
 	for i := range r.ByPosition {

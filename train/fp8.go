@@ -2,6 +2,7 @@ package train
 
 import (
 	"anneal/autograd"
+	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/precision"
@@ -44,7 +45,7 @@ func (t *Trainer) endFP8Step() {
 func scaleTensors(m *model.Decoder) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	delayed(m, func(p *nn.Param, operand string, s *precision.Delayed) {
-		list = append(list, checkpointTensor(p.Name+".fp8."+operand, &s.State))
+		list = append(list, checkpointTensor(device.Host{}, p.Name+".fp8."+operand, &s.State))
 	})
 	return list
 }

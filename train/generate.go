@@ -58,6 +58,9 @@ func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(tex
 			return done, err
 		}
 		id := g.Next(ids, o.Sampling)
+		if err := wait(r.dev); err != nil {
+			return done, err
+		}
 		if id == eot {
 			break
 		}

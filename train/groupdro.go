@@ -91,7 +91,7 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains", micro, k), Try: "a multiple of the domains, at least two of them",
 		}
 	}
-	reference, err := OpenWith(o.Reference, OpenOptions{Threads: 1})
+	reference, err := OpenWith(o.Reference, OpenOptions{on: t.dev})
 	if err != nil {
 		return err
 	}
@@ -158,11 +158,15 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
 			return err
 		}
-		t.forward(t.model)
+		if err := t.forward(t.model); err != nil {
+			return err
+		}
 		for j := range r.losses {
 			r.losses[j] = t.batch.Losses.Float64(j)
 		}
-		t.forward(r.reference.Model)
+		if err := t.forward(r.reference.Model); err != nil {
+			return err
+		}
 		r.next.Excess[i%k] += excess(r.losses, &t.batch.Losses)
 		r.targets[i%k] += t.data.Valid()
 	}
@@ -191,10 +195,11 @@ func excess(proxy []float64, reference *tensor.Tensor) float64 {
 	return sum
 }
 
-// forward runs m over the batch for its losses alone.
-func (t *Trainer) forward(m *model.Decoder) {
+// forward runs m over the batch for its losses alone, which the host can read then.
+func (t *Trainer) forward(m *model.Decoder) error {
 	t.tape.Reset(false)
 	m.Loss(t.tape, t.batch)
+	return wait(t.dev)
 }
 
 // saved is what a checkpoint keeps; nil for trainers that weigh nothing.

@@ -46,6 +46,9 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 			{"parameters", fmt.Sprint(r.Model.Count())}, {"trained with", "anneal"}, {"steps", fmt.Sprint(r.Step)},
 		},
 	}}
+	if err := wait(r.dev); err != nil {
+		return nil, err
+	}
 	if err := hf.Write(dir, c, e); err != nil {
 		return nil, &DataError{err}
 	}
@@ -71,7 +74,7 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	if err != nil {
 		return err
 	}
-	m, params, err := loadHF(dir, fp32)
+	m, params, err := loadHF(dir, fp32, r.dev)
 	if err != nil {
 		return err
 	}
@@ -124,5 +127,5 @@ func (r *Trained) probe(m *model.Decoder, p precision.Policy, ids []int32) ([]fl
 	for i := range out {
 		out[i] = z.Float64(i)
 	}
-	return out, nil
+	return out, wait(r.dev)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/hf"
 	"anneal/model"
@@ -53,7 +54,7 @@ func TestImportedModelsAnswerAsTransformers(t *testing.T) {
 		if err := json.Unmarshal(text, &want); err != nil {
 			t.Fatal(err)
 		}
-		m, params, err := loadHF(golden(name), fp64)
+		m, params, err := loadHF(golden(name), fp64, device.Host{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -84,7 +85,7 @@ func TestExportGivesBackWhatWasImported(t *testing.T) {
 	}
 	for _, name := range models {
 		was := opened(t, golden(name))
-		m, params, err := loadHF(golden(name), fp32)
+		m, params, err := loadHF(golden(name), fp32, device.Host{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -248,7 +249,7 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := model.New(c, model.MemoryOf(fp64, params, nil))
+		m := model.New(c, model.MemoryOf(dev, fp64, params, nil))
 		m.Init(3)
 		for i, p := range m.Params() {
 			rng := tensor.NewRNG(7, tensor.PurposeInit, uint32(1000+i))
@@ -268,7 +269,7 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 		if err := hf.Write(out, described, hf.Export{TokenizerJSON: tok, Tensors: hfTensors(m, safetensors.F32)}); err != nil {
 			t.Fatal(err)
 		}
-		back, other, err := loadHF(out, fp64)
+		back, other, err := loadHF(out, fp64, device.Host{})
 		if err != nil {
 			t.Fatal(err)
 		}

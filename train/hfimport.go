@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"anneal/device"
 	"anneal/hf"
 	"anneal/model"
 	"anneal/precision"
@@ -15,8 +16,8 @@ import (
 	"anneal/train/config"
 )
 
-// loadHF reads a model directory into weights of a policy's master type, which live in the arena that it returns.
-func loadHF(dir string, p precision.Policy) (*model.Decoder, *tensor.Arena, error) {
+// loadHF reads a model directory into weights of a policy's master type, which live in the arena of m that it returns.
+func loadHF(dir string, p precision.Policy, m device.Memory) (*model.Decoder, *tensor.Arena, error) {
 	src, err := hf.Open(dir)
 	if err != nil {
 		return nil, nil, err
@@ -26,12 +27,12 @@ func loadHF(dir string, p precision.Policy) (*model.Decoder, *tensor.Arena, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	params, err := tensor.NewArena("parameters", model.Measure(c, p, 1, c.Context, false).Params)
+	params, err := m.NewArena("parameters", model.Measure(c, p, 1, c.Context, false).Params)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := model.New(c, model.Memory{Params: params, DType: p.Master})
-	for _, v := range m.HFViews() {
+	decoder := model.New(c, model.Memory{Device: m, Params: params, DType: p.Master})
+	for _, v := range decoder.HFViews() {
 		values := make([]float32, v.Tensor.Len())
 		if err := src.Read(v.Name, values); err != nil {
 			params.Close()
@@ -39,7 +40,7 @@ func loadHF(dir string, p precision.Policy) (*model.Decoder, *tensor.Arena, erro
 		}
 		v.SetValues(values)
 	}
-	return m, params, nil
+	return decoder, params, nil
 }
 
 // ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
@@ -53,7 +54,7 @@ func ImportHF(src, runDirectory string) error {
 	if err != nil {
 		return err
 	}
-	m, params, err := loadHF(src, fp32)
+	m, params, err := loadHF(src, fp32, device.Host{})
 	if err != nil {
 		return &DataError{err}
 	}
@@ -79,7 +80,7 @@ func ImportHF(src, runDirectory string) error {
 		return err
 	}
 	defer store.Close()
-	return store.Save(0, 0, weightTensors(m), &state{Model: m.Config, Tokenizer: t.Hash()})
+	return store.Save(0, 0, weightTensors(device.Host{}, m), &state{Model: m.Config, Tokenizer: t.Hash()})
 }
 
 // configOf is the config of a run with the model in a directory, or an error if none would be that model.

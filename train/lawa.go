@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"anneal/device"
 	"anneal/model"
 	"anneal/tensor"
 	"anneal/tokenizer"
@@ -60,7 +61,7 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 		return nil, err
 	}
 	defer params.Close()
-	m := model.New(c, model.MemoryOf(policy, params, nil))
+	m := model.New(c, model.MemoryOf(device.Host{}, policy, params, nil))
 	last, err := meanOfSteps(src, steps, m)
 	if err != nil {
 		return nil, err
@@ -78,9 +79,9 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	}
 	defer store.Close()
 	r := &AverageReport{Run: out, Steps: steps}
-	r.WeightsHash, _ = checkpoint.HashTensors(weightTensors(m))
+	r.WeightsHash, _, _ = checkpoint.HashTensors(weightTensors(device.Host{}, m))
 	averaged := state{Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier}
-	return r, store.Save(steps[n-1], last.Progress.Tokens, weightTensors(m), &averaged)
+	return r, store.Save(steps[n-1], last.Progress.Tokens, weightTensors(device.Host{}, m), &averaged)
 }
 
 // lastSteps returns the newest n steps that have a checkpoint, in ascending order.
@@ -125,7 +126,7 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 	var last *state
 	for _, step := range steps {
 		last = &state{}
-		_, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(m), last)
+		_, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(device.Host{}, m), last)
 		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
 			return nil, fmt.Errorf("%w\n  `anneal ckpt verify %s` finds what is damaged; nothing was written", err, d)
 		}

@@ -9,8 +9,7 @@ import (
 	"os"
 	"time"
 
-	"anneal/device/cpu"
-	"anneal/device/cpu/gemm"
+	"anneal/device"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -19,6 +18,7 @@ import (
 type Options struct {
 	Config     *config.Config // Run fills in what the data set decides (model.vocab); Resume reads it from the run
 	Dir        string         // the run directory
+	Device     string         // overrides Config.Device unless it is ""
 	Threads    int            // overrides Config.Threads if above 0
 	OnProgress func(Progress) // called after every step; may be nil
 	Warn       func(string)   // takes remarks for people; may be nil
@@ -92,14 +92,14 @@ type session struct {
 	Options
 	cfg     *config.Config
 	dir     runDir
-	dev     *cpu.Device
+	dev     device.Device
 	corpus  *corpus
 	trainer *Trainer
 	store   *checkpoint.Store
 	tensors []checkpoint.Tensor
 	metrics *metricsFile
 
-	peak    float64 // measured GFLOP/s of the device at the run's precision
+	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	flops   float64 // per token
 	tokens  int64   // of the whole run
 	last    state   // what the last step and evaluation gave
@@ -128,11 +128,7 @@ func (s *session) open() (err error) {
 	if err := s.cfg.Validate(); err != nil {
 		return err
 	}
-	threads := s.cfg.Threads
-	if s.Threads > 0 {
-		threads = s.Threads
-	}
-	if s.dev, err = cpu.New(threads); err != nil {
+	if s.dev, err = openDevice(s.cfg, s.Device, s.Threads); err != nil {
 		return err
 	}
 	if err := s.openTraining(); err != nil {
@@ -147,7 +143,7 @@ func (s *session) open() (err error) {
 		}
 	}
 	s.tensors = s.trainer.checkpointTensors()
-	s.peak = gemm.Peak(s.dev.Tier(), s.trainer.policy.Operand, s.dev.Pool(), peakTime)
+	s.peak = peak(s.dev, s.trainer.policy.Operand)
 	s.flops, s.tokens = s.trainer.model.FLOPsPerToken(s.cfg.Model.Context), s.cfg.Tokens()
 	nan := number(math.NaN())
 	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
@@ -219,7 +215,7 @@ func (s *session) adopt(info checkpoint.Info) error {
 	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
 		return err
 	}
-	if here := s.dev.Tier().String(); here != s.last.Tier {
+	if here := kernels(s.dev); here != s.last.Tier {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
 	}
 	t.progress = s.last.Progress
@@ -258,15 +254,15 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 	}
 	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
 	if err != nil && !interrupted {
-		return nil, errors.Join(err, s.store.Wait())
+		return nil, errors.Join(s.locate(err), s.store.Wait())
 	}
 	if err := s.save(); err != nil {
-		return nil, err
+		return nil, s.locate(err)
 	}
 	if err := s.store.Wait(); err != nil {
 		return nil, err
 	}
-	return s.result(interrupted), nil
+	return s.result(interrupted)
 }
 
 // outOfTime reports whether train.minutes have passed in this process.
@@ -312,16 +308,27 @@ func (s *session) save() error {
 	if s.saved == t.progress.Step {
 		return nil
 	}
+	if err := wait(s.dev); err != nil {
+		return err
+	}
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
 	s.last.LossScale = t.lossScale
 	s.last.Domains = t.robust.saved()
-	s.last.Model, s.last.Tier = t.model.Config, s.dev.Tier().String()
+	s.last.Model, s.last.Tier = t.model.Config, kernels(s.dev)
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
 		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
 	}
 	s.saved = t.progress.Step
 	return nil
+}
+
+// locate tells a failure of the device where the run stood.
+func (s *session) locate(err error) error {
+	if failed := (*DeviceError)(nil); errors.As(err, &failed) {
+		failed.Step, failed.Dir = s.trainer.progress.Step, s.Dir
+	}
+	return err
 }
 
 // Exists reports whether dir holds a run.

@@ -10,11 +10,10 @@ import (
 // overhead is what a process takes beside its arenas: code, stacks, packing buffers of the matrix products, tokenizer.
 const overhead = 64 << 20
 
-// checkMemory refuses a run that does not fit what the machine has left; state is the bytes of the optimizer's, average
-// those of the weights' average.
-func checkMemory(f model.Footprint, state, average int) error {
+// checkMemory refuses a run that does not fit the bytes that are available for it, if that is known; state is the bytes of the
+// optimizer's, average those of the weights' average.
+func checkMemory(f model.Footprint, state, average int, available int64) error {
 	need := int64(f.Params+f.Grads+state+average+f.Keep+f.Temp+f.Batch) + overhead
-	available := machine.ReadMemory().Available
 	if available == 0 || need <= available {
 		return nil
 	}
@@ -28,11 +27,13 @@ func checkMemory(f model.Footprint, state, average int) error {
 func snapshotFits(t *Trainer) bool {
 	snapshot := int64(0)
 	for _, x := range t.checkpointTensors() {
-		snapshot += int64(len(x.Data))
+		snapshot += x.Bytes()
 	}
-	untouched := int64(0) // arenas cost memory only once they are used
+	untouched := int64(0) // arenas of the host cost memory only once they are used
 	for _, a := range t.arenas {
-		untouched += int64(a.Size())
+		if !a.Apart() {
+			untouched += int64(a.Size())
+		}
 	}
 	available := machine.ReadMemory().Available
 	return available == 0 || snapshot+untouched+overhead <= available

@@ -1,8 +1,6 @@
 package train
 
 import (
-	"runtime"
-
 	"anneal/model"
 	"anneal/plan"
 	"anneal/train/config"
@@ -15,14 +13,6 @@ type Plan struct {
 	Memory        plan.Estimate
 	Optimizer     plan.Optimizer
 	Recompute     model.Layout
-}
-
-// workers is how many threads a run computes with, as package pool chooses them.
-func workers(cfg *config.Config) int {
-	if n := runtime.GOMAXPROCS(0); cfg.Threads <= 0 || cfg.Threads > n {
-		return n
-	}
-	return cfg.Threads
 }
 
 // PlanOf returns what the run of a valid configuration takes. The vocabulary must be known. Nothing is allocated.

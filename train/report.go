@@ -80,7 +80,10 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	t := s.trainer
 	rate := s.clock.rate()
 	rss, _ := machine.Resident()
-	fraction := rate * s.flops / 1e9 / s.peak
+	fraction := math.NaN()
+	if s.peak > 0 {
+		fraction = rate * s.flops / 1e9 / s.peak
+	}
 	line := metricsLine{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),
 		WinRate: stats.WinRate, Skipped: stats.Skipped, LossScale: t.scaleOfGradients(), TokensPerSecond: number(rate), FractionOfPeak: number(fraction), RSSBytes: rss,
@@ -128,9 +131,12 @@ func (s *session) report(stats StepStats, eval evaluation) {
 }
 
 // result is how the run ended, once its state is saved.
-func (s *session) result(interrupted bool) *Result {
+func (s *session) result(interrupted bool) (*Result, error) {
 	t := s.trainer
-	weights, optimizer := checkpoint.HashTensors(s.tensors)
+	weights, optimizer, err := checkpoint.HashTensors(s.tensors)
+	if err != nil {
+		return nil, err
+	}
 	r := &Result{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
@@ -145,5 +151,5 @@ func (s *session) result(interrupted bool) *Result {
 	for _, a := range t.arenas {
 		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
 	}
-	return r
+	return r, nil
 }

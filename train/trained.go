@@ -1,12 +1,13 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"anneal/dataset"
-	"anneal/device/cpu"
+	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
@@ -27,15 +28,19 @@ type Trained struct {
 	average bool // whether the weights are the average of those of the steps
 	trained int  // the context of training
 	policy  precision.Policy
-	dev     *cpu.Device
+	dev     device.Device
+	lent    bool // dev is another's
 	params  *tensor.Arena
 }
 
 // OpenOptions says how a run is opened. The zero value takes it as it is.
 type OpenOptions struct {
-	Threads int  // 0 is as many as the run has
-	Average bool // the exponential moving average of the run's weights in their place
+	Device  string // what computes, as the config calls it; "" is the CPU, wherever the run was trained
+	Threads int    // of the CPU; 0 is as many as the run has
+	Average bool   // the exponential moving average of the run's weights in their place
 	Reach
+
+	on device.Device // already open, and not to be closed with the run; nil opens one
 }
 
 // Open loads the run in dir. The caller closes it.
@@ -82,27 +87,26 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.Threads <= 0 {
-		o.Threads = r.Config.Threads
-	}
-	if r.dev, err = cpu.New(o.Threads); err != nil {
-		return err
+	if r.dev, r.lent = o.on, o.on != nil; !r.lent {
+		if r.dev, err = openDevice(r.Config, cmp.Or(o.Device, "cpu"), o.Threads); err != nil {
+			return err
+		}
 	}
 	if r.average {
 		r.policy.Weight = r.policy.Master // averages are never rounded
 	}
 	c := modelConfig(r.Config)
 	need := model.Measure(c, r.policy, 1, c.Context, false)
-	if r.params, err = tensor.NewArena("parameters", need.Params); err != nil {
+	if r.params, err = r.dev.NewArena("parameters", need.Params); err != nil {
 		return err
 	}
-	r.Model = model.New(c, model.MemoryOf(r.policy, r.params, nil))
+	r.Model = model.New(c, model.MemoryOf(r.dev, r.policy, r.params, nil))
 	var last state
-	tensors := weightTensors(r.Model)
+	tensors := weightTensors(r.dev, r.Model)
 	if r.average {
 		tensors = tensors[:0]
 		for _, p := range r.Model.Params() {
-			tensors = append(tensors, averageTensor(p.Name, &p.Value))
+			tensors = append(tensors, averageTensor(r.dev, p.Name, &p.Value))
 		}
 	}
 	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), tensors, &last)
@@ -139,7 +143,7 @@ func (r *Trained) Close() {
 	if r.params != nil {
 		r.params.Close()
 	}
-	if r.dev != nil {
+	if r.dev != nil && !r.lent {
 		r.dev.Close()
 	}
 }

@@ -97,10 +97,10 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	}
 	state := int(optimizer.State)
 	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, int(optimizer.Scratch))
-	if err := checkMemory(f, state, averageBytes(cfg, f)); err != nil {
+	if err := checkMemory(f, state, averageBytes(cfg, f), freeMemory(dev)); err != nil {
 		return nil, err
 	}
-	arenas, err := newArenas(
+	arenas, err := newArenas(dev,
 		arenaSize{"parameters", f.Params}, arenaSize{"gradients", f.Grads}, arenaSize{"optimizer state", state},
 		arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
 	if err != nil {
@@ -110,7 +110,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	t := &Trainer{
 		evaluator: evaluator{
 			dev:   dev,
-			model: model.New(c, model.MemoryOf(policy, params, grads)),
+			model: model.New(c, model.MemoryOf(dev, policy, params, grads)),
 			tape:  autograd.NewTape(dev, policy.Types(), keep, temp),
 			batch: model.NewBatch(batch, policy, rows, c.Context),
 			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
@@ -184,6 +184,10 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if err != nil {
 		return StepStats{}, err
 	}
+	norm := math.Sqrt(t.squaredNorm())
+	if err := wait(t.dev); err != nil { // before a number of the step is believed
+		return StepStats{}, err
+	}
 	t.endFP8Step()
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
@@ -194,7 +198,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	}
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: math.Sqrt(t.squaredNorm()) / targets, LR: t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position),
+		GradNorm: norm / targets, LR: t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position),
 		Length: part.length, NoiseScale: math.NaN(),
 	}
 	if t.overflowed(stats.Loss, stats.GradNorm) || !t.guard.accept(stats.Loss, stats.GradNorm) {

@@ -6,14 +6,13 @@ import (
 
 	"anneal/dataset"
 	"anneal/device"
-	"anneal/device/cpu"
 	"anneal/train/config"
 )
 
 // A Trial is a run that stays in memory: the steps of a configuration without a run directory, for what trains many small
 // models and keeps none.
 type Trial struct {
-	dev     *cpu.Device
+	dev     device.Device
 	corpus  *corpus // nil if the source is another
 	trainer *Trainer
 	src     dataset.Source
@@ -43,10 +42,10 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	if t.dev, err = cpu.New(cfg.Threads); err != nil {
+	if t.dev, err = openDevice(cfg, "", 0); err != nil {
 		return err
 	}
-	var dev device.Device = t.dev
+	dev := t.dev
 	if observe != nil {
 		dev = observe(dev)
 	}
@@ -78,7 +77,7 @@ func (t *Trial) Look() error {
 	}
 	r.tape.Reset(false)
 	r.model.Loss(r.tape, r.batch)
-	return nil
+	return wait(r.dev)
 }
 
 // Evaluate scores the first limit tokens of the data set's validation split, all if limit is 0.

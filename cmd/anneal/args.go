@@ -31,15 +31,25 @@ type runThreadsFlag struct {
 	Threads count `help:"Worker threads; 0 takes as many as the config says. The result is the same."`
 }
 
+// deviceFlag is on commands that no config tells what computes.
+type deviceFlag struct {
+	Device string `default:"cpu" enum:"cpu,cuda" help:"What computes: ${enum}."`
+}
+
+// runDeviceFlag is on commands that go on with a run.
+type runDeviceFlag struct {
+	Device string `placeholder:"NAME" help:"What computes, cpu or cuda; without it, what the config says."`
+}
+
 // weightsFlag says which weights of a run to use.
 type weightsFlag struct {
 	Weights string `default:"last" enum:"last,ema" help:"Weights of the newest checkpoint: last as they are, or ema, their moving average (average.ema)."`
 }
 
 // open loads the run with these weights; the caller closes it.
-func (w weightsFlag) open(dir string, threads count, reach reachFlags) (*train.Trained, error) {
+func (w weightsFlag) open(dir, device string, threads count, reach reachFlags) (*train.Trained, error) {
 	return train.OpenWith(dir, train.OpenOptions{
-		Threads: int(threads), Average: w.Weights == "ema", Reach: train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+		Device: device, Threads: int(threads), Average: w.Weights == "ema", Reach: train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 type benchStepCmd struct {
 	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
+	deviceFlag
 	threadsFlag
 	Seconds amount `default:"10" help:"How long to measure, after the first step."`
 	Batch   count  `help:"Sequences in a step; 0 takes the shape's own."`
@@ -24,7 +25,7 @@ func (benchStepCmd) Help() string {
 func (c benchStepCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := train.BenchStep(ctx, train.BenchOptions{
-			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
+			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
 			OnStep: func(steps int, measured time.Duration) {
 				s.status.update(func(int) string {
 					return fmt.Sprintf("%s %s  step %d  measured %.1f of %.0f s", c.Shape, c.Precision, steps, measured.Seconds(), float64(c.Seconds))
@@ -34,8 +35,8 @@ func (c benchStepCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("%s %s, %s, %d threads: %s tok/s, median step %.1f ms, first step after %.2f s\n",
-			c.Shape, c.Precision, r.Tier, r.Threads, thousands(int64(r.TokensPerSecond)), r.StepMsMedian, r.FirstStepSeconds)
+		s.printf("%s %s, %s: %s tok/s, median step %.1f ms, first step after %.2f s\n",
+			c.Shape, c.Precision, r.Device, thousands(int64(r.TokensPerSecond)), r.StepMsMedian, r.FirstStepSeconds)
 		s.printf("%.1f of %.1f GFLOP/s, %.0f%% of peak; peak memory %s\n", r.GFLOPS, r.PeakGFLOPS, 100*r.FractionOfPeak, mebibytes(r.PeakRSSBytes))
 		return s.emit(r)
 	})

@@ -13,6 +13,7 @@ type evalCmd struct {
 	Data   []string `required:"" sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
 	Tokens count    `help:"Score only this many tokens; 0 scores all."`
 	reachFlags
+	deviceFlag
 	threadsFlag
 }
 
@@ -28,7 +29,7 @@ func (c evalCmd) Run(s *session) error {
 			return &usageError{err.Error(), "try --data web=data/web --data code=data/code"}
 		}
 	}
-	r, err := c.open(c.Dir, c.Threads, c.reachFlags)
+	r, err := c.open(c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const (
 	exitData       = 3  // text, tokenizer or data set cannot be used, or a file not be read or written
 	exitDiverged   = 4  // training stopped by the guard
 	exitCheckpoint = 5  // no usable checkpoint
-	exitResources  = 6  // memory or disk does not suffice
+	exitResources  = 6  // memory or disk does not suffice, or the device failed
 	exitCheck      = 7  // a check of the model failed: `anneal mup check`
 	exitLocked     = 10 // another process has the run
 	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
@@ -70,6 +70,7 @@ func exitCode(err error) int {
 		stop  *interrupted
 		away  *train.DivergedError
 		large *train.MemoryError
+		gone  *train.DeviceError
 		data  *train.DataError
 		slope *lab.NotFlatError
 		back  *train.RewindError
@@ -90,7 +91,7 @@ func exitCode(err error) int {
 		return exitDiverged
 	case errors.As(err, &slope):
 		return exitCheck
-	case errors.As(err, &large), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &large), errors.As(err, &gone), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
 		return exitCheckpoint

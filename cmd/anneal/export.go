@@ -21,7 +21,7 @@ func (exportCmd) Help() string {
 }
 
 func (c exportCmd) Run(s *session) error {
-	r, err := c.open(c.Dir, 0, reachFlags{})
+	r, err := c.open(c.Dir, "cpu", 0, reachFlags{})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type generateCmd struct {
 	TopP        float64 `default:"0.95" help:"Sample among the likeliest tokens of this joint probability."`
 	Seed        uint64  `default:"1" help:"The same seed gives the same text."`
 	reachFlags
+	deviceFlag
 	threadsFlag
 }
 
@@ -33,7 +34,7 @@ func (c generateCmd) Run(s *session) error {
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
 	}
-	r, err := c.open(c.Dir, c.Threads, c.reachFlags)
+	r, err := c.open(c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"anneal/train"
@@ -8,6 +9,7 @@ import (
 
 type resumeCmd struct {
 	runArg
+	runDeviceFlag
 	runThreadsFlag
 }
 
@@ -20,12 +22,13 @@ func (c resumeCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	cfg.Device = cmp.Or(c.Device, cfg.Device)
 	plan, err := s.header(cfg)
 	if err != nil {
 		return err
 	}
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn})
+		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Device: c.Device, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn})
 		if err != nil {
 			return err
 		}

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"anneal/device/cpu/isa"
 	"anneal/lab"
 	"anneal/train"
 	"anneal/train/config"
@@ -22,16 +20,11 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	if err != nil {
 		return nil, err
 	}
-	tier, err := isa.Choose()
-	if err != nil {
-		return nil, err
+	if plan.Absent != nil {
+		return nil, plan.Absent
 	}
-	threads := runtime.GOMAXPROCS(0)
-	if cfg.Threads > 0 {
-		threads = min(threads, cfg.Threads)
-	}
-	s.notef("anneal %s  %s %.1fM params · %s (%s, %d threads) · %s tokens/step · plan: %s", version, cfg.Model.Family,
-		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), tier, threads, stepTokens(cfg), mebibytes(plan.Bytes))
+	s.notef("anneal %s  %s %.1fM params · %s (%s) · %s tokens/step · plan: %s", version, cfg.Model.Family,
+		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), mebibytes(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {
 			s.notef("  %s", line)

@@ -120,7 +120,11 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 	for _, i := range p.Memory {
 		s.printf("#   %-15s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
 	}
-	s.printf("#   %-15s %10s  of %s available\n", "total", mebibytes(p.Memory.Total()), mebibytes(p.Available))
+	available := "of an unknown amount"
+	if p.Available > 0 {
+		available = "of " + mebibytes(p.Available) + " available"
+	}
+	s.printf("#   %-15s %10s  %s\n", "total", mebibytes(p.Memory.Total()), available)
 	for _, remark := range p.Remarks() {
 		s.printf("# %s\n", remark)
 	}

@@ -15,6 +15,8 @@ import (
 
 // A Device computes with one tier of kernels on a fixed number of threads. It implements device.Device.
 type Device struct {
+	device.Host // its memory
+
 	tier   isa.Tier
 	pool   *pool.Pool
 	gemm   *gemm.Engine

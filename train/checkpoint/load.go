@@ -125,7 +125,19 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
-	return e.fill(root, dst, state)
+	info, err := e.fill(root, dst, state)
+	if err != nil {
+		return info, err
+	}
+	for _, t := range tensors {
+		if t.Remote == nil || dst[t.Name] == nil {
+			continue
+		}
+		if err := t.Remote.Write(dst[t.Name]); err != nil {
+			return info, fmt.Errorf("checkpoint: %s: tensor %q: %w", e.Name, t.Name, err)
+		}
+	}
+	return info, nil
 }
 
 // fill reads the state and the tensors that have a place in dst.
@@ -156,7 +168,7 @@ func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error
 	return e.info(root)
 }
 
-// match pairs the tensors of a run with those of the checkpoint and reports every difference.
+// match pairs the tensors of a run with those of the checkpoint and reports every difference. It makes room for what is remote.
 func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 	var problems []string
 	dst := make(map[string][]byte, len(tensors))
@@ -181,7 +193,9 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 		case t.DType != have.DType || !slices.Equal(t.Shape, have.Shape):
 			problems = append(problems, fmt.Sprintf("tensor %q is %s %v there, %s %v here", t.Name, have.DType, have.Shape, t.DType, t.Shape))
 		}
-		dst[t.Name] = t.Data
+		if dst[t.Name] = t.Data; t.Remote != nil {
+			dst[t.Name] = make([]byte, t.Bytes())
+		}
 	}
 	for name, t := range m.Tensors {
 		if _, ok := dst[name]; !ok && wanted[t.File] {

@@ -114,7 +114,9 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 	if s.opt.Synchronous {
 		return s.write(j)
 	}
-	s.snapshot(j)
+	if err := s.snapshot(j); err != nil {
+		return fmt.Errorf("checkpoint: step %d not saved: %w", step, err)
+	}
 	done := make(chan error, 1)
 	s.inflight = done
 	go func() { done <- s.write(j) }()
@@ -122,16 +124,22 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 }
 
 // snapshot moves the job from live memory into the store's buffer.
-func (s *Store) snapshot(j *job) {
+func (s *Store) snapshot(j *job) error {
 	if need := int(j.tensorBytes()); cap(s.buffer) < need {
 		s.buffer = make([]byte, need)
 	}
 	rest := s.buffer[:cap(s.buffer)]
 	for i := range j.tensors {
 		t := &j.tensors[i]
-		n := copy(rest, t.Data)
-		t.Data, rest = rest[:n:n], rest[n:]
+		n := t.Bytes()
+		if t.Remote == nil {
+			copy(rest, t.Data)
+		} else if err := t.Remote.Read(rest[:n]); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		t.Data, t.Remote, rest = rest[:n:n], nil, rest[n:]
 	}
+	return nil
 }
 
 // checkSpace refuses a save that cannot fit, before anything is copied or written.
@@ -146,7 +154,7 @@ func (s *Store) checkSpace(j *job) error {
 func (s *Store) CheckSpace(tensors []Tensor) error {
 	n := int64(0)
 	for _, t := range tensors {
-		n += int64(len(t.Data))
+		n += t.Bytes()
 	}
 	if err := s.room(n); err != nil {
 		return fmt.Errorf("checkpoint: there is no room for one: %w", err)

@@ -19,8 +19,37 @@ type Tensor struct {
 	DType   string // a safetensors dtype: "F32", "BF16", …
 	Shape   []int
 	Data    []byte
-	Optim   bool // optimizer state, kept in a file of its own
-	Average bool // of an average of the weights, kept in a file of its own
+	Remote  Remote // in place of Data, where the host cannot touch the bytes
+	Optim   bool   // optimizer state, kept in a file of its own
+	Average bool   // of an average of the weights, kept in a file of its own
+}
+
+// Remote is a tensor's bytes in the memory of a device. What a failing Read copied is worth nothing.
+type Remote interface {
+	Read(dst []byte) error  // all of them
+	Write(src []byte) error // all of them
+}
+
+// Bytes returns how many bytes the tensor has; if they are remote, those that it should have.
+func (t *Tensor) Bytes() int64 {
+	if t.Remote == nil {
+		return int64(len(t.Data))
+	}
+	n, _ := safetensors.DType(t.DType).ByteSize(t.Shape) // checkTensors has seen that there is no error
+	return n
+}
+
+// bytes returns the tensor's bytes: live ones, or those of a remote tensor in the buffer, which grows as need be.
+func (t *Tensor) bytes(buffer *[]byte) ([]byte, error) {
+	if t.Remote == nil {
+		return t.Data, nil
+	}
+	n := int(t.Bytes())
+	if cap(*buffer) < n {
+		*buffer = make([]byte, n)
+	}
+	b := (*buffer)[:n]
+	return b, t.Remote.Read(b)
 }
 
 // file is the name of the file that holds the tensor.
@@ -47,7 +76,7 @@ func checkTensors(tensors []Tensor) error {
 			return errors.New("checkpoint: a tensor has no name")
 		case err != nil:
 			return fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err)
-		case size != int64(len(t.Data)):
+		case size != t.Bytes():
 			return fmt.Errorf("checkpoint: tensor %q has %d bytes, %s %v needs %d", t.Name, len(t.Data), t.DType, t.Shape, size)
 		case seen[t.Name]:
 			return fmt.Errorf("checkpoint: tensor %q is given twice", t.Name)
@@ -59,19 +88,24 @@ func checkTensors(tensors []Tensor) error {
 
 // HashTensors returns SHA-256 hashes, in hex, of the weights and of all other state (empty if there is none). A hash
 // covers name, dtype, shape and bytes of every tensor, in order of name; it depends neither on files nor on the order
-// given. Hash gives the same for a checkpoint on disk.
-func HashTensors(tensors []Tensor) (weights, optimizer string) {
+// given. Hash gives the same for a checkpoint on disk. Only remote tensors can fail to be read.
+func HashTensors(tensors []Tensor) (weights, optimizer string, err error) {
 	var w, o digests
+	var buffer []byte
 	for _, t := range tensors {
+		data, err := t.bytes(&buffer)
+		if err != nil {
+			return "", "", fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
 		h := newTensorHash(t.Name, t.DType, t.Shape)
-		h.Write(t.Data)
+		h.Write(data)
 		if t.file() != modelName {
 			o = append(o, digest{t.Name, h.Sum(nil)})
 		} else {
 			w = append(w, digest{t.Name, h.Sum(nil)})
 		}
 	}
-	return w.sum(), o.sum()
+	return w.sum(), o.sum(), nil
 }
 
 // digest is the SHA-256 of one tensor: of what newTensorHash writes, then its bytes.

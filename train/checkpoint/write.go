@@ -60,7 +60,7 @@ func (j *job) plan(tensors []Tensor) error {
 
 func (j *job) tensorBytes() (n int64) {
 	for _, t := range j.tensors {
-		n += int64(len(t.Data))
+		n += t.Bytes()
 	}
 	return n
 }
@@ -170,13 +170,18 @@ func (s *Store) writeTensors(dir string, f plannedFile, tensors []Tensor, m *man
 		if _, err := w.Write(f.prefix); err != nil {
 			return err
 		}
+		var buffer []byte
 		for i, t := range tensors {
-			if _, err := w.Write(t.Data); err != nil {
+			data, err := t.bytes(&buffer)
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			if err != nil {
 				return fmt.Errorf("tensor %q: %w", t.Name, err)
 			}
 			m.Tensors[t.Name] = tensorEntry{
 				DType: t.DType, Shape: append([]int{}, t.Shape...), File: f.name, Offset: f.infos[i].Offset,
-				Size: int64(len(t.Data)), CRC32C: checksum(crc32.Checksum(t.Data, castagnoli)),
+				Size: int64(len(data)), CRC32C: checksum(crc32.Checksum(data, castagnoli)),
 			}
 		}
 		return nil

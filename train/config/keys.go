@@ -26,7 +26,7 @@ type Key struct {
 // notes holds what reflection cannot tell. A test keeps it in step with Config.
 var notes = map[string]Key{
 	"seed":      {Doc: "Fixes initial weights, the order of the data and samples: the same seed gives the same bits."},
-	"device":    {Values: []string{"cpu"}, Doc: "What computes."},
+	"device":    {Values: []string{"cpu", "cuda"}, Doc: "What computes. cuda: one NVIDIA GPU of the Ampere generation or later, the first that CUDA_VISIBLE_DEVICES leaves, in a binary that was built with `go build -tags cuda ./cmd/anneal`. Results of the two are equally good, but differ in their last bits; a run can go on with the other."},
 	"precision": {Values: precision.Names(), Doc: "Number formats of training; `anneal explain precision` shows what each policy stores in which. bf16: matrix products read BF16 and sum in FP32; masters, gradients, norms, softmax, loss and optimizer stay FP32. fp64 is a slow reference for tiny models."},
 	"threads":   {Unit: "threads", Doc: "Worker threads; 0 takes every core the process may use. The result does not depend on it."},
 
