@@ -40,7 +40,7 @@ type BenchResult struct {
 	Device           string  `json:"device"` // "cpu avx512, 2 threads"
 	Tier             string  `json:"tier"`
 	Threads          int     `json:"threads"` // of the CPU
-	Loss             float64 `json:"loss"` // of the last step, on random tokens: about ln V
+	Loss             float64 `json:"loss"`    // of the last step, on random tokens: about ln V
 }
 
 // Shapes are the models that `bench step` knows.

@@ -24,6 +24,7 @@ var house = [][]string{
 	{"nn", "attention"},
 	{"precision"},
 	{"autograd"},
+	{"device/devicetest"},
 	{"device/cpu", "device/cuda"},
 	{"device/cpu/flash", "device/cuda/nvrtc", "device/cuda/cublaslt", "device/cuda/kernels", "device/cuda/emulator"},
 	{"device/cpu/gemm", "device/cuda/driver"},
