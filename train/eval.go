@@ -89,13 +89,10 @@ func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 
 func (e *evaluator) close() { closeArenas(e.arenas) }
 
-// load reads samples from src into the batch.
+// load reads samples from src into the batch. The device must be done with those before; whoever asks it for a loss has waited.
 func (e *evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
 		return &DataError{err}
-	}
-	if err := wait(e.dev); err != nil { // it may still read the batch before
-		return err
 	}
 	fill(e.batch, &e.data)
 	e.batch.Cut(e.model.Config.Context, e.length)

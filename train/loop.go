@@ -308,15 +308,15 @@ func (s *session) save() error {
 	if s.saved == t.progress.Step {
 		return nil
 	}
-	if err := wait(s.dev); err != nil {
-		return err
-	}
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
 	s.last.LossScale = t.lossScale
 	s.last.Domains = t.robust.saved()
 	s.last.Model, s.last.Tier = t.model.Config, kernels(s.dev)
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
+		if failed := wait(s.dev); failed != nil {
+			return failed
+		}
 		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
 	}
 	s.saved = t.progress.Step

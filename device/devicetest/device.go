@@ -19,6 +19,8 @@ type Device struct {
 	Free int64
 	// Calls counts the kernels that were asked for. When it comes to FailAt, unless that is 0, the device is lost.
 	Calls, FailAt int
+	// OnClose, unless nil, is called when the device is closed.
+	OnClose func()
 
 	cpu    *cpu.Device
 	spans  []span
@@ -63,6 +65,9 @@ func (d *Device) Close() {
 		panic(fmt.Sprintf("devicetest: closed before its arena %s", d.spans[0].host.Name()))
 	}
 	d.cpu.Close()
+	if d.OnClose != nil {
+		d.OnClose()
+	}
 }
 
 // NewArena implements device.Memory.

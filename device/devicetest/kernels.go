@@ -114,9 +114,9 @@ func (d *Device) SwiGLU(act, gu *tensor.Tensor) {
 }
 
 // SwiGLUGrad implements device.Device.
-func (d *Device) SwiGLUGrad(dgu, dact, gu *tensor.Tensor) {
-	d.take(&dgu, &dact, &gu)
-	d.later(func() { d.cpu.SwiGLUGrad(dgu, dact, gu) })
+func (d *Device) SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor) {
+	d.take(&dgu, &act, &dact, &gu)
+	d.later(func() { d.cpu.SwiGLUGrad(dgu, act, dact, gu) })
 }
 
 // ReLUSquared implements device.Device.
@@ -126,9 +126,9 @@ func (d *Device) ReLUSquared(act, x *tensor.Tensor) {
 }
 
 // ReLUSquaredGrad implements device.Device.
-func (d *Device) ReLUSquaredGrad(dx, dact, x *tensor.Tensor) {
-	d.take(&dx, &dact, &x)
-	d.later(func() { d.cpu.ReLUSquaredGrad(dx, dact, x) })
+func (d *Device) ReLUSquaredGrad(dx, act, dact, x *tensor.Tensor) {
+	d.take(&dx, &act, &dact, &x)
+	d.later(func() { d.cpu.ReLUSquaredGrad(dx, act, dact, x) })
 }
 
 // MixStreams implements device.Device.
@@ -162,9 +162,9 @@ func (d *Device) GELU(act, x *tensor.Tensor) {
 }
 
 // GELUGrad implements device.Device.
-func (d *Device) GELUGrad(dx, dact, x *tensor.Tensor) {
-	d.take(&dx, &dact, &x)
-	d.later(func() { d.cpu.GELUGrad(dx, dact, x) })
+func (d *Device) GELUGrad(dx, act, dact, x *tensor.Tensor) {
+	d.take(&dx, &act, &dact, &x)
+	d.later(func() { d.cpu.GELUGrad(dx, act, dact, x) })
 }
 
 // Embedding implements device.Device.
