@@ -72,7 +72,7 @@ func newWorkshop(t *testing.T) workshop {
 		}
 	}
 	config := `
-precision: fp32
+precision: bf16
 model: {layers: 1, dim: 32, heads: 2, ffn: 64, context: 32}
 data: {path: ` + w.path("data") + `}
 train: {steps: 20, batch_tokens: 128, eval_every: 10, eval_tokens: 512}
