@@ -11,8 +11,8 @@ type Memory interface {
 	// NewArena reserves size bytes of the device's own memory. Where it is apart from the host's, the host cannot touch its tensors
 	// (Tensor.Apart). The caller closes it before the device.
 	NewArena(name string, size int) (*tensor.Arena, error)
-	// NewShared reserves memory that the host and the device both touch, for small things: batches, losses, logits to sample from. The
-	// host reads or changes a tensor there only after a Wait, unless the device has not been given it since the last one.
+	// NewShared reserves memory that the host and the device both touch, which may be slow for the device. The host reads or changes a
+	// tensor there only after a Wait, unless the device has not been given it since the last one.
 	NewShared(name string, size int) (*tensor.Arena, error)
 	// Write copies src, the bytes of all of dst's elements, to dst. src may be changed once it returns.
 	Write(dst *tensor.Tensor, src []byte)

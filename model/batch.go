@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// A Batch is one micro-batch: N = rows·T tokens, what follows each, and where its document begins.
+// A Batch is one micro-batch: N = rows·T tokens, what follows each, and where its document begins. The host writes Host and sends it.
 type Batch struct {
 	Tokens, Targets tensor.Tensor // [N] I32; a target of −100 is not trained on
 	Start           tensor.Tensor // [N] I32: position in the row at which the token's document begins
@@ -18,7 +18,13 @@ type Batch struct {
 	FirstLabel      uint64        // number of the first token in the stream of Labels
 	Seq             autograd.Sequence
 	T               int
+
+	Host   HostBatch
+	losses *tensor.Tensor // that HostLosses returns
 }
+
+// HostBatch is what the host writes of a batch, [N] each: the tensors' own elements where the host can touch them.
+type HostBatch struct{ Tokens, Targets, Start, Pos []int32 }
 
 // NewBatch allocates a batch of rows sequences of t tokens.
 func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
@@ -28,7 +34,39 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	b.Losses, b.LogZ = a.New(p.Master, n), a.New(p.Master, n)
 	b.Seq.Pos = a.New(tensor.I32, n)
 	b.Seq.Mask = device.Mask{Len: t, Start: &b.Start}
+	b.losses = &b.Losses
+	switch {
+	case a.Apart():
+		b.Host = HostBatch{make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)}
+		losses := tensor.View(p.Master, make([]byte, b.Losses.Bytes()), n)
+		b.losses = &losses
+	case a.Backed():
+		b.Host = HostBatch{b.Tokens.I32(), b.Targets.I32(), b.Start.I32(), b.Seq.Pos.I32()}
+	}
 	return b
+}
+
+// Send hands what the host wrote to the device.
+func (b *Batch) Send(m device.Memory) {
+	if !b.Tokens.Apart() {
+		return
+	}
+	for _, x := range []struct {
+		to   *tensor.Tensor
+		from []int32
+	}{{&b.Tokens, b.Host.Tokens}, {&b.Targets, b.Host.Targets}, {&b.Start, b.Host.Start}, {&b.Seq.Pos, b.Host.Pos}} {
+		m.Write(x.to, tensor.Of(x.from).Raw())
+	}
+}
+
+// HostLosses returns the losses as the host can read them, until it is called again.
+func (b *Batch) HostLosses(m device.Memory) *tensor.Tensor {
+	if b.Losses.Apart() {
+		m.Read(b.losses.Raw(), &b.Losses)
+	} else {
+		m.Wait() // a failure stays, for who asks next
+	}
+	return b.losses
 }
 
 // Cut makes rows of row tokens into sequences of t, which divides row; Start must be that of the rows. The memory of the
@@ -38,7 +76,7 @@ func (b *Batch) Cut(row, t int) {
 	if t == row {
 		return
 	}
-	start := b.Start.I32()
+	start := b.Host.Start
 	for i := range start {
 		start[i] = max(start[i]-int32(i%row/t*t), 0)
 	}
@@ -47,7 +85,7 @@ func (b *Batch) Cut(row, t int) {
 // SetPositions derives each token's position within its document from Start. Without documents every row is one: Start
 // is cleared.
 func (b *Batch) SetPositions(documents bool) {
-	pos, start := b.Seq.Pos.I32(), b.Start.I32()
+	pos, start := b.Host.Pos, b.Host.Start
 	if !documents {
 		clear(start)
 	}

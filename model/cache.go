@@ -71,11 +71,12 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 // they are wanted. Without a cache first is 0. b holds as many tokens; where memory is only measured, ids is nil.
 func (m *Decoder) extend(t *autograd.Tape, b *Batch, ids []int32, first int, c *autograd.Cache, logits bool) *tensor.Tensor {
 	if ids != nil {
-		copy(b.Tokens.I32(), ids[first:])
+		copy(b.Host.Tokens, ids[first:])
 		b.SetPositions(false)
-		for i := range b.Seq.Pos.I32() {
-			b.Seq.Pos.I32()[i] += int32(first)
+		for i := range b.Host.Pos {
+			b.Host.Pos[i] += int32(first)
 		}
+		b.Send(t.Device)
 	}
 	if c != nil {
 		c.First = first

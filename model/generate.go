@@ -71,11 +71,7 @@ func makeGenerator(m *Decoder, p precision.Policy, dev device.Device, cached boo
 		name string
 		size int
 	}{{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache}, {"rounded weights", rounded.Peak()}} {
-		reserve := dev.NewArena
-		if need.name == "batch" {
-			reserve = dev.NewShared
-		}
-		a, err := reserve(need.name, need.size)
+		a, err := dev.NewArena(need.name, need.size)
 		if err != nil {
 			g.Close()
 			return nil, err
@@ -145,7 +141,6 @@ func (g *Generator) run(ids []int32, first int, logits bool) *tensor.Tensor {
 	if first > 0 && len(ids)-first == 1 {
 		g.round()
 	}
-	g.tape.Device.Wait() // it may still read the batch; a failure stays, for who asks next
 	g.batch.Release(0)
 	g.tape.Reset(false)
 	return g.model.extend(g.tape, NewBatch(g.batch, g.policy, 1, len(ids)-first), ids, first, g.cache, logits)

@@ -10,15 +10,11 @@ type arenaSize struct {
 	size int
 }
 
-// newArenas reserves all of the memory or none of it. The host touches batches, too.
+// newArenas reserves all of the memory or none of it.
 func newArenas(m device.Memory, sizes ...arenaSize) ([]*tensor.Arena, error) {
 	var arenas []*tensor.Arena
 	for _, s := range sizes {
-		reserve := m.NewArena
-		if s.name == "batch" {
-			reserve = m.NewShared
-		}
-		a, err := reserve(s.name, s.size)
+		a, err := m.NewArena(s.name, s.size)
 		if err != nil {
 			closeArenas(arenas)
 			return nil, err

@@ -168,12 +168,11 @@ func byteLengths(tok *tokenizer.Tokenizer, vocab int) []int32 {
 	return n
 }
 
-// fill copies a batch of samples into the model's tensors.
+// fill copies a batch of samples into what is to be sent to the model's tensors.
 func fill(dst *model.Batch, src *dataset.Batch) {
-	tokens := dst.Tokens.I32()
 	for i, id := range src.Tokens {
-		tokens[i] = int32(id)
+		dst.Host.Tokens[i] = int32(id)
 	}
-	copy(dst.Targets.I32(), src.Targets)
-	copy(dst.Start.I32(), src.DocStart)
+	copy(dst.Host.Targets, src.Targets)
+	copy(dst.Host.Start, src.DocStart)
 }

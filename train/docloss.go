@@ -47,6 +47,7 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 		}
 		e.tape.Reset(false)
 		e.model.Loss(e.tape, e.batch)
+		batch := e.batch.HostLosses(e.dev)
 		if err := wait(e.dev); err != nil {
 			return nil, err
 		}
@@ -54,7 +55,7 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 			if target == dataset.Ignore {
 				continue
 			}
-			nats += e.batch.Losses.Float64(i)
+			nats += batch.Float64(i)
 			bytes += uint64(c.byteLen[target])
 			if target == eot {
 				finish()

@@ -89,7 +89,7 @@ func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 
 func (e *evaluator) close() { closeArenas(e.arenas) }
 
-// load reads samples from src into the batch. The device must be done with those before; whoever asks it for a loss has waited.
+// load reads samples from src into the batch.
 func (e *evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
 		return &DataError{err}
@@ -97,6 +97,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 	fill(e.batch, &e.data)
 	e.batch.Cut(e.model.Config.Context, e.length)
 	e.batch.SetPositions(e.documents)
+	e.batch.Send(e.dev)
 	return nil
 }
 
@@ -188,7 +189,8 @@ func (e *evaluator) ignoreFrom(row uint64) {
 	for i := range rest {
 		rest[i] = dataset.Ignore
 	}
-	copy(e.batch.Targets.I32(), e.data.Targets)
+	copy(e.batch.Host.Targets, e.data.Targets)
+	e.batch.Send(e.dev)
 }
 
 // byPosition adds the tokens of the batch to the intervals that their positions fall into.
@@ -196,15 +198,16 @@ func (e *evaluator) byPosition(sums []PositionResult, byteLen []int32) []Positio
 	if e.every == 0 {
 		return nil
 	}
+	losses := e.batch.HostLosses(e.dev)
 	for i, target := range e.data.Targets {
 		if target == dataset.Ignore {
 			continue
 		}
-		at := int(e.batch.Seq.Pos.I32()[i]) / e.every
+		at := int(e.batch.Host.Pos[i]) / e.every
 		for len(sums) <= at {
 			sums = append(sums, PositionResult{From: len(sums) * e.every, To: (len(sums) + 1) * e.every})
 		}
-		sums[at].add(e.batch.Losses.Float64(i), byteLen[target])
+		sums[at].add(losses.Float64(i), byteLen[target])
 	}
 	return sums
 }

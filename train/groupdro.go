@@ -158,16 +158,14 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
 			return err
 		}
-		if err := t.forward(t.model); err != nil {
-			return err
-		}
+		losses := t.forward(t.model)
 		for j := range r.losses {
-			r.losses[j] = t.batch.Losses.Float64(j)
+			r.losses[j] = losses.Float64(j)
 		}
-		if err := t.forward(r.reference.Model); err != nil {
+		r.next.Excess[i%k] += excess(r.losses, t.forward(r.reference.Model))
+		if err := wait(t.dev); err != nil {
 			return err
 		}
-		r.next.Excess[i%k] += excess(r.losses, &t.batch.Losses)
 		r.targets[i%k] += t.data.Valid()
 	}
 	all := 0
@@ -195,11 +193,11 @@ func excess(proxy []float64, reference *tensor.Tensor) float64 {
 	return sum
 }
 
-// forward runs m over the batch for its losses alone, which the host can read then.
-func (t *Trainer) forward(m *model.Decoder) error {
+// forward runs m over the batch for its losses alone.
+func (t *Trainer) forward(m *model.Decoder) *tensor.Tensor {
 	t.tape.Reset(false)
 	m.Loss(t.tape, t.batch)
-	return wait(t.dev)
+	return t.batch.HostLosses(t.dev)
 }
 
 // saved is what a checkpoint keeps; nil for trainers that weigh nothing.

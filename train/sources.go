@@ -31,12 +31,13 @@ func (t *Trainer) addSources(mixed manySources, first uint64) {
 	for len(t.sources) < len(mixed.Loaders()) {
 		t.sources = append(t.sources, sourceLoss{})
 	}
+	losses := t.batch.HostLosses(t.dev)
 	for r := range t.rows {
 		source, _ := mixed.At(first + uint64(r))
 		sum := &t.sources[source]
 		for i, n := r*t.data.Context, (r+1)*t.data.Context; i < n; i++ {
 			if t.data.Targets[i] != dataset.Ignore {
-				sum.nats += t.batch.Losses.Float64(i)
+				sum.nats += losses.Float64(i)
 				sum.targets++
 			}
 		}
