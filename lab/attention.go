@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"anneal/attention"
 	"anneal/chart"
 	"anneal/device"
-	"anneal/device/cpu/flash"
+	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
 	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
@@ -22,7 +23,8 @@ type AttentionOptions struct {
 	Heads, HeadDim int      // as many key-value heads as query heads
 	DType          tensor.DType
 	Threads        int
-	Seconds        float64 // time for each case
+	Seconds        float64            // time for each case
+	Device         device.Accelerator // what computes, nil for the CPU
 }
 
 // AttentionCase is one pattern on one row, forward and backward, as measured.
@@ -75,16 +77,21 @@ type AttentionReport struct {
 // what part of it they reach. A case of which one run would take longer than the time for it has fewer heads; one head
 // is measured however long it takes.
 func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
-	p := pool.New(o.Threads)
-	defer p.Close()
-	r := &AttentionReport{Tier: tier.String(), Threads: p.Threads(), DType: o.DType.String(), HeadDim: o.HeadDim, patterns: len(o.Patterns)}
+	bench := onCPU(tier, o)
+	if o.Device != nil {
+		bench = onAccelerator(o)
+	}
+	defer bench.close()
+	r := bench.report
+	r.DType, r.HeadDim, r.patterns = o.DType.String(), o.HeadDim, len(o.Patterns)
 	for _, length := range o.Lengths {
 		var dense AttentionCase
 		var densePeak float64
 		for _, text := range o.Patterns {
-			peak := gemm.Peak(tier, o.DType, p, 100*time.Millisecond)
+			peak := bench.peak()
 			r.PeakGFLOPS = max(r.PeakGFLOPS, peak)
-			c, err := benchAttention(tier, p, o, text, length, peak)
+			c, err := bench.measure(o, text, length, peak)
+			peak = cmp.Or(peak, 1) // times are compared as they are
 			if err != nil {
 				return nil, err
 			}
@@ -104,6 +111,43 @@ func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase))
 	r.growth()
 	return r, nil
 }
+
+// attentionBench is what computes: a device for each case, and the peak of its products.
+type attentionBench struct {
+	report  *AttentionReport
+	peak    func() float64
+	open    func() device.Device
+	scratch func(device.Device) int
+	close   func()
+}
+
+// onCPU has a new device for each case, whose scratch memory is the case's.
+func onCPU(tier isa.Tier, o AttentionOptions) attentionBench {
+	p := pool.New(o.Threads)
+	return attentionBench{
+		report:  &AttentionReport{Tier: tier.String(), Threads: p.Threads()},
+		peak:    func() float64 { return gemm.Peak(tier, o.DType, p, 100*time.Millisecond) },
+		open:    func() device.Device { return cpu.NewTier(tier, o.Threads) },
+		scratch: func(d device.Device) int { return d.(*cpu.Device).AttentionScratchBytes() },
+		close:   p.Close,
+	}
+}
+
+// onAccelerator has one device, whose peak is known and whose scratch memory is not.
+func onAccelerator(o AttentionOptions) attentionBench {
+	return attentionBench{
+		report:  &AttentionReport{Tier: o.Device.Kernels()},
+		peak:    func() float64 { return o.Device.Peak(o.DType) },
+		open:    func() device.Device { return kept{o.Device} },
+		scratch: func(device.Device) int { return 0 },
+		close:   func() {},
+	}
+}
+
+// kept is a device that its user does not close.
+type kept struct{ device.Device }
+
+func (kept) Close() {}
 
 // growth fits the exponents of the patterns.
 func (r *AttentionReport) growth() {
@@ -131,12 +175,11 @@ func exponent(points []AttentionCase) float64 {
 	return (n*xy - x*y) / (n*xx - x*x)
 }
 
-// benchAttention measures one case.
-func benchAttention(tier isa.Tier, p *pool.Pool, o AttentionOptions, text string, length int, peak float64) (AttentionCase, error) {
+// measure measures one case.
+func (b attentionBench) measure(o AttentionOptions, text string, length int, peak float64) (AttentionCase, error) {
 	c := AttentionCase{Pattern: text, Length: length, Heads: o.Heads}
-	run := attentionRun{flash: flash.New(tier, p), linear: flash.NewLinear(tier, p)}
-	defer run.flash.Close()
-	defer run.linear.Close()
+	run := attentionRun{dev: b.open()}
+	defer run.dev.Close()
 	pattern, err := attention.Parse(text)
 	if err != nil {
 		return c, err
@@ -153,7 +196,7 @@ func benchAttention(tier isa.Tier, p *pool.Pool, o AttentionOptions, text string
 			count := attention.Measure(layout, length, c.Heads)
 			run.mask.Layout = layout
 			c.Density, c.FLOPs = count.Density, 14*float64(o.HeadDim)*float64(count.Pairs)
-			if c.Heads == 1 || c.FLOPs < o.Seconds*peak*1e9/2 {
+			if c.Heads == 1 || peak == 0 || c.FLOPs < o.Seconds*peak*1e9/2 {
 				break
 			}
 		}
@@ -165,17 +208,21 @@ func benchAttention(tier isa.Tier, p *pool.Pool, o AttentionOptions, text string
 	}
 	defer arena.Close()
 	run.measure(&c, time.Duration(o.Seconds*float64(time.Second)))
-	c.TensorBytes, c.ScratchBytes = arena.Used(), run.flash.ScratchBytes()+run.linear.ScratchBytes()
+	if err := run.dev.Wait(); err != nil {
+		return c, err
+	}
+	c.TensorBytes, c.ScratchBytes = arena.Used(), b.scratch(run.dev)
 	c.PeakBytes = c.TensorBytes + c.ScratchBytes
 	c.GFLOPS = c.FLOPs / c.Seconds / 1e9
-	c.FractionOfPeak = c.GFLOPS / peak
+	if peak > 0 {
+		c.FractionOfPeak = c.GFLOPS / peak
+	}
 	return c, nil
 }
 
 // attentionRun is one row with its kernels.
 type attentionRun struct {
-	flash    *flash.Engine
-	linear   *flash.Linear
+	dev      device.Device
 	isLinear bool
 	gated    bool
 	heads    device.Heads
@@ -199,31 +246,33 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 	}
 	size := tensor.NewMeasure("attention")
 	make(size)
-	arena, err := tensor.NewArena("attention", size.Used())
+	arena, err := a.dev.NewArena("attention", size.Used())
 	if err != nil {
 		return nil, err
 	}
 	make(arena)
 	for _, t := range []*tensor.Tensor{&a.qkv, &a.dout, &a.out, &a.dqkv, &a.lse} { // results, too: pages are touched here, not while they are timed
-		fillWave(t)
+		fillWave(a.dev, t)
 	}
 	if a.gated {
-		fillWave(a.gates)
+		fillWave(a.dev, a.gates)
 	}
 	return arena, nil
 }
 
 // fillWave writes numbers of both signs up to 1, 1,021 of them over and over again.
-func fillWave(t *tensor.Tensor) {
+func fillWave(dev device.Memory, t *tensor.Tensor) {
 	const period = 1021
+	raw, size := make([]byte, t.Bytes()), t.DType().Size()
+	host := tensor.View(t.DType(), raw, t.Len())
 	n := min(period, t.Len())
 	for i := range n {
-		t.SetFloat64(i, math.Sin(float64(i*i)))
+		host.SetFloat64(i, math.Sin(float64(i*i)))
 	}
-	raw, size := t.Raw(), t.DType().Size()
 	for done := n * size; done < len(raw); done *= 2 {
 		copy(raw[done:], raw[:done])
 	}
+	dev.Write(t, raw)
 }
 
 // measure runs forward and backward for d after a first time, in which scratch is touched and which counts only if it is long.
@@ -246,25 +295,27 @@ func (a *attentionRun) measure(c *AttentionCase, d time.Duration) {
 func (a *attentionRun) once() (forward, backward time.Duration) {
 	begin := time.Now()
 	a.forward()
+	a.dev.Wait() // a failure stays
 	middle := time.Now()
 	a.backward()
+	a.dev.Wait()
 	return middle.Sub(begin), time.Since(middle)
 }
 
 func (a *attentionRun) forward() {
 	if a.isLinear {
-		a.linear.Forward(&a.out, &a.lse, &a.qkv, a.gates, a.heads, a.mask)
+		a.dev.LinearAttention(&a.out, &a.lse, &a.qkv, a.gates, a.heads, a.mask)
 		return
 	}
-	a.flash.Forward(&a.out, &a.lse, &a.qkv, a.heads, a.mask)
+	a.dev.Attention(&a.out, &a.lse, &a.qkv, a.heads, a.mask)
 }
 
 func (a *attentionRun) backward() {
 	if a.isLinear {
-		a.linear.Backward(&a.dqkv, a.dgates, &a.dout, &a.out, &a.lse, &a.qkv, a.gates, a.heads, a.mask)
+		a.dev.LinearAttentionGrad(&a.dqkv, a.dgates, &a.dout, &a.out, &a.lse, &a.qkv, a.gates, a.heads, a.mask)
 		return
 	}
-	a.flash.Backward(&a.dqkv, &a.dout, &a.out, &a.lse, &a.qkv, a.heads, a.mask)
+	a.dev.AttentionGrad(&a.dqkv, &a.dout, &a.out, &a.lse, &a.qkv, a.heads, a.mask)
 }
 
 // Chart draws the time of a head over the length of the row.

@@ -16,6 +16,7 @@ type benchAttentionCmd struct {
 	HeadDim  int      `default:"64" help:"Size of a head."`
 	Storage  string   `name:"dtype" default:"bf16" enum:"bf16,fp32" help:"Number format of activations: bf16 or fp32."`
 	Seconds  amount   `default:"1" help:"Time for each case. Where one run would take longer, there are fewer heads, at least one."`
+	deviceFlag
 	threadsFlag
 	svgFlag
 }
@@ -37,6 +38,12 @@ func (c benchAttentionCmd) Run(s *session) error {
 	o, err := c.options()
 	if err != nil {
 		return err
+	}
+	if c.Device == "cuda" {
+		if o.Device, err = openCard(); err != nil {
+			return err
+		}
+		defer o.Device.Close()
 	}
 	s.printf(" tokens  heads          ms        MiB  density   GFLOP/s  of peak  over dense  pattern\n")
 	report, err := lab.BenchAttention(tier, o, func(m lab.AttentionCase) {
@@ -63,7 +70,11 @@ func (c benchAttentionCmd) Run(s *session) error {
 	for _, g := range report.Growth {
 		s.printf("from %d tokens on time grows as length^%.2f: %s\n", g.From, g.Exponent, g.Pattern)
 	}
-	s.printf("%s, %d threads, %s: peak %.0f GFLOP/s\n", report.Tier, report.Threads, report.DType, report.PeakGFLOPS)
+	where := fmt.Sprintf("%s, %d threads", report.Tier, report.Threads)
+	if o.Device != nil {
+		where = o.Device.Name()
+	}
+	s.printf("%s, %s: peak %.0f GFLOP/s\n", where, report.DType, report.PeakGFLOPS)
 	return s.emit(report)
 }
 

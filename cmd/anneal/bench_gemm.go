@@ -5,11 +5,14 @@ import (
 	"runtime"
 	"time"
 
+	"anneal/device"
 	"anneal/device/cpu/isa"
+	"anneal/device/cuda"
 	"anneal/lab"
 )
 
 type benchGemmCmd struct {
+	deviceFlag
 	Threads []int  `placeholder:"N,…" help:"Numbers of threads to measure; none takes one and all."`
 	Seconds amount `default:"0.2" help:"Time for each product."`
 }
@@ -17,6 +20,9 @@ type benchGemmCmd struct {
 func (benchGemmCmd) Help() string { return example("anneal bench gemm --threads 1,2") }
 
 func (c benchGemmCmd) Run(s *session) error {
+	if c.Device == "cuda" {
+		return c.onCard(s)
+	}
 	tier, err := isa.Choose()
 	if err != nil {
 		return err
@@ -38,4 +44,30 @@ func (c benchGemmCmd) Run(s *session) error {
 	}
 	s.printf("%s: peak %.0f GFLOP/s BF16, %.0f GFLOP/s FP32 with all threads\n", tier, report.Peak.BF16, report.Peak.FP32)
 	return s.emit(report)
+}
+
+// onCard measures products of the size that a card is for.
+func (c benchGemmCmd) onCard(s *session) error {
+	dev, err := openCard()
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	report, err := lab.BenchCardGEMM(dev, nil, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r lab.GEMMCase) {
+		s.printf("%-4s  %-12s %s  %5d×%5d×%5d  %8.1f TFLOP/s  %3.0f%% of peak\n", r.DType, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS/1e3, 100*r.FractionOfPeak)
+	})
+	if err != nil {
+		return err
+	}
+	s.printf("%s: peak %.0f TFLOP/s BF16, %.0f TFLOP/s FP32\n", dev.Name(), report.Peak.BF16/1e3, report.Peak.FP32/1e3)
+	return s.emit(report)
+}
+
+// openCard opens the GPU for a command that measures it.
+func openCard() (device.Accelerator, error) {
+	dev, err := cuda.Open(0)
+	if err != nil {
+		return nil, err
+	}
+	return dev.(device.Accelerator), nil
 }

@@ -74,6 +74,9 @@ func (d *Device) Threads() int { return d.pool.Threads() }
 // Pool returns the workers, for other work on the host that should share them.
 func (d *Device) Pool() *pool.Pool { return d.pool }
 
+// AttentionScratchBytes returns the memory that attention has reserved so far besides its tensors.
+func (d *Device) AttentionScratchBytes() int { return d.flash.ScratchBytes() + d.linear.ScratchBytes() }
+
 // Close implements device.Device.
 func (d *Device) Close() {
 	d.pool.Close()

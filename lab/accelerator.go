@@ -1,0 +1,117 @@
+package lab
+
+import (
+	"time"
+
+	"anneal/device"
+	"anneal/device/cpu/gemm"
+	"anneal/tensor"
+)
+
+// cardCases returns the products of a training step of two models on a card: gpt2-small on 16,384 tokens and a Llama of 1.1B parameters on
+// 8,192, and square ones.
+func cardCases() []gemm.Case {
+	var cases []gemm.Case
+	for _, form := range []device.Form{device.NN, device.NT, device.TN} {
+		cases = append(cases, gemm.Case{Name: "square", Form: form, M: 4096, N: 4096, K: 4096})
+	}
+	layer := func(name string, tokens, out, in int) {
+		cases = append(cases,
+			gemm.Case{Name: name, Form: device.NT, M: tokens, N: out, K: in},
+			gemm.Case{Name: name, Form: device.NN, M: tokens, N: in, K: out},
+			gemm.Case{Name: name, Form: device.TN, M: out, N: in, K: tokens})
+	}
+	layer("124m qkv", 16384, 2304, 768)
+	layer("124m up", 16384, 3072, 768)
+	layer("124m down", 16384, 768, 3072)
+	layer("124m head", 4096, 50257, 768)
+	layer("1.1b qkv", 8192, 6144, 2048)
+	layer("1.1b gate-up", 8192, 11264, 2048)
+	layer("1.1b down", 8192, 2048, 5632)
+	layer("1.1b head", 4096, 32000, 2048)
+	return cases
+}
+
+// cardFormats are the operands that products are measured with, and their name.
+var cardFormats = []struct {
+	name    string
+	operand tensor.DType
+	fp8     [2]tensor.DType
+}{
+	{"bf16", tensor.BF16, [2]tensor.DType{}},
+	{"fp8", tensor.BF16, [2]tensor.DType{tensor.F8E4M3, tensor.F8E4M3}},
+	{"tf32", tensor.TF32, [2]tensor.DType{}},
+	{"fp32", tensor.F32, [2]tensor.DType{}},
+}
+
+// BenchCardGEMM measures the products of cases, those of cardCases for nil, on an accelerator, d each; each is called as they come. Operands
+// are stored as training stores them: weights in F32, so that their conversion counts. FP8 counts it, too, and where the device has no such products
+// those of BF16 stand in.
+func BenchCardGEMM(dev device.Accelerator, cases []gemm.Case, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
+	if cases == nil {
+		cases = cardCases()
+	}
+	r := &GEMMReport{Tier: dev.Kernels(), Peak: PeakGFLOPS{BF16: dev.Peak(tensor.BF16), FP32: dev.Peak(tensor.F32)}}
+	for _, f := range cardFormats {
+		for _, c := range cases {
+			rate, err := measureOn(dev, c, f.operand, f.fp8, d)
+			if err != nil {
+				return nil, err
+			}
+			g := GEMMCase{Name: c.Name, Form: c.Form.String(), M: c.M, N: c.N, K: c.K, DType: f.name, GFLOPS: rate}
+			if peak := dev.Peak(f.operand); peak > 0 {
+				g.FractionOfPeak = rate / peak
+			}
+			r.Cases = append(r.Cases, g)
+			each(g)
+		}
+	}
+	return r, nil
+}
+
+// measureOn returns the GFLOP/s of a product that is asked for again and again for d.
+func measureOn(dev device.Accelerator, c gemm.Case, operand tensor.DType, fp8 [2]tensor.DType, d time.Duration) (float64, error) {
+	shapes := map[device.Form][4]int{device.NN: {c.M, c.K, c.K, c.N}, device.NT: {c.M, c.K, c.N, c.K}, device.TN: {c.K, c.M, c.K, c.N}}[c.Form]
+	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32 // of activations, of what they are multiplied with, of the result
+	if operand == tensor.BF16 {
+		storeA, storeDst = tensor.BF16, tensor.BF16
+		if c.Form == device.TN { // a weight's gradient
+			storeB, storeDst = tensor.BF16, tensor.F32
+		}
+		if fp8[0] != tensor.Invalid {
+			storeB = tensor.BF16
+		}
+	}
+	var a, b, dst tensor.Tensor
+	layOut := func(arena *tensor.Arena) {
+		a, b = arena.New(storeA, shapes[0], shapes[1]), arena.New(storeB, shapes[2], shapes[3])
+		dst = arena.New(storeDst, c.M, c.N)
+	}
+	size := tensor.NewMeasure("operands")
+	layOut(size)
+	arena, err := dev.NewArena("operands", size.Used())
+	if err != nil {
+		return 0, err
+	}
+	defer arena.Close()
+	layOut(arena)
+	fillWave(dev, &a)
+	fillWave(dev, &b)
+	opt := device.MatMulOptions{Operand: operand, FP8: fp8}
+	dev.MatMul(&dst, &a, &b, c.Form, opt) // plans, and scratch memory
+	if err := dev.Wait(); err != nil {
+		return 0, err
+	}
+	best := 0.0
+	for begin, calls := time.Now(), 1; time.Since(begin) < d || best == 0; calls = min(2*calls, 64) {
+		start := time.Now()
+		for range calls {
+			dev.MatMul(&dst, &a, &b, c.Form, opt)
+		}
+		if err := dev.Wait(); err != nil {
+			return 0, err
+		}
+		best = max(best, c.FLOPs()*float64(calls)/time.Since(start).Seconds()/1e9)
+	}
+	return best, nil
+}
