@@ -53,6 +53,7 @@ var Shapes = map[string]struct {
 	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4},
 
 	"gpt2-small": {benchGPT2(12, 768, 12, 1024, 50257), 4}, // of 124M parameters, the released GPT-2
+	"llama-1.1b": {benchModel(20, 2048, 16, 5632, 2048, 32000), 4},
 }
 
 func benchModel(layers, dim, heads, ffn, context, vocab int) config.Model {

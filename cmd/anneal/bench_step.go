@@ -9,7 +9,7 @@ import (
 )
 
 type benchStepCmd struct {
-	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
+	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small,llama-1.1b" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	deviceFlag
 	threadsFlag
