@@ -17,8 +17,11 @@ func (d *Device) Kernels() string { return fmt.Sprintf("cuda sm_%d", d.card.Capa
 // Peak implements device.Accelerator.
 func (d *Device) Peak(operand tensor.DType) float64 {
 	half, single := d.card.Peak()
-	if operand == tensor.BF16 || operand == tensor.F16 {
+	switch operand {
+	case tensor.BF16, tensor.F16:
 		return half / 1e9
+	case tensor.TF32:
+		return half / 2e9
 	}
 	return single / 1e9
 }

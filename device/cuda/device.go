@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 
@@ -31,7 +32,8 @@ type Device struct {
 	plans     map[cublaslt.Problem]*cublaslt.Plan // nil for what the library does not do
 
 	memory  memory
-	err     error // the first failure
+	profile *profile // nil unless asked for
+	err     error    // the first failure
 	closing sync.Once
 }
 
@@ -62,6 +64,9 @@ func New(i int) (*Device, error) {
 		driver: drv, compiler: compiler, blas: blas, card: card,
 		modules: map[moduleKey]driver.Module{}, kernels: map[kernelKey]*kernel{}, plans: map[cublaslt.Problem]*cublaslt.Plan{},
 	}
+	if os.Getenv("ANNEAL_CUDA_PROFILE") != "" {
+		d.profile = &profile{times: map[string]*kernelTime{}}
+	}
 	if d.context, err = drv.Retain(card.handle); err != nil {
 		return nil, fmt.Errorf("cannot use %s: %w\n  see in nvidia-smi whether another process holds it", card.Name, err)
 	}
@@ -88,6 +93,9 @@ func (d *Device) Card() Card { return d.card }
 func (d *Device) Close() {
 	d.closing.Do(func() {
 		d.Wait()
+		if d.profile != nil {
+			d.profile.print(os.Stderr)
+		}
 		d.err = nil // what a lost card cannot give back is gone with it
 		d.do(func() error {
 			d.memory.close(d.driver)
@@ -114,7 +122,12 @@ var errClosed = fmt.Errorf("cuda: the device was closed")
 
 // Wait implements device.Memory.
 func (d *Device) Wait() error {
-	d.do(func() error { return d.driver.Synchronize(d.stream) })
+	d.do(func() error {
+		if err := d.driver.Synchronize(d.stream); err != nil || d.profile == nil {
+			return err
+		}
+		return d.profile.read(d.driver)
+	})
 	return d.err
 }
 

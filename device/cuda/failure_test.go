@@ -186,6 +186,15 @@ func TestOutOfMemoryNamesWhatIsReserved(t *testing.T) {
 	wants(t, out, "still 64 <nil>", "no room for activations, 64.0 MiB: 42.0 MiB of 50.0 MiB are free", "reserved so far: parameters 8.0 MiB", "smaller batch")
 }
 
+// A profile counts every kernel of a run and names products by their shape.
+func TestAProfileNamesEveryKernel(t *testing.T) {
+	out := play(t, "full", emulatorDir(t), "ANNEAL_CUDA_PROFILE=1")
+	wants(t, out, "µs a call", "1 ", "matmul bf16 nn 64×64×64")
+	if n := strings.Count(out, "  operand\n"); n != 1 { // two calls, one line
+		t.Errorf("the kernel operand is on %d lines of\n%s", n, out)
+	}
+}
+
 func signalScene(w io.Writer) error {
 	d, err := New(0)
 	if err != nil {

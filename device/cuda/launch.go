@@ -98,7 +98,10 @@ func (c *call) grid(x, y, z, threads, shared int) {
 			}
 			k.shared = shared
 		}
-		if err := d.driver.Launch(k.function, [3]int{x, y, z}, threads, shared, d.stream, &c.places[0]); err != nil {
+		err := d.timed(c.name, func() error {
+			return d.driver.Launch(k.function, [3]int{x, y, z}, threads, shared, d.stream, &c.places[0])
+		})
+		if err != nil {
 			return fmt.Errorf("kernel %s on %d×%d×%d blocks of %d threads: %w", c.name, x, y, z, threads, err)
 		}
 		return nil

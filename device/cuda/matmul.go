@@ -219,7 +219,7 @@ func (d *Device) multiply(p *product, x, y driver.Pointer) bool {
 		return d.err != nil
 	}
 	d.do(func() error {
-		if err := d.blas.Run(plan, &o, d.stream); err != nil {
+		if err := d.timed(p.name(d), func() error { return d.blas.Run(plan, &o, d.stream) }); err != nil {
 			return fmt.Errorf("%v = %v · %v: %w", p.dst, p.a, p.b, err)
 		}
 		return nil
@@ -233,6 +233,18 @@ func (d *Device) multiply(p *product, x, y driver.Pointer) bool {
 var formats = map[tensor.DType]cublaslt.Type{
 	tensor.F32: cublaslt.F32, tensor.TF32: cublaslt.F32, tensor.F64: cublaslt.F64, tensor.BF16: cublaslt.BF16, tensor.F16: cublaslt.F16,
 	tensor.F8E4M3: cublaslt.E4M3, tensor.F8E5M2: cublaslt.E5M2,
+}
+
+// name is what a profile calls the product.
+func (p *product) name(d *Device) string {
+	if d.profile == nil {
+		return ""
+	}
+	format := p.stored.String()
+	if p.fp8 {
+		format = "fp8"
+	}
+	return fmt.Sprintf("matmul %s %v %d×%d×%d", format, p.form, p.m, p.n, p.k)
 }
 
 // problem turns everything round: the library's A is b.
