@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -19,7 +20,6 @@ import (
 	"anneal/device/cuda/dynlib"
 	"anneal/device/cuda/kernels"
 	"anneal/device/cuda/nvrtc"
-	"anneal/tensor"
 )
 
 func newEmulated(t *testing.T) *Device {
@@ -71,10 +71,7 @@ func compileForCards(t *testing.T, modules []moduleKey) {
 		t.Skip("the vendor's compiler is not installed here: pip install nvidia-cuda-nvrtc-cu12")
 	}
 	dir := t.TempDir()
-	for i, m := range modules {
-		if testing.Short() && m.t != tensor.BF16 && m.t != tensor.F32 {
-			continue
-		}
+	for i, m := range someOfEach(modules) {
 		text, _ := kernels.Source(m.file, m.lines()...)
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.cu", m.file, i)), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -83,6 +80,23 @@ func compileForCards(t *testing.T, modules []moduleKey) {
 	if out := play(t, "compile", filepath.Dir(compiler), "ANNEAL_CUDA_SOURCES="+dir); out != "" {
 		t.Error(out)
 	}
+}
+
+// someOfEach returns up to two modules of each file and storage type: the first and the last by their choices.
+func someOfEach(modules []moduleKey) []moduleKey {
+	slices.SortFunc(modules, func(a, b moduleKey) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.t, b.t), slices.Compare(a.lines(), b.lines()))
+	})
+	var some []moduleKey
+	for i, m := range modules {
+		like := func(j int) bool {
+			return j >= 0 && j < len(modules) && modules[j].file == m.file && modules[j].t == m.t
+		}
+		if !like(i-1) || !like(i+1) {
+			some = append(some, m)
+		}
+	}
+	return some
 }
 
 // realCompiler returns the path of NVRTC, "" if there is only the emulator's.
