@@ -71,9 +71,14 @@ func describeCard(drv *driver.Driver, i int) (Card, error) {
 }
 
 // Peak returns the operations a second of dense products: of 16-bit operands with sums in FP32, and of FP32 ones. They are those of a
-// multiprocessor by the vendor's white papers times clock and number; 0 for a generation that is not known.
+// multiprocessor by the vendor's white papers times clock and number; 0 for a generation that is not known. Hopper's are rated at 1,830 MHz, though its
+// clock goes higher where tensor cores have little to do.
 func (c Card) Peak() (half, single float64) {
 	perClock := map[int][2]float64{80: {2048, 128}, 86: {512, 256}, 87: {1024, 256}, 89: {1024, 256}, 90: {4096, 256}, 100: {8192, 256}, 120: {1024, 256}}[c.Capability]
-	clocks := 1e6 * float64(c.MHz) * float64(c.Multiprocessors)
+	mhz := c.MHz
+	if c.Capability == 90 {
+		mhz = min(mhz, 1830)
+	}
+	clocks := 1e6 * float64(mhz) * float64(c.Multiprocessors)
 	return perClock[0] * clocks, perClock[1] * clocks
 }
