@@ -7,6 +7,7 @@ import (
 
 // The logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows the time would go into
 // reading and packing the head for each chunk, and adding to its gradient; so many logits take 512/D of the bytes of the head.
+// Tape.LogitBytes has more where that pays.
 const (
 	logitBytes = 16 << 20
 	headRows   = 512
@@ -20,7 +21,7 @@ const (
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
-	chunk := headChunk(rows, vocab, t.Types.Stat.Size())
+	chunk := headChunk(rows, vocab, t.Types.Stat.Size(), t.LogitBytes)
 	operand := device.MatMulOptions{Operand: t.Types.Operand}
 	var dh *tensor.Tensor
 	if t.grad {
@@ -62,9 +63,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	t.temp.Release(mark)
 }
 
-// headChunk returns how many rows of logits to hold: as many as logitBytes allow, at least headRows.
-func headChunk(rows, vocab, size int) int {
-	chunk := max(logitBytes/(vocab*size)&^63, headRows)
+// headChunk returns how many rows of logits to hold: as many as room or logitBytes allow, at least headRows.
+func headChunk(rows, vocab, size, room int) int {
+	chunk := max(max(logitBytes, room)/(vocab*size)&^63, headRows)
 	return min(chunk, rows)
 }
 

@@ -23,6 +23,8 @@ func (t Types) narrow() bool { return t.Operand == t.Activation && t.Activation 
 type Tape struct {
 	Device device.Device
 	Types  Types
+	// LogitBytes, if that is more than the default, is what HeadLoss may take for the logits that exist at one time.
+	LogitBytes int
 	// LossScale multiplies the gradient of the loss before it is rounded to Types.Activation; 0 means 1.
 	LossScale float64
 	// Rounded holds copies of weights, for generating; nil for none.

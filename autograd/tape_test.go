@@ -134,7 +134,7 @@ func TestGradientsOfTwoUsesAddUp(t *testing.T) {
 // Three chunks of logits, the last one short, give what the whole [N, V] gives.
 func TestHeadLossInChunksEqualsTheWhole(t *testing.T) {
 	const n, d, v = 1300, 4, 4096
-	if chunk := headChunk(n, v, 8); chunk != 512 {
+	if chunk := headChunk(n, v, 8, 0); chunk != 512 {
 		t.Fatalf("chunks of %d rows, the test wants 512", chunk)
 	}
 	r := newRig(t)
@@ -199,10 +199,11 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 
 // Few rows of logits at a time make a large head slow; so many, of the largest vocabularies, are a fraction of the head.
 func TestHeadChunks(t *testing.T) {
-	for _, c := range []struct{ rows, vocab, size, want int }{
-		{4096, 4096, 4, 1024}, {2048, 16384, 4, 512}, {4096, 50257, 4, 512}, {4096, 256000, 4, 512}, {300, 50257, 4, 300}, {100_000, 256, 4, 16384},
+	for _, c := range []struct{ rows, vocab, size, room, want int }{
+		{4096, 4096, 4, 0, 1024}, {2048, 16384, 4, 0, 512}, {4096, 50257, 4, 0, 512}, {4096, 256000, 4, 0, 512}, {300, 50257, 4, 0, 300}, {100_000, 256, 4, 0, 16384},
+		{16384, 50257, 4, 512 << 20, 2624}, {16384, 256000, 4, 512 << 20, 512}, {2048, 50257, 4, 512 << 20, 2048},
 	} {
-		if got := headChunk(c.rows, c.vocab, c.size); got != c.want {
+		if got := headChunk(c.rows, c.vocab, c.size, c.room); got != c.want {
 			t.Errorf("%d rows of %d logits in chunks of %d, want %d", c.rows, c.vocab, got, c.want)
 		}
 	}

@@ -37,7 +37,8 @@ type Config struct {
 	Dropout         float64 // probability that training drops an element of the embedding or of a branch's output
 	StochasticDepth float64 // probability that training drops a branch of the last layer; see depth.go
 
-	Recompute Layout `json:"-"` // what backward runs again; changes no result
+	Recompute  Layout `json:"-"` // what backward runs again; changes no result
+	LogitBytes int    `json:"-"` // see autograd.Tape
 }
 
 // heads describes the columns of the fused q, k, v projection.

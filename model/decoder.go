@@ -134,6 +134,7 @@ func (m *Decoder) Loss(t *autograd.Tape, b *Batch) {
 	if b.Labels != (tensor.RNG{}) {
 		o.ZLoss = 0
 	}
+	t.LogitBytes = m.Config.LogitBytes
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }
 

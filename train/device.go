@@ -113,3 +113,12 @@ func workers(cfg *config.Config) int {
 	}
 	return cfg.Threads
 }
+
+// logitBytes is how much of the logits exist at one time. A card wants thousands of rows: for each piece of them it converts the head and
+// adds to its gradient, 20 bytes an element, which take as long as the products of 650 rows on an H100.
+func logitBytes(card bool) int {
+	if card {
+		return 512 << 20
+	}
+	return 0 // what a processor's caches like
+}

@@ -79,6 +79,8 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 		return nil, err
 	}
 	c := modelConfig(cfg)
+	_, card := dev.(device.Accelerator)
+	c.LogitBytes = logitBytes(card)
 	rows := cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{
@@ -138,7 +140,8 @@ func modelConfig(cfg *config.Config) model.Config {
 		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
 		Attention: m.Attention, Positions: m.Positions, RopeTheta: m.RopeTheta, RopeScaling: m.Scaling(), RopeInterleaved: m.RopeLayout == "interleaved",
 		NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
-		Init: m.Init, ZeroInit: m.ZeroInit, Activation: m.Activation, ValueEmbeddings: m.ValueEmbeddings, X0Skip: m.X0Skip, Dropout: m.Dropout, StochasticDepth: m.StochasticDepth,
+		LogitBytes: logitBytes(cfg.Device == "cuda"),
+		Init:       m.Init, ZeroInit: m.ZeroInit, Activation: m.Activation, ValueEmbeddings: m.ValueEmbeddings, X0Skip: m.X0Skip, Dropout: m.Dropout, StochasticDepth: m.StochasticDepth,
 	}
 	if m.MuP {
 		c.MuP = model.MuP{
