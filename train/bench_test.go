@@ -37,7 +37,7 @@ func TestBenchStepRefusesWhatItDoesNotKnow(t *testing.T) {
 		o    BenchOptions
 		want string
 	}{
-		{BenchOptions{Shape: "llama-1t", Precision: "bf16"}, "demo, gpt2-small, llama-98m, tiny"},
+		{BenchOptions{Shape: "llama-1t", Precision: "bf16"}, "demo, gpt2-small, llama-1.1b, llama-98m, tiny"},
 		{BenchOptions{Shape: "tiny", Precision: "fp7"}, "fp7"},
 		{BenchOptions{Shape: "tiny", Precision: "bf16", Batch: -1}, "a batch of -1"},
 		{BenchOptions{Shape: "tiny", Precision: "bf16", Context: -64}, "a context of -64"},

@@ -101,7 +101,7 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 	}
 	t.robust = r
 	was, now := reference.Model.Config, t.model.Config
-	was.Recompute = now.Recompute
+	was.Recompute, was.LogitBytes = now.Recompute, now.LogitBytes
 	if fmt.Sprint(was) != fmt.Sprint(now) || reference.Config.Precision != t.cfg.Precision {
 		return config.Problem{Message: fmt.Sprintf("the reference %s is another model than the one to be trained", o.Reference), Try: "the same model and precision for both"}
 	}
