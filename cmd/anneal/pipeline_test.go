@@ -173,13 +173,14 @@ func TestPipeline(t *testing.T) {
 
 	w.mixes(run)
 
-	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--seed", "3")
+	// The run is of fp32, what is imported of bf16: the likeliest tokens are the same, those that are drawn need not be.
+	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--temperature", "0")
 	w.keys(w.object(exitOK, "export", run, "--to", "hf", exported), "max_logit_difference")
 	w.object(exitOK, "import", exported, "--out", imported)
 	if made, cache := said["tokens"].(float64), said["cache_bytes"].(float64); made > 1 && said["tokens_per_second"].(float64) <= 0 || cache <= 0 || cache > said["memory_bytes"].(float64) {
 		t.Errorf("generating reports %v", said)
 	}
-	if back := w.object(exitOK, "generate", imported, "--prompt", "func", "--max-tokens", "8", "--seed", "3"); back["text"] != said["text"] {
+	if back := w.object(exitOK, "generate", imported, "--prompt", "func", "--max-tokens", "8", "--temperature", "0"); back["text"] != said["text"] {
 		t.Errorf("the model says %q, and %q after export and import", said["text"], back["text"])
 	}
 
