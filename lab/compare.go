@@ -116,7 +116,7 @@ func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 
 // far evaluates a run on rows of o.Context. A model that cannot read them has no figure.
 func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions) (float64, error) {
-	r, err := train.OpenWith(c.Run, train.OpenOptions{Threads: o.Threads, Reach: train.Reach{Context: o.Context}})
+	r, err := train.OpenWith(c.Run, train.OpenOptions{Device: cfg.Device, Threads: o.Threads, Reach: train.Reach{Context: o.Context}})
 	var cannot config.Problem
 	switch {
 	case errors.As(err, &cannot) && cannot.Key == "model.context":

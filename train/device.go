@@ -17,7 +17,15 @@ import (
 // openers open what the config calls device by its names; threads are those of the CPU.
 var openers = map[string]func(threads int) (device.Device, error){
 	"cpu":  func(threads int) (device.Device, error) { return cpu.New(threads) },
-	"cuda": func(int) (device.Device, error) { return cuda.Open(0) },
+	"cuda": openCUDA,
+}
+
+func openCUDA(int) (device.Device, error) {
+	dev, err := cuda.Open(0)
+	if err != nil {
+		return nil, &DeviceError{Err: err}
+	}
+	return dev, nil
 }
 
 // openDevice opens the device of a name, that of the config if the name is "", with so many threads, as many as the config has if

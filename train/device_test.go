@@ -218,6 +218,10 @@ func TestDeviceMemoryIsChecked(t *testing.T) {
 	if large := (*MemoryError)(nil); !errors.As(err, &large) || large.Available != like.Free {
 		t.Errorf("a run larger than the device's memory gives %v", err)
 	}
+	var failed *DeviceError
+	if _, err := openCUDA(0); err != nil && !errors.As(err, &failed) {
+		t.Errorf("where there is no card the error is %T", err)
+	}
 	m, err := MachineOf(with(t, data, "device=cuda"))
 	if err != nil || m.Available != like.Free || m.Device != "test device" {
 		t.Errorf("the machine is %+v, %v", m, err)

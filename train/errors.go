@@ -33,7 +33,8 @@ func (e *DivergedError) Error() string {
 		e.Step, e.Skips, what, e.Dir, advice, e.Dir, max(first-1, 0), first, e.Step)
 }
 
-// DeviceError means that what computes has failed, and has computed nothing since: a card was lost, or its memory ran out.
+// DeviceError means that what computes is not to be had, or has failed and computed nothing since: a card was lost, or its memory
+// ran out.
 type DeviceError struct {
 	Err  error
 	Step int    // that the run was at; 0 outside of runs

@@ -52,6 +52,7 @@ type Result struct {
 	WeightsHash, OptimizerHash string
 	Interrupted                bool  // ctx ended before the last step; the state is saved
 	PeakRSS                    int64 // bytes, of the process
+	DeviceMemory               int64 // bytes, the most that was in use of a device's own memory; 0 where that is the host's
 	Arenas                     []ArenaUse
 }
 
@@ -150,6 +151,9 @@ func (s *session) result(interrupted bool) (*Result, error) {
 	_, r.PeakRSS = machine.Resident()
 	for _, a := range t.arenas {
 		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
+		if a.Apart() {
+			r.DeviceMemory += int64(a.Peak())
+		}
 	}
 	return r, nil
 }

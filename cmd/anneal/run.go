@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -164,7 +165,10 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
 		bytes[a.Name] = a.Peak
 	}
-	s.printf("peak memory %s", mebibytes(r.PeakRSS))
+	if r.DeviceMemory > 0 {
+		s.printf("memory of the host %s\n", mebibytes(r.PeakRSS))
+	}
+	s.printf("peak memory %s", mebibytes(cmp.Or(r.DeviceMemory, r.PeakRSS)))
 	if plan != nil {
 		s.printf(" (planned %s)", mebibytes(plan.Bytes))
 	}
@@ -173,7 +177,7 @@ func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) er
 		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
 		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "noise_scale_tokens": number(r.NoiseScale),
 		"clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
-		"peak_rss_bytes": r.PeakRSS, "arena_bytes": bytes, "run": dir,
+		"peak_rss_bytes": r.PeakRSS, "device_memory_bytes": r.DeviceMemory, "arena_bytes": bytes, "run": dir,
 	}
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
