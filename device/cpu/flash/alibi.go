@@ -13,7 +13,7 @@ import (
 //
 // σ is a sum of numbers of few bits, so that their products with distances are exact, and so are the differences of
 // these, until a distance is so large that the score's exponential is 0 or its last bits do not count: numbers of 12 and 24 bits in
-// words of one element (4 words), of 8, 8 and 8 in pairs of BF16, which hold distances as two (5 words). The cost is as many steps,
+// words of one element (4 words), of 8, 8 and 8 in pairs of BF16, which hold distances as two (5 words, 10 on matrix units). The cost is as many steps,
 // beside those of a head's size, in one of two products forward, of five backward.
 
 // lead returns how many words stand before those of a query or key; the last of them, as many as slope says, are part of the product.
@@ -47,9 +47,9 @@ func (k *kernels[T]) leadQueries(x []T, ld int, s *shape, q *unit, from, n, ref 
 			part := tensor.BF16FromFloat32(float32(rest))
 			rest -= float64(part.Float32())
 			a, b := split(-float64(part.Float32()) * distance)
-			at[2*n] = pairOf[T](part, a)
+			k.addends(at, 2*n, part, a)
 			if n < 2 {
-				at[2*n+1] = pairOf[T](part, b)
+				k.addends(at, 2*n+1, part, b)
 			}
 		}
 	}
@@ -72,10 +72,25 @@ func (k *kernels[T]) leadKeys(x []T, ld int, s *shape, t *keyTile, ref int) {
 				continue
 			}
 			h, l := split(float64(distance))
-			high, low := pairOf[T](h, one), pairOf[T](l, one)
-			at[0], at[1], at[2], at[3], at[4] = high, low, high, low, high
+			for n := range 5 {
+				if n%2 == 0 {
+					k.addends(at, n, h, one)
+				} else {
+					k.addends(at, n, l, one)
+				}
+			}
 		}
 	}
+}
+
+// addends writes number n of the pairs whose products are to meet: one word, or on matrix units, which add the first elements of words and the
+// second ones apart, the first elements of two.
+func (k *kernels[T]) addends(at []T, n int, a, b tensor.BFloat16) {
+	if k.attend == nil {
+		at[n] = pairOf[T](a, b)
+		return
+	}
+	at[2*n], at[2*n+1] = pairOf[T](a, 0), pairOf[T](b, 0)
 }
 
 // halve returns x as the sum of a number of 12 bits and one of as many as T has.
