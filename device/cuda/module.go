@@ -39,8 +39,9 @@ type kernel struct {
 	shared   int // bytes of dynamic shared memory that it may be launched with
 }
 
-// defaultShared is what every kernel may have.
-const defaultShared = 48 << 10
+// defaultShared is the dynamic shared memory that every kernel may have without asking: of 48 KiB what its static arrays leave, which
+// are at most 16 KiB.
+const defaultShared = 32 << 10
 
 // kernel returns a kernel, compiled at its first use, or nil after a failure.
 func (d *Device) kernel(file, name string, t tensor.DType, choices []define) *kernel {

@@ -24,7 +24,7 @@ func (m *memoryFunctions) names() []dynlib.Named {
 		{Name: "cuMemFreeHost", To: &m.freeHost},
 		{Name: "cuMemcpyHtoDAsync_v2", To: &m.toDevice},
 		{Name: "cuMemcpyDtoHAsync_v2", To: &m.toHost},
-		{Name: "cuMemcpyDtoDAsync_v2", To: &m.within},
+		{Name: "cuMemcpyAsync", To: &m.within},
 		{Name: "cuMemsetD8Async", To: &m.set},
 	}
 }
@@ -67,9 +67,9 @@ func (d *Driver) CopyOut(dst, src Pointer, size int, s Stream) error {
 	return d.check("cuMemcpyDtoHAsync", d.memory.toHost.Call(uintptr(dst), uintptr(src), uintptr(size), uintptr(s)))
 }
 
-// CopyWithin copies size bytes within what the card sees.
+// CopyWithin copies size bytes within what the card sees, be it memory of its own or of AllocHost.
 func (d *Driver) CopyWithin(dst, src Pointer, size int, s Stream) error {
-	return d.check("cuMemcpyDtoDAsync", d.memory.within.Call(uintptr(dst), uintptr(src), uintptr(size), uintptr(s)))
+	return d.check("cuMemcpyAsync", d.memory.within.Call(uintptr(dst), uintptr(src), uintptr(size), uintptr(s)))
 }
 
 // Set fills size bytes with b.

@@ -45,7 +45,8 @@ func (d *Driver) Function(m Module, name string) (f Function, err error) {
 	return f, err
 }
 
-// SetSharedLimit lets a kernel be launched with up to size bytes of dynamic shared memory, which needs a word from 48 KiB on.
+// SetSharedLimit lets a kernel be launched with up to size bytes of dynamic shared memory, which needs a word where these and the
+// kernel's static arrays are more than 48 KiB.
 func (d *Driver) SetSharedLimit(f Function, size int) error {
 	const maxDynamicSharedSize = 8
 	return d.check("cuFuncSetAttribute", d.module.attribute.Call(uintptr(f), maxDynamicSharedSize, uintptr(size)))

@@ -10,7 +10,7 @@ KERNEL quantize(T *dst, const S *src, i64 n, float factor, float top, float leas
 		const float y = factor * v[i];
 		const float cut = fmaxf(-top, fminf(top, y));
 		const float step = fmaxf(__uint_as_float(__float_as_uint(cut) & 0x7f800000u), least) * magic;
-		const float r = cut + step - step + (y - y); // NaN where y is not finite
+		const float r = cut + step - step + 0 * y; // NaN where y is not finite, also if the compiler fuses products and sums
 		v[i] = __uint_as_float(__float_as_uint(r) | __float_as_uint(y) & 0x80000000u); // −0 stays
 	}
 	store_pack(dst + at, v, n - at);

@@ -170,7 +170,7 @@ static void runBlock(int count, const std::vector<int> &order) {
 
 struct Function {
 	const Kernel *kernel;
-	size_t shared = 48 << 10; // dynamic shared memory it may use
+	size_t shared = 32 << 10; // dynamic shared memory it may use: of 48 KiB what static arrays leave, whose size is not known here
 };
 struct Module {
 	void *object;
@@ -359,7 +359,7 @@ API int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *) {
 	emulator_enqueue("copy", [=] { memcpy(to, from, n); });
 	return inside(to, n, true) ? SUCCESS : flush();
 }
-API int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t n, void *) {
+API int cuMemcpyAsync(void *to, const void *from, size_t n, void *) {
 	ENTER;
 	emulator_enqueue("copy", [=] { memmove(to, from, n); });
 	return SUCCESS;
