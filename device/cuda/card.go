@@ -19,8 +19,7 @@ type Card struct {
 	Memory          int     // bytes
 	Bandwidth       float64 // bytes a second, from the memory's clock; 0 if the driver does not say
 
-	sharedLimit int // bytes of shared memory that a block may have
-	handle      driver.Card
+	handle driver.Card
 }
 
 // oldestCapability is Ampere: the first with instructions for BF16 and copies in the background.
@@ -65,7 +64,6 @@ func describeCard(drv *driver.Driver, i int) (Card, error) {
 	c.Capability = 10*read(driver.CapabilityMajor) + read(driver.CapabilityMinor)
 	c.Multiprocessors = read(driver.Multiprocessors)
 	c.MHz = read(driver.ClockRate) / 1000
-	c.sharedLimit = read(driver.SharedMemoryLimit)
 	c.Bandwidth = 2 * 1e3 * float64(read(driver.MemoryClockRate)) * float64(read(driver.MemoryBusWidth)) / 8 // two transfers a clock
 	return c, err
 }

@@ -154,13 +154,12 @@ type Attribute int
 
 // The attributes that are used.
 const (
-	ClockRate         Attribute = 13 // kHz
-	Multiprocessors   Attribute = 16
-	MemoryClockRate   Attribute = 36 // kHz
-	MemoryBusWidth    Attribute = 37 // bits
-	CapabilityMajor   Attribute = 75
-	CapabilityMinor   Attribute = 76
-	SharedMemoryLimit Attribute = 97 // bytes of shared memory that a block may have
+	ClockRate       Attribute = 13 // kHz
+	Multiprocessors Attribute = 16
+	MemoryClockRate Attribute = 36 // kHz
+	MemoryBusWidth  Attribute = 37 // bits
+	CapabilityMajor Attribute = 75
+	CapabilityMinor Attribute = 76
 )
 
 // Attribute returns an attribute of a card.
