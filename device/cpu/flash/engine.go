@@ -204,6 +204,9 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 		w, panels := &r.work[i], s.units*((s.queries+r.tileN-1)/r.tileN)
 		if cap(w.units) < s.units || cap(w.panels) < panels || cap(w.tile.runs) < r.blockK {
 			*w = work{units: make([]unit, 0, s.units), panels: make([]panel, 0, panels), tile: keyTile{runs: make([]run, 0, r.blockK)}}
+			if r.attend != nil {
+				r.roomForPieces(w)
+			}
 		}
 	}
 }

@@ -25,7 +25,6 @@ type piece struct {
 
 // pieces returns what the panels of w have to do with its tile.
 func (r *runner[T]) pieces(w *work, s *shape, ld, led int) []piece {
-	r.reserveSeen(w)
 	w.pieces = w.pieces[:0]
 	for u := range w.units {
 		for i := range w.of(u) {
@@ -55,7 +54,6 @@ type unitPiece struct {
 
 // unitPieces returns what the units of w have to do with its tile.
 func (r *runner[T]) unitPieces(w *work, s *shape, ld, led int) []unitPiece {
-	r.reserveSeen(w)
 	w.chores = w.chores[:0]
 	for u := range w.units {
 		at := u * s.queries
@@ -100,11 +98,11 @@ func (r *runner[T]) mask(w *work, n int, p *panel, rows int) *uint32 {
 	return &seen[0]
 }
 
-// reserveSeen makes room for the bits of all panels of w.
-func (r *runner[T]) reserveSeen(w *work) {
-	if need := cap(w.panels) * r.blockK; len(w.seen) < need {
-		w.seen = make([]uint32, need)
-	}
+// roomForPieces makes room for what all panels and units of w have to do with a tile.
+func (r *runner[T]) roomForPieces(w *work) {
+	panels := max(cap(w.panels), cap(w.units)*len(unitPiece{}.panels))
+	w.pieces, w.chores = make([]piece, 0, panels), make([]unitPiece, 0, cap(w.units))
+	w.seen = make([]uint32, panels*r.blockK)
 }
 
 // steps returns how many steps of matrix units words of queries and keys are, 16 in one.
