@@ -16,10 +16,7 @@ func cardCases() []gemm.Case {
 		cases = append(cases, gemm.Case{Name: "square", Form: form, M: 4096, N: 4096, K: 4096})
 	}
 	layer := func(name string, tokens, out, in int) {
-		cases = append(cases,
-			gemm.Case{Name: name, Form: device.NT, M: tokens, N: out, K: in},
-			gemm.Case{Name: name, Form: device.NN, M: tokens, N: in, K: out},
-			gemm.Case{Name: name, Form: device.TN, M: out, N: in, K: tokens})
+		cases = append(cases, gemm.LayerCases(name, tokens, out, in)...)
 	}
 	layer("124m qkv", 16384, 2304, 768)
 	layer("124m up", 16384, 3072, 768)

@@ -3,30 +3,12 @@
 package train
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"anneal/train/config"
 )
-
-// smallConfig loads a configuration of little more than the overrides, so that what they do not say follows from them.
-func smallConfig(t *testing.T, data string, overrides ...string) *config.Config {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("model: {layers: 2, dim: 32, heads: 2, context: 32}\ndata: {path: %s}\n", data) +
-		"train: {steps: 4, batch_tokens: 256, micro_batch: 4, eval_every: 4, eval_tokens: 256}\nschedule: {warmup: 1}\n"
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(path, overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
-}
 
 // Whatever the optimizer and the recipe, a run on a GPU is the run on the CPU: in the reference mode to the digits of float64, and else as close
 // as sums in another order are in the format.

@@ -73,10 +73,10 @@ func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			set := append([]string{"train.steps=6", "schedule.warmup=1", "train.micro_batch=4", "train.eval_every=3", "train.eval_tokens=256", "checkpoint.every=3"}, c.set...)
 			dir := t.TempDir()
-			want := mustRun(t, Options{Config: with(t, data, set...), Dir: filepath.Join(dir, "cpu")})
+			want := mustRun(t, Options{Config: smallConfig(t, data, set...), Dir: filepath.Join(dir, "cpu")})
 			far := append(set, "device=cuda")
-			sameRun(t, "in one go", mustRun(t, Options{Config: with(t, data, far...), Dir: filepath.Join(dir, "far")}), want)
-			stopped := Options{Config: with(t, data, far...), Dir: filepath.Join(dir, "stopped")}
+			sameRun(t, "in one go", mustRun(t, Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "far")}), want)
+			stopped := Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "stopped")}
 			ctx, cancel := context.WithCancel(context.Background())
 			stopped.OnProgress = func(p Progress) {
 				if p.Step == 4 {

@@ -1,6 +1,9 @@
 package train
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"anneal/device/cpu"
@@ -28,4 +31,20 @@ func trainerOf(t testing.TB, cfg *config.Config, threads int) *Trainer {
 func hashes(t *Trainer) [2]string {
 	w, o, _ := checkpoint.HashTensors(t.checkpointTensors())
 	return [2]string{w, o}
+}
+
+// smallConfig loads a configuration of little more than the overrides, so that what they do not say follows from them.
+func smallConfig(t *testing.T, data string, overrides ...string) *config.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("model: {layers: 2, dim: 32, heads: 2, context: 32}\ndata: {path: %s}\n", data) +
+		"train: {steps: 4, batch_tokens: 256, micro_batch: 4, eval_every: 4, eval_tokens: 256}\nschedule: {warmup: 1}\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(path, overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }

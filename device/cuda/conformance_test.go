@@ -18,13 +18,14 @@ import (
 	"anneal/device"
 	"anneal/device/conformance"
 	"anneal/device/cuda/dynlib"
+	"anneal/device/cuda/emulator"
 	"anneal/device/cuda/kernels"
 	"anneal/device/cuda/nvrtc"
 )
 
 func newEmulated(t *testing.T) *Device {
 	t.Helper()
-	t.Setenv("ANNEAL_CUDA_PATH", emulatorDir(t))
+	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
 	d, err := New(0)
 	if err != nil {
 		t.Fatal(err)

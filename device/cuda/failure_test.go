@@ -67,7 +67,7 @@ func openScene(w io.Writer) error {
 }
 
 func TestOpenSaysWhatIsMissing(t *testing.T) {
-	dir := emulatorDir(t)
+	dir := emulator.Dir(t)
 	for _, c := range []struct {
 		name  string
 		env   []string
@@ -105,7 +105,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 
 // A file that is no library is named, and those after it are tried.
 func TestOpenPassesOverWhatIsNoLibrary(t *testing.T) {
-	dir, bad := emulatorDir(t), t.TempDir()
+	dir, bad := emulator.Dir(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bad, "libcuda.so.1"), []byte("no library"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func lostScene(w io.Writer) error {
 
 // A card that fails in the middle of a run: calls after it do nothing, numbers are NaN, and the failure is reported as it was.
 func TestALostCardIsReportedOnce(t *testing.T) {
-	out := play(t, "lost", emulatorDir(t), "ANNEAL_EMULATOR_FAIL_LAUNCH=3")
+	out := play(t, "lost", emulator.Dir(t), "ANNEAL_EMULATOR_FAIL_LAUNCH=3")
 	wants(t, out, "before 64 <nil>", "after NaN NaN", "the same true", "more: cannot reserve 0.0 MiB for more: Emulated card: CUDA", "error: Emulated card: CUDA", "CUDA_ERROR_LAUNCH_FAILED")
 }
 
@@ -182,13 +182,13 @@ func fullScene(w io.Writer) error {
 
 // An arena that does not fit is refused with all that matters, and the device goes on.
 func TestOutOfMemoryNamesWhatIsReserved(t *testing.T) {
-	out := play(t, "full", emulatorDir(t), fmt.Sprintf("ANNEAL_EMULATOR_MEMORY=%d", 50<<20))
+	out := play(t, "full", emulator.Dir(t), fmt.Sprintf("ANNEAL_EMULATOR_MEMORY=%d", 50<<20))
 	wants(t, out, "still 64 <nil>", "no room for activations, 64.0 MiB: 42.0 MiB of 50.0 MiB are free", "reserved so far: parameters 8.0 MiB", "smaller batch")
 }
 
 // A profile counts every kernel of a run and names products by their shape.
 func TestAProfileNamesEveryKernel(t *testing.T) {
-	out := play(t, "full", emulatorDir(t), "ANNEAL_CUDA_PROFILE=1")
+	out := play(t, "full", emulator.Dir(t), "ANNEAL_CUDA_PROFILE=1")
 	wants(t, out, "µs a call", "1 ", "matmul bf16 nn 64×64×64")
 	if n := strings.Count(out, "  operand\n"); n != 1 { // two calls, one line
 		t.Errorf("the kernel operand is on %d lines of\n%s", n, out)
@@ -219,7 +219,7 @@ func signalScene(w io.Writer) error {
 }
 
 func TestSignalsAreGoStill(t *testing.T) {
-	wants(t, play(t, "signal", emulatorDir(t)), "got interrupt", "panicked: runtime error: invalid memory address")
+	wants(t, play(t, "signal", emulator.Dir(t)), "got interrupt", "panicked: runtime error: invalid memory address")
 }
 
 // Calls allocate nothing: a step is thousands of them.
@@ -238,15 +238,4 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	if err := d.Wait(); err != nil {
 		t.Error(err)
 	}
-}
-
-func emulatorDir(t *testing.T) string {
-	t.Helper()
-	dir, err := emulator.Build()
-	if errors.Is(err, emulator.ErrNoCompiler) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -66,12 +66,7 @@ type Case struct {
 // (width 768, 2,048 tokens), the output layer in chunks of 512 tokens, and a square one.
 func Cases() []Case {
 	cases := []Case{{"square", device.NN, 1024, 1024, 1024}, {"square", device.NT, 1024, 1024, 1024}, {"square", device.TN, 1024, 1024, 1024}}
-	layer := func(name string, tokens, out, in int) {
-		cases = append(cases,
-			Case{name, device.NT, tokens, out, in},
-			Case{name, device.NN, tokens, in, out},
-			Case{name, device.TN, out, in, tokens})
-	}
+	layer := func(name string, tokens, out, in int) { cases = append(cases, LayerCases(name, tokens, out, in)...) }
 	layer("tiny qkv", 4096, 1152, 384)
 	layer("tiny out", 4096, 384, 384)
 	layer("tiny gate-up", 4096, 2048, 384)
@@ -83,6 +78,15 @@ func Cases() []Case {
 	layer("98m down", 2048, 768, 2048)
 	layer("98m head", 512, 16384, 768)
 	return cases
+}
+
+// LayerCases returns the three products of a layer from in to out features: forward, its input's gradient, its weight's.
+func LayerCases(name string, tokens, out, in int) []Case {
+	return []Case{
+		{name, device.NT, tokens, out, in},
+		{name, device.NN, tokens, in, out},
+		{name, device.TN, out, in, tokens},
+	}
 }
 
 // FLOPs returns the multiplications and additions of the product.

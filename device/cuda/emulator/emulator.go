@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"testing"
 )
 
 //go:embed src
@@ -81,6 +82,18 @@ func Build() (dir string, err error) {
 		return "", err
 	}
 	return dir, nil
+}
+
+// Dir returns what Build does, and skips the test where it cannot.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := Build()
+	if errors.Is(err, ErrNoCompiler) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func hashSources() (string, error) {
