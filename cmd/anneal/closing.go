@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// closing ends what a command prints for people: what it wrote, where, in which time, and the command to type next, such as
+//
+//	wrote tok.json: a tokenizer of 8,192 tokens, in 2.3 s
+//	next: anneal data build --tokenizer tok.json --out data/my-text PATHS
+//
+// where is "" if nothing was written, next is "" if nothing follows. --json has the same as "out" and "seconds".
+func (s *session) closing(what, where string, elapsed time.Duration, next string) {
+	if where == "" {
+		s.printf("%s, in %s\n", what, seconds(elapsed))
+	} else {
+		s.printf("wrote %s: %s, in %s\n", where, what, seconds(elapsed))
+	}
+	if next != "" {
+		s.printf("next: %s\n", next)
+	}
+}
+
+// command writes words as a line that a shell reads as these words.
+func command(words ...string) string {
+	line := make([]string, len(words))
+	for i, w := range words {
+		line[i] = shellWord(w)
+	}
+	return strings.Join(line, " ")
+}
+
+// shellWord quotes a word if a shell would read it as something else.
+func shellWord(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:,+@%^", r)
+	}
+	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// seconds writes how long something took: 0.42 s, 12.3 s, 2m03s.
+func seconds(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 1:
+		return fmt.Sprintf("%.2f s", s)
+	case s < 59.95:
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return clock(d)
+}
