@@ -12,16 +12,40 @@ import (
 	"path/filepath"
 )
 
-// Write makes a file of what fill writes, which may come in small pieces only if fill buffers them. Until it is whole it is
-// hidden beside path; a kill may leave it there.
+// Write writes what fill writes to path, which may come in small pieces only if fill buffers them.
+//
+// A regular file appears, or is replaced, when it is whole and on disk, and keeps its permissions; until then it is hidden beside
+// path, and a kill may leave it there. Symbolic links stay, and what they name is made or replaced. Pipes, terminals and other
+// character devices are written to as they are, and so are this process's open files, /dev/stdout and /dev/fd/N; "-" is
+// standard output. Directories, block devices and sockets are a *[TargetError].
 func Write(path string, fill func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	t, err := locate(path)
 	if err != nil {
 		return err
 	}
-	f.Chmod(0o644) // as far as the file system has modes
+	return t.write(fill)
+}
+
+func (t target) write(fill func(io.Writer) error) error {
+	if t.stream {
+		f, err := t.open()
+		if err != nil {
+			return err
+		}
+		err = fill(f)
+		return cmp.Or(err, t.close(f))
+	}
+	f, err := os.CreateTemp(folder(t.path), "."+filepath.Base(t.path)+".tmp-*")
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if t.exists {
+		mode = t.mode
+	}
+	f.Chmod(mode) // as far as the file system has modes
 	if err = fill(f); err == nil {
-		err = Put(f, path)
+		err = t.replace(f)
 	}
 	if err != nil {
 		f.Close()
@@ -30,18 +54,38 @@ func Write(path string, fill func(io.Writer) error) error {
 	return err
 }
 
-// Put makes f durable, closes it and moves it to path. Where it fails, f stays where it is.
+// Put makes f, which was opened to read and write beside path, durable and moves it to path as [Write] writes there; it closes f.
+// Where it fails, f stays where it is.
 func Put(f *os.File, path string) error {
+	t, err := locate(path)
+	if err != nil {
+		return err
+	}
+	if t.path == path && !t.stream {
+		return t.replace(f)
+	}
+	// What path names is a stream, or lies elsewhere, perhaps on another disk.
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := t.write(func(w io.Writer) error { _, err := io.Copy(w, f); return err }); err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// replace makes f durable, closes it and gives it the name of the target, in whose directory it lies.
+func (t target) replace(f *os.File) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := os.Rename(f.Name(), t.path); err != nil {
 		return err
 	}
-	SyncDir(filepath.Dir(path))
+	SyncDir(folder(t.path))
 	return nil
 }
 
