@@ -44,7 +44,7 @@ func (o BuildOptions) check() error {
 		return err
 	}
 	if !(o.ValFraction >= 0 && o.ValFraction <= 0.5) {
-		return fmt.Errorf("validation fraction %v is not in 0…0.5", o.ValFraction)
+		return fmt.Errorf("validation fraction %v is not between 0 and 0.5", o.ValFraction)
 	}
 	return nil
 }

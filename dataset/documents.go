@@ -29,13 +29,13 @@ func (s *shard) documents(base uint64, f func(start, end, prompt uint64)) error 
 			return err
 		}
 		if end <= start || end > s.h.tokens || prompt > end-start-1 {
-			return fmt.Errorf("document index: document %d from token %d ends at %d of %d and has a prompt of %d tokens", i, start, end, s.h.tokens, prompt)
+			return fmt.Errorf("document index: document %d starts at token %d and ends at %d of %d, with a prompt of %d tokens", i, start, end, s.h.tokens, prompt)
 		}
 		f(base+start, base+end, prompt)
 		start = end
 	}
 	if start != s.h.tokens {
-		return fmt.Errorf("document index: the documents have %d tokens; the header says %d", start, s.h.tokens)
+		return fmt.Errorf("document index: the documents have %d tokens, but the header says %d", start, s.h.tokens)
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ type docIndex struct {
 func (d *docIndex) next() (end, prompt uint64, err error) {
 	entry := d.s.h.entry()
 	if d.read == d.s.h.docs {
-		return 0, 0, fmt.Errorf("document index: more documents in the tokens than its %d entries", d.s.h.docs)
+		return 0, 0, fmt.Errorf("document index: the tokens hold more documents than its %d entries", d.s.h.docs)
 	}
 	if len(d.buf) == 0 {
 		n := entry * min(d.s.h.docs-d.read, 8192)

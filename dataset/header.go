@@ -90,10 +90,10 @@ func (h *header) encode() []byte {
 func decodeHeader(b []byte, size int64) (header, layout, error) {
 	var h header
 	if size < headerSize {
-		return h, layout{}, fmt.Errorf("%d bytes are too few for a token shard (the header alone is %d)", size, headerSize)
+		return h, layout{}, fmt.Errorf("a file of %d bytes is too short for a token shard (the header alone has %d)", size, headerSize)
 	}
 	if string(b[:8]) != shardMagic {
-		return h, layout{}, fmt.Errorf("not a token shard: it begins with % x", b[:8])
+		return h, layout{}, fmt.Errorf("not a token shard: it starts with % x", b[:8])
 	}
 	le := binary.LittleEndian
 	switch v := le.Uint32(b[8:]); v {
@@ -101,7 +101,7 @@ func decodeHeader(b []byte, size int64) (header, layout, error) {
 	case shardVersion + 1:
 		h.prompts = true
 	default:
-		return h, layout{}, fmt.Errorf("shard version %d; this program reads versions %d and %d", v, shardVersion, shardVersion+1)
+		return h, layout{}, fmt.Errorf("shard version %d; this version of anneal reads versions %d and %d", v, shardVersion, shardVersion+1)
 	}
 	if got, want := crc32.Checksum(b[:headerSize-4], castagnoli), le.Uint32(b[headerSize-4:]); got != want {
 		return h, layout{}, fmt.Errorf("header: checksum %08x, recorded %08x", got, want)
@@ -129,13 +129,13 @@ func decodeHeader(b []byte, size int64) (header, layout, error) {
 		return h, l, err
 	}
 	if l.size != size {
-		return h, l, fmt.Errorf("%d tokens and %d documents make a file of %d bytes, this one has %d: it is truncated or has been changed", h.tokens, h.docs, l.size, size)
+		return h, l, fmt.Errorf("%d tokens and %d documents need a file of %d bytes, but this one has %d: it is truncated or has been changed", h.tokens, h.docs, l.size, size)
 	}
 	if h.docs == 0 || h.tokens < h.docs {
 		return h, l, fmt.Errorf("header: %d documents in %d tokens", h.docs, h.tokens)
 	}
 	if !bytes.Equal(b[:headerSize], h.encode()) {
-		return h, l, errors.New("header: the offsets or the reserved bytes are not those of this version")
+		return h, l, errors.New("header: invalid offsets or reserved bytes for this version")
 	}
 	return h, l, nil
 }

@@ -38,7 +38,7 @@ func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
 	}
 	if n := d.train.tokens; n <= uint64(context) {
-		return nil, fmt.Errorf("the training split of %s has %d tokens, fewer than one sample of context %d, which takes %d\n  try a context of at most %d, or build a larger dataset",
+		return nil, fmt.Errorf("the training split of %s has %d tokens, but one sample of context %d takes %d\n  try a context of at most %d, or build a larger dataset",
 			d.Dir, n, context, context+1, max(int64(n)-1, 0))
 	}
 	l := d.loader(&d.train, context)
@@ -70,13 +70,13 @@ func (d *Dataset) PackedLoader(kind Packing, context int, seed uint64) (*Loader,
 func (d *Dataset) pack(kind Packing, context int) (*packing, error) {
 	switch {
 	case kind != BestFit && kind != Pad:
-		return nil, fmt.Errorf("packing %q is not known\n  try %s, %s or %s", kind, Concat, BestFit, Pad)
+		return nil, fmt.Errorf("unknown packing %q\n  try %s, %s or %s", kind, Concat, BestFit, Pad)
 	case context < 1:
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
 	}
 	packed, err := docSpans(d.train.documents).pack(kind, context)
 	if err == nil && packed.rows == 0 {
-		err = fmt.Errorf("the training split of %s has no documents\n  re-build it with `anneal data build`", d.Dir)
+		err = fmt.Errorf("the training split of %s has no documents\n  rebuild it with `anneal data build`", d.Dir)
 	}
 	return packed, err
 }
@@ -89,7 +89,7 @@ func (d *Dataset) ValLoader(context int) (*Loader, error) {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
 	}
 	if d.val.tokens < 2 {
-		return nil, fmt.Errorf("%w in %s\n  re-build it with a validation fraction above 0 and at least two different documents", ErrNoValidation, d.Dir)
+		return nil, fmt.Errorf("%w in %s\n  rebuild it with a validation fraction above 0 and at least two different documents", ErrNoValidation, d.Dir)
 	}
 	return d.inOrder(&d.val, context), nil
 }
@@ -219,7 +219,7 @@ func (l *Loader) State(samples uint64) State {
 // means something else.
 func (l *Loader) Check(s State) error {
 	if s.Mix != "" {
-		return fmt.Errorf("the run has consumed %d samples of several sources, this config has %s alone\n  keep data.mix and data.weights, or start a new run", s.Sample, l.d.Dir)
+		return fmt.Errorf("the run has read %d samples from several sources, but this config has only %s\n  restore data.mix and data.weights, or start a new run", s.Sample, l.d.Dir)
 	}
 	here := l.State(s.Sample)
 	if s.Data != here.Data {
@@ -229,7 +229,7 @@ func (l *Loader) Check(s State) error {
 		return err
 	}
 	if s.Order != here.Order {
-		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores in %s, and train.steps, by which a length in percent goes, or start a new run",
+		return fmt.Errorf("the run reads its samples in the order %s, but this config gives the order %s\n  restore data.order, the scores in %s, and train.steps (on which percentages in data.order depend), or start a new run",
 			cmp.Or(s.Order, "random"), cmp.Or(here.Order, "random"), filepath.Join(l.d.Dir, scoresDir))
 	}
 	return l.skip.check(s)
@@ -239,11 +239,11 @@ func (l *Loader) Check(s State) error {
 func (s State) checkRows(here State) error {
 	switch {
 	case s.Context != here.Context:
-		return fmt.Errorf("the run has consumed %d samples of context %d, this config has context %d\n  keep the context, or start a new run", s.Sample, s.Context, here.Context)
+		return fmt.Errorf("the run has read %d samples of context %d, but this config has context %d\n  restore the context, or start a new run", s.Sample, s.Context, here.Context)
 	case s.Seed != here.Seed:
-		return fmt.Errorf("the run shuffles its data with seed %d, this config has seed %d\n  keep the seed, or start a new run", s.Seed, here.Seed)
+		return fmt.Errorf("the run shuffles its data with seed %d, but this config has seed %d\n  restore the seed, or start a new run", s.Seed, here.Seed)
 	case s.Packing != here.Packing:
-		return fmt.Errorf("the run's samples are documents packed as %s, this config packs them as %s\n  keep data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(here.Packing, string(Concat)))
+		return fmt.Errorf("the run packs documents with %s, but this config with %s\n  restore data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(here.Packing, string(Concat)))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func readManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer tok.json --out %s FILES…`; a build that was interrupted leaves none", dir, manifestName, dir)
+		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer tok.json --out %s FILES…`; an interrupted build leaves no manifest", dir, manifestName, dir)
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))
@@ -89,7 +89,7 @@ func readManifest(dir string) (Manifest, error) {
 	}
 	m, err := parseManifest(b)
 	if err != nil {
-		return m, fmt.Errorf("manifest %s: %w\n  bring the file back from a copy, or re-build the data with `anneal data build`", path, err)
+		return m, fmt.Errorf("manifest %s: %w\n  restore the file from a copy, or rebuild the data with `anneal data build`", path, err)
 	}
 	return m, nil
 }
@@ -103,7 +103,7 @@ func parseManifest(b []byte) (Manifest, error) {
 		return m, fmt.Errorf("format is %q, want %q", m.Format, manifestFormat)
 	}
 	if m.Version != manifestVersion {
-		return m, fmt.Errorf("version %d; this program reads version %d", m.Version, manifestVersion)
+		return m, fmt.Errorf("version %d; this version of anneal reads version %d", m.Version, manifestVersion)
 	}
 	if hash, err := hex.DecodeString(m.Tokenizer.SHA256); err != nil || len(hash) != 32 {
 		return m, fmt.Errorf("tokenizer.sha256 is %q, want 64 hexadecimal digits", m.Tokenizer.SHA256)
@@ -121,7 +121,7 @@ func (s *SplitInfo) check(name string) error {
 	var sum Counts
 	for i, shard := range s.Shards {
 		if !filepath.IsLocal(filepath.FromSlash(shard.Path)) {
-			return fmt.Errorf("%s.shards[%d].path %q leaves the directory", name, i, shard.Path)
+			return fmt.Errorf("%s.shards[%d].path %q points outside the directory", name, i, shard.Path)
 		}
 		if shard.Tokens > math.MaxInt64-sum.Tokens {
 			return fmt.Errorf("%s: the shards claim more than 2^63 tokens", name)
@@ -129,7 +129,7 @@ func (s *SplitInfo) check(name string) error {
 		sum.add(shard.Counts)
 	}
 	if sum != s.Counts {
-		return fmt.Errorf("%s claims %d documents, %d tokens, %d bytes; its shards add up to %d, %d, %d", name,
+		return fmt.Errorf("%s claims %d documents, %d tokens, %d bytes, but its shards add up to %d, %d, %d", name,
 			s.Documents, s.Tokens, s.TextBytes, sum.Documents, sum.Tokens, sum.TextBytes)
 	}
 	return nil

@@ -45,11 +45,11 @@ func (m Mix) check(n int) error {
 	for i, p := range m {
 		switch {
 		case i > 0 && p.From < m[i-1].From:
-			return fmt.Errorf("weights from sample %d on stand after those from sample %d on", p.From, m[i-1].From)
+			return fmt.Errorf("weights from sample %d on follow those from sample %d on: they must be in ascending order", p.From, m[i-1].From)
 		case p.From > mixSamples:
-			return fmt.Errorf("weights from sample %d on: a mix numbers at most %d samples", p.From, uint64(mixSamples))
+			return fmt.Errorf("weights from sample %d on: a mix has at most %d samples", p.From, uint64(mixSamples))
 		case p.To != nil && i == len(m)-1:
-			return errors.New("weights move along a line without an end")
+			return errors.New("the last weights change linearly, but their end is missing")
 		}
 		if err := checkWeights(p.Weights, n); err != nil {
 			return err
@@ -71,12 +71,12 @@ func checkWeights(weights []float64, n int) error {
 	sum := 0.0
 	for _, w := range weights {
 		if !(w >= 0) || w > 1e100 {
-			return fmt.Errorf("the weight %v is not a number from 0 on", w)
+			return fmt.Errorf("the weight %v is not a finite number of at least 0", w)
 		}
 		sum += w
 	}
 	if sum == 0 {
-		return errors.New("every weight is 0")
+		return errors.New("all weights are 0")
 	}
 	return nil
 }

@@ -145,12 +145,12 @@ func TestMixRefusesWhatIsNone(t *testing.T) {
 		"from sample 0 ":  {{From: 64, Weights: []float64{1, 1}}},
 		"1 weights for 2": {{Weights: []float64{1}}},
 		"3 weights for 2": {{Weights: []float64{1, 1}, To: []float64{1, 1, 1}}, {From: 64, Weights: []float64{1, 1}}},
-		"every weight is": {{Weights: []float64{0, 0}}},
+		"all weights are": {{Weights: []float64{0, 0}}},
 		"-1 is not":       {{Weights: []float64{2, -1}}},
 		"NaN is not":      {{Weights: []float64{2, math.NaN()}}},
 		"+Inf is not":     {{Weights: []float64{2, math.Inf(1)}}},
-		"without an end":  {{Weights: []float64{2, 1}, To: []float64{1, 1}}},
-		"stand after":     {{Weights: []float64{2, 1}}, {From: 100, Weights: []float64{1, 1}}, {From: 50, Weights: []float64{1, 1}}},
+		"their end is missing":  {{Weights: []float64{2, 1}, To: []float64{1, 1}}},
+		"ascending order":     {{Weights: []float64{2, 1}}, {From: 100, Weights: []float64{1, 1}}, {From: 50, Weights: []float64{1, 1}}},
 		"at most 1717986": {{Weights: []float64{2, 1}}, {From: 1 << 40, Weights: []float64{1, 1}}},
 	} {
 		if err := m.check(2); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
@@ -380,15 +380,15 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 		{"the same", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, m, ""},
 		{"other weights to come", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 512, Weights: []float64{0, 0, 1}}}, ""},
 		{"another source to come", []*Dataset{set(0), set(1), other, set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 1, 0, 0}}, {From: 512, Weights: []float64{1, 1, 1, 1}}}, ""},
-		{"other weights", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "only weights that are yet to come"},
-		{"an earlier change", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 256, Weights: []float64{1, 1, 1}}}, "keep the data sets of"},
-		{"another source", []*Dataset{set(0), other, set(2)}, BestFit, 16, 9, m, "keep the data sets of"},
-		{"another order of sources", []*Dataset{set(1), set(0), set(2)}, BestFit, 16, 9, m, "keep the data sets of"},
-		{"one source alone", []*Dataset{set(0)}, BestFit, 16, 9, Mix{{Weights: []float64{1}}}, "of several sources"},
+		{"other weights", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "only future weights"},
+		{"an earlier change", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 256, Weights: []float64{1, 1, 1}}}, "restore the data sets of"},
+		{"another source", []*Dataset{set(0), other, set(2)}, BestFit, 16, 9, m, "restore the data sets of"},
+		{"another order of sources", []*Dataset{set(1), set(0), set(2)}, BestFit, 16, 9, m, "restore the data sets of"},
+		{"one source alone", []*Dataset{set(0)}, BestFit, 16, 9, Mix{{Weights: []float64{1}}}, "from several sources"},
 		{"another packing", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9, m, "data.packing"},
 		{"another packing and the weights of its rows", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "data.packing"},
-		{"another context", []*Dataset{set(0), set(1), set(2)}, BestFit, 15, 9, m, "keep the context"},
-		{"another seed", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 8, m, "keep the seed"},
+		{"another context", []*Dataset{set(0), set(1), set(2)}, BestFit, 15, 9, m, "restore the context"},
+		{"another seed", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 8, m, "restore the seed"},
 	} {
 		here, err := NewMixed(c.sets, c.kind, c.ctx, c.seed, func([]uint64) (Mix, error) { return c.mix, nil })
 		if err != nil {
@@ -400,11 +400,11 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 		}
 	}
 	plain, _ := set(0).PackedLoader(BestFit, 16, 9)
-	if err := plain.Check(s); err == nil || !strings.Contains(err.Error(), "of several sources") {
+	if err := plain.Check(s); err == nil || !strings.Contains(err.Error(), "from several sources") {
 		t.Errorf("the first source alone: %v", err)
 	}
 	l.Skip(SkipList{{10, 20}})
-	if err := l.Check(s); err == nil || !strings.Contains(err.Error(), "leaving out") {
+	if err := l.Check(s); err == nil || !strings.Contains(err.Error(), "skipped") {
 		t.Errorf("samples left out: %v", err)
 	}
 }
@@ -422,7 +422,7 @@ func TestMixedRefuses(t *testing.T) {
 	}
 	l.Skip(SkipList{{0, 1 << 60}})
 	var batch Batch
-	if err := l.Batch(&batch, 0, 1); err == nil || !strings.Contains(err.Error(), "at most") {
+	if err := l.Batch(&batch, 0, 1); err == nil || !strings.Contains(err.Error(), "beyond") {
 		t.Errorf("sample 2^60: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type Mixed struct {
 // in an epoch.
 func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh func(rows []uint64) (Mix, error)) (*Mixed, error) {
 	if len(sets) == 0 {
-		return nil, errors.New("a mix of no sources")
+		return nil, errors.New("a mix needs at least one source")
 	}
 	if err := SameTokenizer(sets); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func SameTokenizer(sets []*Dataset) error {
 	for _, d := range sets[1:] {
 		a, b := sets[0].Manifest.Tokenizer, d.Manifest.Tokenizer
 		if a.SHA256 != b.SHA256 || a.VocabSize != b.VocabSize || a.EOT != b.EOT {
-			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d), but %s with %s %s (vocabulary %d): sources of a mix share one tokenizer\n  re-build one of them with `anneal data build --tokenizer %s`",
+			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d), but %s with %s %s (vocabulary %d): all sources of a mix must share one tokenizer\n  rebuild one of them with `anneal data build --tokenizer %s`",
 				sets[0].Dir, a.Path, a.SHA256, a.VocabSize, d.Dir, b.Path, b.SHA256, b.VocabSize, a.Path)
 		}
 	}
@@ -111,7 +111,7 @@ func (l *Mixed) end(k uint64) uint64 {
 // Batch fills b with samples first…first+rows−1.
 func (l *Mixed) Batch(b *Batch, first uint64, rows int) error {
 	if last := l.skip.At(first + uint64(rows)); last > mixSamples {
-		return fmt.Errorf("sample %d of a mix, which numbers at most %d\n  try a larger model.context, or a shorter data.skip", last, uint64(mixSamples))
+		return fmt.Errorf("sample %d is beyond the %d samples of a mix\n  try a larger model.context, or a shorter data.skip", last, uint64(mixSamples))
 	}
 	b.resize(rows, l.Context())
 	for r := range rows {
@@ -172,20 +172,20 @@ func (l *Mixed) Check(s State) error {
 		}
 		return l.skip.check(s)
 	case s.Mix == "":
-		return fmt.Errorf("the run has consumed %d samples of one data set, this config mixes sources from the first sample on\n  let data.weights begin with that one alone, such as NAME=1, …, and others come from a later step on, or start a new run", s.Sample)
+		return fmt.Errorf("the run has read %d samples from one data set, but this config mixes sources from the first sample on\n  let data.weights start with that data set alone, such as NAME=1, …, and add the others from a later step, or start a new run", s.Sample)
 	case here.Mix == "":
-		return fmt.Errorf("the run has consumed %d samples of several sources, by this config all come from %s up to there\n  keep data.mix and data.weights, or start a new run", s.Sample, l.loaders[0].d.Dir)
+		return fmt.Errorf("the run has read %d samples from several sources, but this config reads all of them from %s\n  restore data.mix and data.weights, or start a new run", s.Sample, l.loaders[0].d.Dir)
 	case s.Data != here.Data:
-		return fmt.Errorf("the run has consumed %d samples of sources %s, by this config they come from %s\n  keep the data sets of data.mix, their order, and data.weights up to there, or start a new run", s.Sample, s.Data, here.Data)
+		return fmt.Errorf("the run has read %d samples from the sources %s, but this config reads them from %s\n  restore the data sets of data.mix, their order, and data.weights for the past, or start a new run", s.Sample, s.Data, here.Data)
 	}
 	if err := s.checkRows(here); err != nil { // before the weights, for natural ones go by the number of rows
 		return err
 	}
 	if s.Mix != here.Mix {
-		return fmt.Errorf("the run has consumed %d samples mixed by weights %s, by this config the weights up to there are %s\n  only weights that are yet to come can change: keep the others in data.weights, and train.steps if they go by it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
+		return fmt.Errorf("the run has read %d samples with the weights %s, but this config has the weights %s for them\n  only future weights can change: restore the others in data.weights, and train.steps if they depend on it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
 	}
 	if s.Order != here.Order {
-		return fmt.Errorf("the run's samples are in the order %s, this config puts them in the order %s\n  keep data.order, the scores of the sources, and train.steps, by which a length in percent goes, or start a new run",
+		return fmt.Errorf("the run reads its samples in the order %s, but this config gives the order %s\n  restore data.order, the scores of the sources, and train.steps (on which percentages in data.order depend), or start a new run",
 			cmp.Or(s.Order, "random"), cmp.Or(here.Order, "random"))
 	}
 	return l.skip.check(s)

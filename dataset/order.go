@@ -88,9 +88,9 @@ func (l *Loader) Arrange(o Order) error {
 	case o.First.Scores == "" && o.Last.Scores == "":
 		return nil
 	case l.windows > math.MaxUint32:
-		return fmt.Errorf("%d rows are more than can be put in order (2^32)\n  try a larger model.context, or leave data.order out", l.windows)
+		return fmt.Errorf("%d rows are too many to be ordered (the limit is 2^32)\n  try a larger model.context, or remove data.order", l.windows)
 	case o.First.Samples > o.Run || o.Last.Samples > o.Run-o.First.Samples || o.Last.Since > o.Run-o.Last.Samples:
-		return fmt.Errorf("an order of %d samples has a warm-up of %d, and annealing over %d that holds rows back since %d", o.Run, o.First.Samples, o.Last.Samples, o.Last.Since)
+		return fmt.Errorf("an order of %d samples cannot have a warm-up of %d and annealing over %d that holds rows back from %d on", o.Run, o.First.Samples, o.Last.Samples, o.Last.Since)
 	}
 	first, err := l.rowScores(o.First.Scores)
 	if err != nil {

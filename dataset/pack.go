@@ -69,7 +69,7 @@ func (d docSpans) pack(kind Packing, context int) (*packing, error) {
 		k.longer[n-1] = k.longer[n] + pieces[n]
 	}
 	if k.rows = k.longer[0]; k.rows >= noPiece {
-		return nil, fmt.Errorf("%d pieces of at most %d tokens are more than packing can number (2^32)\n  try data.packing = concat", k.rows, context)
+		return nil, fmt.Errorf("%d pieces of at most %d tokens are too many to pack (the limit is 2^32)\n  try data.packing = concat", k.rows, context)
 	}
 	k.start = make([]uint64, k.rows)
 	at := slices.Clone(k.longer)

@@ -19,7 +19,7 @@ func (s *shard) readPrompts() error {
 		return err
 	}
 	if all != s.h.promptTokens {
-		return fmt.Errorf("document index: %d tokens are in prompts; the header says %d", all, s.h.promptTokens)
+		return fmt.Errorf("document index: the prompts have %d tokens, but the header says %d", all, s.h.promptTokens)
 	}
 	return nil
 }

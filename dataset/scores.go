@@ -60,13 +60,13 @@ func (d *Dataset) ScoresPath(name string) string {
 func (d *Dataset) WriteScores(s Scores) error {
 	switch docs := d.Manifest.Train.Documents; {
 	case !ScoresName.MatchString(s.Name):
-		return fmt.Errorf("%q is not a name for scores: at most 32 small letters, digits, _ and -", s.Name)
+		return fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -", s.Name)
 	case uint64(len(s.Values)) != docs:
-		return fmt.Errorf("%d scores for the %d documents of the training split of %s\n  there must be one for each, in their order", len(s.Values), docs, d.Dir)
+		return fmt.Errorf("%d scores for the %d documents of the training split of %s\n  give one score per document, in document order", len(s.Values), docs, d.Dir)
 	}
 	for i, v := range s.Values {
 		if math.IsInf(float64(v), 0) {
-			return fmt.Errorf("the score of document %d is %v\n  leave out what has none, as NaN", i, v)
+			return fmt.Errorf("the score of document %d is %v\n  use NaN for a document without a score", i, v)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(d.Dir, scoresDir), 0o777); err != nil {
@@ -99,16 +99,16 @@ func (d *Dataset) encodeScores(s Scores) []byte {
 
 // ReadScores reads the scores with a name. It fails if there are none, and if they are of other data.
 func (d *Dataset) ReadScores(name string) (Scores, error) {
-	again := fmt.Sprintf("`anneal data score %s --by %s`, or give them with `--by file:PATH --name %[2]s`", d.Dir, name)
+	again := fmt.Sprintf("`anneal data score %s --by %s`, or import them with `--by file:PATH --name %[2]s`", d.Dir, name)
 	if !ScoresName.MatchString(name) {
-		return Scores{}, fmt.Errorf("%q is not a name of scores: at most 32 small letters, digits, _ and -", name)
+		return Scores{}, fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -", name)
 	}
 	path := d.ScoresPath(name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		there := ""
 		if names := d.scoreNames(); len(names) > 0 {
-			there = "; there are " + strings.Join(names, ", ")
+			there = "; it has " + strings.Join(names, ", ")
 		}
 		return Scores{}, fmt.Errorf("%s has no scores %q%s\n  make them with %s", d.Dir, name, there, again)
 	}
@@ -122,7 +122,7 @@ func (d *Dataset) ReadScores(name string) (Scores, error) {
 	}
 	s, err := d.decodeScores(f, info.Size())
 	if err != nil {
-		return Scores{}, fmt.Errorf("scores %s: %w\n  make them again with %s", path, err, again)
+		return Scores{}, fmt.Errorf("scores %s: %w\n  recreate them with %s", path, err, again)
 	}
 	s.Name = name
 	return s, nil
@@ -133,7 +133,7 @@ func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 	docs := d.Manifest.Train.Documents
 	head := make([]byte, scoresHeader)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return s, fmt.Errorf("%d bytes are no header", size)
+		return s, fmt.Errorf("a file of %d bytes is too short for the header", size)
 	}
 	if string(head[:8]) != scoresMagic {
 		return s, errors.New("not a file of scores")
@@ -142,13 +142,13 @@ func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 		return s, fmt.Errorf("header: checksum %08x, recorded %08x", got, want)
 	}
 	if v := binary.LittleEndian.Uint32(head[8:]); v != scoresVersion {
-		return s, fmt.Errorf("version %d; this program reads version %d", v, scoresVersion)
+		return s, fmt.Errorf("version %d; this version of anneal reads version %d", v, scoresVersion)
 	}
 	if of := hex.EncodeToString(head[24:56]); of != d.fingerprint {
-		return s, fmt.Errorf("they are of the data %.12s…, but %s holds %.12s…", of, d.Dir, d.fingerprint)
+		return s, fmt.Errorf("they belong to the data %.12s…, but %s holds %.12s…", of, d.Dir, d.fingerprint)
 	}
 	if n := binary.LittleEndian.Uint64(head[16:]); n != docs || uint64(size) != scoresHeader+4*docs {
-		return s, fmt.Errorf("%d numbers in %d bytes for %d documents", n, size, docs)
+		return s, fmt.Errorf("%d scores in %d bytes for %d documents", n, size, docs)
 	}
 	about := bytes.TrimRight(head[aboutAt:scoresHeader-4], "\x00")
 	if !utf8.Valid(about) || bytes.IndexByte(about, 0) >= 0 {
@@ -157,10 +157,10 @@ func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 	s.About = string(about)
 	raw := make([]byte, 4*docs)
 	if _, err := io.ReadFull(r, raw); err != nil {
-		return s, errors.New("the file ends too early: it has been truncated since it was opened")
+		return s, errors.New("the file was truncated while it was open")
 	}
 	if got, want := crc32.Checksum(raw, castagnoli), binary.LittleEndian.Uint32(head[12:]); got != want {
-		return s, fmt.Errorf("numbers: checksum %08x, recorded %08x", got, want)
+		return s, fmt.Errorf("scores: checksum %08x, recorded %08x", got, want)
 	}
 	s.Values = make([]float32, docs)
 	for i := range s.Values {

@@ -37,7 +37,7 @@ func TestScoresComeBack(t *testing.T) {
 func TestWrongScoresAreRefused(t *testing.T) {
 	d := build(t, []string{"ab", "c"}, BuildOptions{})
 	for want, s := range map[string]Scores{
-		"not a name":   {Name: "../x", Values: []float32{1, 2}},
+		"not a valid name":   {Name: "../x", Values: []float32{1, 2}},
 		"3 scores for": {Name: "x", Values: []float32{1, 2, 3}},
 		"document 1":   {Name: "x", Values: []float32{1, float32(math.Inf(1))}},
 	} {
@@ -48,7 +48,7 @@ func TestWrongScoresAreRefused(t *testing.T) {
 	if err := d.WriteScores(Scores{Name: "good", Values: []float32{1, 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ReadScores("other"); err == nil || !strings.Contains(err.Error(), "there are good") || !strings.Contains(err.Error(), "anneal data score") {
+	if _, err := d.ReadScores("other"); err == nil || !strings.Contains(err.Error(), "it has good") || !strings.Contains(err.Error(), "anneal data score") {
 		t.Errorf("none of that name: %v", err)
 	}
 	if _, err := d.ReadScores("../good"); err == nil {
@@ -69,7 +69,7 @@ func TestWrongScoresAreRefused(t *testing.T) {
 		}
 	}
 	other := build(t, []string{"ab", "d"}, BuildOptions{})
-	if _, err := other.decodeScores(bytes.NewReader(raw), int64(len(raw))); err == nil || !strings.Contains(err.Error(), "of the data") {
+	if _, err := other.decodeScores(bytes.NewReader(raw), int64(len(raw))); err == nil || !strings.Contains(err.Error(), "belong to the data") {
 		t.Errorf("scores of other data: %v", err)
 	}
 }

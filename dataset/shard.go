@@ -49,7 +49,7 @@ func openShard(path string) (*shard, error) {
 
 // shardError says which shard cannot be used, why, and what to do.
 func shardError(path string, err error) error {
-	return fmt.Errorf("shard %s: %w\n  bring the file back from a copy, or re-build the data with `anneal data build`", path, err)
+	return fmt.Errorf("shard %s: %w\n  restore the file from a copy, or rebuild the data with `anneal data build`", path, err)
 }
 
 func (s *shard) open() error {
@@ -87,7 +87,7 @@ func (s *shard) readAt(b []byte, off int64) error {
 		return nil
 	}
 	if err == io.EOF {
-		return fmt.Errorf("the file ends before byte %d: it has been truncated since it was opened", off+int64(len(b)))
+		return fmt.Errorf("the file ends before byte %d: it was truncated while it was open", off+int64(len(b)))
 	}
 	return fileio.Cause(err)
 }
@@ -194,7 +194,7 @@ func (s *shard) verifyAll(buf *scratch) error {
 		for i, t := range part {
 			at := pos + uint64(i)
 			if (t == s.h.tokenizer.EOT) != (at == next) {
-				return fmt.Errorf("token %d: the document index and the EOT tokens do not agree", at)
+				return fmt.Errorf("token %d: the document index and the EOT tokens disagree", at)
 			}
 			if at == next {
 				end, _, err := index.next()
@@ -202,14 +202,14 @@ func (s *shard) verifyAll(buf *scratch) error {
 					return err
 				}
 				if end <= at || end > s.h.tokens {
-					return fmt.Errorf("document index: a document that starts at token %d ends at %d of %d", at, end, s.h.tokens)
+					return fmt.Errorf("document index: the document that starts at token %d ends at %d of %d", at, end, s.h.tokens)
 				}
 				next = end
 			}
 		}
 	}
 	if index.read != s.h.docs {
-		return fmt.Errorf("document index: %d entries, but %d documents in the tokens", s.h.docs, index.read)
+		return fmt.Errorf("document index: %d entries, but the tokens hold %d documents", s.h.docs, index.read)
 	}
 	return nil
 }

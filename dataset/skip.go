@@ -29,9 +29,9 @@ func ParseSkips(text string) (SkipList, error) {
 		case err != nil || err2 != nil:
 			return nil, fmt.Errorf("%q is not a range FROM:TO of samples", part)
 		case from >= to:
-			return nil, fmt.Errorf("the range %d:%d is empty; TO is the sample after the last", from, to)
+			return nil, fmt.Errorf("the range %d:%d is empty; TO is exclusive", from, to)
 		case len(list) > 0 && from < list[len(list)-1].To:
-			return nil, fmt.Errorf("the range %d:%d overlaps %d:%d, or comes before it", from, to, list[len(list)-1].From, list[len(list)-1].To)
+			return nil, fmt.Errorf("the range %d:%d overlaps %d:%d, or precedes it", from, to, list[len(list)-1].From, list[len(list)-1].To)
 		}
 		if len(list) > 0 && from == list[len(list)-1].To {
 			list[len(list)-1].To = to
@@ -102,10 +102,10 @@ func (s SkipList) below(k uint64) SkipList {
 func (s SkipList) check(run State) error {
 	was, err := ParseSkips(run.Skip)
 	if err != nil {
-		return fmt.Errorf("the list of samples that the run left out: %w", err)
+		return fmt.Errorf("the run's list of skipped samples: %w", err)
 	}
 	if a, b := was.below(run.Sample), s.below(run.Sample); !slices.Equal(a, b) {
-		return fmt.Errorf("the run has consumed %d samples leaving out %q, this config leaves out %q\n  only samples that are yet to come can be left out: go back with `anneal rewind`, or keep the list", run.Sample, a, b)
+		return fmt.Errorf("the run has read %d samples and skipped %q, but this config skips %q\n  only future samples can be skipped: restore the list, or go back with `anneal rewind`", run.Sample, a, b)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (b *builder) finishSplits() error {
 		return errors.New("no documents")
 	}
 	if b.opt.PromptEnd != "" && b.train.info.PromptTokens == 0 {
-		return fmt.Errorf("no document for training has %q, which is to end its prompt\n  try --prompt-end with a text that stands in the documents as they are read, quotes and line breaks included", b.opt.PromptEnd)
+		return fmt.Errorf("no training document contains %q, which marks the end of the prompt\n  try --prompt-end with a text exactly as it is in the documents, including quotes and line breaks", b.opt.PromptEnd)
 	}
 	if err := b.train.finish(); err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestTruncatedModelsAreRefused(t *testing.T) {
 				t.Fatalf("%s: %d of %d bytes are read as a model", file, n, len(b))
 			}
 			_, err := Read(bytes.NewReader(b[:n]), int64(len(b))) // it shrinks while it is read
-			if err == nil || n > 64 && !strings.Contains(err.Error(), "ends in the middle") {
+			if err == nil || n > 64 && !strings.Contains(err.Error(), "is truncated") {
 				t.Fatalf("%s: %d of %d bytes: %v", file, n, len(b), err)
 			}
 		}
@@ -76,11 +76,11 @@ func TestHostileModelsAreRefused(t *testing.T) {
 		"unknown loss":      {"ova.bin", "unknown loss 9", 32, int32(9)},
 		"word vectors":      {"ova.bin", "word vectors", 36, int32(1)},
 		"no buckets":        {"ova.bin", "0 buckets", 40, int32(0)},
-		"more buckets":      {"ova.bin", "rows where words and n-grams need", 40, int32(1 << 30)},
+		"more buckets":      {"ova.bin", "rows, but words and n-grams need", 40, int32(1 << 30)},
 		"long characters":   {"ova.bin", "70 characters", 48, int32(70)},
-		"huge dictionary":   {"ova.bin", "ends in the middle", 64, int32(1 << 30)},
-		"negative words":    {"ova.bin", "of which -1 are words", 68, int32(-1)},
-		"many pruned":       {"ova.bin", "ends in the middle", 84, int64(1 << 40)},
+		"huge dictionary":   {"ova.bin", "is truncated", 64, int32(1 << 30)},
+		"negative words":    {"ova.bin", "-1 words", 68, int32(-1)},
+		"many pruned":       {"ova.bin", "is truncated", 84, int64(1 << 40)},
 		"word of no label":  {"ova.bin", "not in order", 68, [2]int32{113, 5}},
 		"pruned, not coded": {"ova.bin", "", 84, int64(0)},
 	} {

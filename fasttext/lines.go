@@ -9,7 +9,7 @@ import (
 // CheckLabel refuses names that would not stay one token in a line.
 func CheckLabel(name string) error {
 	if name == "" || strings.ContainsAny(name, blanks) {
-		return fmt.Errorf("%q cannot be a label: it is empty or holds blanks\n  try a name such as good", name)
+		return fmt.Errorf("%q is not a valid label: it is empty or contains blanks\n  try a name such as good", name)
 	}
 	return nil
 }

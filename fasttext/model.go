@@ -35,7 +35,7 @@ func ParseLoss(name string) (Loss, error) {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("no loss is called %q\n  try softmax, hs, ova or ns", name)
+	return 0, fmt.Errorf("unknown loss %q\n  try softmax, hs, ova or ns", name)
 }
 
 // args are the hyper-parameters that a file holds, in its order.
@@ -64,11 +64,11 @@ func (a *args) check() error {
 	case a.Loss < HierarchicalSoftmax || a.Loss > OneVsAll:
 		return fmt.Errorf("unknown loss %d", int32(a.Loss))
 	case a.Dim < 1 || a.Dim > maxDim:
-		return fmt.Errorf("vectors of %d dimensions: from 1 to %d are possible", a.Dim, maxDim)
+		return fmt.Errorf("vectors of %d dimensions are not supported: use 1 to %d", a.Dim, maxDim)
 	case a.WordNgrams > maxNgram || a.MaxN > maxNgram || a.MaxN < 0:
-		return fmt.Errorf("n-grams of %d words and %d characters: up to %d are possible", a.WordNgrams, a.MaxN, maxNgram)
+		return fmt.Errorf("n-grams of %d words and %d characters are not supported: use at most %d", a.WordNgrams, a.MaxN, maxNgram)
 	case a.Bucket < 0 || a.Bucket == 0 && (a.MaxN > 0 || a.WordNgrams > 1):
-		return fmt.Errorf("%d buckets for n-grams", a.Bucket)
+		return fmt.Errorf("%d buckets for n-grams are not supported", a.Bucket)
 	}
 	return nil
 }

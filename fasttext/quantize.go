@@ -33,13 +33,13 @@ func (m *Model) Quantize(ctx context.Context, o QuantizeOptions) (*Model, error)
 	dim := int(m.args.Dim)
 	switch {
 	case m.Quantised():
-		return nil, fmt.Errorf("the model is quantised already")
+		return nil, fmt.Errorf("the model is already quantised")
 	case o.Width < 1 || o.Width > dim:
-		return nil, fmt.Errorf("codes of %d numbers for vectors of %d\n  try 2", o.Width, dim)
+		return nil, fmt.Errorf("width %d is invalid for vectors of %d columns\n  try 2", o.Width, dim)
 	case o.Cutoff < 0:
-		return nil, fmt.Errorf("a cutoff of %d rows\n  try 100000, or 0 for all", o.Cutoff)
+		return nil, fmt.Errorf("a cutoff of %d rows is invalid\n  try 100000, or 0 for all", o.Cutoff)
 	case min(m.input.rows, cmp.Or(o.Cutoff, m.input.rows)) < centroids:
-		return nil, fmt.Errorf("%d rows are too few to quantise: 256 pieces are made of them\n  use the model as it is", min(m.input.rows, cmp.Or(o.Cutoff, m.input.rows)))
+		return nil, fmt.Errorf("%d rows are too few to quantise: at least 256 are needed\n  use the model as it is", min(m.input.rows, cmp.Or(o.Cutoff, m.input.rows)))
 	}
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)

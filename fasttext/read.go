@@ -53,7 +53,7 @@ type reader struct {
 	buf  [1 << 13]byte
 }
 
-var errTruncated = errors.New("the model ends in the middle\n  try to copy or download it again")
+var errTruncated = errors.New("the model file is truncated\n  copy or download it again")
 
 func (r *reader) fail(format string, a ...any) {
 	if r.err == nil {
@@ -95,7 +95,7 @@ func (r *reader) int64() (v int64) { r.value(&v); return v }
 func (r *reader) flag() bool {
 	var b [1]byte
 	if r.fill(b[:]); b[0] > 1 {
-		r.fail("a switch that is %d, neither on nor off", b[0])
+		r.fail("a flag has the value %d, want 0 or 1", b[0])
 	}
 	return b[0] == 1
 }
@@ -112,7 +112,7 @@ func (r *reader) floats(n int64) []float32 {
 		for ; len(b) > 0; b = b[4:] {
 			x := math.Float32frombits(binary.LittleEndian.Uint32(b))
 			if !(x >= -maxWeight && x <= maxWeight) {
-				r.fail("a weight is %v, which no training ends with", x)
+				r.fail("a weight is %v, which training never produces", x)
 				return nil
 			}
 			v[at] = x
@@ -138,9 +138,9 @@ func (r *reader) model() *Model {
 		r.err = nil
 		fallthrough
 	case r.err == nil && magic != fileMagic:
-		r.fail("its first bytes are of another format\n  try a .bin or .ftz file that fastText or `anneal data classifier train` wrote")
+		r.fail("its first bytes belong to another format\n  try a .bin or .ftz file written by fastText or `anneal data classifier train`")
 	case r.err == nil && (version < 11 || version > fileVersion):
-		r.fail("it has version %d, and 11 and %d are known", version, fileVersion)
+		r.fail("unsupported version %d; this version of anneal reads 11 and %d", version, fileVersion)
 	}
 	var a args
 	if r.value(&a); r.err != nil {
@@ -175,7 +175,7 @@ func (r *reader) dictionary(a *args) *dictionary {
 		return nil
 	}
 	if nwords < 0 || nlabels < 1 || int64(nwords)+int64(nlabels) != int64(size) {
-		r.fail("%d entries in its dictionary, of which %d are words and %d labels", size, nwords, nlabels)
+		r.fail("its dictionary has %d entries, %d words and %d labels", size, nwords, nlabels)
 		return nil
 	}
 	var names strings.Builder
@@ -186,10 +186,10 @@ func (r *reader) dictionary(a *args) *dictionary {
 		ends = append(ends, names.Len())
 		d.counts = append(d.counts, r.int64())
 		if label := r.flag(); label != (i >= int(nwords)) {
-			r.fail("words and labels of its dictionary are not in order")
+			r.fail("the words and labels of its dictionary are not in order")
 		}
 		if n := d.counts[i]; n < 0 || n >= manyTokens {
-			r.fail("a word was seen %d times", n)
+			r.fail("a word has the count %d", n)
 		}
 		if r.err != nil {
 			return nil
@@ -210,7 +210,7 @@ func (r *reader) dictionary(a *args) *dictionary {
 		for range npruned {
 			key, value := r.int32(), r.int32()
 			if key < 0 || value < 0 {
-				r.fail("an n-gram with the number %d has the row %d", key, value)
+				r.fail("the n-gram with hash bucket %d has the row %d", key, value)
 			}
 			if r.err != nil {
 				return nil
@@ -272,7 +272,7 @@ func (r *reader) matrix(quantised bool) matrix {
 
 func (r *reader) shape(m matrix) bool {
 	if r.err == nil && (m.rows < 0 || m.cols < 1 || m.cols > maxDim || int64(m.rows) > math.MaxInt32) {
-		r.fail("a matrix of %d rows and %d columns", m.rows, m.cols)
+		r.fail("a matrix has %d rows and %d columns", m.rows, m.cols)
 	}
 	return r.err == nil
 }
@@ -288,7 +288,7 @@ func (r *reader) quantiser(dim int) []part {
 	want.Parts = (want.Dim + want.Width - 1) / want.Width
 	want.LastWidth = want.Dim - (want.Parts-1)*want.Width
 	if head != want || head.Width > int32(dim) {
-		r.fail("rows of %d numbers coded as %d parts of %d and a last one of %d", dim, head.Parts, head.Width, head.LastWidth)
+		r.fail("rows of %d columns are coded as %d parts of %d columns and a last one of %d", dim, head.Parts, head.Width, head.LastWidth)
 		return nil
 	}
 	all := r.floats(int64(dim) * centroids)
@@ -321,11 +321,11 @@ func (r *reader) check(m *Model) {
 	}
 	switch {
 	case d.pruned != nil && !m.Quantised():
-		r.fail("n-grams are left out of rows that are not quantised\n  try a newer copy of the model: versions before 2017 had this fault")
+		r.fail("n-grams are pruned from rows that are not quantised\n  try a newer copy of the model: versions before 2017 had this bug")
 	case m.input.cols != int(a.Dim) || m.output.cols != int(a.Dim):
-		r.fail("vectors of %d dimensions in matrices of %d and %d columns", a.Dim, m.input.cols, m.output.cols)
+		r.fail("vectors have %d dimensions, but the matrices have %d and %d columns", a.Dim, m.input.cols, m.output.cols)
 	case int64(m.input.rows) < need:
-		r.fail("%d rows where words and n-grams need %d", m.input.rows, need)
+		r.fail("%d rows, but words and n-grams need %d", m.input.rows, need)
 	case m.output.rows != len(m.labels):
 		r.fail("%d rows for %d labels", m.output.rows, len(m.labels))
 	}

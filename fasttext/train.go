@@ -58,7 +58,7 @@ func (o *TrainOptions) args() (args, error) {
 		}
 	}
 	if !(o.LR > 0 && o.LR <= 100) {
-		return args{}, fmt.Errorf("lr = %v is no learning rate\n  try 0.1", o.LR)
+		return args{}, fmt.Errorf("lr = %v is not a valid learning rate\n  try 0.1", o.LR)
 	}
 	if o.MaxN > 0 && o.MinN > o.MaxN {
 		return args{}, fmt.Errorf("minn = %d is above maxn = %d\n  try minn 2 and maxn 4", o.MinN, o.MaxN)
@@ -71,7 +71,7 @@ func (o *TrainOptions) args() (args, error) {
 }
 
 // ErrDiverged says that training ran into numbers without bounds.
-var ErrDiverged = errors.New("training diverged: the weights grew without bound\n  try a smaller learning rate")
+var ErrDiverged = errors.New("training diverged: the weights overflowed\n  try a smaller learning rate")
 
 const (
 	batchLines  = 64      // that see the same input vectors, or fewer:
@@ -114,11 +114,11 @@ func Train(ctx context.Context, lines io.ReaderAt, size int64, o TrainOptions) (
 	case len(v.lines) == 0:
 		return nil, fmt.Errorf("no line has a label\n  try lines such as: %sgood the text of a document", LabelPrefix)
 	case labels < 2:
-		return nil, fmt.Errorf("a classifier needs two labels that occur %d times, and there is %d\n  try to name examples of another kind", max(o.MinCountLabel, 1), labels)
+		return nil, fmt.Errorf("a classifier needs two labels that occur at least %d times, but there are %d\n  try adding examples of another label", max(o.MinCountLabel, 1), labels)
 	case d.nwords == 0:
-		return nil, fmt.Errorf("no word occurs %d times\n  try a smaller minCount", o.MinCount)
+		return nil, fmt.Errorf("no word occurs at least %d times\n  try a smaller minCount", o.MinCount)
 	case int64(d.nwords)+int64(a.Bucket) > math.MaxInt32:
-		return nil, fmt.Errorf("%d words and %d buckets are more than 2³¹ rows\n  try a larger minCount", d.nwords, a.Bucket)
+		return nil, fmt.Errorf("%d words and %d buckets need more than 2³¹ rows\n  try a larger minCount", d.nwords, a.Bucket)
 	}
 	input := matrix{rows: d.nwords + o.Bucket, cols: o.Dim}
 	output := matrix{rows: labels, cols: o.Dim, dense: make([]float32, labels*o.Dim)}

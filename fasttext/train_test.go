@@ -177,7 +177,7 @@ func TestQuantisedModelsAreNearlyAsGood(t *testing.T) {
 			t.Errorf("%s: accuracy %.3f becomes %.3f, %d bytes become %d", name, before, after, size, len(b))
 		}
 	}
-	for want, o := range map[string]QuantizeOptions{"too few": {Width: 2, Cutoff: 255}, "codes of 9": {Width: 9}, "cutoff of -1": {Width: 2, Cutoff: -1}} {
+	for want, o := range map[string]QuantizeOptions{"too few": {Width: 2, Cutoff: 255}, "width 9": {Width: 9}, "cutoff of -1": {Width: 2, Cutoff: -1}} {
 		if _, err := m.Quantize(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want an error with %q", o, err, want)
 		}
@@ -236,7 +236,7 @@ func TestTrainingRefusesWhatCannotBeLearnt(t *testing.T) {
 		{"", "no line has a label", nil},
 		{"a b c\n", "no line has a label", nil},
 		{"__label__x a b\n", "needs two labels", nil},
-		{"__label__x a b\n__label__y c\n", "no word occurs 9 times", func(o *TrainOptions) { o.MinCount = 9 }},
+		{"__label__x a b\n__label__y c\n", "no word occurs at least 9 times", func(o *TrainOptions) { o.MinCount = 9 }},
 		{"__label__x a b\n__label__y c\n", "dim = 0", func(o *TrainOptions) { o.Dim = 0 }},
 		{"__label__x a b\n__label__y c\n", "lr = 0", func(o *TrainOptions) { o.LR = 0 }},
 		{"__label__x a b\n__label__y c\n", "minn = 3 is above maxn = 2", func(o *TrainOptions) { o.MinN, o.MaxN = 3, 2 }},

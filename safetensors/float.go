@@ -110,10 +110,10 @@ func ReadFloat32(src Source, name string, dst []float32) error {
 	case F64:
 		width, decode = 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }
 	default:
-		return fmt.Errorf("safetensors: tensor %q is %s; F32, BF16, F16 or F64 is due", name, t.DType)
+		return fmt.Errorf("safetensors: tensor %q is %s, want F32, BF16, F16 or F64", name, t.DType)
 	}
 	if int64(len(dst))*int64(width) != t.Size {
-		return fmt.Errorf("safetensors: tensor %q has shape %v, the destination %d elements", name, t.Shape, len(dst))
+		return fmt.Errorf("safetensors: tensor %q has shape %v, but the destination has %d elements", name, t.Shape, len(dst))
 	}
 	buf := make([]byte, 64<<10)
 	for off := int64(0); len(dst) > 0; {

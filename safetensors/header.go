@@ -38,7 +38,7 @@ type header struct {
 // byte and fileSize where the data must end.
 func parseHeader(text []byte, dataStart, fileSize int64) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
-		return nil, errors.New("header does not begin with '{'")
+		return nil, errors.New("header does not start with '{'")
 	}
 	if !utf8.Valid(text) {
 		return nil, errors.New("header is not UTF-8")
@@ -106,9 +106,9 @@ func (z *scanner) tensor() (t Info, err error) {
 	case err != nil:
 		return t, err
 	case t.DType == "" || shape == nil || len(offsets) != 2:
-		return t, z.fail("dtype, shape and two data_offsets are due")
+		return t, z.fail("expected dtype, shape and two data_offsets")
 	case offsets[0] > offsets[1]:
-		return t, z.fail("data_offsets %v run backwards", offsets)
+		return t, z.fail("data_offsets %v are not in ascending order", offsets)
 	}
 	t.Shape = make([]int, len(shape))
 	for i, n := range shape {
@@ -120,7 +120,7 @@ func (z *scanner) tensor() (t Info, err error) {
 	t.Offset, t.Size = offsets[0], offsets[1]-offsets[0]
 	size, err := t.DType.ByteSize(t.Shape)
 	if err == nil && size != t.Size {
-		err = z.fail("data_offsets span %d bytes, %s %v needs %d", t.Size, t.DType, t.Shape, size)
+		err = z.fail("data_offsets span %d bytes, but %s %v needs %d", t.Size, t.DType, t.Shape, size)
 	}
 	return t, err
 }
@@ -135,7 +135,7 @@ func (h *header) tile(dataStart, fileSize int64) error {
 	for i := range h.tensors {
 		t := &h.tensors[i]
 		if t.Offset != at {
-			return fmt.Errorf("tensor %q begins at data byte %d, but the one before it ends at %d", t.Name, t.Offset, at)
+			return fmt.Errorf("tensor %q starts at data byte %d, but the previous one ends at %d", t.Name, t.Offset, at)
 		}
 		if t.Size > fileSize-dataStart-at {
 			return fmt.Errorf("tensor %q ends past the end of the file (truncated file?)", t.Name)

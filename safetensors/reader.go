@@ -57,7 +57,7 @@ func openFile(f *os.File) (*File, error) {
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
-		return nil, fmt.Errorf("safetensors: %d bytes are too few for a header", size)
+		return nil, fmt.Errorf("safetensors: a file of %d bytes is too short for a header", size)
 	}
 	if err := readFull(r, prefix[:], 0); err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
@@ -103,7 +103,7 @@ func (f *File) ReadAt(name string, p []byte, off int64) error {
 		return fmt.Errorf("safetensors: no tensor %q", name)
 	}
 	if off < 0 || off > t.Size || int64(len(p)) > t.Size-off {
-		return fmt.Errorf("safetensors: tensor %q has %d bytes, not %d from %d on", name, t.Size, len(p), off)
+		return fmt.Errorf("safetensors: tensor %q has %d bytes: cannot read %d from byte %d on", name, t.Size, len(p), off)
 	}
 	if err := readFull(f.r, p, t.Offset+off); err != nil {
 		return fmt.Errorf("safetensors: tensor %q at file offset %d: %w", name, t.Offset+off, err)

@@ -37,9 +37,9 @@ func (z *scanner) accept(c byte) bool {
 func (z *scanner) expect(c byte) error {
 	if !z.accept(c) {
 		if z.i >= len(z.s) {
-			return z.fail("it ends where %q is due", c)
+			return z.fail("expected %q, but the header ends", c)
 		}
-		return z.fail("%q where %q is due", z.s[z.i], c)
+		return z.fail("expected %[2]q, got %[1]q", z.s[z.i], c)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (z *scanner) uint() (int64, error) {
 		n = n*10 + d
 	}
 	if z.i == start || (z.s[start] == '0' && z.i > start+1) {
-		return 0, z.fail("an unsigned integer is due")
+		return 0, z.fail("expected an unsigned integer")
 	}
 	return n, nil
 }

@@ -54,7 +54,7 @@ func (s *Set) open(root *os.Root) error {
 		return err
 	}
 	if _, err := root.Lstat(singleName); err == nil {
-		return fmt.Errorf("it has both %s and %s; remove the one that is out of date", singleName, indexName)
+		return fmt.Errorf("it has both %s and %s; remove the outdated one", singleName, indexName)
 	}
 	opened := map[string]*File{}
 	for name, shard := range index {
@@ -71,7 +71,7 @@ func (s *Set) open(root *os.Root) error {
 	}
 	for name, shard := range index {
 		if s.file[name] != opened[shard] {
-			return fmt.Errorf("%s places tensor %q in %s, which does not hold it", indexName, name, shard)
+			return fmt.Errorf("%s places tensor %q in %s, which does not contain it", indexName, name, shard)
 		}
 	}
 	for _, t := range s.tensors {
@@ -91,7 +91,7 @@ func (s *Set) add(root *os.Root, name string) error {
 	}
 	if err != nil {
 		if st, serr := root.Lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%w\n  %s is a symbolic link; links out of the directory are not followed, put the file itself there", err, name)
+			return fmt.Errorf("%w\n  %s is a symbolic link out of the directory, which is not followed; put the file itself there", err, name)
 		}
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Set) add(root *os.Root, name string) error {
 	s.files = append(s.files, file)
 	for _, t := range file.Tensors() {
 		if s.file[t.Name] != nil {
-			return fmt.Errorf("%s: tensor %q is in another shard too", name, t.Name)
+			return fmt.Errorf("%s: tensor %q is also in another shard", name, t.Name)
 		}
 		s.file[t.Name] = file
 		s.tensors = append(s.tensors, t)

@@ -84,7 +84,7 @@ func TestIndexAndShardsMustAgree(t *testing.T) {
 	const a, b = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 	for name, c := range map[string]struct{ index, want string }{
 		"listed but absent":  {`{"weight_map":{"t0":"A","t1":"B","t2":"B"}}`, `"t2"`},
-		"in the wrong shard": {`{"weight_map":{"t0":"B","t1":"A"}}`, "does not hold it"},
+		"in the wrong shard": {`{"weight_map":{"t0":"B","t1":"A"}}`, "does not contain it"},
 		"present, unlisted":  {`{"weight_map":{"t0":"A","t1":"B","u":"B"}}`, `"u"`},
 		"shard unlisted":     {`{"weight_map":{"t1":"B"}}`, ""},
 		"missing shard":      {`{"weight_map":{"t0":"A","t1":"c.safetensors"}}`, "c.safetensors"},

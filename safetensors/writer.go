@@ -41,7 +41,7 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 		t := &order[i]
 		switch {
 		case t.Name == metadataKey || len(t.Name) > MaxName:
-			return nil, nil, fmt.Errorf("safetensors: %.40q is not allowed as a tensor name", t.Name)
+			return nil, nil, fmt.Errorf("safetensors: invalid tensor name %.40q", t.Name)
 		case i > 0 && order[i-1].Name == t.Name && order[i-1].DType == t.DType:
 			return nil, nil, fmt.Errorf("safetensors: tensor %q is given twice", t.Name)
 		case len(t.Shape) > MaxRank:
@@ -52,12 +52,12 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 		}
 		t.Offset = at
 		if at += t.Size; at < 0 {
-			return nil, nil, fmt.Errorf("safetensors: the tensors together are too large")
+			return nil, nil, fmt.Errorf("safetensors: the tensors are too large in total")
 		}
 	}
 	text := headerText(order, metadata)
 	if len(text) > MaxHeader {
-		return nil, nil, fmt.Errorf("safetensors: header of %d bytes, the limit is %d", len(text), MaxHeader)
+		return nil, nil, fmt.Errorf("safetensors: header of %d bytes exceeds the limit of %d", len(text), MaxHeader)
 	}
 	prefix = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
 	// The strict reader is the judge of what we are about to write, equal names under different dtypes included.
@@ -137,7 +137,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 			return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
 		}
 		if n != t.Size {
-			return fmt.Errorf("safetensors: tensor %q delivered %d bytes, %s %v needs %d", t.Name, n, t.DType, t.Shape, t.Size)
+			return fmt.Errorf("safetensors: tensor %q wrote %d bytes, but %s %v needs %d", t.Name, n, t.DType, t.Shape, t.Size)
 		}
 	}
 	return nil

@@ -19,9 +19,9 @@ func TestWriteRejects(t *testing.T) {
 	}{
 		"duplicate name":                {[]Tensor{u8("a", 2), u8("a", 2)}, "twice"},
 		"duplicate name, other dtype":   {[]Tensor{u8("a", 2), Bytes("a", BF16, nil, make([]byte, 2))}, "twice"},
-		"reserved name":                 {[]Tensor{u8("__metadata__", 2)}, "not allowed"},
-		"short data":                    {[]Tensor{u8("a", 1)}, "delivered 1"},
-		"long data":                     {[]Tensor{u8("a", 3)}, "delivered 3"},
+		"reserved name":                 {[]Tensor{u8("__metadata__", 2)}, "invalid tensor name"},
+		"short data":                    {[]Tensor{u8("a", 1)}, "wrote 1"},
+		"long data":                     {[]Tensor{u8("a", 3)}, "wrote 3"},
 		"negative dimension":            {[]Tensor{Bytes("a", U8, []int{-1}, nil)}, "negative"},
 		"unknown dtype":                 {[]Tensor{Bytes("a", "F7", nil, nil)}, "unknown dtype"},
 		"floats into integers":          {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32, BF16 or F16"},

@@ -17,7 +17,7 @@ import (
 // datatrove is what its DocumentTokenizer writes: 00000.ds with ids alone, EOT after each document; 00000.ds.index with the
 // end of each document as a uint64 count of tokens; 00000.ds.metadata, text whose first line is "tokenizer|bytes per token".
 var datatrove = Format{
-	Name: "datatrove", Help: "train/00000.ds, .ds.index, .ds.metadata: ids alone, end of text after each document, an index of their ends",
+	Name: "datatrove", Help: "train/00000.ds, .ds.index, .ds.metadata: ids only, end of text after each document, an index of document ends",
 	pattern: func(split string) string { return filepath.Join(split, "*.ds") },
 	create: func(dir, split string, v Vocabulary) (Writer, error) {
 		return createDatatrove(filepath.Join(dir, split, "00000.ds"), v)
@@ -111,11 +111,11 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 		if _, err := io.ReadFull(ends, b[:]); err == io.EOF {
 			break
 		} else if err != nil {
-			return fmt.Errorf("%s.index: it is cut off", filepath.Base(path))
+			return fmt.Errorf("%s.index: the file is truncated", filepath.Base(path))
 		}
 		end := binary.LittleEndian.Uint64(b[:])
 		if end < start || end > tokens {
-			return fmt.Errorf("%s.index: a document from token %d to %d of %d", filepath.Base(path), start, end, tokens)
+			return fmt.Errorf("%s.index: a document spans tokens %d to %d of %d", filepath.Base(path), start, end, tokens)
 		}
 		if err := readRaw(in, width, int64(end-start), d); err != nil {
 			return err
@@ -126,7 +126,7 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 		start = end
 	}
 	if start != tokens || info.Size()%int64(width) != 0 {
-		return fmt.Errorf("the index ends at token %d, the file has %d bytes of %d a token", start, info.Size(), width)
+		return fmt.Errorf("the index ends at token %d, but the file has %d bytes at %d per token", start, info.Size(), width)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func datatroveWidth(path string, v Vocabulary) (int, error) {
 		return width, nil
 	}
 	if ok {
-		return 0, fmt.Errorf("%s: %q bytes a token, want 2 or 4", filepath.Base(path), size)
+		return 0, fmt.Errorf("%s: %q bytes per token, want 2 or 4", filepath.Base(path), size)
 	}
 	return v.Width(), nil
 }

@@ -12,7 +12,7 @@ import (
 // before each document. GPT-2's magic comes with uint16 ids, Llama 3's with uint32. A file holds 100 million tokens; documents
 // go on in the next one.
 var llmC = Format{
-	Name: "llmc", Help: "train_000001.bin …: a header of 1 KiB, 100 million ids a file, end of text before each document",
+	Name: "llmc", Help: "train_000001.bin …: a header of 1 KiB, 100 million ids per file, end of text before each document",
 	pattern: func(split string) string { return split + "_[0-9][0-9][0-9][0-9][0-9][0-9].bin" },
 	create: func(dir, split string, v Vocabulary) (Writer, error) {
 		return &llmcWriter{dir: dir, split: split, v: v, most: llmcTokens}, nil
@@ -104,7 +104,7 @@ func readLLMC(path string, v Vocabulary, d *documents) error {
 	defer f.Close()
 	var head [llmcHeader]byte
 	if _, err := io.ReadFull(f, head[:]); err != nil {
-		return fmt.Errorf("too short for the header of 1,024 bytes of an llm.c file")
+		return fmt.Errorf("too short for the 1,024-byte header of an llm.c file")
 	}
 	magic, version := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
 	width := 0
@@ -114,7 +114,7 @@ func readLLMC(path string, v Vocabulary, d *documents) error {
 	case magic == llmcMagic32 && version == llmcVersion7:
 		width = 4
 	default:
-		return fmt.Errorf("magic %d, version %d: not tokens of llm.c (%d, %d for GPT-2; %d, %d for Llama 3)",
+		return fmt.Errorf("magic %d, version %d: not an llm.c token file (%d, %d for GPT-2; %d, %d for Llama 3)",
 			magic, version, llmcMagic16, llmcVersion, llmcMagic32, llmcVersion7)
 	}
 	tokens := int64(int32(binary.LittleEndian.Uint32(head[8:])))
@@ -126,7 +126,7 @@ func readLLMC(path string, v Vocabulary, d *documents) error {
 		return err
 	}
 	if size := llmcHeader + tokens*int64(width); info.Size() != size {
-		return fmt.Errorf("the header says %d tokens, which are %d bytes; the file has %d\n  bring it back from a copy", tokens, size, info.Size())
+		return fmt.Errorf("the header says %d tokens, which need %d bytes, but the file has %d\n  restore it from a copy", tokens, size, info.Size())
 	}
 	return readRaw(f, width, tokens, d)
 }

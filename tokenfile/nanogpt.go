@@ -8,7 +8,7 @@ import (
 // nanoGPT is what its data/*/prepare.py writes: little-endian uint16 and nothing else, EOT after each document. Vocabularies above
 // 65,536 take uint32, which nanoGPT itself does not read.
 var nanoGPT = Format{
-	Name: "nanogpt", Help: "train.bin and val.bin: ids alone, end of text after each document",
+	Name: "nanogpt", Help: "train.bin and val.bin: ids only, end of text after each document",
 	pattern: func(split string) string { return split + ".bin" },
 	create: func(dir, split string, v Vocabulary) (Writer, error) {
 		w, err := createRaw(filepath.Join(dir, split+".bin"), v.Width())

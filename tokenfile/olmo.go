@@ -11,7 +11,7 @@ import (
 // olmo is what `dolma tokens` writes for OLMo: part-0-00000.npy, ids alone in spite of the name (no NumPy header), EOT after each
 // document, and beside it part-0-00000.csv.gz with a row start,end,id,src,loc for each. The reader cuts at EOT and leaves the rows alone.
 var olmo = Format{
-	Name: "olmo", Help: "train/part-0-00000.npy and .csv.gz: ids alone, end of text after each document",
+	Name: "olmo", Help: "train/part-0-00000.npy and .csv.gz: ids only, end of text after each document",
 	pattern: func(split string) string { return filepath.Join(split, "*.npy") },
 	create: func(dir, split string, v Vocabulary) (Writer, error) {
 		return createOLMo(filepath.Join(dir, split), v)

@@ -64,7 +64,7 @@ func Named(name string) (Format, error) {
 	for _, f := range Formats {
 		names = append(names, f.Name)
 	}
-	return Format{}, fmt.Errorf("no token files of format %q\n  try one of %s", name, strings.Join(names, ", "))
+	return Format{}, fmt.Errorf("unknown format %q of token files\n  try one of %s", name, strings.Join(names, ", "))
 }
 
 // Create begins the files of a split in dir, which it makes.
@@ -149,9 +149,9 @@ func (d *documents) stream(ids []uint32, at uint64) error {
 				return err
 			}
 		case int64(id) >= int64(d.v.Size):
-			return fmt.Errorf("token %d has id %d; the tokenizer has %d\n  pass the tokenizer that the file was made with", at+uint64(i), id, d.v.Size)
+			return fmt.Errorf("token %d has id %d, but the tokenizer has %d tokens\n  pass the tokenizer that the file was made with", at+uint64(i), id, d.v.Size)
 		case len(d.doc) >= longestDocument:
-			return fmt.Errorf("no end-of-text token (%d) in %d tokens before token %d\n  pass the tokenizer that the file was made with", d.v.EOT, len(d.doc), at+uint64(i))
+			return fmt.Errorf("no end-of-text token (%d) in the %d tokens before token %d\n  pass the tokenizer that the file was made with", d.v.EOT, len(d.doc), at+uint64(i))
 		default:
 			d.doc = append(d.doc, id)
 		}

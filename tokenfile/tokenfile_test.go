@@ -161,13 +161,13 @@ func TestWhatIsNoTokenFileIsRefused(t *testing.T) {
 		content string
 		want    string
 	}{
-		{nanoGPT, "abc", "1 bytes behind the last token"},
+		{nanoGPT, "abc", "1 extra bytes after the last token"},
 		{llmC, "abc", "too short"},
 		{llmC, strings.Repeat("\x00", 2000), "magic 0"},
 		{megatron, "abc", "MMIDIDX"},
 		{megatron, megatronMagic + "\x02" + strings.Repeat("\x00", 40), "version 2"},
 		{megatron, megatronMagic + "\x01\x00\x00\x00\x00\x00\x00\x00\x07" + strings.Repeat("\xff", 40), "type 7"},
-		{megatron, megatronMagic + "\x01\x00\x00\x00\x00\x00\x00\x00\x08" + strings.Repeat("\xff", 40), "does not hold"},
+		{megatron, megatronMagic + "\x01\x00\x00\x00\x00\x00\x00\x00\x08" + strings.Repeat("\xff", 40), "do not fit"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.idx")
 		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {

@@ -120,7 +120,7 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	text := fmt.Sprintf("%d distinct pretokens are too many to learn from with %d MiB of memory\n  try %d MiB", e.Words, e.Have>>20, e.Need>>20+1)
 	if e.Below > 0 {
-		text += fmt.Sprintf(", or let those go that occur fewer than %d times", e.Below)
+		text += fmt.Sprintf(", or drop pretokens that occur fewer than %d times", e.Below)
 	}
 	return text
 }

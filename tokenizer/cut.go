@@ -20,7 +20,7 @@ func (t *Tokenizer) Cut(size int) (*Tokenizer, error) {
 	}
 	want := size - 256 - len(specials)
 	if want < 0 {
-		return nil, errors.New("a vocabulary holds 256 bytes and the special tokens at least")
+		return nil, errors.New("a vocabulary must hold at least the 256 bytes and the special tokens")
 	}
 	vocab := byteVocab()
 	for i := range 256 {
@@ -41,4 +41,4 @@ func (t *Tokenizer) Cut(size int) (*Tokenizer, error) {
 	return assemble(t.pattern, vocab, kept, specials)
 }
 
-var errNotTrained = errors.New("only a vocabulary that was learned here can be cut: its ids are in the order of its merges")
+var errNotTrained = errors.New("only a vocabulary trained by anneal can be cut: its ids are in the order of its merges")

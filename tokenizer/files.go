@@ -25,7 +25,7 @@ func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) 
 			path = filepath.Join(dir, "vocab.json")
 		}
 		if !exists(path) {
-			return nil, fmt.Errorf("%s has neither a tokenizer.json nor a vocab.json with merges.txt", dir)
+			return nil, fmt.Errorf("%s has neither tokenizer.json nor vocab.json with merges.txt", dir)
 		}
 	}
 	var t *Tokenizer
@@ -50,7 +50,7 @@ func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) 
 }
 
 // ErrOwnPattern says that a pattern or special tokens were given for a file that has them.
-var ErrOwnPattern = errors.New("it has a pattern of its own, and special tokens")
+var ErrOwnPattern = errors.New("the file already defines a pattern and special tokens")
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -179,8 +179,8 @@ func mergeLines(text []byte, add func(left, right []byte) error) error {
 func (t *Tokenizer) SaveGPT2(dir string) error {
 	if t.ignoreMerges {
 		if id, ok := t.unmade(); ok {
-			return fmt.Errorf("the token %d, %.100q, is not what its merges make: vocab.json and merges.txt cannot say that it counts\n"+
-				"  try the format of Hugging Face", id, t.Token(id))
+			return fmt.Errorf("token %d, %.100q, is not what the merges produce, and vocab.json with merges.txt cannot express that\n"+
+				"  try the Hugging Face format", id, t.Token(id))
 		}
 	}
 	err := fileio.Write(filepath.Join(dir, "vocab.json"), func(w io.Writer) error {

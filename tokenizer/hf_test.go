@@ -72,13 +72,13 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"no pattern": {"pattern", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{} }), bytesOnly)
 		}},
-		"bad pattern": {"cannot be used", func(d object) {
+		"bad pattern": {"is not usable", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": "(a"} }), bytesOnly)
 		}},
-		"endless pattern": {"gives up", func(d object) {
+		"endless pattern": {"matching fails", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(\s+)+x`} }), bytesOnly)
 		}},
-		"endless pattern of one letter": {"gives up", func(d object) {
+		"endless pattern of one letter": {"matching fails", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(z+)+$`} }), bytesOnly)
 		}},
 		"huge pattern": {"16 KiB", func(d object) {
@@ -93,7 +93,7 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"special twice":     {"id 0 of another", func(d object) { d["added_tokens"] = append(d["added_tokens"].([]any), d["added_tokens"].([]any)[0]) }},
 		"huge special id":   {"4294967", func(d object) { d["added_tokens"] = []any{object{"id": 4294967295, "content": "<x>"}} }},
 		"huge id":           {"id", func(d object) { vocab(d)["zzz"] = 4000000000 }},
-		"far id":            {"far beyond", func(d object) { vocab(d)["zzz"] = 1 << 23 }},
+		"far id":            {"there are only", func(d object) { vocab(d)["zzz"] = 1 << 23 }},
 		"negative id":       {"id", func(d object) { vocab(d)["zzz"] = -1 }},
 		"fractional id":     {"id", func(d object) { vocab(d)["zzz"] = 1.5 }},
 		"id not a number":   {"id", func(d object) { vocab(d)["zzz"] = "7" }},

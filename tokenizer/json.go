@@ -45,7 +45,7 @@ func (c *jsonCursor) peek() byte {
 // an error.
 func (c *jsonCursor) object(f func(key []byte) error) error {
 	if c.peek() != '{' {
-		return fmt.Errorf("%.40s where an object belongs", c.value())
+		return fmt.Errorf("expected an object, got %.40s", c.value())
 	}
 	c.pos++
 	for c.peek() != '}' {
@@ -60,7 +60,7 @@ func (c *jsonCursor) object(f func(key []byte) error) error {
 // array calls f for each element of the array at the cursor; f must consume it.
 func (c *jsonCursor) array(f func(i int) error) error {
 	if c.peek() != '[' {
-		return fmt.Errorf("%.40s where an array belongs", c.value())
+		return fmt.Errorf("expected an array, got %.40s", c.value())
 	}
 	c.pos++
 	for i := 0; c.peek() != ']'; i++ {
@@ -128,7 +128,7 @@ func (c *jsonCursor) str() []byte {
 // text consumes a string.
 func (c *jsonCursor) text() ([]byte, error) {
 	if c.peek() != '"' {
-		return nil, fmt.Errorf("%.40s where a string belongs", c.value())
+		return nil, fmt.Errorf("expected a string, got %.40s", c.value())
 	}
 	return c.str(), nil
 }
@@ -138,7 +138,7 @@ func (c *jsonCursor) id() (uint32, error) {
 	v := c.value()
 	n, err := strconv.ParseUint(string(v), 10, 32)
 	if err != nil || n >= maxVocab {
-		return 0, fmt.Errorf("%.40s is no token id below %d", v, maxVocab)
+		return 0, fmt.Errorf("expected a token id below %[2]d, got %.40[1]s", v, maxVocab)
 	}
 	return uint32(n), nil
 }

@@ -48,10 +48,10 @@ func checkRegexp(re *regexp2.Regexp, pattern string) error {
 		text := []rune(strings.Repeat(unit, 40) + "!")
 		err := re.FindRunesMatches(text, 0, func(regexp2.MatchView) bool { return true })
 		if err == nil && time.Since(start) > 5*time.Second {
-			err = errors.New("so many probes took too long")
+			err = errors.New("matching takes too long")
 		}
 		if err != nil {
-			return fmt.Errorf("it gives up on %q: %w", string(text), err)
+			return fmt.Errorf("matching fails on %q: %w", string(text), err)
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func (r *runFile) writer() (*runWriter, error) {
 	if r.file == nil {
 		f, err := os.CreateTemp(r.dir, "anneal-words-*")
 		if err != nil {
-			return nil, fmt.Errorf("nowhere to put counts that exceed the memory given: %w", err)
+			return nil, fmt.Errorf("cannot create a temporary file for counts that exceed the memory limit: %w", err)
 		}
 		r.file = f
 		_ = os.Remove(f.Name()) // where the system allows it now, not even a kill leaves the file behind
@@ -124,7 +124,7 @@ func (w *runWriter) record(piece []byte, n int64) {
 
 func (w *runWriter) close() error {
 	if err := errors.Join(w.err, w.w.Flush()); err != nil {
-		return fmt.Errorf("counts of pretokens: %w\n  free some space, give more memory, or name another directory for temporary files", err)
+		return fmt.Errorf("cannot write counts of pretokens: %w\n  free some space, raise the memory limit, or choose another directory for temporary files", err)
 	}
 	w.to.runs = append(w.to.runs, run{w.to.end, w.to.end + w.size})
 	w.to.end += w.size
@@ -228,7 +228,7 @@ func (r *runReader) next() (bool, error) {
 		return false, nil
 	}
 	if err == nil && size > longestCounted {
-		err = errors.New("a record that was not written")
+		err = errors.New("corrupt record")
 	}
 	if err == nil {
 		r.piece = slices.Grow(r.piece[:0], int(size))[:size]
@@ -239,7 +239,7 @@ func (r *runReader) next() (bool, error) {
 		n, err = binary.ReadUvarint(r.in)
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading counts of pretokens back: %w", err)
+		return false, fmt.Errorf("cannot read back counts of pretokens: %w", err)
 	}
 	r.n = int64(n)
 	return true, nil

@@ -118,7 +118,7 @@ func TestTrainDropsTheRarest(t *testing.T) {
 		}
 	}
 	_, err := Train(context.Background(), TrainOptions{VocabSize: 1000, Memory: 8 << 20, TempDir: t.TempDir(), KeepAll: true}, each(docs...))
-	if err == nil || !strings.Contains(err.Error(), "let those go that occur fewer than") {
+	if err == nil || !strings.Contains(err.Error(), "drop pretokens that occur fewer than") {
 		t.Errorf("nothing may be left out: error %v", err)
 	}
 }

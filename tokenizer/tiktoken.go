@@ -43,7 +43,7 @@ func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tok
 	if pattern == "" {
 		known, ok := published[len(ids)]
 		if !ok {
-			return nil, fmt.Errorf("a rank file of %d tokens, which is none of those in wide use, does not say its pattern\n  name it: %s or a regular expression", len(ids), patternNames)
+			return nil, fmt.Errorf("the rank file has no pattern, and no well-known tokenizer has %d tokens\n  name the pattern: %s or a regular expression", len(ids), patternNames)
 		}
 		pattern = patterns[known.pattern].name
 		if specials == nil {
@@ -73,7 +73,7 @@ func readRanks(r io.Reader) (*interner, []uint32, error) {
 		token, rank, _ := bytes.Cut(line, []byte(" "))
 		b, err := base64.StdEncoding.AppendDecode(nil, token)
 		if err != nil || len(b) == 0 || len(b) > maxRankedToken {
-			return nil, nil, fmt.Errorf("line %d: %.100q is not a token in base64, of at most %d bytes", n, token, maxRankedToken)
+			return nil, nil, fmt.Errorf("line %d: %.100q is not a base64 token of at most %d bytes", n, token, maxRankedToken)
 		}
 		id, err := strconv.ParseUint(string(rank), 10, 32)
 		if err != nil || id >= maxVocab {
@@ -118,8 +118,8 @@ func (t *Tokenizer) WriteTiktoken(w io.Writer) error {
 			continue // made in a second way
 		}
 		if seen[m.id] = true; m.id < made {
-			return fmt.Errorf("the token %.100q has a smaller id than one that is merged before it: a rank file cannot say that\n"+
-				"  try the format of Hugging Face", t.Token(m.id))
+			return fmt.Errorf("token %.100q has a smaller id than a token that is merged earlier: a rank file cannot express that\n"+
+				"  try the Hugging Face format", t.Token(m.id))
 		}
 		made = m.id
 	}

@@ -74,7 +74,7 @@ func newTokenizer(p pattern, nfc bool, vocab *interner, ids []uint32, merges []m
 	for b := range 256 {
 		n := vocab.find([]byte{byte(b)})
 		if n < 0 {
-			return nil, fmt.Errorf("no token for the byte 0x%02x: some texts could not be encoded", b)
+			return nil, fmt.Errorf("no token for the byte 0x%02x: some texts cannot be encoded", b)
 		}
 		t.byteID[b] = ids[n]
 	}
@@ -100,12 +100,12 @@ func (t *Tokenizer) numberTokens() error {
 		top = max(top, int(s.ID)+1)
 	}
 	if top > limit {
-		return fmt.Errorf("the largest id is %d, far beyond the %d tokens there are", top-1, count)
+		return fmt.Errorf("the largest id is %d, but there are only %d tokens", top-1, count)
 	}
 	t.byID = make([]tokenRef, top)
 	set := func(id uint32, ref tokenRef, token []byte) error {
 		if t.byID[id] != 0 {
-			return fmt.Errorf("the token %.100q has the id %d of another", token, id)
+			return fmt.Errorf("token %.100q has the id %d of another token", token, id)
 		}
 		t.byID[id] = ref
 		return nil
@@ -127,12 +127,12 @@ func (t *Tokenizer) numberTokens() error {
 func (t *Tokenizer) indexSpecials() error {
 	for i, s := range t.specials {
 		if s.Text == "" || !utf8.ValidString(s.Text) {
-			return fmt.Errorf("special token %d is %.100q: it must be text, in UTF-8", s.ID, s.Text)
+			return fmt.Errorf("special token %d is %.100q: it must be non-empty UTF-8 text", s.ID, s.Text)
 		}
 		// In a file both are keys of one vocabulary, ordinary tokens in the byte-level alphabet.
 		if b, ok := appendBytes(nil, []byte(s.Text)); ok {
 			if n := t.vocab.find(b); n >= 0 {
-				return fmt.Errorf("special token %.100q is written like the ordinary token %d", s.Text, t.ids[n])
+				return fmt.Errorf("special token %.100q has the same text as the ordinary token %d", s.Text, t.ids[n])
 			}
 		}
 		if n := t.texts.add([]byte(s.Text)); n < i {

@@ -41,11 +41,11 @@ func (opt *TrainOptions) check() (pattern, error) {
 		return pattern{}, err
 	}
 	if least := 256 + len(opt.Special); opt.VocabSize < least || opt.VocabSize > maxVocab {
-		return pattern{}, fmt.Errorf("vocabulary of %d tokens: it must hold 256 bytes and %d special tokens, and at most %d\n"+
+		return pattern{}, fmt.Errorf("a vocabulary of %d tokens is not possible: it must hold 256 bytes and %d special tokens, and at most %d tokens\n"+
 			"  try 8192 or 32768", opt.VocabSize, len(opt.Special), maxVocab)
 	}
 	if opt.Memory != 0 && opt.Memory < minMemory {
-		return pattern{}, fmt.Errorf("%d bytes of memory are too few to learn with\n  try 256 MiB, or at least %d", opt.Memory, minMemory)
+		return pattern{}, fmt.Errorf("%d bytes of memory are too few for training\n  try 256 MiB, or at least %d", opt.Memory, minMemory)
 	}
 	_, err = assemble(p, byteVocab(), nil, opt.Special)
 	return p, err

@@ -119,8 +119,8 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 func (o BenchOptions) config() (*config.Config, error) {
 	if o.Batch < 0 || o.Context < 0 || !(o.Seconds >= 0) {
 		return nil, config.Problem{
-			Message: fmt.Sprintf("cannot measure a batch of %d, a context of %d, or for %v seconds", o.Batch, o.Context, o.Seconds),
-			Try:     "0, which takes the shape's own batch and context, or more",
+			Message: fmt.Sprintf("cannot measure batch %d, context %d, %v seconds", o.Batch, o.Context, o.Seconds),
+			Try:     "values of 0 (the shape's own batch and context) or more",
 		}
 	}
 	shape, ok := Shapes[o.Shape]
@@ -130,7 +130,7 @@ func (o BenchOptions) config() (*config.Config, error) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		return nil, fmt.Errorf("no shape is called %q\n  try one of: %s", o.Shape, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no shape is named %q\n  try one of: %s", o.Shape, strings.Join(names, ", "))
 	}
 	cfg := config.Default()
 	cfg.Precision, cfg.Device, cfg.Threads, cfg.Model = o.Precision, cmp.Or(o.Device, "cpu"), o.Threads, shape.Model

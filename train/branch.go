@@ -81,13 +81,13 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	}
 	switch {
 	case len(steps) == 0:
-		return 0, fmt.Errorf("%s: %w\n  a branch begins at a checkpoint: train the run first", from, checkpoint.ErrNone)
+		return 0, fmt.Errorf("%s: %w\n  a branch starts from a checkpoint: train the run first", from, checkpoint.ErrNone)
 	case best < 0 && other != nil:
 		return 0, other
 	case best < 0:
 		return 0, config.Problem{
-			Message: fmt.Sprintf("the schedule of %s and that of the branch are the same up to step %d only, and no checkpoint is so early: there are %s", from, agree, strings.Join(steps, ", ")),
-			Try:     "more train.steps, so that the decay begins later, checkpoint.keep in the run to be branched from, or --at STEP for a branch that a run from the start would not give",
+			Message: fmt.Sprintf("the schedules of %s and of the branch are equal only up to step %d, and no checkpoint is that early: the run has checkpoints of steps %s", from, agree, strings.Join(steps, ", ")),
+			Try:     "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the original run; or --at STEP, which gives a different result than a run from the start",
 		}
 	}
 	return best, nil
@@ -115,7 +115,7 @@ func (s *session) warnOfAnotherPast(from string) {
 		return
 	}
 	if n := agreement(was, s.cfg, step); n < step {
-		s.Warn(fmt.Sprintf("%s had another learning rate or batch from step %d on than this schedule: what the branch gives at its end is not what a run from the start gives", from, n+1))
+		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate or batch size than this schedule: the branch will not end like a run from the start", from, n+1))
 	}
 	var list []string
 	for _, c := range Changes(was, s.cfg) {
@@ -124,6 +124,6 @@ func (s *session) warnOfAnotherPast(from string) {
 		}
 	}
 	if len(list) > 0 {
-		s.Warn("beside the schedule the branch changes\n  " + strings.Join(list, "\n  "))
+		s.Warn("besides the schedule, the branch changes\n  " + strings.Join(list, "\n  "))
 	}
 }

@@ -45,6 +45,6 @@ func (s *session) warnOfChanges() {
 		return
 	}
 	if list := Changes(s.last.Config, s.cfg); len(list) > 0 {
-		s.Warn(fmt.Sprintf("%s was changed since step %d; the run goes on with\n  %s", s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
+		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s", s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
 	}
 }

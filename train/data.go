@@ -65,7 +65,7 @@ func (c *corpus) open(cfg *config.Config) error {
 	c.set = c.sources[0].set
 	path := filepath.Join(c.set.Dir, "tokenizer.json")
 	if c.tokenizerJSON, err = os.ReadFile(path); err != nil {
-		return fmt.Errorf("the data set has no tokenizer: %w\n  re-build it with `anneal data build`", err)
+		return fmt.Errorf("the data set has no tokenizer: %w\n  rebuild it with `anneal data build`", err)
 	}
 	if c.tok, err = tokenizer.Load(path); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *corpus) open(cfg *config.Config) error {
 	if cfg.Model.Vocab < vocab {
 		return config.Problem{
 			Key: "model.vocab", Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the data set's tokenizer", cfg.Model.Vocab, vocab),
-			Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
+			Try: fmt.Sprintf("model.vocab = %d, or remove model.vocab", vocab),
 		}
 	}
 	c.byteLen = byteLengths(c.tok, cfg.Model.Vocab)
@@ -131,7 +131,7 @@ func (c *corpus) sets() []*dataset.Dataset {
 // takeTurns has the sources of the mix read in turn, in micro-batches of so many rows of one source.
 func (c *corpus) takeTurns(rows int) error {
 	if c.mixed == nil {
-		return config.Problem{Key: "data.mix", Message: "one data set has no domains to be weighed", Try: "data.mix with a source for each"}
+		return config.Problem{Key: "data.mix", Message: "group DRO needs several domains, but the config has one data set", Try: "data.mix with one source per domain"}
 	}
 	c.train = turns{c.mixed, uint64(rows)}
 	return nil

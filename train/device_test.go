@@ -182,7 +182,7 @@ func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 		if err == nil {
 			t.Fatalf("lost at call %d of %d, the run ends with %v", like.FailAt, calls, r)
 		}
-		if !errors.Is(err, devicetest.ErrLost) || strings.Count(err.Error(), "was lost") != 1 || Exists(dir) && !strings.Contains(err.Error(), "go on from that with `anneal resume "+dir) {
+		if !errors.Is(err, devicetest.ErrLost) || strings.Count(err.Error(), "was lost") != 1 || Exists(dir) && !strings.Contains(err.Error(), "continue from that checkpoint with `anneal resume "+dir) {
 			t.Errorf("lost at call %d of %d: %v", like.FailAt, calls, err)
 		}
 		like.FailAt = 0

@@ -16,20 +16,20 @@ func (e *DivergedError) Error() string {
 	what := "losses or gradients far above the recent ones (guard.spike_z)"
 	switch {
 	case e.NonFinite == e.Skips:
-		what = "losses or gradients that are not finite"
+		what = "non-finite losses or gradients"
 	case e.NonFinite > 0:
 		what += fmt.Sprintf(", %d of them not finite", e.NonFinite)
 	}
 	advice := fmt.Sprintf("a lower optimizer.lr than %.3g, a longer schedule.warmup, or model.qk_norm=true", e.LR)
 	if e.LossScale > 0 && e.NonFinite > 0 {
-		what += fmt.Sprintf(", with the fp16 loss scale at %g and not to be lowered", e.LossScale)
-		advice = "precision=bf16, which overflows 10³⁴ times later than fp16; or " + advice
+		what += fmt.Sprintf(", with the fp16 loss scale at %g, which cannot be lowered", e.LossScale)
+		advice = "precision=bf16, whose range is 10³⁴ times that of fp16; or " + advice
 	}
 	first := e.Step - e.Skips + 1
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
-		"  no skipped update is in the checkpoints of %s\n"+
+		"  the checkpoints of %s contain no skipped update\n"+
 		"  try %s\n"+
-		"  or leave these batches out: `anneal rewind %s --to %d --skip %d:%d`",
+		"  or skip these batches: `anneal rewind %s --to %d --skip %d:%d`",
 		e.Step, e.Skips, what, e.Dir, advice, e.Dir, max(first-1, 0), first, e.Step)
 }
 
@@ -45,7 +45,7 @@ func (e *DeviceError) Error() string {
 	if e.Dir == "" {
 		return e.Err.Error()
 	}
-	return fmt.Sprintf("%v\n  training stopped after step %d, of which nothing is saved since the last checkpoint; go on from that with `anneal resume %s`", e.Err, e.Step, e.Dir)
+	return fmt.Sprintf("%v\n  training stopped after step %d; nothing since the last checkpoint is saved\n  continue from that checkpoint with `anneal resume %s`", e.Err, e.Step, e.Dir)
 }
 
 func (e *DeviceError) Unwrap() error { return e.Err }
@@ -64,6 +64,6 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("this run needs %.2f GiB and %.2f GiB are available\n  %s\n  try a smaller train.micro_batch, model.context or model.dim",
+	return fmt.Sprintf("this run needs %.2f GiB of memory, but %.2f GiB are available\n  %s\n  try a smaller train.micro_batch, model.context or model.dim",
 		float64(e.Need)/(1<<30), float64(e.Available)/(1<<30), e.Detail)
 }

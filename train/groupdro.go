@@ -38,10 +38,10 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 		is                bool
 		key, message, try string
 	}{
-		{cfg.Train.BatchRamp != "", "train.batch_ramp", "a batch that grows cannot be shared evenly by domains", "leaving it out"},
-		{cfg.Data.Order != "", "data.order", "where rows come by scores, weights say at which scores the domains have been, not how much is left to learn", "leaving it out; the run that the weights are for can have it"},
-		{cfg.Data.Skip != "", "data.skip", "no samples can be left out where domains are weighed", "leaving it out"},
-		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "the noise of a gradient in which domains have weights says nothing of other runs", "0"},
+		{cfg.Train.BatchRamp != "", "train.batch_ramp", "group DRO needs a constant batch size, to share it evenly between the domains", "removing it"},
+		{cfg.Data.Order != "", "data.order", "group DRO needs rows in random order: with ordered rows, the weights reflect the scores of the rows instead of what is left to learn", "removing it here; the final run can use it"},
+		{cfg.Data.Skip != "", "data.skip", "group DRO cannot skip samples", "removing it"},
+		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "with weighted domains, the gradient noise scale does not apply to other runs", "0"},
 	} {
 		if bad.is {
 			return config.Problem{Key: bad.key, Message: bad.message, At: cfg.Origin(bad.key).Place(), Try: bad.try}
@@ -51,8 +51,8 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 		return nil
 	}
 	return config.Problem{
-		Message: fmt.Sprintf("cannot move weights of domains at a rate of %g with smoothing %g", o.Rate, o.Smoothing),
-		Try:     "a rate from 0 to 1000, such as 1, and smoothing between 0 and 1, such as 0.001",
+		Message: fmt.Sprintf("group DRO cannot use rate %g with smoothing %g", o.Rate, o.Smoothing),
+		Try:     "a rate from 0 to 1000, such as 1, and a smoothing above 0 and below 1, such as 0.001",
 	}
 }
 
@@ -88,7 +88,7 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 	}
 	if micro := t.ramps.next(t.progress).micro; k < 2 || micro%k != 0 {
 		return config.Problem{
-			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches a step cannot be shared evenly by %d domains", micro, k), Try: "a multiple of the domains, at least two of them",
+			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches per step cannot be shared evenly by %d domains", micro, k), Try: "at least two domains, and a multiple of their number",
 		}
 	}
 	reference, err := OpenWith(o.Reference, OpenOptions{on: t.dev})
@@ -103,7 +103,7 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 	was, now := reference.Model.Config, t.model.Config
 	was.Recompute, was.LogitBytes = now.Recompute, now.LogitBytes
 	if fmt.Sprint(was) != fmt.Sprint(now) || reference.Config.Precision != t.cfg.Precision {
-		return config.Problem{Message: fmt.Sprintf("the reference %s is another model than the one to be trained", o.Reference), Try: "the same model and precision for both"}
+		return config.Problem{Message: fmt.Sprintf("the reference %s differs from the model to be trained", o.Reference), Try: "the same model and precision for both"}
 	}
 	return nil
 }
@@ -221,8 +221,8 @@ func (t *Trainer) factor(i int) float64 {
 
 // errNotRobust and errRobust say that a run was begun otherwise than it is to go on.
 var (
-	errNotRobust = errors.New("was not trained by group DRO so far\n  choose another directory")
-	errRobust    = errors.New("is the proxy of a search for domain weights, which its training needs a reference for\n  go on with the command that began it, such as `anneal mix doremi`")
+	errNotRobust = errors.New("was not trained by group DRO\n  choose another directory")
+	errRobust    = errors.New("is the proxy of a search for domain weights, which needs its reference\n  continue with the command that started it, such as `anneal mix doremi`")
 )
 
 // restoreRobust takes over the weights of a checkpoint.
@@ -237,12 +237,12 @@ func (t *Trainer) restoreRobust(saved *savedDomains, dir string) error {
 	}
 	r := t.robust
 	if n, k := len(saved.Alpha), len(r.targets); n != k || len(saved.Sum) != k || len(saved.Excess) != k {
-		return fmt.Errorf("%s has weights of %d domains, but there are %d", dir, n, k)
+		return fmt.Errorf("%s has weights for %d domains, but there are %d", dir, n, k)
 	}
 	if saved.Rate != r.Rate || saved.Smoothing != r.Smoothing {
 		return config.Problem{
-			Message: fmt.Sprintf("%s has moved its weights at the rate %g with smoothing %g, not %g and %g", dir, saved.Rate, saved.Smoothing, r.Rate, r.Smoothing),
-			Try:     "the values that it began with, or another directory",
+			Message: fmt.Sprintf("%s updated its domain weights with rate %g and smoothing %g, not %g and %g", dir, saved.Rate, saved.Smoothing, r.Rate, r.Smoothing),
+			Try:     "the original values, or another directory",
 		}
 	}
 	r.state = saved.domainWeights

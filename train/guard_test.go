@@ -150,7 +150,7 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 	}{{3, true, false}, {0, false, true}, {1, true, true}} {
 		e := DivergedError{Step: 7, Skips: 3, NonFinite: c.nonFinite, LR: 0.5, Dir: "runs/x"}
 		text := e.Error()
-		if strings.Contains(text, "not finite") != c.finite || strings.Contains(text, "guard.spike_z") != c.spikes {
+		if strings.Contains(text, "finite") != c.finite || strings.Contains(text, "guard.spike_z") != c.spikes {
 			t.Errorf("%d of 3 not finite: %s", c.nonFinite, text)
 		}
 		for _, want := range []string{"step 7", "3 updates", "runs/x", "optimizer.lr than 0.5", "anneal rewind runs/x --to 4 --skip 5:7"} {

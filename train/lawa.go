@@ -104,13 +104,13 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
 	case len(steps) < 2:
 		return nil, config.Problem{
-			Key: "checkpoint.keep", Message: fmt.Sprintf("%s has one checkpoint, which is its own average", d),
-			At: d.config(), Try: "a run with checkpoint.every and checkpoint.keep, so that there are two or more",
+			Key: "checkpoint.keep", Message: fmt.Sprintf("%s has only one checkpoint: there is nothing to average", d),
+			At: d.config(), Try: "a run with checkpoint.every and checkpoint.keep set so that it keeps two or more",
 		}
 	case n < 2 || n > len(steps):
 		return nil, config.Problem{
-			Key: "checkpoint.keep", Message: fmt.Sprintf("an average of the last %d checkpoints cannot be made of the %d of %s", n, len(steps), d),
-			At: d.config(), Try: fmt.Sprintf("--last between 2 and %d; more stay on disk with a larger checkpoint.keep", len(steps)),
+			Key: "checkpoint.keep", Message: fmt.Sprintf("cannot average the last %d checkpoints: %[3]s has %[2]d", n, len(steps), d),
+			At: d.config(), Try: fmt.Sprintf("--last from 2 to %d; a larger checkpoint.keep keeps more on disk", len(steps)),
 		}
 	}
 	slices.Sort(steps)
@@ -128,7 +128,7 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 		last = &state{}
 		_, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(device.Host{}, m), last)
 		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
-			return nil, fmt.Errorf("%w\n  `anneal ckpt verify %s` finds what is damaged; nothing was written", err, d)
+			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err, d)
 		}
 		if err != nil {
 			return nil, asConfigError(err, d)

@@ -167,7 +167,7 @@ func (m *metricsFile) write(l metricsLine) {
 		_, err = m.f.Write(append(line, '\n'))
 	}
 	if err != nil {
-		m.warn(fmt.Sprintf("metrics are no longer written: %v", err))
+		m.warn(fmt.Sprintf("metrics are no longer recorded: %v", err))
 		m.close()
 	}
 }

@@ -136,12 +136,12 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 		switch at, err := BranchPoint(dir, later(weights)); {
 		case at != want:
 			t.Errorf("%s branches off at step %d, want %d: %v", weights, at, want, err)
-		case want == 0 && (err == nil || !strings.Contains(err.Error(), "begin with that one alone")):
+		case want == 0 && (err == nil || !strings.Contains(err.Error(), "start with that data set alone")):
 			t.Errorf("%s: %v", weights, err)
 		}
 	}
 	_, err = Branch(context.Background(), Options{Config: later("a=1, b=1 from 16"), Dir: filepath.Join(t.TempDir(), "other")}, dir, 30)
-	if err == nil || !strings.Contains(err.Error(), "begin with that one alone") {
+	if err == nil || !strings.Contains(err.Error(), "start with that data set alone") {
 		t.Errorf("a mix that has begun before the branch: %v", err)
 	}
 }

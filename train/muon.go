@@ -38,7 +38,7 @@ func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 	}
 	return config.Problem{
 		Key: "optimizer.name", At: cfg.Origin("optimizer.name").Place(),
-		Message: "optimizer.name = muon trains 2-D hidden matrices, of which the model has none, or they are frozen by optimizer.groups.matrix.lr_ratio = 0",
+		Message: "optimizer.name = muon trains 2-D hidden matrices, but the model has none or optimizer.groups.matrix.lr_ratio = 0 freezes them",
 		Try:     "optimizer.name = adamw",
 	}
 }
@@ -53,6 +53,6 @@ func (p *Plan) OptimizerRemark(cfg *config.Config) string {
 	if o.FLOPs <= muonShare*training {
 		return ""
 	}
-	return fmt.Sprintf("%s orthogonalises every matrix once per step, %.0f %% of the operations of training at train.batch_tokens = %d; "+
-		"with %.0f tokens it would be %.0f %%", o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens, o.FLOPs/training/muonShare*batch, 100*muonShare)
+	return fmt.Sprintf("%s orthogonalises every matrix once per step: %.0f %% of the operations of training at train.batch_tokens = %d; "+
+		"at %.0f tokens it would be %.0f %%", o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens, o.FLOPs/training/muonShare*batch, 100*muonShare)
 }

@@ -35,7 +35,7 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 	case "sophia":
 		return &optim.Sophia{Beta1: o.Beta1, Beta2: o.Beta2, Rho: o.Rho, Every: o.HessianEvery}
 	}
-	panic(fmt.Sprintf("train: no optimizer is called %q", o.Name))
+	panic(fmt.Sprintf("train: unknown optimizer %q", o.Name))
 }
 
 // updateRule says how the optimizer's updates grow with a matrix, for muP.

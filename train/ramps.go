@@ -19,7 +19,7 @@ func newRamps(cfg *config.Config) ramps {
 	batch, err := cfg.BatchRamp()
 	length, also := cfg.LengthRamp()
 	if err != nil || also != nil {
-		panic("train: the configuration was not checked")
+		panic("train: unchecked configuration")
 	}
 	return ramps{batch, length, cfg.Train.BatchRampLR}
 }

@@ -42,8 +42,8 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 		m.Context = context
 	case context > trained:
 		return 0, config.Problem{
-			Key: "model.context", Message: fmt.Sprintf("a context of %d is beyond the %d positions that the model has learned", context, trained), At: "--context",
-			Try: fmt.Sprintf("a context of %d or less, or a model with model.positions = rope or alibi", trained),
+			Key: "model.context", Message: fmt.Sprintf("a context of %d exceeds the %d positions that the model has learned", context, trained), At: "--context",
+			Try: fmt.Sprintf("a context of at most %d, or a model with model.positions = rope or alibi", trained),
 		}
 	}
 	return context, nil
@@ -69,8 +69,8 @@ func (r Reach) scale(m *config.Model) error {
 	}
 	if !m.Rotates() {
 		return config.Problem{
-			Key: "model.rope_scaling", Message: fmt.Sprintf("the scaling %s has nothing to slow: the run has %s", s, m.TurnsNothing()),
-			At: "--rope-scaling", Try: "leaving it out",
+			Key: "model.rope_scaling", Message: fmt.Sprintf("the RoPE scaling %s has no effect: the run has %s", s, m.TurnsNothing()),
+			At: "--rope-scaling", Try: "removing it",
 		}
 	}
 	m.RopeScaling = s.String()
@@ -93,7 +93,7 @@ func ContextOf(text string, trained int) (int, error) {
 	if err != nil || !(n >= 2 && n <= 1<<20) || n != float64(int(n)) {
 		return 0, config.Problem{
 			Key: "model.context", Message: fmt.Sprintf("%q is not a context of 2 to %d tokens", text, 1<<20), At: "--context",
-			Try: fmt.Sprintf("a number of tokens, such as %d, or a multiple of the run's context, such as 4x", 4*trained),
+			Try: fmt.Sprintf("a number of tokens, such as %d, or a multiple of the training context, such as 4x", 4*trained),
 		}
 	}
 	return int(n), nil

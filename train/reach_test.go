@@ -124,7 +124,7 @@ func TestPatternsReachWithTheContext(t *testing.T) {
 func TestReachThatCannotWork(t *testing.T) {
 	dir, _ := reachable(t, "none")
 	for says, reach := range map[string]Reach{
-		"nothing to slow":                          {RopeScaling: "yarn:4"},
+		"has no effect":                            {RopeScaling: "yarn:4"},
 		"from 1 to 1048576":                        {RopeScaling: "yarn:0.1"},
 		"no scaling of rotary":                     {RopeScaling: "four"},
 		"\"1\" is not a context":                   {Context: "1"},

@@ -14,7 +14,7 @@ func RecomputeLayout(cfg *config.Config) (model.Layout, error) {
 	fault := func(err error) error {
 		return config.Problem{
 			Key: key, Message: fmt.Sprintf("%s = %s: %v", key, cfg.Memory.Recompute, err), At: cfg.Origin(key).Place(),
-			Try: "a larger budget, or a smaller train.micro_batch: gradients add up to the same batch",
+			Try: "a larger budget, or a smaller train.micro_batch, which does not change the batch size",
 		}
 	}
 	r, err := model.ParseRecompute(cfg.Memory.Recompute)

@@ -75,19 +75,19 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	defer store.Close()
 	var now state
 	if _, err := checkpoint.LoadState(d.checkpoints(), &now); err == nil && now.Domains != nil {
-		return nil, rewindError("beginning the search again in another directory", "%s is the proxy of a search for domain weights, which leaves no samples out", dir)
+		return nil, rewindError("a new search in another directory", "%s is the proxy of a search for domain weights, which cannot skip samples", dir)
 	}
 	r := &RewindReport{}
 	if r.From, err = lastStep(d, store); err != nil {
 		return nil, err
 	}
 	if o.To < 0 || o.To > r.From {
-		return nil, rewindError(fmt.Sprintf("--to between 0 and %d", r.From), "step %d is not one that the run has made: it has come to step %d", o.To, r.From)
+		return nil, rewindError(fmt.Sprintf("--to from 0 to %d", r.From), "the run has not reached step %d: it is at step %d", o.To, r.From)
 	}
 	var last state
 	info, err := store.Before(int64(o.To), &last)
 	for _, fault := range info.Skipped {
-		o.Warn(fmt.Sprintf("a checkpoint cannot be used: %v", fault))
+		o.Warn(fmt.Sprintf("an unusable checkpoint is ignored: %v", fault))
 	}
 	switch {
 	case err == nil:
@@ -119,10 +119,10 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 	}
 	ranges := o.Skip
 	if o.SkipBatches < 0 || o.SkipBatches > 0 && len(ranges) > 0 {
-		return nil, rewindError("--skip FROM:TO or --skip-batches N, with N above 0", "batches to skip are given twice, or their number %d is negative", o.SkipBatches)
+		return nil, rewindError("either --skip FROM:TO or --skip-batches N, with N above 0", "batches to skip are given twice, or their number %d is negative", o.SkipBatches)
 	}
 	if o.SkipBatches > cfg.Train.Steps {
-		return nil, rewindError(fmt.Sprintf("--skip-batches of at most %d", cfg.Train.Steps), "%d batches are more than the whole run has", o.SkipBatches)
+		return nil, rewindError(fmt.Sprintf("--skip-batches of at most %d", cfg.Train.Steps), "%d batches exceed the length of the run", o.SkipBatches)
 	}
 	if o.SkipBatches > 0 {
 		ranges = []StepRange{{r.Step + 1, r.Step + o.SkipBatches}}
@@ -132,14 +132,14 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 	for _, s := range ranges {
 		switch {
 		case s.First > s.Last:
-			return nil, rewindError("FROM:TO with FROM up to TO, such as 120:140", "the batches %d:%d are none", s.First, s.Last)
+			return nil, rewindError("FROM:TO with FROM at most TO, such as 120:140", "the range of batches %d:%d is empty", s.First, s.Last)
 		case s.First <= r.Step:
 			return nil, rewindError(fmt.Sprintf("--skip %d:%d, or --to %d", r.Step+1, max(s.Last, r.Step+1), max(s.First-1, 0)),
-				"batch %d is in the weights of step %d, where the run would go on", s.First, r.Step)
+				"batch %d cannot be skipped: the weights of step %d, from which the run would continue, include it", s.First, r.Step)
 		case s.First <= before:
-			return nil, rewindError("ranges that ascend and do not overlap", "the batches %d:%d overlap others, or come before them", s.First, s.Last)
+			return nil, rewindError("ascending ranges that do not overlap", "the range of batches %d:%d overlaps another, or precedes it", s.First, s.Last)
 		case s.Last > cfg.Train.Steps && o.SkipBatches == 0:
-			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps), "batch %d lies after the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
+			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps), "batch %d is past the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
 		}
 		before = s.Last
 		batches = append(batches, sampleAfter(cfg, last.Progress, s.First-1), sampleAfter(cfg, last.Progress, s.Last))
@@ -238,7 +238,7 @@ func finishRewind(d runDir, warn func(string)) error {
 	}
 	var p rewindPlan
 	if err := json.Unmarshal(text, &p); err != nil {
-		return fmt.Errorf("%s does not say how to complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)
+		return fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)
 	}
 	store, err := openToRewind(d, warn)
 	if err != nil {
@@ -246,7 +246,7 @@ func finishRewind(d runDir, warn func(string)) error {
 	}
 	defer store.Close()
 	if _, err = p.carryOut(d, store); err == nil {
-		warn(fmt.Sprintf("a rewind to step %d had been stopped halfway; it is complete now", p.Step))
+		warn(fmt.Sprintf("an interrupted rewind to step %d is now complete", p.Step))
 	}
 	return err
 }

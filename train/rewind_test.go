@@ -255,15 +255,15 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 		o    RewindOptions
 		want string
 	}{
-		{"to the future", RewindOptions{To: 21}, "it has come to step 20"},
+		{"to the future", RewindOptions{To: 21}, "it is at step 20"},
 		{"to a negative step", RewindOptions{To: -1}, "step -1"},
-		{"before the oldest checkpoint", RewindOptions{To: 7}, "it has 20, 16"},
+		{"before the oldest checkpoint", RewindOptions{To: 7}, "its checkpoints are of steps 20, 16"},
 		{"an empty range", RewindOptions{To: 16, Skip: []StepRange{{19, 18}}}, "19:18"},
-		{"the past", RewindOptions{To: 19, Skip: []StepRange{{16, 18}}}, "batch 16 is in the weights of step 16"},
+		{"the past", RewindOptions{To: 19, Skip: []StepRange{{16, 18}}}, "batch 16 cannot be skipped: the weights of step 16"},
 		{"overlapping ranges", RewindOptions{To: 16, Skip: []StepRange{{17, 19}, {19, 20}}}, "overlap"},
 		{"after the end", RewindOptions{To: 16, Skip: []StepRange{{17, 99}}}, "train.steps = 20"},
 		{"twice", RewindOptions{To: 16, Skip: []StepRange{{17, 18}}, SkipBatches: 2}, "twice"},
-		{"more than there are", RewindOptions{To: 16, SkipBatches: 21}, "21 batches are more"},
+		{"more than there are", RewindOptions{To: 16, SkipBatches: 21}, "21 batches exceed"},
 		{"a negative number", RewindOptions{To: 16, SkipBatches: -2}, "negative"},
 	} {
 		if _, err := Rewind(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "\n") {

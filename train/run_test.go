@@ -350,7 +350,7 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 				t.Errorf("a mistake in the config is a %T", err)
 			}
 			return err
-		}, "or leave it out"},
+		}, "or remove model.vocab"},
 		{"a directory that cannot be looked into", func() error {
 			_, err := Config(filepath.Join(t.TempDir(), strings.Repeat("long", 100)))
 			return err

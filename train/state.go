@@ -86,15 +86,15 @@ func refuseWeights(d runDir) error {
 		return nil // where there is none that can be read, who loads it says so
 	}
 	return config.Problem{
-		Message: fmt.Sprintf("%s holds weights only, for generate, eval and export: there is no training to go on with", d), At: d.config(),
-		Try: "the run whose checkpoints were averaged, or a new one with `anneal train CONFIG --out RUN`",
+		Message: fmt.Sprintf("%s holds only weights, for generate, eval and export: it cannot be resumed", d), At: d.config(),
+		Try: "resuming the run whose checkpoints were averaged, or a new run with `anneal train CONFIG --out RUN`",
 	}
 }
 
 // checkTokenizer refuses a tokenizer that is not the one that the weights were trained with.
 func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	if now := tok.Hash(); now != s.Tokenizer {
-		return &DataError{fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  put that one back", dir.tokenizer(), now, s.Tokenizer)}
+		return &DataError{fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  restore the original tokenizer", dir.tokenizer(), now, s.Tokenizer)}
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func asConfigError(err error, dir runDir) error {
 	if !errors.Is(err, checkpoint.ErrOtherModel) {
 		return err
 	}
-	return config.Problem{Message: err.Error(), At: dir.config(), Try: "the values it had, or start a new run"}
+	return config.Problem{Message: err.Error(), At: dir.config(), Try: "restoring its values, or start a new run"}
 }
 
 // checkpointTensors lists the live tensors of a run in a fixed order: weights, then the optimizer's state, then

@@ -56,8 +56,8 @@ func OpenWith(dir string, o OpenOptions) (*Trained, error) {
 	}
 	if o.Average && cfg.Average.EMA == 0 {
 		return nil, config.Problem{
-			Key: "average.ema", Message: fmt.Sprintf("%s keeps no average of its weights: average.ema = 0", dir), At: runDir(dir).config(),
-			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints", dir),
+			Key: "average.ema", Message: fmt.Sprintf("%s keeps no moving average of its weights: average.ema = 0", dir), At: runDir(dir).config(),
+			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints instead", dir),
 		}
 	}
 	r := &Trained{Config: cfg, dir: runDir(dir), average: o.Average}
@@ -111,7 +111,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	}
 	info, err := checkpoint.LoadLatest(r.dir.checkpoints(), tensors, &last)
 	if errors.Is(err, checkpoint.ErrNone) {
-		return fmt.Errorf("%w\n  the run has saved nothing yet: it saves every checkpoint.every steps, at its end and when it is stopped", err)
+		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped and at its end", err)
 	}
 	if err != nil {
 		return asConfigError(err, r.dir)
@@ -133,7 +133,7 @@ func (r *Trained) Context() int { return r.Model.Config.Context }
 // checkVocabulary refuses a tokenizer whose ids the model has no rows for.
 func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
 	if n := tok.VocabSize(); n > vocab {
-		return &DataError{fmt.Errorf("%s has %d tokens, but the model has %d\n  put the tokenizer there that the model was trained with", path, n, vocab)}
+		return &DataError{fmt.Errorf("%s has %d tokens, but the model has %d\n  restore the tokenizer that the model was trained with", path, n, vocab)}
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 	}
 	result, err := e.evaluate(ctx, c, limit)
 	if err == nil && result.Tokens == 0 {
-		err = &DataError{fmt.Errorf("%s: %w, so that there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
+		err = &DataError{fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
 	}
 	return result, err
 }
@@ -184,7 +184,7 @@ func (r *Trained) evaluatorOf(sources []config.Source) (*corpus, *evaluator, err
 	}
 	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
 		c.close()
-		return nil, nil, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  re-build the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
+		return nil, nil, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
 	}
 	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
 	if err != nil {

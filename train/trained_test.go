@@ -107,7 +107,7 @@ func TestRunWithoutACheckpointSaysWhenThereWillBeOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "saved nothing yet") {
+	if !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "has not saved yet") {
 		t.Errorf("error %v", err)
 	}
 }

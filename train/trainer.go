@@ -85,7 +85,7 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{
 			Key:     "train.micro_batch",
-			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens are more than a forward pass can take", rows, c.Context),
+			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens exceed the size of one forward pass", rows, c.Context),
 			Try:     fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
 		}
 	}

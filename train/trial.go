@@ -83,7 +83,7 @@ func (t *Trial) Look() error {
 // Evaluate scores the first limit tokens of the data set's validation split, all if limit is 0.
 func (t *Trial) Evaluate(ctx context.Context, limit int) (EvalResult, error) {
 	if t.corpus == nil {
-		return unevaluated, errors.New("a trial without a data set has nothing to be evaluated on")
+		return unevaluated, errors.New("a trial without a data set cannot be evaluated")
 	}
 	return t.trainer.evaluate(ctx, t.corpus, limit)
 }

@@ -28,7 +28,7 @@ func TestWeightsAloneAreNotTrainedOn(t *testing.T) {
 			_, branch := BranchConfig(dir, nil)
 			_, rewind := Rewind(dir, RewindOptions{To: 0})
 			for what, err := range map[string]error{"resume": resume, "branch": branch, "rewind": rewind} {
-				if err == nil || !strings.Contains(err.Error(), "holds weights only") {
+				if err == nil || !strings.Contains(err.Error(), "holds only weights") {
 					t.Errorf("%s, %s of %s: %v", optimizer, what, filepath.Base(dir), err)
 				}
 			}

@@ -151,7 +151,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "0.999", dir}, exitUsage, "--val 0.999"},
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, dir}, exitData, "try a tokenizer.json made by `anneal tokenizer train`"},
 		{[]string{"tokenizer", "encode", filepath.Join(dir, "none.json")}, exitData, "try a tokenizer.json"},
-		{[]string{"tokenizer", "encode", bad, "--pattern", "("}, exitUsage, "has a pattern of its own"},
+		{[]string{"tokenizer", "encode", bad, "--pattern", "("}, exitUsage, "already defines a pattern"},
 		{[]string{"tokenizer", "train", "--vocab", "100", "--out", filepath.Join(dir, "t.json"), bad}, exitUsage, "try 8192"},
 		{[]string{"tokenizer", "train", "--vocab", "300", "--pattern", "(", "--out", filepath.Join(dir, "t.json"), bad}, exitUsage, "try gpt2"},
 		{[]string{"tokenizer", "train", "--vocab", "300", "--out", dir, dir}, exitUsage, "try --out " + filepath.Join(dir, "tokenizer.json")},

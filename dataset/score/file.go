@@ -22,7 +22,7 @@ func ReadLines(r io.Reader, documents uint64) ([]float32, error) {
 			return nil, fmt.Errorf("line %d: %w", len(scores)+1, err)
 		}
 		if scores = append(scores, v); uint64(len(scores)) > documents {
-			return nil, fmt.Errorf("more than %d lines, one for each document of the training split", documents)
+			return nil, fmt.Errorf("more than %d lines; the training split has one document per line", documents)
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -32,7 +32,7 @@ func ReadLines(r io.Reader, documents uint64) ([]float32, error) {
 		return nil, lines.Err()
 	}
 	if uint64(len(scores)) != documents {
-		return nil, fmt.Errorf("%d lines, but %d documents in the training split", len(scores), documents)
+		return nil, fmt.Errorf("%d lines, but the training split has %d documents", len(scores), documents)
 	}
 	return scores, nil
 }
@@ -54,7 +54,7 @@ func parseLine(line []byte) (float32, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("not a number, null or an object with a \"score\": %.40q", line)
+		return 0, fmt.Errorf("expected a number, null or an object with a \"score\", got %.40q", line)
 	case v == nil:
 		return float32(math.NaN()), nil
 	case math.IsInf(float64(float32(*v)), 0):

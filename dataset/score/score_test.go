@@ -120,7 +120,7 @@ func TestLinesOfScores(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"1\n":                 "1 lines, but 2",
+		"1\n":                 "1 lines, but the training split has 2",
 		"1\n2\n3\n":           "more than 2",
 		"1\n\n":               "line 2",
 		"1\nNaN\n":            "line 2",

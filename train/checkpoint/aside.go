@@ -45,7 +45,7 @@ func (s *Store) Before(step int64, state any) (Info, error) {
 			err = json.Unmarshal(text, state)
 		}
 		if err != nil {
-			return Info{}, fmt.Errorf("checkpoint: %s: %s does not fit this program: %w", best.Name, stateName, err)
+			return Info{}, fmt.Errorf("checkpoint: %s: this version of anneal cannot read %s: %w", best.Name, stateName, err)
 		}
 		info.Skipped = faults
 		return info, nil
@@ -62,7 +62,7 @@ func (s *Store) noneBefore(step int64, entries []Entry, faults []error) error {
 	}
 	err := fmt.Errorf("checkpoint: %s: %w at or before step %d", s.root, ErrNone, step)
 	if len(steps) > 0 {
-		err = fmt.Errorf("%w\n  it has %s", err, strings.Join(steps, ", "))
+		err = fmt.Errorf("%w\n  its checkpoints are of steps %s", err, strings.Join(steps, ", "))
 	}
 	return errors.Join(append([]error{err}, faults...)...)
 }

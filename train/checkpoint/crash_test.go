@@ -288,7 +288,7 @@ func TestOldCheckpointThatCannotBeDeletedIsAWarning(t *testing.T) {
 	mustSave(t, s, small, 1, 2)
 	s.fs = removeFails{}
 	mustSave(t, s, small, 3)
-	if !strings.Contains(log.String(), step(1)) || !strings.Contains(log.String(), "cannot be deleted") {
+	if !strings.Contains(log.String(), step(1)) || !strings.Contains(log.String(), "cannot delete") {
 		t.Errorf("log: %s", log.String())
 	}
 	s.fs = &faulty{}

@@ -39,7 +39,7 @@ type Entry struct {
 var ErrNone = errors.New("no checkpoint")
 
 // ErrOtherModel says that the tensors of a checkpoint are not those of the run.
-var ErrOtherModel = errors.New("is of another model")
+var ErrOtherModel = errors.New("belongs to another model")
 
 var stepDir = regexp.MustCompile(`^step-(\d{8,18})(-\d{1,9})?$`)
 
@@ -78,7 +78,7 @@ func readEntry(root, name string, step int64) Entry {
 	e := Entry{Info: Info{Name: name, Step: step}}
 	m, err := readManifest(filepath.Join(root, name))
 	if err == nil && m.Step != step {
-		err = fmt.Errorf("it is of step %d", m.Step)
+		err = fmt.Errorf("its manifest is of step %d", m.Step)
 	}
 	if err != nil {
 		e.Err = &Fault{Checkpoint: name, File: manifestName, Offset: -1, Err: err}

@@ -67,7 +67,7 @@ func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 			return faults, err
 		}
 		if entries[0].Name == first {
-			return nil, fmt.Errorf("checkpoint: none in %s is usable:\n%w", root, errors.Join(faults...))
+			return nil, fmt.Errorf("checkpoint: no checkpoint in %s is usable:\n%w", root, errors.Join(faults...))
 		}
 		first = entries[0].Name
 	}
@@ -113,7 +113,7 @@ func find(root string, step int64) (*Entry, error) {
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
 	}
-	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  it has %s", root, ErrNone, step, strings.Join(steps, ", "))
+	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  its checkpoints are of steps %s", root, ErrNone, step, strings.Join(steps, ", "))
 }
 
 // load fills tensors and state from one checkpoint. Damage is a *Fault.
@@ -162,7 +162,7 @@ func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error
 	}
 	if state != nil {
 		if err := json.Unmarshal(stateText, state); err != nil {
-			return Info{}, fmt.Errorf("checkpoint: %s: %s does not fit this program: %w", e.Name, stateName, err)
+			return Info{}, fmt.Errorf("checkpoint: %s: this version of anneal cannot read %s: %w", e.Name, stateName, err)
 		}
 	}
 	return e.info(root)
@@ -180,7 +180,7 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 		wanted[averageName] = false
 	}
 	if wanted[optimName] && len(m.placed(optimName)) == 0 && len(m.placed(modelName)) > 0 {
-		return nil, errors.New("it holds weights only, no optimizer state to go on from")
+		return nil, errors.New("it holds only weights, no optimizer state: training cannot continue from it")
 	}
 	for _, t := range tensors {
 		if !wanted[t.file()] {
@@ -189,9 +189,9 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 		have, ok := m.Tensors[t.Name]
 		switch {
 		case !ok || have.File != t.file():
-			problems = append(problems, fmt.Sprintf("it lacks tensor %q", t.Name))
+			problems = append(problems, fmt.Sprintf("tensor %q is missing from the checkpoint", t.Name))
 		case t.DType != have.DType || !slices.Equal(t.Shape, have.Shape):
-			problems = append(problems, fmt.Sprintf("tensor %q is %s %v there, %s %v here", t.Name, have.DType, have.Shape, t.DType, t.Shape))
+			problems = append(problems, fmt.Sprintf("tensor %q is %s %v in the checkpoint, but %s %v in this run", t.Name, have.DType, have.Shape, t.DType, t.Shape))
 		}
 		if dst[t.Name] = t.Data; t.Remote != nil {
 			dst[t.Name] = make([]byte, t.Bytes())
@@ -199,7 +199,7 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 	}
 	for name, t := range m.Tensors {
 		if _, ok := dst[name]; !ok && wanted[t.File] {
-			problems = append(problems, fmt.Sprintf("it has a tensor %q that this run lacks", name))
+			problems = append(problems, fmt.Sprintf("tensor %q does not exist in this run", name))
 		}
 	}
 	if len(problems) == 0 {
@@ -248,7 +248,7 @@ func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) 
 func (s *Store) goOn(info Info) error {
 	s.parent = info.Name
 	for _, name := range info.Ignored {
-		s.opt.Log.Warn("checkpoint holds a file that is not its own; ignored", "checkpoint", info.Name, "file", name)
+		s.opt.Log.Warn("ignored an unknown file in a checkpoint", "checkpoint", info.Name, "file", name)
 	}
 	text, err := os.ReadFile(s.path("latest"))
 	if err == nil && strings.TrimSpace(string(text)) == info.Name {

@@ -47,9 +47,9 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 		f.Close()
 		return nil, &LockedError{f.Name(), last}
 	case err != nil:
-		log.Warn("the file system has no locks; make sure that only one process writes here", "dir", root, "error", err)
+		log.Warn("the file system does not support locks; make sure that only one process writes here", "dir", root, "error", err)
 	case last.PID != 0:
-		log.Info("taking over the lock of a process that ended without closing", "pid", last.PID, "host", last.Host)
+		log.Info("taking over the lock of a process that ended without releasing it", "pid", last.PID, "host", last.Host)
 	}
 	host, err := os.Hostname()
 	if err != nil {

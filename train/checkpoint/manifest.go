@@ -114,7 +114,7 @@ func decodeManifest(text []byte) (*manifest, error) {
 	case head.Format != formatName:
 		return nil, fmt.Errorf("format is %.40q, not %q", head.Format, formatName)
 	case head.FormatVersion > formatVersion:
-		return nil, fmt.Errorf("%w: format version %d, this one reads up to %d", ErrFuture, head.FormatVersion, formatVersion)
+		return nil, fmt.Errorf("%w: format version %d; this version reads up to %d", ErrFuture, head.FormatVersion, formatVersion)
 	case head.FormatVersion != formatVersion:
 		return nil, fmt.Errorf("unknown format version %d", head.FormatVersion)
 	}
@@ -134,7 +134,7 @@ func decodeManifest(text []byte) (*manifest, error) {
 func checkOwnSum(text []byte) error {
 	at := bytes.LastIndex(text, []byte(crcField))
 	if at < 0 || len(text) < at+len(crcField)+8 {
-		return errors.New("it has no checksum of its own")
+		return errors.New("it has no checksum")
 	}
 	at += len(crcField)
 	var want checksum
@@ -145,7 +145,7 @@ func checkOwnSum(text []byte) error {
 	sum = crc32.Update(sum, castagnoli, []byte("00000000"))
 	sum = crc32.Update(sum, castagnoli, text[at+8:])
 	if checksum(sum) != want {
-		return fmt.Errorf("its checksum is %08x, it says %08x", sum, uint32(want))
+		return fmt.Errorf("its checksum is %08x, the recorded one %08x", sum, uint32(want))
 	}
 	return nil
 }
@@ -161,9 +161,9 @@ func (m *manifest) check() error {
 		_, dup := files[f.Name]
 		switch {
 		case dup || !fileName.MatchString(f.Name) || f.Name == manifestName:
-			return fmt.Errorf("file name %.40q is not allowed or not unique", f.Name)
+			return fmt.Errorf("file name %.40q is invalid or repeated", f.Name)
 		case f.Size < 0 || int64(len(f.CRC32C)) != chunksOf(f.Size):
-			return fmt.Errorf("file %s: %d checksums do not fit %d bytes", f.Name, len(f.CRC32C), f.Size)
+			return fmt.Errorf("file %s: %d checksums for %d bytes", f.Name, len(f.CRC32C), f.Size)
 		}
 		files[f.Name] = f.Size
 	}
@@ -179,7 +179,7 @@ func (m *manifest) check() error {
 		case !ok || path.Ext(t.File) != ".safetensors":
 			return fmt.Errorf("tensor %.80q is in %.80q, which is not listed", name, t.File)
 		case size != t.Size || t.Offset < 0 || t.Offset > fileSize || t.Size > fileSize-t.Offset:
-			return fmt.Errorf("tensor %.80q does not fit its place in %s", name, t.File)
+			return fmt.Errorf("tensor %.80q does not match its place in %s", name, t.File)
 		}
 	}
 	for _, f := range m.Files {

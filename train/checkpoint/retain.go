@@ -21,7 +21,7 @@ func (s *Store) sweep() error {
 			continue
 		}
 		if err := s.fs.RemoveAll(s.path(e.Name())); err != nil {
-			return fmt.Errorf("remove an unfinished checkpoint: %w", err)
+			return fmt.Errorf("cannot remove an unfinished checkpoint: %w", err)
 		}
 		s.opt.Log.Info("removed an unfinished checkpoint", "name", e.Name())
 	}
@@ -48,7 +48,7 @@ func (s *Store) prune() {
 			continue
 		}
 		if err := s.remove(e.Name); err != nil {
-			s.opt.Log.Warn("an old checkpoint cannot be deleted", "name", e.Name, "error", err)
+			s.opt.Log.Warn("cannot delete an old checkpoint", "name", e.Name, "error", err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func open(root string, opt Options, fs filesystem) (*Store, error) {
 		opt.Keep = 3
 	}
 	if opt.Keep < 2 {
-		return nil, fmt.Errorf("checkpoint: keep = %d; at least 2, so that a damaged one has a predecessor", opt.Keep)
+		return nil, fmt.Errorf("checkpoint: keep = %d; it must be at least 2, in case the newest one is damaged", opt.Keep)
 	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()
@@ -101,7 +101,7 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 	}
 	stateText, err := json.Marshal(state)
 	if err != nil {
-		return fmt.Errorf("checkpoint: state: %w", err)
+		return fmt.Errorf("checkpoint: cannot encode the state: %w", err)
 	}
 	j := &job{step: step, tokens: tokens, sequence: s.sequence, parent: s.parent, state: stateText, began: time.Now()}
 	if err := j.plan(tensors); err != nil {
@@ -157,7 +157,7 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 		n += t.Bytes()
 	}
 	if err := s.room(n); err != nil {
-		return fmt.Errorf("checkpoint: there is no room for one: %w", err)
+		return fmt.Errorf("checkpoint: not enough disk space for one checkpoint: %w", err)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (s *Store) room(bytes int64) error {
 		return err
 	}
 	if free < need {
-		return fmt.Errorf("it needs %.1f MB, %s has %.1f MB free: %w\n  free some space, or lower the number of checkpoints to keep (now %d)",
+		return fmt.Errorf("it needs %.1f MB, but %s has %.1f MB free: %w\n  free some space, or lower checkpoint.keep (now %d)",
 			float64(need)/1e6, s.root, float64(free)/1e6, syscall.ENOSPC, s.opt.Keep)
 	}
 	return nil

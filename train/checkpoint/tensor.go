@@ -77,7 +77,7 @@ func checkTensors(tensors []Tensor) error {
 		case err != nil:
 			return fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err)
 		case size != t.Bytes():
-			return fmt.Errorf("checkpoint: tensor %q has %d bytes, %s %v needs %d", t.Name, len(t.Data), t.DType, t.Shape, size)
+			return fmt.Errorf("checkpoint: tensor %q has %d bytes, but %s %v needs %d", t.Name, len(t.Data), t.DType, t.Shape, size)
 		case seen[t.Name]:
 			return fmt.Errorf("checkpoint: tensor %q is given twice", t.Name)
 		}

@@ -73,7 +73,7 @@ func (e *Entry) verify(root string) (Info, error) {
 			return Info{}, err
 		}
 		if got := hex.EncodeToString(sha.Sum(nil)); got != f.SHA256 {
-			return Info{}, r.fault(f.Name, "", -1, fmt.Errorf("sha256 is %s, the manifest says %s", got, f.SHA256))
+			return Info{}, r.fault(f.Name, "", -1, fmt.Errorf("its sha256 is %s, but the manifest says %s", got, f.SHA256))
 		}
 		if err := r.checkHeader(f); err != nil {
 			return Info{}, err
@@ -160,7 +160,7 @@ func (r *reader) read(file fileEntry, dst map[string][]byte, each func(tensor st
 	if st.Size() != file.Size {
 		at := min(st.Size(), file.Size)
 		return r.fault(file.Name, r.tensorAt(file.Name, at), at,
-			fmt.Errorf("it has %d bytes, the manifest says %d", st.Size(), file.Size))
+			fmt.Errorf("it has %d bytes, but the manifest says %d", st.Size(), file.Size))
 	}
 	at, crc := int64(0), uint32(0)
 	for _, reg := range r.regions(file, dst) {
@@ -202,7 +202,7 @@ func (r *reader) tensorAt(file string, offset int64) string {
 // blame finds which tensor of a damaged chunk is the damaged one, by the tensors' own checksums.
 func (r *reader) blame(f *os.File, file fileEntry, chunk int64, got checksum) error {
 	begin, end := chunk*chunkBytes, min((chunk+1)*chunkBytes, file.Size)
-	err := fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, the manifest says %08x",
+	err := fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, but the manifest says %08x",
 		begin, end, uint32(got), uint32(file.CRC32C[chunk]))
 	for _, t := range r.m.placed(file.Name) {
 		if t.Offset >= end || t.Offset+t.Size <= begin {
@@ -235,7 +235,7 @@ func (r *reader) checkHeader(file fileEntry) error {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))
 	})
 	if len(placed) != len(infos) {
-		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d tensors, the manifest %d", len(infos), len(placed)))
+		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d tensors, but the manifest %d", len(infos), len(placed)))
 	}
 	for i, t := range placed {
 		info := infos[i]
