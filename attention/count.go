@@ -79,6 +79,56 @@ func countGraph(g *device.Graph, length int) graphCount {
 	return c
 }
 
+// Pairs counts the pairs of query and key, over all heads, that rows of documents look at: those of a layout (nil is full attention) whose
+// key is in the query's document. start [N] is where in its row the document of each token begins, in rows of length tokens.
+func Pairs(l *device.Layout, start []int32, length, heads int) (pairs int64) {
+	for ; len(start) >= length; start = start[length:] {
+		row := start[:length]
+		if l == nil {
+			for i, from := range row {
+				pairs += int64(heads) * int64(i+1-int(from))
+			}
+			continue
+		}
+		for i := range l.Graphs {
+			users := heads
+			if l.Head != nil {
+				users = 0
+				for _, graph := range l.Head[:heads] {
+					if graph == i {
+						users++
+					}
+				}
+			}
+			pairs += int64(users) * documentPairs(&l.Graphs[i], row)
+		}
+	}
+	return pairs
+}
+
+// documentPairs counts the pairs of one head in one row.
+func documentPairs(g *device.Graph, start []int32) (pairs int64) {
+	for _, b := range g.Blocks {
+		q := shorten(b.Queries, len(start))
+		if q.Count == 0 {
+			continue
+		}
+		last := q.First + (q.Count-1)*q.Step
+		for _, r := range b.Keys {
+			end := r.First + (r.Count-1)*r.Step
+			if end <= q.First-r.Near && last-r.First < r.Far && int(start[last]) <= r.First {
+				pairs += int64(q.Count) * int64(r.Count) // every query of the block sees all of the range
+				continue
+			}
+			for i := q.First; i <= last; i += q.Step {
+				from, to := seen(r, i)
+				pairs += int64(to - max(from, min(below(r.Strip, int(start[i])), to)))
+			}
+		}
+	}
+	return pairs
+}
+
 // shorten returns the part of a strip below end.
 func shorten(s device.Strip, end int) device.Strip {
 	s.Count = max(min(s.Count, (end-s.First+s.Step-1)/s.Step), 0)

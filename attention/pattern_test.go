@@ -418,3 +418,38 @@ func TestLayersShareLayouts(t *testing.T) {
 		t.Errorf("the layers' layouts are %v", l)
 	}
 }
+
+// Pairs counts, in rows of documents, what the definition sees of a query's own document.
+func TestPairsAreThoseOfTheDefinitionInADocument(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := anyPattern(t)
+		length, heads := rapid.IntRange(1, 330).Draw(t, "length"), rapid.IntRange(2, 5).Draw(t, "heads")
+		shorter := rapid.IntRange(1, length).Draw(t, "shorter")
+		l, err := Compile(p, length, heads, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var start []int32
+		for range rapid.IntRange(1, 3).Draw(t, "rows") {
+			from := 0
+			ends := rapid.SliceOfN(rapid.IntRange(0, shorter-1), 0, 8).Draw(t, "documents begin at")
+			for i := range shorter {
+				if slices.Contains(ends, i) {
+					from = i
+				}
+				start = append(start, int32(from))
+			}
+		}
+		want := int64(0)
+		for n, from := range start {
+			for j := int(from); j <= n%shorter; j++ {
+				for head := range heads {
+					want += int64(sees(p, n%shorter, j, head, 1))
+				}
+			}
+		}
+		if got := Pairs(l, start, shorter, heads); got != want {
+			t.Fatalf("%s, %d heads, rows of %d tokens whose documents begin at %v: %d pairs, want %d", p, heads, shorter, start, got, want)
+		}
+	})
+}

@@ -1,6 +1,9 @@
 package model
 
-import "anneal/nn"
+import (
+	sparse "anneal/attention"
+	"anneal/nn"
+)
 
 // FLOPsPerToken counts forward and backward of one training token in a sequence of n:
 //
@@ -15,6 +18,34 @@ func (m *Decoder) FLOPsPerToken(n int) float64 {
 		forward += b.shared().forwardFLOPs(n)
 	}
 	return 3 * forward
+}
+
+// BatchFLOPs counts forward and backward of a batch in training. It differs from FLOPsPerToken in attention, of which it counts the
+// pairs of query and key that are in one document.
+func (m *Decoder) BatchFLOPs(b *Batch) float64 {
+	start := b.Host.Start
+	forward := 2 * float64(m.head.Value.Len()) * float64(len(start))
+	for i, block := range m.blocks {
+		l := block.shared()
+		forward += l.matrixFLOPs()*float64(len(start)) + m.attentionFLOPs(i, start, b.T)
+	}
+	return 3 * forward
+}
+
+// attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their pairs once.
+func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
+	a := &m.blocks[layer].shared().attention
+	if a.linear {
+		return a.linearBatchFLOPs(start, t)
+	}
+	first := 0
+	for m.blocks[first].shared().attention.seen != a.seen || m.blocks[first].shared().attention.linear {
+		first++
+	}
+	if first == layer {
+		a.seen.pairs = sparse.Pairs(a.seen.layout, start, t, a.heads.Q)
+	}
+	return 4 * float64(a.seen.pairs) * float64(a.heads.Size)
 }
 
 // RecomputedFLOPsPerToken counts what backward computes again: the forward pass of whole layers but for the last product of
@@ -42,7 +73,11 @@ func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 
 // forwardFLOPs counts the operations of a block for one token in a sequence of n.
 func (l *layer) forwardFLOPs(n int) float64 {
-	sum := l.attention.flops(n)
+	return l.attention.flops(n) + l.matrixFLOPs()
+}
+
+// matrixFLOPs counts the products of one token with the matrices of a block.
+func (l *layer) matrixFLOPs() (sum float64) {
 	for _, p := range l.params {
 		if p.Role == nn.Matrix {
 			sum += 2 * float64(p.Value.Len())

@@ -66,3 +66,41 @@ func TestFLOPsPerTokenGoByThePattern(t *testing.T) {
 		}
 	}
 }
+
+// A batch counts its products and the pairs of a query and a key in one document, whatever the layers look at.
+func TestBatchFLOPsCountPairsInsideDocuments(t *testing.T) {
+	c := outline(5, 64, 4, 2, 192, 256, 100, false).Config
+	c.Attention = "window:16,linear,full,window:16,full"
+	m := Outline(c, precision.Policy{})
+	for _, lengths := range [][]int{{256}, {1, 2, 253}, {100, 100, 56}, {16, 16, 32, 64, 128}} {
+		b := &Batch{T: 256}
+		for range 2 { // rows
+			from := 0
+			for _, n := range lengths {
+				for range n {
+					b.Host.Start = append(b.Host.Start, int32(from))
+				}
+				from += n
+			}
+		}
+		products := func(cols, rows int) float64 { return 2 * float64(cols) * float64(rows) }
+		block := products(64, (4+2*2)*16) + products(64, 64) + products(64, 2*192) + products(192, 64)
+		want := 2 * 256 * (5*block + products(64, 100)) // forward
+		for _, n := range lengths {
+			for i := range n {
+				window, full, chunk := min(i+1, 16), i+1, i%64+1
+				pair := 2 * products(16, 1) * 4 // both products, four heads
+				want += 2 * pair * float64(2*window+2*full+chunk)
+				if i >= 64 {
+					want += 2 * 4 * products(16, 16) // the state is read
+				}
+				if i/64 < (n-1)/64 {
+					want += 2 * 2 * products(16, 16) // and written
+				}
+			}
+		}
+		if got := m.BatchFLOPs(b); math.Abs(got-3*want) > 1e-9*got {
+			t.Errorf("documents of %v tokens: %g FLOPs, one by one %g", lengths, got, 3*want)
+		}
+	}
+}

@@ -12,6 +12,8 @@ type pattern struct {
 
 	length int // of the rows that were counted last
 	part   float64
+
+	pairs int64 // of the batch that was counted last
 }
 
 // attention reads Config.Attention.

@@ -13,10 +13,11 @@ type clock struct {
 	origin mark
 }
 
-// mark is how many tokens were done after how much busy time.
+// mark is how many tokens and operations were done after how much busy time.
 type mark struct {
 	at     time.Duration
 	tokens int64
+	flops  float64 // of this process
 }
 
 // rateWindow is how far back the current rate looks.
@@ -28,12 +29,12 @@ func (c *clock) start(tokens int64) {
 	c.marks = append(c.marks, c.origin)
 }
 
-// tick notes that training has reached a number of tokens.
-func (c *clock) tick(tokens int64) {
+// tick notes a step of so many operations, after which training has reached a number of tokens.
+func (c *clock) tick(tokens int64, flops float64) {
 	now := time.Now()
 	c.busy += now.Sub(c.since)
 	c.since = now
-	c.marks = append(c.marks, mark{c.busy, tokens})
+	c.marks = append(c.marks, mark{c.busy, tokens, c.marks[len(c.marks)-1].flops + flops})
 	for len(c.marks) > 2 && c.busy-c.marks[1].at > rateWindow {
 		c.marks = append(c.marks[:0], c.marks[1:]...)
 	}
@@ -44,6 +45,15 @@ func (c *clock) pause() { c.since = time.Now() }
 
 // rate returns the tokens per second of the last seconds; NaN before the first tick.
 func (c *clock) rate() float64 { return c.speed(c.marks[0]) }
+
+// flops returns the operations per second of the last seconds; NaN before the first tick.
+func (c *clock) flops() float64 {
+	from, last := c.marks[0], c.marks[len(c.marks)-1]
+	if last.at == from.at {
+		return math.NaN()
+	}
+	return (last.flops - from.flops) / (last.at - from.at).Seconds()
+}
 
 // average returns the tokens per second since start.
 func (c *clock) average() float64 { return c.speed(c.origin) }

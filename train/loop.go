@@ -100,7 +100,6 @@ type session struct {
 	metrics *metricsFile
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
-	flops   float64 // per token
 	tokens  int64   // of the whole run
 	last    state   // what the last step and evaluation gave
 	saved   int     // step of the last checkpoint started; −1 if none
@@ -144,7 +143,7 @@ func (s *session) open() (err error) {
 	}
 	s.tensors = s.trainer.checkpointTensors()
 	s.peak = peak(s.dev, s.trainer.policy.Operand)
-	s.flops, s.tokens = s.trainer.model.FLOPsPerToken(s.cfg.Model.Context), s.cfg.Tokens()
+	s.tokens = s.cfg.Tokens()
 	nan := number(math.NaN())
 	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
 	return nil
@@ -278,11 +277,10 @@ func (s *session) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.flops = t.model.FLOPsPerToken(stats.Length)
 	if !stats.Skipped {
 		s.last.TrainLoss = number(stats.Loss)
 	}
-	s.clock.tick(t.progress.Tokens)
+	s.clock.tick(t.progress.Tokens, stats.FLOPs)
 	eval := evaluation{unevaluated, unevaluated}
 	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
 	if s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {

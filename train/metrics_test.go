@@ -109,7 +109,7 @@ func TestClockMeasuresTrainingTime(t *testing.T) {
 	pass := func(d time.Duration, n int64) {
 		c.since = c.since.Add(-d) // as if d had passed
 		tokens += n
-		c.tick(tokens)
+		c.tick(tokens, 3*float64(n))
 	}
 	for range 10 {
 		pass(2*time.Second, 200)
@@ -123,6 +123,7 @@ func TestClockMeasuresTrainingTime(t *testing.T) {
 		pass(2*time.Second, 800)
 	}
 	near("rate of the last seconds", c.rate(), 400)
+	near("operations of the last seconds", c.flops(), 1200)
 	near("average", c.average(), float64(11*200+6*800)/(17*2))
 	if n := len(c.marks); n > 8 {
 		t.Errorf("%d marks kept for a window of %v", n, rateWindow)

@@ -83,7 +83,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	rss, _ := machine.Resident()
 	fraction := math.NaN()
 	if s.peak > 0 {
-		fraction = rate * s.flops / 1e9 / s.peak
+		fraction = s.clock.flops() / 1e9 / s.peak
 	}
 	line := metricsLine{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Loss: number(stats.Loss), LR: stats.LR, GradNorm: number(stats.GradNorm),

@@ -65,6 +65,7 @@ type StepStats struct {
 	Clipped  bool    // the gradient was longer than train.clip
 	Skipped  bool    // the update was not applied: the guard refused it, an fp16 gradient overflowed, or every target was ignored
 
+	FLOPs      float64 // forward and backward, counted by model.Decoder.BatchFLOPs
 	Length     int     // tokens in a sequence
 	NoiseScale float64 // tokens; the estimate so far, NaN if this step did not measure it
 }
@@ -197,12 +198,12 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	t.progress.Tokens += part.tokens
 	targets := float64(sums.targets)
 	if targets == 0 {
-		return StepStats{Loss: math.NaN(), GradNorm: math.NaN(), NoiseScale: math.NaN(), Skipped: true}, nil
+		return StepStats{Loss: math.NaN(), GradNorm: math.NaN(), NoiseScale: math.NaN(), FLOPs: sums.flops, Skipped: true}, nil
 	}
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
 		GradNorm: norm / targets, LR: t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position),
-		Length: part.length, NoiseScale: math.NaN(),
+		Length: part.length, NoiseScale: math.NaN(), FLOPs: sums.flops,
 	}
 	if t.overflowed(stats.Loss, stats.GradNorm) || !t.guard.accept(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true
@@ -229,6 +230,7 @@ type batchSums struct {
 	loss        float64 // nats
 	squaredLogZ float64 // for the z-loss; 0 if there is none
 	targets     int
+	flops       float64
 
 	first        float64 // squared norm of the first micro-batch's gradient, where the noise is measured
 	firstTargets int
@@ -257,6 +259,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.model.Loss(t.tape, t.batch)
 		t.tape.Backward()
 		t.tape.LossScale = scale
+		sums.flops += t.model.BatchFLOPs(t.batch) // here, since an accelerator is still at work
 		sums.loss += t.dev.Sum(&t.batch.Losses)
 		sums.targets += t.data.Valid()
 		if mixed, ok := src.(manySources); ok {
