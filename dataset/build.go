@@ -120,6 +120,12 @@ func (b *builder) finish() (Manifest, error) {
 // ErrExists means that the directory for a new dataset holds one.
 var ErrExists = errors.New("already holds a dataset")
 
+// Exists reports whether dir holds a dataset.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifestName))
+	return err == nil
+}
+
 // prepare makes dir ready for a build: no manifest, and none of the shards of an earlier or interrupted build.
 func prepare(dir string, replace bool) error {
 	manifest := filepath.Join(dir, manifestName)

@@ -49,6 +49,9 @@ const baseline = "as configured"
 // Compare trains the configured run and each variant, one after the other. A run that is already in Out is gone on
 // with, so that an interrupted comparison loses nothing. Every configuration is checked before the first step.
 func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
+	if err := train.CheckForRuns(o.Out); err != nil {
+		return nil, err
+	}
 	variants := append([][]string{nil}, o.Variants...)
 	configs := make([]*config.Config, len(variants))
 	for i, v := range variants {

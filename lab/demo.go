@@ -58,6 +58,9 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	if train.Exists(run) {
 		return nil, fmt.Errorf("%s %w\n  go on with `anneal resume %s`, or choose another --out", run, train.ErrExists, run)
 	}
+	if err := train.CheckEmpty(o.Out); err != nil {
+		return nil, err
+	}
 	source, err := GoSource()
 	if err != nil {
 		return nil, err

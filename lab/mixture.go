@@ -60,6 +60,9 @@ type search struct {
 
 // newSearch measures the sources and takes o.Out for this process until unlock is called.
 func newSearch(o MixtureOptions) (*search, error) {
+	if err := train.CheckForRuns(o.Out); err != nil {
+		return nil, err
+	}
 	s := &search{MixtureOptions: o}
 	var err error
 	if s.cfg, err = config.Load(o.Config, o.Overrides); err != nil {

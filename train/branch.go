@@ -13,8 +13,8 @@ import (
 // stable phase any number of decays, each to a model of its own. Where the schedules agree up to that step, the result is
 // the same, bit for bit, as if the new run had been trained from its beginning.
 func Branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
-	if Exists(o.Dir) {
-		return nil, existsError(o.Dir)
+	if err := CheckNewRun(o.Dir); err != nil {
+		return nil, err
 	}
 	s, err := newSession(o.Config, o)
 	if err != nil {

@@ -46,6 +46,9 @@ func loadHF(dir string, p precision.Policy, m device.Memory) (*model.Decoder, *t
 // ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
 // ready to generate, evaluate and export.
 func ImportHF(src, runDirectory string) error {
+	if err := CheckNewRun(runDirectory); err != nil {
+		return err
+	}
 	cfg, err := configOf(src)
 	if err != nil {
 		return &DataError{fmt.Errorf("%s: %w", src, err)}

@@ -36,6 +36,9 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := CheckNewRun(out); err != nil {
+		return nil, err
+	}
 	tok, err := os.ReadFile(src.tokenizer())
 	if err != nil {
 		return nil, &DataError{err}

@@ -27,6 +27,9 @@ type Options struct {
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := CheckNewRun(o.Dir); err != nil {
+		return nil, err
+	}
 	s, err := newSession(o.Config, o)
 	if err != nil {
 		return nil, err
@@ -46,8 +49,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // createWithState makes the run directory of a run that must not begin at step 0 without the state it has now. The state comes first:
 // a directory without a configuration is not yet a run.
 func (s *session) createWithState() error {
-	if Exists(s.Dir) {
-		return existsError(s.Dir)
+	if err := s.dir.begin(); err != nil {
+		return err
 	}
 	if err := s.openStore(); err != nil {
 		return err
@@ -55,7 +58,7 @@ func (s *session) createWithState() error {
 	if err := errors.Join(s.save(), s.store.Wait()); err != nil {
 		return err
 	}
-	return s.dir.create(s.cfg, s.corpus.tokenizerJSON)
+	return s.dir.finish(s.cfg, s.corpus.tokenizerJSON)
 }
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"anneal/internal/fileio"
+	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
 
@@ -26,6 +27,10 @@ func (d runDir) tokenizer() string   { return filepath.Join(string(d), "tokenize
 func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
 func (d runDir) rewind() string      { return filepath.Join(string(d), "rewind.json") }
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
+func (d runDir) unfinished() string  { return d.config() + unfinished }
+
+// unfinished ends the name of a file that is not yet whole.
+const unfinished = ".tmp"
 
 var (
 	// ErrExists means that the directory for a new run already holds one.
@@ -36,12 +41,49 @@ var (
 
 // create makes the directory of a new run and writes its configuration and tokenizer.
 func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
-	if _, err := os.Stat(d.config()); err == nil {
-		return existsError(string(d))
+	if err := d.begin(); err != nil {
+		return err
+	}
+	return d.finish(cfg, tokenizerJSON)
+}
+
+// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun, so that a start that
+// was killed can be made again.
+func (d runDir) begin() error {
+	if err := CheckNewRun(string(d)); err != nil {
+		return err
+	}
+	if err := d.clear(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(string(d), 0o777); err != nil {
 		return fmt.Errorf("cannot make the run directory: %w", err)
 	}
+	if err := os.WriteFile(d.unfinished(), nil, 0o666); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	return nil
+}
+
+// clear removes the checkpoints of a start that was killed.
+func (d runDir) clear() error {
+	if _, err := os.Stat(d.checkpoints()); err != nil {
+		return nil // CheckNewRun has looked at the directory
+	}
+	unlock, err := checkpoint.Lock(d.checkpoints())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	left, err := checkpoint.List(d.checkpoints())
+	for _, e := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(d.checkpoints(), e.Name)))
+	}
+	return err
+}
+
+// finish makes a run of the directory.
+func (d runDir) finish(cfg *config.Config, tokenizerJSON []byte) error {
 	if err := os.WriteFile(d.tokenizer(), tokenizerJSON, 0o666); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
@@ -54,7 +96,7 @@ func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
 
 // writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
 func writeDurably(path string, data []byte) error {
-	half := path + ".tmp"
+	half := path + unfinished
 	f, err := os.OpenFile(half, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ func (c branchCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := train.CheckNewRun(c.Out); err != nil {
+		return err
+	}
 	step := int(c.At)
 	if step == 0 {
 		if step, err = train.BranchPoint(c.Dir, cfg); err != nil {

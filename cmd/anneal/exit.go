@@ -79,7 +79,7 @@ func exitCode(err error) int {
 	)
 	switch {
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &conf), errors.As(err, &tier),
-		errors.Is(err, train.ErrExists), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
+		errors.Is(err, train.ErrExists), errors.Is(err, train.ErrOccupied), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped
@@ -96,7 +96,7 @@ func exitCode(err error) int {
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
 		return exitCheckpoint
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
-	case errors.As(err, &path) && path.Op == "mkdir", errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
 	case errors.As(err, &data), errors.Is(err, lab.ErrNoGoSource), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
 		return exitData

@@ -40,6 +40,11 @@ func (c trainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if c.Out != "" {
+		if err := train.CheckNewRun(c.Out); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.DryRun && c.Recipe != "":
 		return dryRunRecipe(s, c.Recipe, cfg)

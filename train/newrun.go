@@ -1,0 +1,122 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"anneal/dataset"
+)
+
+// ErrOccupied means that the directory for a new run holds something else.
+var ErrOccupied = errors.New("is not empty")
+
+// CheckNewRun reports whether a run can begin in dir: it does not exist and can be made, or holds nothing but logs, hidden files, and what
+// a start that was killed left behind. It changes nothing.
+func CheckNewRun(dir string) error {
+	d := runDir(dir)
+	if _, err := os.Stat(d.config()); err == nil {
+		return existsError(dir)
+	}
+	names, err := readDir(dir)
+	if err != nil {
+		return err
+	}
+	begun := slices.Contains(names, filepath.Base(d.unfinished()))
+	own := []string{filepath.Base(d.unfinished()), filepath.Base(d.tokenizer()), filepath.Base(d.checkpoints())}
+	for _, name := range names {
+		log := slices.Contains([]string{".log", ".out", ".err"}, filepath.Ext(name))
+		if log || strings.HasPrefix(name, ".") || begun && slices.Contains(own, name) {
+			continue
+		}
+		return fmt.Errorf("%s %w: it holds %s\n  a run needs a directory of its own: try --out %s, or another that is new or empty", dir, ErrOccupied, holdings(dir, names), example(dir))
+	}
+	return checkWritable(dir)
+}
+
+// CheckForRuns reports whether dir can hold several runs, each in a directory of its own: it is neither a run nor a data set.
+func CheckForRuns(dir string) error {
+	if Exists(dir) {
+		return fmt.Errorf("%s %w, and several runs are to be made\n  choose another --out", dir, ErrExists)
+	}
+	if _, err := readDir(dir); err != nil {
+		return err
+	}
+	if dataset.Exists(dir) {
+		return fmt.Errorf("%s %w: it holds a data set\n  choose another --out, such as %s", dir, ErrOccupied, example(dir))
+	}
+	return checkWritable(dir)
+}
+
+// CheckEmpty reports whether dir is empty or can be made.
+func CheckEmpty(dir string) error {
+	names, err := readDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%s %w: it holds %s\n  choose a directory for --out that is new or empty", dir, ErrOccupied, holdings(dir, names))
+	}
+	return checkWritable(dir)
+}
+
+// readDir returns the names in a directory; one that does not exist is empty.
+func readDir(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, fmt.Errorf("cannot use %s: %w\n  choose another --out", dir, syscall.ENOTDIR)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the directory of --out: %w", err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// example is where a run could be made in place of dir.
+func example(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Join("runs", filepath.Base(dir))
+}
+
+// holdings says what a directory holds.
+func holdings(dir string, names []string) string {
+	list := strings.Join(names[:min(len(names), 3)], ", ")
+	if more := len(names) - 3; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	if dataset.Exists(dir) {
+		return "a data set (" + list + ")"
+	}
+	return list
+}
+
+// checkWritable reports whether files can be made in dir, or in the nearest directory above it that exists.
+func checkWritable(dir string) error {
+	at := filepath.Clean(dir)
+	for {
+		if _, err := os.Stat(at); err == nil || filepath.Dir(at) == at {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	f, err := os.CreateTemp(at, ".anneal-*")
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = &fs.PathError{Op: "write to", Path: at, Err: path.Err}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot make %s: %w\n  choose another --out", dir, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
