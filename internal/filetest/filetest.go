@@ -1,4 +1,5 @@
-// Package filetest compares directories in tests: what two commands have written must be the same bytes. It imports nothing of this module.
+// Package filetest holds what tests of files share: directories that must have the same bytes, and files that must be refused. It
+// imports nothing of this module.
 package filetest
 
 import (

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package fileio
+
+import "os"
+
+func openReading(path string) (*os.File, error) { return os.Open(path) }

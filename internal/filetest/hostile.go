@@ -1,0 +1,88 @@
+package filetest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// What reading a small hostile file may cost.
+const (
+	mostTime  = 100 * time.Millisecond
+	mostBytes = 64 << 20
+)
+
+// Refused fails the test unless f returns an error within 100 ms and 64 MiB of allocations. It returns the error.
+func Refused(t testing.TB, what string, f func() error) error {
+	t.Helper()
+	err := Bounded(t, what, f)
+	if err == nil {
+		t.Errorf("%s: no error", what)
+	}
+	return err
+}
+
+// Bounded fails the test unless f returns within 100 ms and 64 MiB of allocations. It returns what f does.
+func Bounded(t testing.TB, what string, f func() error) error {
+	t.Helper()
+	var err error
+	var took time.Duration
+	for range 10 { // on a busy machine some tries are late
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		done := make(chan error, 1)
+		go func() { done <- f() }()
+		select {
+		case err = <-done:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: no end after a minute", what)
+		}
+		took = time.Since(start)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > mostBytes {
+			t.Errorf("%s: %d MiB allocated, the limit is %d: %.200v", what, n>>20, mostBytes>>20, err)
+			return err
+		}
+		if took <= mostTime {
+			return err
+		}
+	}
+	t.Errorf("%s: %v, the limit is %v: %.200v", what, took, mostTime, err)
+	return err
+}
+
+// NotFiles makes what can stand under a name where a small file belongs, all of which a reader must refuse, and returns the paths by
+// what is there: a directory, a file of 64 GiB and, where the system has them, a pipe and a device without end. Each path ends in
+// name.
+func NotFiles(t testing.TB, name string) map[string]string {
+	t.Helper()
+	paths := map[string]string{}
+	place := func(what string) string {
+		dir := filepath.Join(t.TempDir(), "not")
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		paths[what] = filepath.Join(dir, name)
+		return paths[what]
+	}
+	if err := os.Mkdir(place("a directory"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	huge := place("64 GiB")
+	if err := os.WriteFile(huge, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(huge, 64<<30); err != nil {
+		delete(paths, "64 GiB") // a file system without holes
+	}
+	if pipe := place("a pipe"); makePipe(pipe) != nil {
+		delete(paths, "a pipe")
+	}
+	if _, err := os.Stat("/dev/zero"); err != nil || os.Symlink("/dev/zero", place("a device")) != nil {
+		delete(paths, "a device")
+	}
+	return paths
+}
