@@ -63,11 +63,8 @@ func (p *Pipeline) Hash() string { return p.hash }
 //	  - c4: {terminal_punctuation: false}
 //
 // A stage stands alone with its published bounds, or with those that differ, and with its options. Files that stages need
-// are read now. File is the pipeline's own name, for messages and as the place from which paths in it go.
+// are read now. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the place from which paths in it go.
 func Parse(text []byte, file string) (*Pipeline, error) {
-	if len(text) > 1<<20 {
-		return nil, &Problem{At: file, Message: "a pipeline of more than 1 MiB"}
-	}
 	p := new(Pipeline)
 	r := pipelineReader{file: file}
 	r.pipeline(p, text)

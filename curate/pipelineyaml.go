@@ -1,6 +1,7 @@
 package curate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -8,9 +9,9 @@ import (
 	"strings"
 
 	"anneal/internal/nearest"
+	"anneal/internal/yaml"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // pipelineReader reads the file of a pipeline. It keeps the first fault.
@@ -30,10 +31,13 @@ func (r *pipelineReader) fail(n ast.Node, try, format string, args ...any) {
 }
 
 func (r *pipelineReader) pipeline(p *Pipeline, text []byte) {
-	f, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-		r.fail(nil, "", "not YAML: %s", line)
+	f, err := yaml.Parse(text)
+	if e := (*yaml.Error)(nil); errors.As(err, &e) {
+		at := r.file
+		if e.Line > 0 {
+			at = fmt.Sprintf("%s:%d", r.file, e.Line)
+		}
+		r.err = &Problem{At: at, Message: e.Message, Try: e.Try}
 		return
 	}
 	if len(f.Docs) != 1 || f.Docs[0].Body == nil {
@@ -78,6 +82,9 @@ func (r *pipelineReader) mapping(n ast.Node, names []string, visit func(key stri
 }
 
 func (r *pipelineReader) near(name string, names []string) string {
+	if r.err != nil {
+		return "" // the first fault is the one that is told
+	}
 	if n := nearest.To(name, names); n != "" {
 		return n
 	}

@@ -1,30 +1,44 @@
 // Package nearest finds the name that was meant by one that is unknown.
 package nearest
 
+import "slices"
+
+// longest is how many letters a name has at most for which something is near: no key is so long.
+const longest = 256
+
 // To returns the candidate with the least edit distance to name, or "" if none is near enough to be meant.
 func To(name string, candidates []string) string {
+	x := []rune(name)
+	if len(x) > longest {
+		return ""
+	}
 	best, at := "", max(2, len(name)/4)+1
+	var t table
 	for _, c := range candidates {
-		if d := editDistance(name, c); d < at {
+		y := []rune(c)
+		if max(len(x)-len(y), len(y)-len(x)) >= at {
+			continue // a letter more is an insertion
+		}
+		if d := t.editDistance(x, y); d < at {
 			best, at = c, d
 		}
 	}
 	return best
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of neighbours between a and b.
-func editDistance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	if len(x) > 256 {
-		return len(x) // no key is so long: nothing is near
+// table is three rows of edit distances, from the beginnings of one name to those of another.
+type table [3][]int
+
+// editDistance counts insertions, deletions, replacements and swaps of neighbours between x and y.
+func (t *table) editDistance(x, y []rune) int {
+	for i := range t {
+		t[i] = slices.Grow(t[i][:0], len(y)+1)[:len(y)+1]
 	}
-	var before []int // two rows up, for swaps
-	prev := make([]int, len(y)+1)
+	before, prev, row := t[0], t[1], t[2] // before is two rows up, for swaps
 	for j := range prev {
 		prev[j] = j
 	}
 	for i := range x {
-		row := make([]int, len(y)+1)
 		row[0] = i + 1
 		for j := range y {
 			cost := 1
@@ -36,7 +50,7 @@ func editDistance(a, b string) int {
 				row[j+1] = min(row[j+1], before[j-1]+1)
 			}
 		}
-		before, prev = prev, row
+		before, prev, row = prev, row, before
 	}
 	return prev[len(y)]
 }

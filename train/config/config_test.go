@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/internal/filetest"
+	"anneal/internal/yaml"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
@@ -197,7 +200,7 @@ func TestFilesThatAreNotConfigsAreRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.yaml")
-	if err := os.WriteFile(big, make([]byte, maxFile+1), 0o644); err != nil {
+	if err := os.WriteFile(big, make([]byte, yaml.MaxBytes+1), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(dir, "missing.yaml"), dir, big} {
@@ -205,6 +208,35 @@ func TestFilesThatAreNotConfigsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+// Whatever a config is, or stands under its name, is refused within 100 ms and 64 MiB.
+func TestHostileConfigsAreRefusedAtOnce(t *testing.T) {
+	files := filetest.NotFiles(t, "run.yaml")
+	for what, text := range map[string]string{
+		"brackets": strings.Repeat("[", 60000), "a bomb": "a: &a [x,x]\nb: &b [*a,*a]\n" + strings.Repeat("c: [*b,*b]\n", 2000), "1 MiB": strings.Repeat("a: 1\n", 1<<20/5),
+		"a deep value": "seed: " + strings.Repeat("[", 60) + strings.Repeat("1,", 3900) + strings.Repeat("]", 60), "unknown keys": unknownKeys(2700),
+		"long keys": strings.Repeat("model.dimension"+strings.Repeat("s", 40)+": 1\n", 1000), "items": strings.Repeat("- 1\n", 4000),
+	} {
+		files[what] = filepath.Join(t.TempDir(), "run.yaml")
+		if err := os.WriteFile(files[what], []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, path := range files {
+		err := filetest.Refused(t, what, func() error { _, err := Load(path, []string{"data.path=/d"}); return err })
+		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), path) || len(err.Error()) > 4000+len(path)*maxProblems {
+			t.Errorf("%s: %.1000v", what, err)
+		}
+	}
+}
+
+func unknownKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s%d: 1\n", strings.Repeat("k", 15), i)
+	}
+	return b.String()
 }
 
 // Validate checks a copy: a config that code has put together keeps its zeros until Resolve.

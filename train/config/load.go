@@ -4,22 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
+	"anneal/internal/fileio"
+	"anneal/internal/yaml"
+
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
-const (
-	maxFile     = 32 << 10 // far above any config; the parser is slow on hostile files that are longer
-	maxProblems = 20       // in one report: a file with more is something else
-)
+const maxProblems = 20 // in one report: a file with more is something else
 
 // Sources are what a config is made of. What comes later replaces what came before.
 type Sources struct {
@@ -57,17 +53,9 @@ func readFile(path string) ([]byte, error) {
 	fault := func(err error, try string) error {
 		return &Error{[]Problem{{Message: "cannot read the config: " + err.Error(), At: path, Try: try}}}
 	}
-	f, err := os.Open(path)
+	text, err := fileio.ReadSmall(path, yaml.MaxBytes)
 	if err != nil {
 		return nil, fault(err, "the path of a YAML file, such as examples/tiny.yaml")
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fault(err, "")
-	}
-	if len(text) > maxFile {
-		return nil, fault(fmt.Errorf("larger than %d KiB", maxFile>>10), "the path of a YAML file, such as examples/tiny.yaml")
 	}
 	return text, nil
 }
@@ -192,24 +180,16 @@ func (c *Config) readYAML(text []byte, path string) (problems []Problem, readabl
 	return r.problems, true
 }
 
-// parseYAML turns the parser's errors, and its panics on hostile input, into a Problem.
-func parseYAML(text []byte, path string) (file *ast.File, problem *Problem) {
-	defer func() {
-		if p := recover(); p != nil {
-			problem = &Problem{Message: fmt.Sprintf("not YAML: %v", p), At: path}
-		}
-	}()
-	file, err := parser.ParseBytes(text, 0)
-	if err == nil {
+// parseYAML turns the parser's errors into a Problem.
+func parseYAML(text []byte, path string) (*ast.File, *Problem) {
+	file, err := yaml.Parse(text)
+	var e *yaml.Error
+	if !errors.As(err, &e) {
 		return file, nil
 	}
-	problem = &Problem{Message: "not YAML: " + err.Error(), At: path}
-	var where yaml.Error
-	if errors.As(err, &where) {
-		problem.Message = "not YAML: " + where.GetMessage()
-		if t := where.GetToken(); t != nil && t.Position != nil {
-			problem.At = Origin{File: path, Line: t.Position.Line, Col: t.Position.Column}.Place()
-		}
+	problem := &Problem{Message: e.Message, At: path, Try: e.Try}
+	if e.Line > 0 {
+		problem.At = Origin{File: path, Line: e.Line, Col: e.Column}.Place()
 	}
 	return nil, problem
 }
@@ -267,6 +247,10 @@ func (r *reader) mapping(n ast.Node, prefix string) {
 
 func (r *reader) value(name string, v *ast.MappingValueNode) {
 	i, ok := keyIndex[name]
+	if !ok && len(r.problems) >= maxProblems {
+		r.problems = append(r.problems, Problem{}) // only its number is told, and what it should be takes long to find
+		return
+	}
 	if !ok {
 		r.problems = append(r.problems, unknownKey(name, r.at(v.Key).Place()))
 		return
@@ -323,10 +307,6 @@ func texts(s *ast.SequenceNode) ([]string, bool) {
 }
 
 func isSection(name string) bool {
-	for _, k := range allKeys {
-		if strings.HasPrefix(k.Name, name+".") {
-			return true
-		}
-	}
-	return false
+	name += "."
+	return slices.ContainsFunc(allKeys, func(k Key) bool { return strings.HasPrefix(k.Name, name) })
 }

@@ -1,0 +1,132 @@
+package yaml
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+const (
+	maxDepth  = 64   // of values in values
+	maxTokens = 8192 // besides comments; keys, values and punctuation count as one each
+	maxKey    = 64   // bytes: every value keeps the keys that lead to it
+	maxRun    = 256  // of < in a row, and of tabs in a line
+	maxEmpty  = 32   // lines without text in a row
+	maxMarks  = 8    // of the begin or end of a document
+)
+
+// checkRuns refuses what the scanner takes quadratic time for: it looks from each < to the end of their run, from each tab to the end
+// of its line, and takes the lines without text at the end of a scalar off one by one.
+func checkRuns(text []byte) *Error {
+	line, run, tabs, empty := 1, 0, 0, 0
+	blank := true // of what the line has so far
+	for i, c := range text {
+		if run++; c != '<' {
+			run = 0
+		}
+		switch {
+		case c == '\r' && i+1 < len(text) && text[i+1] == '\n': // these two end one line
+		case c == '\n' || c == '\r':
+			if empty++; !blank {
+				empty = 0
+			}
+			line, tabs, blank = line+1, 0, true
+		case c == '\t':
+			tabs++
+		case c != ' ':
+			blank = false
+		}
+		fault := ""
+		switch {
+		case run > maxRun:
+			fault = fmt.Sprintf("more than %d < in a row", maxRun)
+		case tabs > maxRun:
+			fault = fmt.Sprintf("more than %d tabs in a line", maxRun)
+		case empty > maxEmpty:
+			fault = fmt.Sprintf("more than %d lines without text in a row", maxEmpty)
+		}
+		if fault != "" {
+			return &Error{Line: line, Column: 1, Message: fault}
+		}
+	}
+	return nil
+}
+
+// checkTokens refuses anchors, aliases, merge keys and tags, and what is too much for the parser.
+func checkTokens(tokens token.Tokens) *Error {
+	n, marks := 0, 0
+	var d depth
+	for i, t := range tokens {
+		if t.Type == token.CommentType {
+			continue
+		}
+		if n++; n > maxTokens {
+			return fault(t.Position, "a shorter file", "more than %d keys, values and signs between them", maxTokens)
+		}
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			return fault(t.Position, "the value itself, wherever it is needed; text that begins with & or * needs quotes", "anchors (&name), aliases (*name) and merge keys (<<) are not supported")
+		case token.TagType:
+			return fault(t.Position, "the value without it; text that begins with ! needs quotes", "tags (!name) are not supported")
+		case token.DocumentHeaderType, token.DocumentEndType:
+			if marks++; marks > maxMarks {
+				return fault(t.Position, "one document in a file", "more than %d lines of --- or ...", maxMarks)
+			}
+		case token.MappingValueType:
+			if i > 0 && len(tokens[i-1].Value) > maxKey {
+				return fault(tokens[i-1].Position, "", "a key of %d bytes; at most %d are supported", len(tokens[i-1].Value), maxKey)
+			}
+		}
+		if d.add(tokens, i); d.now() > maxDepth {
+			return fault(t.Position, "values that are nested less", "more than %d values nested in each other", maxDepth)
+		}
+	}
+	return nil
+}
+
+// depth counts the values that a token lies in, or more.
+type depth struct {
+	columns []int // of the signs that begin the block values around the token; ascending
+	flows   []int // for each bracket around the token, 1 and the keys before the present value: {a: {b: 1}} counts 2 each
+	flow    int   // the sum of flows
+}
+
+func (d *depth) now() int { return len(d.columns) + d.flow }
+
+func (d *depth) add(tokens token.Tokens, i int) {
+	t := tokens[i]
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		d.flows = append(d.flows, 1)
+		d.flow++
+		return
+	case token.SequenceEndType, token.MappingEndType:
+		if last := len(d.flows) - 1; last >= 0 {
+			d.flow -= d.flows[last]
+			d.flows = d.flows[:last]
+		}
+		return
+	case token.CollectEntryType:
+		if last := len(d.flows) - 1; last >= 0 {
+			d.flow -= d.flows[last] - 1
+			d.flows[last] = 1
+		}
+		return
+	case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
+	default:
+		return
+	}
+	if last := len(d.flows) - 1; last >= 0 {
+		d.flow++
+		d.flows[last]++
+		return
+	}
+	at := t.Position.Column
+	if t.Type == token.MappingValueType && i > 0 && tokens[i-1].Position.Line == t.Position.Line {
+		at = tokens[i-1].Position.Column // the key's
+	}
+	for len(d.columns) > 0 && d.columns[len(d.columns)-1] >= at {
+		d.columns = d.columns[:len(d.columns)-1]
+	}
+	d.columns = append(d.columns, at)
+}
