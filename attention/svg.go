@@ -1,11 +1,11 @@
 package attention
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
-	"strings"
+
+	"anneal/internal/svg"
 )
 
 // The size of a panel of an SVG in pixels, with its text and a margin around; and how many stand beside each other.
@@ -18,46 +18,40 @@ const shades = 12
 func SVG(w io.Writer, panels []Panel) error {
 	across := min(len(panels), panelsBeside)
 	down := (len(panels) + panelsBeside - 1) / panelsBeside
-	width, height := across*(panelSide+panelMargin)+panelMargin, down*(panelHigh+panelMargin)+panelMargin
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="Liberation Sans,Arial,Helvetica,sans-serif" font-size="11">`+"\n", width, height, width, height)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", width, height)
+	var picture svg.Picture
 	for i, p := range panels {
 		x, y := panelMargin+i%panelsBeside*(panelSide+panelMargin), panelMargin+i/panelsBeside*(panelHigh+panelMargin)
-		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", x, y)
-		p.svg(&b)
-		b.WriteString("</g>\n")
+		picture.Group(fmt.Sprintf(`transform="translate(%d %d)" font-size="11"`, x, y), func() { p.svg(&picture) })
 	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return picture.WriteTo(w, float64(across*(panelSide+panelMargin)+panelMargin), float64(down*(panelHigh+panelMargin)+panelMargin))
 }
 
-func (p Panel) svg(b *strings.Builder) {
+func (p Panel) svg(picture *svg.Picture) {
 	const top = 20
-	label := func(x, y int, more, text string) {
-		fmt.Fprintf(b, `<text x="%d" y="%d"%s>`, x, y, more)
-		_ = xml.EscapeText(b, []byte(text)) // a Builder has no errors
-		b.WriteString("</text>\n")
-	}
-	label(0, 11, ` font-weight="bold"`, clip(p.Title, 38))
+	picture.Text(0, 11, clip(p.Title, 38), `font-weight="bold"`)
 	cells := min(panelSide/2, p.Length)
-	fmt.Fprintf(b, `<g transform="translate(0 %d) scale(%.5g)">`+"\n", top, panelSide/float64(cells))
-	fmt.Fprintf(b, `<path fill="#efeee2" d="M0 0%sV%dH0z"/>`+"\n", strings.Repeat("h1v1", cells), cells)
-	for shade, path := range p.paths(cells) {
-		if path != "" {
-			fmt.Fprintf(b, `<path fill="#0072b2" fill-opacity="%.2f" d="%s"/>`+"\n", float64(shade)/shades, path)
+	picture.Group(fmt.Sprintf(`transform="translate(0 %d) scale(%.5g)"`, top, panelSide/float64(cells)), func() {
+		var earlier svg.Path // what a causal model may see at all
+		earlier.Move(0, 0)
+		for i := range cells {
+			earlier.Line(float64(i+1), float64(i))
+			earlier.Line(float64(i+1), float64(i+1))
 		}
-	}
-	b.WriteString("</g>\n")
-	fmt.Fprintf(b, `<rect y="%d" width="%d" height="%d" fill="none" stroke="#555" stroke-width="0.7"/>`+"\n", top, panelSide, panelSide)
-	label(0, top+panelSide+14, ` font-size="10" fill="#555"`, p.axes())
-	label(0, top+panelSide+29, ` font-size="10"`, p.Caption)
+		earlier.Line(0, float64(cells))
+		earlier.Close()
+		picture.Path(&earlier, `fill="#efeee2"`)
+		paths := p.paths(cells)
+		for shade := range paths {
+			picture.Path(&paths[shade], fmt.Sprintf(`fill="#0072b2" fill-opacity="%.2f"`, float64(shade)/shades))
+		}
+	})
+	picture.Rect(0, top, panelSide, panelSide, `fill="none" stroke="#555" stroke-width="0.7"`)
+	picture.Text(0, top+panelSide+14, p.axes(), `font-size="10" fill="#555"`)
+	picture.Text(0, top+panelSide+29, p.Caption, `font-size="10"`)
 }
 
 // paths returns the outline of all cells of each shade, cells beside each other as one.
-func (p Panel) paths(cells int) [shades + 1]string {
-	var paths [shades + 1]strings.Builder
+func (p Panel) paths(cells int) (paths [shades + 1]svg.Path) {
 	for y, row := range p.raster(cells) {
 		for x := 0; x <= y; {
 			shade := int(math.Ceil(shades * darkness(row[x])))
@@ -66,14 +60,10 @@ func (p Panel) paths(cells int) [shades + 1]string {
 				n++
 			}
 			if shade > 0 {
-				fmt.Fprintf(&paths[shade], "M%d %dh%dv1h-%dz", x, y, n, n)
+				paths[shade].Rect(float64(x), float64(y), float64(n), 1)
 			}
 			x += n
 		}
 	}
-	var texts [shades + 1]string
-	for i := range paths {
-		texts[i] = paths[i].String()
-	}
-	return texts
+	return paths
 }

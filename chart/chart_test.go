@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -165,5 +167,49 @@ func TestSVGIsDeterministic(t *testing.T) {
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("two drawings of one chart differ")
+	}
+}
+
+// pathsOf returns the coordinates that the lines of a picture go through, without the grid and the axes.
+func pathsOf(t *testing.T, c Chart) (points [][2]float64, high float64) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := c.SVG(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`<path d="([^"]*)" fill="none" stroke="#0`).FindAllStringSubmatch(out.String(), -1) {
+		for _, at := range regexp.MustCompile(`[ML]([\d.-]+) ([\d.-]+)`).FindAllStringSubmatch(m[1], -1) {
+			x, _ := strconv.ParseFloat(at[1], 64)
+			y, _ := strconv.ParseFloat(at[2], 64)
+			points = append(points, [2]float64{x, y})
+		}
+	}
+	size := regexp.MustCompile(`viewBox="0 0 \d+ ([\d.]+)"`).FindStringSubmatch(out.String())
+	high, _ = strconv.ParseFloat(size[1], 64)
+	return points, high
+}
+
+// Lines end at the frame where the axes are given and values go beyond.
+func TestLinesStayWithinTheFrame(t *testing.T) {
+	points, _ := pathsOf(t, Chart{Y: Axis{Min: 0, Max: 1}, Series: []Series{{X: []float64{0, 1, 2, 3, 4}, Y: []float64{0.5, 1e90, 0.5, 0.6, -7}}}})
+	if len(points) != 6 { // down to the frame and back once, then on until it leaves for good
+		t.Errorf("the line goes through %d points, want 6: %v", len(points), points)
+	}
+	for _, at := range points {
+		if at[0] < 0 || at[0] > svgWidth || at[1] < 0 || at[1] > svgHeight {
+			t.Errorf("the line goes through %v, outside of the picture", at)
+		}
+	}
+}
+
+// A legend takes a corner without data; where each has some, the picture grows and the legend stands below.
+func TestALegendCoversNoData(t *testing.T) {
+	rising := Series{Name: "rising", X: []float64{0, 1}, Y: []float64{0, 1}}
+	if _, high := pathsOf(t, Chart{Series: []Series{rising}}); high != svgHeight {
+		t.Errorf("with two free corners the picture is %v high, want %v", high, svgHeight)
+	}
+	falling := Series{Name: "falling", X: []float64{0, 1}, Y: []float64{1, 0}}
+	if _, high := pathsOf(t, Chart{Series: []Series{rising, falling}}); high <= svgHeight {
+		t.Errorf("with no free corner the picture is %v high, want more than %v", high, svgHeight)
 	}
 }

@@ -1,205 +1,188 @@
 package chart
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"io"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"anneal/internal/svg"
 )
 
 // Colours that people with any colour vision tell apart (Okabe & Ito 2008); dashes and shapes differ as well.
 var (
-	colours = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {86, 180, 233, 255}, {230, 159, 0, 255}, {80, 80, 80, 255}}
-	dashes  = [][]vg.Length{nil, {6, 3}, {1.5, 2.5}, {8, 3, 1.5, 3}}
-	shapes  = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.TriangleGlyph{}, draw.SquareGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}}
-	shade   = color.RGBA{236, 236, 224, 255}
-	grid    = color.RGBA{225, 225, 225, 255}
+	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#505050"}
+	dashes  = []string{"", "8 4", "2 3", "10 4 2 4"}
 )
 
-// The size of a picture, in points.
-const svgWidth, svgHeight = 520, 340
+// The size of a picture and of its text, in pixels. A legend that finds no room makes the picture higher.
+const (
+	svgWidth, svgHeight             = 690, 450
+	titleSize, labelSize, smallSize = 16.0, 13.0, 12.0
+	lineWide                        = 1.9
+)
+
+// A frame is the part of a picture where the data is, with the scales of its axes.
+type frame struct {
+	left, top, right, bottom float64
+	x, y                     scale
+}
+
+// at returns where a point stands in the picture, given as fractions of the axes.
+func (f *frame) at(px, py float64) (x, y float64) {
+	return f.left + px*(f.right-f.left), f.bottom - py*(f.bottom-f.top)
+}
 
 // SVG writes the chart as a picture that scales to any size.
 func (c *Chart) SVG(w io.Writer) error {
+	var p svg.Picture
 	x, y := c.scales()
-	p := plot.New()
-	p.Title.Text, p.Title.Padding = c.Title, 8
-	p.Title.TextStyle.Font = sans(12)
-	dress(&p.X, c.X, x, 8)
-	dress(&p.Y, c.Y, y, 6)
-	for _, b := range c.Bands {
-		if err := addBand(p, b, x, y); err != nil {
-			return err
-		}
+	xTicks, yTicks := c.X.ticks(x, 8), c.Y.ticks(y, 6)
+	f := &frame{left: 40, top: 16, right: svgWidth - 20, bottom: svgHeight - 48, x: x, y: y}
+	wide := 0.0
+	for _, v := range yTicks {
+		wide = max(wide, svg.Width(Number(v), smallSize))
 	}
-	p.Add(rules{})
+	f.left += wide
+	if c.Title != "" {
+		f.top = 42
+		p.Text((f.left+f.right)/2, 26, c.Title, fmt.Sprintf(`text-anchor="middle" font-size="%.3g"`, min(titleSize, titleSize*620/svg.Width(c.Title, titleSize))))
+	}
+	for _, b := range c.Bands {
+		b.svg(&p, f)
+	}
+	drawAxes(&p, f, xTicks, yTicks)
+	p.Text((f.left+f.right)/2, f.bottom+39, c.X.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g"`, labelSize))
+	p.Text(0, 0, c.Y.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g" transform="translate(18 %g) rotate(-90)"`, labelSize, (f.top+f.bottom)/2))
 	for i, s := range c.Series {
-		if err := addSeries(p, s, i, x, y); err != nil {
-			return err
-		}
+		s.svg(&p, f, i)
 	}
 	for i, m := range c.Marks {
-		if err := addMark(p, m, i, x, y); err != nil {
-			return err
+		if x.has(m.X) && y.has(m.Y) && inside(x.at(m.X), y.at(m.Y)) {
+			px, py := f.at(x.at(m.X), y.at(m.Y))
+			drawMark(&p, i, px, py)
 		}
 	}
-	p.Legend.TextStyle.Font = sans(9)
-	p.Legend.Padding, p.Legend.ThumbnailWidth = 2, 24
-	p.Legend.Top, p.Legend.Left = c.emptiestCorner(x, y)
-	p.Legend.XOffs, p.Legend.YOffs = -6, 6 // away from the frame
-	if p.Legend.Left {
-		p.Legend.XOffs = 6
-	}
-	if p.Legend.Top {
-		p.Legend.YOffs = -4
-	}
-	canvas := vgsvg.New(svgWidth, svgHeight)
-	area := draw.New(canvas)
-	p.Draw(draw.Crop(area, 8, -14, 8, -8))
-	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return fmt.Errorf("cannot draw the chart: %w", err)
-	}
-	// The picture names one font; readers may have others.
-	_, err := w.Write(bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
-	return err
+	more := c.drawLegend(&p, f)
+	return p.WriteTo(w, svgWidth, svgHeight+more)
 }
 
-func sans(size font.Length) font.Font {
-	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+// drawAxes draws a thin line across the frame at every tick, with its value, and the axes.
+func drawAxes(p *svg.Picture, f *frame, xTicks, yTicks []float64) {
+	var grid, axes svg.Path
+	p.Group(fmt.Sprintf(`font-size="%g" text-anchor="middle"`, smallSize), func() {
+		end := 0.0 // of the label before
+		for _, v := range xTicks {
+			x, _ := f.at(f.x.at(v), 0)
+			grid.Move(x, f.top)
+			grid.Line(x, f.bottom)
+			axes.Move(x, f.bottom)
+			axes.Line(x, f.bottom+5)
+			if half := svg.Width(Number(v), smallSize) / 2; x-half > end {
+				p.Text(x, f.bottom+18, Number(v), "")
+				end = x + half + 4
+			}
+		}
+	})
+	p.Group(fmt.Sprintf(`font-size="%g" text-anchor="end"`, smallSize), func() {
+		for _, v := range yTicks {
+			_, y := f.at(0, f.y.at(v))
+			grid.Move(f.left, y)
+			grid.Line(f.right, y)
+			axes.Move(f.left-5, y)
+			axes.Line(f.left, y)
+			p.Text(f.left-8, y+0.35*smallSize, Number(v), "")
+		}
+	})
+	p.Path(&grid, `stroke="#e1e1e1" stroke-width="0.7"`)
+	axes.Move(f.left, f.top)
+	axes.Line(f.left, f.bottom)
+	axes.Line(f.right, f.bottom)
+	p.Path(&axes, `fill="none" stroke="#555"`)
 }
 
-// dress gives one of the plot's axes its text, range and ticks.
-func dress(to *plot.Axis, a Axis, s scale, want int) {
-	to.Label.Text, to.Label.TextStyle.Font, to.Tick.Label.Font = a.Label, sans(10), sans(9)
-	to.Label.Padding, to.Padding = 4, 0
-	to.Min, to.Max = s.min, s.max
-	if s.log {
-		to.Scale = plot.LogScale{}
+func (b Band) svg(p *svg.Picture, f *frame) {
+	if !f.x.has(b.From) || !f.x.has(b.To) {
+		return
 	}
-	var list plot.ConstantTicks
-	for _, v := range a.ticks(s, want) {
-		list = append(list, plot.Tick{Value: v, Label: Number(v)})
+	from, to := f.x.at(min(b.From, b.To)), f.x.at(max(b.From, b.To))
+	if from > 1 || to < 0 {
+		return
 	}
-	to.Tick.Marker = list
+	left, _ := f.at(max(from, 0), 0)
+	right, _ := f.at(min(to, 1), 0)
+	p.Rect(left, f.top, right-left, f.bottom-f.top, bandStyle)
 }
 
-// rules draws a thin line across the plot at every tick.
-type rules struct{}
+const bandStyle = `fill="#ecece0"`
 
-// Plot implements plot.Plotter.
-func (rules) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	style := draw.LineStyle{Color: grid, Width: 0.5}
-	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
-		c.StrokeLine2(style, toX(t.Value), c.Min.Y, toX(t.Value), c.Max.Y)
-	}
-	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		c.StrokeLine2(style, c.Min.X, toY(t.Value), c.Max.X, toY(t.Value))
-	}
-}
-
-func addBand(p *plot.Plot, b Band, x, y scale) error {
-	if !x.has(b.From) || !x.has(b.To) {
-		return nil
-	}
-	from, to := max(min(b.From, b.To), x.min), min(max(b.From, b.To), x.max)
-	if from > to {
-		return nil
-	}
-	area, err := plotter.NewPolygon(plotter.XYs{{X: from, Y: y.min}, {X: to, Y: y.min}, {X: to, Y: y.max}, {X: from, Y: y.max}})
-	if err != nil {
-		return fmt.Errorf("band %q: %w", b.Name, err)
-	}
-	area.Color, area.LineStyle = shade, draw.LineStyle{}
-	p.Add(fixed{area})
-	if b.Name != "" {
-		p.Legend.Add(" "+b.Name+" ", area)
-	}
-	return nil
-}
-
-func addSeries(p *plot.Plot, s Series, i int, x, y scale) error {
-	var thumbs []plot.Thumbnailer
-	for n, piece := range s.pieces(x, y) {
-		points := make(plotter.XYs, 0, piece[1]-piece[0])
+func (s Series) svg(p *svg.Picture, f *frame, i int) {
+	var line, points svg.Path
+	for _, piece := range s.pieces(f.x, f.y) {
 		for k := piece[0]; k < piece[1]; k++ {
-			points = append(points, plotter.XY{X: s.X[k], Y: s.Y[k]})
-		}
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return fmt.Errorf("series %q: %w", s.Name, err)
-		}
-		line.LineStyle = draw.LineStyle{Color: colours[i%len(colours)], Width: 1.4, Dashes: dashes[i%len(dashes)]}
-		dots.GlyphStyle = draw.GlyphStyle{Color: colours[i%len(colours)], Radius: 2.2, Shape: shapes[i%len(shapes)]}
-		alone := len(points) == 1 && s.Style == Line // a line of one point would not be seen
-		if s.Style == Dots {
-			dots.Radius, dots.Shape = 1.1, draw.CircleGlyph{}
-		}
-		if s.Style == Line || s.Style == Both {
-			p.Add(fixed{line})
-			if n == 0 {
-				thumbs = append(thumbs, line)
+			px, py := f.x.at(s.X[k]), f.y.at(s.Y[k])
+			if k > piece[0] && (s.Style == Line || s.Style == Both) {
+				f.segment(&line, f.x.at(s.X[k-1]), f.y.at(s.Y[k-1]), px, py, k-1 == piece[0])
 			}
-		}
-		if s.Style != Line || alone {
-			p.Add(fixed{dots})
-			if n == 0 {
-				thumbs = append(thumbs, dots)
+			alone := s.Style == Line && piece[1]-piece[0] == 1 // a line of one point would not be seen
+			if (s.Style != Line || alone) && inside(px, py) {
+				x, y := f.at(px, py)
+				s.point(&points, i, x, y)
 			}
 		}
 	}
-	if s.Name != "" && thumbs != nil {
-		p.Legend.Add(" "+s.Name+" ", thumbs...)
-	}
-	return nil
+	p.Path(&line, s.stroke(i))
+	p.Path(&points, s.fill(i))
 }
 
-func addMark(p *plot.Plot, m Mark, i int, x, y scale) error {
-	if !x.has(m.X) || !y.has(m.Y) {
-		return nil
+// segment adds the part of a line between two points that is within the frame, and goes on with the one before where it can.
+func (f *frame) segment(path *svg.Path, x0, y0, x1, y1 float64, first bool) {
+	from, to, ok := clip(x0, y0, x1, y1)
+	if !ok {
+		return
 	}
-	dot, err := plotter.NewScatter(plotter.XYs{{X: m.X, Y: m.Y}})
-	if err != nil {
-		return fmt.Errorf("mark %q: %w", m.Name, err)
+	if first || from > 0 || !inside(x0, y0) {
+		path.Move(f.at(x0+from*(x1-x0), y0+from*(y1-y0)))
 	}
-	dot.GlyphStyle = draw.GlyphStyle{Color: color.Black, Radius: 4, Shape: []draw.GlyphDrawer{draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}}[i%4]}
-	p.Add(fixed{dot})
-	if m.Name != "" {
-		p.Legend.Add(" "+m.Name+" ", dot)
-	}
-	return nil
+	path.Line(f.at(x0+to*(x1-x0), y0+to*(y1-y0)))
 }
 
-// fixed draws without a say in the range of the axes.
-type fixed struct{ plot.Plotter }
+// inside reports whether a point given as fractions of the axes is within the frame.
+func inside(px, py float64) bool { return px >= 0 && px <= 1 && py >= 0 && py <= 1 }
 
-// emptiestCorner returns where a legend covers the fewest points.
-func (c *Chart) emptiestCorner(x, y scale) (top, left bool) {
-	count := map[[2]bool]int{}
-	for _, s := range c.Series {
-		for i := range s.X {
-			if !x.has(s.X[i]) || !y.has(s.Y[i]) {
-				continue
-			}
-			px, py := x.at(s.X[i]), y.at(s.Y[i])
-			if (px < 0.45 || px > 0.55) && (py < 0.35 || py > 0.65) {
-				count[[2]bool{py > 0.5, px < 0.5}]++
-			}
-		}
+// stroke is how the line of series i is drawn, fill how its points are.
+func (s Series) stroke(i int) string {
+	style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="%g" stroke-linejoin="round"`, colours[i%len(colours)], lineWide)
+	if d := dashes[i%len(dashes)]; d != "" {
+		style += ` stroke-dasharray="` + d + `"`
 	}
-	best := [2]bool{true, false}
-	for _, corner := range [][2]bool{{true, true}, {false, false}, {false, true}} {
-		if count[corner] < count[best] {
-			best = corner
-		}
+	return style
+}
+
+func (s Series) fill(i int) string {
+	colour := colours[i%len(colours)]
+	if s.Style == Dots || i%len(shapes) == 0 {
+		return fmt.Sprintf(`fill="%s"`, colour)
 	}
-	return best[0], best[1]
+	return fmt.Sprintf(`fill="#fff" stroke="%s" stroke-width="1.2"`, colour)
+}
+
+// point adds a point of series i.
+func (s Series) point(path *svg.Path, i int, x, y float64) {
+	switch s.Style {
+	case Dots:
+		path.Circle(x, y, 1.5)
+	case Line:
+		path.Circle(x, y, 3)
+	default:
+		shapes[i%len(shapes)](path, x, y, 3)
+	}
+}
+
+func drawMark(p *svg.Picture, i int, x, y float64) {
+	var path svg.Path
+	markShapes[i%len(markShapes)](&path, x, y, 5)
+	fill := "#000"
+	if i%len(markShapes) == 0 {
+		fill = "none"
+	}
+	p.Path(&path, fmt.Sprintf(`fill="%s" stroke="#000" stroke-width="1.2"`, fill))
 }
