@@ -3,12 +3,7 @@ package lab
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // The regression of RegMix: from the weights w of k sources to the loss of a model trained on them. Two families of features
@@ -17,8 +12,12 @@ import (
 //	linear:         w₁ … w_k
 //	log-quadratic:  ln wᵢ and ln wᵢ · ln wⱼ, for losses fall like powers of the weight and rise again where others go without
 //
-// Family and penalty are those with the least leave-one-out error, which ridge regression has in closed form (PRESS):
-// (yᵢ − ŷᵢ)/(1 − hᵢᵢ), h the diagonal of X(XᵀX + λI)⁻¹Xᵀ + 1/n.
+// Family and penalty are those with the least leave-one-out error. Ridge regression is solved in its dual form (Saunders,
+// Gammerman & Vovk 1998), with one unknown for each of n mixtures, and has that error in closed form:
+//
+//	K = XXᵀ + λnI;  α = K⁻¹y;  slopes = Xᵀα;  error i = αᵢ / (K⁻¹ᵢᵢ − 1/(λn²))
+//
+// where the last term is the intercept's share.
 
 // least is the weight below which a source counts as left out of a mixture: it would be a few rows of a proxy's run.
 const least = 1e-3
@@ -46,7 +45,7 @@ var families = []struct {
 // penalties are the λ that compete, for standardised features and a mean over observations.
 var penalties = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1}
 
-// mostFeatures of a family that competes: the time goes by their third power, the memory by their second.
+// mostFeatures of a family that competes: the time goes by them.
 const mostFeatures = 1000 // 43 sources
 
 // A mixRegression predicts a loss from weights.
@@ -80,54 +79,66 @@ func fitMix(mixtures [][]float64, losses []float64) mixRegression {
 
 // fit reports whether it came to an answer.
 func (r *mixRegression) fit(mixtures [][]float64, losses []float64) bool {
-	n, d := len(mixtures), len(r.features(mixtures[0]))
-	x := mat.NewDense(n, d, nil)
+	n := float64(len(mixtures))
+	x := make([][]float64, len(mixtures)) // [n, features], standardised
 	for i, w := range mixtures {
-		x.SetRow(i, r.features(w))
+		x[i] = slices.Clone(r.features(w))
 	}
-	r.mean, r.std = make([]float64, d), make([]float64, d)
-	for j := range d {
-		column := mat.Col(nil, j, x)
-		r.mean[j], r.std[j] = stat.PopMeanStdDev(column, nil)
+	r.standardise(x)
+	r.intercept = mean(losses)
+	y := make([]float64, len(losses))
+	for i, l := range losses {
+		y[i] = l - r.intercept
+	}
+	k := make([][]float64, len(x)) // [n, n], the lower triangle
+	for i := range x {
+		k[i] = make([]float64, i+1)
+		for j := range k[i] {
+			k[i][j] = dot(x[i], x[j])
+		}
+		k[i][i] += r.Penalty * n
+	}
+	if !cholesky(k) {
+		return false
+	}
+	alpha := choleskySolve(k, y)
+	r.slopes = make([]float64, len(r.mean))
+	for i, a := range alpha {
+		for j := range r.slopes {
+			r.slopes[j] += a * x[i][j]
+		}
+	}
+	sum := 0.0
+	for i := range x {
+		unit := make([]float64, len(x))
+		unit[i] = 1
+		e := alpha[i] / (choleskySolve(k, unit)[i] - 1/(r.Penalty*n*n))
+		sum += e * e
+	}
+	r.Error = math.Sqrt(sum / n)
+	return !math.IsNaN(r.Error)
+}
+
+// standardise gives each column of x a mean of 0 and a deviation of 1, and keeps what it took and divided by.
+func (r *mixRegression) standardise(x [][]float64) {
+	r.mean, r.std = make([]float64, len(x[0])), make([]float64, len(x[0]))
+	column := make([]float64, len(x))
+	for j := range r.mean {
+		for i := range x {
+			column[i] = x[i][j]
+		}
+		r.mean[j] = mean(column)
+		for _, v := range column {
+			r.std[j] += (v - r.mean[j]) * (v - r.mean[j])
+		}
+		r.std[j] = math.Sqrt(r.std[j] / float64(len(x)))
 		if r.std[j] < 1e-12 {
 			r.std[j] = math.Inf(1) // a constant says nothing
 		}
-		for i := range n {
-			x.Set(i, j, (x.At(i, j)-r.mean[j])/r.std[j])
+		for i := range x {
+			x[i][j] = (x[i][j] - r.mean[j]) / r.std[j]
 		}
 	}
-	r.intercept = stat.Mean(losses, nil)
-	y := mat.NewVecDense(n, nil)
-	for i, l := range losses {
-		y.SetVec(i, l-r.intercept)
-	}
-	gram := mat.NewSymDense(d, nil)
-	gram.SymOuterK(1, x.T()) // XᵀX
-	for j := range d {
-		gram.SetSym(j, j, gram.At(j, j)+r.Penalty*float64(n))
-	}
-	var factor mat.Cholesky
-	if !factor.Factorize(gram) {
-		return false
-	}
-	var xy, slopes mat.VecDense
-	xy.MulVec(x.T(), y)
-	if factor.SolveVecTo(&slopes, &xy) != nil {
-		return false
-	}
-	r.slopes = slopes.RawVector().Data
-	sum := 0.0
-	for i := range n {
-		row := mat.NewVecDense(d, mat.Row(nil, i, x))
-		var s mat.VecDense
-		if factor.SolveVecTo(&s, row) != nil {
-			return false
-		}
-		e := (y.AtVec(i) - mat.Dot(row, &slopes)) / (1 - 1/float64(n) - mat.Dot(row, &s))
-		sum += e * e
-	}
-	r.Error = math.Sqrt(sum / float64(n))
-	return !math.IsNaN(r.Error)
 }
 
 // predict returns the loss that a model trained on these weights is expected to have.
@@ -164,7 +175,12 @@ func crossPredict(mixtures [][]float64, losses []float64) []float64 {
 
 // rankCorrelation is Spearman's: that of the ranks. Where all of x or all of y are equal nothing is ranked: 0.
 func rankCorrelation(x, y []float64) float64 {
-	if r := stat.Correlation(ranks(x), ranks(y), nil); !math.IsNaN(r) {
+	x, y = ranks(x), ranks(y)
+	middle := mean(x) // of both
+	for i := range x {
+		x[i], y[i] = x[i]-middle, y[i]-middle
+	}
+	if r := dot(x, y) / math.Sqrt(dot(x, x)*dot(y, y)); !math.IsNaN(r) {
 		return r
 	}
 	return 0
@@ -189,96 +205,4 @@ func ranks(x []float64) []float64 {
 		from = to
 	}
 	return r
-}
-
-// mixtureSampler draws mixtures around the one that a search begins with, which is the natural one by default, as RegMix's authors do:
-// from Dirichlet(s·p), p ∝ √natural, s log-uniform from 0.1, where one source has nearly all, to 5, where mixtures are like p. A source
-// has at most 15 times its natural share.
-type mixtureSampler struct{ prior, most []float64 }
-
-const (
-	priorPower                 = 0.5
-	leastStrength, topStrength = 0.1, 5
-	mostShare                  = 15
-)
-
-func newMixtureSampler(natural []float64) mixtureSampler {
-	s := mixtureSampler{make([]float64, len(natural)), make([]float64, len(natural))}
-	sum := 0.0
-	for i, n := range natural {
-		s.prior[i], s.most[i] = math.Pow(n, priorPower), min(mostShare*n, 1)
-		sum += s.prior[i]
-	}
-	for i := range s.prior {
-		s.prior[i] /= sum
-	}
-	return s
-}
-
-// draw returns mixture number index of a seed.
-func (s mixtureSampler) draw(seed uint64, index int) []float64 {
-	src := rand.NewPCG(seed, uint64(index))
-	w := make([]float64, len(s.prior))
-	for {
-		strength := leastStrength * math.Pow(topStrength/leastStrength, rand.New(src).Float64())
-		sum := 0.0
-		for i, p := range s.prior {
-			if w[i] = 0; p == 0 {
-				continue
-			}
-			w[i] = distuv.Gamma{Alpha: p * strength, Beta: 1, Src: src}.Rand()
-			sum += w[i]
-		}
-		if s.settle(w, sum) {
-			return w
-		}
-	}
-}
-
-// settle makes w a mixture: shares that sum to 1, of which those below least are none. It reports whether the bounds hold.
-func (s mixtureSampler) settle(w []float64, sum float64) bool {
-	if !(sum > 1e-300) {
-		return false // all underflowed
-	}
-	kept := 0.0
-	for i := range w {
-		if w[i] /= sum; w[i] < least {
-			w[i] = 0
-		}
-		kept += w[i]
-	}
-	for i := range w {
-		if w[i] /= kept; w[i] > s.most[i] {
-			return false
-		}
-	}
-	return true
-}
-
-const (
-	firstCandidate = 1 << 20 // numbers of mixtures below it are those that proxies are trained on
-	candidates     = 100_000 // mixtures that are predicted
-	winners        = 100     // of which the mean is taken
-)
-
-// bestMix is the mean of those mixtures, of many drawn, for which the regression predicts the least loss. The mean is steadier
-// than the best one, which is where the regression errs most in its own favour.
-func bestMix(r mixRegression, s mixtureSampler, seed uint64) []float64 {
-	type candidate struct {
-		loss float64
-		w    []float64
-	}
-	all := make([]candidate, candidates)
-	for i := range all {
-		w := s.draw(seed, firstCandidate+i)
-		all[i] = candidate{r.predict(w), w}
-	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.loss, b.loss) })
-	mean := make([]float64, len(s.prior))
-	for _, c := range all[:winners] {
-		for i, x := range c.w {
-			mean[i] += x / winners
-		}
-	}
-	return mean
 }

@@ -1,0 +1,121 @@
+package lab
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// mixtureSampler draws mixtures around the one that a search begins with, which is the natural one by default, as RegMix's authors do:
+// from Dirichlet(s·p), p ∝ √natural, s log-uniform from 0.1, where one source has nearly all, to 5, where mixtures are like p. A source
+// has at most 15 times its natural share.
+type mixtureSampler struct{ prior, most []float64 }
+
+const (
+	priorPower                 = 0.5
+	leastStrength, topStrength = 0.1, 5
+	mostShare                  = 15
+)
+
+func newMixtureSampler(natural []float64) mixtureSampler {
+	s := mixtureSampler{make([]float64, len(natural)), make([]float64, len(natural))}
+	sum := 0.0
+	for i, n := range natural {
+		s.prior[i], s.most[i] = math.Pow(n, priorPower), min(mostShare*n, 1)
+		sum += s.prior[i]
+	}
+	for i := range s.prior {
+		s.prior[i] /= sum
+	}
+	return s
+}
+
+// draw returns mixture number index of a seed.
+func (s mixtureSampler) draw(seed uint64, index int) []float64 {
+	src := rand.New(rand.NewPCG(seed, uint64(index)))
+	w := make([]float64, len(s.prior))
+	for {
+		strength := leastStrength * math.Pow(topStrength/leastStrength, src.Float64())
+		sum := 0.0
+		for i, p := range s.prior {
+			if w[i] = 0; p == 0 {
+				continue
+			}
+			w[i] = gamma(src, p*strength)
+			sum += w[i]
+		}
+		if s.settle(w, sum) {
+			return w
+		}
+	}
+}
+
+// settle makes w a mixture: shares that sum to 1, of which those below least are none. It reports whether the bounds hold.
+func (s mixtureSampler) settle(w []float64, sum float64) bool {
+	if !(sum > 1e-300) {
+		return false // all underflowed
+	}
+	kept := 0.0
+	for i := range w {
+		if w[i] /= sum; w[i] < least {
+			w[i] = 0
+		}
+		kept += w[i]
+	}
+	for i := range w {
+		if w[i] /= kept; w[i] > s.most[i] {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	firstCandidate = 1 << 20 // numbers of mixtures below it are those that proxies are trained on
+	candidates     = 100_000 // mixtures that are predicted
+	winners        = 100     // of which the mean is taken
+)
+
+// bestMix is the mean of those mixtures, of many drawn, for which the regression predicts the least loss. The mean is steadier
+// than the best one, which is where the regression errs most in its own favour.
+func bestMix(r mixRegression, s mixtureSampler, seed uint64) []float64 {
+	type candidate struct {
+		loss float64
+		w    []float64
+	}
+	all := make([]candidate, candidates)
+	for i := range all {
+		w := s.draw(seed, firstCandidate+i)
+		all[i] = candidate{r.predict(w), w}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.loss, b.loss) })
+	mean := make([]float64, len(s.prior))
+	for _, c := range all[:winners] {
+		for i, x := range c.w {
+			mean[i] += x / winners
+		}
+	}
+	return mean
+}
+
+// gamma draws from the gamma distribution of a shape above 0 and scale 1 (Marsaglia & Tsang 2000): a cubed normal variate, accepted
+// or not; shapes below 1 take one of the shape plus 1 times a power of a uniform variate.
+func gamma(r *rand.Rand, shape float64) float64 {
+	if shape < 1 {
+		u := 1 - r.Float64() // from (0, 1]
+		return gamma(r, shape+1) * math.Pow(u, 1/shape)
+	}
+	d := shape - 1.0/3
+	for {
+		x := r.NormFloat64()
+		v := 1 + x/math.Sqrt(9*d)
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if math.Log(1-r.Float64()) < x*x/2+d*(1-v+math.Log(v)) {
+			return d * v
+		}
+	}
+}
