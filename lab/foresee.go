@@ -31,12 +31,13 @@ type Foresight struct {
 	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
 	Order         string        `json:"order,omitempty"`     // what data.order makes of the samples
 
-	Absent error `json:"-"` // why the device cannot be used here; nil if it can
+	Read   []string `json:"-"` // how the config was read, where that is not as it is written
+	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
 }
 
 // Remarks is what people should be told, line by line.
 func (f *Foresight) Remarks() []string {
-	list := []string{f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute}
+	list := append(slices.Clone(f.Read), f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
 	if f.Absent != nil {
 		reason, _, _ := strings.Cut(f.Absent.Error(), "\n")
 		list = append(list, f.Device+" is not to be had here: "+reason)
@@ -68,7 +69,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	machine, absent := train.MachineOf(cfg)
 	f := &Foresight{
-		Device: machine.Device, Absent: absent,
+		Device: machine.Device, Absent: absent, Read: cfg.Remarks(),
 		Emulated:   policy.Emulated,
 		Parameters: p.Parameters, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),

@@ -39,8 +39,11 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 	} {
 		before := tree(t, c.dir)
 		for what, start := range map[string]func() error{
-			"train":   func() error { _, err := Run(context.Background(), Options{Config: cfg, Dir: c.dir}); return err },
-			"branch":  func() error { _, err := Branch(context.Background(), Options{Config: cfg, Dir: c.dir}, source, 1); return err },
+			"train": func() error { _, err := Run(context.Background(), Options{Config: cfg, Dir: c.dir}); return err },
+			"branch": func() error {
+				_, err := Branch(context.Background(), Options{Config: cfg, Dir: c.dir}, source, 1)
+				return err
+			},
 			"average": func() error { _, err := AverageCheckpoints(source, 2, c.dir); return err },
 			"import":  func() error { return ImportHF(source, c.dir) },
 		} {

@@ -224,7 +224,7 @@ func (p rewindPlan) configure(d runDir) error {
 		return err
 	}
 	cfg.DeriveText("data.skip", p.Skip, fmt.Sprintf("anneal rewind to step %d", p.Step))
-	return writeDurably(d.config(), cfg.YAML())
+	return d.configure(cfg)
 }
 
 // finishRewind completes a rewind that was stopped halfway.

@@ -88,10 +88,15 @@ func (d runDir) finish(cfg *config.Config, tokenizerJSON []byte) error {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	// The configuration comes last and whole: a directory without it is not yet a run.
-	if err := writeDurably(d.config(), cfg.YAML()); err != nil {
+	if err := d.configure(cfg); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	return nil
+}
+
+// configure writes the run's configuration.
+func (d runDir) configure(cfg *config.Config) error {
+	return writeDurably(d.config(), append(d.place(), cfg.YAML()...))
 }
 
 // writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
@@ -124,7 +129,7 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 	if err := refuseWeights(runDir(dir)); err != nil {
 		return nil, err
 	}
-	return config.Load(runDir(dir).config(), overrides)
+	return runDir(dir).read(overrides)
 }
 
 // Config reads the configuration of the run in dir.
@@ -139,5 +144,14 @@ func (d runDir) load() (*config.Config, error) {
 	default:
 		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
 	}
-	return config.Load(d.config(), nil)
+	return d.read(nil)
+}
+
+// read reads the configuration with some values replaced, and finds data that was moved with the run.
+func (d runDir) read(overrides []string) (*config.Config, error) {
+	cfg, err := config.Load(d.config(), overrides)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, d.findData(cfg)
 }

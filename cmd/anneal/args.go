@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"anneal/train"
+	"anneal/train/config"
 )
 
 // What several commands take is described here once, so that it is the same everywhere.
@@ -12,6 +13,17 @@ import (
 type configArgs struct {
 	Config    string   `arg:"" help:"The YAML config; a run's config.yaml will do."`
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
+}
+
+// remark says how the config was read, where that is not as it is written. What is wrong with it the command says.
+func (a configArgs) remark(s *session) {
+	cfg, err := config.Load(a.Config, a.Overrides)
+	if err != nil {
+		return
+	}
+	for _, remark := range cfg.Remarks() {
+		s.warn(remark)
+	}
 }
 
 // runArg names the directory of a run.

@@ -27,6 +27,7 @@ func (compareCmd) Help() string {
 }
 
 func (c compareCmd) Run(s *session) error {
+	c.remark(s)
 	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), SameCompute: c.SameCompute, Context: c.Context, OnProgress: s.trainProgress(0)}
 	for _, w := range c.With {
 		if strings.TrimSpace(w) == "" {

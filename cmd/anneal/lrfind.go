@@ -26,6 +26,7 @@ func (lrFindCmd) Help() string {
 }
 
 func (c lrFindCmd) Run(s *session) error {
+	c.remark(s)
 	cfg, err := config.Load(c.Config, c.Overrides)
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ func (mupCheckCmd) Help() string {
 }
 
 func (c mupCheckCmd) Run(s *session) error {
+	c.remark(s)
 	if c.Steps < 1 || c.Seeds < 1 {
 		return &usageError{"a check takes at least one step and one seed", "leave --steps and --seeds out for 3 each"}
 	}

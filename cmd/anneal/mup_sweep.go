@@ -22,6 +22,7 @@ func (mupSweepCmd) Help() string {
 }
 
 func (c mupSweepCmd) Run(s *session) error {
+	c.remark(s)
 	o := lab.TransferOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Rates: c.Rates}
 	o.OnRun = func(width int, rate float64, i, n int) {
 		s.status.update(func(int) string { return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate) })

@@ -29,6 +29,7 @@ type Config struct {
 	planning bool              // nothing will be trained
 	recipe   string            // that the config began with
 	scaled   bool              // the recipe's model is made smaller
+	remarks  []string          // of what was read otherwise than it is written
 }
 
 // Model is the shape of the network and how it starts.
@@ -177,6 +178,9 @@ func Default() *Config {
 		origins:    map[string]Origin{},
 	}
 }
+
+// Remarks is what people should be told about how the config was read.
+func (c *Config) Remarks() []string { return c.remarks }
 
 // Clone returns a copy that shares nothing with c.
 func (c *Config) Clone() *Config {

@@ -72,7 +72,7 @@ func (c *Config) read(text []byte, path string, overrides []string) (*Config, er
 	for _, o := range overrides {
 		problems = append(problems, c.override(o)...)
 	}
-	c.absolutePaths()
+	c.MapPaths(c.absolute)
 	c.dataVocabulary()
 	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
 	c.Resolve()

@@ -75,26 +75,6 @@ func (c *Config) SetSources(list []Source) {
 // HasData reports whether the configuration names data.
 func (c *Config) HasData() bool { return c.Data.Path != "" || c.Data.Mix != "" }
 
-// absolutePaths makes the paths of data such that the run can be resumed from another directory.
-func (c *Config) absolutePaths() {
-	if abs, err := filepath.Abs(c.Data.Path); err == nil && c.Data.Path != "" {
-		c.Data.Path = abs
-	}
-	if c.Data.Mix == "" {
-		return
-	}
-	list, err := c.Sources()
-	if err != nil {
-		return // the check says so
-	}
-	for i, s := range list {
-		if abs, err := filepath.Abs(s.Path); err == nil {
-			list[i].Path = abs
-		}
-	}
-	c.Data.Mix = mixText(list)
-}
-
 // mixText is what data.mix says of sources.
 func mixText(list []Source) string {
 	parts := make([]string, len(list))
