@@ -53,6 +53,23 @@ func (m *Model) Read(name string, dst []float32) error {
 	return nil
 }
 
+// DType is what most elements of the weights are stored in.
+func (m *Model) DType() safetensors.DType {
+	elements := map[safetensors.DType]int64{}
+	var most safetensors.DType
+	for _, spec := range m.Config.Tensors() {
+		info, _ := m.weights.Lookup(m.stored(spec.Name))
+		n := int64(1)
+		for _, d := range spec.Shape {
+			n *= int64(d)
+		}
+		if elements[info.DType] += n; elements[info.DType] > elements[most] {
+			most = info.DType
+		}
+	}
+	return most
+}
+
 // stored is the name of a tensor in the files.
 func (m *Model) stored(name string) string {
 	if name == head {
