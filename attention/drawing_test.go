@@ -70,7 +70,7 @@ func TestTerminalDrawsThePairsOfAShortRow(t *testing.T) {
 │     ⠙⢷⣄                                      │ │    ⠐ ⣷⣄                                      │
 └──────────────────────────────────────────────┘ └──────────────────────────────────────────────┘
 all heads: keys 0 … 15 →, queries ↓              head 1: keys 0 … 15 →, queries ↓
-density 33.1 %, 2.8 keys a query, at most 3      density 33.8 %, 2.9 keys a query, at most 4
+density 33.1 %, 2.8 keys per query, at most 3    density 33.8 %, 2.9 keys per query, at most 4
 
 `
 	if b.String() != want {

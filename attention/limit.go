@@ -25,7 +25,7 @@ func CheckLayers(list []Pattern, length, heads, layers int) error {
 		counted[p.String()] = true
 		if total += n; total > maxEntries {
 			return &Error{
-				fmt.Sprintf("%s has too many separate blocks of keys for rows of %d tokens, %d heads and %d layers: about %.0f with those before it, and at most %d can be laid out",
+				fmt.Sprintf("%s has too many separate blocks of keys for rows of %d tokens, %d heads and %d layers: about %.0f including earlier layers, the limit is %d",
 					p, length, heads, layers, total, maxEntries),
 				"larger blocks, strides or segments, fewer random blocks, or shorter rows",
 			}

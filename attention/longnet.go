@@ -26,7 +26,7 @@ type LongNet struct{ Branches []Branch }
 type Branch struct{ Segment, Dilation int }
 
 func readLongNet(text string, options []string) (Pattern, error) {
-	const usage = "longnet, longnet:512, or longnet:512/1:2048/4 with a segment and its dilation for each branch"
+	const usage = "longnet, longnet:512, or longnet:512/1:2048/4 with a segment and dilation for each branch"
 	var l LongNet
 	for _, o := range options {
 		w, r, both := strings.Cut(o, "/")
@@ -36,14 +36,14 @@ func readLongNet(text string, options []string) (Pattern, error) {
 		}
 		switch {
 		case !both && len(options) > 1:
-			return nil, &Error{fmt.Sprintf("%s: the segment %d has no dilation", text, b.Segment), usage}
+			return nil, &Error{fmt.Sprintf("%s: segment %d has no dilation", text, b.Segment), usage}
 		case both:
 			if err := read(text, []string{"dilation=" + r}, option{"dilation", &b.Dilation, 1}); err != nil {
 				return nil, &Error{err.(*Error).Message, usage}
 			}
 		}
 		if b.Dilation > 0 && b.Segment%b.Dilation != 0 {
-			return nil, &Error{fmt.Sprintf("%s: a segment of %d is not a multiple of its dilation %d", text, b.Segment, b.Dilation), usage}
+			return nil, &Error{fmt.Sprintf("%s: segment %d is not a multiple of its dilation %d", text, b.Segment, b.Dilation), usage}
 		}
 		l.Branches = append(l.Branches, b)
 	}

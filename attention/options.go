@@ -23,7 +23,7 @@ func read(pattern string, texts []string, options ...option) error {
 		name, value, named := strings.Cut(t, "=")
 		switch {
 		case !named && i >= len(options):
-			return wrong(pattern, options, "it has %s", known(options))
+			return wrong(pattern, options, "too many options: it has %s", known(options))
 		case !named:
 			name, value = options[i].name, t
 		}
@@ -35,7 +35,7 @@ func read(pattern string, texts []string, options ...option) error {
 			}
 		}
 		if o.to == nil {
-			return wrong(pattern, options, "there is no option %q; it has %s", name, known(options))
+			return wrong(pattern, options, "unknown option %q: it has %s", name, known(options))
 		}
 		if given[name] {
 			return wrong(pattern, options, "%s is given twice", name)
@@ -58,7 +58,7 @@ func wrong(pattern string, options []option, format string, args ...any) error {
 		usage += ":" + strings.ToUpper(o.name)
 	}
 	if len(options) > 1 {
-		usage += ", or options by name, such as " + name + ":" + options[1].name + "=N"
+		usage += ", or named options, such as " + name + ":" + options[1].name + "=N"
 	}
 	return &Error{fmt.Sprintf("%s: %s", pattern, fmt.Sprintf(format, args...)), usage}
 }

@@ -42,11 +42,11 @@ func Kinds() []Kind {
 		{"full", "all tokens before it", ""},
 		{"window:W", "the W−1 tokens before it", ""},
 		{"longformer:WINDOW:GLOBAL", "a window, and the first GLOBAL tokens of the row", "512, 64"},
-		{"bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED", "WINDOW blocks that end with its own, the first GLOBAL, RANDOM drawn from those between", "2, 3, 1, 64, seed"},
-		{"strided:STRIDE", "heads take turns: a window of STRIDE, and every STRIDE-th token", "about √context"},
-		{"fixed:BLOCK:COLUMNS", "its block, and COLUMNS tokens of each block before", "about √context, 8"},
-		{"longnet:SEGMENT/DILATION:…", "of its SEGMENT every DILATION-th token, for each of the branches", "512/1:1024/2:… to context"},
-		{"linear:gated", "all tokens before it, through a state of fixed size; gated, it fades", "no gates"},
+		{"bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED", "the last WINDOW blocks up to its own, the first GLOBAL blocks, and RANDOM blocks between them", "2, 3, 1, 64, seed"},
+		{"strided:STRIDE", "heads alternate: a window of STRIDE, or every STRIDE-th token", "about √context"},
+		{"fixed:BLOCK:COLUMNS", "its own block, and COLUMNS tokens of each earlier block", "about √context, 8"},
+		{"longnet:SEGMENT/DILATION:…", "every DILATION-th token of its SEGMENT, for each branch", "512/1:1024/2:… to context"},
+		{"linear:gated", "all tokens before it, through a state of fixed size; with gates, the state decays", "no gates"},
 	}
 }
 
@@ -93,9 +93,9 @@ func parse(text string) (Pattern, error) {
 	case "linear":
 		return readLinear(text, options)
 	case "":
-		return nil, &Error{"a pattern of attention has no name", names()}
+		return nil, &Error{"the attention pattern is empty", names()}
 	}
-	return nil, &Error{fmt.Sprintf("there is no pattern of attention %q", name), names()}
+	return nil, &Error{fmt.Sprintf("unknown attention pattern %q", name), names()}
 }
 
 // ParseList reads the patterns of layers, with commas between them.

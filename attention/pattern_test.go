@@ -337,8 +337,8 @@ func TestTextRoundTrips(t *testing.T) {
 // What cannot work is said with what is wrong and what to try, and nothing is made.
 func TestBadPatternsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "no name",
-		"windw:3":                        `no pattern of attention "windw"`,
+		"":                               "pattern is empty",
+		"windw:3":                        `unknown attention pattern "windw"`,
 		"full:3":                         "no options",
 		"linear:3":                       "one option is gated",
 		"window":                         "does not say how many",
@@ -353,13 +353,13 @@ func TestBadPatternsAreRefused(t *testing.T) {
 		"longformer:0":                   "window = \"0\"",
 		"longformer:3:-2":                "global",
 		"longformer:3:4:5":               "2 options, window, global",
-		"longformer:w=3":                 `no option "w"`,
+		"longformer:w=3":                 `unknown option "w"`,
 		"longformer:3:window=4":          "window is given twice",
 		"bigbird:0":                      "window",
 		"bigbird:block=0":                "block",
 		"strided:0":                      "stride",
 		"fixed:0":                        "block",
-		"fixed:8:9":                      "9 columns are more than a block of 8",
+		"fixed:8:9":                      "9 columns exceed the block of 8",
 		"longnet:0":                      "segment",
 		"longnet:8/0":                    "dilation",
 		"longnet:8/3":                    "not a multiple of its dilation",
@@ -372,7 +372,7 @@ func TestBadPatternsAreRefused(t *testing.T) {
 			t.Errorf("%q: %v, %v; want an error with %q", text, p, err, want)
 		}
 	}
-	if list, err := ParseList("full, window:3,"); err == nil || !strings.Contains(err.Error(), "no name") {
+	if list, err := ParseList("full, window:3,"); err == nil || !strings.Contains(err.Error(), "pattern is empty") {
 		t.Errorf("a list that ends with a comma is read as %v, %v", list, err)
 	}
 }

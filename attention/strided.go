@@ -42,7 +42,7 @@ func (s Strided) Resolve(length int, _ uint64) Pattern {
 // Check implements Pattern.
 func (s Strided) Check(_, heads int) error {
 	if heads < 2 {
-		return &Error{fmt.Sprintf("%s with one head has a window and no stride: its heads take turns", s), fmt.Sprintf("two heads or more, or window:%d", s.Stride)}
+		return &Error{fmt.Sprintf("%s needs two heads: one for the window and one for the stride", s), fmt.Sprintf("two or more heads, or window:%d", s.Stride)}
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func readWindow(text string, options []string) (Pattern, error) {
 		return nil, err
 	}
 	if w.Keys == 0 {
-		return nil, &Error{text + " leaves query 0 without a key: a window counts the query itself", "window:256"}
+		return nil, &Error{text + " leaves query 0 without a key: a window includes the query itself", "window:256"}
 	}
 	return w, nil
 }

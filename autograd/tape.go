@@ -166,7 +166,7 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	begin.firstVar, begin.tempMark, begin.keepMark = first, mark, t.keep.Mark()
 	out := s.Forward(t, x, seq)
 	if out.maker != nil {
-		panic("autograd: a block returned a temporary value, which ends with the block")
+		panic("autograd: a block returned a temporary value, which is only valid within the block")
 	}
 	begin.lastVar = t.varN
 	t.drop(begin)
@@ -240,7 +240,7 @@ func (t *Tape) take(v *Var) tensor.Tensor {
 		panic("autograd: a value was used after an operation consumed it")
 	}
 	if v.maker != nil {
-		panic("autograd: a temporary value cannot be changed in place")
+		panic("autograd: a temporary value cannot be modified in place")
 	}
 	t.settle(v)
 	v.used = true
@@ -288,7 +288,7 @@ func done(*Tape, *node) {}
 // gradOf returns v's gradient, and whether it already holds a sum that the caller must add to.
 func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
 	if v.spent {
-		panic("autograd: a value has a second use, but its gradient was handed on after the first")
+		panic("autograd: a value has a second use after its gradient was passed on")
 	}
 	if v.grad.IsZero() {
 		v.grad = t.temp.New(v.Value.DType(), v.Value.Shape()...)
@@ -301,7 +301,7 @@ func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
 func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
 	g, add := t.gradOf(v)
 	if add {
-		panic("autograd: a value has a second use, but the gradient kernel of this one cannot add")
+		panic("autograd: a value has a second use, but this gradient kernel cannot accumulate")
 	}
 	return g
 }
@@ -311,7 +311,7 @@ func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
 // come back; else nil.
 func (t *Tape) elementwise(n *node) (dx, act, dact, x *tensor.Tensor) {
 	if !n.x.grad.IsZero() {
-		panic("autograd: a value has a second use, but the gradient kernel of this one cannot add")
+		panic("autograd: a value has a second use, but this gradient kernel cannot accumulate")
 	}
 	x = t.value(n.x)
 	n.x.grad, n.x.used = n.x.Value, true

@@ -56,11 +56,11 @@ func TestMisuseOfValuesPanics(t *testing.T) {
 	t.Run("temporary changed in place", func(t *testing.T) {
 		r := newRig(t)
 		h := r.RMSNorm(r.leaf(normals(1, 16), 2, 8), param(normals(2, 8), 8), 1e-5)
-		mustPanic(t, "cannot be changed in place", func() { r.AddLinear(h, h, w) })
+		mustPanic(t, "cannot be modified in place", func() { r.AddLinear(h, h, w) })
 	})
 	t.Run("temporary out of a block", func(t *testing.T) {
 		r := newRig(t)
-		mustPanic(t, "ends with the block", func() {
+		mustPanic(t, "only valid within the block", func() {
 			r.Block(segment(func(x *Var) *Var { return r.RMSNorm(x, param(normals(2, 8), 8), 1e-5) }), r.leaf(normals(1, 16), 2, 8), nil)
 		})
 	})

@@ -141,17 +141,17 @@ func TestMixCanChangeWhatIsYetToCome(t *testing.T) {
 
 func TestMixRefusesWhatIsNone(t *testing.T) {
 	for want, m := range map[string]Mix{
-		"from sample 0":   {},
-		"from sample 0 ":  {{From: 64, Weights: []float64{1, 1}}},
-		"1 weights for 2": {{Weights: []float64{1}}},
-		"3 weights for 2": {{Weights: []float64{1, 1}, To: []float64{1, 1, 1}}, {From: 64, Weights: []float64{1, 1}}},
-		"all weights are": {{Weights: []float64{0, 0}}},
-		"-1 is not":       {{Weights: []float64{2, -1}}},
-		"NaN is not":      {{Weights: []float64{2, math.NaN()}}},
-		"+Inf is not":     {{Weights: []float64{2, math.Inf(1)}}},
-		"their end is missing":  {{Weights: []float64{2, 1}, To: []float64{1, 1}}},
-		"ascending order":     {{Weights: []float64{2, 1}}, {From: 100, Weights: []float64{1, 1}}, {From: 50, Weights: []float64{1, 1}}},
-		"at most 1717986": {{Weights: []float64{2, 1}}, {From: 1 << 40, Weights: []float64{1, 1}}},
+		"from sample 0":        {},
+		"from sample 0 ":       {{From: 64, Weights: []float64{1, 1}}},
+		"1 weights for 2":      {{Weights: []float64{1}}},
+		"3 weights for 2":      {{Weights: []float64{1, 1}, To: []float64{1, 1, 1}}, {From: 64, Weights: []float64{1, 1}}},
+		"all weights are":      {{Weights: []float64{0, 0}}},
+		"-1 is not":            {{Weights: []float64{2, -1}}},
+		"NaN is not":           {{Weights: []float64{2, math.NaN()}}},
+		"+Inf is not":          {{Weights: []float64{2, math.Inf(1)}}},
+		"their end is missing": {{Weights: []float64{2, 1}, To: []float64{1, 1}}},
+		"ascending order":      {{Weights: []float64{2, 1}}, {From: 100, Weights: []float64{1, 1}}, {From: 50, Weights: []float64{1, 1}}},
+		"at most 1717986":      {{Weights: []float64{2, 1}}, {From: 1 << 40, Weights: []float64{1, 1}}},
 	} {
 		if err := m.check(2); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%v: %v, want %q", m, err, want)

@@ -37,9 +37,9 @@ func TestScoresComeBack(t *testing.T) {
 func TestWrongScoresAreRefused(t *testing.T) {
 	d := build(t, []string{"ab", "c"}, BuildOptions{})
 	for want, s := range map[string]Scores{
-		"not a valid name":   {Name: "../x", Values: []float32{1, 2}},
-		"3 scores for": {Name: "x", Values: []float32{1, 2, 3}},
-		"document 1":   {Name: "x", Values: []float32{1, float32(math.Inf(1))}},
+		"not a valid name": {Name: "../x", Values: []float32{1, 2}},
+		"3 scores for":     {Name: "x", Values: []float32{1, 2, 3}},
+		"document 1":       {Name: "x", Values: []float32{1, float32(math.Inf(1))}},
 	} {
 		if err := d.WriteScores(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("writing: %v, want %q", err, want)

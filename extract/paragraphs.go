@@ -50,7 +50,7 @@ func divide(page io.Reader, xhtml bool) (*divider, error) {
 		case html.ErrorToken:
 			d.finish()
 			if err := z.Err(); err == html.ErrBufferExceeded {
-				return nil, fmt.Errorf("a tag, script or text of more than %d bytes", maxToken)
+				return nil, fmt.Errorf("a tag, script or text exceeds %d bytes", maxToken)
 			} else if err != io.EOF {
 				return nil, err
 			}

@@ -164,7 +164,7 @@ func sameRun(dir string, cfg *config.Config) error {
 		now.Model.Vocab = was.Model.Vocab // what the data set decided
 	}
 	if list := train.Changes(was, &now); len(list) > 0 {
-		return fmt.Errorf("%s %w, of another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))
+		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))
 	}
 	return nil
 }

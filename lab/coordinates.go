@@ -56,11 +56,11 @@ type NotFlatError struct {
 }
 
 func (e *NotFlatError) Error() string {
-	what := fmt.Sprintf("%s activations go like width^%.2f after %d updates, where they should stay within ±%.2f", e.Worst.Tensor, e.Worst.Slope, e.Worst.Step, maxSlope)
+	what := fmt.Sprintf("%s activations grow like width^%.2f after %d updates; the exponent must stay within ±%.2f", e.Worst.Tensor, e.Worst.Slope, e.Worst.Step, maxSlope)
 	if e.Standard {
-		return what + "\n  so it is with the standard parametrisation; model.mup=true keeps them flat"
+		return what + "\n  this is expected of the standard parametrisation; model.mup=true keeps activations flat"
 	}
-	return what + "\n  try more --seeds or a smaller --lr; if it stays, the learning rate will not hold from one width to the next"
+	return what + "\n  try more --seeds or a smaller --lr; if the slope remains, learning rates will not transfer between widths"
 }
 
 // CheckCoordinates trains the configuration at every width for a few steps. Activations that are not flat are a

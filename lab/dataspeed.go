@@ -269,7 +269,7 @@ func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error)
 	clean := filepath.Join(dir, "clean")
 	out, err := curate.Run(b.ctx, curate.Options{Pipeline: p, Paths: []string{raw}, Dir: clean, Split: benchSplit, Workers: b.threads})
 	if err == nil && out.Report.Kept < 2 {
-		err = fmt.Errorf("the filters leave %d of %d documents, too few to make shards of\n  name prose, or nothing", out.Report.Kept, out.Report.Documents)
+		err = fmt.Errorf("the filters keep %d of %d documents, too few for shards\n  pass paths with prose, or no paths", out.Report.Kept, out.Report.Documents)
 	}
 	if err != nil {
 		return 0, err

@@ -41,7 +41,7 @@ func TestBenchDataMeasuresEveryPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = BenchData(t.Context(), DataSpeedOptions{Text: Text{Paths: []string{code}}, Bytes: 1 << 20, Progress: func(string) {}})
-	if err == nil || !strings.Contains(err.Error(), "name prose") {
+	if err == nil || !strings.Contains(err.Error(), "with prose") {
 		t.Errorf("text that the filters drop: %v", err)
 	}
 }

@@ -46,7 +46,7 @@ const settled = 1e-3
 // for the run: what a reference has learned by heart looks as if it could be learned.
 func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	if o.Rounds < 1 {
-		return nil, config.Problem{Message: fmt.Sprintf("a search of %d rounds finds nothing", o.Rounds), Try: "1"}
+		return nil, config.Problem{Message: fmt.Sprintf("a search needs at least one round, not %d", o.Rounds), Try: "1"}
 	}
 	s, err := newSearch(o.MixtureOptions)
 	if err != nil {
@@ -84,14 +84,14 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 		return r, err
 	}
 	reference, proxy := filepath.Join(s.Out, fmt.Sprintf("reference-%d", n)), filepath.Join(s.Out, fmt.Sprintf("proxy-%d", n))
-	s.OnPhase(fmt.Sprintf("round %d, the reference: %s", n, s.shares(weights)))
+	s.OnPhase(fmt.Sprintf("round %d: reference with weights %s", n, s.shares(weights)))
 	if _, err := s.train(ctx, reference, cfg, nil); err != nil {
 		return r, err
 	}
 	if cfg, err = s.shared(); err != nil {
 		return r, err
 	}
-	s.OnPhase(fmt.Sprintf("round %d, the proxy", n))
+	s.OnPhase(fmt.Sprintf("round %d: proxy", n))
 	result, err := s.train(ctx, proxy, cfg, &train.GroupDRO{Reference: reference, Rate: o.Rate, Smoothing: o.Smoothing})
 	if err != nil {
 		return r, err
@@ -120,7 +120,7 @@ func (s *search) shared() (*config.Config, error) {
 	for rows%micro != 0 {
 		micro--
 	}
-	c.Derive("train.batch_tokens", k*rows*context, "as many rows of each source, at least the batch of the reference")
+	c.Derive("train.batch_tokens", k*rows*context, "equal numbers of rows from each source, at least the reference's batch")
 	c.Derive("train.micro_batch", micro, "rows of one source")
 	return c, nil
 }
@@ -129,7 +129,7 @@ func (s *search) shared() (*config.Config, error) {
 func (r *DoReMiResult) Chart() *chart.Chart {
 	curve := r.Rounds[len(r.Rounds)-1].Curve
 	c := &chart.Chart{
-		Title: "DoReMi: weights of the sources while the proxy trains, and their means",
+		Title: "DoReMi: domain weights during the proxy's training, and their means",
 		X:     chart.Axis{Label: "step"}, Y: chart.Axis{Label: "weight", Min: 0, Max: 1},
 	}
 	for i, s := range r.Sources {

@@ -40,7 +40,7 @@ func (f *Foresight) Remarks() []string {
 	list := append(slices.Clone(f.Read), f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
 	if f.Absent != nil {
 		reason, _, _ := strings.Cut(f.Absent.Error(), "\n")
-		list = append(list, f.Device+" is not to be had here: "+reason)
+		list = append(list, f.Device+" is not available here: "+reason)
 	}
 	if f.Mix != nil {
 		list = append(list, f.Mix.Remarks()...)
@@ -109,7 +109,7 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err erro
 		cfg.Derive("model.vocab", vocab, "the tokenizer of "+dir)
 	case cfg.Model.Vocab < vocab:
 		return u, nil, config.Problem{
-			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or leave it out", vocab),
+			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or remove model.vocab", vocab),
 			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, dir),
 		}
 	}
@@ -134,7 +134,7 @@ func (f *Foresight) planData(u dataset.Utilisation) {
 	f.Trained = int64(float64(f.Tokens) * u.Share())
 	f.Epochs = float64(f.Tokens) / float64(u.Positions)
 	if u.Packing != dataset.Concat {
-		f.Packing = fmt.Sprintf("packing %s: %d rows a pass, %.3f%% of their positions are trained on, %d documents are cut, %d tokens left out; validation is concat",
+		f.Packing = fmt.Sprintf("packing %s: %d rows per pass, %.3f%% of their positions are trained on, %d documents are cut, %d tokens dropped; validation uses concat",
 			u.Packing, u.Rows, 100*u.Share(), u.Cut, u.LeftOut)
 	}
 }
@@ -150,7 +150,7 @@ func (f *Foresight) planAverage() int64 {
 // planSnapshot adds the copy of weights and state from which checkpoints are written beside training. Where
 // there is no room for it, training does without and waits for each checkpoint.
 func (f *Foresight) planSnapshot(state int64) {
-	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Note: "weights and state, if there is room"}
+	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Note: "weights and state, if memory allows"}
 	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
 		f.Memory = append(f.Memory, copied)
 		f.Bytes += copied.Bytes

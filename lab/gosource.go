@@ -9,8 +9,8 @@ import (
 )
 
 // ErrNoGoSource says that this machine has no source of the Go standard library.
-var ErrNoGoSource = errors.New("the source of the Go standard library was not found\n" +
-	"  install Go and put it on the PATH, or set GOROOT to its directory")
+var ErrNoGoSource = errors.New("cannot find the source of the Go standard library\n" +
+	"  install Go and add it to PATH, or set GOROOT to its directory")
 
 // GoSource returns the directory with the source of the Go standard library: the src of $GOROOT, else of what
 // `go env GOROOT` says.

@@ -60,8 +60,8 @@ func (r *DataReport) Chart() *chart.Chart {
 		tokens.X, tokens.Y = append(tokens.X, float64(b.To-1)), append(tokens.Y, 100*float64(t)/float64(r.Train.Tokens))
 	}
 	return &chart.Chart{
-		Title: fmt.Sprintf("%d documents by their length", r.Train.Documents),
-		X:     chart.Axis{Label: "tokens in a document, at most", Log: true}, Y: chart.Axis{Label: "% of all"},
+		Title: fmt.Sprintf("%d documents by length", r.Train.Documents),
+		X:     chart.Axis{Label: "document length (tokens), at most", Log: true}, Y: chart.Axis{Label: "% of all"},
 		Series: []chart.Series{docs, tokens},
 		Bands:  []chart.Band{{Name: fmt.Sprintf("fits a row of %d", r.Context), From: 1, To: float64(r.Context)}},
 	}

@@ -85,7 +85,7 @@ func (r *LRRange) read(steps int) error {
 		return config.Problem{Message: what, Try: try}
 	}
 	if n < minSweep/2 {
-		return unreadable(fmt.Sprintf("the loss left every bound after %d steps, too few to read", n), "a lower --low, or more --steps")
+		return unreadable(fmt.Sprintf("the loss diverged after %d steps, too few for a result", n), "a lower --low, or more --steps")
 	}
 	r.smooth(steps)
 	// The first steps are those of a mean over few, and the last are on their way up.

@@ -66,7 +66,7 @@ func TestUnreadableRangeTestsSuggestNothing(t *testing.T) {
 	for _, c := range []struct {
 		r    *LRRange
 		want string
-	}{{flat, "lowered the loss"}, {short, "too few to read"}} {
+	}{{flat, "lowered the loss"}, {short, "too few for a result"}} {
 		if err := c.r.read(100); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "try ") {
 			t.Errorf("error %v does not say %q and what to try", err, c.want)
 		}

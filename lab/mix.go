@@ -119,19 +119,19 @@ func (p *MixPlan) utilisation() dataset.Utilisation {
 func (p *MixPlan) Remarks() (list []string) {
 	for _, s := range p.Sources {
 		if p.cap > 0 && s.Epochs > 1.01*p.cap {
-			list = append(list, fmt.Sprintf("warning: unimax:%g cannot be: within so many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.cap, s.Name, s.Epochs))
+			list = append(list, fmt.Sprintf("warning: unimax:%g is impossible: with that many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.cap, s.Name, s.Epochs))
 			break // the others are beyond it, too
 		}
 	}
 	for _, s := range p.Sources {
 		switch {
 		case s.Epochs > manyEpochs:
-			list = append(list, fmt.Sprintf("warning: %s is read %.1f times: beyond about %d a repeat is worth clearly less than new text (arXiv 2305.16264); try a smaller weight, or unimax:%[3]d", s.Name, s.Epochs, manyEpochs))
+			list = append(list, fmt.Sprintf("warning: %s is read %.1f times: beyond about %d repeats, more repeats are worth clearly less than new text (arXiv 2305.16264); try a smaller weight, or unimax:%[3]d", s.Name, s.Epochs, manyEpochs))
 		case s.Drawn == 0:
-			list = append(list, fmt.Sprintf("warning: nothing is read of %s", s.Name))
+			list = append(list, fmt.Sprintf("warning: %s is never read", s.Name))
 		}
 		if !s.hasVal {
-			list = append(list, fmt.Sprintf("%s has no validation split: its bits per byte are not known", s.Name))
+			list = append(list, fmt.Sprintf("%s has no validation split: its bits per byte are unknown", s.Name))
 		}
 	}
 	return list

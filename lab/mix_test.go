@@ -34,7 +34,7 @@ func TestPlanOfAMix(t *testing.T) {
 	if strings.Contains(r, "unimax:7") {
 		t.Errorf("within its epochs: %q", r)
 	}
-	if p.cap = 5; !strings.Contains(strings.Join(p.Remarks(), "\n"), "unimax:5 cannot be") {
+	if p.cap = 5; !strings.Contains(strings.Join(p.Remarks(), "\n"), "unimax:5 is impossible") {
 		t.Errorf("6.6 epochs where 5 are permitted: %q", p.Remarks())
 	}
 	if len(p.Weights) != 2 || p.Weights[1].From != 8960 || p.Weights[0].Weights[0] != .75 {

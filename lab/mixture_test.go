@@ -114,7 +114,7 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 		t.Errorf("a finished search made %d steps: %v", steps, err)
 	}
 	o.Rate = 2
-	if _, err := DoReMi(context.Background(), o); err == nil || !strings.Contains(err.Error(), "at the rate 1") {
+	if _, err := DoReMi(context.Background(), o); err == nil || !strings.Contains(err.Error(), "with rate 1") {
 		t.Errorf("another rate in the same directory: %v", err)
 	}
 	pasted := filepath.Join(root, "pasted.yaml")

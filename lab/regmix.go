@@ -59,7 +59,7 @@ type TrainedProxy struct {
 // of them later adds to those. Not for more sources than about a third of the proxies, and not for weights far beyond those of the proxies.
 func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
 	if o.Proxies < leastProxies {
-		return nil, config.Problem{Message: fmt.Sprintf("%d proxies are too few for a regression that can be checked", o.Proxies), Try: fmt.Sprintf("%d or more", leastProxies)}
+		return nil, config.Problem{Message: fmt.Sprintf("%d proxies are too few to validate a regression", o.Proxies), Try: fmt.Sprintf("%d or more", leastProxies)}
 	}
 	s, err := newSearch(o.MixtureOptions)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *search) target(names []string) (list []int, err error) {
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(s.sources, func(m MixtureSource) bool { return m.Name == name }) {
-			return nil, config.Problem{Message: fmt.Sprintf("the target %q is none of the sources", name), Try: "a name that data.mix gives"}
+			return nil, config.Problem{Message: fmt.Sprintf("the target %q is not a source", name), Try: "one of the names in data.mix"}
 		}
 	}
 	return list, nil
@@ -126,7 +126,7 @@ func (s *search) trainProxies(ctx context.Context, o RegMixOptions) ([]TrainedPr
 			return nil, fmt.Errorf("proxy %d: %w", i+1, err)
 		}
 		if err := appendLine(journal, p); err != nil {
-			return nil, fmt.Errorf("cannot keep proxy %d: %w", i+1, err)
+			return nil, fmt.Errorf("cannot save proxy %d: %w", i+1, err)
 		}
 		proxies = append(proxies, p)
 	}
@@ -150,7 +150,7 @@ func (s *search) trainProxy(ctx context.Context, p *TrainedProxy) error {
 			return err
 		}
 		if math.IsNaN(step.Loss) || math.IsInf(step.Loss, 0) {
-			return config.Problem{Key: "optimizer.lr", Message: fmt.Sprintf("the loss of a proxy is %v", step.Loss), Try: "a lower optimizer.lr; `anneal lr-find` shows a range"}
+			return config.Problem{Key: "optimizer.lr", Message: fmt.Sprintf("the loss of a proxy is %v", step.Loss), Try: "a lower optimizer.lr; `anneal lr-find` suggests a range"}
 		}
 	}
 	e, err := t.Evaluate(ctx, cfg.Train.EvalTokens)
@@ -172,7 +172,7 @@ type proxyHeader struct {
 // differs says what a journal that begins with h has otherwise than now; "" for nothing.
 func (h *proxyHeader) differs(now proxyHeader) string {
 	if h.Config == nil {
-		return "it does not say which"
+		return "the configuration is not recorded"
 	}
 	list := train.Changes(h.Config, now.Config)
 	if a, b := h.Config.Train.EvalTokens, now.Config.Train.EvalTokens; a != b {
@@ -203,16 +203,16 @@ func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy
 		if i == 0 {
 			var h proxyHeader
 			if err := json.Unmarshal(line, &h); err != nil {
-				return nil, nil, fmt.Errorf("%s is no journal of proxies: %w", path, err)
+				return nil, nil, fmt.Errorf("%s is not a proxy journal: %w", path, err)
 			}
 			if list := h.differs(header); list != "" {
-				return nil, nil, config.Problem{Message: path + " holds proxies of another configuration or other data:\n  " + list, Try: "another --out, or what it was begun with"}
+				return nil, nil, config.Problem{Message: path + " holds proxies with another configuration or other data:\n  " + list, Try: "another --out, or the original configuration and data"}
 			}
 			continue
 		}
 		var p TrainedProxy
 		if err := json.Unmarshal(line, &p); err != nil || p.Index != len(proxies) {
-			return nil, nil, fmt.Errorf("%s: line %d is damaged: remove it and those after it", path, i+1)
+			return nil, nil, fmt.Errorf("%s: line %d is damaged: remove it and all later lines", path, i+1)
 		}
 		proxies = append(proxies, p)
 	}
@@ -251,7 +251,7 @@ func (r *RegMixResult) Chart() *chart.Chart {
 	low, high := slices.Min(r.Target), slices.Max(r.Target)
 	return &chart.Chart{
 		Title: fmt.Sprintf("RegMix: %d proxies, rank correlation %.2f", len(r.Proxies), r.Rank),
-		X:     chart.Axis{Label: "predicted without it (bits per byte)"}, Y: chart.Axis{Label: "measured (bits per byte)"},
+		X:     chart.Axis{Label: "predicted by leave-one-out (bits per byte)"}, Y: chart.Axis{Label: "measured (bits per byte)"},
 		Series: []chart.Series{
 			{Name: "a proxy", X: r.HeldOut, Y: r.Target, Style: chart.Points},
 			{Name: "as predicted", X: []float64{low, high}, Y: []float64{low, high}},

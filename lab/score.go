@@ -34,7 +34,7 @@ type ScoreOptions struct {
 // Scorings are the values of By, with what the numbers are.
 func Scorings() []score.Metric {
 	return append(slices.Clone(score.Metrics), score.Metric{Name: "length", About: "tokens"}, score.Metric{Name: "loss", About: "bits per byte under the model of a run"},
-		score.Metric{Name: "file:PATH", About: "given: a line for each document, a number, null or an object with a \"score\""})
+		score.Metric{Name: "file:PATH", About: "imported: one line per document, with a number, null or an object with a \"score\""})
 }
 
 // Check says what is wrong with what was asked for, and fills in the name.
@@ -47,11 +47,11 @@ func (o *ScoreOptions) Check() error {
 		for _, m := range Scorings() {
 			names = append(names, m.Name)
 		}
-		return fmt.Errorf("there are no scores by %q\n  try one of %s", o.By, strings.Join(names, ", "))
+		return fmt.Errorf("unknown scores %q\n  try one of %s", o.By, strings.Join(names, ", "))
 	case o.By == "loss" && o.Model == "":
-		return errors.New("the loss is that of a model\n  name a run with --model RUN; a small one will do, of a part of the data or of other data")
+		return errors.New("scoring by loss needs a model\n  pass a run with --model RUN; a small model trained on part of the data or on other data is enough")
 	case o.By != "loss" && o.Model != "":
-		return fmt.Errorf("scores by %s need no model\n  leave --model out, or try --by loss", o.By)
+		return fmt.Errorf("scores by %s do not use a model\n  remove --model, or try --by loss", o.By)
 	}
 	if o.Name == "" {
 		if o.Name = o.By; isFile {
@@ -59,7 +59,7 @@ func (o *ScoreOptions) Check() error {
 		}
 	}
 	if !dataset.ScoresName.MatchString(o.Name) {
-		return fmt.Errorf("%q is not a name for scores: at most 32 small letters, digits, _ and -\n  name them with --name", o.Name)
+		return fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -\n  set the name with --name", o.Name)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 		return nil, err
 	}
 	if len(s.Values) > 0 && !slices.ContainsFunc(s.Values, func(v float32) bool { return v == v }) {
-		return nil, fmt.Errorf("no document has a score by %s\n  try another; compression and length have one for every text", o.By)
+		return nil, fmt.Errorf("%s gives no document a score\n  try another metric; compression and length score every text", o.By)
 	}
 	if err := d.WriteScores(s); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func readScores(path string, d *dataset.Dataset) ([]float32, error) {
 	defer f.Close()
 	values, err := score.ReadLines(f, d.Manifest.Train.Documents)
 	if err != nil {
-		err = fmt.Errorf("%s: %w\n  give one line for each document of the training split of %s, in its order: a number, null, or an object with a \"score\"", path, err, d.Dir)
+		err = fmt.Errorf("%s: %w\n  give one line per document of the training split of %s, in document order: a number, null, or an object with a \"score\"", path, err, d.Dir)
 	}
 	return values, err
 }

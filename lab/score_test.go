@@ -103,7 +103,7 @@ func TestScoresFromAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]ScoreOptions{
-		"one line for each document": {By: "file:" + path, Name: "quality"}, "no scores by": {By: "beauty"}, "--model RUN": {By: "loss"}, "need no model": {By: "mtld", Model: "run"},
+		"one line per document": {By: "file:" + path, Name: "quality"}, "unknown scores": {By: "beauty"}, "--model RUN": {By: "loss"}, "do not use a model": {By: "mtld", Model: "run"},
 	} {
 		o.Dir = dir
 		if _, err := Score(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {

@@ -100,7 +100,7 @@ func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unend
 			return m, 0, err
 		}
 		if len(paths) == 0 {
-			return m, 0, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in their order", dir, o.Format.Name, o.Format.Help)
+			return m, 0, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in order", dir, o.Format.Name, o.Format.Help)
 		}
 	}
 	total := int64(o.Format.About(append(paths[:len(paths):len(paths)], val...), v))

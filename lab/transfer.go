@@ -81,7 +81,7 @@ func (o *TransferOptions) setRates() error {
 	for i, rate := range o.Rates {
 		if !(rate > 0) || i > 0 && rate <= o.Rates[i-1] {
 			return config.Problem{
-				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %v do not rise from above 0", o.Rates), Try: "such as 0.001,0.002,0.004",
+				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %v are not positive and ascending", o.Rates), Try: "rates such as 0.001,0.002,0.004",
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	case err != nil:
 		return 0, err
 	case r.Tokens == 0:
-		return 0, &train.DataError{Err: fmt.Errorf("%s: %w, by which rates could be compared\n  build one with `anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
+		return 0, &train.DataError{Err: fmt.Errorf("%s: %w, which is needed to compare learning rates\n  build one with `anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
 	case math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0):
 		return math.NaN(), nil
 	}
@@ -122,7 +122,7 @@ func (t *Transfer) Shift() float64 { return t.Best[len(t.Best)-1] / t.Best[0] }
 // Chart shows the loss over the rate, a line for each width.
 func (t *Transfer) Chart() *chart.Chart {
 	pic := &chart.Chart{
-		Title: Parametrisation(t.Standard) + ": loss over the learning rate",
+		Title: Parametrisation(t.Standard) + ": loss by learning rate",
 		X:     chart.Axis{Label: "learning rate", Log: true, Ticks: t.Rates},
 		Y:     chart.Axis{Label: fmt.Sprintf("validation loss after %d steps (nats per token)", t.Steps)},
 	}

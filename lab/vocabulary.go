@@ -46,10 +46,10 @@ const heldOut = 20
 func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (VocabularySweep, error) {
 	sizes := slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
 	if len(sizes) == 0 {
-		return VocabularySweep{}, errors.New("no sizes to sweep over")
+		return VocabularySweep{}, errors.New("no vocabulary sizes to sweep")
 	}
 	if least := 256 + len(o.Train.Special); sizes[0] < least {
-		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens: it must hold 256 bytes and %d special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
+		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens is too small: it must hold 256 bytes and %d special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
 	}
 	s := VocabularySweep{Width: o.Width}
 	val, own := o.Val, len(o.Val.Paths) > 0 // own: the text for learning holds nothing out
@@ -142,7 +142,7 @@ func (s *VocabularySweep) Chart() *chart.Chart {
 	bytes := chart.Series{Name: "bytes per token", Style: chart.Both}
 	words := chart.Series{Name: "tokens per word", Style: chart.Both}
 	c := &chart.Chart{
-		Title: "held-out text by size of vocabulary",
+		Title: "held-out text by vocabulary size",
 		X:     chart.Axis{Label: "vocabulary (1,024 tokens)", Log: true},
 		Y:     chart.Axis{Label: "bytes per token; tokens per word"},
 	}

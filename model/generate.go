@@ -24,7 +24,7 @@ type Sampling struct {
 func (s Sampling) Validate() error {
 	switch {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
-		return fmt.Errorf("temperature %v is not a number from 0 up\n  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
+		return fmt.Errorf("temperature %v is not a finite number of at least 0\n  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
 	case s.TopK < 0:
 		return fmt.Errorf("top-k %d is negative\n  try 0 to keep all tokens, or 40", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):

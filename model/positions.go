@@ -27,11 +27,11 @@ func ParsePositions(text string) ([]string, error) {
 	for i, name := range list {
 		list[i] = strings.TrimSpace(name)
 		if !slices.Contains(positionNames, list[i]) {
-			return nil, fmt.Errorf("%q is no scheme of positions; there are %s", list[i], strings.Join(positionNames, ", "))
+			return nil, fmt.Errorf("%q is not one of %s", list[i], strings.Join(positionNames, ", "))
 		}
 	}
 	if len(list) > 1 && slices.Contains(list, "learned") {
-		return nil, errors.New("learned positions are added to the embedding, so that every layer has them: they do not mix with others")
+		return nil, errors.New("learned positions are added to the embedding and apply to every layer: they do not mix with others")
 	}
 	return list, nil
 }

@@ -35,10 +35,10 @@ type Layout struct{ Whole, Segment, Attention int }
 func (l Layout) Describe(n int) string {
 	text := fmt.Sprintf("keeps %d of %d layers", n-l.Whole-l.Attention, n)
 	if l.Attention > 0 {
-		text += fmt.Sprintf(", runs the attention of %d again", l.Attention)
+		text += fmt.Sprintf(", recomputes the attention of %d", l.Attention)
 	}
 	if l.Whole > 0 {
-		text += fmt.Sprintf(", runs %d again", l.Whole)
+		text += fmt.Sprintf(", recomputes %d", l.Whole)
 	}
 	if l.Whole > 0 && l.Segment > 1 {
 		text += fmt.Sprintf(" in segments of %d", l.Segment)
@@ -74,7 +74,7 @@ func ParseRecompute(text string) (Recompute, error) {
 		r.budget, err = parseBytes(value)
 		return r, err
 	}
-	return r, fmt.Errorf("%q is not a strategy", text)
+	return r, fmt.Errorf("unknown strategy %q", text)
 }
 
 // parseBytes reads a size with or without a unit: 800MB, 1.5GiB.
@@ -110,7 +110,7 @@ func (r Recompute) Layout(n int) Layout {
 	case "sqrt":
 		segment = int(math.Round(math.Sqrt(float64(n))))
 	case "budget":
-		panic("model: a budget has no layout before it is fitted")
+		panic("model: a budget has no layout before Fit")
 	}
 	return Layout{Whole: (n - 1) / segment * segment, Segment: segment}
 }
@@ -162,7 +162,7 @@ func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, 
 		}
 	}
 	if math.IsInf(bestCost, 1) {
-		return best, fmt.Errorf("a budget of %s cannot hold the activations of a micro-batch: the leanest layout takes %s", mebibytes(r.budget), mebibytes(least))
+		return best, fmt.Errorf("a budget of %s is too small for the activations of a micro-batch: the smallest layout takes %s", mebibytes(r.budget), mebibytes(least))
 	}
 	return best, nil
 }

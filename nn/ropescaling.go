@@ -54,14 +54,14 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	words := strings.Split(text, ":")
 	s, known := ropeScalings[words[0]]
 	if !known {
-		return RoPEScaling{}, fmt.Errorf("%q is no scaling of rotary positions; there are none, linear, ntk, yarn and llama3, with a factor, such as yarn:4", words[0])
+		return RoPEScaling{}, fmt.Errorf("unknown scaling %q: it must be none, or linear, ntk, yarn or llama3 with a factor, such as yarn:4", words[0])
 	}
 	if len(words) == 1 {
-		return RoPEScaling{}, fmt.Errorf("%s needs a factor: how many times the original context is to be read, such as %s:4", text, text)
+		return RoPEScaling{}, fmt.Errorf("%s needs a factor by which it extends the original context, such as %s:4", text, text)
 	}
 	var err error
 	if s.Factor, err = strconv.ParseFloat(words[1], 64); err != nil || !(s.Factor >= 1 && s.Factor <= 1<<20) {
-		return RoPEScaling{}, fmt.Errorf("the factor %q of %s is not a number from 1 to %d: positions are slowed, never sped up", words[1], s.Kind, 1<<20)
+		return RoPEScaling{}, fmt.Errorf("the factor %q of %s is not a number from 1 to %d", words[1], s.Kind, 1<<20)
 	}
 	given := map[string]bool{}
 	for _, option := range words[2:] {
@@ -77,12 +77,12 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x > 0 && x <= 1<<20) {
-			return RoPEScaling{}, fmt.Errorf("%s is not a number above 0, of %d at most", option, 1<<20)
+			return RoPEScaling{}, fmt.Errorf("%s is not a number above 0 and at most %d", option, 1<<20)
 		}
 		*known[i].value = x
 	}
 	if s.Slow > s.Fast || s.Low > 0 && s.Low >= s.High {
-		return RoPEScaling{}, fmt.Errorf("%s slows pairs that it keeps: slow must not be above fast, and low must be below high", text)
+		return RoPEScaling{}, fmt.Errorf("%s is inconsistent: slow must not exceed fast, and low must be below high", text)
 	}
 	return s, nil
 }

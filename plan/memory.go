@@ -74,16 +74,18 @@ func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimi
 		kernels, process = 0, 0
 	}
 	tokens := float64(sequences) * float64(c.Context)
-	each := func(bytes int64) string { return fmt.Sprintf("%.2f bytes a parameter", float64(bytes)/float64(count)) }
+	each := func(bytes int64) string {
+		return fmt.Sprintf("%.2f bytes per parameter", float64(bytes)/float64(count))
+	}
 	return Estimate{
 		{"parameters", weights, each(weights)},
 		{"gradients", int64(train.Grads), each(int64(train.Grads))},
 		{"optimizer state", o.State, o.Name + ", " + each(o.State)},
 		{"tables", int64(train.Params) - weights, "rotary positions, FP8 scales"},
-		{"activations", keep, fmt.Sprintf("%.1f KiB a token of the micro-batch", float64(keep)/tokens/1024)},
+		{"activations", keep, fmt.Sprintf("%.1f KiB per token of the micro-batch", float64(keep)/tokens/1024)},
 		{"scratch", scratch, "gradients of one block, logits of one chunk, or one update"},
 		{"batch", int64(train.Batch), "tokens, targets, documents, losses"},
-		{"attention", layouts + kernels, "gradients of keys and values for each worker, layouts of patterns"},
+		{"attention", layouts + kernels, "gradients of keys and values for each worker, pattern layouts"},
 		{"process", process, "binary, loader, packed blocks, stacks"},
 	}
 }

@@ -28,22 +28,22 @@ type Policy struct {
 
 var policies = []Policy{
 	{Name: "bf16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
-		Doc: "BF16 matrix operands and activations, FP32 master weights, sums, norms, softmax, loss and optimizer"},
+		Doc: "BF16 matrix operands and activations; FP32 master weights, sums, norms, softmax, loss and optimizer"},
 	{Name: "bf16_sr", Master: tensor.F32, Weight: tensor.BF16, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
-		Doc: "as bf16, without FP32 master weights: updates are computed in FP32 and rounded to BF16 stochastically, 2 bytes a parameter less"},
+		Doc: "like bf16, but without FP32 master weights: updates are computed in FP32 and rounded stochastically to BF16, 2 bytes per parameter less"},
 	{Name: "fp16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16,
-		Emulated: "FP16 is emulated on this CPU: stored in 2 bytes, rounded exactly, computed in FP32; no faster than bf16",
-		Doc:      "FP16 matrix operands and activations, otherwise as bf16; gradients are scaled (loss_scale) lest they vanish"},
+		Emulated: "FP16 is emulated on this CPU: stored in 2 bytes, rounded exactly, computed in FP32; not faster than bf16",
+		Doc:      "FP16 matrix operands and activations, otherwise like bf16; gradients are scaled (loss_scale) to avoid underflow"},
 	{Name: "fp8", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{},
-		Emulated: "FP8 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; slower than bf16, and no smaller",
-		Doc:      "hidden matrices multiply FP8, E4M3 forward and E5M2 for gradients, scaled tensor by tensor (fp8.scaling); otherwise as bf16"},
+		Emulated: "FP8 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; slower than bf16, and not smaller",
+		Doc:      "FP8 products of hidden matrices, E4M3 forward and E5M2 for gradients, one scale per tensor (fp8.scaling); otherwise like bf16"},
 	{Name: "tf32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32,
-		Emulated: "TF32 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; no faster than fp32",
-		Doc:      "matrix operands rounded to a 10-bit mantissa, ties away from zero, everything else in FP32"},
+		Emulated: "TF32 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; not faster than fp32",
+		Doc:      "matrix operands rounded to a 10-bit mantissa, ties away from zero; everything else in FP32"},
 	{Name: "fp32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
 		Doc: "everything in FP32"},
 	{Name: "fp64", Master: tensor.F64, Weight: tensor.F64, Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64,
-		Doc: "everything in FP64 on portable kernels: the reference for tests, for tiny models"},
+		Doc: "everything in FP64 with portable kernels: the reference for tests, for tiny models"},
 }
 
 // Policies returns the table.
@@ -53,7 +53,7 @@ func Policies() []Policy { return slices.Clone(policies) }
 func Lookup(name string) (Policy, error) {
 	i := slices.IndexFunc(policies, func(p Policy) bool { return p.Name == name })
 	if i < 0 {
-		return Policy{}, fmt.Errorf("precision %q is not known\n  try one of: %s", name, strings.Join(Names(), ", "))
+		return Policy{}, fmt.Errorf("unknown precision %q\n  try one of: %s", name, strings.Join(Names(), ", "))
 	}
 	return policies[i], nil
 }

@@ -25,7 +25,7 @@ type Arena struct {
 // system backs pages when they are first touched, so an arena costs what is used of it, not what was reserved.
 func NewArena(name string, size int) (*Arena, error) {
 	if size < 0 || size >= measureLimit {
-		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: no machine has as much", float64(size)/(1<<20), name)
+		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: the size exceeds the address space", float64(size)/(1<<20), name)
 	}
 	size = max(size+Align-1, Align) &^ (Align - 1)
 	mem, err := mapMemory(size)

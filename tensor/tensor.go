@@ -65,7 +65,7 @@ func dtypeOf[E float32 | float64 | BFloat16 | Float16 | int32]() DType {
 
 func (t *Tensor) set(dtype DType, shape []int) {
 	if len(shape) > MaxRank {
-		panic(fmt.Sprintf("tensor: rank %d is above %d", len(shape), MaxRank))
+		panic(fmt.Sprintf("tensor: rank %d exceeds %d", len(shape), MaxRank))
 	}
 	t.dtype, t.rank = dtype, int8(len(shape))
 	copy(t.shape[:], shape)
@@ -179,7 +179,7 @@ func elements[E any](t *Tensor, want DType) []E {
 
 // outOfReach is apart from its callers so that they are inlined.
 func (t *Tensor) outOfReach() string {
-	return fmt.Sprintf("tensor: %v is in device memory, which the host cannot touch: use the device's Read or Write", t)
+	return fmt.Sprintf("tensor: %v is in device memory, which the host cannot access: use the device's Read or Write", t)
 }
 
 // Float64 returns element i widened to float64, whatever the float dtype. It is slow and meant for tests and reports.

@@ -119,7 +119,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 func (o BenchOptions) config() (*config.Config, error) {
 	if o.Batch < 0 || o.Context < 0 || !(o.Seconds >= 0) {
 		return nil, config.Problem{
-			Message: fmt.Sprintf("cannot measure batch %d, context %d, %v seconds", o.Batch, o.Context, o.Seconds),
+			Message: fmt.Sprintf("cannot measure a batch of %d with a context of %d for %v seconds", o.Batch, o.Context, o.Seconds),
 			Try:     "values of 0 (the shape's own batch and context) or more",
 		}
 	}

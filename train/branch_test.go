@@ -112,7 +112,7 @@ func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at, err := BranchPoint(trunk, cfg); err == nil || !strings.Contains(err.Error(), "same up to step 1 only") || !strings.Contains(err.Error(), "14, 10, 5") {
+	if at, err := BranchPoint(trunk, cfg); err == nil || !strings.Contains(err.Error(), "equal only up to step 1") || !strings.Contains(err.Error(), "14, 10, 5") {
 		t.Errorf("a cosine run is branched from at step %d, %v", at, err)
 	}
 	var said []string

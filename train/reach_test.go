@@ -126,7 +126,7 @@ func TestReachThatCannotWork(t *testing.T) {
 	for says, reach := range map[string]Reach{
 		"has no effect":                            {RopeScaling: "yarn:4"},
 		"from 1 to 1048576":                        {RopeScaling: "yarn:0.1"},
-		"no scaling of rotary":                     {RopeScaling: "four"},
+		"unknown scaling":                          {RopeScaling: "four"},
 		"\"1\" is not a context":                   {Context: "1"},
 		"\"x\" is not a context":                   {Context: "x"},
 		"\"NaN\" is not a context":                 {Context: "NaN"},

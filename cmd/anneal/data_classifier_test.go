@@ -52,7 +52,7 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 	for want, args := range map[string][]string{
 		"try --label good=DIR":      {"train", "--out", w.path("q.bin")},
 		"does not say":              {"train", "--label", "good", "--out", w.path("q.bin")},
-		"is not a valid label":         {"train", "--label", "very good=x", "--out", w.path("q.bin")},
+		"is not a valid label":      {"train", "--label", "very good=x", "--out", w.path("q.bin")},
 		"is a directory":            {"train", "--label", "good=x", "--out", w.path("text")},
 		"not a share":               {"train", "--label", "good=x", "--out", w.path("q.bin"), "--holdout", "1"},
 		"dim = 0":                   {"train", "--label", "good=x", "--out", w.path("q.bin"), "--dim", "0"},

@@ -22,8 +22,8 @@ func updates(op string, p *tensor.Tensor, rest ...*tensor.Tensor) bool {
 	ref := reference(p)
 	wide(op, "the parameter", p, ref)
 	for _, t := range rest {
-		length(op, "a tensor of the parameter's", t, p.Len())
-		wide(op, "a tensor of the parameter's", t, ref)
+		length(op, "a state tensor", t, p.Len())
+		wide(op, "a state tensor", t, ref)
 	}
 	return ref
 }

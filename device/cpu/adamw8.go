@@ -22,7 +22,7 @@ func (d *Device) AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
 		wide(op, "largest magnitudes", t, ref)
 	}
 	if o.Coupled {
-		panic(fmt.Sprintf("cpu: %s: no coupled decay", op))
+		panic(fmt.Sprintf("cpu: %s: coupled decay is not supported", op))
 	}
 	if ref {
 		d.f64.runAdamW8(p, g, m, mTop, v, vTop, o)

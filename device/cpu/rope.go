@@ -61,7 +61,7 @@ func (j *rope[T]) Do(worker, task int) {
 	for r := from; r < to; r++ {
 		p := int(j.pos[r])
 		if p < 0 || p >= j.positions {
-			panic(fmt.Sprintf("cpu: RoPE: position %d of token %d is outside the tables, which have %d rows", p, r, j.positions))
+			panic(fmt.Sprintf("cpu: RoPE: position %d of token %d is outside the tables of %d rows", p, r, j.positions))
 		}
 		cos, sin := j.cos.native[p*half:(p+1)*half], j.sin.native[p*half:(p+1)*half]
 		if j.inverse {

@@ -30,7 +30,7 @@ func (e *engine[T]) view(t *tensor.Tensor) view[T] {
 	case t.DType() == tensor.F32:
 		v.f32 = t.F32()
 	default:
-		panic("cpu: a " + t.DType().String() + " tensor holds no numbers to compute with")
+		panic("cpu: a " + t.DType().String() + " tensor cannot be computed with")
 	}
 	return v
 }

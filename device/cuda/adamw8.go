@@ -29,7 +29,7 @@ func (d *Device) AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
 		dtype(op, "largest magnitudes", t, p.DType())
 	}
 	if o.Coupled {
-		panic(fmt.Sprintf("cuda: %s: no coupled decay", op))
+		panic(fmt.Sprintf("cuda: %s: coupled decay is not supported", op))
 	}
 	if d.dynamic8 == 0 {
 		d.dynamic8 = d.keep("8-bit numbers", dynamic8())

@@ -32,14 +32,14 @@ func findCard(drv *driver.Driver, i int) (Card, error) {
 		return Card{}, err
 	}
 	if n == 0 {
-		return Card{}, errors.New("the driver knows no GPU\n  see what nvidia-smi says, and that CUDA_VISIBLE_DEVICES does not hide it")
+		return Card{}, errors.New("the driver finds no GPU\n  check the output of nvidia-smi, and that CUDA_VISIBLE_DEVICES does not hide the GPU")
 	}
 	if i < 0 || i >= n {
 		return Card{}, fmt.Errorf("there is no GPU %d: this machine has %d, counted from 0", i, n)
 	}
 	c, err := describeCard(drv, i)
 	if err == nil && c.Capability < oldestCapability {
-		err = fmt.Errorf("%s has compute capability %d.%d, kernels need %d.%d or more: an Ampere card or a later one", c.Name, c.Capability/10, c.Capability%10, oldestCapability/10, oldestCapability%10)
+		err = fmt.Errorf("%s has compute capability %d.%d, but %d.%d or more is needed: an Ampere card or later", c.Name, c.Capability/10, c.Capability%10, oldestCapability/10, oldestCapability%10)
 	}
 	return c, err
 }

@@ -68,7 +68,7 @@ func New(i int) (*Device, error) {
 		d.profile = &profile{times: map[string]*kernelTime{}}
 	}
 	if d.context, err = drv.Retain(card.handle); err != nil {
-		return nil, fmt.Errorf("cannot use %s: %w\n  see in nvidia-smi whether another process holds it", card.Name, err)
+		return nil, fmt.Errorf("cannot use %s: %w\n  check with nvidia-smi whether another process holds it", card.Name, err)
 	}
 	d.do(func() (err error) {
 		d.stream, err = drv.NewStream()

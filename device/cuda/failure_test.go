@@ -74,7 +74,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		parts []string
 	}{
 		{"nothing is", nil, []string{"cuda Emulated card 90"}},
-		{"an old driver", []string{"ANNEAL_EMULATOR_DRIVER=11080"}, []string{"speaks CUDA 11.8, which is older than 12.0", "install a driver of version 525"}},
+		{"an old driver", []string{"ANNEAL_EMULATOR_DRIVER=11080"}, []string{"supports CUDA 11.8, but 12.0 is needed", "install a driver of version 525"}},
 		{"no card", []string{"ANNEAL_EMULATOR_CARDS=0"}, []string{"CUDA_ERROR_NO_DEVICE", "cuInit", "nvidia-smi"}},
 		{"an old card", []string{"ANNEAL_EMULATOR_SM=75"}, []string{"Emulated card has compute capability 7.5", "8.0 or more"}},
 	} {
@@ -98,7 +98,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 			if strings.HasPrefix(out, "cuda ") {
 				t.Skipf("this machine has a %s of its own", missing.library)
 			}
-			wants(t, out, missing.library+" is not found", missing.hint, "ANNEAL_CUDA_PATH")
+			wants(t, out, missing.library+" not found", missing.hint, "ANNEAL_CUDA_PATH")
 		})
 	}
 }

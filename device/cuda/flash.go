@@ -50,7 +50,7 @@ func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mas
 	}
 	n := qkv.Rows()
 	if until <= from || n%(until-from) != 0 {
-		panic(fmt.Sprintf("cuda: %s: %d tokens are not rows of %d", op, n, until-from))
+		panic(fmt.Sprintf("cuda: %s: %d tokens are not a multiple of the row length %d", op, n, until-from))
 	}
 	shape(op, "qkv", qkv, n, heads.Cols())
 	storage(op, "qkv", qkv, arithmetic(qkv))

@@ -18,7 +18,7 @@ func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, f
 		most = min(n, ring-cache.Reach+1)
 	}
 	if most <= 0 || cache.KV.DType() != qkv.DType() || mask.Start != nil {
-		panic(fmt.Sprintf("cuda: %s: a cache %v of reach %d for %d tokens %v from position %d on", op, &cache.KV, cache.Reach, n, qkv, first))
+		panic(fmt.Sprintf("cuda: %s: cache %v of reach %d cannot take %d tokens %v from position %d on", op, &cache.KV, cache.Reach, n, qkv, first))
 	}
 	shape(op, "out", out, n, heads.Q*heads.Size)
 	dtype(op, "out", out, qkv.DType())

@@ -37,7 +37,7 @@ type linear struct {
 func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.Heads, length, first int, start *tensor.Tensor) linear {
 	n := qkv.Rows()
 	if length <= 0 || n%length != 0 || first < 0 {
-		panic(fmt.Sprintf("cuda: %s: rows of %d tokens from position %d, of %d", op, length, first, n))
+		panic(fmt.Sprintf("cuda: %[1]s: %[4]d tokens are not rows of %[2]d from position %[3]d on", op, length, first, n))
 	}
 	l := linear{
 		d: d, wide: arithmetic(qkv), storage: qkv.DType(), qkv: qkv, gates: gates, start: start, heads: heads, length: length, rows: n / length,
@@ -52,7 +52,7 @@ func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.He
 	if start != nil {
 		length := start.Len()
 		if dtype(op, "Start", start, tensor.I32); length != n {
-			panic(fmt.Sprintf("cuda: %s: Start is of %d tokens, not of %d", op, length, n))
+			panic(fmt.Sprintf("cuda: %s: Start has %d tokens, want %d", op, length, n))
 		}
 	}
 	return l
@@ -158,7 +158,7 @@ func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads dev
 
 func (l *linear) checkResults(op string, out, norm *tensor.Tensor, mask device.Mask) {
 	if mask.Layout != nil || mask.Slopes != nil {
-		panic("cuda: linear attention knows no pattern and no ALiBi")
+		panic("cuda: linear attention supports neither patterns nor ALiBi")
 	}
 	n := l.rows * l.length
 	shape(op, "out", out, n, l.heads.Q*l.heads.Size)

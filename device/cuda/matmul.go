@@ -69,14 +69,14 @@ func (p *product) check() {
 	}
 	p.m, p.n, p.k = am, bn, ak
 	if ak != bk || p.dst.Rows() != am || p.dst.Cols() != bn {
-		panic(fmt.Sprintf("cuda: %v = %v · %v does not fit in form %v", p.dst, p.a, p.b, p.form))
+		panic(fmt.Sprintf("cuda: %v = %v · %v does not match form %v", p.dst, p.a, p.b, p.form))
 	}
 	p.wide = tensor.F32
 	if p.opt.Operand == tensor.F64 {
 		p.wide = tensor.F64
 	}
 	if bias := p.opt.Bias; bias != nil && (bias.Len() != p.n || bias.DType() != p.wide) {
-		panic(fmt.Sprintf("cuda: a bias %v for %d columns of %v", bias, p.n, p.wide))
+		panic(fmt.Sprintf("cuda: bias %v for %d columns of %v", bias, p.n, p.wide))
 	}
 	for _, t := range []*tensor.Tensor{p.dst, p.a, p.b} {
 		if narrow := t.DType() == tensor.F32 || t.DType() == tensor.BF16 || t.DType() == tensor.F16; narrow == (p.wide == tensor.F64) {

@@ -142,14 +142,14 @@ func (d *Device) refused(name string, size int, apart bool, err error) error {
 		held = []string{"nothing"}
 	}
 	if !apart {
-		return fmt.Errorf("cannot reserve %s for %s in host memory that %s can reach: %w\n  reserved so far: %s", mebibytes(size), name, d.card.Name, failed, strings.Join(held, ", "))
+		return fmt.Errorf("cannot reserve %s for %s in host memory accessible to %s: %w\n  reserved so far: %s", mebibytes(size), name, d.card.Name, failed, strings.Join(held, ", "))
 	}
 	var free int
 	d.do(func() error {
 		free, _, _ = d.driver.MemInfo()
 		return nil
 	})
-	return fmt.Errorf("%s has no room for %s, %s: %s of %s are free\n  reserved so far: %s\n  try a smaller batch with more accumulation, a shorter context or recomputation; nvidia-smi shows what other processes hold",
+	return fmt.Errorf("%s has no room for %s, %s: %s of %s are free\n  reserved so far: %s\n  try a smaller batch with more accumulation, a shorter context or recomputation; nvidia-smi shows the memory of other processes",
 		d.card.Name, name, mebibytes(size), mebibytes(free), mebibytes(d.card.Memory), strings.Join(held, ", "))
 }
 
@@ -238,7 +238,7 @@ func (d *Device) collect(n int) []float64 {
 // Write implements device.Memory.
 func (d *Device) Write(dst *tensor.Tensor, src []byte) {
 	if len(src) != dst.Bytes() {
-		panic(fmt.Sprintf("cuda: %d bytes written to %v, which has %d", len(src), dst, dst.Bytes()))
+		panic(fmt.Sprintf("cuda: write of %d bytes into %v, which has %d", len(src), dst, dst.Bytes()))
 	}
 	if dst.Apart() {
 		d.copyIn(driver.Pointer(dst.Pointer()), src)
@@ -271,7 +271,7 @@ func (d *Device) copyIn(dst driver.Pointer, src []byte) {
 // Read implements device.Memory. After a failure all bytes are 255, which are NaN in every format.
 func (d *Device) Read(dst []byte, src *tensor.Tensor) {
 	if len(dst) != src.Bytes() {
-		panic(fmt.Sprintf("cuda: %v, which has %d bytes, read to %d", src, src.Bytes(), len(dst)))
+		panic(fmt.Sprintf("cuda: read of %[3]d bytes from %[1]v, which has %[2]d", src, src.Bytes(), len(dst)))
 	}
 	if src.Apart() {
 		d.copyOut(dst, driver.Pointer(src.Pointer()))

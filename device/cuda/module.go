@@ -72,7 +72,7 @@ func (d *Device) module(key moduleKey) (driver.Module, error) {
 	}
 	text, ok := kernels.Source(key.file, key.lines()...)
 	if !ok {
-		return 0, fmt.Errorf("cuda: there is no file %s.cu", key.file)
+		return 0, fmt.Errorf("cuda: no file %s.cu", key.file)
 	}
 	options := compilerOptions(d.card.Capability)
 	path := d.cachePath(text, options)

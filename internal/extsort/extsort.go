@@ -50,7 +50,7 @@ func (s *Sorter) Add(rec []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sorted || len(rec)%s.size != 0 {
-		panic("extsort: Add after Sorted, or of a part of a record")
+		panic("extsort: Add after Sorted, or with part of a record")
 	}
 	for len(rec) > 0 && s.err == nil {
 		if len(s.buf) >= s.limit {
@@ -84,7 +84,7 @@ func (s *Sorter) spill() error {
 	}
 	sortRecords(s.buf, s.size)
 	if _, err := s.file.WriteAt(s.buf, s.end); err != nil {
-		return fmt.Errorf("sorting on disk: %w\n  free some space, give more memory, or name another directory for temporary files", err)
+		return fmt.Errorf("sorting on disk: %w\n  free some space, raise the memory limit, or choose another directory for temporary files", err)
 	}
 	s.runs = append(s.runs, run{s.end, s.end + int64(len(s.buf))})
 	s.end += int64(len(s.buf))
@@ -207,7 +207,7 @@ func (s *Sorter) merge(runs []run) (*merger, error) {
 	for _, r := range runs {
 		in := &reader{bufio.NewReaderSize(io.NewSectionReader(s.file, r.from, r.to-r.from), buffer), make([]byte, s.size)}
 		if _, err := io.ReadFull(in.in, in.head); err != nil {
-			return nil, fmt.Errorf("reading sorted records back: %w", err)
+			return nil, fmt.Errorf("cannot read back sorted records: %w", err)
 		}
 		m.runs = append(m.runs, in)
 	}
@@ -224,7 +224,7 @@ func (m *merger) next() error {
 	case io.EOF:
 		heap.Pop(m)
 	default:
-		return fmt.Errorf("reading sorted records back: %w", err)
+		return fmt.Errorf("cannot read back sorted records: %w", err)
 	}
 	return nil
 }

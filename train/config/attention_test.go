@@ -40,9 +40,9 @@ func TestPatternsThatCannotWorkAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"window:0":     "leaves query 0 without a key",
 		"window":       "does not say how many keys",
-		"windows:3":    `no pattern of attention "windows"`,
+		"windows:3":    `unknown attention pattern "windows"`,
 		"longnet:64/2": "leaves query 0 of head 1 without a key",
-		"full,":        "has no name",
+		"full,":        "pattern is empty",
 		"full,bigbird:random=99999999:block=1\"\n  context: 65536\ntrain:\n  batch_tokens: \"65536": "too many separate blocks of keys",
 		"full,full,full,full,full,full,full": "lists 7 patterns for model.layers = 6",
 	} {

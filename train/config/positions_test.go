@@ -73,7 +73,7 @@ func TestPositionsThatCannotWork(t *testing.T) {
 		{"model.dim=60 model.heads=4", "model.heads", "odd"},
 		{"model.head_dim=15", "model.head_dim", "model.positions = alibi"},
 		{"model.rope_scaling=yarn:0.5", "model.rope_scaling", "from 1 to 1048576"},
-		{"model.rope_scaling=dynamic:2", "model.rope_scaling", "none, linear, ntk, yarn and llama3"},
+		{"model.rope_scaling=dynamic:2", "model.rope_scaling", "none, or linear, ntk, yarn or llama3"},
 		{"model.rope_scaling=yarn", "model.rope_scaling", "yarn:4"},
 		{"model.rope_scaling=yarn:4 model.rope_original_context=-5", "model.rope_original_context", "too small"},
 		{"model.rope_layout=halves", "model.rope_layout", "half"},

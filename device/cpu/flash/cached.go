@@ -33,7 +33,7 @@ func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *
 		most = min(n, ring-cache.Reach+1)
 	}
 	if most <= 0 || cache.KV.DType() != qkv.DType() || mask.Start != nil {
-		panic(fmt.Sprintf("flash: a cache %v of reach %d for %d tokens %v from position %d on", &cache.KV, cache.Reach, n, qkv, first))
+		panic(fmt.Sprintf("flash: cache %v of reach %d cannot take %d tokens %v from position %d on", &cache.KV, cache.Reach, n, qkv, first))
 	}
 	for done := 0; done < n; done += most {
 		part := min(most, n-done)

@@ -106,7 +106,7 @@ type shape struct {
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	if mask.Len <= 0 || qkv.Rows()%mask.Len != 0 {
-		panic(fmt.Sprintf("flash: %d tokens are not rows of %d", qkv.Rows(), mask.Len))
+		panic(fmt.Sprintf("flash: %d tokens are not a multiple of the row length %d", qkv.Rows(), mask.Len))
 	}
 	s := rowsOf(qkv, heads, mask)
 	s.rows = s.tokens / mask.Len

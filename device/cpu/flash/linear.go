@@ -93,7 +93,7 @@ func (l *Linear) Backward(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tens
 
 func newLinearShape(qkv, norm, gates *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	if mask.Layout != nil || mask.Slopes != nil {
-		panic("flash: linear attention knows no pattern and no ALiBi")
+		panic("flash: linear attention supports neither patterns nor ALiBi")
 	}
 	s := newShape(qkv, norm, heads, mask)
 	if gates != nil {

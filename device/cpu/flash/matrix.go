@@ -32,7 +32,7 @@ func wide[T tensor.Number](t *tensor.Tensor) []T {
 		want = tensor.F64
 	}
 	if t.DType() != want {
-		panic("flash: " + t.String() + " where " + want.String() + " is computed")
+		panic("flash: " + t.String() + ", want dtype " + want.String())
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
 }

@@ -40,7 +40,7 @@ func (d *deal) take(column int) (taken, row int) {
 			return c, row
 		}
 	}
-	panic("gemm: more tasks asked for than there are")
+	panic("gemm: more tasks requested than exist")
 }
 
 func (d *deal) from(column int) (row int, ok bool) {

@@ -55,10 +55,10 @@ func (e *Engine) Close() {
 func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	m, n, k, ok := shape(dst, a, b, form)
 	if !ok {
-		panic(fmt.Sprintf("gemm: %v = %v · %v does not fit in form %v", dst, a, b, form))
+		panic(fmt.Sprintf("gemm: %v = %v · %v does not match form %v", dst, a, b, form))
 	}
 	if opt.Symmetric && m != n {
-		panic(fmt.Sprintf("gemm: a product of %d rows and %d columns is not symmetric", m, n))
+		panic(fmt.Sprintf("gemm: a product of %d rows and %d columns cannot be symmetric", m, n))
 	}
 	checkBias(n, opt)
 	x, y := operand(a, opt.Operand), operand(b, opt.Operand)
@@ -89,7 +89,7 @@ func checkBias(n int, opt device.MatMulOptions) {
 		want = tensor.F64
 	}
 	if b := opt.Bias; b != nil && (b.Len() != n || b.DType() != want || opt.Symmetric) {
-		panic(fmt.Sprintf("gemm: %v is no bias of %d columns with %v operands, or the product is promised to be symmetric", b, n, opt.Operand))
+		panic(fmt.Sprintf("gemm: %v is not a valid bias for %d columns with %v operands, or the product is symmetric", b, n, opt.Operand))
 	}
 }
 

@@ -55,11 +55,11 @@ func Choose() (Tier, error) {
 			continue
 		}
 		if !runs(Tier(t)) {
-			return 0, &Error{want, "but this machine lacks its instructions"}
+			return 0, &Error{want, "but this CPU lacks its instructions"}
 		}
 		return Tier(t), nil
 	}
-	return 0, &Error{want, "which is not a tier of kernels"}
+	return 0, &Error{want, "which is not a kernel tier"}
 }
 
 // Error says that ANNEAL_CPU asks for what cannot be had.

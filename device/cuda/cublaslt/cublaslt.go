@@ -32,7 +32,7 @@ func Open(major int) (*Library, error) {
 	}
 	lib, err := dynlib.Open("install it with `pip install nvidia-cublas-cu12`, or the CUDA toolkit", names...)
 	if err != nil {
-		return nil, fmt.Errorf("no matrix products: %w", err)
+		return nil, fmt.Errorf("no matrix product library: %w", err)
 	}
 	l := &Library{lib: lib}
 	err = lib.Functions(
@@ -87,6 +87,6 @@ func check(call string, result int32) error {
 
 // statuses are a cublasStatus_t in words: the library's own have come with later versions.
 var statuses = map[int32]string{
-	1: "not initialized", 3: "out of memory", 7: "invalid value", 8: "not for this card", 11: "no access to memory", 13: "execution failed",
+	1: "not initialized", 3: "out of memory", 7: "invalid value", 8: "not supported by this card", 11: "memory mapping failed", 13: "execution failed",
 	14: "internal error", 15: "not supported", 16: "license error",
 }

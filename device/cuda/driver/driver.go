@@ -42,13 +42,13 @@ func Open() (*Driver, error) {
 	var version int32
 	d.driverGetVersion.Call(uintptr(unsafe.Pointer(&version)))
 	if d.version = int(version); d.version < Oldest {
-		return nil, fmt.Errorf("the NVIDIA driver (%s) speaks CUDA %s, which is older than %s\n  install a driver of version 525 or later", lib.Path(), d.Version(), Version(Oldest))
+		return nil, fmt.Errorf("the NVIDIA driver (%s) supports CUDA %s, but %s is needed\n  install a driver of version 525 or later", lib.Path(), d.Version(), Version(Oldest))
 	}
 	if err := lib.Functions(d.functions()...); err != nil {
 		return nil, err
 	}
 	if err := d.check("cuInit", d.initialise.Call(0)); err != nil {
-		return nil, fmt.Errorf("%w\n  see whether nvidia-smi works: a driver that was updated wants a restart of the machine", err)
+		return nil, fmt.Errorf("%w\n  check whether nvidia-smi works: after an update of the driver, the machine needs a restart", err)
 	}
 	return d, nil
 }

@@ -26,7 +26,7 @@ func Open(major int) (*Compiler, error) {
 	}
 	lib, err := dynlib.Open(fmt.Sprintf("install it with `pip install nvidia-cuda-nvrtc-cu%d`, or the CUDA toolkit", min(major, 12)), names...)
 	if err != nil {
-		return nil, fmt.Errorf("no compiler of kernels: %w", err)
+		return nil, fmt.Errorf("no kernel compiler: %w", err)
 	}
 	c := &Compiler{lib: lib}
 	err = lib.Functions(
