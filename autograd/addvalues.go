@@ -8,11 +8,11 @@ import (
 // AddValues adds weight·table[ids] to the value heads of qkv [N, (H+2K)·E], in place; it consumes qkv. table is [V, K·E],
 // weight [1], ids [N].
 func (t *Tape) AddValues(qkv *Var, table, weight *Param, ids *tensor.Tensor, heads device.Heads) *Var {
-	out := t.wrap(t.take(qkv))
+	out := t.wrap(t.consume(qkv))
 	t.Device.AddValues(&out.Value, &table.Value, &weight.Value, ids, heads)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.w, n.w2, n.out, n.heads = addValuesBack, qkv, table, weight, out, heads
+		n.backward, n.x, n.w, n.w2, n.out, n.heads = addValuesBack, qkv, table, weight, out, heads
 		n.tables[0] = ids
 	}
 	return out

@@ -8,11 +8,11 @@ import (
 // RoPE rotates the query and key heads of qkv [N, (H+2K)·E] by their positions, in place; it consumes qkv.
 // cos and sin are [T, E/2] tables.
 func (t *Tape) RoPE(qkv *Var, cos, sin *tensor.Tensor, heads device.Heads, seq *Sequence) *Var {
-	out := t.wrap(t.take(qkv))
+	out := t.wrap(t.consume(qkv))
 	t.Device.RoPE(&out.Value, cos, sin, &seq.Pos, heads, false)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.out, n.heads = ropeBack, qkv, out, heads
+		n.backward, n.x, n.out, n.heads = ropeBack, qkv, out, heads
 		n.tables = [3]*tensor.Tensor{cos, sin, &seq.Pos}
 	}
 	return out
@@ -24,8 +24,8 @@ func ropeBack(t *Tape, n *node) {
 	n.x.grad = n.out.grad
 }
 
-// Attention returns softmax(s·q·kᵀ + mask)·v for all heads, s being heads.ScoreScale(): qkv [N, (H+2K)·E], result [N, H·E]. It keeps the result and
-// one log-sum-exp per row and head, never a [T, T] matrix.
+// Attention returns softmax(s·q·kᵀ + mask)·v for all heads, with s = heads.ScoreScale(): qkv [N, (H+2K)·E], result
+// [N, H·E]. It keeps the result and one log-sum-exp per row and head, never a [T, T] matrix.
 func (t *Tape) Attention(qkv *Var, heads device.Heads, mask device.Mask) *Var {
 	in := t.value(qkv)
 	rows := in.Rows()
@@ -34,7 +34,7 @@ func (t *Tape) Attention(qkv *Var, heads device.Heads, mask device.Mask) *Var {
 	t.Device.Attention(&out.Value, lse, in, heads, mask)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.out, n.heads, n.mask = attentionBack, qkv, out, heads, mask
+		n.backward, n.x, n.out, n.heads, n.mask = attentionBack, qkv, out, heads, mask
 		n.saved[0] = lse
 	}
 	return out

@@ -2,13 +2,14 @@ package autograd
 
 import "anneal/device"
 
-// A Cache is what the layers have made of the tokens before those of the batch, for generating.
+// A Cache holds the keys, values and states of the tokens before the batch, for generation.
 type Cache struct {
 	First  int            // position of the batch's first token
-	Layers []device.Cache // of each layer's attention
+	Layers []device.Cache // one per layer
 }
 
-// AttentionCached is Attention for the tokens of a batch that continues the sequence in layer number layer of c. It is not recorded.
+// AttentionCached is Attention for a batch that continues the sequence in layer number layer of c. It is not
+// recorded.
 func (t *Tape) AttentionCached(qkv *Var, heads device.Heads, mask device.Mask, c *Cache, layer int) *Var {
 	in := t.value(qkv)
 	out := t.wrap(t.temp.New(t.Types.Activation, in.Rows(), heads.Q*heads.Size))

@@ -7,31 +7,31 @@ import (
 	"anneal/tensor"
 )
 
-// Dropout (Srivastava et al. 2014) and stochastic depth (Huang et al. 2016, arXiv 1603.09382) on the branches of a model.
-// In training a branch f at x becomes
+// Dropout (Srivastava et al. 2014) and stochastic depth (Huang et al. 2016, arXiv 1603.09382) on the branches of a
+// model. In training a branch f at x becomes
 //
 //	x + mask∘f(x) / (keep·p)    each element of mask is 1 with probability keep; p is the probability that the branch survives
 //	x                           with probability 1 − p: the branch is not computed
 //
-// so that the expectation is x + f(x), which is what evaluation and generation compute. Both are pure functions of
-// (seed, step, place): no mask is stored, backward and recomputation find the same one. keep is a multiple of 1/65536.
+// so that the expectation is x + f(x), which evaluation and generation compute. Both are pure functions of (seed,
+// step, place): no mask is stored, and backward and recomputation draw the same one. keep is a multiple of 1/65536.
 
 // A Noise keys the random numbers of one micro-batch.
 type Noise struct {
 	Seed uint64
-	Step int  // of the run
-	Row  int  // number of the micro-batch's first token among the tokens of the step, below 2³²
-	Calm bool // every branch survives: for measuring what a step takes at most
+	Step int  // step of the run
+	Row  int  // index of the micro-batch's first token within the step, below 2³²
+	Calm bool // every branch survives: for measuring the largest cost of a step
 }
 
-// A Drop says what is dropped at one place of a model. The zero value drops nothing.
+// A Drop gives the dropout rates of one place in a model. The zero value drops nothing.
 type Drop struct {
 	Site     int     // number of the place, below 2¹⁶
 	Elements float64 // probability that an element is dropped
-	Branch   float64 // probability that the whole branch is, in a micro-batch
+	Branch   float64 // probability that the whole branch is dropped for a micro-batch
 }
 
-// Dropped reports whether the branch at d is left out of this micro-batch. Without training none is.
+// Dropped reports whether the branch at d is dropped for this micro-batch. It is false outside of training.
 func (t *Tape) Dropped(d Drop, seq *Sequence) bool {
 	if !t.train || d.Branch == 0 || seq.Noise.Calm {
 		return false
@@ -41,7 +41,7 @@ func (t *Tape) Dropped(d Drop, seq *Sequence) bool {
 	return rng.Float64(uint64(n.Row)<<16|uint64(d.Site)) < d.Branch
 }
 
-// mask returns the factors that survivors at d get, and whether there is anything to do.
+// mask returns the scale factors of the surviving elements at d, and whether any dropout applies.
 func (t *Tape) mask(d Drop, seq *Sequence) (o device.Dropout, some bool) {
 	if !t.train || d.Elements == 0 && d.Branch == 0 {
 		return o, false
@@ -60,11 +60,11 @@ func (t *Tape) Dropout(x *Var, d Drop, seq *Sequence) *Var {
 	if !some {
 		return x
 	}
-	out := t.takeStream(x)
+	out := t.consumeStream(x)
 	t.Device.Dropout(&out.Value, &out.Value, o)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.out, n.drop = dropoutBack, x, out, o
+		n.backward, n.x, n.out, n.drop = dropoutBack, x, out, o
 	}
 	return out
 }
@@ -72,11 +72,11 @@ func (t *Tape) Dropout(x *Var, d Drop, seq *Sequence) *Var {
 func dropoutBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
 	t.Device.Dropout(dy, dy, n.drop)
-	n.x.grad = n.out.grad // nothing reads the gradient of the result again: one buffer serves
+	n.x.grad = n.out.grad // the gradient of the result is not read again, so its buffer is reused
 }
 
-// AddBranch is AddLinear for a branch that ends at d: stream + mask∘(a·wᵀ), with the factors of d. The caller has asked
-// Dropped before it computed a.
+// AddBranch is AddLinear for a branch that ends at d: stream + mask∘(a·wᵀ), with the factors of d. The caller must
+// have checked Dropped before it computed a.
 func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
 	o, _ := t.mask(d, seq)
 	return t.addLinear(stream, a, w, o)

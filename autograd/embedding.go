@@ -2,13 +2,13 @@ package autograd
 
 import "anneal/tensor"
 
-// Embedding starts the residual stream: rows ids [N] of table [V, D] as [N, D].
+// Embedding starts the residual stream: it returns the rows ids [N] of table [V, D] as [N, D].
 func (t *Tape) Embedding(table *Param, ids *tensor.Tensor) *Var {
 	out := t.wrap(t.keep.New(t.Types.Stream, ids.Len(), table.Value.Dim(1)))
 	t.Device.Embedding(&out.Value, &table.Value, ids)
 	if t.grad {
 		n := t.node()
-		n.back, n.w, n.out = embeddingBack, table, out
+		n.backward, n.w, n.out = embeddingBack, table, out
 		n.tables[0] = ids
 	}
 	return out
@@ -18,9 +18,9 @@ func embeddingBack(t *Tape, n *node) {
 	t.Device.EmbeddingGrad(t.sumGrad(n.w), t.streamGrad(n.out), n.tables[0])
 }
 
-// AddEmbedding adds rows ids [N] of table [V, D] to the residual stream x [N, D], in place; it consumes x.
+// AddEmbedding adds the rows ids [N] of table [V, D] to the residual stream x [N, D], in place; it consumes x.
 func (t *Tape) AddEmbedding(x *Var, table *Param, ids *tensor.Tensor) *Var {
-	out := t.takeStream(x)
+	out := t.consumeStream(x)
 	mark := t.temp.Mark()
 	rows := t.ref(t.temp.New(t.Types.Stream, ids.Len(), table.Value.Dim(1)))
 	t.Device.Embedding(rows, &table.Value, ids)
@@ -28,7 +28,7 @@ func (t *Tape) AddEmbedding(x *Var, table *Param, ids *tensor.Tensor) *Var {
 	t.temp.Release(mark)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.w, n.out = addEmbeddingBack, x, table, out
+		n.backward, n.x, n.w, n.out = addEmbeddingBack, x, table, out
 		n.tables[0] = ids
 	}
 	return out

@@ -5,48 +5,48 @@ import (
 	"anneal/tensor"
 )
 
-// FP8 says how the three products of a linear layer are made of FP8 operands (Micikevicius et al. 2022, arXiv 2209.05433):
+// FP8 defines how the three products of a linear layer use FP8 operands (Micikevicius et al. 2022, arXiv 2209.05433):
 //
-//	y  = (1/(sx·sw)) · q(sx·x)·q(sw·w)ᵀ         q rounds to E4M3, for range enough with one digit more
+//	y  = (1/(sx·sw)) · q(sx·x)·q(sw·w)ᵀ         q rounds to E4M3: enough range, one digit more
 //	dx = (1/(sy·sw)) · q'(sy·dy)·q(sw·w)        q' rounds to E5M2, for the range of gradients
 //	dw += (1/(sy·sx)) · q'(sy·dy)ᵀ·q(sx·x)      sums in FP32
 //
-// One scale for each tensor brings its values to where the format is dense; see package precision for how it is found.
-// Quantised operands are held in BF16, which holds each FP8 number exactly, in scratch memory while the products are made.
+// One scale per tensor moves its values to the dense range of the format; package precision finds the scales.
+// Quantised operands are stored in BF16, which holds each FP8 number exactly, in scratch memory during the products.
 type FP8 struct{ X, W, DY Scaler }
 
-// A Scaler finds the factor that a tensor is multiplied by before it is quantised. The same tensor has the same factor until
-// the end of the step. With record it takes note of the tensor, however often it passes.
+// A Scaler returns the factor that multiplies a tensor before it is quantised. The factor of a tensor is constant
+// within a step. With record, the Scaler records the tensor once, however often it is called.
 type Scaler interface {
 	Scale(d device.Device, x *tensor.Tensor, record bool) float64
 }
 
-// An operand is a quantised tensor, the format of its numbers and the inverse of its scale.
+// An operand is a quantised tensor with its format and the inverse of its scale.
 type operand struct {
 	*tensor.Tensor
 	format  tensor.DType
 	inverse float64
 }
 
-// quantises reports whether products with w are made of FP8 operands.
+// quantises reports whether products with w use FP8 operands.
 func (t *Tape) quantises(w *Param) bool { return t.Types.FP8 && w.FP8 != nil }
 
-// quantised returns x in temporary memory.
+// quantised returns x quantised, in temporary memory.
 func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operand {
-	scale := s.Scale(t.Device, x, t.train && !t.again)
+	scale := s.Scale(t.Device, x, t.train && !t.rerunning)
 	q := t.ref(t.temp.New(tensor.BF16, x.Shape()...))
 	t.Device.Quantize(q, x, format, scale)
 	return operand{q, format, 1 / scale}
 }
 
-// product multiplies two quantised operands and adds the bias, unless it is nil.
+// product multiplies two quantised operands and adds the bias unless it is nil.
 func (t *Tape) product(dst *tensor.Tensor, a, b operand, bias *tensor.Tensor, form device.Form, add bool) {
 	t.Device.MatMul(dst, a.Tensor, b.Tensor, form, device.MatMulOptions{
 		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add, Bias: bias, FP8: [2]tensor.DType{a.format, b.format},
 	})
 }
 
-// forwardFP8 writes x·wᵀ and the bias to dst, or adds them.
+// forwardFP8 writes x·wᵀ plus the bias to dst, or adds it.
 func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
 	mark, refs := t.temp.Mark(), t.tensorN
 	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), w.bias(), device.NT, add)

@@ -1,7 +1,8 @@
 package autograd
 
-// LayerNorm returns (x − mean(x)) / sqrt(var(x)+eps) · gain + gain.Bias over rows: x [N, D] on the residual stream, gain and
-// its bias [D], result [N, D]. It keeps the normalised rows and one number for each, as RMSNorm; the result itself is temporary.
+// LayerNorm returns (x − mean(x)) / sqrt(var(x)+eps) · gain + gain.Bias over rows: x [N, D] on the residual stream,
+// gain and its bias [D], result [N, D]. Like RMSNorm it keeps the normalised rows and one number per row; the result
+// is temporary.
 func (t *Tape) LayerNorm(x *Var, gain *Param, eps float64) *Var {
 	in := t.value(x)
 	rows, d := in.Rows(), in.Cols()
@@ -10,14 +11,14 @@ func (t *Tape) LayerNorm(x *Var, gain *Param, eps float64) *Var {
 	t.Device.LayerNorm(&out.Value, xhat, rstd, in, &gain.Value, &gain.Bias.Value, eps)
 	if t.grad {
 		n := t.node()
-		n.back, n.again, n.x, n.w, n.out = layerNormBack, layerNormAgain, x, gain, out
+		n.backward, n.recompute, n.x, n.w, n.out = layerNormBack, layerNormRecompute, x, gain, out
 		n.saved[0], n.saved[1] = xhat, rstd
-		out.maker = n
+		out.producer = n
 	}
 	return out
 }
 
-func layerNormAgain(t *Tape, n *node) {
+func layerNormRecompute(t *Tape, n *node) {
 	t.Device.LayerNormAgain(&n.out.Value, n.saved[0], &n.w.Value, &n.w.Bias.Value)
 }
 

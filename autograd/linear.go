@@ -12,7 +12,7 @@ func (t *Tape) Linear(x *Var, w *Param) *Var {
 	t.linear(&out.Value, in, w, false)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.w, n.out = linearBack, x, w, out
+		n.backward, n.x, n.w, n.out = linearBack, x, w, out
 	}
 	return out
 }
@@ -22,20 +22,21 @@ func linearBack(t *Tape, n *node) {
 	t.linearGrads(n.x, n.w, dy)
 }
 
-// AddLinear returns stream + a·wᵀ, plus w's bias if it has one: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes
-// stream; the product goes from the accumulators straight into the sum.
+// AddLinear returns stream + a·wᵀ, plus w's bias if it has one: stream [N, D], a [N, I], w [D, I]. It adds in place
+// and consumes stream; the product is added directly from the accumulators.
 func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
 	return t.addLinear(stream, a, w, device.Dropout{})
 }
 
-// addLinear is AddLinear with the factors of o, if it has any. What runs again owes the sum until it is asked for.
+// addLinear is AddLinear with the dropout factors of o. When a segment is rerun, the sum stays pending until it is
+// read.
 func (t *Tape) addLinear(stream, a *Var, w *Param, o device.Dropout) *Var {
-	out := t.takeStream(stream)
+	out := t.consumeStream(stream)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.y, n.w, n.out, n.drop = addLinearBack, stream, a, w, out, o
-		if t.again {
-			t.owed = n
+		n.backward, n.x, n.y, n.w, n.out, n.drop = addLinearBack, stream, a, w, out, o
+		if t.rerunning {
+			t.pending = n
 			return out
 		}
 	}
@@ -43,7 +44,7 @@ func (t *Tape) addLinear(stream, a *Var, w *Param, o device.Dropout) *Var {
 	return out
 }
 
-// sum adds a·wᵀ to out.
+// sum adds a·wᵀ to out, with the factors of o.
 func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
 	in := t.value(a)
 	if o.Scale == 0 {
@@ -58,8 +59,8 @@ func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
 	t.temp.Release(mark)
 }
 
-// addLinearBack hands the gradient of the sum, masked as the branch was, to the branch. The stream's stays as it is. What both
-// products of the branch would round is rounded once, before them.
+// addLinearBack passes the gradient of the sum, with the branch's mask, to the branch. The gradient of the stream
+// does not change. Both products of the branch would round dy, so it is rounded once before them.
 func addLinearBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
 	switch {
@@ -73,10 +74,10 @@ func addLinearBack(t *Tape, n *node) {
 		dy = g
 	}
 	t.linearGrads(n.y, n.w, dy)
-	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, and one buffer serves
+	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, so one buffer serves both
 }
 
-// linear writes x·wᵀ and the bias to dst, or adds them. The bias costs no pass of its own: products start from it.
+// linear writes x·wᵀ plus the bias to dst, or adds it. The bias needs no extra pass: products start from it.
 func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 	if t.quantises(w) {
 		t.forwardFP8(dst, x, w, add)
@@ -95,10 +96,10 @@ func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
 		return
 	}
 	t.inputGrad(x, dy, w)
-	t.weightGrad(w, dy, t.valueAgain(x))
+	t.weightGrad(w, dy, t.fusedValue(x))
 }
 
-// bias returns the value of p's bias, nil without.
+// bias returns the value of p's bias, or nil.
 func (p *Param) bias() *tensor.Tensor {
 	if p.Bias == nil {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"anneal/tensor"
 )
 
-// LinearAttention returns for all heads the mean of the values that a token sees with weights φ(q)·φ(k), faded by gates if there
-// are any (device.Device.LinearAttention): qkv [N, (H+2K)·E], gates [N, K] or nil, result [N, H·E]. It keeps the result and
-// one denominator per row and head.
+// LinearAttention returns for each token and head the mean of the visible values with weights φ(q)·φ(k), decayed by
+// gates unless they are nil (device.Device.LinearAttention): qkv [N, (H+2K)·E], gates [N, K] or nil, result [N, H·E].
+// It keeps the result and one denominator per row and head.
 func (t *Tape) LinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
 	in := t.value(qkv)
 	rows := in.Rows()
@@ -16,7 +16,7 @@ func (t *Tape) LinearAttention(qkv, gates *Var, heads device.Heads, mask device.
 	t.Device.LinearAttention(&out.Value, norm, in, t.optional(gates), heads, mask)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.y, n.out, n.heads, n.mask = linearAttentionBack, qkv, gates, out, heads, mask
+		n.backward, n.x, n.y, n.out, n.heads, n.mask = linearAttentionBack, qkv, gates, out, heads, mask
 		n.saved[0] = norm
 	}
 	return out
@@ -32,7 +32,7 @@ func linearAttentionBack(t *Tape, n *node) {
 	t.Device.LinearAttentionGrad(g, dgates, dout, &n.out.Value, n.saved[0], t.value(n.x), t.optional(n.y), n.heads, n.mask)
 }
 
-// optional is value, and nil for nil.
+// optional is value for a Var that may be nil.
 func (t *Tape) optional(v *Var) *tensor.Tensor {
 	if v == nil {
 		return nil
@@ -40,20 +40,21 @@ func (t *Tape) optional(v *Var) *tensor.Tensor {
 	return t.value(v)
 }
 
-// Gates is Linear with its result in Types.Stat, since gates near 1 differ by little: x [N, D], w [K, D], result [N, K].
+// Gates is Linear with its result in Types.Stat, because gates near 1 differ by little: x [N, D], w [K, D], result
+// [N, K].
 func (t *Tape) Gates(x *Var, w *Param) *Var {
 	in := t.value(x)
 	out := t.wrap(t.kept(t.Types.Stat, in.Rows(), w.Value.Dim(0)))
 	t.linear(&out.Value, in, w, false)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.w, n.out = linearBack, x, w, out
+		n.backward, n.x, n.w, n.out = linearBack, x, w, out
 	}
 	return out
 }
 
-// LinearAttentionCached is LinearAttention for the tokens of a batch that continues the sequence in layer number layer of c. It is not
-// recorded.
+// LinearAttentionCached is LinearAttention for a batch that continues the sequence in layer number layer of c. It is
+// not recorded.
 func (t *Tape) LinearAttentionCached(qkv, gates *Var, heads device.Heads, c *Cache, layer int) *Var {
 	in := t.value(qkv)
 	out := t.wrap(t.temp.New(t.Types.Activation, in.Rows(), heads.Q*heads.Size))

@@ -5,19 +5,20 @@ import (
 	"anneal/tensor"
 )
 
-// The logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows the time would go into
-// reading and packing the head for each chunk, and adding to its gradient; so many logits take 512/D of the bytes of the head.
-// Tape.LogitBytes has more where that pays.
+// Limits of the logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows
+// most of the time goes into reading and packing the head for each chunk and adding to its gradient. headRows rows of
+// logits take 512/D of the bytes of the head. Tape.LogitBytes raises the limit where that pays.
 const (
 	logitBytes = 16 << 20
 	headRows   = 512
 )
 
-// HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V, D].
-// It works through the tokens in chunks. If the tape records, each chunk's gradients of the *summed* loss are computed
-// while its logits exist, so that backward has nothing left to do here; divide by the number of targets where the step's
-// gradients are scaled, and by Tape.LossScale. It ends a model: h has no other use after it, and it stands outside of
-// blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ is [N].
+// HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head
+// [V, D]. It processes the tokens in chunks. If the tape records, it computes each chunk's gradients of the *summed*
+// loss while the chunk's logits exist, so backward has nothing left to do here. Divide by the number of targets, and
+// by Tape.LossScale, where the gradients of the step are scaled. HeadLoss ends a model: h must have no other use, and
+// the call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ
+// is [N].
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -29,14 +30,14 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	}
 	mark := t.temp.Mark()
 	logits := t.ref(t.temp.New(t.Types.Stat, chunk, vocab))
-	gradient := logits // logits become their gradient, or what the products would round it to
+	gradient := logits // the gradient overwrites the logits, unless the products would round it
 	if t.grad && t.Types.narrow() {
 		gradient = t.ref(t.temp.New(t.Types.Activation, chunk, vocab))
 	}
 	o.Scale = t.LossScale
 	refs := t.tensorN
 	for from := 0; from < rows; from += chunk {
-		t.tensorN = refs // headers of one chunk serve the next
+		t.tensorN = refs // the headers of each chunk are reused
 		to := min(from+chunk, rows)
 		x := t.ref(in.Slice(from, to))          // [c, D]
 		z := t.ref(logits.Slice(0, to-from))    // [c, V]
@@ -63,13 +64,14 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	t.temp.Release(mark)
 }
 
-// headChunk returns how many rows of logits to hold: as many as room or logitBytes allow, at least headRows.
+// headChunk returns the number of rows of logits per chunk: as many as the larger of room and logitBytes allows, at
+// least headRows.
 func headChunk(rows, vocab, size, room int) int {
 	chunk := max(max(logitBytes, room)/(vocab*size)&^63, headRows)
 	return min(chunk, rows)
 }
 
-// Logits returns the logits [to−from, V] of rows [from, to) of h, for sampling, capped if softcap is above 0. It is not
+// Logits returns the logits [to−from, V] of rows [from, to) of h, for sampling, capped if softcap > 0. It is not
 // recorded.
 func (t *Tape) Logits(h *Var, head *Param, from, to int, softcap float64) *tensor.Tensor {
 	z := t.ref(t.keep.New(t.Types.Stat, to-from, head.Value.Dim(0)))

@@ -3,7 +3,7 @@ package autograd
 import "anneal/device"
 
 // RMSNorm returns x / sqrt(mean(x²)+eps) · gain over rows: x [N, D] on the residual stream, gain [D], result [N, D].
-// It keeps the normalised rows; the result itself is temporary.
+// It keeps the normalised rows; the result is temporary.
 func (t *Tape) RMSNorm(x *Var, gain *Param, eps float64) *Var {
 	in := t.value(x)
 	rows, d := in.Rows(), in.Cols()
@@ -12,14 +12,14 @@ func (t *Tape) RMSNorm(x *Var, gain *Param, eps float64) *Var {
 	t.Device.RMSNorm(&out.Value, xhat, rstd, in, &gain.Value, eps)
 	if t.grad {
 		n := t.node()
-		n.back, n.again, n.x, n.w, n.out = rmsNormBack, rmsNormAgain, x, gain, out
+		n.backward, n.recompute, n.x, n.w, n.out = rmsNormBack, rmsNormRecompute, x, gain, out
 		n.saved[0], n.saved[1] = xhat, rstd
-		out.maker = n
+		out.producer = n
 	}
 	return out
 }
 
-func rmsNormAgain(t *Tape, n *node) { t.Device.RMSNormAgain(&n.out.Value, n.saved[0], &n.w.Value) }
+func rmsNormRecompute(t *Tape, n *node) { t.Device.RMSNormAgain(&n.out.Value, n.saved[0], &n.w.Value) }
 
 func rmsNormBack(t *Tape, n *node) {
 	dy, _ := t.gradOf(n.out)
@@ -32,11 +32,11 @@ func (t *Tape) QKNorm(qkv *Var, gainQ, gainK *Param, heads device.Heads, eps flo
 	rows := qkv.Value.Rows()
 	xhat := t.keptRef(t.Types.Activation, rows, (heads.Q+heads.KV)*heads.Size)
 	rstd := t.keptRef(t.Types.Stat, rows, heads.Q+heads.KV)
-	out := t.wrap(t.take(qkv))
+	out := t.wrap(t.consume(qkv))
 	t.Device.QKNorm(&out.Value, xhat, rstd, &gainQ.Value, &gainK.Value, heads, eps)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.w, n.w2, n.out, n.heads = qkNormBack, qkv, gainQ, gainK, out, heads
+		n.backward, n.x, n.w, n.w2, n.out, n.heads = qkNormBack, qkv, gainQ, gainK, out, heads
 		n.saved[0], n.saved[1] = xhat, rstd
 	}
 	return out

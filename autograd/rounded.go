@@ -2,12 +2,12 @@ package autograd
 
 import "anneal/tensor"
 
-// Rounded is weights rounded to the operands' format, by parameter. Products of a forward pass round their operands in any case:
-// to read copies that are rounded already gives the same bits, for half of the bytes. A tape that generates token by
-// token, which costs little more than reading the weights, has them; for training they would have to follow every update.
+// Rounded maps parameters to copies rounded to the operand format. Products of a forward pass round their operands
+// anyway, so rounded copies give the same bits for half of the memory traffic. Generation token by token, whose time
+// is mostly reading the weights, uses them; training does not, because they would have to follow every update.
 type Rounded map[*Param]*tensor.Tensor
 
-// operand returns what a product of the forward pass reads of w.
+// operand returns the tensor that a forward product reads for w.
 func (t *Tape) operand(w *Param) *tensor.Tensor {
 	if r := t.Rounded[w]; r != nil {
 		return r

@@ -2,22 +2,22 @@ package autograd
 
 // ScaleStream multiplies the residual stream x [N, D] by factor, in place; it consumes x.
 func (t *Tape) ScaleStream(x *Var, factor float64) *Var {
-	out := t.wrap(t.take(x))
+	out := t.wrap(t.consume(x))
 	t.Device.Scale(&out.Value, factor)
 	if t.grad {
 		n := t.node()
-		n.back, n.x, n.out, n.factor = scaleStreamBack, x, out, factor
+		n.backward, n.x, n.out, n.factor = scaleStreamBack, x, out, factor
 	}
 	return out
 }
 
 func scaleStreamBack(t *Tape, n *node) {
 	t.Device.Scale(t.streamGrad(n.out), n.factor)
-	n.x.grad = n.out.grad // nothing reads the gradient of the result again: one buffer serves
+	n.x.grad = n.out.grad // the gradient of the result is not read again, so its buffer is reused
 }
 
-// ScaleParam returns factor·p, with its bias, as a parameter of the tape, whose gradient goes to p. It copies p, and so is for small ones:
-// a scaled gain scales a norm's output at no cost per token.
+// ScaleParam returns factor·p, with its bias, as a parameter of the tape, whose gradient goes to p. It copies p and
+// is meant for small parameters: a scaled gain scales the output of a norm at no cost per token.
 func (t *Tape) ScaleParam(p *Param, factor float64) *Param {
 	if t.paramN == len(t.params) {
 		t.params = append(t.params, new(Param))
@@ -33,7 +33,7 @@ func (t *Tape) ScaleParam(p *Param, factor float64) *Param {
 	if t.grad {
 		q.Grad = t.keep.New(p.Grad.DType(), p.Value.Shape()...)
 		n := t.node()
-		n.back, n.w, n.w2, n.factor = scaleParamBack, p, q, factor
+		n.backward, n.w, n.w2, n.factor = scaleParamBack, p, q, factor
 	}
 	return q
 }

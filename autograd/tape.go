@@ -5,37 +5,37 @@ import (
 	"anneal/tensor"
 )
 
-// Types are the storage formats of one precision policy.
+// Types are the storage formats of a precision policy.
 type Types struct {
 	Stream     tensor.DType // the residual stream and its gradient
-	Activation tensor.DType // what layers hand to each other, and their gradients
-	Operand    tensor.DType // what matrix operands are rounded to
+	Activation tensor.DType // results of layers, and their gradients
+	Operand    tensor.DType // rounding of matrix operands
 	Stat       tensor.DType // norms, log-sum-exps, losses, gradients of parameters
-	FP8        bool         // whether layers that have scales for it (Param.FP8) multiply FP8 operands
+	FP8        bool         // whether layers with FP8 scales (Param.FP8) multiply FP8 operands
 }
 
-// narrow reports whether products round their operands to what activations are stored in, so that storing an operand in that
-// changes no bit.
+// narrow reports whether products round their operands to the storage format of activations, so that storing an
+// operand in that format changes no bits.
 func (t Types) narrow() bool { return t.Operand == t.Activation && t.Activation != t.Stream }
 
-// A Tape records operations on a device. After a warm-up it allocates nothing on the Go heap: variables, nodes and
-// tensor headers are reused from step to step. It is used from one goroutine.
+// A Tape records operations on a device. After warm-up it allocates nothing on the Go heap: variables, nodes and
+// tensor headers are reused between steps. It must be used from one goroutine.
 type Tape struct {
 	Device device.Device
 	Types  Types
-	// LogitBytes, if that is more than the default, is what HeadLoss may take for the logits that exist at one time.
+	// LogitBytes is the memory that HeadLoss may use for logits, if larger than the default.
 	LogitBytes int
 	// LossScale multiplies the gradient of the loss before it is rounded to Types.Activation; 0 means 1.
 	LossScale float64
-	// Rounded holds copies of weights, for generating; nil for none.
+	// Rounded holds rounded copies of weights for generation; it may be nil.
 	Rounded Rounded
 
-	keep  *tensor.Arena // lives until its block's backward
-	temp  *tensor.Arena // lives until the end of a block
-	grad  bool          // whether to record
-	train bool          // what runs is part of a training step
-	again bool          // what runs now ran before, in forward: statistics count it once
-	owed  *node         // the last addition to the stream of what runs again, until it is asked for
+	keep      *tensor.Arena // released when the backward of its block is done
+	temp      *tensor.Arena // released at the end of a block
+	grad      bool          // whether to record
+	train     bool          // whether this is a training step
+	rerunning bool          // a segment is being rerun; statistics count only its first run
+	pending   *node         // the last addition to the stream of the segment being rerun, until it is read
 
 	nodes   []*node
 	nodeN   int
@@ -43,40 +43,40 @@ type Tape struct {
 	varN    int
 	tensors []*tensor.Tensor
 	tensorN int
-	params  []*Param // made by ScaleParam
+	params  []*Param // of ScaleParam
 	paramN  int
 }
 
 // A Var is a value on the tape.
 type Var struct {
-	Value tensor.Tensor
-	grad  tensor.Tensor
-	room  tensor.Tensor // memory for the gradient, on the residual stream of blocks
-	maker *node         // computes Value again in backward if it was temporary
-	gone  bool          // temporary and dropped
-	used  bool          // consumed by an operation that took over its memory
-	spent bool          // came back in place of its gradient, which is complete
+	Value    tensor.Tensor
+	grad     tensor.Tensor
+	gradMem  tensor.Tensor // memory for the gradient, on the stream between blocks
+	producer *node         // recomputes Value in backward, if it is temporary; else nil
+	dropped  bool          // temporary, and its memory was released
+	consumed bool          // an operation took over its memory
+	inGrad   bool          // Value was recomputed over its gradient, which was complete
 }
 
-// A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first overwrites.
+// A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first one overwrites it.
 type Param struct {
 	Value, Grad tensor.Tensor
-	FP8         *FP8   // scales of a linear layer that can multiply FP8 operands; nil for others
-	Bias        *Param // added to what a linear layer or the gain of a norm makes; nil for none
+	FP8         *FP8   // scales of a linear layer that can multiply FP8 operands; else nil
+	Bias        *Param // added to the result of a linear layer or a norm; may be nil
 	written     bool
 }
 
-// ResetGrad makes the next gradient overwrite Grad: the start of an optimizer step.
+// ResetGrad starts an optimizer step: the next gradient overwrites Grad.
 func (p *Param) ResetGrad() { p.written = false }
 
 // HasGrad reports whether a gradient was written since ResetGrad.
 func (p *Param) HasGrad() bool { return p.written }
 
-// node is one recorded operation. One struct serves all of them, so that recording allocates nothing.
+// node is a recorded operation. All operations share one struct, so that recording does not allocate.
 type node struct {
-	back   func(*Tape, *node)
-	again  func(*Tape, *node)
-	brings bool // back brings the value of out again, too, where out is spent
+	backward  func(*Tape, *node)
+	recompute func(*Tape, *node)
+	fused     bool // backward also recomputes the value of out, if out.inGrad
 
 	x, y, out *Var
 	w, w2     *Param
@@ -90,18 +90,18 @@ type node struct {
 	tempMark, keepMark int
 
 	drop    device.Dropout
-	segment Segment // to run again
+	segment Segment // to rerun
 	seq     *Sequence
-	begin   position // of what ran again
+	begin   position // where the rerun starts
 }
 
-// NewTape returns a tape on d that takes what it keeps from keep and what it drops from temp.
+// NewTape returns a tape on d. Kept memory comes from keep, temporary memory from temp.
 func NewTape(d device.Device, types Types, keep, temp *tensor.Arena) *Tape {
 	return &Tape{Device: d, Types: types, keep: keep, temp: temp}
 }
 
-// Reset forgets everything recorded and frees its memory. With grad the operations that follow are a training step,
-// recorded for Backward; without, the tape keeps only what the forward pass needs, and nothing is dropped.
+// Reset clears the tape and releases its memory. With grad, the following operations are a training step, recorded
+// for Backward. Without grad, the tape keeps only what the forward pass needs, and drops nothing.
 func (t *Tape) Reset(grad bool) {
 	t.grad, t.train = grad, grad
 	t.nodeN, t.varN, t.tensorN, t.paramN = 0, 0, 0, 0
@@ -109,8 +109,8 @@ func (t *Tape) Reset(grad bool) {
 	t.temp.Release(0)
 }
 
-// Backward runs the recorded operations in reverse. Gradients of parameters are added to Param.Grad. An operation whose
-// result leads to no loss has no gradient and is passed over: its parameters then have none either (Param.HasGrad).
+// Backward runs the recorded operations in reverse. It adds the gradients of parameters to Param.Grad. An operation
+// whose result does not reach a loss has no gradient and is skipped; its parameters get no gradient (Param.HasGrad).
 func (t *Tape) Backward() {
 	if !t.grad {
 		panic("autograd: Backward on a tape that was Reset without gradients")
@@ -118,40 +118,40 @@ func (t *Tape) Backward() {
 	t.backTo(0)
 }
 
-// backTo runs the backward of the recorded operations from the last to number first.
+// backTo runs the backward of the recorded operations from the last one down to number first.
 func (t *Tape) backTo(first int) {
 	for i := t.nodeN - 1; i >= first; i-- {
 		n := t.nodes[i]
 		if n.out != nil && n.out.grad.IsZero() {
 			continue
 		}
-		n.back(t, n)
+		n.backward(t, n)
 	}
 }
 
 // A Segment is a part of a model that maps the residual stream to itself.
 type Segment interface {
-	// Forward takes the stream x [N, D] to the stream after the segment, [N, D]; both outlive the segment's block.
+	// Forward maps the stream x [N, D] to the stream after the segment, [N, D]; both outlive the segment's block.
 	Forward(t *Tape, x *Var, seq *Sequence) *Var
 }
 
-// A Sequence says where the tokens of the batch stand.
+// A Sequence describes the tokens of a batch: positions, masks, cache and noise.
 type Sequence struct {
 	Pos  tensor.Tensor // [N] I32: position of each token within its document, for RoPE
 	Mask device.Mask   // which keys each token sees
 
-	Cache *Cache // what the layers have of the tokens before; nil if there are none
+	Cache *Cache // keys, values and states of earlier tokens; nil if there are none
 
-	Noise Noise // keys what training drops
+	Noise Noise // random numbers for dropout in training
 
-	// What blocks read beside the stream, for the families that need it; the model sets them.
+	// Inputs of blocks beside the stream, for the families that need them; the model sets them.
 	IDs   *tensor.Tensor // [N] I32: the tokens
-	First *Var           // [N, D]: the stream before the first block, as Remember returned it
+	First *Var           // [N, D]: the stream before the first block, from Remember
 }
 
-// Block runs s and drops its temporary values; in backward it drops the temporary values and gradients of s again, and
-// with them what was kept for it. Everything that treats a block as a unit (recomputing it, sharding it, skipping it)
-// wraps here.
+// Block runs s and drops its temporary values. In backward it again drops the temporary values and the gradients of
+// s, and releases what was kept for them. Everything that treats a block as a unit (recomputing, sharding or skipping
+// it) hooks in here.
 func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	mark := t.temp.Mark()
 	first := t.varN
@@ -162,10 +162,10 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	}
 	t.reserve(x)
 	begin := t.node()
-	begin.back = endBlockBackward
+	begin.backward = endBlockBackward
 	begin.firstVar, begin.tempMark, begin.keepMark = first, mark, t.keep.Mark()
 	out := s.Forward(t, x, seq)
-	if out.maker != nil {
+	if out.producer != nil {
 		panic("autograd: a block returned a temporary value, which is only valid within the block")
 	}
 	begin.lastVar = t.varN
@@ -173,21 +173,21 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	return out
 }
 
-// endBlockBackward runs when the backward of a block is complete: its first node comes last.
+// endBlockBackward runs when the backward of a block is complete, because the block's first node comes last.
 func endBlockBackward(t *Tape, n *node) {
 	t.drop(n)
 	t.keep.Release(n.keepMark)
 }
 
-// drop releases the temporaries of a block; those that can be made again are marked gone.
+// drop releases the temporaries of a block and marks those that can be recomputed as dropped.
 func (t *Tape) drop(block *node) {
 	t.temp.Release(block.tempMark)
 	for _, v := range t.vars[block.firstVar:block.lastVar] {
-		v.gone = v.maker != nil
+		v.dropped = v.producer != nil
 	}
 }
 
-// node returns a cleared node at the end of the tape.
+// node appends a cleared node to the tape.
 func (t *Tape) node() *node {
 	if t.nodeN == len(t.nodes) {
 		t.nodes = append(t.nodes, new(node))
@@ -198,7 +198,7 @@ func (t *Tape) node() *node {
 	return n
 }
 
-// wrap returns a variable around value.
+// wrap returns a new variable with the given value.
 func (t *Tape) wrap(value tensor.Tensor) *Var {
 	if t.varN == len(t.vars) {
 		t.vars = append(t.vars, new(Var))
@@ -209,7 +209,7 @@ func (t *Tape) wrap(value tensor.Tensor) *Var {
 	return v
 }
 
-// kept allocates a tensor that lives until Reset, if the tape records; otherwise until the block ends.
+// kept allocates a tensor that lives until Reset if the tape records, else until the block ends.
 func (t *Tape) kept(dtype tensor.DType, shape ...int) tensor.Tensor {
 	if !t.grad {
 		return t.temp.New(dtype, shape...)
@@ -217,12 +217,12 @@ func (t *Tape) kept(dtype tensor.DType, shape ...int) tensor.Tensor {
 	return t.keep.New(dtype, shape...)
 }
 
-// keptRef is kept behind a reused pointer, for nodes and device calls.
+// keptRef is kept with a reused pointer, for nodes and device calls.
 func (t *Tape) keptRef(dtype tensor.DType, shape ...int) *tensor.Tensor {
 	return t.ref(t.kept(dtype, shape...))
 }
 
-// ref gives a tensor header that lives until Reset a pointer, without allocating.
+// ref returns a pointer to a copy of the header x that lives until Reset, without allocating.
 func (t *Tape) ref(x tensor.Tensor) *tensor.Tensor {
 	if t.tensorN == len(t.tensors) {
 		t.tensors = append(t.tensors, new(tensor.Tensor))
@@ -233,61 +233,63 @@ func (t *Tape) ref(x tensor.Tensor) *tensor.Tensor {
 	return p
 }
 
-// take marks v as consumed: its memory now belongs to the result of the operation. Using v afterwards is a programming
-// error, and so is consuming a temporary, whose memory ends with the block while the result may not.
-func (t *Tape) take(v *Var) tensor.Tensor {
-	if v.used {
+// consume marks v as consumed and returns its tensor, whose memory now belongs to the result of the operation. It
+// panics if v was consumed before, or is temporary: the memory of a temporary ends with the block, but the result may
+// not.
+func (t *Tape) consume(v *Var) tensor.Tensor {
+	if v.consumed {
 		panic("autograd: a value was used after an operation consumed it")
 	}
-	if v.maker != nil {
+	if v.producer != nil {
 		panic("autograd: a temporary value cannot be modified in place")
 	}
-	t.settle(v)
-	v.used = true
+	t.addPending(v)
+	v.consumed = true
 	return v.Value
 }
 
-// takeStream makes the variable that follows v on the residual stream: v's memory, consumed, and the room of its gradient.
-func (t *Tape) takeStream(v *Var) *Var {
-	out := t.wrap(t.take(v))
-	out.room = v.room
+// consumeStream returns the variable that follows v on the stream: it takes over v's memory and its gradient's
+// memory.
+func (t *Tape) consumeStream(v *Var) *Var {
+	out := t.wrap(t.consume(v))
+	out.gradMem = v.gradMem
 	return out
 }
 
-// value returns v's tensor, computing it again if its block has dropped it.
+// value returns v's tensor. It recomputes the tensor if the block has dropped it.
 func (t *Tape) value(v *Var) *tensor.Tensor {
-	if v.used {
+	if v.consumed {
 		panic("autograd: a value was used after an operation consumed it")
 	}
-	if v.gone {
-		v.gone = false
-		if v.maker.segment == nil { // a segment brings its own
+	if v.dropped {
+		v.dropped = false
+		if v.producer.segment == nil { // a segment allocates its own
 			v.Value = t.temp.New(v.Value.DType(), v.Value.Shape()...)
 		}
-		v.maker.again(t, v.maker)
+		v.producer.recompute(t, v.producer)
 	}
-	t.settle(v)
+	t.addPending(v)
 	return &v.Value
 }
 
-// valueAgain is value for the backward of an operation that has added to v's gradient. If the operation that made v can bring the
-// value along with the gradient of its operand, its backward runs now, and the value takes the place of the gradient: one pass
-// over memory instead of two. Another use of v, whose gradient would come too late, is a programming error.
-func (t *Tape) valueAgain(v *Var) *tensor.Tensor {
-	if v.gone && v.maker.brings {
-		v.Value, v.gone, v.spent = v.grad, false, true
-		v.maker.back(t, v.maker)
-		v.maker.back = done
+// fusedValue is value for the backward of an operation that has added to v's gradient. If the operation that made v
+// has a fused backward, that runs now and writes the value over v's gradient: one pass over memory instead of two. A
+// later use of v, whose gradient would come too late, panics.
+func (t *Tape) fusedValue(v *Var) *tensor.Tensor {
+	if v.dropped && v.producer.fused {
+		v.Value, v.dropped, v.inGrad = v.grad, false, true
+		v.producer.backward(t, v.producer)
+		v.producer.backward = backwardDone
 	}
 	return t.value(v)
 }
 
-// done is the backward of an operation whose backward has run.
-func done(*Tape, *node) {}
+// backwardDone replaces the backward of an operation that has already run.
+func backwardDone(*Tape, *node) {}
 
-// gradOf returns v's gradient, and whether it already holds a sum that the caller must add to.
+// gradOf returns v's gradient, and whether it already holds a sum to which the caller must add.
 func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
-	if v.spent {
+	if v.inGrad {
 		panic("autograd: a value has a second use after its gradient was passed on")
 	}
 	if v.grad.IsZero() {
@@ -297,7 +299,7 @@ func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
 	return &v.grad, true
 }
 
-// onlyGrad returns the gradient buffer of a value that nothing has written yet, for kernels that overwrite it.
+// onlyGrad returns v's gradient for kernels that overwrite it. It panics if the gradient already holds a sum.
 func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
 	g, add := t.gradOf(v)
 	if add {
@@ -306,40 +308,40 @@ func (t *Tape) onlyGrad(v *Var) *tensor.Tensor {
 	return g
 }
 
-// elementwise returns what the gradient kernel of the elementwise operation n reads and writes: the operand and room for its
-// gradient, which takes the operand's place, and the gradient of the result and room for the result, in its place, if that is to
-// come back; else nil.
+// elementwise returns the arguments of the gradient kernel of the elementwise operation n: the gradient dx of the
+// operand, which overwrites the operand x; the gradient dact of the result; and act, the memory for the recomputed
+// result, which overwrites dact, or nil if the result is not needed.
 func (t *Tape) elementwise(n *node) (dx, act, dact, x *tensor.Tensor) {
 	if !n.x.grad.IsZero() {
 		panic("autograd: a value has a second use, but this gradient kernel cannot accumulate")
 	}
 	x = t.value(n.x)
-	n.x.grad, n.x.used = n.x.Value, true
-	if n.out.spent {
+	n.x.grad, n.x.consumed = n.x.Value, true
+	if n.out.inGrad {
 		act = &n.out.Value
 	}
 	return &n.x.grad, act, &n.out.grad, x
 }
 
-// streamGrad returns the gradient buffer of the residual stream at v, cleared if it is new. It outlives blocks.
+// streamGrad returns the gradient of the residual stream at v, zeroed if it is new. It outlives blocks.
 func (t *Tape) streamGrad(v *Var) *tensor.Tensor {
 	if v.grad.IsZero() {
 		t.reserve(v)
-		v.grad = v.room
+		v.grad = v.gradMem
 		t.Device.Zero(&v.grad)
 	}
 	return &v.grad
 }
 
-// reserve finds memory for the gradient of the residual stream at v. Blocks do so before they keep anything, so that what
-// they keep can be released before the gradient is.
+// reserve allocates memory for the gradient of the stream at v. Blocks call it before they keep anything, so that
+// what they keep can be released before the gradient is.
 func (t *Tape) reserve(v *Var) {
-	if v.room.IsZero() {
-		v.room = t.keep.New(v.Value.DType(), v.Value.Shape()...)
+	if v.gradMem.IsZero() {
+		v.gradMem = t.keep.New(v.Value.DType(), v.Value.Shape()...)
 	}
 }
 
-// sumGrad returns p's gradient for kernels that only add, cleared if this is the first write of the step.
+// sumGrad returns p's gradient for kernels that only add, zeroed before the first write of the step.
 func (t *Tape) sumGrad(p *Param) *tensor.Tensor {
 	if !p.written {
 		t.Device.Zero(&p.Grad)

@@ -185,7 +185,7 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 				return r.AddLinear(x, note(r.SwiGLU(r.Linear(h, up))), down)
 			}), r.leaf(normals(1, n*d), n, d), nil)
 			for i, v := range temporaries {
-				if !v.gone {
+				if !v.dropped {
 					t.Fatalf("temporary %d outlived its block", i)
 				}
 				r.temp.New(tensor.F32, 7) // another place than in forward

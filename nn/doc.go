@@ -1,3 +1,3 @@
-// Package nn holds what layers are made of: parameters with their role and initialisation, and positions, which are rotary
-// tables with their scalings and the slopes of ALiBi. Start with Param. The package imports autograd and tensor.
+// Package nn holds the building blocks of layers: parameters with their role and initialisation, rotary position
+// tables with their scalings, and the slopes of ALiBi. Start with Param. The package imports autograd and tensor.
 package nn

@@ -9,7 +9,7 @@ import (
 	"anneal/tensor"
 )
 
-// A Role is the kind of a parameter: optimizers, weight decay and initialisation go by it.
+// A Role is the kind of a parameter. Optimizers, weight decay and initialisation depend on it.
 type Role int
 
 // The roles.
@@ -19,7 +19,7 @@ const (
 	Head                  // output projection [V, D]
 	Norm                  // gain of a norm [D]
 	Bias                  // offset of a layer [out]
-	Scalar                // learned factors, a few numbers in all
+	Scalar                // learned factors, a few numbers per model
 )
 
 // String returns the role's name.
@@ -32,30 +32,31 @@ type Param struct {
 	autograd.Param
 	Name  string
 	Role  Role
-	Std   float64   // of the initial normal distribution; 0 starts at zero. Parts have their own, and gains start at one
-	Start []float64 // what scalars start from, and biases that do not start at zero
-	// Parts lists what a fused weight is made of, as consecutive rows: q, k and v projections are one [(H+2K)·E, D] matrix.
+	Std   float64   // of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
+	Start []float64 // initial values of scalars, and of biases that do not start at zero
+	// Parts lists the parts of a fused weight as consecutive rows: q, k and v projections are one [(H+2K)·E, D]
+	// matrix.
 	Parts []Part
-	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that go by its
-	// shape, such as muP. 0 means 1.
+	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that
+	// depend on its shape, such as muP. 0 means 1.
 	LRScale, DecayScale float64
-	// Growth says how much larger than the base model of muP the model is around the parameter; 1 without muP.
+	// Growth is the size around the parameter relative to muP's base model; 1 without muP.
 	Growth Growth
 }
 
-// Growth is the growth of the two sides of a weight [out, in], and of the number of layers that write to the residual stream
-// beside it. A vector, and a table, which has a row per token, have one side that grows and one that does not.
+// Growth is the growth of the two sides of a weight [out, in], and of the number of layers that write to the residual
+// stream. Vectors, and tables with one row per token, grow on one side only.
 type Growth struct{ In, Out, Depth float64 }
 
-// A Part is a named run of rows of a fused weight, in the layout other tools know.
+// A Part is a named range of rows of a fused weight, in the layout of other tools.
 type Part struct {
 	Name string
 	Rows int
-	Std  float64 // as Param.Std
+	Std  float64 // like Param.Std
 }
 
-// Init fills p, in memory of m, with its initial values: a pure function of the seed, the parameter's index in the model and the
-// element.
+// Init writes p's initial values into memory of m. They are a pure function of the seed, the index of the parameter
+// in the model and the index of the element.
 func (p *Param) Init(m device.Memory, seed uint64, index int) {
 	device.Fill(m, &p.Value, func(values *tensor.Tensor) { p.init(values, seed, index) })
 }
@@ -88,7 +89,7 @@ func (p *Param) init(values *tensor.Tensor, seed uint64, index int) {
 	}
 }
 
-// fill sets elements [from, to) to std times their numbers of the stream.
+// fill sets elements [from, to) to std times the numbers of the stream at those positions.
 func fill(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
 	const chunk = 1 << 14
 	var wg sync.WaitGroup
@@ -104,7 +105,7 @@ func fill(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
 	wg.Wait()
 }
 
-// fillChunk is fill on one goroutine. The stream gives numbers in fours.
+// fillChunk is fill on one goroutine. The stream yields four numbers at a time.
 func fillChunk(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
 	var f32 []float32 // the common case, without a conversion per element
 	if values.DType() == tensor.F32 {
@@ -113,7 +114,7 @@ func fillChunk(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int)
 	for at := from &^ 3; at < to; at += 4 {
 		z := rng.Normals(uint64(at / 4))
 		for i := max(at, from); i < min(at+4, to); i++ {
-			x := std*z[i-at] + 0 // a product with 0 may be −0
+			x := std*z[i-at] + 0 // + 0 turns −0 into 0
 			if f32 != nil {
 				f32[i] = float32(x)
 			} else {

@@ -7,17 +7,18 @@ import (
 	"anneal/tensor"
 )
 
-// RoPE holds the tables of rotary position embeddings (Su et al. 2021, arXiv 2104.09864): at position p, pair i of a head's
-// elements turns by the angle p·f, f = θ^(−2i/E) being its frequency. A score of a query and a key then depends on their
-// distance alone. Beyond the positions of training the slow pairs meet angles that they have never seen; RoPEScaling slows
-// them. Angles are computed in float64.
+// RoPE holds the tables of rotary position embeddings (Su et al. 2021, arXiv 2104.09864): at position p, pair i of a
+// head's elements is rotated by the angle p·f, with the frequency f = θ^(−2i/E). The score of a query and a key then
+// depends only on their distance. Beyond the training context, slow pairs reach angles that the model has never seen;
+// RoPEScaling slows them down. Angles are computed in float64.
 //
-// Memory: 8 bytes per position and pair, once for all layers. The default of the llama family.
+// Memory: 8 bytes per position and pair, once for all layers. Default of the llama family.
 type RoPE struct {
-	Cos, Sin tensor.Tensor // [T, E/2], times the scaling's attention factor
+	Cos, Sin tensor.Tensor // [T, E/2], multiplied by the scaling's attention factor
 }
 
-// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, in memory of a, which m reserved.
+// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements. It allocates them in a, an
+// arena of m.
 func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64, s RoPEScaling) RoPE {
 	half := headSize / 2
 	r := RoPE{Cos: a.New(dtype, positions, half), Sin: a.New(dtype, positions, half)}

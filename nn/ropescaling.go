@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// RoPEScaling slows rotary positions, so that a model reads rows longer than those it was trained on: as it is or, better,
-// after some training on long ones. The zero value does not scale. It is written Kind:Factor, such as yarn:4, with the
-// numbers that differ from the defaults behind it, such as yarn:4:fast=16.
+// RoPEScaling slows rotary positions, so that a model reads rows longer than those of its training: without further
+// training or, better, after some training on long rows. The zero value does not scale. Its text form is Kind:Factor,
+// such as yarn:4, followed by the options that differ from the defaults, such as yarn:4:fast=16.
 type RoPEScaling struct {
 	Kind     string  // linear, ntk, yarn or llama3; "" is none
-	Factor   float64 // how many times the original context is to be read
-	Original int     // positions that the model was first trained on; yarn and llama3 go by it
+	Factor   float64 // how many times the original context the model shall read
+	Original int     // context of the first training; used by yarn and llama3
 
-	Fast, Slow float64 // of yarn: pairs that turn more often than Fast within Original stay, those below Slow are slowed whole
-	Attention  float64 // of yarn: what multiplies cos and sin; 0 stands for 0.1·ln(Factor) + 1
-	Low, High  float64 // of llama3: pairs that turn more often than High within Original stay, those below Low are slowed whole
+	Fast, Slow float64 // of yarn: pairs that turn more than Fast times within Original are unchanged, those below Slow are slowed by Factor
+	Attention  float64 // of yarn: multiplies cos and sin; 0 means 0.1·ln(Factor) + 1
+	Low, High  float64 // of llama3: pairs that turn more than High times within Original are unchanged, those below Low are slowed by Factor
 }
 
-// ropeScalings are the kinds with the defaults of their options.
+// ropeScalings are the kinds with the default values of their options.
 var ropeScalings = map[string]RoPEScaling{
 	"linear": {Kind: "linear"},
 	"ntk":    {Kind: "ntk"},
@@ -29,13 +29,13 @@ var ropeScalings = map[string]RoPEScaling{
 	"llama3": {Kind: "llama3", Low: 1, High: 4},
 }
 
-// scalingOption is a number of a scaling under the name that it is written with.
+// scalingOption is an option with its name.
 type scalingOption struct {
 	name  string
 	value *float64
 }
 
-// options returns what the kind of the scaling reads.
+// options returns the options of the scaling's kind.
 func (s *RoPEScaling) options() []scalingOption {
 	switch s.Kind {
 	case "yarn":
@@ -46,7 +46,7 @@ func (s *RoPEScaling) options() []scalingOption {
 	return nil
 }
 
-// ParseRoPEScaling reads what String writes. The original context is not part of the text.
+// ParseRoPEScaling reads the format that String writes. The original context is not part of the text.
 func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	if text == "" || text == "none" {
 		return RoPEScaling{}, nil
@@ -87,7 +87,7 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	return s, nil
 }
 
-// String writes the scaling as ParseRoPEScaling reads it.
+// String returns the text form that ParseRoPEScaling reads.
 func (s RoPEScaling) String() string {
 	if s.Kind == "" {
 		return "none"
@@ -102,11 +102,11 @@ func (s RoPEScaling) String() string {
 	return text
 }
 
-// NeedsOriginal says that the scaling goes by the original context.
+// NeedsOriginal reports whether the scaling depends on the original context.
 func (s RoPEScaling) NeedsOriginal() bool { return s.Kind == "yarn" || s.Kind == "llama3" }
 
-// Frequencies returns the angle from one position to the next of each of the E/2 pairs of a head of headSize elements:
-// θ^(−2i/E) without scaling.
+// Frequencies returns, for each of the E/2 pairs of a head of headSize elements, the angle between neighbouring
+// positions: θ^(−2i/E) without scaling.
 func (s RoPEScaling) Frequencies(headSize int, theta float64) []float64 {
 	f := make([]float64, headSize/2)
 	for i := range f {
@@ -125,7 +125,8 @@ func (s RoPEScaling) Frequencies(headSize int, theta float64) []float64 {
 	return f
 }
 
-// AttentionFactor returns what multiplies queries and keys beside the rotation: 1 except for yarn. Scores get its square.
+// AttentionFactor returns the factor of queries and keys beside the rotation: 1 except for yarn. Scores are
+// multiplied by its square.
 func (s RoPEScaling) AttentionFactor() float64 {
 	switch {
 	case s.Kind != "yarn":
