@@ -104,7 +104,7 @@ func (d *Dataset) ReadScores(name string) (Scores, error) {
 		return Scores{}, fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -", name)
 	}
 	path := d.ScoresPath(name)
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		there := ""
 		if names := d.scoreNames(); len(names) > 0 {

@@ -35,7 +35,7 @@ func (s *scratch) bytes(n int) []byte {
 }
 
 func openShard(path string) (*shard, error) {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return nil, shardError(path, fileio.Cause(err))
 	}

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 
 // Load reads a model file, .bin or .ftz.
 func Load(path string) (*Model, error) {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,10 @@ package hf
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"anneal/internal/fileio"
 	"anneal/safetensors"
 )
 
@@ -87,20 +86,9 @@ const maxConfig = 1 << 20 // bytes
 // RoPE, quantised weights, unknown settings) is an error that names the field.
 func ReadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("hf: %s is not a regular file", path) // opening a pipe would wait for a writer
-	}
-	f, err := os.Open(path)
+	text, err := fileio.ReadSmall(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("hf: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err != nil {
-		return nil, fmt.Errorf("hf: %w", err)
-	}
-	if len(text) > maxConfig {
-		return nil, fmt.Errorf("hf: %s is larger than %d bytes", path, maxConfig)
 	}
 	c, err := parseConfig(text)
 	if err != nil {

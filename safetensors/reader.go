@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"anneal/internal/fileio"
 )
 
 // File is an open safetensors file. Its methods may be called from several goroutines.
@@ -18,17 +20,14 @@ type File struct {
 
 // Open opens and checks the file at path. Only its header is read.
 func Open(path string) (*File, error) {
-	if err := regular(os.Stat(path)); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	return openFile(f)
 }
 
-// regular refuses, before it is opened, what is no file: opening a pipe would wait for a writer.
+// regular refuses, before it is opened in an os.Root, what is no file: opening a pipe would wait for a writer.
 func regular(st fs.FileInfo, err error) error {
 	if err == nil && !st.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", st.Name())

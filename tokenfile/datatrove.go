@@ -87,12 +87,12 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	index, err := os.Open(path + ".index")
+	index, err := fileio.OpenRegular(path + ".index")
 	if errors.Is(err, os.ErrNotExist) {
 		return readRaw(f, width, -1, d)
 	}
@@ -132,7 +132,7 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 }
 
 func datatroveWidth(path string, v Vocabulary) (int, error) {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return v.Width(), nil
 	}

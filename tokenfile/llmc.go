@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // llmC is what llm.c's dev/data scripts write: a header of 256 int32 (magic, version, number of tokens), then the ids, EOT
@@ -97,7 +98,7 @@ func (w *llmcWriter) Close() error {
 }
 
 func readLLMC(path string, v Vocabulary, d *documents) error {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return err
 	}

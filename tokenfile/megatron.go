@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // megatron is what tools/preprocess_data.py --append-eod writes for Megatron-LM: train.bin with the ids, and train.idx with a header,
@@ -88,7 +90,7 @@ func (w *megatronWriter) Close() error {
 
 // readMegatron reads path, an .idx, and the .bin beside it.
 func readMegatron(path string, _ Vocabulary, d *documents) error {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 	if err != nil {
 		return err
 	}
-	bin, err := os.Open(strings.TrimSuffix(path, ".idx") + ".bin")
+	bin, err := fileio.OpenRegular(strings.TrimSuffix(path, ".idx") + ".bin")
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,9 @@
 package tokenfile
 
 import (
-	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // nanoGPT is what its data/*/prepare.py writes: little-endian uint16 and nothing else, EOT after each document. Vocabularies above
@@ -31,7 +32,7 @@ func (w *nanoWriter) Close() error { return w.raw.close() }
 
 // readFile reads a file of ids alone.
 func readFile(path string, v Vocabulary, d *documents) error {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func exists(path string) bool {
 }
 
 func withFile(path string, read func(io.Reader) error) error {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"anneal/internal/fileio"
 )
 
 // maxFile is the largest tokenizer file that is read. The largest in use are about 40 MB.
@@ -14,7 +16,7 @@ const maxFile = 1 << 30
 
 // Load reads a Hugging Face tokenizer.json. See [Read].
 func Load(path string) (*Tokenizer, error) {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
+
+	"anneal/internal/fileio"
 )
 
 // number is a float64 that JSON can hold: null if it is not finite.
@@ -82,80 +87,128 @@ func openMetrics(path string, step int, warn func(string)) (*metricsFile, error)
 }
 
 func trimMetrics(path string, step int) error {
-	data, lines, err := readMetricsLines(path)
-	if err != nil {
+	keep, size := int64(0), int64(0)
+	err := eachMetricsLine(path, func(line []byte) error {
+		l, err := readLoggedStep(line)
+		if err != nil || !l.Rewound && l.Step > step {
+			return errStopReading
+		}
+		keep += int64(len(line))
+		return nil
+	})
+	if info, e := os.Stat(path); e == nil {
+		size = info.Size()
+	}
+	if err != nil || keep == size {
 		return err
 	}
-	keep := 0
-	for _, l := range lines {
-		if !l.Rewound && l.Step > step {
-			break
-		}
-		keep = l.end
-	}
-	if keep == len(data) {
-		return nil
-	}
-	return os.Truncate(path, int64(keep))
+	return os.Truncate(path, keep)
 }
 
-// loggedStep is a whole line of metrics.jsonl: which step it is of and where in the file it ends.
+// loggedStep is what tells which step a line of metrics.jsonl is of.
 type loggedStep struct {
 	Step    int
 	Rewound bool
-	end     int
 }
 
-// readMetricsLines returns the file and its lines up to the first that is cut short or damaged. No file has no lines.
-func readMetricsLines(path string) (data []byte, list []loggedStep, err error) {
-	data, err = os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, nil, err
+// longestMetricsLine is far above a line of a mix of a thousand sources.
+const longestMetricsLine = 1 << 20
+
+// errStopReading ends eachMetricsLine early and is no error.
+var errStopReading = errors.New("stop")
+
+// eachMetricsLine calls f with every line of the file, its end included, until f returns an error. A line that is too long is nil,
+// and the last. No file has no lines.
+func eachMetricsLine(path string, f func(line []byte) error) error {
+	file, err := fileio.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	end := 0
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var l loggedStep
-		end += len(lines.Bytes()) + 1
-		if json.Unmarshal(lines.Bytes(), &l) != nil || end > len(data) {
-			break
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, longestMetricsLine)
+	lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		n := bytes.IndexByte(data, '\n') + 1
+		if n == 0 && atEOF {
+			n = len(data) // cut short
 		}
-		l.end = end
-		list = append(list, l)
+		if n == 0 {
+			return 0, nil, nil
+		}
+		return n, data[:n:n], nil
+	})
+	for lines.Scan() {
+		if err := f(lines.Bytes()); err != nil {
+			return unlessStopped(err)
+		}
 	}
-	return data, list, nil
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return unlessStopped(f(nil))
+	}
+	return lines.Err()
+}
+
+func unlessStopped(err error) error {
+	if err == errStopReading {
+		return nil
+	}
+	return err
+}
+
+var errCutShort = errors.New("the line is cut short")
+
+// readLoggedStep reads a line. One that is cut short or damaged is an error.
+func readLoggedStep(line []byte) (l loggedStep, err error) {
+	if !bytes.HasSuffix(line, []byte("\n")) {
+		return l, errCutShort
+	}
+	err = json.Unmarshal(line, &l)
+	return l, err
 }
 
 // lastLogged returns the last step that metrics.jsonl has of the run as it stands; 0 if it has none.
-func lastLogged(path string) (int, error) {
-	_, lines, err := readMetricsLines(path)
-	last := 0
-	for _, l := range lines {
+func lastLogged(path string) (last int, err error) {
+	err = eachMetricsLine(path, func(line []byte) error {
+		l, err := readLoggedStep(line)
+		if err != nil {
+			return errStopReading
+		}
 		if !l.Rewound {
 			last = max(last, l.Step)
 		}
-	}
+		return nil
+	})
 	return last, err
 }
 
-// markRewound marks the lines of steps after the given one: history that the run no longer stands on.
+// markRewound marks the lines of steps after the given one: history that the run no longer stands on. A line that is damaged goes,
+// with those after it, unless it is the first: such a file is not of a run.
 func markRewound(path string, step int) error {
-	data, lines, err := readMetricsLines(path)
-	if err != nil || len(lines) == 0 {
-		return err
-	}
-	var out []byte
-	from := 0
-	for _, l := range lines {
-		line := bytes.TrimRight(data[from:l.end], "\r\n")
-		from = l.end
-		if l.Step > step && !l.Rewound {
-			line = append(line[:len(line)-1:len(line)-1], `,"rewound":true}`...)
+	err := fileio.Write(path, func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 1<<16)
+		lines := 0
+		err := eachMetricsLine(path, func(line []byte) error {
+			l, err := readLoggedStep(line)
+			if err != nil {
+				return errStopReading
+			}
+			lines++
+			line = bytes.TrimSpace(line)
+			if l.Step > step && !l.Rewound {
+				line = append(line[:len(line)-1:len(line)-1], `,"rewound":true}`...)
+			}
+			out.Write(line)
+			return out.WriteByte('\n')
+		})
+		if err == nil && lines == 0 {
+			return errStopReading
 		}
-		out = append(append(out, line...), '\n')
-	}
-	return writeDurably(path, out)
+		return errors.Join(err, out.Flush())
+	})
+	return unlessStopped(err)
 }
 
 func (m *metricsFile) write(l metricsLine) {
@@ -188,49 +241,48 @@ type LossCurve struct {
 // Losses reads the loss of every step that the weights of the run in dir have seen. Steps that were skipped are left out.
 func Losses(dir string) (LossCurve, error) {
 	var c LossCurve
-	f, err := os.Open(runDir(dir).metrics())
-	if err != nil {
-		return c, fmt.Errorf("cannot read metrics: %w", err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
+	err := runMetrics(dir, func(line []byte) error {
 		var l struct {
 			Tokens  float64
 			Loss    *float64
 			Skipped bool
 			Rewound bool
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return c, fmt.Errorf("cannot read metrics: %s: %w", runDir(dir).metrics(), err)
-		}
-		if l.Loss != nil && !l.Skipped && !l.Rewound {
+		err := json.Unmarshal(line, &l)
+		if err == nil && l.Loss != nil && !l.Skipped && !l.Rewound {
 			c.Tokens, c.Loss = append(c.Tokens, l.Tokens), append(c.Loss, *l.Loss)
 		}
+		return err
+	})
+	return c, err
+}
+
+// runMetrics calls f with every line of a run's metrics.
+func runMetrics(dir string, f func(line []byte) error) error {
+	path := runDir(dir).metrics()
+	_, err := os.Stat(path)
+	if err == nil {
+		err = eachMetricsLine(path, f)
 	}
-	return c, lines.Err()
+	if err != nil {
+		return fmt.Errorf("cannot read metrics: %s: %w", path, fileio.Cause(err))
+	}
+	return nil
 }
 
 // DomainWeights reads the weights of each domain after every step of the run in dir, which weighs them: [step][domain].
 func DomainWeights(dir string) ([][]float64, error) {
-	f, err := os.Open(runDir(dir).metrics())
-	if err != nil {
-		return nil, fmt.Errorf("cannot read metrics: %w", err)
-	}
-	defer f.Close()
 	var weights [][]float64
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
+	err := runMetrics(dir, func(line []byte) error {
 		var l struct {
 			Weights []float64 `json:"domain_weights"`
 			Rewound bool
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("cannot read metrics: %s: %w", runDir(dir).metrics(), err)
-		}
-		if l.Weights != nil && !l.Rewound {
+		err := json.Unmarshal(line, &l)
+		if err == nil && l.Weights != nil && !l.Rewound {
 			weights = append(weights, l.Weights)
 		}
-	}
-	return weights, lines.Err()
+		return err
+	})
+	return weights, err
 }

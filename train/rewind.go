@@ -185,6 +185,9 @@ type rewindPlan struct {
 	Skip string `json:"skip"`
 }
 
+// maxRewind is the size of the largest rewind.json, which can hold 50,000 ranges to skip.
+const maxRewind = 1 << 20
+
 // write makes the plan durable: from here on the rewind will happen.
 func (p rewindPlan) write(d runDir) error {
 	text, err := json.Marshal(p)
@@ -229,7 +232,7 @@ func (p rewindPlan) configure(d runDir) error {
 
 // finishRewind completes a rewind that was stopped halfway.
 func finishRewind(d runDir, warn func(string)) error {
-	text, err := os.ReadFile(d.rewind())
+	text, err := fileio.ReadSmall(d.rewind(), maxRewind)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}

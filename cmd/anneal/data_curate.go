@@ -13,6 +13,7 @@ import (
 	"anneal/curate"
 	"anneal/dedup"
 	"anneal/internal/fileio"
+	"anneal/internal/yaml"
 )
 
 type dataCurateCmd struct {
@@ -77,7 +78,7 @@ func (c dataCurateCmd) Run(s *session) error {
 	if info, err := os.Stat(c.Pipeline); err == nil && info.IsDir() {
 		return &usageError{c.Pipeline + " is a directory, where the file with the stages should be named", "try anneal data curate web.yaml --out clean " + c.Pipeline}
 	}
-	text, err := os.ReadFile(c.Pipeline)
+	text, err := fileio.ReadSmall(c.Pipeline, yaml.MaxBytes)
 	if err != nil {
 		return err
 	}

@@ -27,31 +27,43 @@ func Refused(t testing.TB, what string, f func() error) error {
 // Bounded fails the test unless f returns within 100 ms and 64 MiB of allocations. It returns what f does.
 func Bounded(t testing.TB, what string, f func() error) error {
 	t.Helper()
-	var err error
-	var took time.Duration
+	var r ran
 	for range 10 { // on a busy machine some tries are late
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		start := time.Now()
-		done := make(chan error, 1)
-		go func() { done <- f() }()
 		select {
-		case err = <-done:
+		case r = <-run(f):
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: no end after a minute", what)
 		}
-		took = time.Since(start)
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > mostBytes {
-			t.Errorf("%s: %d MiB allocated, the limit is %d: %.200v", what, n>>20, mostBytes>>20, err)
-			return err
+			t.Errorf("%s: %d MiB allocated, the limit is %d: %.200v", what, n>>20, mostBytes>>20, r.err)
+			return r.err
 		}
-		if took <= mostTime {
-			return err
+		if r.took <= mostTime {
+			return r.err
 		}
 	}
-	t.Errorf("%s: %v, the limit is %v: %.200v", what, took, mostTime, err)
-	return err
+	t.Errorf("%s: %v, the limit is %v: %.200v", what, r.took, mostTime, r.err)
+	return r.err
+}
+
+type ran struct {
+	err  error
+	took time.Duration
+}
+
+// run runs f in a thread of its own.
+func run(f func() error) <-chan ran {
+	done := make(chan ran, 1)
+	go func() {
+		runtime.LockOSThread()
+		start := threadTime()
+		err := f()
+		done <- ran{err, threadTime() - start}
+	}()
+	return done
 }
 
 // NotFiles makes what can stand under a name where a small file belongs, all of which a reader must refuse, and returns the paths by

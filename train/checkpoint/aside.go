@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // asideName is the directory, beside the checkpoints, of those that SetAside took out of the run.
@@ -40,7 +42,7 @@ func (s *Store) Before(step int64, state any) (Info, error) {
 		if err != nil {
 			return Info{}, err
 		}
-		text, err := os.ReadFile(s.path(best.Name, stateName))
+		text, err := fileio.ReadSmall(s.path(best.Name, stateName), maxState)
 		if err == nil {
 			err = json.Unmarshal(text, state)
 		}

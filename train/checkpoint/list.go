@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+
+	"anneal/internal/fileio"
 )
 
 // Info describes a checkpoint by its manifest.
@@ -90,20 +91,12 @@ func readEntry(root, name string, step int64) Entry {
 }
 
 func readManifest(dir string) (*manifest, error) {
-	f, err := os.Open(filepath.Join(dir, manifestName))
+	text, err := fileio.ReadSmall(filepath.Join(dir, manifestName), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("it is missing: %w", fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxManifest {
-		return nil, fmt.Errorf("larger than %d bytes", maxManifest)
 	}
 	return decodeManifest(text)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // LoadLatest fills tensors and state from the newest checkpoint under root that verifies, and says in Info.Skipped which
@@ -250,7 +252,7 @@ func (s *Store) goOn(info Info) error {
 	for _, name := range info.Ignored {
 		s.opt.Log.Warn("ignored an unknown file in a checkpoint", "checkpoint", info.Name, "file", name)
 	}
-	text, err := os.ReadFile(s.path("latest"))
+	text, err := fileio.ReadSmall(s.path("latest"), 4096)
 	if err == nil && strings.TrimSpace(string(text)) == info.Name {
 		return nil
 	}

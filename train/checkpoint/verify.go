@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/internal/fileio"
 	"anneal/safetensors"
 )
 
@@ -142,7 +143,7 @@ func (r *reader) regions(f fileEntry, dst map[string][]byte) []region {
 // read goes once through a file and checks every chunk. Tensors in dst land there, and each sees every piece with the
 // name of its tensor. A file without tensors goes to dst[""] whole. What dst got is worth nothing after an error.
 func (r *reader) read(file fileEntry, dst map[string][]byte, each func(tensor string, p []byte)) error {
-	f, err := os.Open(filepath.Join(r.dir, file.Name))
+	f, err := fileio.OpenRegular(filepath.Join(r.dir, file.Name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.fault(file.Name, "", -1, fmt.Errorf("it is missing: %w", fs.ErrNotExist))
 	}
@@ -153,9 +154,6 @@ func (r *reader) read(file fileEntry, dst map[string][]byte, each func(tensor st
 	st, err := f.Stat()
 	if err != nil {
 		return r.fault(file.Name, "", -1, err)
-	}
-	if !st.Mode().IsRegular() {
-		return r.fault(file.Name, "", -1, errors.New("it is not a regular file"))
 	}
 	if st.Size() != file.Size {
 		at := min(st.Size(), file.Size)
