@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"anneal/corpus"
+	"anneal/dataset"
 	"anneal/device/cpu/isa"
 	"anneal/model"
-	"anneal/tokenizer"
 	"anneal/train"
 	"anneal/train/config"
 )
@@ -19,7 +18,7 @@ import (
 type DemoOptions struct {
 	Minutes float64 // of training, 0 for no limit
 	Steps   int     // 0 for as many as fit in Minutes, by the measured speed
-	Out     string  // directory for tokenizer, data and run
+	Out     string  // directory for the data set and the run
 	Seed    uint64
 	Threads int
 
@@ -34,12 +33,10 @@ type DemoOptions struct {
 // DemoResult is how the run ended and where it is.
 type DemoResult struct {
 	*train.Result
-	Run string
+	Run, Data string // directories
 }
 
 const (
-	demoVocab   = 4096
-	demoVal     = 0.02 // of the files are held out
 	demoSteps   = 1000 // where nothing limits
 	demoPlanned = 0.9  // of the time goes into planned steps: the rest is evaluation, and the schedule reaches its end
 	demoProbe   = 2    // seconds to measure the speed
@@ -49,70 +46,48 @@ const (
 var demoPrompts = []string{"// Copyright", "func (b *Buffer) Read", "// ReadFile reads"}
 
 // Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set with
-// held-out files, a run, a few continuations. When ctx ends during training the run is saved and can be resumed.
+// held-out files, a run, a few continuations. What o.Out has of it already is used: a data set as it is, a run to be resumed.
+// When ctx ends during training the run is saved.
 func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	if _, err := isa.Choose(); err != nil {
 		return nil, err // before minutes of other work
 	}
-	run := filepath.Join(o.Out, "run")
+	result := &DemoResult{Run: filepath.Join(o.Out, "run"), Data: filepath.Join(o.Out, "data")}
+	var err error
+	if result.Result, err = o.train(ctx, result.Run, result.Data); err != nil {
+		return nil, err
+	}
+	if !result.Interrupted {
+		err = o.sample(ctx, result.Run)
+	}
+	return result, err
+}
+
+// train resumes the run if there is one, and else makes it, with its data set unless there is one.
+func (o DemoOptions) train(ctx context.Context, run, data string) (*train.Result, error) {
 	if train.Exists(run) {
-		return nil, fmt.Errorf("%s %w\n  go on with `anneal resume %s`, or choose another --out", run, train.ErrExists, run)
+		o.OnStage(run + " exists: it is resumed as it was begun; --out names another directory for a new one")
+		return train.Resume(ctx, train.Options{Dir: run, Threads: o.Threads, OnProgress: o.OnProgress, Warn: o.OnStage})
 	}
-	if err := train.CheckEmpty(o.Out); err != nil {
-		return nil, err
+	if _, err := os.Stat(data); err != nil { // nothing is here that an earlier demo began
+		if err := train.CheckEmpty(o.Out); err != nil {
+			return nil, err
+		}
 	}
-	source, err := GoSource()
-	if err != nil {
-		return nil, err
-	}
-	data, err := o.prepare(ctx, source)
-	if err != nil {
-		return nil, err
+	if dataset.Exists(data) {
+		o.OnStage("data: " + data + " exists and is used as it is")
+	} else {
+		m, err := SampleData(ctx, SampleOptions{Dir: data, Threads: o.Threads, OnStage: o.OnStage, OnText: o.OnText})
+		if err != nil {
+			return nil, err
+		}
+		o.OnStage(fmt.Sprintf("data: %.1f million tokens to train on, %d documents held out", float64(m.Train.Tokens)/1e6, m.Val.Documents))
 	}
 	cfg, err := o.config(ctx, data)
 	if err != nil {
 		return nil, err
 	}
-	result, err := train.Run(ctx, train.Options{Config: cfg, Dir: run, OnProgress: o.OnProgress})
-	if err != nil {
-		return nil, err
-	}
-	if !result.Interrupted {
-		err = o.sample(ctx, run)
-	}
-	return &DemoResult{result, run}, err
-}
-
-// prepare learns a vocabulary from the source and tokenises it; it returns the directory of the data set.
-func (o DemoOptions) prepare(ctx context.Context, source string) (dir string, err error) {
-	if err := os.MkdirAll(o.Out, 0o777); err != nil {
-		return "", err
-	}
-	dirs, err := standardLibrary(source)
-	if err != nil {
-		return "", err
-	}
-	text := func(what string) Text {
-		return Text{
-			Paths: dirs, Options: corpus.Options{Extensions: []string{".go"}},
-			Progress: func(read, total int64) { o.OnText(what, read, total) },
-		}
-	}
-	o.OnStage("text: the Go standard library, " + source)
-	tok, report, err := TrainTokenizer(ctx, text("tokenizer"), tokenizer.TrainOptions{VocabSize: demoVocab, Threads: o.Threads})
-	if err != nil {
-		return "", err
-	}
-	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files", tok.VocabSize(), float64(report.Bytes)/1e6, report.Files))
-	dir = filepath.Join(o.Out, "data")
-	m, _, err := BuildData(ctx, text("data"), DataOptions{
-		Dir: dir, Replace: true, Tokenizer: tok, TokenizerPath: filepath.Join(dir, "tokenizer.json"), ValFraction: demoVal, Threads: o.Threads,
-	})
-	if err != nil {
-		return "", err
-	}
-	o.OnStage(fmt.Sprintf("data: %.1f million tokens to train on, %d documents held out", float64(m.Train.Tokens)/1e6, m.Val.Documents))
-	return dir, nil
+	return train.Run(ctx, train.Options{Config: cfg, Dir: run, OnProgress: o.OnProgress, Warn: o.OnStage})
 }
 
 // config is the demo's run: a model small enough to see millions of tokens in three minutes on two cores.

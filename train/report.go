@@ -40,6 +40,7 @@ type Result struct {
 	TokensPerSecond         float64 // of this process's steps; NaN if it made none
 	TrainLoss               float64 // nats per token of the last step that was applied; NaN if there was none
 	ValLoss, ValBitsPerByte float64 // of the last evaluation; NaN without a validation split
+	EvalStep                int     // of the last evaluation
 
 	ValLossEMA, ValBitsPerByteEMA float64 // of the average of the weights; NaN also without average.ema
 
@@ -140,7 +141,7 @@ func (s *session) result(interrupted bool) (*Result, error) {
 	}
 	r := &Result{
 		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
-		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte),
+		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte), EvalStep: s.last.EvalStep,
 		ValLossEMA: float64(s.last.ValLossEMA), ValBitsPerByteEMA: float64(s.last.ValBitsPerByteEMA), ClipRate: t.progress.clipRate(),
 		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
 		ValSources: s.last.ValSources, SourceTokens: s.sourceTokens(),

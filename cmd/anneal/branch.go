@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"anneal/train"
 )
@@ -23,6 +24,7 @@ func (branchCmd) Help() string {
 }
 
 func (c branchCmd) Run(s *session) error {
+	start := time.Now()
 	cfg, err := train.BranchConfig(c.Dir, c.Overrides)
 	if err != nil {
 		return err
@@ -48,6 +50,6 @@ func (c branchCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.finishRun(r, c.Out, plan)
+		return s.finishRun(r, finished{dir: c.Out, plan: plan, elapsed: time.Since(start), next: useOf(c.Out, cfg)})
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"anneal/train"
 	"anneal/train/checkpoint"
@@ -97,10 +98,16 @@ func (ckptAverageCmd) Help() string {
 }
 
 func (c ckptAverageCmd) Run(s *session) error {
+	start := time.Now()
 	r, err := train.AverageCheckpoints(c.Dir, int(c.Last), c.Out)
 	if err != nil {
 		return err
 	}
-	s.printf("%s: the mean of steps %v\nweights %.16s…\n", r.Run, r.Steps, r.WeightsHash)
-	return s.emit(r)
+	elapsed := time.Since(start)
+	s.printf("weights %.16s…\n", r.WeightsHash)
+	s.closing(fmt.Sprintf("a run with the mean of steps %v, for generate, eval and export", r.Steps), r.Run, elapsed, command("anneal", "generate", r.Run))
+	return s.emit(struct {
+		*train.AverageReport
+		Seconds float64 `json:"seconds"`
+	}{r, elapsed.Seconds()})
 }

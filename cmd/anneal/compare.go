@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"anneal/lab"
 )
@@ -27,6 +28,7 @@ func (compareCmd) Help() string {
 }
 
 func (c compareCmd) Run(s *session) error {
+	start := time.Now()
 	c.remark(s)
 	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), SameCompute: c.SameCompute, Context: c.Context, OnProgress: s.trainProgress(0)}
 	for _, w := range c.With {
@@ -63,8 +65,22 @@ func (c compareCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.emit(map[string]any{"runs": comparedJSON(all)})
+		elapsed := time.Since(start)
+		s.closing(fmt.Sprintf("%d runs", len(all)), c.Out, elapsed, nextOfComparison(all))
+		return s.emit(map[string]any{"runs": comparedJSON(all), "out": c.Out, "seconds": elapsed.Seconds()})
 	})
+}
+
+// nextOfComparison lets the best of the runs write.
+func nextOfComparison(all []lab.Compared) string {
+	best := ""
+	lowest := math.Inf(1)
+	for _, r := range all {
+		if !r.Diverged && r.ValBitsPerByte < lowest {
+			best, lowest = command("anneal", "generate", r.Run), r.ValBitsPerByte
+		}
+	}
+	return best
 }
 
 // overridesIn takes apart "key=value key=value": a word without = belongs to the value before it, as in "64 over 10%".

@@ -15,6 +15,7 @@ type dataCmd struct {
 	Curate     dataCurateCmd     `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
 	Dedup      dataDedupCmd      `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
 	Classifier dataClassifierCmd `cmd:"" help:"Train and use classifiers of language and quality."`
+	Sample     dataSampleCmd     `cmd:"" help:"Make a data set of the Go standard library's source, to try things on."`
 	Build      dataBuildCmd      `cmd:"" help:"Tokenise text into shards for training."`
 	Import     dataImportCmd     `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Export     dataExportCmd     `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`

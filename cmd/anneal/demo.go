@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"os"
+	"strings"
+	"time"
 
 	"anneal/lab"
 )
 
 type demoCmd struct {
-	Minutes amount `default:"3" placeholder:"M" help:"Training time; 0 sets no limit."`
+	Minutes amount `default:"3" env:"ANNEAL_DEMO_MINUTES" placeholder:"M" help:"Training time; 0 sets no limit."`
 	Steps   count  `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
-	Out     string `placeholder:"DIR" help:"Where to leave tokenizer, data and run; without it they are deleted."`
+	Out     string `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. A run that is there already is resumed."`
 	Seed    uint64 `default:"1" help:"Seed of weights, data order and samples."`
 	threadsFlag
 
@@ -18,36 +19,30 @@ type demoCmd struct {
 }
 
 func (demoCmd) Help() string {
-	return example("anneal demo --minutes 1 --out runs/demo") +
-		"\n\nThe text is the Go source on this machine, found through `go env GOROOT`."
+	return example("anneal demo", "anneal demo --minutes 30 --out runs/demo-30") +
+		"\n\nThe text is the Go source on this machine, found through `go env GOROOT`. Nothing is ever deleted."
 }
 
 func (c demoCmd) Run(s *session) error {
-	out := c.Out
-	if out == "" {
-		dir, err := os.MkdirTemp("", "anneal-demo-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		out = dir
-	}
+	start := time.Now()
+	s.noteKernels()
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.Demo(ctx, lab.DemoOptions{
-			Minutes: float64(c.Minutes), Steps: int(c.Steps), Out: out, Seed: c.Seed, Threads: int(c.Threads), SampleTokens: int(c.SampleTokens),
+			Minutes: float64(c.Minutes), Steps: int(c.Steps), Out: c.Out, Seed: c.Seed, Threads: int(c.Threads), SampleTokens: int(c.SampleTokens),
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(), OnProgress: s.trainProgress(0),
 			OnSample: func(text string) { s.printf("%s", text) },
 		})
 		if err != nil {
 			return err
 		}
-		if r.Interrupted && c.Out == "" {
-			return context.Cause(ctx)
-		}
-		if err := s.finishRun(r.Result, r.Run, nil); err != nil || c.Out == "" {
-			return err
-		}
-		s.notef("try `anneal generate %s --prompt \"func main\"`", r.Run)
-		return nil
+		return s.finishRun(r.Result, finished{
+			dir: r.Run, elapsed: time.Since(start),
+			next: strings.Join([]string{
+				command("anneal", "generate", r.Run, "--prompt", "func main"),
+				command("anneal", "eval", r.Run, "--data", r.Data),
+				"anneal demo --minutes 30 --out anneal-demo-30   # better Go; a run that exists keeps its length",
+				"anneal data --help                              # your own text",
+			}, "\n      "),
+		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"anneal/device/cpu/isa"
 	"anneal/device/cuda"
@@ -16,6 +17,7 @@ type doctorCmd struct{}
 func (doctorCmd) Help() string { return example("anneal doctor") }
 
 func (doctorCmd) Run(s *session) error {
+	start := time.Now()
 	var faults []string
 	tier, err := isa.Choose()
 	if err != nil {
@@ -43,6 +45,7 @@ func (doctorCmd) Run(s *session) error {
 	s.printf("cpu         %s, %d threads\n", orUnknown(machine.CPUName()), runtime.GOMAXPROCS(0))
 	s.printf("kernels     %s (%s)\n", tier, why)
 	s.printf("            this CPU runs: %s\n", strings.Join(tiers, ", "))
+	s.printFault(kernelsNote())
 	s.printf("memory      %s available of %s\n", mebibytes(memory.Available), mebibytes(memory.Total))
 	s.printf("disk        %s free here\n", megabytes(disk))
 	s.printf("go          %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -55,6 +58,7 @@ func (doctorCmd) Run(s *session) error {
 	for _, f := range faults {
 		s.notef("warning: %s", f)
 	}
+	s.closing("checked", "", time.Since(start), "anneal demo")
 	return s.emit(map[string]any{
 		"cpu": machine.CPUName(), "threads": runtime.GOMAXPROCS(0), "tier": tier.String(), "tier_reason": why, "tiers": tiers,
 		"memory": memory, "disk_free_bytes": disk, "go": runtime.Version(), "go_source": source,

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"anneal/safetensors"
+	"anneal/train"
 )
 
 type exportCmd struct {
@@ -21,6 +24,7 @@ func (exportCmd) Help() string {
 }
 
 func (c exportCmd) Run(s *session) error {
+	start := time.Now()
 	r, err := c.open(c.Dir, "cpu", 0, reachFlags{})
 	if err != nil {
 		return err
@@ -30,6 +34,13 @@ func (c exportCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	s.printf("%s: %v\n", c.Out, report)
-	return s.emit(report)
+	elapsed := time.Since(start)
+	s.printf("read back: its logits differ by at most %.3g on %d probe tokens\n", report.MaxLogitDiff, report.ProbeTokens)
+	s.closing(fmt.Sprintf("%s, %s parameters in %s, step %s", report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
+		c.Out, elapsed, command("python3", "-c", fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
+	return s.emit(struct {
+		*train.ExportReport
+		Out     string  `json:"out"`
+		Seconds float64 `json:"seconds"`
+	}{report, c.Out, elapsed.Seconds()})
 }

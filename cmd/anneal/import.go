@@ -1,6 +1,10 @@
 package main
 
-import "anneal/train"
+import (
+	"time"
+
+	"anneal/train"
+)
 
 type importCmd struct {
 	Dir  string `arg:"" name:"hf-dir" help:"Directory with config.json, model.safetensors and tokenizer.json."`
@@ -11,9 +15,11 @@ type importCmd struct {
 func (importCmd) Help() string { return example("anneal import models/llama --out runs/llama") }
 
 func (c importCmd) Run(s *session) error {
+	start := time.Now()
 	if err := train.ImportHF(c.Dir, c.Out); err != nil {
 		return err
 	}
-	s.printf("%s: ready for generate, eval and export\n", c.Out)
-	return s.emit(map[string]any{"run": c.Out})
+	elapsed := time.Since(start)
+	s.closing("a run with the weights of "+c.Dir+", for generate, eval and export", c.Out, elapsed, command("anneal", "generate", c.Out))
+	return s.emit(map[string]any{"run": c.Out, "seconds": elapsed.Seconds()})
 }

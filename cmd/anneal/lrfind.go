@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"time"
 
 	"anneal/lab"
 	"anneal/train/config"
@@ -26,6 +28,7 @@ func (lrFindCmd) Help() string {
 }
 
 func (c lrFindCmd) Run(s *session) error {
+	start := time.Now()
 	c.remark(s)
 	cfg, err := config.Load(c.Config, c.Overrides)
 	if err != nil {
@@ -44,12 +47,27 @@ func (c lrFindCmd) Run(s *session) error {
 		if err := s.draw(r.Chart(), c.SVG); err != nil {
 			return err
 		}
-		s.printf("\nworth a try: optimizer.lr from %.2g to %.2g; the loss falls fastest at %.2g and is lowest, %.3f, at %.2g\n",
-			r.Low, r.High, r.Steepest, r.Loss, r.Lowest)
+		s.printf("\nworth a try    optimizer.lr from %.2g to %.2g; a long run does best at the lower end, or below\n", r.Low, r.High)
+		s.printf("falls fastest  at %.2g\n", r.Steepest)
+		s.printf("lowest loss    %.3f nats/token, at %.2g\n", r.Loss, r.Lowest)
 		if r.Diverges != nil {
-			s.printf("diverges from %.2g on\n", *r.Diverges)
+			s.printf("diverges       from %.2g on\n", *r.Diverges)
 		}
-		s.printf("a long run does best at the lower end of this range, or below\n")
-		return s.emit(r)
+		elapsed := time.Since(start)
+		s.closing(fmt.Sprintf("%d steps tried, nothing written", len(r.Points)), "", elapsed, c.next(r))
+		return s.emit(struct {
+			*lab.LRRange
+			Seconds float64 `json:"seconds"`
+		}{r, elapsed.Seconds()})
 	})
+}
+
+// next compares the ends of the range and their middle in short runs.
+func (c lrFindCmd) next(r *lab.LRRange) string {
+	words := append([]string{"anneal", "compare", c.Config}, c.Overrides...)
+	words = append(words, fmt.Sprintf("optimizer.lr=%.2g", r.Low))
+	for _, rate := range []float64{math.Sqrt(r.Low * r.High), r.High} {
+		words = append(words, "--with", fmt.Sprintf("optimizer.lr=%.2g", rate))
+	}
+	return command(append(words, "--out", "runs/rates")...)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"anneal/lab"
 )
@@ -30,7 +33,7 @@ func (a mixtureArgs) options(s *session) lab.MixtureOptions {
 }
 
 // printMixture prints what was found, and what to write into a config.
-func (s *session) printMixture(m *lab.Mixture, out string) {
+func (s *session) printMixture(m *lab.Mixture) {
 	wide := len("source")
 	for _, source := range m.Sources {
 		wide = max(wide, len(source.Name))
@@ -39,7 +42,18 @@ func (s *session) printMixture(m *lab.Mixture, out string) {
 	for _, source := range m.Sources {
 		s.printf("%-*s  %15s  %8.4f  %8.4f  %.2f\n", wide, source.Name, thousands(int64(source.Tokens)), source.Natural, source.Weight, source.Epochs)
 	}
-	s.printf("\nin %s/mix.json; for a config:\n\n%s", out, m.Config)
+	s.printf("\nfor a config:\n\n%s\n", m.Config)
+}
+
+// closeSearch says where the weights are, and trains on them.
+func (a mixtureArgs) closeSearch(s *session, m *lab.Mixture, elapsed time.Duration) {
+	words := make([]string, len(m.Sources))
+	for i, source := range m.Sources {
+		words[i] = fmt.Sprintf("%s=%.4f", source.Name, source.Weight)
+	}
+	next := append([]string{"anneal", "train", a.Config}, a.Overrides...)
+	s.closing(fmt.Sprintf("weights of %d sources", len(m.Sources)), filepath.Join(a.Out, "mix.json"), elapsed,
+		command(append(next, "data.weights="+strings.Join(words, " "), "--out", "runs/"+runName(a.Config))...))
 }
 
 // searchError is how a search ended that a signal ended.
@@ -66,6 +80,7 @@ func (doremiCmd) Help() string {
 }
 
 func (c doremiCmd) Run(s *session) error {
+	start := time.Now()
 	c.remark(s)
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.DoReMi(ctx, lab.DoReMiOptions{MixtureOptions: c.options(s), Rate: c.Rate, Smoothing: c.Smoothing, Rounds: c.Rounds})
@@ -78,8 +93,13 @@ func (c doremiCmd) Run(s *session) error {
 		for i, round := range r.Rounds[1:] {
 			s.printf("round %d moved weights by up to %.4f\n", i+2, round.Moved)
 		}
-		s.printMixture(&r.Mixture, c.Out)
-		return s.emit(r)
+		elapsed := time.Since(start)
+		s.printMixture(&r.Mixture)
+		c.closeSearch(s, &r.Mixture, elapsed)
+		return s.emit(struct {
+			*lab.DoReMiResult
+			Seconds float64 `json:"seconds"`
+		}{r, elapsed.Seconds()})
 	})
 }
 
@@ -98,6 +118,7 @@ func (regmixCmd) Help() string {
 }
 
 func (c regmixCmd) Run(s *session) error {
+	start := time.Now()
 	c.remark(s)
 	return s.untilSignal(func(ctx context.Context) error {
 		first, show := -1, s.status.progress("proxies", thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
@@ -115,7 +136,12 @@ func (c regmixCmd) Run(s *session) error {
 		}
 		s.printf("%s regression over %d proxies: rank correlation %.2f on proxies not seen, error %.4f bits/byte\n", r.Family, len(r.Proxies), r.Rank, r.Error)
 		s.printf("predicted: %.4f bits/byte with the weights found, %.4f with those it began with\n", r.Predicted, r.AtStart)
-		s.printMixture(&r.Mixture, c.Out)
-		return s.emit(r)
+		elapsed := time.Since(start)
+		s.printMixture(&r.Mixture)
+		c.closeSearch(s, &r.Mixture, elapsed)
+		return s.emit(struct {
+			*lab.RegMixResult
+			Seconds float64 `json:"seconds"`
+		}{r, elapsed.Seconds()})
 	})
 }

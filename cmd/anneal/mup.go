@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"anneal/lab"
 )
@@ -31,6 +32,7 @@ func (mupCheckCmd) Help() string {
 }
 
 func (c mupCheckCmd) Run(s *session) error {
+	start := time.Now()
 	c.remark(s)
 	if c.Steps < 1 || c.Seeds < 1 {
 		return &usageError{"a check takes at least one step and one seed", "leave --steps and --seeds out for 3 each"}
@@ -52,8 +54,14 @@ func (c mupCheckCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
+		elapsed := time.Since(start)
 		s.printf("flat: no activation goes with the width\n")
-		return s.emit(r)
+		s.closing(fmt.Sprintf("%d widths checked, nothing written", len(r.Widths)), "", elapsed,
+			command(append([]string{"anneal", "mup", "sweep", c.Config}, c.Overrides...)...))
+		return s.emit(struct {
+			*lab.Coordinates
+			Seconds float64 `json:"seconds"`
+		}{r, elapsed.Seconds()})
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"anneal/lab"
 )
@@ -22,6 +23,7 @@ func (mupSweepCmd) Help() string {
 }
 
 func (c mupSweepCmd) Run(s *session) error {
+	start := time.Now()
 	c.remark(s)
 	o := lab.TransferOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Rates: c.Rates}
 	o.OnRun = func(width int, rate float64, i, n int) {
@@ -36,8 +38,21 @@ func (c mupSweepCmd) Run(s *session) error {
 		if err := s.draw(t.Chart(), c.SVG); err != nil {
 			return err
 		}
-		return s.emit(transferJSON(t))
+		elapsed := time.Since(start)
+		s.closing(fmt.Sprintf("%d models trained, nothing written", len(t.Widths)*len(t.Rates)), "", elapsed, c.next(t))
+		result := transferJSON(t)
+		result["seconds"] = elapsed.Seconds()
+		return s.emit(result)
 	})
+}
+
+// next trains at the best rate of the base model, unless all of its runs failed.
+func (c mupSweepCmd) next(t *lab.Transfer) string {
+	if math.IsNaN(t.Best[0]) {
+		return ""
+	}
+	words := append([]string{"anneal", "train", c.Config}, c.Overrides...)
+	return command(append(words, fmt.Sprintf("optimizer.lr=%.3g", t.Best[0]), "--out", "runs/"+runName(c.Config))...)
 }
 
 // printTransfer prints the table of a sweep; the best loss of each width has a star.

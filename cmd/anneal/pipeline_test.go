@@ -208,22 +208,12 @@ func TestPipeline(t *testing.T) {
 // The demo, on a small stand-in for the source of Go: text to samples, with the keys that scripts rely on.
 func TestDemo(t *testing.T) {
 	w := newWorkshop(t)
-	if err := os.MkdirAll(w.path("go/src"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(w.path("text"), w.path("go/src/fmt")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(w.path("go/src/fmt/print.go"), []byte("package fmt\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("GOROOT", w.path("go"))
+	w.goSource()
 	v := w.object(exitOK, "demo", "--steps", "1", "--sample-tokens", "4", "--out", w.path("demo"), "--seed", "7")
 	w.keys(v, "steps", "tokens", "parameters", "tokens_per_second", "train_loss", "val_bits_per_byte", "weights_hash")
 	if v["steps"] != 1.0 || v["val_bits_per_byte"] == nil {
 		t.Errorf("steps %v, val_bits_per_byte %v", v["steps"], v["val_bits_per_byte"])
 	}
-	w.object(exitUsage, "demo", "--steps", "1", "--out", w.path("demo"))
 	t.Setenv("ANNEAL_CPU", "bogus")
 	w.object(exitUsage, "demo", "--steps", "1", "--out", w.path("new"))
 	if _, err := os.Stat(w.path("new")); err == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"anneal/train"
 )
@@ -18,6 +19,7 @@ func (resumeCmd) Help() string {
 }
 
 func (c resumeCmd) Run(s *session) error {
+	start := time.Now()
 	cfg, err := train.Config(c.Dir)
 	if err != nil {
 		return err
@@ -32,6 +34,6 @@ func (c resumeCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.finishRun(r, c.Dir, plan)
+		return s.finishRun(r, finished{dir: c.Dir, plan: plan, elapsed: time.Since(start), next: useOf(c.Dir, cfg)})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"anneal/train"
 )
@@ -45,14 +46,14 @@ func (c rewindCmd) Run(s *session) error {
 	for _, r := range c.Skip {
 		o.Skip = append(o.Skip, train.StepRange(r))
 	}
+	start := time.Now()
 	r, err := train.Rewind(c.Dir, o)
 	if err != nil {
 		return err
 	}
-	if r.Checkpoint == "" {
-		s.printf("%s: back from step %s to its initial weights\n", c.Dir, thousands(int64(r.From)))
-	} else {
-		s.printf("%s: back from step %s to step %s, %s\n", c.Dir, thousands(int64(r.From)), thousands(int64(r.Step)), r.Checkpoint)
+	to := "its initial weights"
+	if r.Checkpoint != "" {
+		to = fmt.Sprintf("step %s, %s", thousands(int64(r.Step)), r.Checkpoint)
 	}
 	for _, path := range r.SetAside {
 		s.printf("set aside  %s\n", path)
@@ -60,6 +61,6 @@ func (c rewindCmd) Run(s *session) error {
 	if r.Samples > 0 {
 		s.printf("left out   %s samples; in all data.skip = %s\n", thousands(int64(r.Samples)), r.Skip)
 	}
-	s.printf("go on with `anneal resume %s`\n", c.Dir)
+	s.closing(fmt.Sprintf("back from step %s to %s", thousands(int64(r.From)), to), c.Dir, time.Since(start), command("anneal", "resume", c.Dir))
 	return s.emit(r)
 }

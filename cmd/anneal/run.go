@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -33,6 +31,9 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	}
 	for _, remark := range plan.Remarks() {
 		s.notef("%s", remark)
+	}
+	if cfg.Device == "cpu" {
+		s.noteKernels()
 	}
 	return plan, nil
 }
@@ -131,79 +132,6 @@ func (f *fit) String() string {
 		line = strings.Join(f.parts, "  ")
 	}
 	return line
-}
-
-// finishRun prints how a run ended, beside the plan if there was one. If a signal ended it, the error says how to go on.
-func (s *session) finishRun(r *train.Result, dir string, plan *lab.Foresight) error {
-	s.printf("%s steps, %s tokens, %s parameters", thousands(int64(r.Step)), thousands(r.Tokens), thousands(r.Parameters))
-	if math.IsNaN(r.TokensPerSecond) {
-		s.printf("; no step was made now\n")
-	} else {
-		s.printf(", %s tok/s\n", thousands(int64(r.TokensPerSecond)))
-	}
-	if math.IsNaN(r.TrainLoss) {
-		s.printf("train loss unknown")
-	} else {
-		s.printf("train loss %.4f", r.TrainLoss)
-	}
-	if !math.IsNaN(r.ValBitsPerByte) {
-		s.printf("  validation loss %.4f, %.4f bits/byte", r.ValLoss, r.ValBitsPerByte)
-	}
-	if !math.IsNaN(r.ValBitsPerByteEMA) {
-		s.printf(" (of the weights' average %.4f)", r.ValBitsPerByteEMA)
-	}
-	if r.ClipRate > 0 {
-		s.printf("  %.1f%% of updates clipped", 100*r.ClipRate)
-	}
-	if !math.IsNaN(r.NoiseScale) {
-		s.printf("\ngradient noise scale %s tokens: much smaller steps waste time, much larger ones tokens", thousands(int64(r.NoiseScale)))
-	}
-	s.printf("\nweights %.16s…\n", r.WeightsHash)
-	s.printSources(r)
-	arenas, bytes := make([]string, 0, len(r.Arenas)), map[string]int64{}
-	for _, a := range r.Arenas {
-		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
-		bytes[a.Name] = a.Peak
-	}
-	if r.DeviceMemory > 0 {
-		s.printf("memory of the host %s\n", mebibytes(r.PeakRSS))
-	}
-	s.printf("peak memory %s", mebibytes(cmp.Or(r.DeviceMemory, r.PeakRSS)))
-	if plan != nil {
-		s.printf(" (planned %s)", mebibytes(plan.Bytes))
-	}
-	s.printf(": %s\n", strings.Join(arenas, ", "))
-	result := map[string]any{
-		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
-		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "noise_scale_tokens": number(r.NoiseScale),
-		"clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
-		"peak_rss_bytes": r.PeakRSS, "device_memory_bytes": r.DeviceMemory, "arena_bytes": bytes, "run": dir,
-	}
-	if !math.IsNaN(r.ValBitsPerByteEMA) {
-		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
-	}
-	if r.SourceTokens != nil {
-		result["source_tokens"], result["source_validation"] = r.SourceTokens, r.ValSources
-	}
-	if plan != nil {
-		result["planned_bytes"] = plan.Bytes
-	}
-	err := s.emit(result)
-	if err == nil && r.Interrupted {
-		return &stopped{fmt.Sprintf("stopped at step %d; its state is saved\n  go on with `anneal resume %s`", r.Step, dir)}
-	}
-	return err
-}
-
-// printSources says what a run has read of each source of a mix, and how well it predicts each.
-func (s *session) printSources(r *train.Result) {
-	bits := map[string]string{}
-	for _, x := range r.ValSources {
-		bits[x.Name] = fmt.Sprintf(", %.4f bits/byte", x.BitsPerByte)
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.SourceTokens)) {
-		s.printf("  %s: %s tokens read%s\n", name, thousands(r.SourceTokens[name]), bits[name])
-	}
 }
 
 func (s *session) warn(text string) { s.notef("warning: %s", text) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"anneal/lab"
 	"anneal/train"
@@ -32,6 +33,7 @@ func (trainCmd) Help() string {
 }
 
 func (c trainCmd) Run(s *session) error {
+	start := time.Now()
 	from, err := c.sources()
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func (c trainCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.finishRun(r, c.Out, plan)
+		return s.finishRun(r, finished{dir: c.Out, plan: plan, elapsed: time.Since(start), next: useOf(c.Out, cfg)})
 	})
 }
 

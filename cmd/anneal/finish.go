@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"anneal/lab"
+	"anneal/train"
+	"anneal/train/config"
+)
+
+// finished is what a command knows of a run that it trained, beside its result.
+type finished struct {
+	dir     string         // of the run
+	plan    *lab.Foresight // that was printed before it; may be nil
+	elapsed time.Duration  // of the command
+	next    string         // the command to type next
+}
+
+// finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to go on.
+func (s *session) finishRun(r *train.Result, f finished) error {
+	fact := func(name, format string, args ...any) {
+		s.printf("%-16s "+format+"\n", append([]any{name}, args...)...)
+	}
+	fact("steps", "%s", thousands(int64(r.Step)))
+	rate := "no step was made now"
+	if !math.IsNaN(r.TokensPerSecond) {
+		rate = thousands(int64(r.TokensPerSecond)) + " a second"
+	}
+	fact("tokens", "%s, %s", thousands(r.Tokens), rate)
+	fact("parameters", "%s", thousands(r.Parameters))
+	if !math.IsNaN(r.TrainLoss) {
+		fact("training loss", "%.4f nats/token", r.TrainLoss)
+	}
+	if !math.IsNaN(r.ValBitsPerByte) {
+		fact("validation loss", "%.4f nats/token, %.4f bits/byte, at step %s", r.ValLoss, r.ValBitsPerByte, thousands(int64(r.EvalStep)))
+	}
+	if !math.IsNaN(r.ValBitsPerByteEMA) {
+		fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s", r.ValLossEMA, r.ValBitsPerByteEMA, thousands(int64(r.EvalStep)))
+	}
+	s.printSources(r)
+	if r.ClipRate > 0 {
+		fact("clipped", "%.1f %% of updates", 100*r.ClipRate)
+	}
+	if !math.IsNaN(r.NoiseScale) {
+		fact("noise scale", "%s tokens: much smaller steps waste time, much larger ones tokens", thousands(int64(r.NoiseScale)))
+	}
+	fact("weights", "%.16s…", r.WeightsHash)
+	arenas := make([]string, 0, len(r.Arenas))
+	for _, a := range r.Arenas {
+		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
+	}
+	if r.DeviceMemory > 0 {
+		fact("host memory", "%s", mebibytes(r.PeakRSS))
+	}
+	planned := ""
+	if f.plan != nil {
+		planned = fmt.Sprintf(" (planned %s)", mebibytes(f.plan.Bytes))
+	}
+	fact("peak memory", "%s%s", mebibytes(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned)
+	fact("  of it", "%s", strings.Join(arenas, ", "))
+	if !r.Interrupted {
+		s.closing(fmt.Sprintf("a run of %s steps", thousands(int64(r.Step))), f.dir, f.elapsed, f.next)
+	}
+	if err := s.emit(finishedJSON(r, f)); err != nil || !r.Interrupted {
+		return err
+	}
+	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n  go on with `anneal resume %s`",
+		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
+}
+
+func finishedJSON(r *train.Result, f finished) map[string]any {
+	bytes := map[string]int64{}
+	for _, a := range r.Arenas {
+		bytes[a.Name] = a.Peak
+	}
+	result := map[string]any{
+		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
+		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "val_step": r.EvalStep,
+		"noise_scale_tokens": number(r.NoiseScale), "clip_rate": number(r.ClipRate),
+		"weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
+		"peak_rss_bytes": r.PeakRSS, "device_memory_bytes": r.DeviceMemory, "arena_bytes": bytes, "run": f.dir, "seconds": f.elapsed.Seconds(),
+	}
+	if !math.IsNaN(r.ValBitsPerByteEMA) {
+		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
+	}
+	if r.SourceTokens != nil {
+		result["source_tokens"], result["source_validation"] = r.SourceTokens, r.ValSources
+	}
+	if f.plan != nil {
+		result["planned_bytes"] = f.plan.Bytes
+	}
+	return result
+}
+
+// useOf is what to type next for a run: commands that let its model write, and measure it on its data.
+func useOf(dir string, cfg *config.Config) string {
+	next := command("anneal", "generate", dir)
+	sources, err := cfg.Sources()
+	if err != nil || !cfg.HasData() {
+		return next
+	}
+	eval := []string{"anneal", "eval", dir}
+	for _, x := range sources {
+		if len(sources) > 1 {
+			eval = append(eval, "--data", x.Name+"="+fromHere(x.Path))
+		} else {
+			eval = append(eval, "--data", fromHere(x.Path))
+		}
+	}
+	return next + "\n      " + command(eval...)
+}
+
+// fromHere shortens a path that lies below the working directory.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if short, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return path
+}
+
+// printSources says what a run has read of each source of a mix, and how well it predicts each.
+func (s *session) printSources(r *train.Result) {
+	bits := map[string]string{}
+	for _, x := range r.ValSources {
+		bits[x.Name] = fmt.Sprintf(", %.4f bits/byte", x.BitsPerByte)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.SourceTokens)) {
+		s.printf("  %s: %s tokens read%s\n", name, thousands(r.SourceTokens[name]), bits[name])
+	}
+}

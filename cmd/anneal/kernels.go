@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+
+	"anneal/device/cpu/isa"
+)
+
+// noteKernels says that training is slow where only portable kernels run, and why.
+func (s *session) noteKernels() {
+	if text := kernelsNote(); text != "" {
+		s.notef("note: %s", text)
+	}
+}
+
+// kernelsNote is what there is to say of the kernels, "" unless they are the portable ones.
+func kernelsNote() string {
+	tier, err := isa.Choose()
+	switch {
+	case err != nil || tier != isa.Generic:
+		return ""
+	case os.Getenv("ANNEAL_CPU") != "":
+		return "ANNEAL_CPU=generic asks for portable kernels, about RATIO times slower than optimised ones"
+	}
+	return "this CPU runs the portable kernels only, about RATIO times slower than optimised ones.\n" +
+		"  Optimised kernels exist for x86-64 with AVX2, AVX-512 or AMX: Intel Core since 2013, AMD Ryzen and EPYC."
+}
