@@ -8,28 +8,30 @@ import (
 	"anneal/tensor"
 )
 
-// Adafactor keeps of the second moment of a matrix only its means over rows and over columns (Shazeer & Stern 2018,
-// arXiv 1804.04235), and sets its own rate by the size of the weights:
+// Adafactor stores only the row and column means of a matrix's second moment (Shazeer & Stern 2018, arXiv
+// 1804.04235), and scales its step by the size of the weights:
 //
 //	v ← β2·v + (1−β2)·(g² + ε1), β2 = 1 − t^−0.8;  factored: v_ij = r_i·c_j / mean(r)
 //	U = g/√v;  U ← U / max(1, RMS(U));  w ← w·(1 − lr·λ) − α·U, α = max(ε2, RMS(w)) · min(lr, 1/√t)
 //
-// With β1 > 0 a running mean of α·U is taken instead. A fused weight counts as the matrices that it is made of. State: for
-// an R×C matrix 4·(R+C) bytes, next to nothing; gains and biases 4 bytes per parameter. Defaults: T5's (Raffel et al. 2019)
-// are lr = 1e-2, the relative step min(lr, 1/√t), no momentum; PaLM's (Chowdhery et al. 2022) keep v whole, β1 = 0.9, and
-// decay by lr²: 8 bytes per parameter. ε1 = 1e-30, ε2 = 1e-3. Not where memory allows AdamW: at language models it learns
-// a little slower, and its rate does not mean what AdamW's means.
+// With β1 > 0 it steps along a running mean of α·U instead. The parts of a fused weight are factored separately.
+// State: 4·(R+C) bytes for an R×C matrix, almost nothing; 4 bytes per parameter for gains and biases. Defaults: T5's
+// (Raffel et al. 2019) are lr = 1e-2, the relative step min(lr, 1/√t), no momentum; PaLM's (Chowdhery et al. 2022)
+// keep v unfactored, β1 = 0.9, and decay by lr²: 8 bytes per parameter. ε1 = 1e-30, ε2 = 1e-3. Not where memory
+// allows AdamW: on language models Adafactor learns a little slower, and its learning rate has another meaning than
+// AdamW's.
 type Adafactor struct {
 	Beta1        float64 // 0 for no momentum
-	Whole        bool    // keep v whole, not its factors
+	Whole        bool    // keep v unfactored
 	RelativeStep bool    // min(lr, 1/√t) instead of lr
-	Unscaled     bool    // α without RMS(w): the rate is absolute, as other optimizers' are
-	DecayByRate  bool    // decay by rate² · λ instead of lr · λ
+	Unscaled     bool    // α without RMS(w): lr is absolute, as in other optimizers
+	DecayByRate  bool    // decay by lr² · λ instead of lr · λ
 
-	view struct{ p, g, m tensor.Tensor } // the part being updated: no step allocates
+	view struct{ p, g, m tensor.Tensor } // the part being updated; kept here so that no step allocates
 }
 
-// Layout implements Optimizer: for each part of a matrix the factors r and c, else v; with momentum m.
+// Layout implements Optimizer: the factors r and c of each part of a matrix, or v for other parameters; m with
+// momentum.
 func (o *Adafactor) Layout(a *tensor.Arena, p *nn.Param) State {
 	var s State
 	if !o.factors(p) {
@@ -51,7 +53,7 @@ func (o *Adafactor) Layout(a *tensor.Arena, p *nn.Param) State {
 
 func (o *Adafactor) factors(p *nn.Param) bool { return !o.Whole && p.Value.Rank() == 2 }
 
-// parts returns what a matrix is made of: its parts, or the one that it is.
+// parts returns the parts of a matrix, or the matrix itself as the only part.
 func parts(p *nn.Param) []nn.Part {
 	if p.Parts == nil {
 		return []nn.Part{{Rows: p.Value.Rows()}}

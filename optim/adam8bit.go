@@ -6,18 +6,18 @@ import (
 	"anneal/tensor"
 )
 
-// Adam8bit is AdamW with moments in 8 bits (Dettmers et al. 2021, arXiv 2110.02861): blocks of 256 numbers, each of which
-// is one of the 256 values of tensor.Dynamic8 times the largest magnitude of its block. The update is made with moments that
-// are not rounded yet.
+// Adam8bit is AdamW with 8-bit moments (Dettmers et al. 2021, arXiv 2110.02861), in blocks of 256 numbers. Each
+// number is one of the 256 values of tensor.Dynamic8 times the largest magnitude of its block. The update uses the
+// moments before they are rounded.
 //
-// State: 2 + 8/256 = 2.03 bytes per parameter. Embeddings, heads, gains, biases and parameters of fewer than 4096 elements
-// keep AdamW's 8: there a rare token or a single large element would take the others' precision. Defaults: AdamW's. Not
-// worth it while the state fits: it saves memory, hardly time.
+// State: 2 + 8/256 = 2.03 bytes per parameter. Embeddings, heads, gains, biases and parameters of fewer than 4096
+// elements keep AdamW's 8 bytes, because a rare token or a single large element would take precision from the others.
+// Defaults: AdamW's. Not needed while the state fits: it saves memory, but hardly any time.
 type Adam8bit struct {
 	Beta1, Beta2, Eps float64
 }
 
-// smallest is the number of elements from which moments are kept in 8 bits.
+// smallest is the size in elements from which moments are stored in 8 bits.
 const smallest = 4096
 
 // Layout implements Optimizer: running means of the gradient and of its square, with the scales of their blocks.

@@ -13,8 +13,8 @@ import (
 //	m ← β1·m + (1−β1)·g;  v ← β2·v + (1−β2)·g²
 //	w ← w·(1 − lr·λ) − lr · m̂ / (√v̂ + ε),  m̂ = m/(1−β1ᵗ), v̂ = v/(1−β2ᵗ)
 //
-// State: 8 bytes per parameter. Defaults for language models: β = (0.9, 0.95), ε = 1e-8, λ = 0.1 on matrices. Not the
-// best choice where memory is scarce: Lion keeps half of its state, Adafactor almost none.
+// State: 8 bytes per parameter. Defaults for language models: β = (0.9, 0.95), ε = 1e-8, λ = 0.1 on matrices. If
+// memory is scarce, Lion needs half of this state and Adafactor almost none.
 type AdamW struct {
 	Beta1, Beta2, Eps float64
 }

@@ -8,15 +8,16 @@ import (
 	"anneal/tensor"
 )
 
-// AdEMAMix adds to Adam a second, much slower running mean of the gradient (Pagliardini et al. 2024, arXiv 2409.03137):
+// AdEMAMix adds a second, much slower running mean of the gradient to Adam (Pagliardini et al. 2024, arXiv
+// 2409.03137):
 //
 //	m1 ← β1·m1 + (1−β1)·g;  m2 ← β3·m2 + (1−β3)·g;  v ← β2·v + (1−β2)·g²
 //	w ← w·(1 − lr·λ) − lr · (m̂1 + α·m2) / (√v̂ + ε)
 //
-// α rises from 0 and β3 from β1 over the first Ramp updates, α linearly and β3 so that its half-life does: from the start
-// the slow mean would be a multiple of few gradients. State: 12 bytes per parameter. Defaults: β = (0.9, 0.999, 0.9999),
-// α = 5, Ramp = the whole run. Gradients of thousands of steps ago must still be worth something: not for short runs (below
-// some thousand steps take β3 = 0.999), nor where the data changes its nature on the way.
+// Over the first Ramp updates α rises from 0 linearly, and β3 rises from β1 so that its half-life is linear. Without
+// the ramp the slow mean would start as a multiple of a few gradients. State: 12 bytes per parameter. Defaults: β =
+// (0.9, 0.999, 0.9999), α = 5, Ramp = the whole run. It relies on gradients from thousands of steps ago: not for
+// short runs (below some thousand steps use β3 = 0.999), nor where the data changes its nature during the run.
 type AdEMAMix struct {
 	Beta1, Beta2, Beta3, Alpha, Eps float64
 	Ramp                            int // updates; 0 for none
@@ -38,7 +39,7 @@ func (o AdEMAMix) Update(d device.Device, p *nn.Param, state State, s Step, _ *t
 	})
 }
 
-// scheduled returns α and β3 of update t. The half-life of a mean is ln ½ / ln β: what rises linearly is 1/ln β.
+// scheduled returns α and β3 of update t. The half-life of a mean is ln ½ / ln β, so 1/ln β rises linearly.
 func (o AdEMAMix) scheduled(t int) (alpha, beta3 float64) {
 	if t >= o.Ramp {
 		return o.Alpha, o.Beta3

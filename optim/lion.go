@@ -10,9 +10,9 @@ import (
 //
 //	u = sign(β1·m + (1−β1)·g);  w ← w·(1 − lr·λ) − lr·u;  m ← β2·m + (1−β2)·g
 //
-// State: 4 bytes per parameter, half of AdamW's. Every weight moves by lr, so that it wants a learning rate 3–10 times
-// smaller than AdamW's and a decay as many times larger. Defaults for language models: β = (0.95, 0.98), lr = 2e-4,
-// λ = 0.5. Not for small batches, where the sign is noise.
+// State: 4 bytes per parameter, half of AdamW's. Every weight moves by lr, so use a learning rate 3–10 times smaller
+// than AdamW's and a decay larger by the same factor. Defaults for language models: β = (0.95, 0.98), lr = 2e-4, λ =
+// 0.5. Not for small batches, where the sign is noise.
 type Lion struct {
 	Beta1, Beta2 float64
 }

@@ -8,52 +8,55 @@ import (
 	"anneal/tensor"
 )
 
-// Muon moves every hidden matrix along its orthogonalised momentum (Jordan et al. 2024, kellerjordan.github.io/posts/muon),
-// so that no direction of the matrix is favoured, however lopsided the gradient:
+// Muon moves every hidden matrix along its orthogonalised momentum (Jordan et al. 2024,
+// kellerjordan.github.io/posts/muon), so that all directions of the matrix move equally, even if the gradient favours
+// a few:
 //
 //	m ← μ·m + (1−μ)·g;  u = (1−μ)·g + μ·m;  O = NewtonSchulz(u) ≈ U·Vᵀ of u = U·Σ·Vᵀ
 //	w ← w·(1 − lr·λ) − lr·scale·O
 //
-// The parts of a fused weight (q, k and v; gate and up) are orthogonalised each by itself. Everything else, embeddings,
-// head, gains and biases, goes by AdamW. The scale says what lr means: see MatchRMS, JordanScale and SpectralScale.
+// The parts of a fused weight (q, k and v; gate and up) are orthogonalised separately. Everything else (embeddings,
+// head, gains and biases) uses AdamW. The scale defines the meaning of lr: see MatchRMS, JordanScale and
+// SpectralScale.
 //
-// NorMuon (Li et al. 2025, arXiv 2510.05491) evens out the rows of O, which are the neurons, by a running mean of their
-// mean squares, as Adam does with elements, and restores the norm of O:
+// NorMuon (Li et al. 2025, arXiv 2510.05491) equalises the rows of O, the neurons, by a running mean of their mean
+// squares, as Adam does with elements, and restores the norm of O:
 //
 //	v ← β·v + (1−β)·mean_row(O²);  O ← O/√v · ‖O‖/‖O/√v‖
 //
-// State: 4 bytes per parameter of hidden matrices, half of AdamW's 8, which the rest keeps; with NorMuon 4 more per row.
-// Each step costs the products of NewtonSchulz, about 5·m/B of training for matrices of the smaller side m and B tokens in
-// a step. Defaults: μ = 0.95, β = 0.95, lr and λ of AdamW with MatchRMS. Not for small batches, where that cost is no longer
-// small, nor for models that were trained with Adam so far. What it gains over a tuned AdamW shrinks as models grow, from
-// 1.4× at 0.1B parameters to 1.1× at 1.2B (arXiv 2509.02046).
+// State: 4 bytes per parameter of hidden matrices, half of AdamW's 8, which other parameters keep; NorMuon adds 4
+// bytes per row. Each step costs the products of NewtonSchulz, about 5·m/B of the training operations, for matrices
+// of smaller side m and B tokens per step. Defaults: μ = 0.95, β = 0.95, lr and λ of AdamW with MatchRMS. Not for
+// small batches, where that cost is no longer small, nor for models trained with Adam before. Its gain over a tuned
+// AdamW shrinks as models grow, from 1.4× at 0.1B parameters to 1.1× at 1.2B (arXiv 2509.02046).
 type Muon struct {
 	Momentum  float64
 	Iteration NewtonSchulz
 	Scale     func(rows, cols int) float64
-	RowBeta   float64 // β of NorMuon; 0 without
+	RowBeta   float64 // β of NorMuon; 0 disables it
 	Rest      AdamW
 
 	work Orthogonaliser
-	// Headers of one part's tensors.
+	// Headers of the tensors of one part.
 	value, grad, momentum, mean, update tensor.Tensor
 }
 
-// MatchRMS is the scale of Moonlight (Liu et al. 2025, arXiv 2502.16982), 0.2·√max(rows, cols): the root mean square of an
-// update is lr/5 whatever the shape, which is about AdamW's, so that AdamW's rate and decay serve.
+// MatchRMS is the scale of Moonlight (Liu et al. 2025, arXiv 2502.16982), 0.2·√max(rows, cols). The root mean square
+// of an update is lr/5 for every shape, about the same as AdamW's, so AdamW's learning rate and decay can be used.
 func MatchRMS(rows, cols int) float64 { return 0.2 * math.Sqrt(float64(max(rows, cols))) }
 
-// JordanScale is √max(1, rows/cols): lr is the spectral norm of the update of a square matrix, 0.02 in most uses.
+// JordanScale is √max(1, rows/cols): lr is the spectral norm of the update of a square matrix, usually 0.02.
 func JordanScale(rows, cols int) float64 { return math.Sqrt(max(1, float64(rows)/float64(cols))) }
 
-// SpectralScale is √(rows/cols), rows being the outputs: a step changes outputs by about lr of the size of inputs whatever
-// the width, the condition of muP (Yang et al. 2023, arXiv 2310.17813).
+// SpectralScale is √(rows/cols), where rows are the outputs. At any width a step changes the outputs by about lr
+// times the size of the inputs, which is the condition of muP (Yang et al. 2023, arXiv 2310.17813).
 func SpectralScale(rows, cols int) float64 { return math.Sqrt(float64(rows) / float64(cols)) }
 
-// Orthogonalises reports whether p is moved by Muon proper; the rest goes by AdamW.
+// Orthogonalises reports whether Muon itself updates p; AdamW updates the other parameters.
 func (o *Muon) Orthogonalises(p *nn.Param) bool { return p.Role == nn.Matrix && p.Value.Rank() == 2 }
 
-// Layout implements Optimizer: the momentum, and with NorMuon the mean square of each row; of the rest AdamW's moments.
+// Layout implements Optimizer: the momentum, plus the mean square of each row with NorMuon; AdamW's moments for other
+// parameters.
 func (o *Muon) Layout(a *tensor.Arena, p *nn.Param) State {
 	if !o.Orthogonalises(p) {
 		return o.Rest.Layout(a, p)
@@ -94,7 +97,7 @@ func (o *Muon) Update(d device.Device, p *nn.Param, state State, s Step, scratch
 	}
 }
 
-// FLOPs returns the operations that one step's orthogonalisations of the parameters take.
+// FLOPs returns the operations of one step's orthogonalisations of the parameters.
 func (o *Muon) FLOPs(params []*nn.Param) float64 {
 	sum := 0.0
 	for _, p := range params {

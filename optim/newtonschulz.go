@@ -7,31 +7,31 @@ import (
 	"anneal/tensor"
 )
 
-// NewtonSchulz replaces the singular values of a matrix by numbers near 1 and keeps its singular vectors, with matrix
-// products alone: after a division by its norm each step is an odd polynomial of the singular values,
+// NewtonSchulz moves the singular values of a matrix close to 1 and keeps its singular vectors, with matrix products
+// only. After a division by the norm, each step applies an odd polynomial to the singular values:
 //
 //	A = X·Xᵀ;  X ← a·X + b·A·X + c·A²·X = (a·I + b·A + c·A²)·X
 //
-// The polynomials are steep at 0 and do not converge to 1: what counts is how few steps bring every value near it. A
-// matrix with more rows than columns is taken as its transpose, so that A is as small as it can be. Five steps cost
-// 10·m²·(2n + m) operations for m = min(rows, columns), n the other.
+// The polynomials are steep at 0 and do not converge to 1: the aim is to bring every value near 1 in few steps. A
+// matrix with more rows than columns is transposed, so that A is as small as possible. Five steps cost 10·m²·(2n + m)
+// operations for m = min(rows, columns) and n the other side.
 type NewtonSchulz struct {
 	Polynomials []Quintic // one per step
-	Margin      float64   // the norm is taken this much larger, lest rounding push a singular value above 1
+	Margin      float64   // factor by which the norm is enlarged, so that rounding cannot push a singular value above 1
 }
 
-// Quintic is the coefficients a, b, c of a·x + b·x³ + c·x⁵.
+// Quintic holds the coefficients a, b, c of a·x + b·x³ + c·x⁵.
 type Quintic [3]float64
 
-// Jordan is the iteration of Jordan et al. (2024, kellerjordan.github.io/posts/muon): one polynomial, five times. Singular
-// values from 0.002 to 1 come to lie in [0.68, 1.21].
+// Jordan is the iteration of Jordan et al. (2024, kellerjordan.github.io/posts/muon): one polynomial, five times. It
+// maps singular values from 0.002 to 1 into [0.68, 1.21].
 func Jordan() NewtonSchulz {
 	p := Quintic{3.4445, -4.7750, 2.0315}
 	return NewtonSchulz{Polynomials: []Quintic{p, p, p, p, p}, Margin: 1}
 }
 
-// PolarExpress is the iteration of Amsel et al. (2025, arXiv 2505.16932): the best polynomial for each step, given what the
-// steps before have done. At the same cost, singular values from 0.001 to 1 come to lie in [0.84, 1.15].
+// PolarExpress is the iteration of Amsel et al. (2025, arXiv 2505.16932): the optimal polynomial for each step, given
+// the steps before it. At the same cost it maps singular values from 0.001 to 1 into [0.84, 1.15].
 func PolarExpress() NewtonSchulz {
 	return NewtonSchulz{Polynomials: []Quintic{
 		{8.156554524902461, -22.48329292557795, 15.878769915207462},
@@ -42,16 +42,17 @@ func PolarExpress() NewtonSchulz {
 	}, Margin: 1.01}
 }
 
-// smallestNorm is the least norm that a matrix is divided by, as in PyTorch: what is smaller is as good as zero.
+// smallestNorm is the smallest divisor, as in PyTorch: a matrix of smaller norm counts as zero.
 const smallestNorm = 1e-7
 
-// FLOPs returns the operations of orthogonalising a rows×cols matrix, products alone.
+// FLOPs returns the operations of the matrix products that orthogonalise a rows×cols matrix.
 func (n NewtonSchulz) FLOPs(rows, cols int) float64 {
 	m, k := float64(min(rows, cols)), float64(max(rows, cols))
 	return float64(len(n.Polynomials)) * 2 * m * m * (2*k + m)
 }
 
-// An Orthogonaliser holds the headers of the temporary tensors of an iteration, which would otherwise be allocated by each.
+// An Orthogonaliser holds the headers of the temporary tensors of an iteration, so that iterations do not allocate
+// them.
 type Orthogonaliser struct {
 	other, gram, poly tensor.Tensor
 	normed            [1]*tensor.Tensor
@@ -63,8 +64,8 @@ func (o *Orthogonaliser) norm(d device.Device, x *tensor.Tensor) float64 {
 	return math.Sqrt(d.SumSquares(o.normed[:]...))
 }
 
-// Run orthogonalises x [rows, cols], F32 (or F64). It overwrites x and returns where the result is: x, or scratch memory,
-// of which it takes that of x and of two square matrices of the smaller side.
+// Run orthogonalises x [rows, cols], F32 (or F64). It overwrites x and returns the result, which is x or in scratch
+// memory. It needs scratch memory for a copy of x and two square matrices of the smaller side.
 func (o *Orthogonaliser) Run(n NewtonSchulz, d device.Device, x *tensor.Tensor, scratch *tensor.Arena) *tensor.Tensor {
 	rows, cols, dtype := x.Rows(), x.Cols(), x.DType()
 	m := min(rows, cols)

@@ -8,28 +8,28 @@ import (
 
 // An Optimizer is an update rule with its constants.
 type Optimizer interface {
-	// Layout lays out in a what the optimizer keeps of p between updates: nothing but zeros before the first.
+	// Layout allocates in a the state that the optimizer keeps of p between updates. It starts as zeros.
 	Layout(a *tensor.Arena, p *nn.Param) State
-	// Update changes p.Value by one update from the gradient s.Scale·p.Grad, and its state with it. It computes on d only,
-	// so that it can be measured on device.Null, and leaves scratch as it found it.
+	// Update applies one update to p.Value, from the gradient s.Scale·p.Grad, and updates the state. It computes only
+	// on d, so that device.Null can measure it, and releases all scratch memory that it takes.
 	Update(d device.Device, p *nn.Param, state State, s Step, scratch *tensor.Arena)
 }
 
-// Step is what an update needs to know beside the gradient.
+// Step holds the inputs of an update beside the gradient.
 type Step struct {
 	T     int     // number of the update, from 1
 	LR    float64 // after schedule, group and LRScale
-	Decay float64 // after group and DecayScale; where it is decoupled, w ← w·(1 − LR·Decay) comes first
+	Decay float64 // after group and DecayScale; decoupled decay, w ← w·(1 − LR·Decay), comes first
 	Scale float64 // of the gradient: 1/tokens, the clip coefficient, the inverse of a loss scale
-	// Cautious decays only where the update and the weight agree in sign, update·w ≥ 0 (Chen et al. 2025, arXiv 2510.12402):
-	// where the loss pulls a weight away from zero, decay does not pull against it. For decoupled decay only.
+	// Cautious decays only where the update and the weight agree in sign, update·w ≥ 0 (Chen et al. 2025, arXiv
+	// 2510.12402): decay does not pull against the loss. For decoupled decay only.
 	Cautious bool
 }
 
-// State is the named tensors that an optimizer keeps of one parameter, in the order in which its Update expects them.
+// State lists the named tensors that an optimizer keeps of one parameter, in the order that its Update expects.
 type State []Entry
 
-// Entry is one tensor of a State under the name that checkpoints give it, after the parameter's.
+// Entry is one tensor of a State. Checkpoints append its name to the parameter's.
 type Entry struct {
 	Name string
 	tensor.Tensor
@@ -44,8 +44,8 @@ func (s State) Bytes() int {
 	return n
 }
 
-// Measure returns the bytes of arenas that hold the state of all parameters, and the scratch memory of one update. It runs
-// the optimizer's own code on a device that computes nothing, so it cannot drift from the truth.
+// Measure returns the bytes of the state of all parameters, and of the scratch memory of one update. It runs the
+// optimizer's own code on a device that does not compute, so the figures are exact.
 func Measure(o Optimizer, params []*nn.Param) (state, scratch int) {
 	a, b := tensor.NewMeasure("optimizer state"), tensor.NewMeasure("scratch")
 	for _, p := range params {
@@ -55,7 +55,7 @@ func Measure(o Optimizer, params []*nn.Param) (state, scratch int) {
 	return a.Peak(), b.Peak()
 }
 
-// wide returns the format in which states are summed: F32, or F64 in the reference mode, whatever the weights are stored in.
+// wide returns the dtype of state tensors: F32, or F64 in the reference mode, whatever the dtype of the weights.
 func wide(p *nn.Param) tensor.DType {
 	if p.Value.DType() == tensor.F64 {
 		return tensor.F64

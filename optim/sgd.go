@@ -6,14 +6,15 @@ import (
 	"anneal/tensor"
 )
 
-// SGD is gradient descent with momentum (Polyak 1964; Nesterov's form by Sutskever et al. 2013), with PyTorch's meaning of
-// its constants:
+// SGD is gradient descent with momentum (Polyak 1964; Nesterov's form by Sutskever et al. 2013). The constants have
+// the same meaning as in PyTorch:
 //
 //	g ← g + λ·w;  m ← μ·m + (1−τ)·g, from m = g;  w ← w − lr·m, or with Nesterov w − lr·(g + μ·m)
 //
-// Decay λ is coupled: part of the gradient. The rate stands outside m, so that a changing rate changes past gradients too.
-// State: none without momentum, 4 bytes per parameter with it. Defaults: lr = 0.1, μ = 0. Transformers train badly with it,
-// since their layers need very different rates; it is the baseline, and right for convex problems and many convolutions.
+// Decay λ is coupled, that is, part of the gradient. The learning rate is outside m, so a new rate also scales past
+// gradients. State: none without momentum, 4 bytes per parameter with it. Defaults: lr = 0.1, μ = 0. It is a
+// baseline, and suits convex problems and many convolutional networks. Transformers train badly with it, because
+// their layers need very different rates.
 type SGD struct {
 	Momentum, Dampening float64 // μ, τ
 	Nesterov            bool    // with τ = 0

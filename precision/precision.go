@@ -1,5 +1,5 @@
-// Package precision holds the precision policies: which number format each kind of tensor has. A policy is one row of a
-// table. What FP16 needs beside formats is in lossscale.go, what FP8 needs in fp8.go. The package imports autograd and tensor.
+// Package precision holds the precision policies: the number format of each kind of tensor. A policy is one row of a
+// table. FP16 also needs lossscale.go, FP8 needs fp8.go. The package imports autograd and tensor.
 package precision
 
 import (
@@ -12,18 +12,18 @@ import (
 )
 
 // A Policy names the formats of a run. Gradients of weights, optimizer moments, gains and statistics of norms, the
-// log-sum-exp of attention, logits and losses always have the format Master: F32, or F64 in the reference mode. So has all
-// arithmetic.
+// log-sum-exp of attention, logits and losses always have the format Master, which is F32, or F64 in the reference
+// mode. All arithmetic uses Master, too.
 type Policy struct {
 	Name       string
 	Master     tensor.DType // gradients of weights, moments, gains, statistics, logits, losses
-	Weight     tensor.DType // matrices and tables between updates; narrower than Master, updates are rounded stochastically
+	Weight     tensor.DType // matrices and tables between updates; if narrower than Master, updates are rounded stochastically
 	Stream     tensor.DType // residual stream and its gradient
-	Activation tensor.DType // what layers hand to each other, and their gradients; attention reads and writes it
-	Operand    tensor.DType // matrix operands are rounded to this; products are summed in Master
-	FP8        *FP8         // how the hidden matrices multiply FP8 operands; nil for policies in which they do not
+	Activation tensor.DType // results of layers, and their gradients; attention reads and writes it
+	Operand    tensor.DType // matrix operands are rounded to it; products are summed in Master
+	FP8        *FP8         // FP8 products of hidden matrices; nil for other policies
 	Doc        string
-	Emulated   string // what CPUs do instead, and what is not to be had of it; "" where they have the arithmetic
+	Emulated   string // how CPUs emulate the policy and what that costs; "" if it is not emulated
 }
 
 var policies = []Policy{
@@ -46,10 +46,10 @@ var policies = []Policy{
 		Doc: "everything in FP64 with portable kernels: the reference for tests, for tiny models"},
 }
 
-// Policies returns the table.
+// Policies returns all policies.
 func Policies() []Policy { return slices.Clone(policies) }
 
-// Lookup returns the policy of a name.
+// Lookup returns the policy with the given name.
 func Lookup(name string) (Policy, error) {
 	i := slices.IndexFunc(policies, func(p Policy) bool { return p.Name == name })
 	if i < 0 {
@@ -67,14 +67,14 @@ func Names() []string {
 	return names
 }
 
-// Types returns what the tape needs to know of the policy.
+// Types returns the formats that the tape uses.
 func (p Policy) Types() autograd.Types {
 	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil}
 }
 
-// Rounds reports whether weights have no wider masters: each update is rounded stochastically, so that updates far below
-// the last place of a weight still move it in the mean (see train's rounding of updates).
+// Rounds reports whether the policy has no wider master weights: each update is then rounded stochastically, so that
+// updates far below the last place of a weight still move it on average (see package train).
 func (p Policy) Rounds() bool { return p.Weight != p.Master }
 
-// Scaled reports whether gradients of the policy need a loss scale: they have so few exponents that small ones vanish.
+// Scaled reports whether gradients need a loss scale, because the exponent range of FP16 is too small for them.
 func (p Policy) Scaled() bool { return p.Activation == tensor.F16 }

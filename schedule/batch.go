@@ -1,23 +1,23 @@
 package schedule
 
-// BatchRamp grows the batch of a step while a run goes on (Brown et al. 2020, arXiv 2005.14165: from 32 thousand tokens to
-// the full size over the first billions): early gradients agree so much that large batches waste tokens, and the batch
-// beyond which more tokens do not help grows with training (Merrill et al. 2025, arXiv 2505.23971).
+// BatchRamp grows the batch size during a run (Brown et al. 2020, arXiv 2005.14165: from 32 thousand tokens to the
+// full size over the first billions). Early gradients agree so much that large batches waste tokens, and the critical
+// batch size grows with training (Merrill et al. 2025, arXiv 2505.23971).
 //
-// The batch is a function of the tokens read before the step, so where a run stands follows from its counters. It grows
-// by whole micro-batches: memory stays what one micro-batch needs. Off by default. Not useful where the full batch is far below the
+// The batch is a function of the tokens read before the step, so it follows from the run's counters. It grows by
+// whole micro-batches, so memory does not change. Off by default. Not useful if the full batch is far below the
 // gradient noise scale from the start.
 type BatchRamp struct {
 	Stages []Stage // ascending in Until
 	Full   int     // tokens in a step after the last stage
-	Unit   int     // tokens in a micro-batch: every batch is a multiple of it
+	Unit   int     // tokens in a micro-batch; every batch is a multiple of it
 }
 
-// A Stage of a ramp lasts while fewer than Until tokens have been read. Its batch grows from From to To along a line, in
-// proportion to the tokens read since the stage before it ended.
+// A Stage of a ramp lasts while fewer than Until tokens have been read. Its batch grows linearly from From to To, in
+// proportion to the tokens read since the end of the stage before it.
 type Stage struct{ From, To, Until int }
 
-// Batch returns the tokens of the step that begins after so many tokens.
+// Batch returns the batch, in tokens, of the step that begins after the given number of tokens.
 func (r BatchRamp) Batch(tokens int) int {
 	start := 0
 	for _, s := range r.Stages {
@@ -30,7 +30,7 @@ func (r BatchRamp) Batch(tokens int) int {
 	return r.Full
 }
 
-// Tokens returns how many tokens the first steps of a run read.
+// Tokens returns the tokens that the first steps of a run read.
 func (r BatchRamp) Tokens(steps int) int {
 	tokens := 0
 	for n := 0; n < steps; {
@@ -41,7 +41,7 @@ func (r BatchRamp) Tokens(steps int) int {
 	return tokens
 }
 
-// sameFor returns how many steps from here on certainly have this batch, at least one.
+// sameFor returns a number of steps, at least one, for which the batch is sure to stay the same.
 func (r BatchRamp) sameFor(tokens, batch int) int {
 	for _, s := range r.Stages {
 		switch {
@@ -55,7 +55,7 @@ func (r BatchRamp) sameFor(tokens, batch int) int {
 	return 1 << 62
 }
 
-// Steps returns after how many steps a run has read at least so many tokens.
+// Steps returns the number of steps after which a run has read at least the given tokens.
 func (r BatchRamp) Steps(tokens int) int {
 	done, n := 0, 0
 	for done < tokens {

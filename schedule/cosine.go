@@ -2,9 +2,9 @@ package schedule
 
 import "math"
 
-// Cosine falls from the peak along half a cosine wave (Loshchilov & Hutter 2016, arXiv 1608.03983):
-// final + (1−final)·½(1+cos πr), r the progress after warmup. The usual final ratio is 0.1. The length must be known in
-// advance; to train on from any point, use WSD.
+// Cosine falls from the peak along half a cosine wave (Loshchilov & Hutter 2016, arXiv 1608.03983): final +
+// (1−final)·½(1+cos πr), where r is the progress after warmup. The usual final ratio is 0.1. The length must be known
+// in advance; use WSD to be able to continue from any point.
 type Cosine struct {
 	Warmup, Steps int
 	Final         float64 // at the end, as a fraction of the peak

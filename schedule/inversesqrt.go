@@ -2,8 +2,8 @@ package schedule
 
 import "math"
 
-// InverseSqrt falls as √(W/t) after a warmup of W (Vaswani et al. 2017, arXiv 1706.03762), not below the floor. It needs
-// no length in advance; for a run that ends somewhere, WSD ends lower.
+// InverseSqrt falls as √(W/t) after a warmup of W (Vaswani et al. 2017, arXiv 1706.03762), but not below the floor.
+// It does not need the length in advance; if the length is known, WSD reaches a lower loss.
 type InverseSqrt struct {
 	Warmup int
 	Floor  float64 // as a fraction of the peak

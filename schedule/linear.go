@@ -1,8 +1,8 @@
 package schedule
 
-// Linear falls from the peak along a line (Defazio et al. 2023, arXiv 2310.07831; Bergsma et al. 2025, arXiv 2502.15938,
-// find decay to zero best where the length is known): final + (1−final)·(1−r), r the progress after warmup. The length
-// must be known in advance.
+// Linear falls linearly from the peak: final + (1−final)·(1−r), where r is the progress after warmup (Defazio et al.
+// 2023, arXiv 2310.07831). Bergsma et al. 2025 (arXiv 2502.15938) find linear decay to zero best if the length is
+// known. The length must be known in advance.
 type Linear struct {
 	Warmup, Steps int
 	Final         float64 // at the end, as a fraction of the peak

@@ -2,10 +2,10 @@ package schedule
 
 // A Schedule gives the learning rate at position t (from 1) as a fraction of the peak.
 type Schedule interface {
-	Factor(t int) float64 // in [0, 1]; beyond the last position it stays what it was there
+	Factor(t int) float64 // in [0, 1]; constant beyond the last position
 }
 
-// warmup rises linearly to the peak at t = w; it reports whether t is still within it.
+// warmup rises linearly to the peak at t = w. It reports whether t is still in the warmup.
 func warmup(t, w int) (float64, bool) {
 	if t >= w {
 		return 1, false
@@ -13,7 +13,7 @@ func warmup(t, w int) (float64, bool) {
 	return float64(t) / float64(w), true
 }
 
-// progress returns how far t is from from (0) to to (1).
+// progress returns the progress of t between from (0) and to (1).
 func progress(t, from, to int) float64 {
 	if t >= to {
 		return 1

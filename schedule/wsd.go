@@ -2,10 +2,10 @@ package schedule
 
 import "math"
 
-// WSD is warmup, stable, decay (Hu et al. 2024, arXiv 2404.06395): the peak is held until the last Decay positions, which
-// fall to the final ratio in some shape (Hägele et al. 2024, arXiv 2405.18392, find 1−√x over 10–20 % of a run as good as
-// a cosine of the same length). Until the decay begins the run does not depend on its length, so it can be continued
-// from any stable checkpoint. A decay longer than what warmup leaves begins where warmup ends.
+// WSD is warmup, stable, decay (Hu et al. 2024, arXiv 2404.06395). It holds the peak until the last Decay positions,
+// which fall to the final ratio by some shape. Hägele et al. 2024 (arXiv 2405.18392) find 1−√x over 10–20 % of a run
+// as good as a cosine of the same length. Before the decay the run does not depend on its length, so it can continue
+// from any stable checkpoint. A decay longer than the positions after warmup starts at the end of warmup.
 type WSD struct {
 	Warmup, Steps, Decay int
 	Final                float64 // at the end, as a fraction of the peak
@@ -24,7 +24,7 @@ func (s WSD) Factor(t int) float64 {
 	return s.Final + (1-s.Final)*s.Shape.left(progress(t, from, s.Steps))
 }
 
-// A Shape is how a decay falls from 1 to 0 while its progress x goes from 0 to 1.
+// A Shape is the curve of a decay from 1 to 0 while its progress x goes from 0 to 1.
 type Shape string
 
 // The shapes.
@@ -35,7 +35,7 @@ const (
 	ShapeExponential Shape = "exponential" // 2·½ˣ − 1, the exponential decay that ends at 0
 )
 
-// left returns what is left at progress x; a Shape that is none of the four is linear.
+// left returns the value of the curve at progress x; an unknown Shape is linear.
 func (s Shape) left(x float64) float64 {
 	switch s {
 	case ShapeSqrt:

@@ -1,12 +1,12 @@
 package schedule
 
 // WSDS is WSD-S (Wen et al. 2024, arXiv 2410.05192): one run that decays several times, each time to a model worth
-// keeping, and goes on from there at the peak. Up to the end of a branch it decays like a WSD run of that length. The
-// models on the way cost no run of their own; a single WSD run spends its decay once and is a little better at its end.
+// keeping, and continues from there at the peak. Up to the end of a branch it decays like a WSD run of that length.
+// The intermediate models need no runs of their own. A single WSD run, with one decay, is a little better at its end.
 type WSDS struct {
 	Warmup int
-	Ends   []int   // where each branch ends, ascending
-	Decays []int   // how long before its end each branch decays; not before the end of the one before it
+	Ends   []int   // ends of the branches, ascending
+	Decays []int   // length of each branch's decay; a decay may not start before the end of the previous branch
 	Final  float64 // at the end of each branch, as a fraction of the peak
 	Shape  Shape
 }
