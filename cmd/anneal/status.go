@@ -118,7 +118,7 @@ func (s *status) progress(what string, amount func(int64) string, speed func(per
 			if total > 0 {
 				line += fmt.Sprintf("  %2d%%", min(100, 100*done/total))
 			}
-			if elapsed > 0 && done > 0 {
+			if elapsed >= time.Second && done > 0 { // before that a rate says nothing
 				rate := float64(done) / elapsed.Seconds()
 				line += "  " + speed(rate)
 				if total > done {
