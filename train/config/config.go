@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"slices"
 )
 
 // Config is one training run. Whole numbers that are 0 and numbers that are NaN stand for a value that
@@ -13,6 +14,7 @@ type Config struct {
 	Threads   int    `yaml:"threads"`
 
 	Model      Model      `yaml:"model"`
+	Init       Init       `yaml:"init"`
 	Data       Data       `yaml:"data"`
 	Train      Train      `yaml:"train"`
 	Optimizer  Optimizer  `yaml:"optimizer"`
@@ -29,7 +31,7 @@ type Config struct {
 	planning bool              // nothing will be trained
 	recipe   string            // that the config began with
 	scaled   bool              // the recipe's model is made smaller
-	remarks  []string          // of what was read otherwise than it is written
+	remarks  []string          // on how the config was read, and what was made of the weights it starts from
 }
 
 // Model is the shape of the network and how it starts.
@@ -71,6 +73,14 @@ type Model struct {
 
 	Dropout         float64 `yaml:"dropout"`
 	StochasticDepth float64 `yaml:"stochastic_depth"`
+}
+
+// Init is the weights that a run starts from, where they are not random.
+type Init struct {
+	From      string `yaml:"from"`
+	Step      int    `yaml:"step"`
+	Weights   string `yaml:"weights"`
+	Tokenizer string `yaml:"tokenizer"`
 }
 
 // Data is what the model reads.
@@ -159,6 +169,7 @@ func Default() *Config {
 			Attention: "full", Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
+		Init: Init{Tokenizer: "related"},
 		Data: Data{Weights: "natural", Packing: "concat", DocumentMask: true},
 		Train: Train{
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
@@ -179,12 +190,12 @@ func Default() *Config {
 	}
 }
 
-// Remarks is what people should be told about how the config was read.
+// Remarks is what people should be told about how the config came about.
 func (c *Config) Remarks() []string { return c.remarks }
 
 // Clone returns a copy that shares nothing with c.
 func (c *Config) Clone() *Config {
 	r := *c
-	r.origins, r.amounts = maps.Clone(c.origins), maps.Clone(c.amounts)
+	r.origins, r.amounts, r.remarks = maps.Clone(c.origins), maps.Clone(c.amounts), slices.Clone(c.remarks)
 	return &r
 }

@@ -22,7 +22,7 @@ const minimal = "data:\n  path: /d\n"
 
 // parse is Load for the text of a file.
 func parse(text []byte, path string, overrides []string) (*Config, error) {
-	return Default().read(text, path, overrides)
+	return Default().read(text, Sources{File: path, Overrides: overrides})
 }
 
 func problemsOf(t *testing.T, text string, overrides ...string) []Problem {

@@ -26,6 +26,7 @@ func (k *checker) ignored() {
 		{s.Name != "wsds" && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = wsds", []string{"schedule.branches"}},
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name", []string{"schedule.final_ratio"}},
 		{c.Train.BatchRamp == "", "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
+		{c.Init.From == "", "without init.from", "init.from", []string{"init.step", "init.weights", "init.tokenizer"}},
 		{c.Data.Mix == "", "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{

@@ -67,6 +67,11 @@ var notes = map[string]Key{
 	"model.mup_input_scale":   {Doc: "With model.mup, what the embedding is multiplied by; the same at every width."},
 	"model.mup_output_scale":  {Doc: "With model.mup, what the logits are multiplied by, before the width's own factor mup_base_dim / dim."},
 
+	"init.from":      {Doc: "Weights to start from in place of random ones: the directory of a run, or of a model in the layout of Hugging Face. The shape of the model is theirs; the optimizer is new, and the schedule begins at step 0. `anneal train --init-from DIR` sets it. A resume reads the run's own checkpoints, never this directory."},
+	"init.step":      {Doc: "Which checkpoint of the run in init.from.", Rule: "step = the newest checkpoint"},
+	"init.weights":   {Doc: "SHA-256 of the weights in init.from, as `anneal ckpt hash` prints it; if it is given, other weights are refused.", Rule: "weights = the hash of what was read"},
+	"init.tokenizer": {Values: []string{"related", "any"}, Doc: "Which tokenizer the data may have. related: that of the weights, or one with more or fewer merges and special tokens. any: another, too. Rows of the embedding and the head are carried over by token; a new token starts as the mean of the rows of the tokens that the old tokenizer cuts its text into, or of all carried rows."},
+
 	"data.path":          {Doc: "Directory made by `anneal data build`. A relative path is taken from the working directory."},
 	"data.mix":           {list: true, Doc: "Several data sets in the place of data.path, mixed by data.weights: a list of NAME=DIR, such as web=data/web, code=data/code. All have one tokenizer. Each is read in an order of its own, epoch after epoch."},
 	"data.weights":       {list: true, Doc: "Shares of the sources of data.mix in the rows that are trained on. natural: by their sizes, so that all have as many epochs; temperature:T: by size^(1/T), more even the higher T is; unimax:N: evenly, but no source for more than N epochs; or as they are, web=0.7 code=0.3, in any unit. Changes follow in a list: WEIGHTS from STEP jumps, WEIGHTS from STEP to STEP moves along a line, such as natural, web=1 best=3 from 80% to 85%. Steps are also parts of the run or amounts of tokens. `anneal data mix` shows what a method gives."},

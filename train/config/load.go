@@ -24,6 +24,10 @@ type Sources struct {
 	File      string   // a YAML file; "" for none
 	Overrides []string // section.key=value
 	Planning  bool     // nothing will be trained: without data, a model with a known vocabulary will do
+
+	// Weights completes a config with init.from by what the weights there say, once files and overrides are read and before
+	// anything is derived. Without it the config is taken as it is: that of a run has everything.
+	Weights func(*Config) error
 }
 
 // Load reads a config file ("" for none) and applies overrides of the form section.key=value in order.
@@ -46,7 +50,7 @@ func (s Sources) Load() (*Config, error) {
 			return nil, err
 		}
 	}
-	return c.read(text, s.File, s.Overrides)
+	return c.read(text, s)
 }
 
 func readFile(path string) ([]byte, error) {
@@ -60,20 +64,26 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// read sets what a file and overrides say, derives what was left out and checks the whole.
-func (c *Config) read(text []byte, path string, overrides []string) (*Config, error) {
+// read sets what the text of the file and overrides say, derives what was left out and checks the whole.
+func (c *Config) read(text []byte, s Sources) (*Config, error) {
+	path := s.File
 	problems, readable := c.readYAML(text, path)
 	if !readable {
 		return nil, &Error{problems}
 	}
-	for _, o := range overrides {
+	for _, o := range s.Overrides {
 		c.underive(o)
 	}
-	for _, o := range overrides {
+	for _, o := range s.Overrides {
 		problems = append(problems, c.override(o)...)
 	}
 	c.MapPaths(c.absolute)
 	c.dataVocabulary()
+	if c.Init.From != "" && s.Weights != nil && len(problems) == 0 {
+		if err := s.Weights(c); err != nil {
+			return nil, err
+		}
+	}
 	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
 	c.Resolve()
 	problems = append(problems, c.check()...)
@@ -107,6 +117,8 @@ func (c *Config) underive(o string) {
 		from = []string{"optimizer.adamw_lr"}
 	case "schedule.name":
 		from = []string{"schedule."}
+	case "init.from":
+		from = []string{"init."}
 	case "model.context":
 		from = []string{"model.rope_original_context", "model.attention"}
 	case "model.rope_scaling":

@@ -36,7 +36,7 @@ func TestOrderInWords(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
-		again, err := Default().read(c.YAML(), "config.yaml", nil)
+		again, err := Default().read(c.YAML(), Sources{File: "config.yaml"})
 		if err != nil || again.Data.Order != text {
 			t.Errorf("%q came back from the file as %q, %v", text, again.Data.Order, err)
 		}

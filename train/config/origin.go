@@ -2,12 +2,13 @@ package config
 
 import "fmt"
 
-// Origin is where a value came from: a place in a file, the command line, a rule, or (zero) the default.
+// Origin is where a value came from: a place in a file, the command line, a rule, a trained model, or (zero) the default.
 type Origin struct {
 	File        string
 	Line, Col   int
 	CommandLine string // the override as it was written
 	Rule        string // for a derived value
+	From        string // for a value of a model that was trained before: "the weights of DIR", "the import of DIR"
 	Recipe      string // for a recipe's value, its name
 	Source      string // where the recipe has it from
 }
@@ -21,6 +22,8 @@ func (o Origin) String() string {
 		return "recipe " + o.Recipe
 	case o.Rule != "":
 		return "derived: " + o.Rule
+	case o.From != "":
+		return "from " + o.From
 	case o.CommandLine != "":
 		return "command line"
 	case o.File != "":

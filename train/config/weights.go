@@ -1,0 +1,107 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"anneal/nn"
+)
+
+// ofTraining are the keys of model.* that say how a model starts and is trained, not what its weights compute.
+var ofTraining = []string{"model.init", "model.init_std", "model.zero_init", "model.dropout", "model.stochastic_depth"}
+
+// mayDiffer are the keys of model.* that a run can change although it starts from weights.
+var mayDiffer = []string{"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context"}
+
+// TakeModel takes the shape of a model from was, its config; source names where that is, such as "the weights of DIR". Every
+// key of model.* that nothing was said of gets the value there, but for model.vocab, which goes by tokenizers, and what only
+// training reads. The length of rows and the scaling of rotary positions may be others. Any other difference is a problem that
+// names both values.
+func (c *Config) TakeModel(was *Config, source string) error {
+	for _, k := range allKeys {
+		if ofShape(k.Name) && k.Name != "model.vocab" && k.Name != "model.rope_original_context" && !c.Given(k.Name) {
+			c.Take(k.Name, was.value(k), source)
+		}
+	}
+	if key := "model.rope_original_context"; !c.Given(key) {
+		c.Take(key, fmt.Sprint(c.originalContext(was)), source)
+	}
+	if err := c.CheckModel(was, source); err != nil {
+		return err
+	}
+	c.remarkOnPositions(was, source)
+	return nil
+}
+
+// originalContext is the context of the first training: the one that the model's own scaling was for, or else the model's.
+func (c *Config) originalContext(was *Config) int {
+	s, err := nn.ParseRoPEScaling(c.Model.RopeScaling)
+	switch {
+	case err != nil || !s.NeedsOriginal():
+		return 0
+	case was.Model.RopeOriginalContext > 0:
+		return was.Model.RopeOriginalContext
+	}
+	return was.Model.Context
+}
+
+// CheckModel refuses a config whose model would not compute what the one of was does; source is as in TakeModel.
+func (c *Config) CheckModel(was *Config, source string) error {
+	var problems []Problem
+	for _, k := range allKeys {
+		if !ofShape(k.Name) || slices.Contains(mayDiffer, k.Name) || c.value(k) == was.value(k) {
+			continue
+		}
+		problems = append(problems, Problem{
+			Key: k.Name, At: c.origins[k.Name].Place(), Try: fmt.Sprintf("leaving %s out: the shape is that of the weights", k.Name),
+			Message: fmt.Sprintf("%s = %s, but %s have %s", k.Name, c.value(k), source, was.value(k)),
+		})
+	}
+	if now, then := c.Model.Context, was.Model.Context; was.Model.Positions == "learned" && now > then {
+		problems = append(problems, Problem{
+			Key: "model.context", At: c.origins["model.context"].Place(),
+			Message: fmt.Sprintf("model.context = %d, but %s have learned %d positions and know nothing of later ones", now, source, then),
+			Try:     fmt.Sprintf("model.context = %d or less, or weights with model.positions = rope or alibi", then),
+		})
+	}
+	return asError(problems)
+}
+
+// remarkOnPositions says what is new to the weights in the positions of a valid model.
+func (c *Config) remarkOnPositions(was *Config, source string) {
+	m, then := &c.Model, &was.Model
+	switch {
+	case m.RopeScaling != then.RopeScaling:
+		c.Remark(fmt.Sprintf("model.rope_scaling = %s; %s have %s", m.RopeScaling, source, then.RopeScaling))
+	case m.Context > then.Context && m.Rotates():
+		c.Remark(fmt.Sprintf("model.context = %d is longer than the %d tokens of %s: later positions are new to them (model.rope_scaling = yarn:%.3g slows them)",
+			m.Context, then.Context, source, float64(m.Context)/float64(then.Context)))
+	}
+}
+
+// ofShape reports whether a key says what the weights of a model compute.
+func ofShape(key string) bool {
+	return strings.HasPrefix(key, "model.") && !slices.Contains(ofTraining, key)
+}
+
+// Given reports whether a file, a recipe or the command line says something of a key.
+func (c *Config) Given(key string) bool {
+	from, has := c.origins[key]
+	return has && from.Rule == ""
+}
+
+// Take sets a key to the value that a model trained before has; source is as in TakeModel. It panics on what is no key or no
+// value of it.
+func (c *Config) Take(key, value, source string) {
+	i, ok := keyIndex[key]
+	if !ok {
+		panic(fmt.Sprintf("config: Take(%q): no such key", key))
+	}
+	if err := c.set(allKeys[i], value, Origin{From: source}); err != nil {
+		panic("config: Take: " + err.Error())
+	}
+}
+
+// Remark notes something about how the config came about.
+func (c *Config) Remark(text string) { c.remarks = append(c.remarks, text) }
