@@ -55,7 +55,7 @@ func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 	variants := append([][]string{nil}, o.Variants...)
 	configs := make([]*config.Config, len(variants))
 	for i, v := range variants {
-		cfg, err := config.Load(o.Config, append(append([]string(nil), o.Overrides...), v...))
+		cfg, err := train.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, v)})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", variantName(v), err)
 		}
@@ -112,7 +112,7 @@ func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 		step[n] = f.FLOPsPerToken * float64(f.Tokens) / float64(cfg.Train.Steps)
 	}
 	steps := max(int(math.Round(float64(configs[0].Train.Steps)*step[0]/step[1])), 1)
-	cfg, err := config.Load(o.Config, slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v))
+	cfg, err := train.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v)})
 	configs[i] = cfg
 	return err
 }
@@ -162,6 +162,9 @@ func sameRun(dir string, cfg *config.Config) error {
 	now := *cfg
 	if now.Model.Vocab == 0 {
 		now.Model.Vocab = was.Model.Vocab // what the data set decided
+	}
+	if now.Init.Weights == "" {
+		now.Init.Weights = was.Init.Weights // what was read
 	}
 	if list := train.Changes(was, &now); len(list) > 0 {
 		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))

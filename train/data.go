@@ -20,6 +20,7 @@ type corpus struct {
 	mixed         *dataset.Mixed // train, if the sources are mixed
 	train         trainSource    // nil until openTraining
 	tok           *tokenizer.Tokenizer
+	path          string // of the tokenizer
 	tokenizerJSON []byte
 	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
 }
@@ -63,14 +64,14 @@ func (c *corpus) open(cfg *config.Config) error {
 		return err
 	}
 	c.set = c.sources[0].set
-	path := filepath.Join(c.set.Dir, "tokenizer.json")
-	if c.tokenizerJSON, err = os.ReadFile(path); err != nil {
+	c.path = filepath.Join(c.set.Dir, "tokenizer.json")
+	if c.tokenizerJSON, err = os.ReadFile(c.path); err != nil {
 		return fmt.Errorf("the data set has no tokenizer: %w\n  rebuild it with `anneal data build`", err)
 	}
-	if c.tok, err = tokenizer.Load(path); err != nil {
+	if c.tok, err = tokenizer.Load(c.path); err != nil {
 		return err
 	}
-	if err := c.set.RequireTokenizer(DatasetTokenizer(c.tok, path)); err != nil {
+	if err := c.set.RequireTokenizer(DatasetTokenizer(c.tok, c.path)); err != nil {
 		return err
 	}
 	vocab := c.set.Manifest.Tokenizer.VocabSize

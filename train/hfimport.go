@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"anneal/device"
 	"anneal/hf"
 	"anneal/model"
 	"anneal/precision"
+	"anneal/safetensors"
 	"anneal/tensor"
 	"anneal/tokenizer"
 	"anneal/train/checkpoint"
@@ -43,47 +45,90 @@ func loadHF(dir string, p precision.Policy, m device.Memory) (*model.Decoder, *t
 	return decoder, params, nil
 }
 
+// ImportReport says what was imported.
+type ImportReport struct {
+	Run         string `json:"run"`
+	Parameters  int64  `json:"parameters"`
+	DType       string `json:"dtype"`     // that the weights were stored in
+	Precision   string `json:"precision"` // that generate and eval compute in
+	WeightsHash string `json:"weights_hash"`
+}
+
 // ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
-// ready to generate, evaluate and export.
-func ImportHF(src, runDirectory string) error {
+// ready to generate, evaluate, export, and start training from. It computes in the precision that its weights were stored in.
+func ImportHF(src, runDirectory string) (*ImportReport, error) {
 	if err := CheckNewRun(runDirectory); err != nil {
-		return err
+		return nil, err
 	}
 	cfg, err := configOf(src)
 	if err != nil {
-		return &DataError{fmt.Errorf("%s: %w", src, err)}
+		return nil, &DataError{fmt.Errorf("%s: %w", src, err)}
 	}
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
-		return err
+		return nil, err
+	}
+	stored, err := storedAs(src)
+	if err != nil {
+		return nil, &DataError{err}
 	}
 	m, params, err := loadHF(src, fp32, device.Host{})
 	if err != nil {
-		return &DataError{err}
+		return nil, &DataError{err}
 	}
 	defer params.Close()
+	cfg.Take("precision", precisionOf(stored), fmt.Sprintf("the import: its weights are %s", stored))
 	path := filepath.Join(src, "tokenizer.json")
 	t, err := tokenizer.Load(path)
 	if err != nil {
-		return &DataError{err}
+		return nil, &DataError{err}
 	}
 	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
-		return err
+		return nil, err
 	}
 	tok, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dir := runDir(runDirectory)
-	if err := dir.create(cfg, tok); err != nil {
-		return err
+	if err := dir.begin(); err != nil {
+		return nil, err
 	}
 	store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{Synchronous: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer store.Close()
-	return store.Save(0, 0, weightTensors(device.Host{}, m), &state{Model: m.Config, Tokenizer: t.Hash()})
+	weights := weightTensors(device.Host{}, m)
+	r := &ImportReport{Run: runDirectory, Parameters: m.Count(), DType: string(stored), Precision: cfg.Precision}
+	if r.WeightsHash, _, err = checkpoint.HashTensors(weights); err != nil {
+		return nil, err
+	}
+	if err := store.Save(0, 0, weights, &state{Model: m.Config, Tokenizer: t.Hash()}); err != nil {
+		return nil, err
+	}
+	return r, dir.finish(cfg, tok)
+}
+
+// storedAs returns the dtype of the weights in a directory.
+func storedAs(dir string) (safetensors.DType, error) {
+	m, err := hf.Open(dir)
+	if err != nil {
+		return "", err
+	}
+	defer m.Close()
+	return m.DType(), nil
+}
+
+// precisionOf is the policy that computes with weights as they are stored. What no policy has is computed in FP32, which is exact.
+func precisionOf(stored safetensors.DType) string {
+	switch stored {
+	case safetensors.BF16:
+		return "bf16"
+	case safetensors.F16:
+		return "fp16"
+	}
+	return "fp32"
 }
 
 // configOf is the config of a run with the model in a directory, or an error if none would be that model.
@@ -96,7 +141,7 @@ func configOf(src string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := importConfig(c)
+	cfg := importConfig(c, src)
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("config.json asks for what this program does not run:\n%v", withoutAdvice(err))
 	}
@@ -121,18 +166,30 @@ func withoutAdvice(err error) error {
 	return errors.Join(list...)
 }
 
-// importConfig describes an imported model; what concerns training keeps its defaults.
-func importConfig(c model.Config) *config.Config {
-	cfg := config.Default()
-	m := &cfg.Model
+// importConfig describes a model imported from dir; what concerns training keeps its defaults.
+func importConfig(c model.Config, dir string) *config.Config {
+	is := config.Default()
+	m := &is.Model
 	m.Family, m.Positions, m.Activation = c.Family, c.Positions, c.Activation
 	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
-	m.Context, m.Vocab, m.TieEmbeddings, m.QKNorm = c.Context, c.Vocab, c.TieEmbeddings, c.QKNorm
+	m.Context, m.TieEmbeddings, m.QKNorm = c.Context, c.TieEmbeddings, c.QKNorm
 	m.Attention = c.Attention
 	m.RopeScaling, m.RopeOriginalContext = c.RopeScaling.String(), c.RopeScaling.Original
-	m.RopeTheta, m.NormEps, m.InitStd = c.RopeTheta, c.NormEps, c.InitStd
-	cfg.Train.MicroBatch, cfg.Train.BatchTokens = 1, c.Context
-	cfg.Data.Path = "imported"
+	m.RopeTheta, m.NormEps = c.RopeTheta, c.NormEps
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	cfg, source := config.Default(), "the import of "+dir
+	if err := cfg.TakeModel(is, source); err != nil {
+		panic("train: " + err.Error()) // nothing was said that could differ
+	}
+	context := strconv.Itoa(c.Context)
+	for key, value := range map[string]string{
+		"model.vocab": strconv.Itoa(c.Vocab), "model.init_std": strconv.FormatFloat(c.InitStd, 'g', -1, 64),
+		"train.micro_batch": "1", "train.batch_tokens": context, "data.path": "imported",
+	} {
+		cfg.Take(key, value, source)
+	}
 	cfg.Resolve()
 	return cfg
 }

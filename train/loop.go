@@ -35,8 +35,14 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	if s.DRO != nil {
-		err = s.createWithState() // which says that it is no ordinary run
+	trained := s.cfg.Init.From != ""
+	if trained {
+		if err := s.trainer.startFrom(s.cfg, s.corpus); err != nil {
+			return nil, err
+		}
+	}
+	if trained || s.DRO != nil {
+		err = s.createWithState() // which has the weights, or says that it is no ordinary run
 	} else if err = s.dir.create(o.Config, s.corpus.tokenizerJSON); err == nil {
 		err = s.openStore()
 	}
@@ -190,6 +196,9 @@ func (s *session) close() {
 // restore loads the newest verified checkpoint into the trainer.
 func (s *session) restore() error {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
+	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
+		return fmt.Errorf("%w: its initial weights, those of %s, were there\n  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
+	}
 	if errors.Is(err, checkpoint.ErrNone) {
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
 		return nil

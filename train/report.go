@@ -8,6 +8,7 @@ import (
 
 	"anneal/internal/machine"
 	"anneal/train/checkpoint"
+	"anneal/train/config"
 )
 
 // Progress describes a run after a step.
@@ -51,9 +52,10 @@ type Result struct {
 	ClipRate                   float64   // share of the run's updates whose gradient was clipped; NaN without an update
 	NoiseScale                 float64   // tokens; NaN if train.noise_scale_every is 0 or too little was measured
 	WeightsHash, OptimizerHash string
-	Interrupted                bool  // ctx ended before the last step; the state is saved
-	PeakRSS                    int64 // bytes, of the process
-	DeviceMemory               int64 // bytes, the most that was in use of a device's own memory; 0 where that is the host's
+	Init                       config.Init // the weights that the run started from
+	Interrupted                bool        // ctx ended before the last step; the state is saved
+	PeakRSS                    int64       // bytes, of the process
+	DeviceMemory               int64       // bytes, the most that was in use of a device's own memory; 0 where that is the host's
 	Arenas                     []ArenaUse
 }
 
@@ -144,7 +146,7 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		TrainLoss: float64(s.last.TrainLoss), ValLoss: float64(s.last.ValLoss), ValBitsPerByte: float64(s.last.ValBitsPerByte), EvalStep: s.last.EvalStep,
 		ValLossEMA: float64(s.last.ValLossEMA), ValBitsPerByteEMA: float64(s.last.ValBitsPerByteEMA), ClipRate: t.progress.clipRate(),
 		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
-		ValSources: s.last.ValSources, SourceTokens: s.sourceTokens(),
+		ValSources: s.last.ValSources, SourceTokens: s.sourceTokens(), Init: s.cfg.Init,
 	}
 	if t.robust != nil {
 		r.DomainWeights = t.robust.state.mean(t.progress.Updates)

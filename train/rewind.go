@@ -92,6 +92,8 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	switch {
 	case err == nil:
 		r.Step, r.Checkpoint = int(info.Step), info.Name
+	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
+		return nil, fmt.Errorf("%w of step 0, which had the weights of %s\n  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
 	case o.To == 0 && errors.Is(err, checkpoint.ErrNone): // step 0 needs none: initial weights come from the seed
 	case errors.Is(err, checkpoint.ErrNone):
 		return nil, fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)

@@ -392,7 +392,7 @@ func TestExportAndImportKeepTheModel(t *testing.T) {
 		change(&cfg.Model)
 		mustRun(t, Options{Config: cfg, Dir: dir})
 		text := generateText(t, dir, out)
-		if err := ImportHF(out, back); err != nil {
+		if _, err := ImportHF(out, back); err != nil {
 			t.Fatal(err)
 		}
 		if again := generateText(t, back, ""); again != text {

@@ -135,6 +135,15 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 // Config reads the configuration of the run in dir.
 func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
 
+// ResumeConfig is Config for a run that is to be resumed: one that holds weights only is refused.
+func ResumeConfig(dir string) (*config.Config, error) {
+	cfg, err := runDir(dir).load()
+	if err != nil {
+		return nil, err
+	}
+	return cfg, refuseWeights(runDir(dir))
+}
+
 // load reads the configuration of an existing run.
 func (d runDir) load() (*config.Config, error) {
 	switch _, err := os.Stat(d.config()); {

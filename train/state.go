@@ -86,8 +86,8 @@ func refuseWeights(d runDir) error {
 		return nil // where there is none that can be read, who loads it says so
 	}
 	return config.Problem{
-		Message: fmt.Sprintf("%s holds only weights, for generate, eval and export: it cannot be resumed", d), At: d.config(),
-		Try: "resuming the run whose checkpoints were averaged, or a new run with `anneal train CONFIG --out RUN`",
+		Message: fmt.Sprintf("%s holds only weights: it cannot be resumed", d), At: d.config(),
+		Try: fmt.Sprintf("`anneal train CONFIG --init-from %s --out RUN`, which starts a run from them", d),
 	}
 }
 

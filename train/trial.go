@@ -49,8 +49,10 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if observe != nil {
 		dev = observe(dev)
 	}
-	t.trainer, err = newTrainer(cfg, dev)
-	return err
+	if t.trainer, err = newTrainer(cfg, dev); err != nil || cfg.Init.From == "" {
+		return err
+	}
+	return t.trainer.startFrom(cfg, t.corpus)
 }
 
 // Close frees the trial's memory.

@@ -39,8 +39,8 @@ func (c evalCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d\n",
-			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step)
+		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
+			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, strings.ToUpper(r.Config.Precision))
 		for _, x := range e.Sources {
 			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n", x.Name, x.Loss, x.BitsPerByte, thousands(x.Tokens), megabytes(x.Bytes))
 		}
@@ -49,6 +49,7 @@ func (c evalCmd) Run(s *session) error {
 		}
 		report := map[string]any{
 			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes, "step": r.Step, "context": r.Context(),
+			"precision": r.Config.Precision,
 		}
 		if e.Sources != nil {
 			report["sources"] = e.Sources

@@ -91,6 +91,9 @@ func finishedJSON(r *train.Result, f finished) map[string]any {
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
 	}
+	if i := r.Init; i.From != "" {
+		result["init_from"], result["init_step"], result["init_weights_hash"] = i.From, i.Step, i.Weights
+	}
 	if r.SourceTokens != nil {
 		result["source_tokens"], result["source_validation"] = r.SourceTokens, r.ValSources
 	}

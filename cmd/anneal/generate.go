@@ -52,10 +52,11 @@ func (c generateCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.notef("%s", summary(&done))
+		s.notef("%s · %s", summary(&done), strings.ToUpper(r.Config.Precision))
 		return s.emit(map[string]any{
 			"prompt": c.Prompt, "text": text.String(), "tokens": done.Tokens, "step": r.Step, "prompt_tokens": done.Prompt,
 			"first_token_seconds": done.First.Seconds(), "tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
+			"precision": r.Config.Precision,
 		})
 	})
 }

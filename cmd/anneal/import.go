@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"anneal/train"
@@ -12,14 +13,24 @@ type importCmd struct {
 	From string `default:"hf" enum:"hf" help:"Format: hf is the layout of a Hugging Face repository."`
 }
 
-func (importCmd) Help() string { return example("anneal import models/llama --out runs/llama") }
+func (importCmd) Help() string {
+	return example("anneal import models/llama --out runs/llama", "anneal train CONFIG --init-from runs/llama --out runs/tuned") +
+		"\n\nWeights of BF16 are used in bf16, of F16 in fp16, of F32 and F64 in fp32: precision in the run's config.yaml."
+}
 
 func (c importCmd) Run(s *session) error {
 	start := time.Now()
-	if err := train.ImportHF(c.Dir, c.Out); err != nil {
+	r, err := train.ImportHF(c.Dir, c.Out)
+	if err != nil {
 		return err
 	}
 	elapsed := time.Since(start)
-	s.closing("a run with the weights of "+c.Dir+", for generate, eval and export", c.Out, elapsed, command("anneal", "generate", c.Out))
-	return s.emit(map[string]any{"run": c.Out, "seconds": elapsed.Seconds()})
+	s.printf("%s parameters, stored in %s; generate and eval compute in %s (precision in %s/config.yaml)\n",
+		thousands(r.Parameters), r.DType, strings.ToUpper(r.Precision), c.Out)
+	s.printf("weights %.16s…\n", r.WeightsHash)
+	s.closing("a run with the weights of "+c.Dir+", for generate, eval, export and train --init-from", c.Out, elapsed, command("anneal", "generate", c.Out))
+	return s.emit(struct {
+		*train.ImportReport
+		Seconds float64 `json:"seconds"`
+	}{r, elapsed.Seconds()})
 }

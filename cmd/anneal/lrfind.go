@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"anneal/lab"
+	"anneal/train"
 	"anneal/train/config"
 )
 
@@ -30,7 +31,7 @@ func (lrFindCmd) Help() string {
 func (c lrFindCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
-	cfg, err := config.Load(c.Config, c.Overrides)
+	cfg, err := train.LoadConfig(config.Sources{File: c.Config, Overrides: c.Overrides})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (resumeCmd) Help() string {
 
 func (c resumeCmd) Run(s *session) error {
 	start := time.Now()
-	cfg, err := train.Config(c.Dir)
+	cfg, err := train.ResumeConfig(c.Dir)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 			s.notef("  %s", line)
 		}
 	}
+	if text := initialWeights(cfg); text != "" {
+		s.notef("%s", text)
+	}
 	for _, remark := range plan.Remarks() {
 		s.notef("%s", remark)
 	}
@@ -36,6 +39,22 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 		s.noteKernels()
 	}
 	return plan, nil
+}
+
+// initialWeights says which weights a run starts from, or has started from; "" if they are random.
+func initialWeights(cfg *config.Config) string {
+	i := cfg.Init
+	if i.From == "" {
+		return ""
+	}
+	text := "initial weights: " + fromHere(i.From)
+	if i.Step > 0 {
+		text += fmt.Sprintf(", step %s", thousands(int64(i.Step)))
+	}
+	if i.Weights != "" {
+		text += fmt.Sprintf(" (%.16s…)", i.Weights)
+	}
+	return text
 }
 
 // stepTokens says how many tokens a step has, or from how many to how many it grows.

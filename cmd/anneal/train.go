@@ -20,6 +20,10 @@ type trainCmd struct {
 	Recipe    string   `placeholder:"NAME" help:"Begin with a config of anneal recipe list; the file and the values replace parts of it."`
 	Scale     float64  `placeholder:"N" help:"Make the recipe's model N times smaller, and the run with it."`
 
+	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run, or of a model in the layout of Hugging Face (init.from)."`
+	InitStep count  `placeholder:"N" help:"With a run: its checkpoint of step N; without it the newest."`
+	Only     string `default:"model" enum:"model" help:"What to take of a run: model is its weights, without optimizer and step."`
+
 	Out    string `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
 	DryRun bool   `help:"Print the resolved config and what the run will need, and stop."`
 }
@@ -28,7 +32,11 @@ func (trainCmd) Help() string {
 	return example("anneal train examples/tiny.yaml data.path=data/go train.steps=500 --out runs/go",
 		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
 		"anneal train --recipe llama2-70b --dry-run",
-		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m") +
+		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
+		"anneal train examples/tiny.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
+		"\n\n--init-from takes shape and weights from DIR; data, optimizer and schedule are those of CONFIG, from step 0. The" +
+		"\noptimizer's state stays behind, for it belongs to the schedule that made it: `anneal branch` goes on with both." +
+		"\nBuild the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
 		"\n\nCtrl-C saves and says how to go on; a second one stops at once. `anneal explain` lists the keys."
 }
 
@@ -38,7 +46,7 @@ func (c trainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := from.Load()
+	cfg, err := train.LoadConfig(from)
 	if err != nil {
 		return err
 	}
@@ -75,6 +83,12 @@ func (c trainCmd) sources() (config.Sources, error) {
 	from := config.Sources{Recipe: c.Recipe, Scale: c.Scale, File: c.Config, Overrides: c.Overrides, Planning: c.DryRun}
 	if _, err := os.Stat(c.Config); err != nil && strings.Contains(c.Config, "=") {
 		from.File, from.Overrides = "", append([]string{c.Config}, c.Overrides...)
+	}
+	if c.InitFrom != "" {
+		from.Overrides = append(from.Overrides, "init.from="+c.InitFrom)
+	}
+	if c.InitStep > 0 {
+		from.Overrides = append(from.Overrides, fmt.Sprintf("init.step=%d", c.InitStep))
 	}
 	if from.File == "" && from.Recipe == "" {
 		return from, &usageError{"train needs a config: a YAML file, or --recipe with a name of `anneal recipe list`", "try `anneal train --help`"}
@@ -132,6 +146,9 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 		available = "of " + mebibytes(p.Available) + " available"
 	}
 	s.printf("#   %-15s %10s  %s\n", "total", mebibytes(p.Memory.Total()), available)
+	if text := initialWeights(cfg); text != "" {
+		s.printf("# %s\n", text)
+	}
 	for _, remark := range p.Remarks() {
 		s.printf("# %s\n", remark)
 	}

@@ -1,0 +1,185 @@
+package train
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"anneal/device"
+	"anneal/model"
+	"anneal/nn"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// A run can start from weights that were trained before, for continued pre-training or fine-tuning: init.from names a run or a
+// model in the layout of Hugging Face.
+//
+//	shape        that of the weights; a key of model.* that says something else is an error (config.TakeModel)
+//	context      free with rotary positions, ALiBi or none; learned positions can only be cut
+//	vocabulary   that of the data set, row by row (vocabulary)
+//	optimizer    new, at step 0: its state was made by another schedule, and `anneal branch` goes on with it
+//	schedule     the run's own, so that the rate is warmed up again (Gupta et al. 2023, arXiv 2308.04014)
+//
+// The weights are in the run's checkpoint of step 0 before the run exists: a resume never reads init.from, and never starts
+// from random weights. Not for going on with a run as it was, which resume and branch do bit for bit.
+
+// LoadConfig is from.Load for a config that may have init.from: the shape of the model then comes from the weights.
+func LoadConfig(from config.Sources) (*config.Config, error) {
+	from.Weights = takeWeights
+	return from.Load()
+}
+
+// takeWeights completes a config by what the weights of init.from say, without reading them.
+func takeWeights(cfg *config.Config) error {
+	w, err := openInitial(cfg.Init)
+	if err != nil {
+		return err
+	}
+	if err := cfg.TakeModel(w.config, w.source()); err != nil {
+		return err
+	}
+	if w.step > 0 && cfg.Init.Step == 0 {
+		cfg.Derive("init.step", int(w.step), "the newest checkpoint of "+w.dir)
+	}
+	return w.takeVocabulary(cfg)
+}
+
+// takeVocabulary settles model.vocab, unless the config gives it: with the tokenizer of the weights, or without data, there are as
+// many rows as they have; else as many as the tokenizer of the data needs.
+func (w *initial) takeVocabulary(cfg *config.Config) error {
+	tok, path := tokenizerOfData(cfg)
+	same := tok == nil || tok.Hash() == w.tokenizer.Hash()
+	switch rows := w.config.Model.Vocab; {
+	case cfg.Given("model.vocab"):
+	case same:
+		cfg.Take("model.vocab", strconv.Itoa(rows), w.source())
+	default:
+		cfg.Derive("model.vocab", tok.VocabSize(), "the tokenizer of "+filepath.Dir(path))
+	}
+	if tok == nil || cfg.Model.Vocab < tok.VocabSize() {
+		return nil // who opens the data says what is wrong
+	}
+	v, err := w.vocabulary(cfg, tok, path)
+	switch {
+	case err != nil:
+		return err
+	case !tokenizer.Related(w.tokenizer, tok):
+		cfg.Remark("the data has another tokenizer than the weights: " + v.String())
+	case v.rows != nil:
+		cfg.Remark(v.String())
+	}
+	return nil
+}
+
+// tokenizerOfData returns the tokenizer of a config's data and its path, nil where there is none that can be read.
+func tokenizerOfData(cfg *config.Config) (*tokenizer.Tokenizer, string) {
+	sources, err := cfg.Sources()
+	if err != nil || !cfg.HasData() {
+		return nil, ""
+	}
+	path := filepath.Join(sources[0].Path, "tokenizer.json")
+	tok, err := tokenizer.Load(path)
+	if err != nil {
+		return nil, ""
+	}
+	return tok, path
+}
+
+// vocabulary plans how the rows of the weights become those of cfg, whose data has the tokenizer now. One that is not related to that
+// of the weights is refused unless the config accepts any.
+func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path string) (*vocabulary, error) {
+	v := newVocabulary(w.tokenizer, now, w.config.Model.Vocab, cfg.Model.Vocab)
+	if cfg.Init.Tokenizer == "any" || tokenizer.Related(w.tokenizer, now) {
+		return v, nil
+	}
+	return nil, &DataError{fmt.Errorf("the data was built with another tokenizer than the weights have: only %d of its %d tokens have a row there\n"+
+		"  data     %s\n  weights  %s\n"+
+		"  re-build the data with `anneal data build --tokenizer %s`, or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
+}
+
+// startFrom fills the model with the weights of cfg.Init and notes in cfg which they were. Without data, which may be nil, the
+// tokenizer is that of the weights.
+func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
+	w, err := openInitial(cfg.Init)
+	if err != nil {
+		return err
+	}
+	if err := cfg.CheckModel(w.config, w.source()); err != nil {
+		return err
+	}
+	now, path := w.tokenizer, w.path
+	if data != nil {
+		now, path = data.tok, data.path
+	}
+	rows, err := w.vocabulary(cfg, now, path)
+	if err != nil {
+		return err
+	}
+	src, params, err := w.load()
+	if err != nil {
+		return err
+	}
+	defer params.Close()
+	hash, _, err := checkpoint.HashTensors(weightTensors(device.Host{}, src))
+	if err != nil {
+		return err
+	}
+	if want := cfg.Init.Weights; want != "" && want != hash {
+		return config.Problem{
+			Key: "init.weights", At: cfg.Origin("init.weights").Place(), Try: "the weights that were meant, or leaving init.weights out",
+			Message: fmt.Sprintf("%s have the hash %.16s…, but init.weights = %.16s…", w.source(), hash, want),
+		}
+	}
+	if err := t.copyWeights(src, rows); err != nil {
+		return err
+	}
+	if cfg.Init.Weights == "" {
+		cfg.DeriveText("init.weights", hash, "the hash of what was read")
+	}
+	if w.step > 0 && cfg.Init.Step == 0 {
+		cfg.Derive("init.step", int(w.step), "the newest checkpoint of "+w.dir)
+	}
+	return nil
+}
+
+// copyWeights fills the model with the weights of src, which is the same but for its vocabulary and the length of its rows. The
+// average of the weights begins with them, too.
+func (t *Trainer) copyWeights(src *model.Decoder, rows *vocabulary) error {
+	from := src.Params()
+	for i, p := range t.model.Params() {
+		if i >= len(from) || from[i].Name != p.Name {
+			return fmt.Errorf("train: parameter %d of the model is %s, which the weights do not have there", i, p.Name)
+		}
+		x := &from[i].Value
+		device.Fill(t.dev, &p.Value, func(host *tensor.Tensor) {
+			if rows.rows != nil && ofTokens(p) {
+				rows.fill(host, x)
+				return
+			}
+			copyValues(host, x)
+		})
+	}
+	if t.average.values != nil {
+		t.average.start(t.model.Params(), t.dev)
+	}
+	return wait(t.dev)
+}
+
+// ofTokens reports whether a parameter has a row for each token.
+func ofTokens(p *nn.Param) bool {
+	return p.Role == nn.Head || p.Role == nn.Embedding && p.Name != "positions"
+}
+
+// copyValues fills dst with the first values of src: all of them, or the first rows of learned positions.
+func copyValues(dst, src *tensor.Tensor) {
+	if dst.DType() == src.DType() {
+		copy(dst.Raw(), src.Raw())
+		return
+	}
+	for i := range dst.Len() {
+		dst.SetFloat64(i, src.Float64(i))
+	}
+}

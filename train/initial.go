@@ -1,0 +1,125 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"anneal/device"
+	"anneal/model"
+	"anneal/precision"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// initial is a model whose weights a run can start from: that of a run, or one in the layout of Hugging Face. No weight is
+// read until load.
+type initial struct {
+	dir       string
+	config    *config.Config // of the model
+	tokenizer *tokenizer.Tokenizer
+	path      string // of the tokenizer
+	run       bool
+	step      int64 // of a run's checkpoint
+}
+
+// source names the weights in messages and in the origins of keys.
+func (w *initial) source() string { return "the weights of " + w.dir }
+
+// openInitial finds what i.From is, and reads all but its weights.
+func openInitial(i config.Init) (*initial, error) {
+	w := &initial{dir: i.From}
+	var err error
+	switch {
+	case Exists(w.dir):
+		w.run, w.path = true, runDir(w.dir).tokenizer()
+		err = w.openRun(int64(i.Step))
+	case isFile(filepath.Join(w.dir, "config.json")):
+		w.path = filepath.Join(w.dir, "tokenizer.json")
+		if i.Step != 0 {
+			return nil, config.Problem{Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is no run: it has no steps", i.Step, w.dir), Try: "leaving it out"}
+		}
+		if w.config, err = configOf(w.dir); err != nil {
+			err = &DataError{fmt.Errorf("%s: %w", w.dir, err)}
+		}
+	default:
+		message := fmt.Sprintf("%s is neither a run (config.yaml) nor a model in the layout of Hugging Face (config.json)", w.dir)
+		if _, err := os.Stat(w.dir); err != nil {
+			message = fmt.Sprintf("there are no weights to start from: %v", err)
+		}
+		return nil, config.Problem{Key: "init.from", Message: message, Try: "the directory of a run, or of a model with its config.json"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.tokenizer, err = tokenizer.Load(w.path); err != nil {
+		return nil, &DataError{err}
+	}
+	if w.config.Model.Vocab == 0 {
+		w.config.Derive("model.vocab", w.tokenizer.VocabSize(), "the tokenizer of "+w.dir)
+	}
+	return w, checkVocabulary(w.tokenizer, w.path, w.config.Model.Vocab)
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir()
+}
+
+// openRun reads the configuration of the run and finds the checkpoint of a step, the newest if that is 0.
+func (w *initial) openRun(step int64) (err error) {
+	d := runDir(w.dir)
+	if w.config, err = d.load(); err != nil {
+		return err
+	}
+	var last state
+	var info checkpoint.Info
+	if step > 0 {
+		info, err = checkpoint.LoadStepState(d.checkpoints(), step, &last)
+	} else {
+		info, err = checkpoint.LoadState(d.checkpoints(), &last)
+	}
+	if err != nil {
+		return err
+	}
+	w.step = info.Step
+	return last.checkModel(modelConfig(w.config), d)
+}
+
+// load reads the weights into memory of the host, which the caller frees.
+func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
+	if !w.run {
+		fp32, err := precision.Lookup("fp32")
+		if err != nil {
+			return nil, nil, err
+		}
+		m, params, err := loadHF(w.dir, fp32, device.Host{})
+		if err != nil {
+			return nil, nil, &DataError{err}
+		}
+		return m, params, nil
+	}
+	policy, err := policyOf(w.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := modelConfig(w.config)
+	params, err := tensor.NewArena("parameters", model.Measure(c, policy, 1, c.Context, false).Params)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := model.New(c, model.MemoryOf(device.Host{}, policy, params, nil))
+	var then state
+	d := runDir(w.dir)
+	_, err = checkpoint.LoadStep(d.checkpoints(), w.step, weightTensors(device.Host{}, m), &then)
+	if err == nil {
+		err = then.checkTokenizer(w.tokenizer, d)
+	}
+	if err != nil {
+		params.Close()
+		return nil, nil, asConfigError(err, d)
+	}
+	return m, params, nil
+}

@@ -1,0 +1,160 @@
+package train
+
+import (
+	"fmt"
+
+	"anneal/tensor"
+	"anneal/tokenizer"
+)
+
+// A vocabulary change carries the rows of an embedding, or of a head, over to another vocabulary:
+//
+//	token of both vocabularies      its row, found by its bytes, or its text if it is a special token
+//	new token                       mean of the rows of the tokens that the old tokenizer cuts its bytes into
+//	new special token, padding      mean of the rows of all tokens of the old vocabulary
+//
+// The mean of the pieces is fast vocabulary transfer (Gee et al. 2022, arXiv 2402.09977); the mean of all rows keeps the probability
+// that a new token takes from the others bounded (Hewitt 2021, "Initializing new word embeddings for pretrained language models"),
+// and is what transformers starts new rows from, up to a little noise. Nothing is drawn, so that no seed matters. Sums are in float64, in
+// the order of the text and of the ids. The end-of-text token is the same token whatever its text.
+type vocabulary struct {
+	rows [][]uint32 // for each new row, the old rows that it is the mean of; nil if all rows stay as they are
+	mean []uint32   // of what has no old rows: the rows of all old tokens
+
+	before, tokens         int // tokens of the old tokenizer and of the new
+	carried, pieces, means int // of the new tokens: with their own row, from pieces, from the mean
+	left                   int // of the old tokens: no longer there
+	padding                int // rows beyond the new tokens
+	width, was             int // rows in all, and those before
+}
+
+// newVocabulary plans how the rows of a vocabulary of was rows, in the ids of old, become width rows in the ids of now.
+func newVocabulary(old, now *tokenizer.Tokenizer, was, width int) *vocabulary {
+	v := &vocabulary{width: width, was: was, before: count(old), tokens: count(now)}
+	if old.Hash() == now.Hash() && was == width {
+		return v
+	}
+	oldEOT, ended := old.EOT()
+	nowEOT, ends := now.EOT()
+	special := map[uint32]bool{}
+	for _, s := range now.Specials() {
+		special[s.ID] = true
+	}
+	encoder := old.NewEncoder()
+	kept := map[uint32]bool{}
+	v.rows = make([][]uint32, width)
+	for i := range v.rows {
+		id := uint32(i)
+		token := now.Token(id)
+		if token == nil {
+			v.padding++
+			if i < was && old.Token(id) == nil {
+				v.rows[i] = []uint32{id}
+			}
+			continue
+		}
+		from, has := old.ID(string(token))
+		if !has && ends && ended && id == nowEOT {
+			from, has = oldEOT, true
+		}
+		switch {
+		case has:
+			v.rows[i], kept[from] = []uint32{from}, true
+			v.carried++
+		case special[id]:
+			v.means++
+		default:
+			v.rows[i] = encoder.Encode(nil, token)
+			v.pieces++
+		}
+	}
+	if v.identical() {
+		v.rows = nil
+		return v
+	}
+	v.left = v.before - len(kept)
+	for id := range uint32(old.VocabSize()) {
+		if old.Token(id) != nil {
+			v.mean = append(v.mean, id)
+		}
+	}
+	return v
+}
+
+// identical reports whether every row stays where it is.
+func (v *vocabulary) identical() bool {
+	for i, from := range v.rows {
+		if len(from) != 1 || from[0] != uint32(i) {
+			return false
+		}
+	}
+	return v.width == v.was
+}
+
+// count returns how many tokens there are, without ids that stand for none.
+func count(t *tokenizer.Tokenizer) (n int) {
+	for id := range uint32(t.VocabSize()) {
+		if t.Token(id) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// String says what becomes of the rows, "" if they stay as they are.
+func (v *vocabulary) String() string {
+	if v.rows == nil {
+		return ""
+	}
+	text := fmt.Sprintf("the vocabulary keeps its %d rows", v.was)
+	switch {
+	case v.width > v.was:
+		text = fmt.Sprintf("the vocabulary grows from %d to %d rows", v.was, v.width)
+	case v.width < v.was:
+		text = fmt.Sprintf("the vocabulary is cut from %d to %d rows", v.was, v.width)
+	}
+	text += fmt.Sprintf(": %d tokens keep theirs", v.carried)
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{v.pieces, "%d new ones start as the mean of the tokens that spelled them so far"},
+		{v.means, "%d new special ones as the mean of all"},
+		{v.left, "%d tokens are left out"},
+		{v.padding, "%d rows are padding"},
+	} {
+		if part.n > 0 {
+			text += ", " + fmt.Sprintf(part.text, part.n)
+		}
+	}
+	return text
+}
+
+// fill sets each row of dst [width, D] from those of src [was, D].
+func (v *vocabulary) fill(dst, src *tensor.Tensor) {
+	cols := src.Dim(1)
+	mean := make([]float64, cols)
+	meanOfRows(mean, src, v.mean)
+	row := make([]float64, cols)
+	for i, from := range v.rows {
+		x := mean
+		if len(from) > 0 {
+			meanOfRows(row, src, from)
+			x = row
+		}
+		for j, e := range x {
+			dst.SetFloat64(i*cols+j, e)
+		}
+	}
+}
+
+// meanOfRows sets out to the mean of some rows of x.
+func meanOfRows(out []float64, x *tensor.Tensor, rows []uint32) {
+	for j := range out {
+		sum := 0.0
+		for _, r := range rows {
+			sum += x.Float64(int(r)*len(out) + j)
+		}
+		out[j] = sum / float64(len(rows))
+	}
+}
