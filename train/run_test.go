@@ -26,19 +26,21 @@ import (
 // TestMain lets the test binary act as a training process that a test can kill.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("ANNEAL_TEST_RUN"); dir != "" {
-		os.Exit(childRun(dir, os.Getenv("ANNEAL_TEST_DATA")))
+		os.Exit(childRun(dir, os.Getenv("ANNEAL_TEST_DATA"), os.Getenv("ANNEAL_TEST_INIT")))
 	}
 	os.Exit(m.Run())
 }
 
-// childRun starts the run in dir, or goes on with it.
-func childRun(dir, data string) int {
+// childRun starts the run in dir, from weights unless from is empty, or goes on with it.
+func childRun(dir, data, from string) int {
 	o := Options{Dir: dir}
 	var err error
 	if Exists(dir) {
 		_, err = Resume(context.Background(), o)
 	} else {
-		o.Config = killConfig(data)
+		if o.Config = killConfig(data); from != "" {
+			o.Config = killInitConfig(data, from)
+		}
 		_, err = Run(context.Background(), o)
 	}
 	if err != nil {
@@ -88,9 +90,14 @@ func documents(n int) iter.Seq2[[]byte, error] {
 func testData(t testing.TB) string { return buildData(t, 0.1) }
 
 func buildData(t testing.TB, val float64) string {
+	return buildDataWith(t, val, tokenizer.TrainOptions{VocabSize: 320})
+}
+
+// buildDataWith builds the small data set with a tokenizer that is learned from it.
+func buildDataWith(t testing.TB, val float64, o tokenizer.TrainOptions) string {
 	t.Helper()
 	dir := t.TempDir()
-	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 320}, documents(200))
+	tok, err := tokenizer.Train(context.Background(), o, documents(200))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +225,7 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 			if kills == 0 {
 				delay = time.Minute
 			}
-			done = runChild(t, dir, data, delay)
+			done = runChild(t, dir, data, "", delay)
 			if !done {
 				kills--
 			}
@@ -242,15 +249,20 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// runChild runs the training process for at most delay; it reports whether the run was completed before the kill.
-func runChild(t *testing.T, dir, data string, delay time.Duration) bool {
+// runChild runs the training process for at most delay, which begins, if it starts from weights, once it has read them; it reports whether the run was completed before the kill.
+func runChild(t *testing.T, dir, data, from string, delay time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "ANNEAL_TEST_RUN="+dir, "ANNEAL_TEST_DATA="+data)
+	cmd.Env = append(os.Environ(), "ANNEAL_TEST_RUN="+dir, "ANNEAL_TEST_DATA="+data, "ANNEAL_TEST_INIT="+from)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	for begin := time.Now(); from != "" && time.Since(begin) < time.Minute; time.Sleep(200 * time.Microsecond) {
+		if _, err := os.Stat(runDir(dir).checkpoints()); err == nil {
+			break // it has its weights, and makes the run of them
+		}
 	}
 	timer := time.AfterFunc(delay, func() { cmd.Process.Kill() })
 	defer timer.Stop()

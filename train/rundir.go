@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"anneal/internal/fileio"
@@ -128,6 +129,14 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 	}
 	if err := refuseWeights(runDir(dir)); err != nil {
 		return nil, err
+	}
+	for _, o := range overrides {
+		if key, _, _ := strings.Cut(o, "="); strings.HasPrefix(key, "init.") {
+			return nil, config.Problem{
+				Key: key, At: "command line: " + o, Message: fmt.Sprintf("%s has no effect on a branch, which begins with a checkpoint of %s", key, dir),
+				Try: "leaving it out, or `anneal train CONFIG --init-from DIR`",
+			}
+		}
 	}
 	return runDir(dir).read(overrides)
 }
