@@ -236,8 +236,8 @@ func killInitConfig(data, from string) *config.Config {
 	return cfg
 }
 
-// Killed with SIGKILL at random instants, most of them around its creation, a run from weights is either not yet a run, or has a
-// checkpoint to go on from; it ends with the bits of one never killed.
+// Killed with SIGKILL as soon as it is a run, and at random instants around that, a run from weights has a checkpoint to go on from; it
+// ends with the bits of one never killed.
 func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 	data := testData(t)
 	from, _ := trainedRun(t, data)
@@ -250,12 +250,16 @@ func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 	}
 	for n := 0; kills > 0; n++ {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint("run", n))
-		for done := false; !done; {
+		until := []string{"config.yaml", "checkpoints"}[n%2]
+		for done := false; !done; until = "checkpoints" {
 			delay := time.Millisecond << rng.IntN(10) // 1 to 512 ms: what a machine takes for the beginning varies that much
-			if kills == 0 {
+			switch {
+			case kills == 0:
 				delay = time.Minute
+			case until == "config.yaml":
+				delay = 0
 			}
-			if done = runChild(t, dir, data, from, delay); done {
+			if done = runChild(t, dir, data, from, until, delay); done {
 				break
 			}
 			kills--

@@ -225,7 +225,7 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 			if kills == 0 {
 				delay = time.Minute
 			}
-			done = runChild(t, dir, data, "", delay)
+			done = runChild(t, dir, data, "", "", delay)
 			if !done {
 				kills--
 			}
@@ -249,8 +249,9 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// runChild runs the training process for at most delay, which begins, if it starts from weights, once it has read them; it reports whether the run was completed before the kill.
-func runChild(t *testing.T, dir, data, from string, delay time.Duration) bool {
+// runChild runs the training process until it is killed, a delay after a path exists in its directory; it reports whether the run was
+// completed before that.
+func runChild(t *testing.T, dir, data, from, path string, delay time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "ANNEAL_TEST_RUN="+dir, "ANNEAL_TEST_DATA="+data, "ANNEAL_TEST_INIT="+from)
@@ -259,9 +260,9 @@ func runChild(t *testing.T, dir, data, from string, delay time.Duration) bool {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for begin := time.Now(); from != "" && time.Since(begin) < time.Minute; time.Sleep(200 * time.Microsecond) {
-		if _, err := os.Stat(runDir(dir).checkpoints()); err == nil {
-			break // it has its weights, and makes the run of them
+	for begin := time.Now(); path != "" && time.Since(begin) < time.Minute; time.Sleep(100 * time.Microsecond) {
+		if _, err := os.Stat(filepath.Join(dir, path)); err == nil {
+			break
 		}
 	}
 	timer := time.AfterFunc(delay, func() { cmd.Process.Kill() })
