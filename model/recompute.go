@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anneal/autograd"
+	"anneal/internal/units"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -70,25 +71,14 @@ func ParseRecompute(text string) (Recompute, error) {
 		}
 		return r, nil
 	case "budget":
-		var err error
-		r.budget, err = parseBytes(value)
-		return r, err
+		budget, err := units.Bytes(value)
+		if err != nil {
+			return r, fmt.Errorf("budget:%s is not a size, such as budget:1.5GiB or budget:800MB", value)
+		}
+		r.budget = int(budget)
+		return r, nil
 	}
 	return r, fmt.Errorf("unknown strategy %q", text)
-}
-
-// parseBytes reads a size with or without a unit: 800MB, 1.5GiB.
-func parseBytes(text string) (int, error) {
-	end := strings.LastIndexAny(text, "0123456789.") + 1
-	units := map[string]float64{
-		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	}
-	unit, known := units[strings.ToLower(strings.TrimSpace(text[end:]))]
-	n, err := strconv.ParseFloat(text[:end], 64)
-	if n *= unit; err != nil || !known || !(n >= 1 && n < 1<<58) {
-		return 0, fmt.Errorf("budget:%s is not a size, such as budget:1.5GiB or budget:800MB", text)
-	}
-	return int(n), nil
 }
 
 // Segment returns N of every:N, 0 for the other strategies.

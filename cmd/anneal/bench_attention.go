@@ -10,12 +10,12 @@ import (
 )
 
 type benchAttentionCmd struct {
-	Patterns []string `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show; none takes one of each kind."`
-	Lengths  []int    `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N,…" help:"Tokens in a row."`
-	Heads    int      `default:"8" help:"Query heads, with a key-value head each."`
-	HeadDim  int      `default:"64" help:"Size of a head."`
-	Storage  string   `name:"dtype" default:"bf16" enum:"bf16,fp32" help:"Number format of activations: bf16 or fp32."`
-	Seconds  amount   `default:"1" help:"Time for each case. Where one run would take longer, there are fewer heads, at least one."`
+	Patterns []string  `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show; none takes one of each kind."`
+	Lengths  []int     `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N,…" help:"Tokens in a row."`
+	Heads    int       `default:"8" help:"Query heads, with a key-value head each."`
+	HeadDim  int       `default:"64" help:"Size of a head."`
+	Storage  string    `name:"dtype" default:"bf16" enum:"bf16,fp32" help:"Number format of activations: bf16 or fp32."`
+	Seconds  inSeconds `default:"1" help:"Time for each case. Where one run would take longer, there are fewer heads, at least one."`
 	deviceFlag
 	threadsFlag
 	svgFlag

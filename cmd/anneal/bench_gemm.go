@@ -13,8 +13,8 @@ import (
 
 type benchGemmCmd struct {
 	deviceFlag
-	Threads []int  `placeholder:"N,…" help:"Numbers of threads to measure; none takes one and all."`
-	Seconds amount `default:"0.2" help:"Time for each product."`
+	Threads []int     `placeholder:"N,…" help:"Numbers of threads to measure; none takes one and all."`
+	Seconds inSeconds `default:"0.2" help:"Time for each product."`
 }
 
 func (benchGemmCmd) Help() string { return example("anneal bench gemm --threads 1,2") }

@@ -13,9 +13,9 @@ type benchMemoryCmd struct {
 	Precision string   `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	Strategy  []string `default:"selective,sqrt,every:2,every_layer" placeholder:"NAME,…" help:"Values of memory.recompute to hold against none."`
 	threadsFlag
-	Seconds amount `default:"20" help:"How long to measure all of them; at least three rounds."`
-	Batch   count  `help:"Sequences in a micro-batch; 0 takes the shape's own."`
-	Context count  `help:"Tokens in a sequence; 0 takes the shape's own."`
+	Seconds inSeconds `default:"20" help:"How long to measure all of them; at least three rounds."`
+	Batch   count     `help:"Sequences in a micro-batch; 0 takes the shape's own."`
+	Context count     `help:"Tokens in a sequence; 0 takes the shape's own."`
 }
 
 func (benchMemoryCmd) Help() string {

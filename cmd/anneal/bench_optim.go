@@ -9,7 +9,7 @@ import (
 
 type benchOptimCmd struct {
 	threadsFlag
-	Seconds amount `default:"0.3" help:"Time for each optimizer."`
+	Seconds inSeconds `default:"0.3" help:"Time for each optimizer."`
 }
 
 func (benchOptimCmd) Help() string { return example("anneal bench optim --json") }

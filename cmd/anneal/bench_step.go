@@ -13,9 +13,9 @@ type benchStepCmd struct {
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	deviceFlag
 	threadsFlag
-	Seconds amount `default:"10" help:"How long to measure, after the first step."`
-	Batch   count  `help:"Sequences in a step; 0 takes the shape's own."`
-	Context count  `help:"Tokens in a sequence; 0 takes the shape's own."`
+	Seconds inSeconds `default:"10" help:"How long to measure, after the first step."`
+	Batch   count     `help:"Sequences in a step; 0 takes the shape's own."`
+	Context count     `help:"Tokens in a sequence; 0 takes the shape's own."`
 }
 
 func (benchStepCmd) Help() string {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -49,13 +47,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
 	out := &results{w: stdout}
 	helped := false
-	parser := kong.Must(&c,
+	parser := kong.Must(&c, append(slices.Clone(quantities),
 		kong.Name("anneal"),
 		kong.Description(description),
 		kong.Writers(out, stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
-	)
+	)...)
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -72,7 +70,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case helped || out.err != nil:
 		err = nil // help was asked for, and printed as far as that was possible
 	case err != nil:
-		err = &usageError{err.Error(), "try `" + helpFor(err) + "`"}
+		err = parseError(err)
 	default:
 		// Here, for all commands: the kernels of the data wing know ANNEAL_CPU, but not how to refuse it.
 		if _, err = isa.Choose(); err == nil {
@@ -115,24 +113,6 @@ func flagsLast(app *kong.Application, args []string) []string {
 		}
 	}
 	return slices.Concat(words, flags)
-}
-
-// helpFor is the help command nearest to where parsing stopped.
-func helpFor(err error) string {
-	var p *kong.ParseError
-	if errors.As(err, &p) && p.Context != nil {
-		if command := p.Context.Command(); command != "" {
-			words := strings.Fields(command)
-			for i, w := range words {
-				if strings.HasPrefix(w, "<") || strings.HasPrefix(w, "[") {
-					words = words[:i]
-					break
-				}
-			}
-			return fmt.Sprintf("anneal %s --help", strings.Join(words, " "))
-		}
-	}
-	return "anneal --help"
 }
 
 // example is the part of a command's help that shows it at work.

@@ -9,10 +9,10 @@ import (
 )
 
 type demoCmd struct {
-	Minutes amount `default:"3" env:"ANNEAL_DEMO_MINUTES" placeholder:"M" help:"Training time; 0 sets no limit."`
-	Steps   count  `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
-	Out     string `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. A run that is there already is resumed."`
-	Seed    uint64 `default:"1" help:"Seed of weights, data order and samples."`
+	Minutes inMinutes `default:"3" env:"ANNEAL_DEMO_MINUTES" placeholder:"M" help:"Training time in minutes, or such as 90s or 1h30m; 0 sets no limit."`
+	Steps   count     `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
+	Out     string    `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. A run that is there already is resumed."`
+	Seed    uint64    `default:"1" help:"Seed of weights, data order and samples."`
 	threadsFlag
 
 	SampleTokens count `default:"120" placeholder:"N" help:"Length of a sample."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/train/config"
@@ -14,16 +15,18 @@ type explainCmd struct {
 func (explainCmd) Help() string { return example("anneal explain schedule.warmup") }
 
 func (c explainCmd) Run(s *session) error {
-	if keys := keysOf(c.Key); keys != nil {
+	keys := keysOf(c.Key)
+	if keys == nil {
+		_, err := config.Explain(c.Key)
+		return err
+	}
+	if len(keys) > 1 {
 		for _, k := range keys {
 			s.printf("%-40s %-10s %s\n", k.Name, k.Default, firstSentence(k.Doc))
 		}
 		return s.emit(map[string]any{"keys": keys})
 	}
-	k, err := config.Explain(c.Key)
-	if err != nil {
-		return err
-	}
+	k := keys[0]
 	s.printf("%s: %s\n  type     %s\n  default  %s\n", k.Name, k.Doc, typeOf(k), k.Default)
 	if k.Rule != "" {
 		s.printf("  rule     %s\n", k.Rule)
@@ -37,14 +40,11 @@ func (c explainCmd) Run(s *session) error {
 	return s.emit(k)
 }
 
-// keysOf returns the keys of a section, all for "", or nil if there is no such section.
-func keysOf(section string) []config.Key {
-	if section == "" {
-		return config.Keys()
-	}
-	var keys []config.Key
+// keysOf returns the keys that have a name or end in it, else those of a section, all for "", or nil if there is nothing of that name.
+func keysOf(name string) (keys []config.Key) {
+	found := config.Find(name)
 	for _, k := range config.Keys() {
-		if strings.HasPrefix(k.Name, section+".") {
+		if name == "" || slices.Contains(found, k.Name) || found == nil && strings.Contains("."+k.Name, "."+name+".") {
 			keys = append(keys, k)
 		}
 	}

@@ -3,9 +3,68 @@ package main
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
+	"reflect"
+	"time"
+
+	"anneal/internal/units"
+
+	"github.com/alecthomas/kong"
 )
+
+// quantities lets every flag for a whole number take 2K, 1.5M or 64Ki, and every one for a time 90s, 30m or 1h30m.
+var quantities = []kong.Option{
+	kong.KindMapper(reflect.Int, kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+			return err
+		}
+		n, err := units.Int(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number, such as 2000, 2K or 64Ki", text)
+		}
+		target.SetInt(n)
+		return nil
+	})),
+	kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+			return err
+		}
+		d, err := readDuration(text, time.Minute)
+		target.SetInt(int64(d))
+		return err
+	})),
+}
+
+// readDuration reads a time, of which a plain number counts units.
+func readDuration(text string, unit time.Duration) (time.Duration, error) {
+	d, err := units.Duration(text, unit)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("below 0")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is %w", text, err)
+	}
+	return d, nil
+}
+
+// inMinutes is a time on the command line, such as 3, 30m or 1h30m.
+type inMinutes float64
+
+func (m *inMinutes) UnmarshalText(text []byte) error {
+	d, err := readDuration(string(text), time.Minute)
+	*m = inMinutes(d.Minutes())
+	return err
+}
+
+// inSeconds is a time on the command line, such as 0.5, 10s or 1m.
+type inSeconds float64
+
+func (s *inSeconds) UnmarshalText(text []byte) error {
+	d, err := readDuration(string(text), time.Second)
+	*s = inSeconds(d.Seconds())
+	return err
+}
 
 // count is a number of something on the command line, where 0 often stands for "all" or "no limit".
 type count int
@@ -22,15 +81,11 @@ func (n count) Validate() error {
 type tokens int64
 
 func (n *tokens) UnmarshalText(text []byte) error {
-	number, unit := string(text), 1.0
-	if i := strings.IndexAny(number, "KkMmBb"); i >= 0 && i == len(number)-1 {
-		unit, number = map[byte]float64{'k': 1e3, 'm': 1e6, 'b': 1e9}[number[i]|0x20], number[:i]
-	}
-	x, err := strconv.ParseFloat(strings.ReplaceAll(number, "_", ""), 64)
-	if err != nil || !(x >= 0 && x*unit < 1<<60) {
+	x, err := units.Number(string(text))
+	if err != nil || !(x >= 0 && x < 1<<60) {
 		return fmt.Errorf("%q is not a number of tokens; try 500M or 1B", text)
 	}
-	*n = tokens(x * unit)
+	*n = tokens(x)
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"anneal/internal/units"
+
 	"golang.org/x/term"
 )
 
@@ -142,7 +144,7 @@ func megabytes(n int64) string {
 }
 
 // mebibytes writes a size of memory.
-func mebibytes(n int64) string { return thousands(n>>20) + " MiB" }
+func mebibytes(n int64) string { return units.FormatBytes(n) }
 
 // thousands writes 65536 as 65,536.
 func thousands(n int64) string {

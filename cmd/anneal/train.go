@@ -26,6 +26,8 @@ type trainCmd struct {
 
 	Out    string `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
 	DryRun bool   `help:"Print the resolved config and what the run will need, and stop."`
+	runDeviceFlag
+	runThreadsFlag
 }
 
 func (trainCmd) Help() string {
@@ -80,9 +82,16 @@ func (c trainCmd) Run(s *session) error {
 
 // sources says what the config is made of: with a recipe, the first word may be a value already.
 func (c trainCmd) sources() (config.Sources, error) {
-	from := config.Sources{Recipe: c.Recipe, Scale: c.Scale, File: c.Config, Overrides: c.Overrides, Planning: c.DryRun}
+	overrides := c.Overrides
+	if c.Device != "" {
+		overrides = append(overrides, "device="+c.Device)
+	}
+	if c.Threads > 0 {
+		overrides = append(overrides, fmt.Sprintf("threads=%d", c.Threads))
+	}
+	from := config.Sources{Recipe: c.Recipe, Scale: c.Scale, File: c.Config, Overrides: overrides, Planning: c.DryRun}
 	if _, err := os.Stat(c.Config); err != nil && strings.Contains(c.Config, "=") {
-		from.File, from.Overrides = "", append([]string{c.Config}, c.Overrides...)
+		from.File, from.Overrides = "", append([]string{c.Config}, overrides...)
 	}
 	if c.InitFrom != "" {
 		from.Overrides = append(from.Overrides, "init.from="+c.InitFrom)

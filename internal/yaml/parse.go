@@ -54,14 +54,14 @@ func Parse(text []byte) (file *ast.File, err error) {
 		return nil, e
 	}
 	tokens, e := scan(string(text))
-	if e == nil {
-		e = checkTokens(tokens)
-	}
 	if e != nil {
+		return nil, explain(e, text)
+	}
+	if e = checkTokens(tokens); e != nil {
 		return nil, e
 	}
 	if file, err = parser.Parse(tokens, 0); err != nil {
-		return nil, syntaxError(err)
+		return nil, explain(syntaxError(err), text)
 	}
 	return file, nil
 }

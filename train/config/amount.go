@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"anneal/internal/units"
 )
 
 // amount is a stretch of a run: in steps, in percent of its steps, or in tokens.
@@ -13,35 +15,35 @@ type amount struct {
 	unit  string // "steps", "%" or "tokens"
 }
 
-// parseAmount reads 200, "200 steps", "2%" and "1.5M tokens"; K, M and B stand for thousands, millions and billions.
+// parseAmount reads 200, "2K steps", "2%" and "1.5M tokens".
 func parseAmount(text string) (amount, error) {
 	wrong := fmt.Errorf("%q is not a number of steps, such as 200, a part of the run, such as 2%%, or an amount of tokens, such as 1M tokens", text)
-	number, unit := strings.TrimSpace(text), "steps"
+	number, unit, bare := strings.TrimSpace(text), "steps", false
 	switch {
 	case strings.HasSuffix(number, "%"):
 		number, unit = strings.TrimSuffix(number, "%"), "%"
 	case strings.HasSuffix(number, "tokens"):
 		number, unit = strings.TrimSuffix(number, "tokens"), "tokens"
 	default:
-		number = strings.TrimSuffix(number, "steps")
+		steps, named := strings.CutSuffix(number, "steps")
+		number, bare = steps, !named
 	}
-	value, ok := quantity(number, unit == "tokens")
+	value, ok := quantity(number, unit != "%")
+	if ok && bare && strings.ContainsAny(number, "KkMmBbGgTt") {
+		return amount{}, fmt.Errorf("%q may be steps or tokens; write %[2]s steps or %[2]s tokens", text, strings.TrimSpace(text))
+	}
 	if !ok || unit == "steps" && value != math.Trunc(value) {
 		return amount{}, wrong
 	}
 	return amount{value, unit}, nil
 }
 
-// quantity reads a number from 0 up to 2⁵⁰, with K, M or B behind it if that is allowed.
-func quantity(text string, suffix bool) (float64, bool) {
-	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
-	scale := 1.0
-	if i := strings.IndexAny(text, "KkMmBb"); suffix && i >= 0 && i == len(text)-1 {
-		scale = map[byte]float64{'k': 1e3, 'm': 1e6, 'b': 1e9}[text[i]|0x20]
-		text = strings.TrimSpace(text[:i])
+// quantity reads a number from 0 up to 2⁵⁰, with a multiple such as K or Mi behind it if that is allowed.
+func quantity(text string, multiple bool) (float64, bool) {
+	x, err := units.Number(text)
+	if _, plain := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64); plain != nil && !multiple {
+		return 0, false
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	x = math.Round(x*scale*1e6) / 1e6
 	return x, err == nil && x >= 0 && x <= 1<<50
 }
 

@@ -51,3 +51,57 @@ func TestMicroBatchDividesEveryStepOfARamp(t *testing.T) {
 		}
 	}
 }
+
+// Whole numbers may have a multiple behind them; what could be steps or tokens is asked for.
+func TestNumbersWithMultiples(t *testing.T) {
+	c, err := Load("", []string{
+		"data.path=d", "train.steps=2K", "train.batch_tokens=64Ki", "model.context=1Ki", "train.eval_tokens=1.5M", "checkpoint.every=1e2", "train.batch_ramp=16Ki over 1Mi tokens",
+		"schedule.warmup=0.1K steps", "train.length_warmup=0.25Ki over 1K steps",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	length, err := c.LengthRamp()
+	if c.Train.Steps != 2000 || c.Train.BatchTokens != 65536 || c.Model.Context != 1024 || c.Train.EvalTokens != 1_500_000 || c.Checkpoint.Every != 100 ||
+		c.Schedule.Warmup != 100 || err != nil || length.From != 256 || length.Steps != 1000 {
+		t.Errorf("%+v, %+v, warmup %d, length %+v", c.Train, c.Model, c.Schedule.Warmup, length)
+	}
+	if ramp, err := c.BatchRamp(); err != nil || ramp.Stages[0].From != 16384 || ramp.Stages[0].Until != 1<<20 {
+		t.Errorf("batch ramp %+v, %v", ramp, err)
+	}
+	for override, want := range map[string]string{
+		"schedule.warmup=1M": "write 1M steps or 1M tokens", "train.steps=2X": "such as 2000, 2K or 64Ki", "train.steps=1.0001K": "not an integer", "model.dim=0x10": "not an integer",
+	} {
+		if _, err := Load("", []string{"data.path=d", override}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", override, err, want)
+		}
+	}
+}
+
+func TestMinutesAreADuration(t *testing.T) {
+	for text, want := range map[string]float64{"3": 3, "0.5": 0.5, "1e-9": 1e-9, "90s": 1.5, "30m": 30, "1h30m": 90} {
+		for _, load := range []func() (*Config, error){
+			func() (*Config, error) { return Load("", []string{"data.path=d", "train.minutes=" + text}) },
+			func() (*Config, error) {
+				return parse([]byte(minimal+"train: {minutes: "+text+"}\n"), "run.yaml", nil)
+			},
+		} {
+			c, err := load()
+			if err != nil || c.Train.Minutes != want {
+				t.Errorf("%s: %v; want %v minutes", text, err, want)
+				continue
+			}
+			if again, err := parse(c.YAML(), "again.yaml", nil); err != nil || again.Train.Minutes != want {
+				t.Errorf("%s: read again: %v", text, err)
+			}
+		}
+	}
+	for _, text := range []string{"", "5 days", "-3m", "NaN"} {
+		if _, err := Load("", []string{"data.path=d", "train.minutes=" + text}); err == nil {
+			t.Errorf("%q is taken for minutes", text)
+		}
+	}
+	if _, err := Load("", []string{"data.path=d", "optimizer.lr=3m"}); err == nil {
+		t.Error("a learning rate is a duration")
+	}
+}

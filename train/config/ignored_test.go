@@ -105,7 +105,7 @@ func TestWrongValuesSayWhatToTry(t *testing.T) {
 		{"optimizer.lr=-1", "optimizer.lr = 0.001"},
 		{"optimizer.lr=abc", "leaving it out: lr = 0.001 for adamw"},
 		{"train.z_loss=-1", "train.z_loss = 0"},
-		{"train.steps=1e3", "train.steps = 1000"},
+		{"train.steps=1.5", "train.steps = 1000"},
 		{"optimizer.name=muno", "muon; there are adamw"},
 		{"precision=BF16", "bf16; there are"},
 		{"optimizer.name=shampoo", "adamw, adam8bit"},

@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
+	"anneal/internal/units"
 	"anneal/precision"
 )
 
@@ -171,6 +173,16 @@ var (
 // Keys returns every key in the order of the file.
 func Keys() []Key { return append([]Key(nil), allKeys...) }
 
+// Find returns the keys with a name, or whose names end in it: lr finds optimizer.lr.
+func Find(name string) (keys []string) {
+	for _, k := range allKeys {
+		if k.Name == name || name != "" && strings.HasSuffix(k.Name, "."+name) {
+			keys = append(keys, k.Name)
+		}
+	}
+	return keys
+}
+
 // Explain returns what a key is, or an error that names the nearest one.
 func Explain(name string) (Key, error) {
 	if i, ok := keyIndex[name]; ok {
@@ -209,6 +221,9 @@ func buildKeys() []Key {
 			if k.list {
 				k.Type = listType
 			}
+			if k.Unit == "minutes" {
+				k.Type = durationType
+			}
 			if k.Rule != "" {
 				k.Default = "derived"
 			}
@@ -218,6 +233,9 @@ func buildKeys() []Key {
 	walk(def, "", nil)
 	return keys
 }
+
+// durationType is the type of a key in minutes, which may be given in other units.
+const durationType = "number of minutes or duration such as 90s or 1h30m"
 
 // listType is the type of a key that a file may give as a list.
 const listType = "text or a list of texts"
@@ -274,7 +292,7 @@ func (c *Config) set(k Key, text string, from Origin) error {
 	}
 	switch v.Kind() {
 	case reflect.Int:
-		n, err := strconv.ParseInt(digits, 10, 64)
+		n, err := units.Int(digits)
 		if err != nil {
 			return wrong
 		}
@@ -287,6 +305,9 @@ func (c *Config) set(k Key, text string, from Origin) error {
 		v.SetUint(n)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(digits, 64)
+		if d, also := units.Duration(text, time.Minute); err != nil && also == nil && k.Type == durationType {
+			f, err = d.Minutes(), nil
+		}
 		if err != nil || f-f != 0 { // the difference is NaN for infinities and for NaN
 			return wrong
 		}
@@ -309,7 +330,7 @@ func (c *Config) set(k Key, text string, from Origin) error {
 func article(typ string) string {
 	switch typ {
 	case "integer":
-		return "an integer"
+		return "an integer, such as 2000, 2K or 64Ki"
 	case "true or false", listType:
 		return typ
 	}

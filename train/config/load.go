@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -240,7 +241,7 @@ func (r *reader) mapping(n ast.Node, prefix string) {
 	case *ast.NullNode, *ast.CommentGroupNode:
 		return // a section with all its keys commented out
 	default:
-		r.fault(n, "", "key: value, one a line", "%s holds no keys", strings.TrimSuffix("the config."+prefix, "."))
+		r.fault(n, "", "key: value, one a line", "%s holds no keys", cmp.Or(strings.TrimSuffix(prefix, "."), "the config"))
 		return
 	}
 	for _, v := range values {

@@ -84,7 +84,7 @@ func (c *Config) LengthRamp() (schedule.LengthRamp, error) {
 		return r, nil
 	}
 	first, rest, ok := strings.Cut(text, " over ")
-	from, also := quantity(first, false)
+	from, also := quantity(first, true)
 	a, err := parseAmount(rest)
 	if !ok || !also || err != nil || from != float64(int(from)) {
 		return r, fmt.Errorf("%q is not FROM over LENGTH, such as 64 over 10%%, 64 over 500 steps or 64 over 2M tokens", text)

@@ -2,32 +2,68 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"anneal/internal/nearest"
 )
 
-// unknownKey names the nearest key: one of the same name in another section, or one a few letters away.
+// unknownKey names what may be meant: keys of the same name in other sections, the one a few letters away, or those whose explanation has
+// the words of the name.
 func unknownKey(name, at string) Problem {
-	p := Problem{Key: name, Message: fmt.Sprintf("unknown key %s", name), At: at}
+	p := Problem{Key: name, Message: fmt.Sprintf("unknown key %s", name), At: at, Try: "`anneal explain` for the list of keys"}
 	leaf := name[strings.LastIndexByte(name, '.')+1:]
+	if same := Find(leaf); same != nil {
+		p.Try = strings.Join(same, " or ")
+		return p
+	}
 	var names []string
 	for _, k := range allKeys {
 		if section, _, ok := strings.Cut(k.Name, "."); ok && !strings.Contains(name, ".") {
 			names = append(names, section)
 		}
-		if strings.HasSuffix(k.Name, "."+leaf) || k.Name == leaf {
-			p.Try = k.Name
-			return p
-		}
 		names = append(names, k.Name)
 	}
 	if near := nearest.To(name, names); near != "" {
 		p.Try = near
-	} else {
-		p.Try = "`anneal explain` for the list of keys"
+	} else if near := nearest.To(leaf, leaves()); near != "" {
+		p.Try = strings.Join(Find(near), " or ")
+	} else if about := keysAbout(leaf); about != nil {
+		p.Try = strings.Join(about, " or ")
 	}
 	return p
+}
+
+// leaves returns the last parts of all keys.
+func leaves() (list []string) {
+	for _, k := range allKeys {
+		list = append(list, k.Name[strings.LastIndexByte(k.Name, '.')+1:])
+	}
+	return list
+}
+
+// keysAbout returns up to four keys that have all words of a name in their own, or else in their explanation, the shortest first.
+func keysAbout(name string) (keys []string) {
+	split := func(text string) []string {
+		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	}
+	words := split(name)
+	if len(words) == 0 || isSection(name) {
+		return nil
+	}
+	for _, text := range []func(Key) string{func(k Key) string { return k.Name }, func(k Key) string { return k.Doc }} {
+		for _, k := range slices.SortedStableFunc(slices.Values(allKeys), func(a, b Key) int { return len(text(a)) - len(text(b)) }) {
+			has := split(text(k))
+			if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) }) {
+				keys = append(keys, k.Name)
+			}
+		}
+		if keys != nil {
+			break
+		}
+	}
+	return keys[:min(len(keys), 4)]
 }
 
 // example is what to try in place of a text that is no value of the key, if its type does not say so already.

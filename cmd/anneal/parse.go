@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"anneal/internal/nearest"
+	"anneal/train/config"
+
+	"github.com/alecthomas/kong"
+)
+
+// parseError says what is wrong with a command line, and what may be meant.
+func parseError(err error) error {
+	help := "anneal --help"
+	command, selected := commandOf(err)
+	if command != "" {
+		help = fmt.Sprintf("anneal %s --help", command)
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
+	if !unknown {
+		return &usageError{err.Error(), "try `" + help + "`"}
+	}
+	name, _, _ = strings.Cut(name, ",") // the parser's own guess
+	e := &usageError{"unknown flag " + name, "try `" + help + "`"}
+	var flags []string
+	if selected != nil {
+		e.message = fmt.Sprintf("`anneal %s` has no flag %s", command, name)
+		for _, group := range selected.AllFlags(true) {
+			for _, f := range group {
+				flags = append(flags, "--"+f.Name)
+			}
+		}
+	}
+	exact, close := overridden(selected, strings.TrimLeft(name, "-"))
+	switch near := nearest.To(name, flags); {
+	case exact != nil:
+		e.hint = fmt.Sprintf("it is a config key: write %s=VALUE, without dashes", strings.Join(exact, "=VALUE or "))
+	case near != "":
+		e.hint = fmt.Sprintf("did you mean %s? `%s` lists all flags", near, help)
+	case close != nil:
+		e.hint = fmt.Sprintf("is it a config key? write %s=VALUE, without dashes", strings.Join(close, "=VALUE or "))
+	}
+	return e
+}
+
+// overridden returns the config keys that a flag may mean, of a command that takes such: those that end in its name, or in the nearest one.
+func overridden(command *kong.Node, name string) (exact, close []string) {
+	if command == nil || !slices.ContainsFunc(command.Positional, func(p *kong.Positional) bool { return p.Name == "section.key=value" }) {
+		return nil, nil
+	}
+	name = strings.ReplaceAll(name, "-", "_")
+	if exact = config.Find(name); exact != nil {
+		return exact, nil
+	}
+	var leaves []string
+	for _, k := range config.Keys() {
+		leaves = append(leaves, k.Name[strings.LastIndexByte(k.Name, '.')+1:])
+	}
+	return nil, config.Find(nearest.To(name, leaves))
+}
+
+// commandOf returns the words of the command that was parsed up to the mistake, and the command.
+func commandOf(err error) (words string, command *kong.Node) {
+	var p *kong.ParseError
+	if !errors.As(err, &p) || p.Context == nil {
+		return "", nil
+	}
+	list := strings.Fields(p.Context.Command())
+	if i := slices.IndexFunc(list, func(w string) bool { return strings.HasPrefix(w, "<") || strings.HasPrefix(w, "[") }); i >= 0 {
+		list = list[:i]
+	}
+	return strings.Join(list, " "), p.Context.Selected()
+}

@@ -1,0 +1,94 @@
+// Package units reads and writes quantities as people do: 2M, 64Ki, 1.5GiB, 1h30m.
+package units
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// multiples are what may stand behind a number: K, M, B or G, and T are powers of 1000, Ki, Mi, Gi and Ti powers of 1024.
+var multiples = map[string]float64{
+	"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+}
+
+var errNumber = errors.New("not a number, such as 2000, 2K, 1.5M or 64Ki")
+
+// Number reads a number with or without a multiple behind it: 2000, 2_000, 2e3, 1.5M, 64Ki.
+func Number(text string) (float64, error) {
+	number, unit := split(text)
+	scale, known := multiples[unit]
+	x, err := strconv.ParseFloat(number, 64)
+	if x *= scale; err != nil || !known || math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0, errNumber
+	}
+	return math.Round(x*1e6) / 1e6, nil // 1.1M is 1,100,000, not a little more
+}
+
+// Int reads a whole number as Number does.
+func Int(text string) (int64, error) {
+	if n, err := strconv.ParseInt(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 10, 64); err == nil {
+		return n, nil
+	}
+	x, err := Number(text)
+	if err == nil && (x != math.Trunc(x) || math.Abs(x) > 1<<53) {
+		err = errNumber
+	}
+	return int64(x), err
+}
+
+// Bytes reads an amount of memory, at least a byte: 512MiB, 2GiB, 1.5GB, 64Ki, 4096.
+func Bytes(text string) (int64, error) {
+	number, unit := split(text)
+	unit = strings.TrimSuffix(unit, "b") // MB is M, MiB is Mi
+	scale, known := multiples[unit]
+	known = known && unit != "b"
+	x, err := strconv.ParseFloat(number, 64)
+	if x *= scale; err != nil || !known || !(x >= 1 && x < 1<<58) {
+		return 0, errors.New("not an amount of memory, such as 512MiB or 2GiB")
+	}
+	return int64(x), nil
+}
+
+// Duration reads 90s, 30m, 1h30m, or a number of units.
+func Duration(text string, unit time.Duration) (time.Duration, error) {
+	wrong := fmt.Errorf("not a duration, such as 90s, 30m or 1h30m, or a number of %s", map[time.Duration]string{time.Second: "seconds", time.Minute: "minutes"}[unit])
+	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
+	if d, err := time.ParseDuration(strings.ReplaceAll(text, " ", "")); err == nil && text != "0" {
+		return d, nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if d := x * float64(unit); err == nil && math.Abs(d) < math.MaxInt64 {
+		return time.Duration(d), nil
+	}
+	return 0, wrong
+}
+
+// split cuts a text into a number, without its underscores, and what follows it, in small letters.
+func split(text string) (number, unit string) {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
+	end := strings.LastIndexAny(text, "0123456789.") + 1
+	return text[:end], strings.ToLower(strings.TrimSpace(text[end:]))
+}
+
+// FormatBytes writes an amount of memory with the unit that makes it readable: 0 B, 12 KiB, 1.5 MiB, 4,083 MiB, 22.1 GiB.
+func FormatBytes(n int64) string {
+	x := float64(n)
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case x < 1023.5*(1<<10):
+		return fmt.Sprintf("%.0f KiB", x/(1<<10))
+	case x < 9.95*(1<<20):
+		return fmt.Sprintf("%.1f MiB", x/(1<<20))
+	case x < 999.5*(1<<20):
+		return fmt.Sprintf("%.0f MiB", x/(1<<20))
+	case x < 9999.5*(1<<20):
+		mib := int(math.Round(x / (1 << 20)))
+		return fmt.Sprintf("%d,%03d MiB", mib/1000, mib%1000)
+	}
+	return fmt.Sprintf("%.1f GiB", x/(1<<30))
+}

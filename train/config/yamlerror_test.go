@@ -1,0 +1,43 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is no YAML is explained by its cause: where, and what to do.
+func TestFilesThatAreNoYAML(t *testing.T) {
+	for _, c := range []struct{ text, says, at, try string }{
+		{"model:\n\tlayers: 2\n", "line 2 is indented with a tab", "run.yaml:2:1", "two spaces"},
+		{"model:\n  layers: 2\n  \tdim: 3\n", "line 3 is indented with a tab", "run.yaml:3:3", "two spaces"},
+		{"model:\n  layers: 2\n  layers: 3\n", "layers stands twice, first on line 2", "run.yaml:3:3", "removing one"},
+		{"model:\n  dim: 64\ntrain: {steps: 3}\nmodel:\n  layers: 2\n", "model stands twice, first on line 1", "run.yaml:4:1", "a section stands once"},
+		{"model:\n  layers: 2\n dim: 3\n", "not YAML", "run.yaml:3:2", "indenting"},
+		{"model\n  layers: 2\n", "not YAML", "run.yaml:1:1", "colon"},
+		{"model: {layers: 2\n", "not YAML", "run.yaml:1:8", "}"},
+		{"model:\n  - layers: 2\n", "model holds no keys", "run.yaml:2:3", "key: value"},
+	} {
+		p := problemsOf(t, c.text)
+		if len(p) != 1 || !strings.Contains(p[0].Message, c.says) || p[0].At != c.at || !strings.Contains(p[0].Try, c.try) {
+			t.Errorf("%q: %+v", c.text, p)
+		}
+	}
+	if _, err := parse([]byte("data:\t{path: /d}\nmodel: # a\ttab\n  layers:\t2\n"), "run.yaml", nil); err != nil {
+		t.Errorf("tabs that YAML allows: %v", err)
+	}
+}
+
+// A name without its section, of another section or by another word leads to the key.
+func TestUnknownKeysLeadToTheirNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"lr": "optimizer.lr", "train.lr": "optimizer.lr", "name": "optimizer.name or schedule.name", "optimizer.learning_rate": "optimizer.lr", "warmpu": "schedule.warmup",
+		"decay": "optimizer.weight_decay", "modle.dim": "model.dim", "modle": "model", "zzz": "anneal explain",
+	} {
+		if p := unknownKey(name, ""); !strings.Contains(p.Try, want) {
+			t.Errorf("%s: try %s, want %s", name, p.Try, want)
+		}
+	}
+	if found := Find("lr_ratio"); len(found) != 5 || Find("r") != nil || Find("") != nil {
+		t.Errorf("keys called lr_ratio: %v; r: %v", found, Find("r"))
+	}
+}
