@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"anneal/dataset"
+	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/precision"
 	"anneal/train"
@@ -30,6 +31,7 @@ type Foresight struct {
 	Mix           *MixPlan      `json:"mix,omitempty"`       // what is read of each source of data.mix
 	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
 	Order         string        `json:"order,omitempty"`     // what data.order makes of the samples
+	Unchecked     string        `json:"unchecked,omitempty"` // what is not known without data
 
 	Read   []string `json:"-"` // how the config was read, where that is not as it is written
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
@@ -37,7 +39,7 @@ type Foresight struct {
 
 // Remarks is what people should be told, line by line.
 func (f *Foresight) Remarks() []string {
-	list := append(slices.Clone(f.Read), f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
+	list := append(slices.Clone(f.Read), f.Unchecked, f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
 	if f.Absent != nil {
 		reason, _, _ := strings.Cut(f.Absent.Error(), "\n")
 		list = append(list, f.Device+" is not available here: "+reason)
@@ -48,14 +50,21 @@ func (f *Foresight) Remarks() []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// Foresee derives what the config leaves to the data set and says what the run will need. Without data, which a config that is
-// only planned with may be, it knows all but the epochs. Nothing is allocated and nothing is written.
+// Foresee derives what the config leaves to the data set and says what the run will need. A config that is only planned with needs no data
+// if it names a vocabulary: all but the epochs is known without. Nothing is allocated and nothing is written.
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	var data dataset.Utilisation
 	var mix *MixPlan
-	if cfg.HasData() {
+	unchecked := ""
+	if cfg.Planning() {
+		unchecked = withoutData(cfg)
+	}
+	if unchecked == "" || cfg.Model.Vocab == 0 {
 		var err error
-		if data, mix, err = readData(cfg); err != nil {
+		if data, mix, err = readData(cfg); err != nil && unchecked != "" {
+			err = fmt.Errorf("%w\n  or name a vocabulary, such as model.vocab=32000, for a dry run without data", err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +78,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	machine, absent := train.MachineOf(cfg)
 	f := &Foresight{
-		Device: machine.Device, Absent: absent, Read: cfg.Remarks(),
+		Device: machine.Device, Absent: absent, Read: cfg.Remarks(), Unchecked: unchecked,
 		Emulated:   policy.Emulated,
 		Parameters: p.Parameters, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
@@ -80,7 +89,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		state += f.planAverage()
 	}
 	if cfg.Memory.Recompute != "none" {
-		f.Recompute = fmt.Sprintf("recompute %s, %.0f MiB of activations", p.Recompute.Describe(cfg.Model.Layers), float64(p.Memory.Bytes("activations"))/(1<<20))
+		f.Recompute = fmt.Sprintf("recompute %s, %s of activations", p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
 	}
 	f.Remark = p.OptimizerRemark(cfg)
 	if cfg.Device == "cpu" { // of another device the copy is in the host's memory
@@ -91,6 +100,24 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	f.Order = describeOrder(cfg, data.Rows)
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
+}
+
+// withoutData says what cannot be checked where there is no data; "" if there is.
+func withoutData(cfg *config.Config) string {
+	const what = "tokenizer, epochs, packing and order are not checked"
+	if !cfg.HasData() {
+		return "no data is named: " + what
+	}
+	list, err := cfg.Sources()
+	if err != nil {
+		return "" // who reads the data says so
+	}
+	for _, s := range list {
+		if !dataset.Exists(s.Path) {
+			return fmt.Sprintf("%s holds no data set: %s", s.Path, what)
+		}
+	}
+	return ""
 }
 
 // readData derives the vocabulary from the data and returns what data.packing makes of it, and what the run reads of each source
@@ -104,14 +131,8 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err erro
 	if err != nil {
 		return u, nil, err
 	}
-	switch dir := sources[0].Path; {
-	case cfg.Model.Vocab == 0:
-		cfg.Derive("model.vocab", vocab, "the tokenizer of "+dir)
-	case cfg.Model.Vocab < vocab:
-		return u, nil, config.Problem{
-			Key: "model.vocab", At: cfg.Origin("model.vocab").Place(), Try: fmt.Sprintf("model.vocab = %d, or remove model.vocab", vocab),
-			Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the tokenizer of %s", cfg.Model.Vocab, vocab, dir),
-		}
+	if err := cfg.SetVocabulary(vocab, sources[0].Path); err != nil {
+		return u, nil, err
 	}
 	if cfg.Data.Mix == "" {
 		return sources[0].use, nil, nil
@@ -134,7 +155,7 @@ func (f *Foresight) planData(u dataset.Utilisation) {
 	f.Trained = int64(float64(f.Tokens) * u.Share())
 	f.Epochs = float64(f.Tokens) / float64(u.Positions)
 	if u.Packing != dataset.Concat {
-		f.Packing = fmt.Sprintf("packing %s: %d rows per pass, %.3f%% of their positions are trained on, %d documents are cut, %d tokens dropped; validation uses concat",
+		f.Packing = fmt.Sprintf("packing %s: %d rows an epoch, %.3f%% of their positions are trained on; cut: %d documents split across rows; dropped: %d tokens not used; validation uses concat",
 			u.Packing, u.Rows, 100*u.Share(), u.Cut, u.LeftOut)
 	}
 }

@@ -75,14 +75,8 @@ func (c *corpus) open(cfg *config.Config) error {
 		return err
 	}
 	vocab := c.set.Manifest.Tokenizer.VocabSize
-	if cfg.Model.Vocab == 0 {
-		cfg.Derive("model.vocab", vocab, "the tokenizer of "+c.set.Dir)
-	}
-	if cfg.Model.Vocab < vocab {
-		return config.Problem{
-			Key: "model.vocab", Message: fmt.Sprintf("model.vocab = %d is smaller than the %d tokens of the data set's tokenizer", cfg.Model.Vocab, vocab),
-			Try: fmt.Sprintf("model.vocab = %d, or remove model.vocab", vocab),
-		}
+	if err := cfg.SetVocabulary(vocab, c.set.Dir); err != nil {
+		return err
 	}
 	c.byteLen = byteLengths(c.tok, cfg.Model.Vocab)
 	return nil

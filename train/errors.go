@@ -1,6 +1,10 @@
 package train
 
-import "fmt"
+import (
+	"fmt"
+
+	"anneal/internal/units"
+)
 
 // DivergedError means that the guard stopped a run: too many updates in a row could not be applied.
 type DivergedError struct {
@@ -64,6 +68,6 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("this run needs %.2f GiB of memory, but %.2f GiB are available\n  %s\n  try a smaller train.micro_batch, model.context or model.dim",
-		float64(e.Need)/(1<<30), float64(e.Available)/(1<<30), e.Detail)
+	return fmt.Sprintf("this run needs %s of memory, but %s are available\n  %s\n  try a smaller train.micro_batch, model.context or model.dim",
+		units.FormatBytes(e.Need), units.FormatBytes(e.Available), e.Detail)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"anneal/internal/machine"
+	"anneal/internal/units"
 	"anneal/model"
 )
 
@@ -17,7 +18,7 @@ func checkMemory(f model.Footprint, state, average int, available int64) error {
 	if available == 0 || need <= available {
 		return nil
 	}
-	mib := func(n int) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+	mib := func(n int) string { return units.FormatBytes(int64(n)) }
 	return &MemoryError{Need: need, Available: available, Detail: fmt.Sprintf("parameters %s, gradients %s, optimizer state %s, weight average %s, activations %s, scratch %s",
 		mib(f.Params), mib(f.Grads), mib(state), mib(average), mib(f.Keep), mib(f.Temp))}
 }

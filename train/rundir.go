@@ -167,7 +167,7 @@ func (d runDir) load() (*config.Config, error) {
 
 // read reads the configuration with some values replaced, and finds data that was moved with the run.
 func (d runDir) read(overrides []string) (*config.Config, error) {
-	cfg, err := config.Load(d.config(), overrides)
+	cfg, err := config.Sources{File: d.config(), Overrides: overrides, Started: true}.Load()
 	if err != nil {
 		return nil, err
 	}

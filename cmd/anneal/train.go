@@ -148,19 +148,31 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 		}
 	}
 	for _, i := range p.Memory {
-		s.printf("#   %-15s %10s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
+		s.printf("#   %-15s %11s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
 	}
-	available := "of an unknown amount"
-	if p.Available > 0 {
-		available = "of " + mebibytes(p.Available) + " available"
-	}
-	s.printf("#   %-15s %10s  %s\n", "total", mebibytes(p.Memory.Total()), available)
+	s.printf("#   %-15s %11s\n", "total", mebibytes(p.Memory.Total()))
 	if text := initialWeights(cfg); text != "" {
 		s.printf("# %s\n", text)
 	}
 	for _, remark := range p.Remarks() {
 		s.printf("# %s\n", remark)
 	}
+	s.printf("# %s\n", verdict(p))
+}
+
+// verdict says in a sentence whether the run fits.
+func verdict(p *lab.Foresight) string {
+	need := mebibytes(p.Bytes)
+	if p.Bytes >= 1e6<<20 {
+		need += fmt.Sprintf(" (%s GB)", thousands(p.Bytes/1e9))
+	}
+	switch {
+	case p.Available == 0:
+		return "needs " + need + "; how much memory is available is not known"
+	case p.Fits:
+		return fmt.Sprintf("fits: needs %s of %s available", need, mebibytes(p.Available))
+	}
+	return fmt.Sprintf("does not fit: needs %s, %s are available", need, mebibytes(p.Available))
 }
 
 func fits(p *lab.Foresight) error {

@@ -84,11 +84,17 @@ func FormatBytes(n int64) string {
 		return fmt.Sprintf("%.0f KiB", x/(1<<10))
 	case x < 9.95*(1<<20):
 		return fmt.Sprintf("%.1f MiB", x/(1<<20))
-	case x < 999.5*(1<<20):
-		return fmt.Sprintf("%.0f MiB", x/(1<<20))
 	case x < 9999.5*(1<<20):
-		mib := int(math.Round(x / (1 << 20)))
-		return fmt.Sprintf("%d,%03d MiB", mib/1000, mib%1000)
+		return thousands(x/(1<<20), 0) + " MiB"
 	}
-	return fmt.Sprintf("%.1f GiB", x/(1<<30))
+	return thousands(x/(1<<30), 1) + " GiB"
+}
+
+// thousands writes a number from 0 up with a comma after its thousands.
+func thousands(x float64, decimals int) string {
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	for i := strings.IndexByte(text+".", '.') - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

@@ -68,7 +68,7 @@ func TestDurations(t *testing.T) {
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 1023: "1023 B", 1024: "1 KiB", 500 << 10: "500 KiB", 1<<20 - 1: "1.0 MiB", 3 << 19: "1.5 MiB", 483 << 20: "483 MiB",
-		9999 << 20: "9,999 MiB", 1000 << 20: "1,000 MiB", 10000 << 20: "9.8 GiB", 1103 << 30: "1103.0 GiB",
+		9999 << 20: "9,999 MiB", 1000 << 20: "1,000 MiB", 10000 << 20: "9.8 GiB", 1103 << 30: "1,103.0 GiB", 1103 << 40: "1,129,472.0 GiB",
 	} {
 		if got := FormatBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)

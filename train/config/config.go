@@ -29,6 +29,7 @@ type Config struct {
 	origins  map[string]Origin // by dotted key; a missing key is at its default
 	amounts  map[string]string // of keys in steps that were given in other units, what was given
 	planning bool              // nothing will be trained
+	started  bool              // it is of a run that has begun
 	recipe   string            // that the config began with
 	scaled   bool              // the recipe's model is made smaller
 	remarks  []string          // on how the config was read, and what was made of the weights it starts from
@@ -190,8 +191,17 @@ func Default() *Config {
 	}
 }
 
+// Planning reports whether nothing will be trained.
+func (c *Config) Planning() bool { return c.planning }
+
 // Remarks is what people should be told about how the config came about.
 func (c *Config) Remarks() []string { return c.remarks }
+
+func (c *Config) remark(text string) {
+	if !slices.Contains(c.remarks, text) {
+		c.remarks = append(slices.Clip(c.remarks), text)
+	}
+}
 
 // Clone returns a copy that shares nothing with c.
 func (c *Config) Clone() *Config {

@@ -25,6 +25,7 @@ type Sources struct {
 	File      string   // a YAML file; "" for none
 	Overrides []string // section.key=value
 	Planning  bool     // nothing will be trained: without data, a model with a known vocabulary will do
+	Started   bool     // File is of a run that has begun, with a vocabulary that its weights have
 
 	// Weights completes a config with init.from by what the weights there say, once files and overrides are read and before
 	// anything is derived. Without it the config is taken as it is: that of a run has everything.
@@ -40,7 +41,7 @@ func Load(path string, overrides []string) (*Config, error) {
 // problem found, or a Problem.
 func (s Sources) Load() (*Config, error) {
 	c := Default()
-	c.planning = s.Planning
+	c.planning, c.started = s.Planning, s.Started
 	if err := c.prepare(s); err != nil {
 		return nil, err
 	}

@@ -256,7 +256,11 @@ func (k *checker) mix() {
 		return
 	case c.Data.Mix == "":
 		if c.Data.Path == "" && !(c.planning && c.Model.Vocab > 0) {
-			k.fault("data.path", "data.path=DIR with a directory made by `anneal data build`, or data.mix for several", "data.path is not set")
+			try := "data.path=DIR with a directory made by `anneal data build`, or data.mix for several"
+			if c.planning {
+				try += "; a dry run needs no data if model.vocab is given, such as model.vocab=32000"
+			}
+			k.fault("data.path", try, "data.path is not set")
 		}
 		return
 	}
