@@ -21,15 +21,15 @@ func (c explainCmd) Run(s *session) error {
 		return err
 	}
 	if len(keys) > 1 {
-		for _, k := range keys {
-			s.printf("%-40s %-10s %s\n", k.Name, k.Default, firstSentence(k.Doc))
-		}
+		s.listKeys(keys)
 		return s.emit(map[string]any{"keys": keys})
 	}
 	k := keys[0]
-	s.printf("%s: %s\n  type     %s\n  default  %s\n", k.Name, k.Doc, typeOf(k), k.Default)
+	s.prosef("  ", "%s: %s\n", k.Name, k.Doc)
+	const hang = "           "
+	s.prosef(hang, "  type     %s\n  default  %s\n", typeOf(k), k.Default)
 	if k.Rule != "" {
-		s.printf("  rule     %s\n", k.Rule)
+		s.prosef(hang, "  rule     %s\n", k.Rule)
 	}
 	if k.Name == "precision" {
 		return explainPrecision(s, k)
@@ -38,6 +38,23 @@ func (c explainCmd) Run(s *session) error {
 		return explainAttention(s, k)
 	}
 	return s.emit(k)
+}
+
+// listKeys prints a line for each key; on a narrow terminal what it is comes on a line of its own.
+func (s *session) listKeys(keys []config.Key) {
+	name := 0
+	for _, k := range keys {
+		name = max(name, len(k.Name))
+	}
+	wide := columns(s.out())
+	narrow := wide > 0 && wide < name+12+40
+	for _, k := range keys {
+		head, hang := fmt.Sprintf("%-*s %-10s ", name, k.Name, k.Default), strings.Repeat(" ", name+12)
+		if narrow {
+			head, hang = strings.TrimRight(head, " ")+"\n    ", "    "
+		}
+		s.prosef(hang, "%s%s\n", head, firstSentence(k.Doc))
+	}
 }
 
 // keysOf returns the keys that have a name or end in it, else those of a section, all for "", or nil if there is nothing of that name.

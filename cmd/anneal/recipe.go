@@ -70,11 +70,11 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 		return err
 	}
 	for _, line := range notes {
-		s.printf("# %s\n", line)
+		s.prosef("# ", "# %s\n", line)
 	}
 	settings := cfg.Settings()
 	printSettings(s, name, settings)
-	s.printf("\n# All other keys are at their defaults: `anneal explain` lists them.\n")
+	s.prosef("# ", "\n# All other keys are at their defaults: `anneal explain` lists them.\n")
 	printNeeds(s, cfg, p)
 	s.printf("# %.3g FLOPs in all\n", p.FLOPsPerToken*float64(p.Tokens))
 	if cfg.HasData() {
@@ -104,6 +104,6 @@ func printSettings(s *session, recipe string, settings []config.Setting) {
 			section = now
 		}
 		value := strings.TrimSpace(x.Value + " " + x.Unit)
-		s.printf("%-*s  %-*s  %s\n", keys, x.Key, values, value, strings.TrimPrefix(x.Source, "recipe "+recipe+": "))
+		s.prosef(strings.Repeat(" ", keys+values+4), "%-*s  %-*s  %s\n", keys, x.Key, values, value, strings.TrimPrefix(x.Source, "recipe "+recipe+": "))
 	}
 }

@@ -73,7 +73,7 @@ func (s *session) trainProgress(every int) func(train.Progress) {
 		line := func(columns int) string { return stepLine(p, columns) }
 		switch {
 		case !math.IsNaN(p.ValLoss):
-			s.status.keep(line(0))
+			s.status.keep(line(s.status.terminal()))
 		case every > 0 && p.Step%every == 0 && !s.status.rewrites():
 			s.status.keep(line(0))
 		default:

@@ -58,7 +58,7 @@ func (s *session) printf(format string, args ...any) {
 // notef writes a remark, such as a warning or a stage, beside the results.
 func (s *session) notef(format string, args ...any) {
 	s.status.clear()
-	fmt.Fprintf(s.stderr, format+"\n", args...)
+	io.WriteString(s.stderr, wrap(fmt.Sprintf(format+"\n", args...), columns(s.stderr), "    "))
 }
 
 // emit writes the one JSON object of --json.

@@ -32,13 +32,7 @@ type status struct {
 func newStatus(w io.Writer) *status {
 	s := &status{w: w, now: time.Now, terminal: func() int { return 0 }}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		s.terminal = func() int {
-			width, _, err := term.GetSize(int(f.Fd()))
-			if err != nil || width < 20 {
-				return 80
-			}
-			return width
-		}
+		s.terminal = func() int { return columns(f) }
 	}
 	s.last = s.now()
 	return s

@@ -113,10 +113,10 @@ func runName(path string) string {
 func printRamps(s *session, cfg *config.Config) {
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
 		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
-		s.printf("# %s tokens a step, all of them from step %s on; the schedule goes by tokens\n", stepTokens(cfg), thousands(int64(until+1)))
+		s.prosef("#   ", "# %s tokens a step, all of them from step %s on; the schedule goes by tokens\n", stepTokens(cfg), thousands(int64(until+1)))
 	}
 	if ramp, err := cfg.LengthRamp(); err == nil && ramp.Steps > 0 {
-		s.printf("# sequences of %d to %d tokens, the whole context from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
+		s.prosef("#   ", "# sequences of %d to %d tokens, the whole context from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
 	}
 }
 
@@ -126,7 +126,9 @@ func dryRun(s *session, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	s.printf("%s\n", cfg.YAML())
+	head, values, _ := strings.Cut(string(cfg.YAML()), "\n")
+	s.prosef("# ", "%s\n", head)
+	s.prosef(strings.Repeat(" ", 35)+"# ", "%s\n", values)
 	printNeeds(s, cfg, p)
 	if err := fits(p); err != nil {
 		return err
@@ -140,24 +142,24 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 	if p.Epochs > 0 {
 		epochs = fmt.Sprintf(" (%.2f times the data)", p.Epochs)
 	}
-	s.printf("# %s parameters, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), epochs)
+	s.prosef("#   ", "# %s parameters, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), epochs)
 	printRamps(s, cfg)
 	if p.Mix != nil {
 		for _, line := range mixTable(p.Mix) {
-			s.printf("#   %s\n", line)
+			s.prosef("#     ", "#   %s\n", line)
 		}
 	}
 	for _, i := range p.Memory {
-		s.printf("#   %-15s %11s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
+		s.prosef("#"+strings.Repeat(" ", 32), "#   %-15s %11s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
 	}
 	s.printf("#   %-15s %11s\n", "total", mebibytes(p.Memory.Total()))
 	if text := initialWeights(cfg); text != "" {
 		s.printf("# %s\n", text)
 	}
 	for _, remark := range p.Remarks() {
-		s.printf("# %s\n", remark)
+		s.prosef("#   ", "# %s\n", remark)
 	}
-	s.printf("# %s\n", verdict(p))
+	s.prosef("#   ", "# %s\n", verdict(p))
 }
 
 // verdict says in a sentence whether the run fits.

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+)
+
+// helpColumns is how wide help is where there is no terminal.
+const helpColumns = 100
+
+// columns returns how many columns lines may have that are written to w: those of a terminal, or the variable COLUMNS; 0 for no limit.
+func columns(w io.Writer) int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 20 {
+		return n
+	}
+	if r, ok := w.(*results); ok {
+		w = r.w
+	}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 20 {
+		return 80
+	}
+	return width
+}
+
+// wrap breaks the lines of a text at spaces, so that none has more columns than that if its words permit; hang begins the lines that are added.
+// Without columns the text stays as it is.
+func wrap(text string, columns int, hang string) string {
+	if columns <= utf8.RuneCountInString(hang)+10 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, newline := strings.CutSuffix(line, "\n")
+		least := utf8.RuneCountInString(line) - utf8.RuneCountInString(strings.TrimLeft(line, " #"))
+		for utf8.RuneCountInString(line) > columns {
+			at := breakAt(line, columns, least)
+			if at < 0 {
+				break
+			}
+			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+			line = hang + strings.TrimLeft(line[at:], " ")
+			least = utf8.RuneCountInString(hang)
+		}
+		b.WriteString(line)
+		if newline {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// breakAt returns the index of the last space that leaves at most so many columns, or else of the first one behind; −1 if there is none. What
+// comes before column least is not broken.
+func breakAt(line string, columns, least int) int {
+	at, column := -1, 0
+	for i, r := range line {
+		if r == ' ' && column > least && (column <= columns || at < 0) {
+			at = i
+		}
+		column++
+		if column > columns && at >= 0 {
+			break
+		}
+	}
+	return at
+}
+
+// prosef writes lines of results for people, wrapped where they go to a terminal.
+func (s *session) prosef(hang, format string, args ...any) {
+	s.printf("%s", wrap(fmt.Sprintf(format, args...), columns(s.out()), hang))
+}
+
+// printHelp prints help in the width of the terminal.
+func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	width := columns(ctx.Stdout)
+	if width == 0 {
+		width = helpColumns
+	}
+	was, set := os.LookupEnv("COLUMNS")
+	os.Setenv("COLUMNS", strconv.Itoa(width)) // by which the parser goes
+	out := ctx.Stdout
+	var text strings.Builder
+	ctx.Stdout = &text
+	err := kong.DefaultHelpPrinter(o, ctx)
+	ctx.Stdout = out
+	if os.Setenv("COLUMNS", was); !set {
+		os.Unsetenv("COLUMNS")
+	}
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, "    anneal ") {
+			line = wrapCommand(line, width)
+		}
+		if _, err := io.WriteString(out, wrap(line, width, strings.Repeat(" ", lastColumn(line)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrapCommand breaks a line for a shell between its words, but not between a flag and its value.
+func wrapCommand(line string, columns int) string {
+	const indent, hang = "    ", "        "
+	var b strings.Builder
+	b.WriteString(indent)
+	width := len(indent)
+	words := commandWords(line)
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if strings.HasPrefix(word, "--") && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			i++
+			word += " " + words[i]
+		}
+		n := utf8.RuneCountInString(word)
+		switch {
+		case width == len(indent):
+		case width+1+n > columns-2: // the backslash
+			b.WriteString(" \\\n" + hang)
+			width = len(hang)
+		default:
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += n
+	}
+	return b.String() + "\n"
+}
+
+// commandWords cuts a command at its spaces, but not within quotes.
+func commandWords(line string) []string {
+	quote := rune(0)
+	return strings.FieldsFunc(line, func(r rune) bool {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote = r
+		}
+		return quote == 0 && (r == ' ' || r == '\n')
+	})
+}
+
+// lastColumn returns where the last column of a line of help begins: behind two spaces, in its first half; else a little indented.
+func lastColumn(line string) int {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if gap := strings.LastIndex(line[:min(len(line), 40)], "  "); gap > indent {
+		return utf8.RuneCountInString(line[:gap+2])
+	}
+	return indent + 4
+}
