@@ -8,6 +8,7 @@ import (
 
 	"anneal/chart"
 	"anneal/dataset"
+	"anneal/internal/units"
 	"anneal/train"
 	"anneal/train/config"
 )
@@ -81,7 +82,7 @@ func (o *TransferOptions) setRates() error {
 	for i, rate := range o.Rates {
 		if !(rate > 0) || i > 0 && rate <= o.Rates[i-1] {
 			return config.Problem{
-				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %v are not positive and ascending", o.Rates), Try: "rates such as 0.001,0.002,0.004",
+				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %s are not positive and ascending", units.List("%g", o.Rates)), Try: "rates such as 0.001,0.002,0.004",
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"anneal/internal/units"
 	"anneal/train/config"
 )
 
@@ -87,7 +88,7 @@ func (f *Family) setWidths() error {
 		for i := range f.Widths {
 			if len(f.Widths) < 2 || i > 0 && f.Widths[i] <= f.Widths[i-1] {
 				return config.Problem{
-					Key: "model.dim", Message: fmt.Sprintf("the widths %v are not at least two ascending numbers", f.Widths), Try: "two or more widths, such as 64,128,256",
+					Key: "model.dim", Message: fmt.Sprintf("the widths %s are not at least two ascending numbers", units.List("%d", f.Widths)), Try: "two or more widths, such as 64,128,256",
 				}
 			}
 		}

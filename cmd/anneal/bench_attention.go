@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"anneal/attention"
 	"anneal/device/cpu/isa"
+	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/tensor"
 )
@@ -45,11 +47,11 @@ func (c benchAttentionCmd) Run(s *session) error {
 		}
 		defer o.Device.Close()
 	}
-	s.printf(" tokens  heads          ms        MiB  density   GFLOP/s  of peak  over dense  pattern\n")
+	s.printf(" tokens  heads          ms     memory  density   GFLOP/s  of peak  over dense  pattern\n")
 	report, err := lab.BenchAttention(tier, o, func(m lab.AttentionCase) {
-		s.printf("%7d  %5d  %10.1f  %9.1f  ", m.Length, m.Heads, 1e3*m.Seconds, float64(m.PeakBytes)/(1<<20))
+		s.printf("%7d  %5d  %10.1f  %9s  ", m.Length, m.Heads, 1e3*m.Seconds, mebibytes(int64(m.PeakBytes)))
 		if m.Density > 0 {
-			s.printf("%7s  %8.0f  %6.0f%%  ", attention.Percent(m.Density), m.GFLOPS, 100*m.FractionOfPeak)
+			s.printf("%7s  %8s  %6.0f%%  ", attention.Percent(m.Density), strings.TrimSuffix(units.Rate(m.GFLOPS), " GFLOP/s"), 100*m.FractionOfPeak)
 		} else {
 			s.printf("%7s  %8s  %7s  ", "–", "–", "–")
 		}
@@ -74,7 +76,7 @@ func (c benchAttentionCmd) Run(s *session) error {
 	if o.Device != nil {
 		where = o.Device.Name()
 	}
-	s.printf("%s, %s: peak %.0f GFLOP/s\n", where, report.DType, report.PeakGFLOPS)
+	s.printf("%s, %s: peak %s\n", where, report.DType, units.Rate(report.PeakGFLOPS))
 	return s.emit(report)
 }
 

@@ -8,6 +8,7 @@ import (
 	"anneal/device"
 	"anneal/device/cpu/isa"
 	"anneal/device/cuda"
+	"anneal/internal/units"
 	"anneal/lab"
 )
 
@@ -42,7 +43,7 @@ func (c benchGemmCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	s.printf("%s: peak %.0f GFLOP/s BF16, %.0f GFLOP/s FP32 with all threads\n", tier, report.Peak.BF16, report.Peak.FP32)
+	s.printf("%s: peak %s BF16, %s FP32 with all threads\n", tier, units.Rate(report.Peak.BF16), units.Rate(report.Peak.FP32))
 	return s.emit(report)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/train"
 )
 
@@ -37,7 +38,11 @@ func (c benchStepCmd) Run(s *session) error {
 		}
 		s.printf("%s %s, %s: %s tok/s, median step %.1f ms, first step after %.2f s\n",
 			c.Shape, c.Precision, r.Device, thousands(int64(r.TokensPerSecond)), r.StepMsMedian, r.FirstStepSeconds)
-		s.printf("%.1f of %.1f GFLOP/s, %.0f%% of peak; peak memory %s\n", r.GFLOPS, r.PeakGFLOPS, 100*r.FractionOfPeak, mebibytes(r.PeakRSSBytes))
+		share := "an unknown share of peak"
+		if r.FractionOfPeak > 0 {
+			share = fmt.Sprintf("%.0f%% of the peak of %s", 100*r.FractionOfPeak, units.Rate(r.PeakGFLOPS))
+		}
+		s.printf("%s, %s; peak memory %s\n", units.Rate(r.GFLOPS), share, mebibytes(r.PeakRSSBytes))
 		return s.emit(r)
 	})
 }

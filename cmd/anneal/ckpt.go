@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/train"
 	"anneal/train/checkpoint"
 )
@@ -105,7 +106,7 @@ func (c ckptAverageCmd) Run(s *session) error {
 	}
 	elapsed := time.Since(start)
 	s.printf("weights %.16s…\n", r.WeightsHash)
-	s.closing(fmt.Sprintf("a run with the mean of steps %v, for generate, eval and export", r.Steps), r.Run, elapsed, command("anneal", "generate", r.Run))
+	s.closing(fmt.Sprintf("a run with the mean of steps %s, for generate, eval and export", units.List("%d", r.Steps)), r.Run, elapsed, command("anneal", "generate", r.Run))
 	return s.emit(struct {
 		*train.AverageReport
 		Seconds float64 `json:"seconds"`

@@ -9,6 +9,7 @@ import (
 	"anneal/device/cpu/isa"
 	"anneal/device/cuda"
 	"anneal/internal/machine"
+	"anneal/internal/units"
 	"anneal/lab"
 )
 
@@ -46,12 +47,12 @@ func (doctorCmd) Run(s *session) error {
 	s.printf("kernels     %s (%s)\n", tier, why)
 	s.printf("            this CPU runs: %s\n", strings.Join(tiers, ", "))
 	s.printFault(kernelsNote())
-	s.printf("memory      %s available of %s\n", mebibytes(memory.Available), mebibytes(memory.Total))
-	s.printf("disk        %s free here\n", megabytes(disk))
+	s.printf("memory      %s available of %s\n", known(memory.Available, mebibytes), known(memory.Total, mebibytes))
+	s.printf("disk        %s free here\n", known(disk, megabytes))
 	s.printf("go          %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	s.printf("demo text   %s\n", source)
 	peak := lab.MeasurePeak(tier, 0)
-	s.printf("peak        %.0f GFLOP/s BF16, %.0f GFLOP/s FP32, all threads\n", peak.BF16, peak.FP32)
+	s.printf("peak        %s BF16, %s FP32, all threads\n", units.Rate(peak.BF16), units.Rate(peak.FP32))
 	gpu := cuda.Examine()
 	s.printCUDA(gpu)
 	s.printf("emulated    %s: rounded exactly, computed in FP32\n", strings.Join(emulated(), ", "))
@@ -99,4 +100,12 @@ func orUnknown(s string) string {
 		return "unknown"
 	}
 	return s
+}
+
+// known writes a size that the system may not tell, 0 then.
+func known(n int64, write func(int64) string) string {
+	if n == 0 {
+		return "an unknown amount"
+	}
+	return write(n)
 }

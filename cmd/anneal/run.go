@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/train"
 	"anneal/train/config"
@@ -106,7 +107,7 @@ func stepLine(p train.Progress, columns int) string {
 		line.add(1, "ema %.3f", p.ValBitsPerByteEMA)
 	}
 	if p.DomainWeights != nil {
-		line.add(1, "weights %.2f", p.DomainWeights)
+		line.add(1, "weights %s", units.List("%.2f", p.DomainWeights))
 	}
 	line.add(4, "lr %.1e", p.LR)
 	line.add(4, "|g| %.2f", p.GradNorm)

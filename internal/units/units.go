@@ -98,3 +98,23 @@ func thousands(x float64, decimals int) string {
 	}
 	return text
 }
+
+// List writes values with commas between them, each by a format such as %d.
+func List[T any](format string, values []T) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprintf(format, v)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Rate writes GFLOP/s, with decimals where they are few; 0 is unknown.
+func Rate(gflops float64) string {
+	switch {
+	case !(gflops > 0):
+		return "an unknown rate"
+	case gflops < 10:
+		return fmt.Sprintf("%.2g GFLOP/s", gflops)
+	}
+	return fmt.Sprintf("%.0f GFLOP/s", gflops)
+}

@@ -75,3 +75,14 @@ func TestFormatBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestListsAndRates(t *testing.T) {
+	if got := List("%d", []int{20, 30, 40}); got != "20, 30, 40" {
+		t.Error(got)
+	}
+	for x, want := range map[float64]string{0: "an unknown rate", 0.25: "0.25 GFLOP/s", 3.14: "3.1 GFLOP/s", 212.4: "212 GFLOP/s"} {
+		if got := Rate(x); got != want {
+			t.Errorf("%v: %s, want %s", x, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 )
 
 // LoadLatest fills tensors and state from the newest checkpoint under root that verifies, and says in Info.Skipped which
@@ -193,7 +194,7 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 		case !ok || have.File != t.file():
 			problems = append(problems, fmt.Sprintf("tensor %q is missing from the checkpoint", t.Name))
 		case t.DType != have.DType || !slices.Equal(t.Shape, have.Shape):
-			problems = append(problems, fmt.Sprintf("tensor %q is %s %v in the checkpoint, but %s %v in this run", t.Name, have.DType, have.Shape, t.DType, t.Shape))
+			problems = append(problems, fmt.Sprintf("tensor %q is %s [%s] in the checkpoint, but %s [%s] in this run", t.Name, have.DType, units.List("%d", have.Shape), t.DType, units.List("%d", t.Shape)))
 		}
 		if dst[t.Name] = t.Data; t.Remote != nil {
 			dst[t.Name] = make([]byte, t.Bytes())

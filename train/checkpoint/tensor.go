@@ -10,6 +10,7 @@ import (
 	"hash"
 	"slices"
 
+	"anneal/internal/units"
 	"anneal/safetensors"
 )
 
@@ -77,7 +78,7 @@ func checkTensors(tensors []Tensor) error {
 		case err != nil:
 			return fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err)
 		case size != t.Bytes():
-			return fmt.Errorf("checkpoint: tensor %q has %d bytes, but %s %v needs %d", t.Name, len(t.Data), t.DType, t.Shape, size)
+			return fmt.Errorf("checkpoint: tensor %q has %d bytes, but %s [%s] needs %d", t.Name, len(t.Data), t.DType, units.List("%d", t.Shape), size)
 		case seen[t.Name]:
 			return fmt.Errorf("checkpoint: tensor %q is given twice", t.Name)
 		}
