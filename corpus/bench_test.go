@@ -9,17 +9,20 @@ import (
 	"testing"
 )
 
-func BenchmarkTextField(b *testing.B) {
+func BenchmarkObject(b *testing.B) {
 	line, err := json.Marshal(map[string]any{"id": 12345, "url": "https://example.org/a/b", "text": strings.Repeat("Some text of a page,\nwith \"quotes\" and a line end.\n", 80)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("textField", func(b *testing.B) {
-		b.SetBytes(int64(len(line)))
-		for b.Loop() {
-			textField(nil, line, "text")
-		}
-	})
+	for name, fields := range map[string]bool{"text": false, "text-and-fields": true} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(line)))
+			var o object
+			for b.Loop() {
+				o.parse(line, "text", fields)
+			}
+		})
+	}
 	b.Run("encoding-json", func(b *testing.B) {
 		b.SetBytes(int64(len(line)))
 		for b.Loop() {

@@ -68,39 +68,41 @@ const maxWindow = 128 << 20
 // It is a variable for tests.
 var freeExpansion int64 = 64 << 20
 
-// open returns the content of a file, decompressed, in bounded memory.
-func (k kind) open(disk *meter, maxRatio int) (io.ReadCloser, error) {
-	var src io.ReadCloser
-	switch k.compression {
-	case ".gz":
-		z, err := gzip.NewReader(disk)
-		if err != nil {
-			return nil, truncated(err)
-		}
-		src = z
-	case ".zst":
-		z, err := zstd.NewReader(disk, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return nil, truncated(err)
-		}
-		src = z.IOReadCloser()
-	default:
-		return io.NopCloser(disk), nil
-	}
-	return &bounded{src: src, disk: disk, ratio: int64(maxRatio)}, nil
-}
-
 var errBomb = errors.New("decompression stopped")
 
-// bounded gives up on a stream that expands too far.
+// bounded is the content of a file, decompressed, in bounded memory. It gives up on a stream that expands too far.
 type bounded struct {
-	src   io.ReadCloser
 	disk  *meter
 	ratio int64
-	n     int64
+	src   io.ReadCloser // nil where nothing is compressed
+	n     int64         // bytes of content so far
+}
+
+// open begins to decompress from where the disk is.
+func (b *bounded) open(k kind) error {
+	switch k.compression {
+	case ".gz":
+		z, err := gzip.NewReader(b.disk)
+		if err != nil {
+			return truncated(err)
+		}
+		b.src = z
+	case ".zst":
+		z, err := zstd.NewReader(b.disk, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return truncated(err)
+		}
+		b.src = z.IOReadCloser()
+	}
+	return nil
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
+	if b.src == nil {
+		n, err := b.disk.Read(p)
+		b.n += int64(n)
+		return n, err
+	}
 	n, err := b.src.Read(p)
 	b.n += int64(n)
 	if b.n > freeExpansion+b.ratio*b.disk.n {
@@ -112,7 +114,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *bounded) Close() error { return b.src.Close() }
+// Close ends the decompression.
+func (b *bounded) Close() error {
+	if b.src == nil {
+		return nil
+	}
+	return b.src.Close()
+}
 
 // truncated keeps the end of a cut-off stream from passing for the end of the content.
 func truncated(err error) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,21 +13,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzTextField holds textField against encoding/json: the same lines are valid, and the text is the same up to the
-// bytes that are not UTF-8, which encoding/json replaces and we keep.
-func FuzzTextField(f *testing.F) {
+// FuzzObject holds object.parse against encoding/json: the same lines are valid, and the text and the other fields are the
+// same up to the bytes that are not UTF-8, which encoding/json replaces and we keep.
+func FuzzObject(f *testing.F) {
 	for _, s := range []string{
 		`{"text":"a"}`, `{"id":1,"meta":{"a":[1,2.5e-3,null,true]},"text":"\u00e9\n\ud83d\ude42\ud800 \"q\""}`, `{}`, `{"text":1}`,
 		`{"text":"a","text":"b"}`, `{"te\u0078t":"esc"}`, "{\"text\":\"\xff\"}", `{"text":"a"} x`, `[1]`, `{"text":"a",}`, `{"n":01,"text":""}`,
-		`{"text":"a","n":-}`, `{"a":"\q"}`, ` {"a":false , "b" : { } , "c":[ ] }`, `{"text":"\u12"}`, "", `null`,
+		`{"text":"a","n":-}`, `{"a":"\q"}`, ` {"a":false , "b" : { } , "c":[ ] }`, `{"text":"\u12"}`, "", `null`, `{"anneal":{"a":1},"text":"a","anneal" : [2]}`, `{"text":"a","\u0061nneal":7}`, `{"text":null}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		got, err := textField(nil, line, "text")
+		var o object
+		err := o.parse(line, "text", true)
+		got := o.text
 		var want map[string]any
 		wantErr := json.Unmarshal(line, &want)
-		if (wantErr == nil && want != nil) != (err == nil || errors.Is(err, errNoField) || errors.Is(err, errNoString)) {
+		if (wantErr == nil && want != nil) != (err == nil || errors.Is(err, errNoField) || errors.Is(err, errNoString) || errors.Is(err, errNull)) {
 			t.Fatalf("%q: encoding/json says %v, we say %v", line, wantErr, err)
 		}
 		if wantErr != nil || want == nil {
@@ -35,10 +38,22 @@ func FuzzTextField(f *testing.F) {
 		value, present := want["text"]
 		text, isString := value.(string)
 		switch {
-		case !present && !errors.Is(err, errNoField), present && !isString && !errors.Is(err, errNoString), isString && err != nil:
+		case !present && !errors.Is(err, errNoField), present && value == nil && !errors.Is(err, errNull),
+			present && value != nil && !isString && !errors.Is(err, errNoString), isString && err != nil:
 			t.Fatalf("%q: encoding/json has %#v, we say %v", line, value, err)
 		case isString && string([]rune(string(got))) != text:
 			t.Fatalf("%q: encoding/json has %q, we have %q", line, text, got)
+		}
+		delete(want, "text")
+		from, moved := want["anneal"]
+		delete(want, "anneal")
+		fields := map[string]any{}
+		if err := json.Unmarshal(append(append([]byte("{"), o.fields...), '}'), &fields); err != nil || !reflect.DeepEqual(fields, want) {
+			t.Fatalf("%q: encoding/json has %#v, the fields are %s, %v", line, want, o.fields, err)
+		}
+		place := map[string]any{}
+		if err := json.Unmarshal(append(append([]byte("{"), o.moved...), '}'), &place); err != nil || moved != (len(place) == 1) || !reflect.DeepEqual(place["from"], from) {
+			t.Fatalf("%q: encoding/json has %#v under anneal, moved are %s, %v", line, from, o.moved, err)
 		}
 	})
 }
@@ -49,12 +64,16 @@ func FuzzDocuments(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
 	reply := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip", "3\r\nabc\r\n0\r\n\r\n"))
 	pages := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/html; charset=gbk", "<nav>x</nav><p>"+strings.Repeat("words ", 50)+"\xd6\xd0<a href=x>y"))
-	seeds := []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply, gz(wet("u", "text")), goldenParquet(f, "delta-v1"), pages}
-	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet", "g.warc"}
+	seeds := []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply, gz(wet("u", "text")), goldenParquet(f, "delta-v1"), pages, goldenParquet(f, "fields-v1")}
+	for _, coding := range []string{"br", "zstd", "deflate", "gzip"} {
+		pages += warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: "+coding, zst("text")))
+	}
+	seeds = append(seeds, pages)
+	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet", "g.warc", "g.parquet", "h.warc"}
 	for kind, content := range seeds {
 		f.Add(uint8(kind), []byte(content))
 	}
-	opt := Options{MaxDocument: 4096, Piece: 512, MaxLine: 4096}
+	opt := Options{MaxDocument: 4096, Piece: 512, MaxLine: 4096, Fields: true}
 	f.Fuzz(func(t *testing.T, kind uint8, content []byte) {
 		path := filepath.Join(t.TempDir(), names[int(kind)%len(names)])
 		if err := os.WriteFile(path, content, 0o644); err != nil {
@@ -77,6 +96,9 @@ func FuzzDocuments(f *testing.F) {
 		ceiling := 8<<20 + 4*total + 8*uint64(len(content)) // the decompressor's tables, our buffers, and the text while it grows
 		if kindOf(path).compression == ".zst" {
 			ceiling += 2 * maxWindow // every frame may ask for a larger window than the last
+		}
+		if kindOf(path).format == warcFile {
+			ceiling += 2*maxBodyWindow + 16<<20 // and the decoders of bodies
 		}
 		if kindOf(path).format == parquetFile {
 			ceiling += 128<<20 + 1000*uint64(len(content)) // a page that claims to expand as pages may

@@ -2,75 +2,152 @@ package corpus
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/dsnet/compress/brotli"
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
 )
 
-// httpText takes an HTTP/1 response apart (RFC 9112), as far as its text can be had: the content type and, if that is
-// plain text or HTML, the body, of at most limit bytes. Fail says why a sound response is not wanted, fault what is broken.
-func httpText(response []byte, limit int) (media string, body []byte, fail, fault string) {
-	head, body, ok := bytes.Cut(response, []byte("\r\n\r\n"))
+// httpResponse is an HTTP/1 response.
+type httpResponse struct {
+	status   int // 0 if there is none
+	media    string
+	body     []byte // decoded, if it is plain text or HTML
+	unwanted string // why a sound response is not wanted
+	unread   string // why its body cannot be decoded
+}
+
+// response takes a response apart (RFC 9112), as far as its text can be had, with a body of at most limit bytes. The error
+// says what is broken. Archives often keep a body as it was decoded beside the head of the one that was not: a body that
+// does not begin as its head says is taken as it is.
+func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err error) {
+	head, body, ok := bytes.Cut(message, []byte("\r\n\r\n"))
 	if !ok {
-		return "", nil, "", "HTTP: the head does not end"
+		return r, errors.New("HTTP: the head does not end")
 	}
 	status, rest, _ := bytes.Cut(head, []byte("\r\n"))
 	words := strings.Fields(string(status[:min(len(status), 100)]))
 	if len(words) < 2 || !strings.HasPrefix(words[0], "HTTP/") {
-		return "", nil, "", fmt.Sprintf("HTTP: the status line is %.40q", status)
+		return r, fmt.Errorf("HTTP: the status line is %.40q", status)
 	}
 	if words[1] != "200" {
-		return "", nil, fmt.Sprintf("HTTP status %.10s", words[1]), ""
+		r.unwanted = fmt.Sprintf("HTTP status %.10s", words[1])
+		return r, nil
 	}
-	chunked, packed := false, false
+	r.status = 200
+	var content, transfer []string // codings in the order in which they were applied
 	for len(rest) > 0 {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
 		name, value, _ := bytes.Cut(line[:min(len(line), 1000)], []byte(":"))
-		text := strings.ToLower(string(bytes.TrimSpace(value)))
+		text := string(bytes.TrimSpace(value))
 		switch strings.ToLower(string(name)) {
 		case "content-type":
-			media = text
-		case "transfer-encoding":
-			chunked = text == "chunked"
+			r.media = text
 		case "content-encoding":
-			switch text {
-			case "gzip", "x-gzip":
-				packed = true
-			case "", "identity":
-			default:
-				fail = fmt.Sprintf("HTTP body in encoding %.40q", text)
+			content = append(content, list(strings.ToLower(text))...)
+		case "transfer-encoding":
+			transfer = append(transfer, list(strings.ToLower(text))...)
+		}
+	}
+	if kind := mediaType(r.media); kind != "text/plain" && !isHTML(kind) {
+		return r, nil
+	}
+	codings := append(content, transfer...)
+	if len(codings) > maxCodings {
+		r.unread = fmt.Sprintf("%d encodings", len(codings))
+		return r, nil
+	}
+	for i := len(codings) - 1; i >= 0; i-- {
+		if body, err = d.decode(body, codings[i], limit); err != nil {
+			r.unread = "HTTP body: " + err.Error()
+			return r, nil
+		}
+	}
+	r.body = body
+	return r, nil
+}
+
+// maxCodings is how many times a body may be encoded.
+const maxCodings = 4
+
+// list is what stands between commas.
+func list(s string) (all []string) {
+	for s := range strings.SplitSeq(s, ",") {
+		if s = strings.TrimSpace(s); s != "" && s != "identity" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// bodyDecoder holds what bodies are decoded with, in turn.
+type bodyDecoder struct {
+	gzip   *gzip.Reader
+	brotli *brotli.Reader
+	zstd   *zstd.Decoder
+}
+
+// decode undoes one coding (RFC 9110, 8.4.1; RFC 9112, 7; RFC 7932; RFC 9659) into at most limit bytes.
+func (d *bodyDecoder) decode(body []byte, coding string, limit int) ([]byte, error) {
+	var src io.Reader
+	var err error
+	switch in := bytes.NewReader(body); coding {
+	case "chunked":
+		return unchunk(body)
+	case "gzip", "x-gzip":
+		if !bytes.HasPrefix(body, []byte("\x1f\x8b")) {
+			return body, nil
+		}
+		if d.gzip == nil {
+			d.gzip = new(gzip.Reader)
+		}
+		src, err = d.gzip, d.gzip.Reset(in)
+	case "deflate": // by the standard zlib, by some servers bare
+		if len(body) >= 2 && body[0]&15 == 8 && (int(body[0])<<8|int(body[1]))%31 == 0 {
+			src, err = zlib.NewReader(in)
+		} else {
+			src = flate.NewReader(in)
+		}
+	case "br":
+		if d.brotli == nil {
+			d.brotli = new(brotli.Reader)
+		}
+		src, err = d.brotli, d.brotli.Reset(in)
+	case "zstd":
+		if !bytes.HasPrefix(body, []byte("\x28\xb5\x2f\xfd")) {
+			return body, nil
+		}
+		if d.zstd == nil {
+			if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxBodyWindow)); err != nil {
+				return nil, err
 			}
 		}
+		src, err = d.zstd, d.zstd.Reset(in)
+	default:
+		return nil, fmt.Errorf("encoding %.40q is not read", coding)
 	}
-	if kind := mediaType(media); kind != "text/plain" && !isHTML(kind) {
-		return media, nil, "", ""
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(src, int64(limit)+1))
 	}
-	if fail != "" {
-		return media, nil, fail, ""
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", coding, truncated(err))
 	}
-	if chunked {
-		if body, ok = unchunk(body); !ok {
-			return media, nil, "", "HTTP: broken chunks"
-		}
+	if len(body) > limit {
+		return nil, fmt.Errorf("%s: more than %d bytes", coding, limit)
 	}
-	if packed {
-		z, err := gzip.NewReader(bytes.NewReader(body))
-		if err == nil {
-			body, err = io.ReadAll(io.LimitReader(z, int64(limit)+1))
-		}
-		if err != nil {
-			return media, nil, "", "HTTP body: " + err.Error()
-		}
-		if len(body) > limit {
-			return media, nil, fmt.Sprintf("HTTP body of more than %d bytes", limit), ""
-		}
-	}
-	return media, body, "", ""
+	return body, nil
 }
+
+// maxBodyWindow is the most memory that RFC 9659 lets a body under zstd ask for.
+const maxBodyWindow = 8 << 20
 
 // mediaType is a content type without its parameters.
 func mediaType(contentType string) string {
@@ -81,21 +158,23 @@ func mediaType(contentType string) string {
 func isHTML(media string) bool { return media == "text/html" || media == "application/xhtml+xml" }
 
 // unchunk joins the chunks of a body, in place.
-func unchunk(body []byte) ([]byte, bool) {
-	out := body[:0]
+func unchunk(body []byte) ([]byte, error) {
+	whole, out := body, body[:0]
 	for {
 		line, rest, ok := bytes.Cut(body, []byte("\r\n"))
 		size, _, _ := bytes.Cut(line, []byte(";"))
 		n, err := strconv.ParseUint(string(bytes.TrimSpace(size[:min(len(size), 20)])), 16, 31)
-		switch {
+		switch first := len(body) == len(whole); {
+		case first && (!ok || err != nil):
+			return whole, nil
 		case !ok, err != nil, n > uint64(len(rest)):
-			return nil, false
+			return nil, errors.New("broken chunks")
 		case n == 0:
-			return out, true
+			return out, nil
 		}
 		out = append(out, rest[:n]...)
 		if body, ok = bytes.CutPrefix(rest[n:], []byte("\r\n")); !ok {
-			return nil, false
+			return nil, errors.New("broken chunks")
 		}
 	}
 }

@@ -25,16 +25,16 @@ func (c *cutter) lines(p part) error {
 		if p.at == 0 {
 			number++
 		}
-		line, size, tooLong, err := c.line()
+		line, size, tooLong, err := c.nextLine()
 		if err != nil && err != io.EOF {
 			return err
 		}
 		if tooLong {
 			seen = true
-			c.reject(number, LongLine, "")
+			c.lose(number, LongLine, size, "")
 		} else if len(bytes.TrimSpace(line)) > 0 {
 			seen = true
-			if err := c.object(line, number); err != nil {
+			if err := c.object(line, size, number); err != nil {
 				return err
 			}
 		}
@@ -45,7 +45,7 @@ func (c *cutter) lines(p part) error {
 	}
 	if !seen && p == whole {
 		c.offset = 0
-		c.reject(0, Empty, "")
+		c.pass(0, Empty, "")
 	}
 	return nil
 }
@@ -65,9 +65,9 @@ func (c *cutter) passLine(end int64) error {
 	return nil
 }
 
-// line reads a line and returns it without its end, good until the next read, with the number of bytes it took. If it is
+// nextLine reads a line and returns it without its end, good until the next read, with the number of bytes it took. If it is
 // longer than allowed only a part of it is kept.
-func (c *cutter) line() (line []byte, size int64, tooLong bool, err error) {
+func (c *cutter) nextLine() (line []byte, size int64, tooLong bool, err error) {
 	line, err = c.in.ReadSlice('\n')
 	size = int64(len(line))
 	if err == bufio.ErrBufferFull {
@@ -87,31 +87,49 @@ func (c *cutter) line() (line []byte, size int64, tooLong bool, err error) {
 	return line, size, tooLong || len(line) > c.r.opt.MaxLine, err
 }
 
-// object delivers the text of the object on a line.
-func (c *cutter) object(line []byte, number int) error {
-	text, err := textField(c.decoded, line, c.r.opt.TextField)
-	reason, valid, detail := Reason(""), false, ""
-	if err == nil {
-		c.decoded = text
-	}
+// object delivers the document on a line of size bytes.
+func (c *cutter) object(line []byte, size int64, number int) error {
+	o := &c.line
+	err := o.parse(line, c.r.opt.TextField, c.r.opt.Fields)
+	reason, valid := Reason(""), false
 	switch {
+	case errors.Is(err, errNull):
+		c.pass(number, Null, "")
+		return nil
 	case errors.Is(err, errNoField):
 		reason = NoText
 	case errors.Is(err, errNoString):
 		reason = TextNoString
 	case err != nil:
 		reason = BadJSON
-	case len(text) == 0:
-		reason = Empty
+	case len(o.text) == 0:
+		c.pass(number, Empty, "")
+		return nil
 	default:
-		reason, valid = judge(text)
+		reason, valid = judge(o.text)
 	}
 	if reason == "" {
-		return c.deliver(bytes.Clone(text), valid)
+		return c.deliver(owned(o.text, o.fields, o.moved), valid)
 	}
+	detail := ""
 	if err != nil {
 		detail = err.Error()
 	}
-	c.reject(number, reason, detail)
+	c.lose(number, reason, size, detail)
 	return nil
+}
+
+// owned is a document with parts of its own, in one piece of memory.
+func owned(text, fields, moved []byte) Document {
+	all := make([]byte, 0, len(text)+len(fields)+len(moved))
+	all = append(append(append(all, text...), fields...), moved...)
+	n, m := len(text), len(text)+len(fields)
+	d := Document{Text: all[:n:n]}
+	if m > n {
+		d.Fields = all[n:m:m]
+	}
+	if len(all) > m {
+		d.Moved = all[m:]
+	}
+	return d
 }

@@ -13,42 +13,64 @@ import (
 var (
 	errNoField  = errors.New("the object has no such key")
 	errNoString = errors.New("the value is not a string")
+	errNull     = errors.New("the value is null")
 )
 
 // maxNesting is how deep objects and arrays may nest, as in encoding/json.
 const maxNesting = 10000
 
-// textField returns the string under key in the JSON object on line, in dst if it has the room. The whole line must be
-// valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of equal keys the last one
-// counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line must be
+// object is what a line of JSON holds. Its memory is used again for the next line.
+type object struct {
+	text   []byte // the string under the key
+	fields []byte // the other members, as they stand on the line, with commas between
+	moved  []byte // those whose names are taken, see appendField
+	name   []byte // parquet: of the column at hand
+}
+
+// parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole line must
+// be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of several texts the last
+// one counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line must be
 // scanned once, at disk speed, with none of its other fields decoded.
-func textField(dst, line []byte, key string) ([]byte, error) {
+func (o *object) parse(line []byte, key string, fields bool) error {
 	s := jsonScanner{b: line}
 	s.space()
 	if !s.take('{') {
-		return nil, s.unexpected("an object")
+		return s.unexpected("an object")
 	}
-	text, found := dst[:0], errNoField
+	o.fields, o.moved = o.fields[:0], o.moved[:0]
+	found := errNoField
 	err := s.list('}', 0, func(name []byte) (err error) {
+		start := s.i
 		if !nameIs(name, key) {
-			return s.value(1)
-		}
-		if s.i < len(line) && line[s.i] == '"' {
-			found = nil
-			text, err = s.decode(text[:0])
+			if err = s.value(1); err == nil && fields {
+				o.fields, o.moved = appendField(o.fields, o.moved, name, line[start:s.i])
+			}
 			return err
+		}
+		switch {
+		case start == len(line):
+		case line[start] == '"':
+			found = nil
+			text, err := s.decode(o.text[:0])
+			if err == nil {
+				o.text = text
+			}
+			return err
+		case line[start] == 'n':
+			found = errNull
+			return s.value(1)
 		}
 		found = errNoString
 		return s.value(1)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.space()
 	if s.i != len(line) {
-		return nil, s.unexpected("the end of the line")
+		return s.unexpected("the end of the line")
 	}
-	return text, found
+	return found
 }
 
 func nameIs(quoted []byte, key string) bool {

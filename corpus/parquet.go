@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,46 +8,30 @@ import (
 	"anneal/internal/parquet"
 )
 
-// rows delivers the text column of the row groups of p. A null is rejected by itself, a damaged row group from where the
-// damage is.
+// rows delivers the rows of the row groups of p. A null is passed over by itself; where a row group is damaged, the rest of
+// it is lost.
 func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
-	f, err := parquet.Open(disk, onDisk, c.r.opt.TextField)
+	opt := &c.r.opt
+	f, err := parquet.Open(disk, onDisk, opt.TextField, opt.Fields)
 	if err != nil {
-		return c.badColumn(disk, 0, err)
+		return c.badRows(disk, 0, Reject{Bytes: c.onDisk}, err)
+	}
+	for _, l := range f.Left() {
+		c.r.report.leave(LeftField{l.Name, l.Reason, c.source})
 	}
 	c.offset = p.at
 	if p == whole && !slices.ContainsFunc(f.Groups, func(g parquet.Group) bool { return g.Rows > 0 }) {
-		c.reject(0, Empty, "")
+		c.pass(0, Empty, "")
 	}
 	var expanded int64
-	for g := p.from; g < min(p.to, int64(len(f.Groups))); g++ {
-		end := c.offset + f.Groups[g].Rows
-		err := f.Values(int(g), func(value []byte) error {
-			expanded += 1 + int64(len(value))
-			if expanded > freeExpansion+int64(c.r.opt.MaxRatio)*disk.n {
-				return fmt.Errorf("%w: %d bytes became more than %d", errBomb, disk.n, expanded)
-			}
-			reason, valid, detail := Reason(""), false, ""
-			switch {
-			case value == nil:
-				reason, detail = NoText, "null"
-			case len(value) == 0:
-				reason = Empty
-			case len(value) > c.r.opt.MaxLine:
-				reason = TooLong
-			default:
-				reason, valid = judge(value)
-			}
-			if reason != "" {
-				c.rejectRow(c.offset+1, reason, detail)
-			} else if err := c.deliver(bytes.Clone(value), valid); err != nil {
-				return err
-			}
-			c.offset++
-			return nil
-		})
+	for i := p.from; i < min(p.to, int64(len(f.Groups))); i++ {
+		g := f.Groups[i]
+		end := c.offset + g.Rows
+		err := c.rowGroup(f, int(i), disk, &expanded)
 		if err != nil {
-			if err = c.badColumn(disk, c.offset+1, err); err != nil {
+			left := end - c.offset
+			rest := Reject{Documents: int(left), Bytes: share(g.Bytes, left, g.Rows)}
+			if err = c.badRows(disk, c.offset+1, rest, err); err != nil {
 				return err
 			}
 		}
@@ -57,24 +40,82 @@ func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
 	return nil
 }
 
-// rejectRow leaves out a row, which counts from 1.
-func (c *cutter) rejectRow(row int64, reason Reason, detail string) {
-	c.r.reject(Reject{Source: c.source, Line: int(row), Reason: reason, Detail: detail})
+// rowGroup delivers the rows of one.
+func (c *cutter) rowGroup(f *parquet.File, group int, disk *meter, expanded *int64) error {
+	opt := &c.r.opt
+	others, err := f.Rows(group, opt.MaxLine, AppendString)
+	if err != nil {
+		return err
+	}
+	o := &c.line
+	return f.Values(group, func(value []byte) error {
+		long := false
+		o.fields, o.moved = o.fields[:0], o.moved[:0]
+		*expanded += 1 + int64(len(value))
+		if others != nil {
+			entries, err := others.Next(o.column)
+			*expanded += int64(entries + len(o.fields) + len(o.moved))
+			if long = errors.Is(err, parquet.ErrLongRow); err != nil && !long {
+				return err
+			}
+		}
+		if *expanded > freeExpansion+int64(opt.MaxRatio)*disk.n {
+			return fmt.Errorf("%w: %d bytes became more than %d", errBomb, disk.n, *expanded)
+		}
+		err := c.row(value, long)
+		c.offset++
+		return err
+	})
 }
 
-// badColumn rejects a row group or, if row is 0, the file. It returns the errors that are no fault of the file's.
-func (c *cutter) badColumn(disk *meter, row int64, err error) error {
+// column takes the value of a column.
+func (o *object) column(name string, value []byte) {
+	o.name = AppendString(o.name[:0], []byte(name))
+	o.fields, o.moved = appendField(o.fields, o.moved, o.name, value)
+}
+
+// row delivers the text of one, with the fields at hand, which may be too long to keep.
+func (c *cutter) row(value []byte, long bool) error {
+	number := int(c.offset + 1)
+	reason, valid, detail := Reason(""), false, ""
+	switch {
+	case value == nil:
+		c.r.reject(Reject{Source: c.source, Line: number, Reason: Null})
+		return nil
+	case len(value) == 0:
+		c.r.reject(Reject{Source: c.source, Line: number, Reason: Empty})
+		return nil
+	case len(value) > c.r.opt.MaxLine:
+		reason = TooLong
+	case long:
+		reason, detail = LongFields, fmt.Sprintf("more than %d bytes", c.r.opt.MaxLine)
+	default:
+		reason, valid = judge(value)
+	}
+	if reason != "" {
+		c.r.reject(Reject{Source: c.source, Line: number, Reason: reason, Detail: detail, Documents: 1, Bytes: int64(len(value))})
+		return nil
+	}
+	return c.deliver(owned(value, c.line.fields, c.line.moved), valid)
+}
+
+// badRows leaves out the rest of a row group or, if row is 0, the file. It returns the errors that are no fault of the file's.
+func (c *cutter) badRows(disk *meter, row int64, rest Reject, err error) error {
 	switch {
 	case disk.err != nil, errors.Is(err, errStop), errors.Is(err, errBomb):
 		return err
 	case errors.Is(err, parquet.ErrNoColumn):
-		c.rejectRow(row, NoText, err.Error())
+		rest.Reason = NoText
 	case errors.Is(err, parquet.ErrNoText):
-		c.rejectRow(row, TextNoString, err.Error())
+		rest.Reason = TextNoString
 	case errors.Is(err, parquet.ErrPage):
-		c.rejectRow(row, TooLong, err.Error())
+		rest.Reason = TooLong
+	case errors.Is(err, parquet.ErrUnsupported):
+		rest.Reason = Unsupported
 	default:
-		c.rejectRow(row, Corrupt, err.Error())
+		rest.Reason = Corrupt
 	}
+	rest.Source, rest.Line, rest.Detail, rest.Rest, rest.Documents = c.source, int(row), err.Error(), true, max(rest.Documents, 1)
+	c.r.reject(rest)
 	return nil
 }

@@ -19,8 +19,12 @@ type Document struct {
 	File   int    // ordinal of that file among Reader.Files
 	Index  int    // ordinal among the documents delivered from Source, from 0; in a Split, from that part of it
 	Offset int64  // where it starts: bytes from the start of Source, after decompression; of parquet, the row, from 0
-	URL    string // where it was found, if Source is WARC
 	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
+
+	// With Options.Fields, what the document has besides its text: members of a JSON object, with commas between. Of
+	// JSON lines they are the bytes of the line, of parquet the other columns, of WARC what the heads say.
+	Fields []byte
+	Moved  []byte // members that are written inside of "anneal", see Line
 }
 
 // Options says what to read and how much memory it may take. The zero value holds the defaults.
@@ -31,6 +35,7 @@ type Options struct {
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
 	MaxLine     int          // bytes of the longest line of JSON, record of WARC and text of parquet; default 16 MiB
 	MaxRatio    int          // how many bytes a compressed byte may become, above a free 64 MiB; default 500
+	Fields      bool         // deliver the other fields of documents, too
 	OnReject    func(Reject) // called for each thing left out, in order; may be nil
 }
 
@@ -94,6 +99,9 @@ func (r *Reader) BytesRead() int64 { return min(r.read.Load(), r.size) }
 // Files are the paths of the files that Documents will read, in order.
 func (r *Reader) Files() []string { return r.files }
 
+// KeepFields says whether the next call of Documents delivers fields, whatever Options.Fields says.
+func (r *Reader) KeepFields(keep bool) { r.opt.Fields = keep }
+
 // Listing is what was left out when the files were found.
 func (r *Reader) Listing() []Reject { return r.listing }
 
@@ -110,7 +118,7 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 		var done int64
 		for i, path := range r.files {
 			c.start(path, r.first+i)
-			err := r.file(&c, path)
+			err := r.file(&c, path, r.sizes[i])
 			if errors.Is(err, errStop) {
 				return
 			}
@@ -131,10 +139,14 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 var errStop = errors.New("stop")
 
 // file delivers the documents of one file. It returns an error only for errStop and for a failing disk.
-func (r *Reader) file(c *cutter, path string) error {
+func (r *Reader) file(c *cutter, path string, size int64) error {
+	c.onDisk = max(min(r.part.to, size)-r.part.from, 0)
+	if r.part.bytes > 0 {
+		c.onDisk = r.part.bytes
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		r.reject(Reject{Source: path, Reason: Unreadable, Detail: fileio.Cause(err).Error()})
+		c.loseRest(Reject{Reason: Unreadable, Detail: fileio.Cause(err).Error(), Bytes: c.onDisk})
 		return nil
 	}
 	defer f.Close()
@@ -142,34 +154,41 @@ func (r *Reader) file(c *cutter, path string) error {
 		r.report.Files++
 	}
 	disk := &meter{f: f, total: &r.read}
-	err = r.content(c, disk, kindOf(path))
-	switch {
-	case err == nil || errors.Is(err, errStop):
+	content := &bounded{disk: disk, ratio: int64(r.opt.MaxRatio)}
+	err = r.content(c, content, kindOf(path))
+	if err == nil || errors.Is(err, errStop) {
 		return err
-	case disk.err != nil:
-		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, fileio.Cause(disk.err), disk.n)
-	case errors.Is(err, errBomb):
-		c.reject(0, Bomb, err.Error())
-	default:
-		c.reject(0, Corrupt, err.Error())
 	}
+	if disk.err != nil {
+		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, fileio.Cause(disk.err), disk.n)
+	}
+	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: max(c.onDisk-disk.n, 0) + max(r.part.at+content.n-c.offset, 0)}
+	if content.n == 0 {
+		rest.Bytes = c.onDisk
+	}
+	if errors.Is(err, errBomb) {
+		rest.Reason = Bomb
+	}
+	c.loseRest(rest)
 	return nil
 }
 
 // content delivers the documents of one open file. An error may be the disk's or the file's.
-func (r *Reader) content(c *cutter, disk *meter, k kind) error {
+func (r *Reader) content(c *cutter, src *bounded, k kind) error {
 	if k.format == parquetFile {
-		info, err := disk.f.Stat()
+		info, err := src.disk.f.Stat()
 		if err != nil {
 			return err
 		}
-		return c.rows(disk, info.Size(), r.part)
+		return c.rows(src.disk, info.Size(), r.part)
 	}
-	if _, err := disk.f.Seek(r.part.from, io.SeekStart); err != nil {
+	if _, err := src.disk.f.Seek(r.part.from, io.SeekStart); err != nil {
 		return err
 	}
-	src, err := k.open(disk, r.opt.MaxRatio)
-	if err != nil {
+	if k.compression != "" && c.onDisk == 0 {
+		return errors.New("the file is empty, and no compressed file is")
+	}
+	if err := src.open(k); err != nil {
 		return err
 	}
 	defer src.Close()
@@ -187,7 +206,7 @@ func (r *Reader) content(c *cutter, disk *meter, k kind) error {
 func (r *Reader) nothing() error {
 	s := fmt.Sprintf("no documents in %s", strings.Join(r.paths, ", "))
 	for _, c := range r.report.Rejects {
-		s += fmt.Sprintf("\n  %d × %s, such as %s", c.Count, c.Reason, c.Examples[0].place())
+		s += "\n  " + c.Text()
 	}
 	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl or .parquet files with a \"" + r.opt.TextField + "\" field")
 }

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,36 +10,48 @@ import (
 // Reason says why something was left out.
 type Reason string
 
-// The reasons. Those of the first group concern entries of a directory, those of the second files and documents.
+// What is skipped: nothing is lost with it.
 const (
-	Hidden       Reason = "hidden"
-	Extension    Reason = "other file extension"
-	Twice        Reason = "listed twice or a loop of links"
-	NotRegular   Reason = "not a regular file"
-	Unreadable   Reason = "unreadable"
-	Empty        Reason = "empty"
-	Binary       Reason = "binary (holds NUL bytes)"
+	Hidden     Reason = "hidden"
+	Extension  Reason = "extension not in --ext"
+	Twice      Reason = "listed twice or a loop of links"
+	NotRegular Reason = "not a regular file"
+	Dangling   Reason = "link to a file that does not exist"
+	Empty      Reason = "empty"
+	Null       Reason = "text is null"
+	NotText    Reason = "not text"
+	NoMainText Reason = "no main text in the HTML"
+)
+
+// What is lost: documents that cannot be used, and files that cannot be read.
+const (
+	Binary       Reason = "binary (holds NUL bytes)" // a whole file is skipped, a document in one is lost
 	NotUTF8      Reason = "not UTF-8 (over a tenth of the bytes)"
 	UTF16        Reason = "UTF-16 (convert it to UTF-8)"
-	Corrupt      Reason = "damaged or cut off"
-	Bomb         Reason = "expands too far"
 	BadJSON      Reason = "broken JSON line"
 	NoText       Reason = "no text field"
 	TextNoString Reason = "text field is not a string"
 	LongLine     Reason = "line too long"
 	TooLong      Reason = "text too long"
+	LongFields   Reason = "fields too long"
 	BadRecord    Reason = "broken WARC record"
-	NoMainText   Reason = "no main text in the HTML"
-	NotText      Reason = "not text"
+	BadBody      Reason = "HTTP body cannot be decoded"
+	Unreadable   Reason = "unreadable"
+	Corrupt      Reason = "damaged or cut off"
+	Unsupported  Reason = "in a form that is not read"
+	Bomb         Reason = "expands too far"
 )
 
-// Reject is one thing left out.
+// Reject is one thing left out. Documents and Bytes are what is lost with it, as far as that is known.
 type Reject struct {
-	Source string `json:"source"`           // path of the file
-	Line   int    `json:"line,omitempty"`   // or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not known
-	Offset int64  `json:"offset"`           // bytes from the start of Source, after decompression; parquet: 0
-	Reason Reason `json:"reason"`           //
-	Detail string `json:"detail,omitempty"` // what the parser or the system said
+	Source    string `json:"source"`              // path of the file
+	Line      int    `json:"line,omitempty"`      // or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not known
+	Offset    int64  `json:"offset"`              // bytes from the start of Source, after decompression; parquet: 0
+	Reason    Reason `json:"reason"`              //
+	Detail    string `json:"detail,omitempty"`    // what the parser or the system said
+	Documents int    `json:"documents,omitempty"` // lost
+	Bytes     int64  `json:"bytes,omitempty"`     // of input lost
+	Rest      bool   `json:"rest,omitempty"`      // all of the file from here on is lost, rather than one document
 }
 
 func (r Reject) place() string {
@@ -64,11 +77,20 @@ type RejectCount struct {
 
 // Report accounts for a reading.
 type Report struct {
-	Files       int           `json:"files"`        // opened; one of which a Split is a part counts with the first part
-	Documents   int           `json:"documents"`    // delivered
-	Bytes       int64         `json:"bytes"`        // of text delivered
-	InvalidUTF8 int           `json:"invalid_utf8"` // documents delivered that are not wholly valid UTF-8
-	Rejects     []RejectCount `json:"rejects"`      // by reason, in the order in which reasons first applied
+	Files       int           `json:"files"`                 // opened; one of which a Split is a part counts with the first part
+	Documents   int           `json:"documents"`             // delivered
+	Bytes       int64         `json:"bytes"`                 // of text delivered
+	InvalidUTF8 int           `json:"invalid_utf8"`          // documents delivered that are not wholly valid UTF-8
+	Rejects     []RejectCount `json:"rejects"`               // by reason, in the order in which reasons first applied
+	Lost        *Loss         `json:"lost,omitempty"`        // of the rejects, those with which text is lost; nil if there are none
+	LeftFields  []LeftField   `json:"fields_left,omitempty"` // of parquet, columns that did not become fields
+}
+
+// LeftField is a field that documents do not keep.
+type LeftField struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+	Source string `json:"source"` // first file in which it stands
 }
 
 const examples = 3
@@ -77,34 +99,160 @@ const examples = 3
 func (r *Reader) Report() Report {
 	rep := r.report
 	rep.Rejects = slices.Clone(rep.Rejects)
+	if rep.Lost != nil {
+		rep.Lost = rep.Lost.clone()
+	}
 	return rep
 }
 
 func (r *Reader) reject(rej Reject) {
-	list := r.report.Rejects
-	i := slices.IndexFunc(list, func(c RejectCount) bool { return c.Reason == rej.Reason })
-	if i < 0 {
-		i, list = len(list), append(list, RejectCount{Reason: rej.Reason})
-		r.report.Rejects = list
+	c := countOf(&r.report.Rejects, rej.Reason)
+	if c.Count++; len(c.Examples) < examples {
+		c.Examples = append(c.Examples, rej)
 	}
-	list[i].Count++
-	if len(list[i].Examples) < examples {
-		list[i].Examples = append(list[i].Examples, rej)
+	if rej.Documents > 0 || rej.Rest {
+		if r.report.Lost == nil {
+			r.report.Lost = new(Loss)
+		}
+		r.report.Lost.count(rej)
 	}
 	if r.opt.OnReject != nil {
 		r.opt.OnReject(rej)
 	}
 }
 
+// Count is the report of things that were left out before anything was read.
+func Count(list []Reject) Report {
+	var r Reader
+	for _, rej := range list {
+		r.reject(rej)
+	}
+	return r.report
+}
+
+// Rejected is how many things were left out.
+func (r Report) Rejected() (n int) {
+	for _, c := range r.Rejects {
+		n += c.Count
+	}
+	return n
+}
+
+// countOf is the count of a reason in a list, to which it is added if it is new.
+func countOf(list *[]RejectCount, reason Reason) *RejectCount {
+	i := slices.IndexFunc(*list, func(c RejectCount) bool { return c.Reason == reason })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, RejectCount{Reason: reason})
+	}
+	return &(*list)[i]
+}
+
+// Add adds the report of another reading, whose documents come behind.
+func (r *Report) Add(o Report) {
+	r.Files += o.Files
+	r.Documents += o.Documents
+	r.Bytes += o.Bytes
+	r.InvalidUTF8 += o.InvalidUTF8
+	r.Lost = r.Lost.Add(o.Lost)
+	for _, add := range o.Rejects {
+		c := countOf(&r.Rejects, add.Reason)
+		c.Count += add.Count
+		room := min(len(add.Examples), max(examples-len(c.Examples), 0))
+		c.Examples = append(c.Examples[:len(c.Examples):len(c.Examples)], add.Examples[:room]...)
+	}
+	for _, f := range o.LeftFields {
+		r.leave(f)
+	}
+}
+
+// leave records a column that does not become a field, once by its name.
+func (r *Report) leave(f LeftField) {
+	if len(r.LeftFields) < maxLeftFields && !slices.ContainsFunc(r.LeftFields, func(o LeftField) bool { return o.Name == f.Name }) {
+		r.LeftFields = append(r.LeftFields, f)
+	}
+}
+
+const maxLeftFields = 100
+
+// units are what is counted by a reason, where it is not documents.
+var units = map[Reason]string{
+	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
+	BadJSON: "line", LongLine: "line", BadRecord: "record", NotText: "record", NoMainText: "page", BadBody: "record",
+}
+
+// Text says for people what a count is about: "skipped 8 files (extension not in --ext), such as …".
+func (c RejectCount) Text() string {
+	unit, verb, first := units[c.Reason], "skipped", Reject{}
+	if len(c.Examples) > 0 {
+		first = c.Examples[0]
+	}
+	switch {
+	case first.Rest:
+		unit, verb = "file", "lost all or the rest of"
+	case first.Documents > 0:
+		verb = "lost"
+	}
+	s := verb + " " + plural(c.Count, cmp.Or(unit, "document"))
+	if c.Reason != Hidden {
+		s += fmt.Sprintf(" (%s)", c.Reason)
+	}
+	if first.Source != "" {
+		s += ", such as " + first.place()
+	}
+	return s
+}
+
 // String is the report for people: one line of totals and one for each reason.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d documents, %d bytes from %d files", r.Documents, r.Bytes, r.Files)
+	fmt.Fprintf(&b, "read %s, %s of text, from %s", plural(r.Documents, "document"), Size(r.Bytes), plural(r.Files, "file"))
 	if r.InvalidUTF8 > 0 {
-		fmt.Fprintf(&b, "; %d not wholly valid UTF-8, kept as they are", r.InvalidUTF8)
+		fmt.Fprintf(&b, "; %s with some bytes that are not UTF-8, which stay as they are", group(int64(r.InvalidUTF8)))
 	}
 	for _, c := range r.Rejects {
-		fmt.Fprintf(&b, "\n  left out %d × %s, such as %s", c.Count, c.Reason, c.Examples[0].place())
+		b.WriteString("\n  " + c.Text())
+	}
+	for _, f := range r.LeftFields {
+		b.WriteString("\n  " + f.Text())
 	}
 	return b.String()
+}
+
+// Text says it for people.
+func (f LeftField) Text() string {
+	return fmt.Sprintf("the field %q is left out: %s (%s)", f.Name, f.Reason, f.Source)
+}
+
+// plural is a number of things.
+func plural(n int, what string) string {
+	if stem, y := strings.CutSuffix(what, "y"); n != 1 && y {
+		what = stem + "ies"
+	} else if n != 1 {
+		what += "s"
+	}
+	return group(int64(n)) + " " + what
+}
+
+// group writes a number with commas between its thousands.
+func group(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Size writes a number of bytes with a unit: 812 B, 12.3 kB, 4.5 GB.
+func Size(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v := float64(n)
+	for _, unit := range []string{"kB", "MB", "GB"} {
+		if v /= 1000; v < 999.95 {
+			return fmt.Sprintf("%.1f %s", v, unit)
+		}
+	}
+	return fmt.Sprintf("%.1f TB", v/1000)
 }

@@ -138,7 +138,7 @@ func (r *Reader) parts(i int, size int64) []part {
 		section := r.opt.section()
 		return everyBytes(onDisk, (size+section-1)/section*section)
 	case kind.format == parquetFile:
-		p, err := parquet.Open(f, onDisk, r.opt.TextField)
+		p, err := parquet.Open(f, onDisk, r.opt.TextField, false)
 		if err != nil {
 			return nil
 		}
@@ -192,8 +192,8 @@ func cutAt(parts []part, onDisk, content int64) []part {
 
 // looksLikeLines looks at the first content of a compressed file.
 func (r *Reader) looksLikeLines(f *os.File, k kind) bool {
-	src, err := k.open(&meter{f: f, total: new(atomic.Int64)}, r.opt.MaxRatio)
-	if err != nil {
+	src := &bounded{disk: &meter{f: f, total: new(atomic.Int64)}, ratio: int64(r.opt.MaxRatio)}
+	if src.open(k) != nil {
 		return false
 	}
 	defer src.Close()

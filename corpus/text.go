@@ -12,20 +12,22 @@ const peekBytes = 64 << 10
 
 // cutter cuts the content of files into documents. Its buffers live as long as a call of Documents.
 type cutter struct {
-	r       *Reader
-	yield   func(Document, error) bool
-	in      *bufio.Reader // the content of the present file
-	source  string        // its path
-	file    int           // its ordinal
-	index   int
-	url     string
-	offset  int64  // of what was not yet delivered or rejected
-	buf     []byte // text: what was read and not yet delivered; lines: a line that is longer than the buffer of in
-	decoded []byte // lines: the text of the last one
+	r      *Reader
+	yield  func(Document, error) bool
+	in     *bufio.Reader // the content of the present file
+	source string        // its path
+	file   int           // its ordinal
+	index  int
+	onDisk int64  // bytes of the present file, or part of one
+	offset int64  // of what was not yet delivered or rejected
+	buf    []byte // text: what was read and not yet delivered; lines: a line that is longer than the buffer of in
+	line   object // lines: what the last one holds
+	fields []byte // WARC: of the last record
+	bodies bodyDecoder
 }
 
 func (c *cutter) start(source string, file int) {
-	c.source, c.file, c.index, c.offset, c.url, c.buf = source, file, 0, 0, "", c.buf[:0]
+	c.source, c.file, c.index, c.offset, c.buf = source, file, 0, 0, c.buf[:0]
 }
 
 var bom = []byte("\xef\xbb\xbf")
@@ -62,16 +64,19 @@ func (c *cutter) text(p part) error {
 			c.offset = int64(len(bom))
 		}
 		if len(rest) == 0 {
-			c.reject(0, Empty, "")
+			c.pass(0, Empty, "")
 			return nil
 		}
 		reason, valid := judge(head)
-		if reason != "" {
-			c.reject(0, reason, "")
+		switch {
+		case reason == Binary: // an image, an archive, a program: no text is lost
+			c.pass(0, reason, "")
 			return nil
-		}
-		if short {
-			return c.deliver(bytes.Clone(rest), valid)
+		case reason != "":
+			c.lose(0, reason, max(c.onDisk, int64(len(rest))), "")
+			return nil
+		case short:
+			return c.deliver(Document{Text: bytes.Clone(rest)}, valid)
 		}
 	} else {
 		n := edge(rest, piece)
@@ -100,8 +105,8 @@ func (c *cutter) text(p part) error {
 		}
 		n = cut(rest[:n], piece)
 		if reason, valid := judge(rest[:n]); reason != "" {
-			c.reject(0, reason, "")
-		} else if err := c.deliver(bytes.Clone(rest[:n]), valid); err != nil {
+			c.lose(0, reason, int64(n), "")
+		} else if err := c.deliver(Document{Text: bytes.Clone(rest[:n])}, valid); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -184,15 +189,15 @@ func invalidBytes(text []byte) int {
 	return bad
 }
 
-// deliver hands text over, valid if it is UTF-8; from then on it belongs to the receiver.
-func (c *cutter) deliver(text []byte, valid bool) error {
+// deliver hands a document over, whose text is UTF-8 if valid is true; from then on it belongs to the receiver.
+func (c *cutter) deliver(d Document, valid bool) error {
 	rep := &c.r.report
 	rep.Documents++
-	rep.Bytes += int64(len(text))
+	rep.Bytes += int64(len(d.Text))
 	if !valid {
 		rep.InvalidUTF8++
 	}
-	d := Document{Source: c.source, File: c.file, Index: c.index, Offset: c.offset, URL: c.url, Text: text}
+	d.Source, d.File, d.Index, d.Offset = c.source, c.file, c.index, c.offset
 	c.index++
 	if !c.yield(d, nil) {
 		return errStop
@@ -200,6 +205,18 @@ func (c *cutter) deliver(text []byte, valid bool) error {
 	return nil
 }
 
-func (c *cutter) reject(line int, reason Reason, detail string) {
+// pass leaves out something with which no text is lost.
+func (c *cutter) pass(line int, reason Reason, detail string) {
 	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail})
+}
+
+// lose leaves out a document of so many bytes.
+func (c *cutter) lose(line int, reason Reason, bytes int64, detail string) {
+	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail, Documents: 1, Bytes: bytes})
+}
+
+// loseRest leaves out all of the present file from here on, with what rest says about it.
+func (c *cutter) loseRest(rest Reject) {
+	rest.Source, rest.Offset, rest.Rest, rest.Documents = c.source, c.offset, true, 1
+	c.r.reject(rest)
 }

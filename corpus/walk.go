@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -72,7 +73,7 @@ func (w *walker) dir(path, real string) {
 	w.seen[real] = true
 	entries, err := os.ReadDir(path) // sorted by name
 	if err != nil {
-		w.reject(path, Unreadable, fileio.Cause(err).Error())
+		w.lose(path, err)
 		return
 	}
 	for _, e := range entries {
@@ -86,14 +87,17 @@ func (w *walker) entry(path, real string, e fs.DirEntry) {
 		return
 	}
 	info, err := e.Info()
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+	link := err == nil && info.Mode()&fs.ModeSymlink != 0
+	if link {
 		if real, err = filepath.EvalSymlinks(real); err == nil {
 			info, err = os.Stat(real)
 		}
 	}
 	switch {
+	case link && errors.Is(err, fs.ErrNotExist):
+		w.reject(path, Dangling, "")
 	case err != nil:
-		w.reject(path, Unreadable, fileio.Cause(err).Error())
+		w.lose(path, err)
 	case info.IsDir():
 		w.dir(path, real)
 	case !info.Mode().IsRegular():
@@ -118,4 +122,9 @@ func (w *walker) file(path, real string, info fs.FileInfo) {
 
 func (w *walker) reject(path string, reason Reason, detail string) {
 	w.rejects = append(w.rejects, Reject{Source: path, Reason: reason, Detail: detail})
+}
+
+// lose leaves out a file or directory that may hold text.
+func (w *walker) lose(path string, err error) {
+	w.rejects = append(w.rejects, Reject{Source: path, Reason: Unreadable, Detail: fileio.Cause(err).Error(), Rest: true, Documents: 1})
 }

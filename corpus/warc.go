@@ -21,8 +21,8 @@ const maxHead = 64 << 10
 
 // record is what the head of a WARC record says (ISO 28500).
 type record struct {
-	kind, url, media string
-	size             int64 // of the content; -1 if that is not said
+	kind, url, date, id, media string
+	size                       int64 // of the content; -1 if that is not said
 }
 
 // warc delivers the text of the records: of conversions, resources and HTTP responses that are text/plain, and the main text
@@ -57,19 +57,21 @@ func (c *cutter) warc() error {
 				return err
 			}
 		}
-		if fault != "" {
-			c.reject(number, BadRecord, fault)
+		if c.offset = after; fault == "" {
+			continue
 		}
-		c.offset = after
-		if fault != "" {
-			if err := c.nextRecord(); err != nil {
-				return err
-			}
+		err = c.nextRecord()
+		next := c.offset
+		c.offset = start
+		c.lose(number, BadRecord, next-start, fault)
+		c.offset = next
+		if err != nil {
+			return err
 		}
 	}
 	if !seen {
 		c.offset = 0
-		c.reject(0, Empty, "")
+		c.pass(0, Empty, "")
 	}
 	return nil
 }
@@ -134,6 +136,10 @@ func (c *cutter) head() (rec record, fault string, err error) {
 			rec.kind = strings.ToLower(value)
 		case "warc-target-uri":
 			rec.url = strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">") // as WARC 1.0 writes it
+		case "warc-date":
+			rec.date = value
+		case "warc-record-id":
+			rec.id = value
 		case "content-type":
 			rec.media = value
 		case "content-length":
@@ -167,47 +173,75 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 	case !wanted:
 		return rec.size, "", nil
 	case tooLong:
-		c.reject(number, TooLong, fmt.Sprintf("%d bytes", rec.size))
+		c.lose(number, TooLong, rec.size, fmt.Sprintf("%d bytes", rec.size))
 		return rec.size, "", nil
 	}
-	contentType, text := rec.media, c.buf
-	reason, valid, detail := Reason(""), false, ""
+	reply := httpResponse{media: rec.media, body: c.buf}
 	if rec.kind == "response" {
-		if contentType, text, detail, fault = httpText(c.buf, c.r.opt.MaxLine); fault != "" {
-			return rec.size, fault, nil
+		if reply, err = c.bodies.response(c.buf, c.r.opt.MaxLine); err != nil {
+			return rec.size, err.Error(), nil
 		}
 	}
-	media := mediaType(contentType)
+	return rec.size, "", c.page(rec, reply, number)
+}
+
+// page delivers or leaves out what a record holds.
+func (c *cutter) page(rec record, reply httpResponse, number int) error {
+	text, media := reply.body, mediaType(reply.media)
 	page := isHTML(media)
-	var pageErr error
-	if page && detail == "" {
-		text, pageErr = extract.Text(text, contentType)
+	var err error
+	if page && reply.unwanted == "" && reply.unread == "" {
+		text, err = extract.Text(text, reply.media)
 	}
 	switch {
-	case detail != "":
-		reason = NotText
-	case pageErr != nil:
-		reason, detail = TooLong, pageErr.Error()
-	case page && len(text) == 0:
-		reason = NoMainText
-	case len(text) > c.r.opt.MaxLine: // in another character set it was shorter
-		reason, detail = TooLong, fmt.Sprintf("%d bytes", len(text))
+	case reply.unwanted != "":
+		c.pass(number, NotText, reply.unwanted)
+		return nil
 	case !page && media != "text/plain":
-		reason, detail = NotText, cmp.Or(media, "no media type")
+		c.pass(number, NotText, cmp.Or(media, "no media type"))
+		return nil
+	case reply.unread != "":
+		c.lose(number, BadBody, rec.size, reply.unread)
+		return nil
+	case err != nil:
+		c.lose(number, TooLong, rec.size, err.Error())
+		return nil
+	case page && len(text) == 0:
+		c.pass(number, NoMainText, "")
+		return nil
 	case len(text) == 0:
-		reason = Empty
-	default:
-		reason, valid = judge(text)
+		c.pass(number, Empty, "")
+		return nil
+	case len(text) > c.r.opt.MaxLine: // in another character set it was shorter
+		c.lose(number, TooLong, rec.size, fmt.Sprintf("%d bytes", len(text)))
+		return nil
 	}
+	reason, valid := judge(text)
 	if reason != "" {
-		c.reject(number, reason, detail)
-		return rec.size, "", nil
+		c.lose(number, reason, rec.size, "")
+		return nil
 	}
-	c.url = rec.url
-	if !page {
-		text = bytes.Clone(text)
+	c.fields = c.fields[:0]
+	if c.r.opt.Fields {
+		c.fields = rec.appendFields(c.fields, reply)
 	}
-	return rec.size, "", c.deliver(text, valid)
+	if page && len(c.fields) == 0 {
+		return c.deliver(Document{Text: text}, valid)
+	}
+	return c.deliver(owned(text, c.fields, nil), valid)
+}
+
+// appendFields appends what the heads say about the text.
+func (r *record) appendFields(b []byte, reply httpResponse) []byte {
+	for _, f := range []struct{ name, value string }{{`"url"`, r.url}, {`"date"`, r.date}, {`"id"`, r.id}, {`"content_type"`, reply.media}} {
+		if f.value != "" {
+			b = appendMember(b, []byte(f.name), AppendString(nil, []byte(f.value)))
+		}
+	}
+	if reply.status > 0 {
+		b = appendMember(b, []byte(`"http_status"`), strconv.AppendInt(nil, int64(reply.status), 10))
+	}
+	return b
 }
 
 // endsRecord says whether a record can end before the bytes that follow it: line ends, and then another or nothing.

@@ -2,8 +2,12 @@ package corpus
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +23,17 @@ func warcRecord(kind, url, media, content string) string {
 }
 
 func warcClaim(kind, url, media, length, content string) string {
-	return "WARC/1.0\r\nWARC-Type: " + kind + "\r\nWARC-Target-URI: " + url + "\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: " + media +
+	return "WARC/1.0\r\nWARC-Type: " + kind + "\r\nWARC-Target-URI: " + url + "\r\nWARC-Date: 2024-02-29T01:02:03Z\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: " + media +
 		"\r\nContent-Length: " + length + "\r\n\r\n" + content + "\r\n\r\n"
+}
+
+// warcFields are the fields of a record that warcRecord has made, of an HTTP response if reply is true.
+func warcFields(url, media string, reply bool) []byte {
+	f := fmt.Sprintf(`"url":%q,"date":"2024-02-29T01:02:03Z","id":"<urn:uuid:1>","content_type":%q`, url, media)
+	if reply {
+		f += `,"http_status":200`
+	}
+	return []byte(f)
 }
 
 func wet(url, text string) string { return warcRecord("conversion", url, "text/plain", text) }
@@ -55,14 +68,14 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 	}
 	for name, content := range map[string]string{"a.warc": text, "a.warc.wet": text, "a.warc.wet.gz": members.String(), "a.warc.zst": zst(text), "b.warc": strings.TrimSuffix(text, "\r\n\r\n")} {
 		dir := tree(t, map[string]string{name: content})
-		docs, rep := read(t, dir, Options{}, name)
+		docs, rep := read(t, dir, Options{Fields: true}, name)
 		want := []Document{
-			{URL: "https://a.org/1", Text: []byte("first text\nWARC/1.0\r\nis no record here\n")},
-			{URL: "https://a.org/2", Text: []byte("plain text")},
-			{URL: "https://a.org/3", Text: []byte("chunked text")},
-			{URL: "https://a.org/4", Text: []byte("packed text")},
-			{URL: "https://a.org/5", Text: []byte("resource")},
-			{URL: "https://a.org/11", Text: []byte("last")},
+			{Fields: warcFields("https://a.org/1", "text/plain", false), Text: []byte("first text\nWARC/1.0\r\nis no record here\n")},
+			{Fields: warcFields("https://a.org/2", "text/plain; charset=utf-8", true), Text: []byte("plain text")},
+			{Fields: warcFields("https://a.org/3", "Text/Plain", true), Text: []byte("chunked text")},
+			{Fields: warcFields("https://a.org/4", "text/plain", true), Text: []byte("packed text")},
+			{Fields: warcFields("https://a.org/5", "text/plain", false), Text: []byte("resource")},
+			{Fields: warcFields("https://a.org/11", "text/plain", false), Text: []byte("last")},
 		}
 		for i, record := range []int{1, 3, 4, 5, 6, 12} {
 			want[i].Source, want[i].Index, want[i].Offset = name, i, int64(len(strings.Join(records[:record], "")))
@@ -102,11 +115,11 @@ func TestPagesAreDeliveredAsTheirText(t *testing.T) {
 		t.Fatalf("%d documents, want 4 pages and a file as it is; %v", len(docs), rep)
 	}
 	for i, d := range docs[:4] {
-		if string(d.Text) != text || d.URL != fmt.Sprint("https://a.org/", i) || d.Index != i {
-			t.Errorf("page %d: %s, %q", i, d.URL, d.Text)
+		if string(d.Text) != text || d.Fields != nil || d.Index != i {
+			t.Errorf("page %d: %s, %q", i, d.Fields, d.Text)
 		}
 	}
-	if d := cmp.Diff(map[Reason]int{NotText: 2, NoMainText: 2, NotUTF8: 1, TooLong: 1}, counts(rep)); d != "" {
+	if d := cmp.Diff(map[Reason]int{NotText: 1, BadBody: 1, NoMainText: 2, NotUTF8: 1, TooLong: 1}, counts(rep)); d != "" {
 		t.Error(d, rep)
 	}
 	gbk := warcRecord("resource", "https://a.org", "text/html; charset=gbk", page(strings.Repeat("\xd6\xd0", 9000)))
@@ -134,7 +147,7 @@ func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 		"many heads":  {strings.Replace(wet("u", text), "Content-Type", strings.Repeat("X: y\r\n", 20_000)+"Content-Type", 1), BadRecord, 0},
 		"over limit":  {wet("u", strings.Repeat(text, 100)), TooLong, 0},
 		"bad HTTP":    {warcRecord("response", "u", "application/http", "not HTTP"), BadRecord, 0},
-		"cut chunk":   {warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadRecord, 0},
+		"cut chunk":   {warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadBody, 0},
 	} {
 		content := wet("a", "before") + c.bad
 		for i := range 4 {
@@ -193,6 +206,57 @@ func TestCutOffWARC(t *testing.T) {
 		rejects := counts(part.Report())
 		if got != want || between != (len(rejects) == 0) || rejects[Corrupt]+rejects[BadRecord] != len(rejects) {
 			t.Errorf("cut at %d of %d: %d records, want %d; rejects %v", n, len(content), got, want, rejects)
+		}
+	}
+}
+
+// A body is read under every coding that browsers ask for, several in a row, and as it is if it does not begin as its head
+// says; what cannot be decoded is lost, and grows no further than a record may.
+func TestBodiesAreDecoded(t *testing.T) {
+	text := strings.Repeat("A page under Brotli: words, words and more words. ", 3)
+	pack := func(s string, w interface {
+		io.WriteCloser
+		Reset(io.Writer)
+	}) string {
+		var b bytes.Buffer
+		w.Reset(&b)
+		w.Write([]byte(s))
+		w.Close()
+		return b.String()
+	}
+	bare, _ := flate.NewWriter(nil, 6)
+	brotli, err := base64.StdEncoding.DecodeString("G5UAgAR0Y6mOfk63aWuCIIiwAQcOabTpYIvT4CELT0JFtkniYl9U3f50UKC0+Ybh3iQA") // of the text, by the original
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunked := func(s string) string {
+		return fmt.Sprintf("%x;a=b\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", 7, s[:7], len(s)-7, s[7:])
+	}
+	for name, c := range map[string]struct {
+		head, body string
+		want       Reason
+	}{
+		"gzip":             {"Content-Encoding: gzip", gz(text), ""},
+		"zlib":             {"Content-Encoding: deflate", pack(text, zlib.NewWriter(nil)), ""},
+		"bare deflate":     {"Content-Encoding: deflate", pack(text, bare), ""},
+		"brotli":           {"Content-Encoding: br", string(brotli), ""},
+		"zstd":             {"Content-Encoding: zstd", zst(text), ""},
+		"chunked zstd":     {"Transfer-Encoding: chunked\r\nContent-Encoding: zstd", chunked(zst(text)), ""},
+		"two in a row":     {"Content-Encoding: gzip, br\r\nTransfer-Encoding: GZip, chunked", chunked(gz(text)), BadBody}, // br is missing
+		"gzip under gzip":  {"Content-Encoding: gzip\r\nContent-Encoding: gzip", gz(gz(text)), ""},
+		"identity":         {"Content-Encoding: identity", text, ""},
+		"decoded already":  {"Content-Encoding: gzip\r\nTransfer-Encoding: chunked", text, ""},
+		"zstd in the head": {"Content-Encoding: zstd", text, ""},
+		"unknown":          {"Content-Encoding: compress", text, BadBody},
+		"cut off":          {"Content-Encoding: gzip", gz(text)[:20], BadBody},
+		"cut off brotli":   {"Content-Encoding: br", string(brotli[:20]), BadBody},
+		"bomb":             {"Content-Encoding: br, gzip, zstd", zst(gz(strings.Repeat("x", 100_000))), BadBody},
+		"too many":         {"Content-Encoding: gzip, gzip, gzip, gzip, gzip", gz(text), BadBody},
+	} {
+		record := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\n"+c.head, c.body))
+		docs, rep := read(t, tree(t, map[string]string{"a.warc": record + wet("u", "next")}), Options{MaxLine: 20_000}, ".")
+		if c.want != "" && (len(docs) != 1 || counts(rep)[c.want] != 1 || rep.Lost.Documents != 1) || c.want == "" && (len(docs) != 2 || string(docs[0].Text) != text) {
+			t.Errorf("%s: %d documents, %v", name, len(docs), rep)
 		}
 	}
 }

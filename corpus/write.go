@@ -7,13 +7,15 @@ import (
 )
 
 // Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, that a Reader gives back byte for
-// byte: a line holds the text, the source, the index in it and, if it is known, the URL. Bytes that are not UTF-8 stay as they are.
+// byte: a Line with the fields of the document, its text, and the source, offset and index in it. Bytes that are not UTF-8
+// stay as they are.
 type Writer struct {
 	dir    string
 	most   int64 // bytes of text in a file
 	files  int
 	inFile int64
 	f      *LineFile
+	place  []byte
 	line   []byte
 }
 
@@ -37,16 +39,13 @@ func (w *Writer) Write(d Document) error {
 			return err
 		}
 	}
-	line := append(w.line[:0], `{"text":`...)
-	line = AppendString(line, d.Text)
-	line = append(line, `,"source":`...)
-	line = AppendString(line, []byte(d.Source))
-	line = append(line, `,"index":`...)
-	line = strconv.AppendInt(line, int64(d.Index), 10)
-	if d.URL != "" {
-		line = AppendString(append(line, `,"url":`...), []byte(d.URL))
+	w.place = AppendPlace(w.place[:0], d.Source, d.Offset)
+	w.place = strconv.AppendInt(append(w.place, `,"index":`...), int64(d.Index), 10)
+	if len(d.Moved) > 0 {
+		w.place = append(append(w.place, ','), d.Moved...)
 	}
-	w.line = append(line, "}\n"...)
+	l := Line{Text: d.Text, Fields: d.Fields, Place: w.place}
+	w.line = l.Append(w.line[:0])
 	w.inFile += int64(len(d.Text))
 	_, err := w.f.Write(w.line)
 	return w.wrap(err)

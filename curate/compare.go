@@ -51,7 +51,7 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 		total += r.size(k, i) * int64(o.Readings())
 	}
 	r.read.Store(0)
-	decided, rep, err := dedup.Decide(ctx, o, tmp, func() iter.Seq2[corpus.Document, error] {
+	decided, rep, err := dedup.Decide(ctx, o, tmp, func(bool) iter.Seq2[corpus.Document, error] {
 		return r.left(ctx, k-1, func(bytes int64) { r.progress("comparing", bytes, total) })
 	})
 	if err != nil {

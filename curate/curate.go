@@ -22,12 +22,13 @@ func (k Key) Less(o Key) bool {
 type Doc struct {
 	Key     Key
 	Source  string // path of the file it came from
-	URL     string // where it was found, if that is known
 	Text    []byte // set it with SetText, which forgets what was known of the old text
+	Fields  []byte // besides the text: members of a JSON object, with commas between
 	Signals []Signal
 
-	offset int64 // where it starts in Source
-	view   *view // what rules share, made when first asked for
+	moved  []byte // members that are written inside of "anneal", see corpus.Line
+	offset int64  // where it starts in Source
+	view   *view  // what rules share, made when first asked for
 }
 
 // Signal is a number that a stage found out about a document.

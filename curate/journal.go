@@ -60,7 +60,7 @@ type journalHead struct {
 	Split    int64  `json:"split"`    // bytes
 }
 
-const journalVersion = 2
+const journalVersion = 3
 
 // ErrOtherPipeline is for a directory that another pipeline has written to.
 var ErrOtherPipeline = errors.New("was made by another pipeline")
@@ -76,7 +76,9 @@ func openJournal(o Options) (*journal, error) {
 	}
 	for _, path := range j.paths() {
 		switch head, _, ok := readHead(path); {
-		case ok && (head.Pipeline != j.head.Pipeline || head.Journal != journalVersion):
+		case ok && head.Journal != journalVersion:
+			return nil, fmt.Errorf("%s %w: one of another version of this program\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
+		case ok && head.Pipeline != j.head.Pipeline:
 			return nil, fmt.Errorf("%s %w\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
 		case ok && head.Split != o.Split:
 			return nil, fmt.Errorf("%s %w: one with splits of %d bytes, not %d\n  try --split %d, or another --out", o.Dir, ErrOtherPipeline, head.Split, o.Split, head.Split)

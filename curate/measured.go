@@ -109,14 +109,14 @@ func (m *measured) read(ctx context.Context, w *worker, i int) error {
 		}
 	}
 	w.progress(texts.read() - read)
-	w.tally.Files, w.tally.Rejects, w.tally.Rejected = before.Files, before.Rejects, before.Rejected
+	w.tally.Input = before.Input
 	return w.sameRejects(m.records[i], m.dir)
 }
 
 // judge holds the numbers of a document that was measured before against the bounds of now.
 func (w *worker) judge(in item, line []byte) error {
 	d, h := &w.doc, &w.past
-	d.Key, d.Source, d.URL, d.offset, d.Signals = in.Key, in.Source, in.URL, in.Offset, d.Signals[:0]
+	d.begin(in)
 	d.SetText(in.Text)
 	*h = history{changed: h.changed[:0], dropping: h.dropping[:0]}
 	key, err := h.parse(d, line)
@@ -163,10 +163,10 @@ func (h *history) parse(d *Doc, line []byte) (key Key, err error) {
 	l := lineParser{rest: line}
 	l.take(`{"source":"`)
 	l.until('"')
-	key = l.key()
 	l.take(`,"offset":`)
 	l.number(',')
-	l.take(`"bytes":`)
+	key = l.key()
+	l.take(`,"bytes":`)
 	h.bytes = int(l.number(','))
 	l.take(`"dropped_by":"`)
 	l.until('"')

@@ -218,7 +218,7 @@ func TestDedupStageIsDedup(t *testing.T) {
 	}
 	d := *p.passes[1].stages[0].compare
 	d.Out = filepath.Join(t.TempDir(), "out")
-	rep, err := dedup.Run(context.Background(), d, func() iter.Seq2[corpus.Document, error] { return r.Documents() })
+	rep, err := dedup.Run(context.Background(), d, func(bool) iter.Seq2[corpus.Document, error] { return r.Documents() })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ func TestEveryRejectIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	if len(lines) != 203 || done.Report.Rejected != 203 || done.Splits < 3 {
-		t.Errorf("%d lines, %d rejects counted, want 203 of %d splits", len(lines), done.Report.Rejected, done.Splits)
+	if len(lines) != 203 || done.Report.Input.Rejected() != 203 || done.Splits < 3 {
+		t.Errorf("%d lines, %d rejects counted, want 203 of %d splits", len(lines), done.Report.Input.Rejected(), done.Splits)
 	}
 	offset := int64(len("{\"text\":\"fine\"}\n"))
 	for i, line := range lines {
@@ -39,14 +39,14 @@ func TestEveryRejectIsListed(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
-		want := corpus.Reject{Source: filepath.Join(in, "a.jsonl"), Offset: offset, Reason: corpus.BadJSON}
+		want := corpus.Reject{Source: filepath.Join(in, "a.jsonl"), Offset: offset, Reason: corpus.BadJSON, Documents: 1, Bytes: int64(len("{broken\n"))}
 		switch i {
 		case 0:
 			want = corpus.Reject{Source: filepath.Join(in, ".hidden"), Reason: corpus.Hidden}
 		case 201:
 			want = corpus.Reject{Source: filepath.Join(in, "b.txt"), Reason: corpus.Binary}
 		case 202:
-			want = corpus.Reject{Source: filepath.Join(in, "c.jsonl"), Reason: corpus.NoText}
+			want = corpus.Reject{Source: filepath.Join(in, "c.jsonl"), Reason: corpus.NoText, Documents: 1, Bytes: int64(len("{\"id\":1}\n"))}
 		default:
 			offset += int64(len("{broken\n"))
 		}

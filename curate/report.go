@@ -17,14 +17,12 @@ import (
 
 // Report says what became of the documents. It is the same for any number of workers and tasks and after any stop.
 type Report struct {
-	Files     int             `json:"files"`      // read
-	Documents int             `json:"documents"`  // that went in
-	Bytes     int64           `json:"bytes"`      // of their text
-	Kept      int             `json:"kept"`       // documents that came out
-	KeptBytes int64           `json:"kept_bytes"` // of their text, as it is then
-	Stages    []StageReport   `json:"stages"`     // in order
-	Rejects   []corpus.Reject `json:"rejects"`    // what could not be read: the first of each split
-	Rejected  int             `json:"rejected"`   // how many
+	Input     corpus.Report `json:"input"`      // what was read, what was left out, and what of it is lost
+	Documents int           `json:"documents"`  // that went in
+	Bytes     int64         `json:"bytes"`      // of their text
+	Kept      int           `json:"kept"`       // documents that came out
+	KeptBytes int64         `json:"kept_bytes"` // of their text, as it is then
+	Stages    []StageReport `json:"stages"`     // in order
 
 	Comparisons []dedup.Report `json:"comparisons,omitempty"` // of the dedup stages, in order
 }
@@ -127,36 +125,16 @@ func start(text []byte) string {
 	return strings.ToValidUTF8(string(text), "\ufffd")
 }
 
-// read adds what a reading left out.
-func (r *Report) read(in corpus.Report) {
-	r.Files += in.Files
-	for _, c := range in.Rejects {
-		r.Rejected += c.Count
-		r.Rejects = append(r.Rejects, c.Examples...)
-	}
-	r.Rejects = r.Rejects[:min(len(r.Rejects), examples)]
-}
-
-// listing adds what the walk of the directories left out.
-func (r *Report) listing(list []corpus.Reject) {
-	r.Rejected += len(list)
-	r.Rejects = append(r.Rejects, list[:min(len(list), examples)]...)
-}
-
 // add adds the report of a split in a pass.
 func (r *Report) add(p *pass, o Report) {
 	if p.number == 0 {
-		r.Files += o.Files
+		r.Input.Add(o.Input)
 		r.Documents += o.Documents
 		r.Bytes += o.Bytes
 	}
 	if p.last {
 		r.Kept += o.Kept
 		r.KeptBytes += o.KeptBytes
-	}
-	r.Rejected += o.Rejected
-	if room := maxRejects - len(r.Rejects); room > 0 {
-		r.Rejects = append(r.Rejects, o.Rejects[:min(len(o.Rejects), room)]...)
 	}
 	for i := range o.Stages {
 		s := &r.Stages[p.first+i]
@@ -170,21 +148,6 @@ func (r *Report) add(p *pass, o Report) {
 			}
 		}
 	}
-}
-
-const maxRejects = 100
-
-// Left says what could not be read, for people; "" if nothing.
-func (r Report) Left() string {
-	if r.Rejected == 0 {
-		return ""
-	}
-	first := r.Rejects[0]
-	s := fmt.Sprintf("left out %d files, pieces or lines, such as %s: %s", r.Rejected, first.Source, first.Reason)
-	if first.Detail != "" {
-		s += " (" + first.Detail + ")"
-	}
-	return s
 }
 
 // write writes report.json and report.html, each at once. What a process that is killed leaves has the name of its task, so
@@ -220,7 +183,7 @@ func replaceFile(path string, content []byte, task int) error {
 // report adds up what is done.
 func (r *runner) report() (Report, error) {
 	sum := newReport(r.o.Pipeline.stages)
-	sum.listing(r.origin.listing())
+	sum.Input = corpus.Count(r.origin.listing())
 	for k, p := range r.passes {
 		if e := r.state.compared[k]; e != nil {
 			t, err := e.tally()

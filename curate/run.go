@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 		return out, nil
 	}
 	if out.Report.Documents == 0 {
-		return out, fmt.Errorf("no documents in the input\n%s", out.Report.Left())
+		return out, fmt.Errorf("no documents in the input\n  %s", out.Report.Input)
 	}
 	return out, o.taught(r.finish(&out.Report))
 }

@@ -18,38 +18,35 @@ import (
 	"anneal/corpus"
 )
 
-// A shard is what a pass writes about the documents of a split: a file of JSON lines, in order. Those of documents are
+// A shard is what a pass writes about the documents of a split: a file of JSON lines, in order. Those of documents are a
+// corpus.Line, with the fields, the text and the place where the document was read:
 //
-//	{"source":"crawl/a.jsonl","key":[0,0,7],"offset":1234,"text":"…"}
-//
-// with the place where the document was read.
+//	{"id":7,"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234,"key":[0,0,7]}}
 
 // shardName is the name of the shard of a split, in a directory of an output.
 func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d%s", dir, split, shardEnd) }
 
 const shardEnd = ".jsonl.zst"
 
-func appendDocument(b []byte, d *Doc) []byte {
-	b = appendPlace(append(b, '{'), d)
-	if d.URL != "" {
-		b = appendString(append(b, `,"url":`...), []byte(d.URL))
+// appendDocument appends a document to b. The memory of place is used for its place.
+func appendDocument(b, place []byte, d *Doc) (line, newPlace []byte) {
+	place = appendPlace(place, d)
+	if len(d.moved) > 0 {
+		place = append(append(place, ','), d.moved...)
 	}
-	b = append(b, `,"text":`...)
-	b = appendString(b, d.Text)
-	return append(b, "}\n"...)
+	l := corpus.Line{Text: d.Text, Fields: d.Fields, Place: place}
+	return l.Append(b), place
 }
 
 func appendPlace(b []byte, d *Doc) []byte {
-	b = appendString(append(b, `"source":`...), []byte(d.Source))
-	b = append(b, `,"key":[`...)
+	b = append(corpus.AppendPlace(b, string(valid([]byte(d.Source))), d.offset), `,"key":[`...)
 	for i, n := range []int{d.Key.Source, d.Key.Split, d.Key.Row} {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
-	b = append(b, `],"offset":`...)
-	return strconv.AppendInt(b, d.offset, 10)
+	return append(b, ']')
 }
 
 // appendSignals appends what is known of a document: its place and bytes, what dropped it, its numbers, and, so that bounds
@@ -108,6 +105,7 @@ type shardReader struct {
 	close func()
 	lines *bufio.Reader
 	long  []byte // a line that is longer than the buffer
+	line  corpus.Line
 	path  string
 }
 
@@ -175,7 +173,7 @@ func (r *shardReader) documents() iter.Seq2[item, error] {
 			}
 			var d item
 			if err == nil {
-				d, err = parseDocument(line)
+				d, err = parseDocument(&r.line, line)
 			}
 			if !yield(d, err) || err != nil {
 				return
@@ -190,25 +188,26 @@ type item struct {
 	corpus.Document
 }
 
-// parseDocument reads a line of appendDocument.
-func parseDocument(line []byte) (d item, err error) {
-	l := lineParser{rest: line}
-	l.take(`{"source":"`)
-	d.Source = string(l.until('"'))
-	d.Key = l.key()
-	l.take(`,"offset":`)
-	d.Offset = l.number(',')
-	if rest, has := bytes.CutPrefix(l.rest, []byte(`"url":"`)); has {
-		l.rest = rest
-		d.URL = string(l.until('"'))
-		l.take(",")
+// parseDocument reads a line of appendDocument, by way of l.
+func parseDocument(l *corpus.Line, line []byte) (d item, err error) {
+	if err := l.Parse(line); err != nil {
+		return d, fmt.Errorf("a line that is no document: %w: %.60q", err, line)
 	}
-	l.take(`"text":"`)
-	text, whole := bytes.CutSuffix(l.rest, []byte("\"}\n"))
-	if l.bad || !whole {
-		return d, fmt.Errorf("a line that is no document: %.60q", line)
+	d.Document = l.Document()
+	p := lineParser{rest: l.Place}
+	p.take(`"source":"`)
+	d.Source = string(p.until('"'))
+	p.take(`,"offset":`)
+	d.Offset = p.number(',')
+	d.Key = p.key()
+	if len(p.rest) > 0 {
+		p.take(",")
+		d.Moved = bytes.Clone(p.rest)
 	}
-	d.Index, d.Text = d.Key.Row, unescape(text)
+	if p.bad {
+		return d, fmt.Errorf("a line whose document has no place: %.60q", line)
+	}
+	d.Index = d.Key.Row
 	return d, nil
 }
 
@@ -239,8 +238,9 @@ func (l *lineParser) until(end byte) []byte {
 	return nil
 }
 
+// key takes that of a document, of which number has taken the comma before.
 func (l *lineParser) key() (k Key) {
-	l.take(`,"key":[`)
+	l.take(`"key":[`)
 	k.Source, k.Split, k.Row = int(l.number(',')), int(l.number(',')), int(l.number(']'))
 	return k
 }

@@ -1,12 +1,16 @@
 package curate
 
 import (
+	"bytes"
 	"encoding/json"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"anneal/corpus"
 )
 
 // Whatever bytes a document has, its line is JSON that other readers accept, with U+FFFD for each byte that is not UTF-8.
@@ -31,8 +35,16 @@ func TestLinesComeBack(t *testing.T) {
 		n := rapid.IntRange(0, 1<<40)
 		d := &Doc{Key: Key{n.Draw(t, "source"), n.Draw(t, "split"), n.Draw(t, "row")}, Source: string(valid(some.Draw(t, "path"))), Text: valid(some.Draw(t, "text"))}
 		d.offset = int64(n.Draw(t, "offset"))
-		in, err := parseDocument(appendDocument(nil, d))
-		if err != nil || in.Key != d.Key || in.Source != d.Source || in.Offset != d.offset || string(in.Text) != string(d.Text) {
+		for i := range rapid.IntRange(0, 2).Draw(t, "fields") {
+			member := appendString(append(strconv.AppendInt([]byte(`"f`), int64(i), 10), `": `...), some.Draw(t, "value"))
+			d.Fields = append(append(d.Fields, ",   "[:min(i, 1)]...), member...)
+			d.moved = []byte(`"from":{"anneal":"}"},"text":1`)[:rapid.SampledFrom([]int{0, 21, 30}).Draw(t, "moved")]
+		}
+		line, _ := appendDocument(nil, nil, d)
+		in, err := parseDocument(new(corpus.Line), line)
+		fields := bytes.ReplaceAll(d.Fields, []byte(`": "`), []byte(`":"`))
+		if err != nil || in.Key != d.Key || in.Source != d.Source || in.Offset != d.offset || string(in.Text) != string(d.Text) ||
+			string(in.Fields) != string(fields) || string(in.Moved) != string(d.moved) || !json.Valid(line) {
 			t.Fatalf("%+v becomes %+v, %v", d, in, err)
 		}
 		h := &history{bytes: n.Draw(t, "bytes"), verdict: Verdict{Drop: true, Rule: "a.b"}}
@@ -54,12 +66,13 @@ func TestLinesComeBack(t *testing.T) {
 // Any bytes are a document or signals, or an error, with no more memory than a few times their length.
 func FuzzShardLines(f *testing.F) {
 	d := &Doc{Source: "a\"b", Text: []byte("text\n"), Signals: []Signal{{"x.y", 0.5}}}
-	f.Add(appendDocument(nil, d))
+	line, _ := appendDocument(nil, nil, d)
+	f.Add(line)
 	f.Add(appendSignals(nil, d, &history{changed: []change{{"x", 1}}, dropping: []Verdict{{true, "x.y", 1}}}))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := parseDocument(line)
+		_, err := parseDocument(new(corpus.Line), line)
 		var h history
 		_, other := h.parse(new(Doc), line)
 		runtime.ReadMemStats(&after)

@@ -21,6 +21,7 @@ func newOrigin(o Options) (origin, error) {
 	if o.Measured != "" {
 		return openMeasured(o.Measured, o.Pipeline)
 	}
+	o.Read.Fields = true
 	all, err := corpus.Open(o.Paths, o.Read)
 	if err != nil {
 		return nil, err
@@ -68,6 +69,6 @@ func (f *files) read(ctx context.Context, w *worker, i int) error {
 		}
 	}
 	w.progress(in.BytesRead() - before)
-	w.tally.read(in.Report())
+	w.tally.Input = in.Report()
 	return w.rejectFault
 }

@@ -23,6 +23,7 @@ type worker struct {
 	doc   Doc
 	past  history
 	line  []byte
+	place []byte
 	tally *Report // of the split at hand
 	most  int     // documents of it; 0 has no end
 
@@ -154,7 +155,7 @@ func (w *worker) reread(ctx context.Context, split int) error {
 // document takes one through the stages. A dropped one goes on only where its signals are kept, unless it is a duplicate.
 func (w *worker) document(in item) error {
 	d, h := &w.doc, &w.past
-	d.Key, d.Source, d.URL, d.offset, d.Signals = in.Key, in.Source, in.URL, in.Offset, d.Signals[:0]
+	d.begin(in)
 	d.SetText(valid(in.Text))
 	*h = history{bytes: len(in.Text), changed: h.changed[:0], dropping: h.dropping[:0]}
 	for i, s := range w.stages {
@@ -180,13 +181,19 @@ func (w *worker) document(in item) error {
 	return w.write()
 }
 
+// begin makes d the document that comes in, without its text.
+func (d *Doc) begin(in item) {
+	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]
+	d.Fields, d.moved = valid(in.Fields), valid(in.Moved)
+}
+
 // write writes what is to be written about the document that has gone through the stages, and counts it.
 func (w *worker) write() error {
 	d, h := &w.doc, &w.past
 	w.tally.Documents++
 	w.tally.Bytes += int64(h.bytes)
 	if !h.verdict.Drop || w.texts != nil {
-		w.line = appendDocument(w.line[:0], d)
+		w.line, w.place = appendDocument(w.line[:0], w.place[:0], d)
 	}
 	if !h.verdict.Drop {
 		w.tally.Kept++

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 
+	"anneal/corpus"
 	"anneal/internal/fileio"
 )
 
@@ -33,6 +34,7 @@ type BuildOptions struct {
 	// but not trained on (its targets are Ignore). A document without it is trained on whole. Some document must have it.
 	PromptEnd string
 
+	Lost        func() *corpus.Loss     // what of the input was lost, asked when all documents were read; may be nil
 	ValFraction float64                 // share of documents held out, 0 to 0.5
 	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
 	Threads     int                     // default GOMAXPROCS; the output does not depend on it
@@ -113,6 +115,9 @@ func (b *builder) finish() (Manifest, error) {
 		Format: manifestFormat, Version: manifestVersion,
 		Tokenizer:   TokenizerInfo{Path: tok.Path, SHA256: hex.EncodeToString(tok.SHA256[:]), VocabSize: tok.Vocab, EOT: tok.EOT},
 		ValFraction: b.opt.ValFraction, Train: b.train.info, Val: b.val.info,
+	}
+	if b.opt.Lost != nil {
+		m.Lost = b.opt.Lost()
 	}
 	return m, m.write(b.opt.Dir)
 }

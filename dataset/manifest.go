@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"anneal/corpus"
 	"anneal/internal/fileio"
 )
 
@@ -31,6 +32,7 @@ type Manifest struct {
 	ValFraction float64       `json:"val_fraction"`
 	Train       SplitInfo     `json:"train"`
 	Val         SplitInfo     `json:"val"`
+	Lost        *corpus.Loss  `json:"lost,omitempty"` // of the text it was built from, what could not be used
 }
 
 // TokenizerInfo identifies the tokenizer in the manifest.

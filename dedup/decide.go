@@ -15,7 +15,7 @@ import (
 
 // Decide is Run without the writing: it says what goes, with files it needs in dir, and accounts for it in a Report that has
 // no figures of what is kept. Documents must be the same each time it is called.
-func Decide(ctx context.Context, o Options, dir string, documents func() iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
+func Decide(ctx context.Context, o Options, dir string, documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
 	r := &run{o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
 	if err := r.all(ctx); err != nil {
 		r.decided.Close()
@@ -27,7 +27,7 @@ func Decide(ctx context.Context, o Options, dir string, documents func() iter.Se
 // run compares documents.
 type run struct {
 	o         Options
-	documents func() iter.Seq2[corpus.Document, error]
+	documents func(fields bool) iter.Seq2[corpus.Document, error]
 	tmp       string
 	report    Report
 	chain     uint64 // hash of all texts, in order
@@ -198,7 +198,7 @@ func (r *run) compareNGrams(ctx context.Context) error {
 		}
 		numbers, texts, size = numbers[:0], texts[:0], 0
 	}
-	err = r.read(ctx, func(n uint64, d corpus.Document) error {
+	err = r.read(ctx, false, func(n uint64, d corpus.Document) error {
 		if first, _ := r.decided.clusters.Of(n); first != n {
 			return nil
 		}
@@ -261,7 +261,7 @@ func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) erro
 			}
 		})
 	}
-	err := r.read(ctx, func(n uint64, d corpus.Document) error {
+	err := r.read(ctx, false, func(n uint64, d corpus.Document) error {
 		select {
 		case queue <- numbered{n, d.Text}:
 			return nil
@@ -274,10 +274,10 @@ func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) erro
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// read reads all documents, and makes sure that they are the same each time.
-func (r *run) read(ctx context.Context, f func(n uint64, d corpus.Document) error) error {
+// read reads all documents, with their fields or without, and makes sure that they are the same each time.
+func (r *run) read(ctx context.Context, fields bool, f func(n uint64, d corpus.Document) error) error {
 	n, chain, bytes := uint64(0), uint64(0), int64(0)
-	for d, err := range r.documents() {
+	for d, err := range r.documents(fields) {
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}

@@ -19,14 +19,15 @@ import (
 
 // Options says what Run does.
 type Options struct {
-	Near     *MinHash // near-duplicate documents; nil leaves them in
-	Verify   float64  // exact Jaccard similarity that near-duplicates must have; 0 believes MinHash, and saves a reading
-	Units    []Unit   // what is compared exactly
-	NGrams   *Bloom   // documents of n-grams that came before; nil leaves them in
-	MinWords int      // of a paragraph or line to be dropped; default 1
-	Memory   int64    // bytes for sorting; default 1 GiB
-	Threads  int      // workers; default all processors. The result is the same
-	Out      string   // directory, made by Run; it must not exist or be empty
+	Near     *MinHash             // near-duplicate documents; nil leaves them in
+	Verify   float64              // exact Jaccard similarity that near-duplicates must have; 0 believes MinHash, and saves a reading
+	Units    []Unit               // what is compared exactly
+	NGrams   *Bloom               // documents of n-grams that came before; nil leaves them in
+	MinWords int                  // of a paragraph or line to be dropped; default 1
+	Memory   int64                // bytes for sorting; default 1 GiB
+	Threads  int                  // workers; default all processors. The result is the same
+	Input    func() corpus.Report // what the last reading has read, for the report; may be nil
+	Out      string               // directory, made by Run; it must not exist or be empty
 }
 
 func (o Options) withDefaults() Options {
@@ -71,15 +72,19 @@ type Report struct {
 	LargestSize int            `json:"largest_size"` // documents in the largest of them
 	Units       map[string]int `json:"units"`        // dropped, by kind
 	Spilled     int64          `json:"-"`            // bytes that went to disk; not in the file, for it depends on Memory
+
+	Input *corpus.Report `json:"input,omitempty"` // what was read, what was left out, and what of it is lost; if Options.Input says
 }
 
-// Run reads the documents, twice and once more for each of Verify, NGrams and parts, and leaves in o.Out what came for the first time, docs/docs-*.jsonl.zst, with a
-// line of clusters.jsonl for each document that has a duplicate, and report.json. The directory appears when it is
-// complete.
+// Run reads the documents, twice and once more for each of Verify, NGrams and parts, and writes to o.Out what came for the
+// first time, docs/docs-*.jsonl.zst, with all fields of the documents, a line of clusters.jsonl for each document that has a
+// duplicate, and report.json. The directory appears when it is complete.
+//
+// documents is called for each reading, and delivers the same documents each time; their fields only if fields is true.
 //
 // Documents are compared first, all of them; then n-grams, then paragraphs and lines, each in what stays, so that nothing
 // disappears because of a text that is itself dropped before.
-func Run(ctx context.Context, o Options, documents func() iter.Seq2[corpus.Document, error]) (Report, error) {
+func Run(ctx context.Context, o Options, documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
 	o = o.withDefaults()
 	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
 	err := fileio.Dir(o.Out, func(tmp string) error {
@@ -127,7 +132,7 @@ func (r *run) write(ctx context.Context) error {
 	}
 	w := corpus.NewWriter(docs, 0)
 	defer w.Close()
-	err = r.read(ctx, func(n uint64, d corpus.Document) error {
+	err = r.read(ctx, true, func(n uint64, d corpus.Document) error {
 		if more && decision.Document == n {
 			if decision.Size > 1 {
 				if err := enc.Encode(clusterLine{n, d.Source, d.Index, decision.First, decision.Size}); err != nil {
@@ -153,6 +158,10 @@ func (r *run) write(ctx context.Context) error {
 	})
 	if err := errors.Join(err, w.Close(), lines.Flush(), list.Close()); err != nil {
 		return err
+	}
+	if r.o.Input != nil {
+		in := r.o.Input()
+		r.report.Input = &in
 	}
 	b, err := json.MarshalIndent(r.report, "", "  ")
 	if err != nil {

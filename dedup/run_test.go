@@ -49,8 +49,8 @@ func texts(n int, seed uint64) [][]byte {
 	return all
 }
 
-func documents(all [][]byte) func() iter.Seq2[corpus.Document, error] {
-	return func() iter.Seq2[corpus.Document, error] {
+func documents(all [][]byte) func(bool) iter.Seq2[corpus.Document, error] {
+	return func(bool) iter.Seq2[corpus.Document, error] {
 		return func(yield func(corpus.Document, error) bool) {
 			for i, t := range all {
 				if !yield(corpus.Document{Source: "made", Index: i, Text: slices.Clone(t)}, nil) {
@@ -149,9 +149,9 @@ func TestStoppedRunLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	all := texts(50, 1)
-	_, err := Run(ctx, Options{Near: &MinHash{}, Out: filepath.Join(dir, "out")}, func() iter.Seq2[corpus.Document, error] {
+	_, err := Run(ctx, Options{Near: &MinHash{}, Out: filepath.Join(dir, "out")}, func(bool) iter.Seq2[corpus.Document, error] {
 		cancel(errors.New("a signal"))
-		return documents(all)()
+		return documents(all)(false)
 	})
 	left, _ := os.ReadDir(dir)
 	if !errors.Is(err, context.Canceled) || len(left) > 0 {
@@ -162,9 +162,9 @@ func TestStoppedRunLeavesNothing(t *testing.T) {
 // A text that changes between two readings is noticed.
 func TestRunNoticesChangedInput(t *testing.T) {
 	all := texts(50, 1)
-	_, err := Run(context.Background(), Options{Near: &MinHash{}, Out: filepath.Join(t.TempDir(), "out")}, func() iter.Seq2[corpus.Document, error] {
+	_, err := Run(context.Background(), Options{Near: &MinHash{}, Out: filepath.Join(t.TempDir(), "out")}, func(bool) iter.Seq2[corpus.Document, error] {
 		all[7][3] ^= 1
-		return documents(all)()
+		return documents(all)(false)
 	})
 	if err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("error %v", err)

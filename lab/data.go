@@ -95,8 +95,8 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 	}
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
 		Dir: o.Dir, Replace: o.Replace, Tokenizer: train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
-		NewEncoder:  func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
-		PromptEnd:   o.PromptEnd,
+		NewEncoder: func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
+		PromptEnd:  o.PromptEnd, Lost: func() *corpus.Loss { return r.Report().Lost },
 		ValFraction: o.ValFraction, Threads: o.Threads,
 	}, docs)
 	return m, r.Report(), err

@@ -27,6 +27,7 @@ type dataCmd struct {
 
 type dataBuildCmd struct {
 	textArgs
+	lossFlags
 	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
@@ -62,7 +63,7 @@ func (c dataBuildCmd) Run(s *session) error {
 		s.printSplit("train", m.Train.Counts)
 		s.printSplit("val", m.Val.Counts)
 		s.printf("%s: %.1f MB/s\n", c.Out, rate)
-		return s.emit(map[string]any{
+		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"), "give the same command again with --replace", map[string]any{
 			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize, "corpus": report, "mb_per_second": rate,
 		})
 	})

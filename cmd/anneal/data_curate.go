@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -20,13 +22,14 @@ type dataCurateCmd struct {
 	Pipeline    string   `arg:"" help:"The YAML file with the stages."`
 	Paths       []string `arg:"" optional:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
 	Out         string   `placeholder:"DIR" help:"Directory of the kept documents, the journal and the report."`
-	Ext         []string `placeholder:".go" help:"From directories take only files with these endings."`
+	Ext         []string `placeholder:".go" help:"From directories take only files with these extensions."`
 	TextField   string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
-	DryRun      bool     `help:"Look at a sample and print what each rule would drop; write nothing."`
-	Sample      count    `default:"1000" help:"Documents of a dry run, spread over the input."`
-	Memory      byteSize `placeholder:"2GiB" help:"Memory of all; what documents are compared by goes to disk beyond it. The result is the same. By default what is needed, and 1 GiB to compare."`
-	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Input, on disk, that is done as one: what a dying process loses, and what tasks share out. It decides which documents stand in one file."`
-	FromSignals string   `placeholder:"DIR" help:"Instead of reading input, hold changed bounds against what an earlier curation with texts: true has measured."`
+	DryRun      bool     `help:"Print what each rule would drop from a sample; write nothing."`
+	Sample      count    `default:"1000" help:"Documents in a dry run, spread over the input."`
+	Memory      byteSize `placeholder:"2GiB" help:"Memory of the whole command; deduplication uses the disk beyond it. The result is the same. Default: as much as needed, plus 1 GiB for deduplication."`
+	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Size of one unit of work, in bytes on disk; a crash loses at most one for each thread. Each unit becomes one output file."`
+	FromSignals string   `placeholder:"DIR" help:"Apply changed bounds to the measurements of an earlier curation with texts: true; no input is read."`
+	lossFlags
 	taskFlags
 	threadsFlag
 }
@@ -35,22 +38,22 @@ type dataCurateCmd struct {
 const defaultSample = 1000
 
 func (dataCurateCmd) Help() string {
-	return `A pipeline is a list of stages, each with its published bounds, or with those that differ:
+	return `A pipeline is a list of stages. Each has its published bounds unless you give others:
 
-    signals: true                # keep every document's numbers, in DIR/signals
-    texts: true                  # and its cleaned text, in DIR/texts, for --from-signals
+    signals: true                # write every document's measurements to DIR/signals
+    texts: true                  # and its cleaned text to DIR/texts, for --from-signals
     stages:
       - normalize
       - gopher_repetition
       - gopher_quality: {words: {min: 20}}
       - c4: {terminal_punctuation: false}
       - fineweb
-      - dedup: {near: true, verify: 0.7}   # among all documents that come to it
+      - dedup: {near: true, verify: 0.7}   # among all documents that reach this stage
       - pii
 
 Stages: ` + strings.Join(curate.StageNames(), ", ") + `.
 
-A stopped command goes on where it stopped when it is given again.
+Documents keep their other fields (id, url, date, …). If the command is stopped, give it again: it continues where it stopped.
 
 ` + example("anneal data curate web.yaml --dry-run --sample 500 crawl/", "anneal data curate web.yaml --out clean crawl/",
 		"anneal data build --tokenizer tok.json --out data/web clean/docs",
@@ -65,18 +68,18 @@ func (c dataCurateCmd) Run(s *session) error {
 	case len(c.Paths) == 0 && c.FromSignals == "":
 		return &usageError{"curate needs files or directories to read", "try anneal data curate web.yaml --out clean crawl/"}
 	case len(c.Paths) > 0 && c.FromSignals != "":
-		return &usageError{"--from-signals reads no input, and " + c.Paths[0] + " is named", "try one of them"}
+		return &usageError{"--from-signals reads no input, but " + c.Paths[0] + " is given", "try it without " + c.Paths[0]}
 	case !c.DryRun && c.Sample != defaultSample:
-		return &usageError{"--sample is for --dry-run, and all documents would be curated", "try --dry-run, or leave --sample out"}
+		return &usageError{"--sample needs --dry-run", "try --dry-run, or leave --sample out"}
 	case c.DryRun && c.Sample < 1:
-		return &usageError{"--sample 0 leaves nothing to look at", "try --sample 1000"}
+		return &usageError{"--sample is 0", "try --sample 1000"}
 	}
 	task, err := c.tasks(os.Getenv)
 	if err != nil && !c.DryRun {
 		return err
 	}
 	if info, err := os.Stat(c.Pipeline); err == nil && info.IsDir() {
-		return &usageError{c.Pipeline + " is a directory, where the file with the stages should be named", "try anneal data curate web.yaml --out clean " + c.Pipeline}
+		return &usageError{c.Pipeline + " is a directory; the first argument is the file with the stages", "try anneal data curate web.yaml --out clean " + c.Pipeline}
 	}
 	text, err := fileio.ReadSmall(c.Pipeline, yaml.MaxBytes)
 	if err != nil {
@@ -112,7 +115,7 @@ func (c dataCurateCmd) Run(s *session) error {
 			return asUsage(err)
 		}
 		if ctx.Err() != nil && !c.DryRun {
-			s.notef("what is done stays: the same command goes on behind it")
+			s.notef("finished work is kept: give the same command again to continue")
 		}
 		if errors.Is(err, curate.ErrWaited) {
 			return &stopped{err.Error()}
@@ -120,73 +123,111 @@ func (c dataCurateCmd) Run(s *session) error {
 		if err != nil {
 			return asData(err)
 		}
-		alone := out.Resumed == 0 && o.TaskCount <= 1 // the time is that of all the work
-		rate := float64(out.Report.Bytes) / 1e6 / time.Since(start).Seconds()
-		c.print(s, out)
-		v := map[string]any{"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed, "changed": out.Changed}
-		if alone {
-			v["mb_per_second"] = rate
+		c.print(s, out, time.Since(start), out.Resumed == 0 && o.TaskCount <= 1)
+		v := map[string]any{
+			"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed, "changed": out.Changed,
+			"seconds": time.Since(start).Seconds(),
 		}
-		if !c.DryRun {
-			v["out"] = c.Out
-			if alone {
-				s.printf("%s: %.1f MB/s\n", c.Out, rate)
-			}
+		if out.Resumed == 0 && o.TaskCount <= 1 { // the time is that of all the work
+			v["mb_per_second"] = float64(out.Report.Bytes) / 1e6 / time.Since(start).Seconds()
 		}
-		return s.emit(v)
+		if c.DryRun {
+			return s.emit(v)
+		}
+		v["out"] = c.Out
+		limit, marked := c.lossFlags, filepath.Join(c.Out, "report.json")
+		if out.Done < out.Splits { // only the last task knows the share; a damaged file is one for each
+			limit.MaxRejects, limit.Strict, marked = 1, false, ""
+		}
+		return s.finish(limit, out.Report.Input, marked, "give the same command again: only what changed is done again", v)
 	})
 }
 
-func (c dataCurateCmd) print(s *session, out curate.Outcome) {
+func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration, alone bool) {
 	r := out.Report
 	if out.Changed > 0 {
-		s.notef("%d splits were done before from other content: done again", out.Changed)
+		s.notef("done again because the input changed: %s", plural(out.Changed, "split"))
 	}
-	if left := r.Left(); left != "" {
-		if !c.DryRun && out.Done == out.Splits {
-			left += "; all of them: " + filepath.Join(c.Out, "rejects.jsonl")
-		}
-		s.notef("%s", left)
+	s.notef("%s", r.Input)
+	if n := r.Input.Rejected(); n > 0 && !c.DryRun && out.Done == out.Splits {
+		s.notef("  the whole list: %s", filepath.Join(c.Out, "rejects.jsonl"))
 	}
 	for _, stage := range r.Stages {
 		if stage.Changed > 0 {
-			s.printf("%-44s changed %s documents, took out %s\n", stage.Name, thousands(int64(stage.Changed)), megabytes(max(stage.BytesCut, 0)))
+			s.printf("%-44s changed %s, removed %s\n", stage.Name, plural(stage.Changed, "document"), megabytes(max(stage.BytesCut, 0)))
 		}
 		for _, rule := range stage.Rules {
 			if rule.Documents > 0 {
-				s.printf("%-44s dropped %s documents, %.2f %%, %s\n", stage.Name+"."+rule.Name, thousands(int64(rule.Documents)),
+				s.printf("%-44s dropped %s, %.2f %%, %s\n", stage.Name+"."+rule.Name, plural(rule.Documents, "document"),
 					100*float64(rule.Documents)/float64(max(r.Documents, 1)), megabytes(rule.Bytes))
 			}
 		}
 	}
-	s.printf("kept %s of %s documents, %s of %s\n", thousands(int64(r.Kept)), thousands(int64(r.Documents)), megabytes(r.KeptBytes), megabytes(r.Bytes))
-	if r.Kept == 0 && r.Documents > 0 {
-		s.notef("nothing is kept: are these the bounds for this kind of text? The report shows what each rule dropped")
-	}
 	for i, d := range r.Comparisons {
 		s.comparison(i, d)
 	}
+	kept := fmt.Sprintf("kept %s of %s, %s of %s of text", thousands(int64(r.Kept)), plural(r.Documents, "document"), megabytes(r.KeptBytes), megabytes(r.Bytes))
+	if alone {
+		kept += fmt.Sprintf(", %.1f MB/s", float64(r.Bytes)/1e6/took.Seconds())
+	}
+	if c.DryRun && len(r.Comparisons) > 0 {
+		s.notef("deduplication saw the sample only; the whole input has more duplicates")
+	}
+	if out.Done == out.Splits || c.DryRun {
+		s.tellLittleKept(r)
+	}
 	switch {
-	case c.DryRun && len(r.Comparisons) > 0:
-		s.printf("documents were compared with the others of the sample only: in all there are more duplicates\n")
 	case c.DryRun:
+		s.closing(kept, "", took, c.wholeRun())
 	case out.Done < out.Splits:
-		s.printf("%d of %d splits are done; the report comes with the last one\n", out.Done, out.Splits)
+		s.closing(fmt.Sprintf("%d of %d splits are done; the report comes with the last one", out.Done, out.Splits), "", took, "")
 	default:
 		s.printf("report: %s\n", filepath.Join(c.Out, "report.html"))
+		s.closing(kept, c.Out, took, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs")))
 	}
 }
 
-// comparison tells what a dedup stage has found.
+// wholeRun is the command without --dry-run.
+func (c dataCurateCmd) wholeRun() string {
+	words := []string{"anneal", "data", "curate", c.Pipeline, "--out", cmp.Or(c.Out, "clean")}
+	if len(c.Ext) > 0 {
+		words = append(words, "--ext", strings.Join(c.Ext, ","))
+	}
+	if c.TextField != "text" {
+		words = append(words, "--text-field", c.TextField)
+	}
+	if c.FromSignals != "" {
+		words = append(words, "--from-signals", c.FromSignals)
+	}
+	return command(append(words, c.Paths...)...)
+}
+
+// tellLittleKept warns if a pipeline drops most of its input: then it is often made for another kind of text.
+func (s *session) tellLittleKept(r curate.Report) {
+	little := r.LittleKept()
+	if little == nil {
+		return
+	}
+	s.warn(fmt.Sprintf("only %.2g %% of the documents and %.2g %% of the text are kept", 100*little.Documents, 100*little.Bytes))
+	s.notef("  %s drops most: %s, %.0f %% of all", little.Rule, plural(little.Dropped, "document"), 100*float64(little.Dropped)/float64(r.Documents))
+	if little.Hint != "" {
+		s.notef("  %s", little.Hint)
+	}
+}
+
+// comparison prints what a dedup stage found.
 func (s *session) comparison(i int, d dedup.Report) {
 	s.warnOfNGrams(d, "ngram_mib of dedup")
-	s.printf("dedup %d: %s clusters, the largest of %s documents", i+1, thousands(int64(d.Clusters)), thousands(int64(d.LargestSize)))
+	s.printf("dedup %d: %s of similar documents", i+1, plural(d.Clusters, "cluster"))
+	if d.Clusters > 0 {
+		s.printf(", the largest of %s", thousands(int64(d.LargestSize)))
+	}
 	if d.Candidates > 0 {
 		s.printf("; confirmed %s of %s pairs", thousands(d.Confirmed), thousands(d.Candidates))
 	}
 	for _, u := range []dedup.Unit{dedup.Paragraph, dedup.Line} {
 		if n := d.Units[u.String()]; n > 0 {
-			s.printf("; %s repeated %ss", thousands(int64(n)), u)
+			s.printf("; %s", plural(n, "repeated "+u.String()))
 		}
 	}
 	s.printf("\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,19 +14,20 @@ import (
 
 type dataDedupCmd struct {
 	textArgs
+	lossFlags
 	Out      string   `required:"" placeholder:"DIR" help:"Directory for what is kept (DIR/docs) and the reports; it must not exist or be empty."`
-	Exact    []string `default:"document" enum:"document,paragraph,line,none" help:"What goes if it came before, compared exactly: document, paragraph, line, several of them, or none."`
-	MinWords int      `default:"3" placeholder:"N" help:"Shorter paragraphs and lines always stay."`
+	Exact    []string `default:"document" enum:"document,paragraph,line,none" help:"Drop exact repeats of these units: document, paragraph, line, several of them, or none."`
+	MinWords int      `default:"3" placeholder:"N" help:"Keep repeated paragraphs and lines that have fewer words."`
 	Near     bool     `default:"true" negatable:"" help:"Also drop documents that are nearly the same as an earlier one (MinHash)."`
 	Words    int      `default:"5" placeholder:"N" help:"Words in the n-grams that MinHash compares."`
-	Bands    int      `default:"14" placeholder:"N" help:"Bands of MinHash: more find less similar documents."`
-	Rows     int      `default:"8" placeholder:"N" help:"Rows of a band: more ask for greater similarity."`
-	Verify   float64  `placeholder:"S" help:"Read again, and drop near-duplicates only if their similarity is at least S, such as 0.7."`
-	NGrams   bool     `name:"ngrams" help:"Also drop documents of n-grams of words that came before (Bloom filter)."`
-	NGramLen int      `name:"ngram-words" default:"13" placeholder:"N" help:"Words in these n-grams."`
-	NGramMin float64  `name:"ngram-share" default:"0.8" placeholder:"S" help:"Share of a document's n-grams from which it goes."`
-	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes an n-gram are plenty. It changes the result a little."`
-	Memory   byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for sorting; the rest goes to disk. The result is the same."`
+	Bands    int      `default:"14" placeholder:"N" help:"Bands of MinHash; more bands find less similar documents."`
+	Rows     int      `default:"8" placeholder:"N" help:"Rows in a band; more rows need greater similarity."`
+	Verify   float64  `placeholder:"S" help:"Verify near-duplicates in one more reading: drop them only if their similarity is at least S, such as 0.7."`
+	NGrams   bool     `name:"ngrams" help:"Also drop documents whose n-grams of words were mostly seen before (Bloom filter)."`
+	NGramLen int      `name:"ngram-words" default:"13" placeholder:"N" help:"Words in an n-gram of --ngrams."`
+	NGramMin float64  `name:"ngram-share" default:"0.8" placeholder:"S" help:"Drop a document if this share of its n-grams was seen before."`
+	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes for each n-gram are plenty. It changes the result slightly."`
+	Memory   byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for sorting; what does not fit goes to disk. The result is the same."`
 	threadsFlag
 }
 
@@ -36,10 +38,11 @@ func (dataDedupCmd) Help() string {
 
 Near-duplicates with similarity s of their sets of n-grams are found with probability
 1 − (1 − s^rows)^bands: by default 0.56 at s = 0.7, 0.92 at 0.8, 0.9996 at 0.9.
-Of documents that are alike the first stays; n-grams, paragraphs and lines are compared in what stays. The result does not depend on --threads or --memory.`
+The first of similar documents stays. N-grams, paragraphs and lines are then compared in the documents that stay. Documents keep
+their other fields (id, url, date, …). The result does not depend on --threads or --memory.`
 }
 
-// check refuses what cannot be, and what would have no effect.
+// check refuses flags that contradict each other or have no effect.
 func (c dataDedupCmd) check() error {
 	none := slices.Contains(c.Exact, "none")
 	for _, n := range []struct {
@@ -54,11 +57,11 @@ func (c dataDedupCmd) check() error {
 	case !(c.Verify >= 0 && c.Verify <= 1):
 		return &usageError{fmt.Sprintf("--verify %v is not a similarity from 0 to 1", c.Verify), "try --verify 0.7"}
 	case !c.Near && c.Verify > 0:
-		return &usageError{"--verify is of near-duplicates, which --no-near leaves in", "try one of them"}
+		return &usageError{"--verify has no effect with --no-near", "try one of them"}
 	case !(c.NGramMin > 0 && c.NGramMin <= 1):
 		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin), "try --ngram-share 0.8"}
 	case none && len(c.Exact) > 1:
-		return &usageError{"--exact none stands beside others", "try one of them"}
+		return &usageError{"--exact has none together with other units", "try --exact none, or leave none out"}
 	case none && !c.Near && !c.NGrams:
 		return &usageError{"nothing to look for: --exact none, --no-near and no --ngrams", "try --exact document"}
 	}
@@ -90,7 +93,9 @@ func (c dataDedupCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		rep, err := dedup.Run(ctx, o, func() iter.Seq2[corpus.Document, error] {
+		o.Input = r.Report
+		rep, err := dedup.Run(ctx, o, func(fields bool) iter.Seq2[corpus.Document, error] {
+			r.KeepFields(fields)
 			return func(yield func(corpus.Document, error) bool) {
 				for d, err := range r.Documents() {
 					if !yield(d, err) {
@@ -103,34 +108,49 @@ func (c dataDedupCmd) Run(s *session) error {
 		if err != nil {
 			return asData(err)
 		}
-		s.reportText(r.Report())
-		rate := float64(rep.Bytes) / 1e6 / time.Since(start).Seconds()
-		s.printf("kept %s of %s documents, %s of %s bytes; dropped %s as the same, %s as nearly the same, in %s clusters, the largest of %s\n",
-			thousands(rep.Kept), thousands(rep.Documents), thousands(rep.KeptBytes), thousands(rep.Bytes), thousands(rep.Exact), thousands(rep.Near),
-			thousands(int64(rep.Clusters)), thousands(int64(rep.LargestSize)))
-		if o.Verify > 0 {
-			s.printf("confirmed %s of %s pairs at similarity %.2f\n", thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
-		}
-		if o.NGrams != nil {
-			s.printf("dropped %s for their n-grams; %.1g of the look-ups were wrong at the end\n", thousands(rep.NGrams), rep.NGramError)
-		}
-		s.warnOfNGrams(rep, "--bloom")
-		for _, u := range o.Units {
-			if u != dedup.Document {
-				s.printf("dropped %s repeated %ss\n", thousands(int64(rep.Units[u.String()])), u)
-			}
-		}
-		if rep.Emptied > 0 {
-			s.printf("%s documents held nothing else\n", thousands(rep.Emptied))
-		}
-		s.printf("%s/docs: %.1f MB/s, %s bytes sorted on disk\n", c.Out, rate, thousands(rep.Spilled))
-		return s.emit(map[string]any{"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled, "mb_per_second": rate})
+		took := time.Since(start)
+		c.print(s, o, rep, took)
+		rep.Input = nil // it stands under "corpus"
+		return s.finish(c.lossFlags, r.Report(), filepath.Join(c.Out, "report.json"), "remove "+c.Out+" and give the same command again",
+			map[string]any{
+				"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled, "mb_per_second": float64(rep.Bytes) / 1e6 / took.Seconds(), "seconds": took.Seconds(),
+			})
 	})
 }
 
-// warnOfNGrams warns of a filter that was too small: it takes n-grams for seen that were not, and documents go for nothing.
+func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took time.Duration) {
+	s.reportText(*rep.Input)
+	s.printf("dropped %s as exact and %s as near duplicates; %s", thousands(rep.Exact), thousands(rep.Near), plural(rep.Clusters, "cluster"))
+	if rep.Clusters > 0 {
+		s.printf(", the largest of %s", plural(rep.LargestSize, "document"))
+	}
+	s.printf("\n")
+	if o.Verify > 0 {
+		s.printf("confirmed %s of %s candidate pairs at similarity %.2f\n", thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
+	}
+	if o.NGrams != nil {
+		s.printf("dropped %s for their n-grams; %.1g of the look-ups were false positives at the end\n", plural(int(rep.NGrams), "document"), rep.NGramError)
+	}
+	s.warnOfNGrams(rep, "--bloom")
+	for _, u := range o.Units {
+		if u != dedup.Document {
+			s.printf("dropped %s\n", plural(rep.Units[u.String()], "repeated "+u.String()))
+		}
+	}
+	if rep.Emptied > 0 {
+		s.printf("dropped %s that held nothing else\n", plural(int(rep.Emptied), "document"))
+	}
+	if rep.Spilled > 0 {
+		s.printf("sorted %s on disk\n", megabytes(rep.Spilled))
+	}
+	kept := fmt.Sprintf("kept %s of %s, %s of %s of text, %.1f MB/s", thousands(rep.Kept), plural(int(rep.Documents), "document"),
+		megabytes(rep.KeptBytes), megabytes(rep.Bytes), float64(rep.Bytes)/1e6/took.Seconds())
+	s.closing(kept, c.Out, took, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs")))
+}
+
+// warnOfNGrams warns of a filter that was too small: it takes new n-grams for seen ones, and drops documents that are new.
 func (s *session) warnOfNGrams(r dedup.Report, option string) {
 	if r.NGramError > 0.1 {
-		s.notef("warning: %s is too small: at the end %.1g of the n-grams that were new counted as seen, so that documents may have gone that were new; give it several times as much", option, r.NGramError)
+		s.warn(fmt.Sprintf("%s is too small: at the end %.0f %% of new n-grams counted as seen, so new documents may have been dropped; give it several times as much", option, 100*r.NGramError))
 	}
 }

@@ -21,7 +21,7 @@ const (
 	exitOK         = 0
 	exitInternal   = 1  // a defect in anneal
 	exitUsage      = 2  // the command line or the config
-	exitData       = 3  // text, tokenizer or data set cannot be used, or a file not be read or written
+	exitData       = 3  // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
 	exitDiverged   = 4  // training stopped by the guard
 	exitCheckpoint = 5  // no usable checkpoint
 	exitResources  = 6  // memory or disk does not suffice, or the device failed
@@ -72,6 +72,7 @@ func exitCode(err error) int {
 		large *train.MemoryError
 		gone  *train.DeviceError
 		data  *train.DataError
+		lost  *incomplete
 		slope *lab.NotFlatError
 		back  *train.RewindError
 		path  *fs.PathError
@@ -98,7 +99,7 @@ func exitCode(err error) int {
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
 	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
-	case errors.As(err, &data), errors.Is(err, lab.ErrNoGoSource), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, lab.ErrNoGoSource), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
 		return exitData
 	}
 	return exitInternal

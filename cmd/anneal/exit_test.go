@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"anneal/corpus"
 	"anneal/dataset"
 	"anneal/lab"
 	"anneal/tokenizer"
@@ -40,6 +41,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&fs.PathError{Op: "mkdir", Err: syscall.EROFS}, exitData},
 		{train.ErrOccupied, exitUsage},
 		{lab.ErrNoGoSource, exitData},
+		{&incomplete{loss: new(corpus.LossError)}, exitData},
 		{fs.ErrNotExist, exitData},
 		{&train.DivergedError{}, exitDiverged},
 		{&checkpoint.Fault{Err: fs.ErrNotExist}, exitCheckpoint},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/signal"
@@ -98,7 +99,12 @@ func (s *session) fail(err error) int {
 	default:
 		s.notef("error: %s", strings.TrimRight(err.Error(), "\n"))
 	}
-	if emitErr := s.emit(map[string]any{"error": err.Error(), "exit_code": code}); emitErr != nil && !errors.Is(err, emitErr) {
+	result := map[string]any{}
+	if part := new(incomplete); errors.As(err, &part) {
+		maps.Copy(result, part.result)
+	}
+	result["error"], result["exit_code"] = err.Error(), code
+	if emitErr := s.emit(result); emitErr != nil && !errors.Is(err, emitErr) {
 		s.notef("error: %s", emitErr)
 	}
 	return code

@@ -137,6 +137,14 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
+// plural writes a number of things: 1 document, 2,000 documents.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return thousands(int64(n)) + " " + what
+}
+
 // mebibytes writes a size of memory.
 func mebibytes(n int64) string { return units.FormatBytes(n) }
 

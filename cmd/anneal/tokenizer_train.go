@@ -15,6 +15,7 @@ import (
 
 type tokenizerTrainCmd struct {
 	textArgs
+	lossFlags
 	Vocab int    `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
 	Out   string `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
 	learnFlags
@@ -118,7 +119,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
 		s.printf("%s: %s tokens from %s distinct words, pattern %s, hash %.16s…, %.1f MB/s\n",
 			c.Out, thousands(int64(tok.VocabSize())), thousands(learned.Words), tok.Pattern(), tok.Hash(), rate)
-		return s.emit(map[string]any{
+		return s.finish(c.lossFlags, report, "", "give the same command again", map[string]any{
 			"out": c.Out, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
 			"learned": learned,
 		})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // ErrNoColumn is for a file without the column, ErrNoText for a column that does not hold strings.
@@ -20,30 +19,33 @@ const (
 	maxPage   = 256 << 20 // bytes of a page, as it is and decompressed
 )
 
-// File is an open parquet file and one of its columns.
+// File is an open parquet file and its columns: the text, and the others if they are wanted.
 type File struct {
 	Groups []Group
 
-	r       io.ReaderAt
-	size    int64
-	maxDef  int // definition level of a value that is not null
-	scratch scratch
+	r      io.ReaderAt
+	size   int64
+	footer []byte
+	maxDef int // definition level of a text that is not null
+	text   pages
+	fields *fields // the other columns; nil if they are not wanted
+	codecs codecs
 
 	taken, given int64 // bytes of the pages so far, compressed and not
 }
 
-// Group is the column in one row group.
+// Group is the text in one row group.
 type Group struct {
 	Rows  int64
 	Bytes int64 // on disk
 
-	offset int64
-	codec  int64
+	chunk
+	at int // of what the footer says about the group
 }
 
-// Open reads the footer of a file of size bytes and finds the column: its name, or for one inside structures the names
-// of all levels with dots between them.
-func Open(r io.ReaderAt, size int64, column string) (*File, error) {
+// Open reads the footer of a file of size bytes and finds the column of the text: its name, or for one inside structures
+// the names of all levels with dots between them. If others is true, Rows reads the other columns, but for those in Left.
+func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) {
 	if size < 12 {
 		return nil, errors.New("too short for a parquet file")
 	}
@@ -54,7 +56,7 @@ func Open(r io.ReaderAt, size int64, column string) (*File, error) {
 	switch string(tail[4:]) {
 	case "PAR1":
 	case "PARE":
-		return nil, errors.New("the file is encrypted")
+		return nil, fmt.Errorf("%w: the file is encrypted", ErrUnsupported)
 	default:
 		return nil, errors.New("the file does not end as a parquet file: it is cut off, or something else")
 	}
@@ -66,13 +68,17 @@ func Open(r io.ReaderAt, size int64, column string) (*File, error) {
 	if _, err := r.ReadAt(footer, size-8-n); err != nil {
 		return nil, err
 	}
-	f := &File{r: r, size: size}
+	f := &File{r: r, size: size, footer: footer}
 	leaf, rows, err := -1, int64(-1), error(nil)
 	t := thrift{b: footer}
 	t.fields(func(id int, kind byte) bool {
 		switch {
 		case id == 2 && kind == typeList:
+			start := t
 			leaf, f.maxDef, err = schema(&t, column)
+			if others && t.err == nil && err == nil {
+				f.fields = readTree(&start, leaf)
+			}
 			return true
 		case id == 3 && kind == typeI64:
 			rows = t.int()
@@ -80,7 +86,10 @@ func Open(r io.ReaderAt, size int64, column string) (*File, error) {
 		case id == 4 && kind == typeList:
 			t.elements(func(int) {
 				var g Group
-				if g, err = f.group(&t, leaf, err); len(f.Groups) < maxGroups {
+				if g, err = f.group(&t, leaf, err); f.fields != nil && err == nil {
+					err = f.fields.survey(f, g)
+				}
+				if len(f.Groups) < maxGroups {
 					f.Groups = append(f.Groups, g)
 				} else {
 					t.fail(errors.New("too many row groups"))
@@ -101,148 +110,38 @@ func Open(r io.ReaderAt, size int64, column string) (*File, error) {
 	if err == nil && (leaf < 0 || rows != 0 || bytes > size) { // more bytes: the same ones over and over
 		err = errThrift
 	}
+	if err == nil && f.fields != nil {
+		err = f.fields.settle(size)
+	}
 	return f, err
 }
 
-// namedLeaves is how many columns an error names.
-const namedLeaves = 20
-
-// follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1 if it does not.
-func follow(column string, from int, name string, group bool) int {
-	rest, ok := strings.CutPrefix(column[from:], name)
-	switch {
-	case ok && !group && rest == "":
-		return len(column)
-	case ok && group && strings.HasPrefix(rest, "."):
-		return from + len(name) + 1
+// Left are the columns that Rows does not deliver.
+func (f *File) Left() []Left {
+	if f.fields == nil {
+		return nil
 	}
-	return -1
-}
-
-// schema finds the column in the list of a tree's nodes, in depth-first order: its ordinal among the leaves, and how many
-// of the nodes above it and itself may be null.
-func schema(t *thrift, column string) (leaf, maxDef int, err error) {
-	type level struct {
-		path     string // of the first leaves alone, which errors name
-		matched  int    // bytes of column that the path is the beginning of; -1 if it is of none
-		left     int64  // children to come
-		def      int
-		repeated bool
-	}
-	var above []level
-	var names []string
-	leaf, err = -1, ErrNoColumn
-	leaves := 0
-	t.elements(func(i int) {
-		kind, repetition, children, name := int64(-1), int64(0), int64(0), ""
-		t.fields(func(id int, k byte) bool {
-			switch {
-			case id == 1 && k == typeI32:
-				kind = t.int()
-			case id == 3 && k == typeI32:
-				repetition = t.int()
-			case id == 4 && k == typeBinary:
-				name = string(t.binary())
-				name = name[:min(len(name), 1000)]
-			case id == 5 && k == typeI32:
-				children = t.int()
-			default:
-				return false
-			}
-			return true
-		})
-		at := level{left: children}
-		if i > 0 {
-			if len(above) == 0 {
-				t.fail(errThrift)
-				return
-			}
-			parent := &above[len(above)-1]
-			parent.left--
-			at.def, at.repeated = parent.def, parent.repeated || repetition == 2
-			if len(names) < namedLeaves {
-				at.path = strings.TrimPrefix(parent.path+"."+name, ".")
-			}
-			at.matched = -1
-			if parent.matched >= 0 {
-				at.matched = follow(column, parent.matched, name, children > 0)
-			}
-			if repetition != 0 {
-				at.def++
-			}
-		}
-		if children > 0 {
-			if len(above) >= maxDepth || children > 1<<20 {
-				t.fail(errThrift)
-			}
-			above = append(above, at)
-			return
-		}
-		if at.matched == len(column) && i > 0 && leaf < 0 {
-			leaf, maxDef, err = leaves, at.def, nil
-			if at.repeated {
-				err = fmt.Errorf("%w: %s is in a list", ErrNoText, column)
-			} else if kind != 6 { // BYTE_ARRAY
-				err = fmt.Errorf("%w: %s is of another type", ErrNoText, column)
-			}
-		}
-		if len(names) < namedLeaves {
-			names = append(names, at.path)
-		}
-		leaves++
-		for len(above) > 0 && above[len(above)-1].left <= 0 {
-			above = above[:len(above)-1]
-		}
-	})
-	if err == ErrNoColumn {
-		err = fmt.Errorf("%w: the columns are %.400s", err, strings.Join(names, ", "))
-	}
-	return leaf, maxDef, err
+	return f.fields.left
 }
 
 // group reads a row group. The first fault of the file stays.
 func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
-	g := Group{Rows: -1, codec: -1, Bytes: -1, offset: -1}
-	dictionary := int64(-1)
+	g := Group{Rows: -1, at: t.i}
+	c := chunk{codec: -1, bytes: -1, offset: -1}
 	t.fields(func(id int, kind byte) bool {
 		switch {
 		case id == 3 && kind == typeI64:
 			g.Rows = t.int()
 		case id == 1 && kind == typeList:
 			t.elements(func(i int) {
-				t.fields(func(id int, kind byte) bool {
-					if i != leaf {
-						return false
-					}
-					switch {
-					case id == 1 && kind == typeBinary:
-						if path := t.binary(); len(path) > 0 && err == nil {
-							err = errors.New("the column is in another file")
-						}
-					case id == 8 && kind == typeStruct && err == nil:
-						err = errors.New("the column is encrypted")
-						return false
-					case id == 3 && kind == typeStruct:
-						t.fields(func(id int, kind byte) bool {
-							switch {
-							case id == 4 && kind == typeI32:
-								g.codec = t.int()
-							case id == 7 && kind == typeI64:
-								g.Bytes = t.int()
-							case id == 9 && kind == typeI64:
-								g.offset = t.int()
-							case id == 11 && kind == typeI64:
-								dictionary = t.int()
-							default:
-								return false
-							}
-							return true
-						})
-					default:
-						return false
-					}
-					return true
-				})
+				if i != leaf {
+					t.structure(0, nil)
+					return
+				}
+				var fault error
+				if c, _, fault = readChunk(t); err == nil {
+					err = fault
+				}
 			})
 		default:
 			return false
@@ -250,13 +149,64 @@ func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
 		return true
 	})
 	if g.Rows == 0 { // an empty table: what its chunks say of offsets differs from writer to writer
-		return Group{codec: g.codec}, err
+		return Group{chunk: chunk{codec: c.codec}, at: g.at}, err
 	}
-	if dictionary > 0 && dictionary < g.offset {
-		g.offset = dictionary
-	}
-	if err == nil && (g.Rows < 0 || g.Rows > 1<<40 || g.offset < 4 || g.Bytes < 0 || g.Bytes > f.size || g.offset > f.size-g.Bytes) {
+	if err == nil && (g.Rows < 0 || g.Rows > 1<<40 || !c.within(f.size)) {
 		err = errThrift
 	}
+	g.chunk, g.Bytes = c, c.bytes
 	return g, err
+}
+
+// within says whether a chunk can be where it claims to be.
+func (c chunk) within(size int64) bool {
+	return c.offset >= 4 && c.bytes >= 0 && c.bytes <= size && c.offset <= size-c.bytes
+}
+
+// readChunk reads what the footer says about a column in a row group; encodings are those of its pages.
+func readChunk(t *thrift) (c chunk, encodings uint32, err error) {
+	c = chunk{codec: -1, bytes: -1, offset: -1}
+	dictionary := int64(-1)
+	t.fields(func(id int, kind byte) bool {
+		switch {
+		case id == 1 && kind == typeBinary:
+			if path := t.binary(); len(path) > 0 && err == nil {
+				err = fmt.Errorf("%w: the column is in another file", ErrUnsupported)
+			}
+		case id == 8 && kind == typeStruct:
+			if err == nil {
+				err = fmt.Errorf("%w: the column is encrypted", ErrUnsupported)
+			}
+			return false
+		case id == 3 && kind == typeStruct:
+			t.fields(func(id int, kind byte) bool {
+				switch {
+				case id == 2 && kind == typeList:
+					t.integers(func(v int64) {
+						if v >= 0 && v < 32 {
+							encodings |= 1 << v
+						}
+					})
+				case id == 4 && kind == typeI32:
+					c.codec = t.int()
+				case id == 7 && kind == typeI64:
+					c.bytes = t.int()
+				case id == 9 && kind == typeI64:
+					c.offset = t.int()
+				case id == 11 && kind == typeI64:
+					dictionary = t.int()
+				default:
+					return false
+				}
+				return true
+			})
+		default:
+			return false
+		}
+		return true
+	})
+	if dictionary > 0 && dictionary < c.offset {
+		c.offset = dictionary
+	}
+	return c, encodings, err
 }

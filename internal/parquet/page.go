@@ -1,16 +1,10 @@
 package parquet
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Values delivers the column in a row group in order. A value, nil if it is null, is good until yield returns; an error
@@ -18,37 +12,78 @@ import (
 func (f *File) Values(group int, yield func(value []byte) error) error {
 	g := f.Groups[group]
 	rows := int64(0)
-	f.scratch.dictionary.clear()
-	for at, end := g.offset, g.offset+g.Bytes; at < end && rows < g.Rows; {
-		h, n, err := f.header(at, end)
+	p := &f.text
+	p.begin(f, g.chunk)
+	for rows < g.Rows {
+		h, page, err := p.next()
+		if err == errEnd {
+			break
+		}
 		if err != nil {
 			return err
 		}
-		at += n
-		page, err := f.page(h, at, end, g.codec)
-		if err != nil {
-			return err
+		if h.values > g.Rows-rows {
+			return errors.New("pages hold more rows than their row group")
 		}
-		at += h.compressed
-		switch h.kind {
-		case dictionaryPage:
-			if err := f.scratch.dictionary.set(page); err != nil {
-				return err
-			}
-		case dataPage, dataPageV2:
-			if h.values > g.Rows-rows {
-				return errors.New("pages hold more rows than their row group")
-			}
-			rows += h.values
-			if err := f.scratch.values(h, page, f.maxDef, yield); err != nil {
-				return err
-			}
+		rows += h.values
+		if err := p.values(h, page, f.maxDef, yield); err != nil {
+			return err
 		}
 	}
 	if rows != g.Rows {
 		return fmt.Errorf("the row group holds %d rows of %d", rows, g.Rows)
 	}
 	return nil
+}
+
+// chunk is a column in a row group.
+type chunk struct {
+	offset, bytes int64 // on disk
+	codec         int64
+}
+
+// pages reads the pages of a chunk. Its memory is used again for the next one.
+type pages struct {
+	f          *File
+	leaf       leaf
+	at, end    int64
+	codec      int64
+	out        []byte
+	held       *int64 // bytes of the pages of several columns; nil for the text
+	dictionary dictionary
+	previous   []byte // DELTA_BYTE_ARRAY: the last value
+}
+
+func (p *pages) begin(f *File, c chunk) {
+	p.f, p.at, p.end, p.codec = f, c.offset, c.offset+c.bytes, c.codec
+	p.dictionary.clear()
+}
+
+// errEnd is for a chunk that has no more data pages.
+var errEnd = errors.New("the chunk is at its end")
+
+// next returns the next data page, decompressed; it is good until the next call. Dictionaries are taken in on the way.
+func (p *pages) next() (h header, page []byte, err error) {
+	for p.at < p.end {
+		h, n, err := p.f.header(p.at, p.end)
+		if err != nil {
+			return h, nil, err
+		}
+		p.at += n
+		if page, err = p.page(h); err != nil {
+			return h, nil, err
+		}
+		p.at += h.compressed
+		switch h.kind {
+		case dictionaryPage:
+			if err := p.dictionary.set(page, p.leaf.width()); err != nil {
+				return h, nil, err
+			}
+		case dataPage, dataPageV2:
+			return h, page, nil
+		}
+	}
+	return h, nil, errEnd
 }
 
 const (
@@ -64,7 +99,7 @@ type header struct {
 	crc                      uint32
 	hasCRC                   bool
 	values, encoding         int64
-	levels                   int64 // encoding of definition levels
+	levels, repLevels        int64 // encodings of definition and repetition levels
 	defBytes, repBytes       int64 // version 2: of the levels, which are not compressed
 	plain                    bool  // version 2: nothing is compressed
 }
@@ -72,7 +107,7 @@ type header struct {
 // header reads the page header at an offset and says how long it is.
 func (f *File) header(at, end int64) (h header, n int64, err error) {
 	for _, n := range []int64{256, 64 << 10, 16 << 20} { // it may hold values, as statistics
-		b, err := f.scratch.read(f.r, at, min(n, end-at))
+		b, err := f.codecs.read(f.r, at, min(n, end-at))
 		if err != nil {
 			return h, 0, err
 		}
@@ -113,6 +148,8 @@ func pageHeader(t *thrift) (h header) {
 					h.encoding = t.int()
 				case id == 3 && kind == typeI32:
 					h.levels = t.int()
+				case id == 4 && kind == typeI32:
+					h.repLevels = t.int()
 				default:
 					return false
 				}
@@ -144,22 +181,16 @@ func pageHeader(t *thrift) (h header) {
 	return h
 }
 
-// page reads the content of a page, decompressed. For version 2 the levels stay in front.
-func (f *File) page(h header, at, end, codec int64) ([]byte, error) {
-	if h.compressed > end-at {
-		return nil, fmt.Errorf("a page of %d bytes where the row group has %d left", h.compressed, end-at)
+// page reads the content of the page at hand, decompressed. For version 2 the levels stay in front.
+func (p *pages) page(h header) ([]byte, error) {
+	f := p.f
+	if h.compressed > p.end-p.at {
+		return nil, fmt.Errorf("a page of %d bytes where the row group has %d left", h.compressed, p.end-p.at)
 	}
 	if h.kind != dataPage && h.kind != dictionaryPage && h.kind != dataPageV2 {
 		return nil, nil
 	}
-	b, err := f.scratch.read(f.r, at, h.compressed)
-	if err != nil {
-		return nil, err
-	}
-	if h.hasCRC && crc32.ChecksumIEEE(b) != h.crc {
-		return nil, errors.New("a page does not have its checksum")
-	}
-	levels := int64(0)
+	levels, codec := int64(0), p.codec
 	if h.kind == dataPageV2 {
 		if levels = h.repBytes + h.defBytes; levels > h.compressed || levels > h.uncompressed {
 			return nil, errors.New("a page claims to have levels that are longer than it is")
@@ -169,7 +200,17 @@ func (f *File) page(h header, at, end, codec int64) ([]byte, error) {
 		}
 	}
 	if codec == 0 {
-		return b, nil
+		if err := p.room(h.compressed); err != nil {
+			return nil, err
+		}
+		return p.out, f.codecs.readInto(p.out, f.r, p.at, h)
+	}
+	b, err := f.codecs.read(f.r, p.at, h.compressed)
+	if err == nil {
+		err = h.check(b)
+	}
+	if err != nil {
+		return nil, err
 	}
 	want := h.uncompressed - levels
 	if f.given+want > freeExpansion+maxExpansion*(f.taken+h.compressed) { // a claim alone is not held against the pages that follow
@@ -177,11 +218,43 @@ func (f *File) page(h header, at, end, codec int64) ([]byte, error) {
 	}
 	f.taken += h.compressed
 	f.given += want
-	return f.scratch.decompress(codec, b[:levels], b[levels:], int(want))
+	if err := p.room(levels + want); err != nil {
+		return nil, err
+	}
+	copy(p.out, b[:levels])
+	return p.out, f.codecs.decompress(p.out[levels:], codec, b[levels:])
 }
 
-// ErrPage is for a page that may be sound but asks for too much memory.
-var ErrPage = errors.New("a page is too large")
+// room makes p.out a buffer of n bytes.
+func (p *pages) room(n int64) error {
+	before := int64(cap(p.out))
+	if p.held != nil && n > before && *p.held-before+n > maxHeld {
+		return fmt.Errorf("%w: pages of the columns besides the text, one of each, have more than %d MiB", ErrPage, maxHeld>>20)
+	}
+	p.out = room(p.out, int(n))
+	if p.held != nil {
+		*p.held += int64(cap(p.out)) - before
+	}
+	return nil
+}
+
+// maxHeld is how many bytes the pages of the columns besides the text may have, one of each. With what stands in
+// dictionaries they take up to three times as much.
+const maxHeld = 128 << 20
+
+// check holds the bytes of a page against its checksum.
+func (h *header) check(b []byte) error {
+	if h.hasCRC && crc32.ChecksumIEEE(b) != h.crc {
+		return errors.New("a page does not have its checksum")
+	}
+	return nil
+}
+
+// ErrPage is for a page that may be sound but asks for too much memory, ErrUnsupported for a form that is not read.
+var (
+	ErrPage        = errors.New("a page is too large")
+	ErrUnsupported = errors.New("not read")
+)
 
 // All pages of a File may become so many bytes, and so many for each of theirs.
 const (
@@ -189,115 +262,13 @@ const (
 	maxExpansion  = 500
 )
 
-// scratch holds the memory that pages take in turn.
-type scratch struct {
-	raw, out   []byte
-	dictionary dictionary
-	previous   []byte // DELTA_BYTE_ARRAY: the last value
-	zstd       *zstd.Decoder
-	gzip       *gzip.Reader
-}
-
-// read returns n bytes at an offset; they stay until the next call.
-func (s *scratch) read(r io.ReaderAt, at, n int64) ([]byte, error) {
-	s.raw = room(s.raw, int(n))
-	_, err := r.ReadAt(s.raw, at)
-	if err == io.EOF {
-		err = errors.New("the file is cut off")
-	}
-	return s.raw, err
-}
-
-// room returns a buffer of n bytes, b itself if it has them.
-func room(b []byte, n int) []byte {
-	if cap(b) >= n {
-		return b[:n]
-	}
-	return make([]byte, n, max(n, min(2*cap(b), maxPage)))
-}
-
-var codecs = map[int64]string{3: "LZO", 4: "Brotli", 5: "LZ4", 7: "LZ4_RAW"}
-
-// decompress returns levels and want decompressed bytes.
-func (s *scratch) decompress(codec int64, levels, compressed []byte, want int) ([]byte, error) {
-	s.out = room(s.out, len(levels)+want)
-	copy(s.out, levels)
-	out := s.out[len(levels):]
-	if want == 0 {
-		return s.out, nil
-	}
-	var err error
-	n := want
-	switch codec {
-	case 1:
-		if n, err = snappy.DecodedLen(compressed); err == nil && n == want {
-			_, err = snappy.Decode(out, compressed)
-		}
-	case 2:
-		n, err = s.gunzip(out, compressed)
-	case 6:
-		if s.zstd == nil {
-			if s.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)); err != nil {
-				return nil, err
-			}
-		}
-		var got []byte
-		got, err = s.zstd.DecodeAll(compressed, out[:0:want])
-		n = len(got)
-	default:
-		return nil, fmt.Errorf("pages under %s (codec %d) are not read; write the file with zstd, snappy or gzip", codecs[codec], codec)
-	}
-	if err == nil && n != want {
-		err = fmt.Errorf("a page claims to become %d bytes", want)
-	}
-	return s.out, err
-}
-
-// gunzip fills out, and returns a greater length if there is more.
-func (s *scratch) gunzip(out, compressed []byte) (int, error) {
-	var err error
-	if s.gzip == nil {
-		s.gzip, err = gzip.NewReader(bytes.NewReader(compressed))
-	} else {
-		err = s.gzip.Reset(bytes.NewReader(compressed))
-	}
+// values delivers the values of a data page of a column that does not repeat.
+func (p *pages) values(h header, page []byte, maxDef int, yield func([]byte) error) error {
+	_, levels, page, err := h.split(page, 0, maxDef)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n, err := io.ReadFull(s.gzip, out)
-	if err != nil {
-		return n, err
-	}
-	var more [1]byte
-	m, err := io.ReadFull(s.gzip, more[:])
-	if err == io.EOF {
-		err = nil
-	}
-	return n + m, err
-}
-
-// values delivers the values of a data page.
-func (s *scratch) values(h header, page []byte, maxDef int, yield func([]byte) error) error {
-	var levels hybrid
-	switch {
-	case h.kind == dataPageV2:
-		levels = newHybrid(page[h.repBytes:h.repBytes+h.defBytes], maxDef)
-		page = page[h.repBytes+h.defBytes:]
-	case maxDef > 0:
-		if h.levels != 3 { // RLE
-			return fmt.Errorf("definition levels in encoding %d are not read", h.levels)
-		}
-		if len(page) < 4 {
-			return errShortPage
-		}
-		n := int64(binary.LittleEndian.Uint32(page))
-		if page = page[4:]; n > int64(len(page)) {
-			return errShortPage
-		}
-		levels = newHybrid(page[:n], maxDef)
-		page = page[n:]
-	}
-	next, err := s.decoder(h.encoding, page)
+	next, err := p.decoder(h.encoding, page)
 	if err != nil {
 		return err
 	}
@@ -323,4 +294,34 @@ func (s *scratch) values(h header, page []byte, maxDef int, yield func([]byte) e
 		}
 	}
 	return nil
+}
+
+// split cuts a data page into repetition levels, definition levels and values.
+func (h *header) split(page []byte, maxRep, maxDef int) (reps, defs hybrid, values []byte, err error) {
+	if h.kind == dataPageV2 {
+		at := h.repBytes + h.defBytes
+		return newHybrid(page[:h.repBytes], maxRep), newHybrid(page[h.repBytes:at], maxDef), page[at:], nil
+	}
+	if reps, page, err = levels(page, maxRep, h.repLevels); err == nil {
+		defs, page, err = levels(page, maxDef, h.levels)
+	}
+	return reps, defs, page, err
+}
+
+// levels cuts levels up to most off a page of version 1; there are none if most is 0.
+func levels(page []byte, most int, encoding int64) (h hybrid, rest []byte, err error) {
+	if most == 0 {
+		return h, page, nil
+	}
+	if encoding != 3 { // RLE
+		return h, nil, fmt.Errorf("%w: levels in encoding %d", ErrUnsupported, encoding)
+	}
+	if len(page) < 4 {
+		return h, nil, errShortPage
+	}
+	n := int64(binary.LittleEndian.Uint32(page))
+	if page = page[4:]; n > int64(len(page)) {
+		return h, nil, errShortPage
+	}
+	return newHybrid(page[:n], most), page[n:], nil
 }

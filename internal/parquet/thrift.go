@@ -109,6 +109,17 @@ func (t *thrift) elements(visit func(i int)) {
 	}
 }
 
+// integers visits those of a list.
+func (t *thrift) integers(visit func(v int64)) {
+	kind, n := t.list()
+	if n > 0 && kind != typeI32 {
+		t.fail(errThrift)
+	}
+	for ; n > 0 && t.err == nil; n-- {
+		visit(t.int())
+	}
+}
+
 func (t *thrift) list() (kind byte, n uint64) {
 	head := t.byte()
 	if n = uint64(head >> 4); n == 15 {

@@ -9,37 +9,187 @@ import (
 
 var errShortPage = errors.New("a page ends within its values")
 
-// decoder returns what gives the values of a page in turn. A value is never nil.
-func (s *scratch) decoder(encoding int64, page []byte) (func() ([]byte, error), error) {
+// Physical types.
+const (
+	typeBoolean    = 0
+	typeInt32      = 1
+	typeInt64      = 2
+	typeInt96      = 3
+	typeFloat      = 4
+	typeDouble64   = 5
+	typeByteArray  = 6
+	typeFixedArray = 7
+)
+
+// leaf is what the values of a column are stored as. The zero value stands for BYTE_ARRAY.
+type leaf struct {
+	fixed int  // bytes of a value; 0 for BYTE_ARRAY, and for BOOLEAN, whose values are bits
+	bits  bool // BOOLEAN
+}
+
+// width is how many bytes each value has in a dictionary, 0 if they differ.
+func (l leaf) width() int { return l.fixed }
+
+// The encodings of values.
+const (
+	encodingPlain           = 0
+	encodingPlainDictionary = 2
+	encodingRLE             = 3
+	encodingBitPacked       = 4 // of levels, formerly
+	encodingDeltaPacked     = 5
+	encodingDeltaLength     = 6
+	encodingDeltaBytes      = 7
+	encodingDictionary      = 8
+	encodingSplit           = 9
+)
+
+// reads says whether values of the column may be in an encoding.
+func (l leaf) reads(encoding int64) bool {
 	switch encoding {
-	case 0: // PLAIN
+	case encodingPlain:
+		return true
+	case encodingPlainDictionary, encodingDictionary:
+		return !l.bits
+	case encodingRLE:
+		return l.bits
+	case encodingDeltaPacked:
+		return l.fixed == 4 || l.fixed == 8
+	case encodingDeltaLength:
+		return l.fixed == 0 && !l.bits
+	case encodingDeltaBytes:
+		return !l.bits
+	case encodingSplit:
+		return l.fixed > 0
+	}
+	return false
+}
+
+// decoder returns what gives the values of a page in turn. A value is never nil; that of BOOLEAN is a byte, 0 or 1.
+func (p *pages) decoder(encoding int64, page []byte) (func() ([]byte, error), error) {
+	if !p.leaf.reads(encoding) {
+		return nil, fmt.Errorf("%w: values in encoding %d", ErrUnsupported, encoding)
+	}
+	if len(page) == 0 { // nulls alone
+		return func() ([]byte, error) { return nil, errShortPage }, nil
+	}
+	switch encoding {
+	case encodingPlain:
+		switch {
+		case p.leaf.bits:
+			v := &flags{b: page}
+			return v.next, nil
+		case p.leaf.fixed > 0:
+			v := &fixed{b: page, n: p.leaf.fixed}
+			return v.next, nil
+		}
 		v := &plain{b: page}
 		return v.next, nil
-	case 2, 8: // PLAIN_DICTIONARY, RLE_DICTIONARY
-		v := &indexed{dictionary: &s.dictionary}
-		if len(page) > 0 {
-			if page[0] > 32 {
-				return nil, fmt.Errorf("indices of %d bits", page[0])
-			}
-			v.indices = hybrid{b: page[1:], width: int(page[0])}
+	case encodingPlainDictionary, encodingDictionary:
+		if page[0] > 32 {
+			return nil, fmt.Errorf("indices of %d bits", page[0])
 		}
+		v := &indexed{dictionary: &p.dictionary, indices: hybrid{b: page[1:], width: int(page[0])}}
 		return v.next, nil
-	case 6: // DELTA_LENGTH_BYTE_ARRAY
+	case encodingRLE:
+		if len(page) < 4 {
+			return nil, errShortPage
+		}
+		v := &runs{hybrid: hybrid{b: page[4:], width: 1}}
+		return v.next, nil
+	case encodingDeltaPacked:
+		d, _, err := newDeltas(page)
+		v := &integers{deltas: d, n: p.leaf.fixed}
+		return v.next, err
+	case encodingDeltaLength:
 		v, err := newLengths(page)
 		return v.next, err
-	case 7: // DELTA_BYTE_ARRAY
+	case encodingDeltaBytes:
 		prefixes, rest, err := newDeltas(page)
 		if err != nil {
 			return nil, err
 		}
 		suffixes, err := newLengths(rest)
-		if s.previous = s.previous[:0]; s.previous == nil {
-			s.previous = []byte{}
+		if p.previous = p.previous[:0]; p.previous == nil {
+			p.previous = []byte{}
 		}
-		v := &shared{prefixes: prefixes, suffixes: suffixes, last: &s.previous}
+		v := &shared{prefixes: prefixes, suffixes: suffixes, last: &p.previous}
 		return v.next, err
 	}
-	return nil, fmt.Errorf("values in encoding %d are not read", encoding)
+	v := &transposed{b: page, n: p.leaf.fixed, count: len(page) / p.leaf.fixed, value: make([]byte, p.leaf.fixed)}
+	return v.next, nil
+}
+
+// fixed values have n bytes each.
+type fixed struct {
+	b []byte
+	n int
+}
+
+func (f *fixed) next() ([]byte, error) {
+	if len(f.b) < f.n {
+		return nil, errShortPage
+	}
+	v := f.b[:f.n:f.n]
+	f.b = f.b[f.n:]
+	return v, nil
+}
+
+// truth are the values of BOOLEAN.
+var truth = [2][]byte{{0}, {1}}
+
+// flags are bits, the lowest of a byte first.
+type flags struct {
+	b  []byte
+	at int
+}
+
+func (f *flags) next() ([]byte, error) {
+	if f.at>>3 >= len(f.b) {
+		return nil, errShortPage
+	}
+	v := truth[f.b[f.at>>3]>>(f.at&7)&1]
+	f.at++
+	return v, nil
+}
+
+// runs are bits in encoding RLE.
+type runs struct{ hybrid }
+
+func (r *runs) next() ([]byte, error) {
+	v, err := r.hybrid.next()
+	return truth[v&1], err
+}
+
+// integers are numbers of n bytes in encoding DELTA_BINARY_PACKED.
+type integers struct {
+	deltas deltas
+	n      int
+	value  [8]byte
+}
+
+func (i *integers) next() ([]byte, error) {
+	v, err := i.deltas.next()
+	binary.LittleEndian.PutUint64(i.value[:], uint64(v))
+	return i.value[:i.n], err
+}
+
+// transposed values stand with all their first bytes in front, then all their second ones (encoding BYTE_STREAM_SPLIT).
+type transposed struct {
+	b        []byte
+	n, count int
+	at       int
+	value    []byte
+}
+
+func (t *transposed) next() ([]byte, error) {
+	if t.at >= t.count {
+		return nil, errShortPage
+	}
+	for i := range t.n {
+		t.value[i] = t.b[i*t.count+t.at]
+	}
+	t.at++
+	return t.value, nil
 }
 
 // plain values have four bytes of length in front.
@@ -61,14 +211,19 @@ func (p *plain) next() ([]byte, error) {
 // dictionary is a page of plain values that data pages refer to.
 type dictionary struct {
 	page   []byte
-	starts []uint32 // of the values, in page
+	width  int      // bytes of each value; 0 if they differ
+	starts []uint32 // of values that differ, in page
 }
 
 func (d *dictionary) clear() { d.page, d.starts = d.page[:0], d.starts[:0] }
 
-func (d *dictionary) set(page []byte) error {
+func (d *dictionary) set(page []byte, width int) error {
 	d.clear()
+	d.width = width
 	d.page = append(d.page, page...)
+	if width > 0 {
+		return nil
+	}
 	v := plain{b: d.page}
 	for len(v.b) > 0 {
 		d.starts = append(d.starts, uint32(len(d.page)-len(v.b)))
@@ -89,6 +244,13 @@ func (x *indexed) next() ([]byte, error) {
 	i, err := x.indices.next()
 	if err != nil {
 		return nil, err
+	}
+	if n := x.width; n > 0 {
+		at := int64(i) * int64(n)
+		if at+int64(n) > int64(len(x.page)) {
+			return nil, fmt.Errorf("value %d of a dictionary of %d", i, len(x.page)/n)
+		}
+		return x.page[at : at+int64(n) : at+int64(n)], nil
 	}
 	if int64(i) >= int64(len(x.starts)) {
 		return nil, fmt.Errorf("value %d of a dictionary of %d", i, len(x.starts))
@@ -244,20 +406,34 @@ func (d *deltas) next() (int64, error) {
 			}
 		}
 		d.width, d.widths, d.inMini, d.bit = int(d.widths[0]), d.widths[1:], d.perMini, 0
-		if d.width > 32 || d.perMini/8*d.width > len(d.b) { // lengths have at most 31 bits
+		if d.width > 64 || d.perMini/8*d.width > len(d.b) {
 			return 0, errShortPage
 		}
 	}
-	var word uint64
-	for i, c := range d.b[min(d.bit>>3, len(d.b)):min(d.bit>>3+5, len(d.b))] {
-		word |= uint64(c) << (8 * i)
-	}
-	d.last += d.smallest + int64(word>>(d.bit&7)&(1<<d.width-1))
+	d.last += d.smallest + int64(bitsAt(d.b, d.bit, d.width))
 	d.bit += d.width
 	if d.inMini--; d.inMini == 0 {
 		d.b = d.b[d.perMini/8*d.width:]
 	}
 	return d.last, nil
+}
+
+// bitsAt is the number of width bits, 64 at most, from a bit on.
+func bitsAt(b []byte, bit, width int) uint64 {
+	at, shift := bit>>3, bit&7
+	var low uint64
+	if at+8 <= len(b) {
+		low = binary.LittleEndian.Uint64(b[at:])
+	} else {
+		for i, c := range b[min(at, len(b)):] {
+			low |= uint64(c) << (8 * i)
+		}
+	}
+	v := low >> shift
+	if shift+width > 64 && at+8 < len(b) {
+		v |= uint64(b[at+8]) << (64 - shift)
+	}
+	return v & (1<<width - 1)
 }
 
 // lengths are values whose lengths stand in front of all of them.

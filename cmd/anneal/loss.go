@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"anneal/corpus"
+)
+
+// lossFlags say how much of its input a command that reads text may lose. The policy is corpus.MaxLoss.
+type lossFlags struct {
+	MaxRejects percent `default:"0.1%" placeholder:"SHARE" help:"Fail (exit code 3, after the work) if more of the documents or bytes cannot be used. Files that are damaged, cut off or unreadable fail the command at any share."`
+	Strict     bool    `help:"Fail if a single document cannot be used."`
+}
+
+func (f lossFlags) limit() corpus.MaxLoss {
+	if f.Strict {
+		return 0
+	}
+	return corpus.MaxLoss(f.MaxRejects)
+}
+
+// percent is a share on the command line, such as 0.1%.
+type percent float64
+
+func (p *percent) UnmarshalText(text []byte) error {
+	number, unit := strings.CutSuffix(string(text), "%")
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil || !unit && x != 0 || !(x >= 0 && x <= 100) {
+		return fmt.Errorf("%q is not a share; try 0.1%%", text)
+	}
+	*p = percent(x / 100)
+	return nil
+}
+
+// incomplete is a command that has done its work and lost too much of its input.
+type incomplete struct {
+	loss   *corpus.LossError
+	marked string         // the file that says what was lost, if there is one
+	again  string         // how to do it again once the files are repaired
+	result map[string]any // that --json prints
+}
+
+func (e *incomplete) Error() string {
+	s := e.loss.Error() + "\n  everything that could be read was used"
+	if e.marked != "" {
+		s += "; " + e.marked + ` has the losses under "lost"`
+	}
+	if e.loss.FileCount > 0 {
+		return s + "\n  repair or remove the files, then " + e.again
+	}
+	return s + "\n  repair the input, or allow more with --max-rejects; then " + e.again
+}
+
+// finish ends a command that read text: it prints result for --json, or returns an error with it if too much of the input was
+// lost, of which the file marked tells.
+func (s *session) finish(f lossFlags, input corpus.Report, marked, again string, result map[string]any) error {
+	if loss := new(corpus.LossError); errors.As(f.limit().Check(input), &loss) {
+		return &incomplete{loss, marked, again, result}
+	}
+	return s.emit(result)
+}

@@ -1,0 +1,81 @@
+package corpus
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// What a document has besides its text stays with it. A line that is written holds the fields as they were read, in their
+// order, then the text, then where the document came from:
+//
+//	{"id":"7","meta":{"lang":"en"},"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234}}
+//
+// The names "text" and "anneal" are taken. A document that has fields of these names keeps them inside of "anneal": an
+// "anneal" of its own, which earlier writing has left there, as "from", and a "text" that is not the text as "text".
+const (
+	textName  = "text"
+	placeName = "anneal"
+	fromName  = "from"
+)
+
+// appendField appends a member of an object, whose value is JSON, to those of a document: to moved if its name is taken.
+func appendField(fields, moved, name, value []byte) (newFields, newMoved []byte) {
+	switch {
+	case nameIs(name, placeName):
+		return fields, appendMember(moved, []byte(`"`+fromName+`"`), value)
+	case nameIs(name, textName):
+		return fields, appendMember(moved, name, value)
+	}
+	return appendMember(fields, name, value), moved
+}
+
+// appendMember appends a member, whose name is quoted, to those of an object.
+func appendMember(members, name, value []byte) []byte {
+	if len(members) > 0 {
+		members = append(members, ',')
+	}
+	return append(append(append(members, name...), ':'), value...)
+}
+
+// Line is what a written line holds. Fields and Place are members of an object, with commas between.
+type Line struct {
+	Text   []byte
+	Fields []byte // of the document besides the text
+	Place  []byte // where it came from: what stands inside of "anneal"
+
+	read object
+}
+
+// Append appends the line, with its end, to b. Bytes that are not UTF-8 stay as they are.
+func (l *Line) Append(b []byte) []byte {
+	b = append(b, '{')
+	if len(l.Fields) > 0 {
+		b = append(append(b, l.Fields...), ',')
+	}
+	b = AppendString(append(b, `"`+textName+`":`...), l.Text)
+	b = append(append(b, `,"`+placeName+`":{`...), l.Place...)
+	return append(b, "}}\n"...)
+}
+
+// Parse reads a line that Append has written. What it sets is good until the next call.
+func (l *Line) Parse(line []byte) error {
+	o := &l.read
+	if err := o.parse(line, textName, true); err != nil {
+		return err
+	}
+	place, ok := bytes.CutPrefix(o.moved, []byte(`"`+fromName+`":{`))
+	if !ok {
+		return errNoField
+	}
+	l.Text, l.Fields, l.Place = o.text, o.fields, place[:len(place)-1]
+	return nil
+}
+
+// Document is the text and the fields in memory of their own.
+func (l *Line) Document() Document { return owned(l.Text, l.Fields, nil) }
+
+// AppendPlace appends where a document was read, the beginning of a Line's Place.
+func AppendPlace(b []byte, source string, offset int64) []byte {
+	b = AppendString(append(b, `"source":`...), []byte(source))
+	return strconv.AppendInt(append(b, `,"offset":`...), offset, 10)
+}

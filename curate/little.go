@@ -1,0 +1,46 @@
+package curate
+
+// LittleKept says that a pipeline keeps little of its input, and why.
+type LittleKept struct {
+	Documents, Bytes float64 // shares that are kept
+	Rule             string  // that drops most documents
+	Dropped          int     // documents that it drops
+	Hint             string  // what to try; "" if nothing is known
+}
+
+// littleKept is the share of the documents, or of the bytes, below which a user should be told. Published pipelines for the
+// web keep more of extracted text before they compare documents.
+const littleKept = 0.2
+
+// LittleKept returns nil if the pipeline keeps at least a fifth of the documents and of the text, or has seen too few.
+func (r *Report) LittleKept() *LittleKept {
+	const few = 20
+	l := &LittleKept{Documents: ratio(r.Kept, r.Documents), Bytes: float64(r.KeptBytes) / float64(max(r.Bytes, 1))}
+	if r.Documents < few && r.Kept > 0 || r.Documents == 0 || l.Documents >= littleKept && l.Bytes >= littleKept {
+		return nil
+	}
+	stage := ""
+	for _, s := range r.Stages {
+		for _, rule := range s.Rules {
+			if rule.Documents > l.Dropped {
+				stage, l.Rule, l.Dropped = s.Name, s.Name+"."+rule.Name, rule.Documents
+			}
+		}
+	}
+	if l.Dropped == 0 { // the text became shorter, and no document went
+		return nil
+	}
+	l.Hint = hints[stage]
+	return l
+}
+
+// hints are what to try by the stage that drops most.
+var hints = func() map[string]string {
+	notes := "for notes, documentation and manuals try examples/curate/notes.yaml"
+	web := "this stage is made for prose of the web; for source code try examples/curate/code.yaml,\n  " + notes
+	m := map[string]string{"code": "this stage is made for source code; " + notes}
+	for _, name := range []string{"gopher_quality", "gopher_repetition", "c4", "c4_paragraphs", "fineweb"} {
+		m[name] = web
+	}
+	return m
+}()

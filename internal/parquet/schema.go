@@ -1,0 +1,174 @@
+package parquet
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Repetitions of an element.
+const (
+	required = 0
+	optional = 1
+	repeated = 2
+)
+
+// element is a node of the schema as the footer lists it.
+type element struct {
+	name       string
+	physical   int64 // type; -1 of a group
+	length     int64 // bytes of FIXED_LEN_BYTE_ARRAY
+	repetition int64
+	children   int64
+	converted  int64 // older way to say what values mean; -1 if it is not said
+	logical    int64 // newer way: a field of the union LogicalType; 0 if it is not said
+	scale      int64 // of a decimal
+	precision  int64
+	unit       int64 // of a time: 1 milliseconds, 2 microseconds, 3 nanoseconds
+	utc        bool  // a timestamp is an instant
+	unsigned   bool
+}
+
+// maxName is how long a name may be to become a field.
+const maxName = 1000
+
+func readElement(t *thrift) element {
+	e := element{physical: -1, converted: -1}
+	t.fields(func(id int, kind byte) bool {
+		switch {
+		case id == 1 && kind == typeI32:
+			e.physical = t.int()
+		case id == 2 && kind == typeI32:
+			e.length = t.int()
+		case id == 3 && kind == typeI32:
+			e.repetition = t.int()
+		case id == 4 && kind == typeBinary:
+			name := t.binary()
+			e.name = string(name[:min(len(name), maxName)])
+		case id == 5 && kind == typeI32:
+			e.children = t.int()
+		case id == 6 && kind == typeI32:
+			e.converted = t.int()
+		case id == 7 && kind == typeI32:
+			e.scale = t.int()
+		case id == 8 && kind == typeI32:
+			e.precision = t.int()
+		case id == 10 && kind == typeStruct:
+			t.fields(e.readLogical(t))
+		default:
+			return false
+		}
+		return true
+	})
+	return e
+}
+
+// readLogical visits the union LogicalType, of which one field is set.
+func (e *element) readLogical(t *thrift) func(id int, kind byte) bool {
+	return func(id int, kind byte) bool {
+		e.logical = int64(id)
+		if kind != typeStruct {
+			return false
+		}
+		t.fields(func(field int, kind byte) bool {
+			switch {
+			case id == logicalDecimal && field == 1 && kind == typeI32:
+				e.scale = t.int()
+			case id == logicalDecimal && field == 2 && kind == typeI32:
+				e.precision = t.int()
+			case (id == logicalTime || id == logicalTimestamp) && field == 1 && (kind == typeTrue || kind == typeFalse):
+				e.utc = kind == typeTrue
+			case (id == logicalTime || id == logicalTimestamp) && field == 2 && kind == typeStruct:
+				t.fields(func(unit int, _ byte) bool {
+					e.unit = int64(unit)
+					return false
+				})
+			case id == logicalInteger && field == 2 && (kind == typeTrue || kind == typeFalse):
+				e.unsigned = kind == typeFalse
+			default:
+				return false
+			}
+			return true
+		})
+		return true
+	}
+}
+
+// namedLeaves is how many columns an error names.
+const namedLeaves = 20
+
+// follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1 if it does not.
+func follow(column string, from int, name string, group bool) int {
+	rest, ok := strings.CutPrefix(column[from:], name)
+	switch {
+	case ok && !group && rest == "":
+		return len(column)
+	case ok && group && strings.HasPrefix(rest, "."):
+		return from + len(name) + 1
+	}
+	return -1
+}
+
+// schema finds the column in the list of a tree's nodes, in depth-first order: its ordinal among the leaves, and how many
+// of the nodes above it and itself may be null.
+func schema(t *thrift, column string) (leaf, maxDef int, err error) {
+	type level struct {
+		path     string // of the first leaves alone, which errors name
+		matched  int    // bytes of column that the path is the beginning of; -1 if it is of none
+		left     int64  // children to come
+		def      int
+		repeated bool
+	}
+	var above []level
+	var names []string
+	leaf, err = -1, ErrNoColumn
+	leaves := 0
+	t.elements(func(i int) {
+		e := readElement(t)
+		at := level{left: e.children}
+		if i > 0 {
+			if len(above) == 0 {
+				t.fail(errThrift)
+				return
+			}
+			parent := &above[len(above)-1]
+			parent.left--
+			at.def, at.repeated = parent.def, parent.repeated || e.repetition == repeated
+			if len(names) < namedLeaves {
+				at.path = strings.TrimPrefix(parent.path+"."+e.name, ".")
+			}
+			at.matched = -1
+			if parent.matched >= 0 {
+				at.matched = follow(column, parent.matched, e.name, e.children > 0)
+			}
+			if e.repetition != required {
+				at.def++
+			}
+		}
+		if e.children > 0 {
+			if len(above) >= maxDepth || e.children > 1<<20 {
+				t.fail(errThrift)
+			}
+			above = append(above, at)
+			return
+		}
+		if at.matched == len(column) && i > 0 && leaf < 0 {
+			leaf, maxDef, err = leaves, at.def, nil
+			if at.repeated {
+				err = fmt.Errorf("%w: %s is in a list", ErrNoText, column)
+			} else if e.physical != typeByteArray {
+				err = fmt.Errorf("%w: %s is of another type", ErrNoText, column)
+			}
+		}
+		if len(names) < namedLeaves {
+			names = append(names, at.path)
+		}
+		leaves++
+		for len(above) > 0 && above[len(above)-1].left <= 0 {
+			above = above[:len(above)-1]
+		}
+	})
+	if err == ErrNoColumn {
+		err = fmt.Errorf("%w: the columns are %.400s", err, strings.Join(names, ", "))
+	}
+	return leaf, maxDef, err
+}
