@@ -5,26 +5,26 @@ import (
 	"anneal/nn"
 )
 
-// annealBlock is a layer of the family anneal, a recipe for small models of what public speedruns of language models
-// found to pay (modded-nanogpt and nanochat; Jordan et al. 2024). To a Llama it adds, each with a key of its own:
+// annealBlock is a layer of the family anneal, a recipe for small models based on public speedruns of language models
+// (modded-nanogpt and nanochat; Jordan et al. 2024). It extends Llama by these parts, each with its own key:
 //
 //	x ← λ₁·x + λ₂·x₀                model.x0_skip: every layer sees the embedding x₀ again; λ are learned
-//	v ← v + λ·table[token]          model.value_embeddings: values that no other token changes, in every second layer
+//	v ← v + λ·table[token]          model.value_embeddings: values independent of the context, in every second layer
 //	down(max(up(h), 0)²)            model.activation: squared ReLU (So et al. 2021, arXiv 2109.08668), two matrices of 4·D
 //	RMSNorm on queries and keys     model.qk_norm (Henry et al. 2020, arXiv 2010.04245)
 //	c·tanh(logits/c)                model.logit_softcap (Gemma 2, arXiv 2408.00118)
-//	out, down = 0 at the start      model.zero_init: every block starts as the identity, while what it reads
-//	                                with starts large, by model.init = xavier
+//	out, down = 0 at the start      model.zero_init: every block starts as the identity, while its input
+//	                                matrices start large, by model.init = xavier
 //
-// Memory: a table [V, K·E] in every second layer, which costs no FLOPs; x₀ and its gradient, 2f·D a token for the model,
-// and e·D a token and layer for the gradient of λ. The family also cycles windows over its layers (model.attention). Not for what
-// is to be exported: no other format has a place for the first three.
+// Memory: a table [V, K·E] in every second layer, which costs no FLOPs; x₀ and its gradient, 2f·D per token for the
+// model; e·D per token and layer for the gradient of λ. The family also cycles windows over its layers
+// (model.attention). Not for models that are to be exported: other formats cannot represent the first three parts.
 type annealBlock struct {
 	layer
-	mix        *nn.Param // [2]: λ₁, λ₂; nil without the skip
+	mix        *nn.Param // [2]: λ₁, λ₂; nil without x0_skip
 	norm1      *nn.Param // [D]
 	norm2      *nn.Param // [D]
-	wup, wdown *nn.Param // [F, D], with a gate before it [2F, D]; [D, F]
+	wup, wdown *nn.Param // [F, D], or [2F, D] with a gate; [D, F]
 	gated      bool
 	eps        float64
 }
@@ -51,8 +51,8 @@ func newAnnealBlock(b *builder) *annealBlock {
 	return x
 }
 
-// Forward mixes the residual stream x [N, D] with what it was at first and adds the block's two branches, those that
-// training does not drop.
+// Forward mixes the residual stream x [N, D] with its first value and adds the block's two branches, except those
+// that training drops.
 func (b *annealBlock) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	if b.mix != nil {
 		x = t.MixStreams(x, seq.First, &b.mix.Param) // [N, D]
@@ -70,7 +70,7 @@ func (b *annealBlock) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.S
 	return x
 }
 
-// activate returns the hidden units [N, F] of up, [N, F] or with a gate [N, 2F].
+// activate applies the activation function to up, [N, F] or [N, 2F] with a gate, and returns the hidden units [N, F].
 func (b *annealBlock) activate(t *autograd.Tape, up *autograd.Var) *autograd.Var {
 	if b.gated {
 		return t.SwiGLU(up)

@@ -10,19 +10,19 @@ import (
 type attention struct {
 	wqkv         *nn.Param // [(H+2K)·E, D]
 	wo           *nn.Param // [D, H·E]
-	qnorm, knorm *nn.Param // [E], nil without QK-norm
+	qnorm, knorm *nn.Param // [E]; nil without QK-norm
 
-	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without
-	gate                *nn.Param // [K, D], with a bias: of linear attention; nil without
+	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without them
+	gate                *nn.Param // [K, D] with a bias: gates of linear attention; nil without them
 
-	heads  device.Heads
-	rope   *nn.RoPE  // nil for a layer without
-	slopes []float64 // [H] of ALiBi, nil for a layer without
-	seen   *pattern  // which keys
-	linear bool      // the state of linear attention takes the place of keys
-	eps    float64
-	again  bool // backward runs the attention again
-	layer  int  // number of the layer
+	heads     device.Heads
+	rope      *nn.RoPE  // nil without rotary positions
+	slopes    []float64 // [H], for ALiBi; nil without it
+	seen      *pattern  // which keys each query sees
+	linear    bool      // linear attention, with a state instead of keys
+	eps       float64
+	recompute bool // backward recomputes the attention
+	layer     int  // number of the layer
 }
 
 func newAttention(b *builder) attention {
@@ -43,7 +43,7 @@ func newAttention(b *builder) attention {
 	return a
 }
 
-// Forward returns what the heads read for the normalised stream h [N, D]: [N, H·E].
+// Forward returns the result of all heads for the normalised stream h [N, D]: [N, H·E].
 func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	qkv := t.Linear(h, &a.wqkv.Param) // [N, (H+2K)·E]
 	if a.values != nil {
@@ -66,9 +66,9 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 	return t.Attention(qkv, a.heads, mask) // [N, H·E]  never forms [T, T]
 }
 
-// run is Forward, which backward runs again if the layer's recomputation says so.
+// run is Forward, inside RecomputePart if backward recomputes the attention of this layer.
 func (a *attention) run(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	if a.again {
+	if a.recompute {
 		return t.RecomputePart(a, h, seq)
 	}
 	return a.Forward(t, h, seq)

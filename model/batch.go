@@ -7,23 +7,25 @@ import (
 	"anneal/tensor"
 )
 
-// A Batch is one micro-batch: N = rows·T tokens, what follows each, and where its document begins. The host writes Host and sends it.
+// A Batch is one micro-batch: N = rows·T tokens with their targets and the starts of their documents. The host fills
+// Host and calls Send.
 type Batch struct {
 	Tokens, Targets tensor.Tensor // [N] I32; a target of −100 is not trained on
 	Start           tensor.Tensor // [N] I32: position in the row at which the token's document begins
 	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
-	LogZ            tensor.Tensor // [N]: log of the sum of each token's exponentiated logits, 0 where ignored, written by Loss
-	ZLoss           float64       // coefficient of LogZ² in what gradients are of; Losses do not have it
-	Labels          tensor.RNG    // unless zero, Loss replaces Targets by labels drawn from the model, and leaves the z-loss out
-	FirstLabel      uint64        // number of the first token in the stream of Labels
+	LogZ            tensor.Tensor // [N]: log-sum-exp of each token's logits, 0 where ignored; written by Loss
+	ZLoss           float64       // coefficient of LogZ² in the gradients; Losses do not include it
+	Labels          tensor.RNG    // if not zero, Loss replaces Targets by labels sampled from the model, and omits the z-loss
+	FirstLabel      uint64        // position of the first token in the stream of Labels
 	Seq             autograd.Sequence
 	T               int
 
 	Host   HostBatch
-	losses *tensor.Tensor // that HostLosses returns
+	losses *tensor.Tensor // result of HostLosses
 }
 
-// HostBatch is what the host writes of a batch, [N] each: the tensors' own elements where the host can touch them.
+// HostBatch holds the elements of a batch that the host writes, [N] each: the tensors' own elements if the host can
+// access them.
 type HostBatch struct{ Tokens, Targets, Start, Pos []int32 }
 
 // NewBatch allocates a batch of rows sequences of t tokens.
@@ -46,7 +48,7 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	return b
 }
 
-// Send hands what the host wrote to the device.
+// Send copies the host's elements to the device.
 func (b *Batch) Send(m device.Memory) {
 	if !b.Tokens.Apart() {
 		return
@@ -59,18 +61,18 @@ func (b *Batch) Send(m device.Memory) {
 	}
 }
 
-// HostLosses returns the losses as the host can read them, until it is called again.
+// HostLosses returns the losses in host memory, valid until the next call.
 func (b *Batch) HostLosses(m device.Memory) *tensor.Tensor {
 	if b.Losses.Apart() {
 		m.Read(b.losses.Raw(), &b.Losses)
 	} else {
-		m.Wait() // a failure stays, for who asks next
+		m.Wait() // a failure is kept for the next check
 	}
 	return b.losses
 }
 
-// Cut makes rows of row tokens into sequences of t, which divides row; Start must be that of the rows. The memory of the
-// batch stays as it is: what changes is where a token's sequence and document begin.
+// Cut divides rows of row tokens into sequences of t, which must divide row; Start must be that of the rows. It
+// changes only where a token's sequence and document begin, not the memory of the batch.
 func (b *Batch) Cut(row, t int) {
 	b.T, b.Seq.Mask.Len = t, t
 	if t == row {
@@ -82,8 +84,8 @@ func (b *Batch) Cut(row, t int) {
 	}
 }
 
-// SetPositions derives each token's position within its document from Start. Without documents every row is one: Start
-// is cleared.
+// SetPositions derives each token's position within its document from Start. Without documents every row is one
+// document, and Start is cleared.
 func (b *Batch) SetPositions(documents bool) {
 	pos, start := b.Host.Pos, b.Host.Start
 	if !documents {

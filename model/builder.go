@@ -7,18 +7,18 @@ import (
 	"anneal/nn"
 )
 
-// builder makes the parameters of a model in the order of its list. Its methods know where in the model a weight stands, and so
-// how it starts (init.go) and what muP makes of it (mup.go).
+// builder creates the parameters of a model in order. Its methods know the place of a weight in the model, and derive
+// its initialisation (init.go) and its muP scaling (mup.go) from it.
 type builder struct {
 	config Config
 	mem    Memory
 	params []*nn.Param
-	at     string // prefix of names: the layer's
-	layer  int    // its number
+	at     string // prefix of names, of the current layer
+	layer  int    // number of the current layer
 	rope   nn.RoPE
 	seen   []*pattern // by layer
 
-	width, ffn, head, depth float64 // growth over the base model of muP; 1 without
+	width, ffn, head, depth float64 // growth over the base model of muP; 1 without muP
 }
 
 func newBuilder(c Config, mem Memory) *builder {
@@ -33,7 +33,7 @@ func newBuilder(c Config, mem Memory) *builder {
 	return b
 }
 
-// block makes layer i of the family.
+// block creates layer i of the family.
 func (b *builder) block(i int) Block {
 	first := len(b.params)
 	b.at, b.layer = fmt.Sprintf("layers.%d.", i), i
@@ -51,15 +51,15 @@ func (b *builder) block(i int) Block {
 	return x
 }
 
-// norm makes the gain [D] of a norm on the residual stream, with the bias of LayerNorm if the family has it.
+// norm creates the gain [D] of a norm on the residual stream, with the bias of LayerNorm if the family has biases.
 func (b *builder) norm(name string) *nn.Param {
 	p := b.gain(name, b.config.Dim, b.width)
 	b.bias(p, b.config.Dim)
 	return p
 }
 
-// bias gives the weight that was made last a bias [n], if the family has biases. It has grown as the weight's output, starts
-// at 0, and is one more of the terms that a deeper model of muP has more of.
+// bias gives the newest weight a bias [n], if the family has biases. It starts at 0. It grows like the output of the
+// weight, and like the weight with the depth of the model.
 func (b *builder) bias(p *nn.Param, n int) {
 	if b.config.biased() {
 		growth := nn.Growth{In: 1, Out: p.Growth.Out, Depth: p.Growth.Depth}
@@ -67,12 +67,12 @@ func (b *builder) bias(p *nn.Param, n int) {
 	}
 }
 
-// gain makes the gain [n] of a norm, whose elements have grown in number.
+// gain creates the gain [n] of a norm, whose length has grown by growth.
 func (b *builder) gain(name string, n int, growth float64) *nn.Param {
 	return b.add(name, nn.Norm, nn.Growth{In: 1, Out: growth, Depth: 1}, n)
 }
 
-// table makes weights [rows, D] with a row for each token, the embedding or the head, or for each position.
+// table creates weights [rows, D] with one row per token (the embedding or the head) or per position.
 func (b *builder) table(name string, role nn.Role, rows int) *nn.Param {
 	c := b.config
 	growth := nn.Growth{In: 1, Out: b.width, Depth: 1}
@@ -86,14 +86,14 @@ func (b *builder) table(name string, role nn.Role, rows int) *nn.Param {
 	return p
 }
 
-// scalars makes learned factors that start from the given numbers.
+// scalars creates learned factors with the given initial values.
 func (b *builder) scalars(name string, start ...float64) *nn.Param {
 	p := b.add(name, nn.Scalar, nn.Growth{In: 1, Out: 1, Depth: 1}, len(start))
 	p.Start = start
 	return p
 }
 
-// values makes a table [V, K·E] with the values of each token.
+// values creates a table [V, K·E] with the values of each token.
 func (b *builder) values(name string) *nn.Param {
 	c := b.config
 	p := b.add(name, nn.Embedding, nn.Growth{In: 1, Out: b.width, Depth: 1}, c.Vocab, c.KVHeads*c.HeadDim)
@@ -101,7 +101,7 @@ func (b *builder) values(name string) *nn.Param {
 	return p
 }
 
-// reader makes a fused matrix [rows of all parts, D] that reads the residual stream.
+// reader creates a fused matrix [rows of all parts, D] that reads the residual stream.
 func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Param {
 	rows := 0
 	for _, part := range parts {
@@ -116,7 +116,7 @@ func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Para
 	return p
 }
 
-// writer makes a matrix [D, in] that writes to the residual stream.
+// writer creates a matrix [D, in] that writes to the residual stream.
 func (b *builder) writer(name string, in int, growth float64) *nn.Param {
 	p := b.add(name, nn.Matrix, nn.Growth{In: growth, Out: b.width, Depth: b.depth}, b.config.Dim, in)
 	if !b.config.zeroes("residual") {

@@ -8,22 +8,22 @@ import (
 	"anneal/tensor"
 )
 
-// Generating with a cache. A token's keys and values are functions of the tokens before it, so that they are made once and
-// kept; only the new tokens go through the model. Each row of every kernel is computed as it is among many others, in the same
-// order, and attention runs over the same tiles of keys: logits are those without a cache, bit for bit.
+// Generation with a cache. The keys and values of a token depend only on earlier tokens, so they are computed once
+// and kept; only new tokens go through the model. Every kernel computes each row in the same order as in a large
+// batch, and attention uses the same tiles of keys, so the logits equal those without a cache, bit for bit.
 //
-//	memory of a layer   2K·E activations (BF16: 4K·E bytes) for each of the T tokens of the context; where all queries of the layer
-//	                    see W tokens at most, for W+63 of them, in a ring; with linear attention for 64 of them, and a state of K·E·(E+1) numbers
-//	time of a token     the weights, read once, and the cache, read once
+//	memory of a layer   2K·E activations (BF16: 4K·E bytes) for each of the T tokens of the context; if no query of the layer
+//	                    sees more than W tokens, for W+63 tokens, in a ring; with linear attention for 64 tokens, plus a state of K·E·(E+1) numbers
+//	time of a token     one read of the weights and one of the cache
 //
-// A sequence that outgrows the context is shortened in steps (inSight), since whenever its first token goes, all positions move and
-// the cache is made anew.
+// A sequence that outgrows the context is shortened in steps (inSight), because removing its first token moves all
+// positions and the cache must be recomputed.
 
-// maxChunk is how many tokens at most go through the model at a time.
+// maxChunk is the largest number of tokens in one forward pass.
 const maxChunk = 256
 
-// inSight returns the end of a sequence that a model with this context sees: all of it up to the context, else between three quarters
-// of the context and all of it. It is a function of the length alone.
+// inSight returns the end of a sequence that a model with this context sees: the whole sequence if it fits, else
+// between three quarters of the context and the full context. It depends only on the length.
 func inSight(ids []int32, context int) []int32 {
 	over := len(ids) - context
 	if over <= 0 {
@@ -33,12 +33,12 @@ func inSight(ids []int32, context int) []int32 {
 	return ids[(over+step-1)/step*step:]
 }
 
-// remembers reports whether a cache gives the logits that the model has without one. Where FP8 operands are scaled by the tensor
-// at hand, a token's numbers depend on all others in the batch, those after it as well: nothing can be kept of them.
+// remembers reports whether a cache gives the same logits as no cache. With FP8 scales from the current tensor, the
+// numbers of a token depend on all others in the batch, including later ones, so they cannot be kept.
 func (m *Decoder) remembers(p precision.Policy) bool { return p.FP8 == nil || p.FP8.Delayed }
 
-// roundable returns the matrices of which a generator with a cache keeps copies that are rounded already: 2 bytes a weight more, and
-// half the bytes to read for a token. FP8 layers round theirs anew.
+// roundable returns the matrices of which a generator with a cache keeps rounded copies: 2 more bytes per weight, and
+// half the bytes to read per token. FP8 layers quantise their weights each time.
 func (m *Decoder) roundable(p precision.Policy, cached bool) (list []*nn.Param) {
 	if !cached || p.Operand != tensor.BF16 || p.Weight != tensor.F32 {
 		return nil
@@ -51,7 +51,7 @@ func (m *Decoder) roundable(p precision.Policy, cached bool) (list []*nn.Param) 
 	return list
 }
 
-// newCache lays out an empty cache for sequences of up to the context.
+// newCache allocates an empty cache for sequences of up to the context.
 func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache {
 	c := &autograd.Cache{}
 	for _, b := range m.blocks {
@@ -67,8 +67,9 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 	return c
 }
 
-// extend runs the tokens of ids from first on, those before them being in the cache, and returns the logits [1, V] of the last if
-// they are wanted. Without a cache first is 0. b holds as many tokens; where memory is only measured, ids is nil.
+// extend runs the tokens of ids from first on through the model and returns the logits [1, V] of the last one if
+// logits is set. Earlier tokens must be in the cache; without a cache first is 0. b must hold the number of new
+// tokens. If only memory is measured, ids is nil.
 func (m *Decoder) extend(t *autograd.Tape, b *Batch, ids []int32, first int, c *autograd.Cache, logits bool) *tensor.Tensor {
 	if ids != nil {
 		copy(b.Host.Tokens, ids[first:])
@@ -89,14 +90,15 @@ func (m *Decoder) extend(t *autograd.Tape, b *Batch, ids []int32, first int, c *
 	return m.Logits(t, b, b.T-1, b.T)
 }
 
-// kept makes ids the tokens in the cache, and returns how many of them are there already. The last is not: its logits are wanted.
+// kept makes ids the tokens of the cache and returns how many of them it already holds. The last token is never among
+// these, because its logits are needed.
 func (g *Generator) kept(ids []int32) int {
 	n := 0
 	for n < min(len(g.seen), len(ids)-1) && g.seen[n] == ids[n] {
 		n++
 	}
 	for i := range g.cache.Layers {
-		if !g.cache.Layers[i].Holds(g.written, n) { // a ring has moved on
+		if !g.cache.Layers[i].Holds(g.written, n) { // a ring no longer holds them
 			n = 0
 		}
 	}
@@ -108,7 +110,8 @@ func (g *Generator) kept(ids []int32) int {
 	return n
 }
 
-// measureGeneration returns the exact footprint of a Generator, by running its code on a device that computes nothing.
+// measureGeneration returns the exact footprint of a Generator, by running its code on a device that does not
+// compute.
 func measureGeneration(c Config, p precision.Policy, cached bool) Footprint {
 	keep, temp := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch")
 	batch, kv := tensor.NewMeasure("batch"), tensor.NewMeasure("keys and values")

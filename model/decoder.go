@@ -8,16 +8,16 @@ import (
 	"anneal/tensor"
 )
 
-// Decoder is a decoder-only transformer: a table of tokens, the blocks of its family, a norm and a head.
+// Decoder is a decoder-only transformer: a token embedding, the blocks of its family, a norm and a head.
 type Decoder struct {
 	Config    Config
 	memory    device.Memory
 	embed     *nn.Param
 	positions *nn.Param // nil unless they are learned
-	units     []*unit   // of blocks that backward runs again: the first ones
+	units     []*unit   // blocks that backward recomputes: the first ones
 	blocks    []Block
 	norm      *nn.Param
-	head      *nn.Param // the embedding itself when tied
+	head      *nn.Param // the embedding itself if tied
 	params    []*nn.Param
 
 	dropEmbedding autograd.Drop
@@ -26,11 +26,11 @@ type Decoder struct {
 // Block is one layer of a family: branches on the residual stream x [N, D].
 type Block interface {
 	autograd.Segment
-	// shared returns what the blocks of all families have.
+	// shared returns the part that blocks of all families have.
 	shared() *layer
 }
 
-// layer is what the blocks of all families have: parameters, attention, and what training drops of their two branches.
+// layer is the part that blocks of all families have: parameters, attention, and the dropout of their two branches.
 type layer struct {
 	params    []*nn.Param // in the order of the model's list
 	attention attention
@@ -40,7 +40,7 @@ type layer struct {
 
 func (l *layer) shared() *layer { return l }
 
-// New lays out a model. Weights are zero until Init or a load fills them.
+// New allocates a model. Weights are zero until Init or a load fills them.
 func New(c Config, mem Memory) *Decoder {
 	if mem.Device == nil {
 		mem.Device = device.Host{}
@@ -63,12 +63,12 @@ func New(c Config, mem Memory) *Decoder {
 	return m
 }
 
-// Outline lays out a model under a policy in memory that does not exist, for what can be told without its numbers.
+// Outline creates a model under a policy without allocating memory, for properties that do not depend on its numbers.
 func Outline(c Config, p precision.Policy) *Decoder {
 	return New(c, MemoryOf(device.Null{}, p, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")))
 }
 
-// Init fills every parameter with its initial values for the seed.
+// Init sets every parameter to its initial values for the seed.
 func (m *Decoder) Init(seed uint64) {
 	for i, p := range m.params {
 		p.Init(m.memory, seed, i)
@@ -87,7 +87,7 @@ func (m *Decoder) Count() int64 {
 	return n
 }
 
-// Bytes returns what the parameters take.
+// Bytes returns the size of the parameters.
 func (m *Decoder) Bytes() int64 {
 	var n int64
 	for _, p := range m.params {
@@ -118,7 +118,7 @@ func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Se
 	}
 	gain := &m.norm.Param
 	if f := m.Config.logitScale(); f != 1 {
-		gain = t.ScaleParam(gain, f) // logits are linear in it
+		gain = t.ScaleParam(gain, f) // logits are linear in the gain
 	}
 	if gain.Bias != nil {
 		return t.LayerNorm(x, gain, m.Config.NormEps) // [N, D]
@@ -126,8 +126,8 @@ func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Se
 	return t.RMSNorm(x, gain, m.Config.NormEps) // [N, D]
 }
 
-// Loss writes each token's cross-entropy to b.Losses and, if the tape records, computes the gradients of their sum, with
-// the z-loss if b has one.
+// Loss writes each token's cross-entropy to b.Losses. If the tape records, it also computes the gradients of their
+// sum, including the z-loss if b has one.
 func (m *Decoder) Loss(t *autograd.Tape, b *Batch) {
 	h := m.Forward(t, &b.Tokens, &b.Seq)
 	o := device.LossOptions{Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel}

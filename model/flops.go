@@ -5,13 +5,13 @@ import (
 	"anneal/nn"
 )
 
-// FLOPsPerToken counts forward and backward of one training token in a sequence of n:
+// FLOPsPerToken counts the operations of forward and backward for one training token in a sequence of n:
 //
 //	6 · (parameters used in matrix products) + 6 · n · H·E · Σ density
 //
-// Each matrix parameter costs a multiplication and an addition forward and twice that backward; the head multiplies also where
-// it shares the embedding table, while looking an embedding up multiplies nothing. The second term is attention's two
-// products with the n keys in each layer, of which it counts the causal half, and of that what the layer's pattern looks at.
+// Each matrix parameter costs a multiplication and an addition forward and twice that backward. A tied head counts as
+// a product; the lookup of an embedding does not. The second term is attention's two products with the n keys in each
+// layer: it counts the causal half, and of that the share that the layer's pattern sees.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
 	forward := 2 * float64(m.head.Value.Len())
 	for _, b := range m.blocks {
@@ -48,9 +48,9 @@ func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
 	return 4 * float64(a.seen.pairs) * float64(a.heads.Size)
 }
 
-// RecomputedFLOPsPerToken counts what backward computes again: the forward pass of whole layers but for the last product of
-// each segment, whose result nobody reads, and the joint projection and attention of those layers that drop only these.
-// FLOPsPerToken does not include it.
+// RecomputedFLOPsPerToken counts the recomputation in backward: the forward pass of whole layers except for the last
+// product of each segment, whose result is not read, and the fused projection and attention of layers that drop only
+// these. FLOPsPerToken does not include it.
 func (m *Decoder) RecomputedFLOPsPerToken(n int) float64 {
 	return m.recomputedFLOPs(m.Config.Recompute, n)
 }
@@ -61,7 +61,7 @@ func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 		layer := b.shared()
 		switch {
 		case i >= l.Whole:
-			sum += layer.attention.againFLOPs(n)
+			sum += layer.attention.recomputeFLOPs(n)
 		case (i+1)%l.Segment == 0 || i+1 == l.Whole:
 			sum += layer.forwardFLOPs(n) - 2*float64(layer.last().Value.Len())
 		default:
@@ -95,7 +95,7 @@ func (l *layer) last() *nn.Param {
 	return l.params[i]
 }
 
-// flops counts the two products with the keys that a token of a sequence of n sees, at most half of them on average.
+// flops counts the two products with the visible keys of a token in a sequence of n, on average at most half of them.
 func (a *attention) flops(n int) float64 {
 	if a.linear {
 		return a.linearFLOPs(n)
@@ -103,8 +103,8 @@ func (a *attention) flops(n int) float64 {
 	return 2 * a.seen.density(n) * float64(n) * float64(a.heads.Q*a.heads.Size)
 }
 
-// againFLOPs counts what backward computes if it runs the attention again: its projections as well.
-func (a *attention) againFLOPs(n int) float64 {
+// recomputeFLOPs counts the operations of recomputing the attention, including its projections.
+func (a *attention) recomputeFLOPs(n int) float64 {
 	sum := a.flops(n) + 2*float64(a.wqkv.Value.Len())
 	if a.gate != nil {
 		sum += 2 * float64(a.gate.Value.Len())

@@ -12,15 +12,15 @@ import (
 	"anneal/tensor"
 )
 
-// Sampling says how the next token is drawn from the model's distribution.
+// Sampling defines how the next token is drawn from the model's distribution.
 type Sampling struct {
 	Temperature float64 // 0 takes the most likely token
 	TopK        int     // keep the K most likely; 0 keeps all
-	TopP        float64 // of what K leaves, keep the fewest most likely that together have this probability; 0 or 1 keeps all
+	TopP        float64 // of the remaining tokens, keep the fewest most likely ones whose probabilities reach TopP; 0 or 1 keeps all
 	Seed        uint64
 }
 
-// Validate says which setting cannot be used, and what would.
+// Validate returns an error that names an invalid setting and a valid one.
 func (s Sampling) Validate() error {
 	switch {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
@@ -33,8 +33,8 @@ func (s Sampling) Validate() error {
 	return nil
 }
 
-// A Generator continues token sequences with a model. It keeps the keys and values of the tokens that it has seen (cache.go), so that
-// each new token costs a forward pass over itself alone.
+// A Generator continues token sequences with a model. It keeps the keys and values of the tokens that it has
+// processed (cache.go), so that each new token costs a forward pass of one token.
 type Generator struct {
 	model  *Decoder
 	policy precision.Policy
@@ -43,11 +43,11 @@ type Generator struct {
 	arenas []*tensor.Arena
 	probs  []candidate
 
-	cache   *autograd.Cache // nil if nothing is kept
-	seen    []int32         // the tokens in it
-	written int             // positions of it that have been written since it was begun
+	cache   *autograd.Cache // nil without a cache
+	seen    []int32         // tokens in the cache
+	written int             // positions written since the cache was reset
 
-	matrices []*nn.Param // whose copies save time; see round
+	matrices []*nn.Param // matrices whose rounded copies save time; see round
 }
 
 type candidate struct {
@@ -55,7 +55,7 @@ type candidate struct {
 	p  float64
 }
 
-// NewGenerator allocates what generating takes; Close frees it.
+// NewGenerator allocates a Generator; Close frees its memory.
 func NewGenerator(m *Decoder, p precision.Policy, dev device.Device) (*Generator, error) {
 	return makeGenerator(m, p, dev, m.remembers(p))
 }
@@ -86,7 +86,7 @@ func makeGenerator(m *Decoder, p precision.Policy, dev device.Device, cached boo
 	return g, nil
 }
 
-// Bytes returns the memory that the generator holds, and how much of it is keys and values.
+// Bytes returns the memory of the generator, and how much of it is keys and values.
 func (g *Generator) Bytes() (all, cache int) {
 	for _, a := range g.arenas {
 		all += a.Size()
@@ -94,7 +94,7 @@ func (g *Generator) Bytes() (all, cache int) {
 	return all, g.arenas[3].Size()
 }
 
-// Close frees the generator's memory; the model is the caller's.
+// Close frees the generator's memory, but not the model's.
 func (g *Generator) Close() {
 	for _, a := range g.arenas {
 		a.Close()
@@ -102,14 +102,15 @@ func (g *Generator) Close() {
 	g.arenas = nil
 }
 
-// Logits returns the logits [1, V], in the policy's master format and for the host to read, of the token that follows ids; of a
-// sequence longer than the model's context it sees the end (see inSight). They are a function of ids alone, whatever was asked for
-// before, and stay valid until the next call. At least one id is needed, all below V.
+// Logits returns the logits [1, V] of the token that follows ids, in the policy's master format and in host memory.
+// If ids is longer than the model's context, only its end is used (see inSight). The logits are a function of ids
+// alone, independent of earlier calls, and valid until the next call. ids needs at least one id, and all ids must be
+// below V.
 func (g *Generator) Logits(ids []int32) *tensor.Tensor {
 	return device.OnHost(g.tape.Device, g.logits(ids))
 }
 
-// logits is Logits in the device's memory.
+// logits is Logits in device memory.
 func (g *Generator) logits(ids []int32) *tensor.Tensor {
 	ids = inSight(ids, g.model.Config.Context)
 	if g.cache == nil {
@@ -123,7 +124,7 @@ func (g *Generator) logits(ids []int32) *tensor.Tensor {
 	return g.run(ids, first, true)
 }
 
-// round makes copies of the matrices in the format that products round them to, once the time of a step is that of reading them.
+// round makes rounded copies of the matrices, for steps that mostly wait for reading them.
 func (g *Generator) round() {
 	if g.tape.Rounded != nil {
 		return
@@ -136,7 +137,8 @@ func (g *Generator) round() {
 	}
 }
 
-// run gives the model the tokens of ids from first on, and returns the logits of the last if they are wanted.
+// run passes the tokens of ids from first on through the model, and returns the logits of the last one if logits is
+// set.
 func (g *Generator) run(ids []int32, first int, logits bool) *tensor.Tensor {
 	if first > 0 && len(ids)-first == 1 {
 		g.round()
@@ -146,8 +148,8 @@ func (g *Generator) run(ids []int32, first int, logits bool) *tensor.Tensor {
 	return g.model.extend(g.tape, NewBatch(g.batch, g.policy, 1, len(ids)-first), ids, first, g.cache, logits)
 }
 
-// Next draws the token that follows ids: a pure function of the sequence, the sampling and its seed. The sampling must be
-// valid.
+// Next draws the token that follows ids, as a pure function of the sequence, the sampling and its seed. The sampling
+// must be valid.
 func (g *Generator) Next(ids []int32, s Sampling) int32 {
 	logits := g.Logits(ids)
 	g.probs = g.probs[:0]
@@ -161,7 +163,7 @@ func (g *Generator) Next(ids []int32, s Sampling) int32 {
 	return draw(nucleus(g.probs, s), u)
 }
 
-// compare orders candidates by falling probability, equal ones by id.
+// compare orders candidates by descending probability, then by id.
 func compare(a, b candidate) int {
 	switch {
 	case a.p > b.p || a.p == b.p && a.id < b.id:
@@ -171,7 +173,8 @@ func compare(a, b candidate) int {
 	}
 }
 
-// nucleus turns logits into probabilities at the temperature, in falling order, cut to the top K and then to the top P.
+// nucleus turns logits into probabilities at the temperature, in descending order, cut to the top K and then to the
+// top P.
 func nucleus(c []candidate, s Sampling) []candidate {
 	slices.SortFunc(c, compare)
 	if s.TopK > 0 && s.TopK < len(c) {

@@ -5,15 +5,15 @@ import (
 	"anneal/nn"
 )
 
-// gpt2Block is a layer of GPT-2 (Radford et al. 2019): LayerNorm before each branch, attention of as many key-value as query heads,
-// GELU between two matrices, F = 4·D, and a bias wherever there is a weight but the tables. Its positions are learned
-// (positions_learned.go), its head is the embedding, and biases start at 0 and decay by optimizer.groups.bias: GPT-2 and
-// GPT-3 decay them as everything else, today's recipes do not.
+// gpt2Block is a layer of GPT-2 (Radford et al. 2019): LayerNorm before each branch, as many key-value heads as query
+// heads, GELU between two matrices, F = 4·D, and biases on all weights except tables. Its positions are learned
+// (positions_learned.go) and its head is tied to the embedding. Biases start at 0; optimizer.groups.bias sets their
+// decay: GPT-2 and GPT-3 decay them like everything else, current recipes do not.
 //
-// Against a Llama of the same size it costs the same per token: LayerNorm and the biases are passes over what is in the
-// cache anyway. It keeps per token and layer what the next line says of each result, without those that are marked ~, which
-// backward makes again. Not for a new model: RMSNorm, SwiGLU and rotary positions learn more per step; choose it to
-// continue from GPT-2's weights, or to compare with what was published on it.
+// It costs the same per token as a Llama of the same size: LayerNorm and biases work on data that is in the cache
+// anyway. The comments in Forward give the results and what is kept per token and layer; results marked ~ are
+// recomputed by backward. Not for a new model: RMSNorm, SwiGLU and rotary positions learn more per step. Use it to
+// continue from GPT-2's weights, or to compare with published GPT-2 results.
 type gpt2Block struct {
 	layer
 	norm1, norm2 *nn.Param // [D], with biases [D]
@@ -31,7 +31,7 @@ func newGPT2Block(b *builder) *gpt2Block {
 	return x
 }
 
-// Forward adds the block's two branches to the residual stream x [N, D], those that training does not drop.
+// Forward adds the block's two branches to the residual stream x [N, D], except those that training drops.
 func (b *gpt2Block) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	if !t.Dropped(b.dropAttention, seq) {
 		h := t.LayerNorm(x, &b.norm1.Param, b.eps)                         // ~[N, D]     keeps the rows before the gain

@@ -11,21 +11,21 @@ import (
 	"anneal/tensor"
 )
 
-// A View is a weight of the model as Hugging Face transformers has it: under its name, one for each projection of a Llama, and
-// [in, out] where it is a matrix of GPT-2.
+// A View is a weight of the model in the form of Hugging Face transformers: under its name, with a separate weight
+// for each projection of a Llama, and matrices of GPT-2 as [in, out].
 type View struct {
 	Name   string
 	Tensor tensor.Tensor // shares the model's memory, in its own layout
 
 	memory      device.Memory
-	scale       float64 // of the weight in a model without muP that computes the same; 1 without muP
-	queries     int     // so many rows, the first ones, make queries and take queryScale, too
+	scale       float64 // of the weight in an equivalent model without muP; 1 without muP
+	queries     int     // the first rows, as many as this, make queries and are also multiplied by queryScale
 	queryScale  float64
-	interleaved int  // head size of rows that stand in neighbouring pairs; transformers has halves
+	interleaved int  // head size, if rotary pairs are neighbouring rows; transformers has halves
 	transposed  bool // transformers has [in, out]
 }
 
-// Shape is that of transformers.
+// Shape returns the shape in transformers.
 func (v *View) Shape() []int {
 	if v.transposed {
 		return []int{v.Tensor.Dim(1), v.Tensor.Dim(0)}
@@ -33,7 +33,8 @@ func (v *View) Shape() []int {
 	return v.Tensor.Shape()
 }
 
-// Values returns the weights as transformers has them, without muP: the model's own memory where that is the same, or a copy.
+// Values returns the weights in transformers' layout, without muP: the model's own memory if the layouts agree, else
+// a copy.
 func (v *View) Values() []float32 {
 	host := device.OnHost(v.memory, &v.Tensor)
 	if v.plain() && v.scale == 1 && (v.queries == 0 || v.queryScale == 1) {
@@ -46,7 +47,7 @@ func (v *View) Values() []float32 {
 	return out
 }
 
-// SetValues fills the tensor of a model without muP with weights as transformers has them.
+// SetValues fills the tensor of a model without muP from weights in transformers' layout.
 func (v *View) SetValues(values []float32) {
 	device.Fill(v.memory, &v.Tensor, func(host *tensor.Tensor) {
 		if v.plain() {
@@ -59,7 +60,7 @@ func (v *View) SetValues(values []float32) {
 	})
 }
 
-// plain reports whether the tensor lies in memory as transformers' weight does in F32.
+// plain reports whether the tensor has the same memory layout as transformers' F32 weight.
 func (v *View) plain() bool {
 	return v.Tensor.DType() == tensor.F32 && v.interleaved == 0 && !v.transposed
 }
@@ -74,8 +75,8 @@ func (v *View) value(host *tensor.Tensor, i int) float64 {
 	return x
 }
 
-// index is where in the tensor element i of transformers' weight stands. Rotary pairs (j, j+E/2) of a head are (2j, 2j+1) where
-// they are interleaved, in the rows of queries and keys and in the gains of QK-norm.
+// index maps element i of transformers' weight to the index in the tensor. Interleaved rotary pairs (j, j+E/2) of a
+// head are at (2j, 2j+1), in the rows of queries and keys and in the gains of QK-norm.
 func (v *View) index(i int) int {
 	cols := v.cols()
 	if rows := v.Tensor.Len() / cols; v.transposed {
@@ -90,7 +91,7 @@ func (v *View) index(i int) int {
 	return (row-at+2*(at%(e/2))+at/(e/2))*cols + col
 }
 
-// cols is the length of a row: of a vector 1.
+// cols returns the length of a row; 1 for a vector.
 func (v *View) cols() int {
 	if v.Tensor.Rank() == 2 {
 		return v.Tensor.Dim(1)
@@ -98,7 +99,7 @@ func (v *View) cols() int {
 	return 1
 }
 
-// hfNames maps parameters, and the parts of fused ones, to transformers' names; those of a layer follow hfLayer.
+// hfNames maps parameters, and parts of fused ones, to transformers' names. Names of a layer follow hfLayer.
 var hfNames = map[string]map[string]string{
 	"llama": {
 		"embed": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight",
@@ -119,7 +120,7 @@ var hfNames = map[string]map[string]string{
 
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
 
-// HFViews returns every weight of a model that transformers has: a gpt2, or a family that says what a Llama does.
+// HFViews returns all weights of the model as transformers has them: for gpt2, or for a family equivalent to a Llama.
 func (m *Decoder) HFViews() []View {
 	family := "llama"
 	if m.Config.biased() {
@@ -154,9 +155,10 @@ func (m *Decoder) HFViews() []View {
 	return views
 }
 
-// fold sets what a parameter, or a part of one, is multiplied by to do without the multipliers of muP, which transformers'
-// formats have no fields for: queries take the scale of the scores, the final norm that of the logits, tables at the entrance
-// their own. A tied head is then multiplied with the embedding, for which the final norm makes up. It also notes interleaved rows.
+// fold sets the factors that replace the multipliers of muP in a weight or its part, because transformers' formats
+// have no fields for them: queries take the scale of the scores, the final norm the scale of the logits, and input
+// tables their own. A tied head is then multiplied together with the embedding, and the final norm compensates for
+// it. fold also marks interleaved rows.
 func (c Config) fold(v *View, name string) {
 	v.scale, v.queryScale = 1, 1
 	if s := c.scoreScale(); s != 0 {

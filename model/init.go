@@ -2,16 +2,16 @@ package model
 
 import "anneal/nn"
 
-// A site is where a weight stands in the model; initialisation goes by it.
+// A site is the place of a weight in the model, which determines its initialisation.
 type site int
 
 const (
-	table  site = iota // a row for each token: the embedding and the head
+	table  site = iota // one row per token: the embedding and the head
 	inner              // reads the residual stream: q, k, v, gate, up
 	output             // writes to it: attention.out, mlp.down
 )
 
-// std returns the standard deviation of a weight [out, in] that has grown by g.
+// std returns the initial standard deviation of a weight [out, in] with growth g.
 func (c Config) std(s site, out, in int, g nn.Growth) float64 {
 	switch c.Init {
 	case "he":

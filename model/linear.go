@@ -12,7 +12,8 @@ import (
 	"anneal/tensor"
 )
 
-// linear returns the linear attention of a layer, if that is its pattern; the package attention has its formulas (linear.go there).
+// linear returns the linear attention of a layer, if that is its pattern. linear.go in package attention has the
+// formulas.
 func (c Config) linear(layer int) (l sparse.Linear, ok bool) {
 	list := c.attention()
 	l, ok = list[layer%len(list)].(sparse.Linear)
@@ -24,7 +25,8 @@ func (c Config) gatedLinear() bool {
 	return slices.Contains(c.attention(), sparse.Pattern(sparse.Linear{Gated: true}))
 }
 
-// gates makes the weights [K, D] and the bias [K] of the gates of a layer. They have no FP8 operands: K columns would gain no time.
+// gates creates the weights [K, D] and the bias [K] of a layer's gates. They use no FP8 operands: for K columns FP8
+// would save no time.
 func (b *builder) gates() *nn.Param {
 	c, fp8 := b.config, b.mem.FP8
 	b.mem.FP8 = nil
@@ -39,7 +41,7 @@ func (b *builder) gates() *nn.Param {
 	return w
 }
 
-// linearForward is Forward from the projection qkv on, for a layer of linear attention.
+// linearForward completes Forward from the projection qkv on, for a layer of linear attention.
 func (a *attention) linearForward(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	var gates *autograd.Var
 	if a.gate != nil {
@@ -51,7 +53,7 @@ func (a *attention) linearForward(t *autograd.Tape, h, qkv *autograd.Var, seq *a
 	return t.LinearAttention(qkv, gates, a.heads, seq.Mask) // [N, H·E]  its state is [E, E]
 }
 
-// linearCache lays out what a layer of linear attention keeps of a sequence.
+// linearCache allocates the cache of a layer of linear attention for a sequence.
 func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Cache {
 	c := device.Cache{
 		KV:    mem.New(p.Activation, device.LinearChunk, 2*a.heads.KV*a.heads.Size),
@@ -63,8 +65,8 @@ func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Ca
 	return c
 }
 
-// linearFLOPs counts what linear attention multiplies for a token of a sequence of n: scores and values inside chunks of 64, of which
-// it counts the causal half, and the state, which query heads read and key-value heads write.
+// linearFLOPs counts the multiplications of linear attention for a token of a sequence of n: scores and values inside
+// chunks of 64, with the causal half counted, and the state, which query heads read and key-value heads write.
 func (a *attention) linearFLOPs(n int) float64 {
 	e := float64(a.heads.Size)
 	return 2 * (float64(a.heads.Q)*e*(float64(min(n, device.LinearChunk))+e) + float64(a.heads.KV)*e*e)

@@ -26,7 +26,7 @@ func newLlamaBlock(b *builder) *llamaBlock {
 	return x
 }
 
-// Forward adds the block's two branches to the residual stream x [N, D], those that training does not drop.
+// Forward adds the block's two branches to the residual stream x [N, D], except those that training drops.
 func (b *llamaBlock) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	if !t.Dropped(b.dropAttention, seq) {
 		h := t.RMSNorm(x, &b.norm1.Param, b.eps)                           // [N, D]

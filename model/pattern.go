@@ -5,18 +5,18 @@ import (
 	"anneal/device"
 )
 
-// pattern is which keys the queries of a layer see. Layers that see the same share one.
+// pattern is the set of keys that the queries of a layer see. Layers with equal patterns share one.
 type pattern struct {
 	layout *device.Layout // nil for full attention
 	heads  int
 
-	length int // of the rows that were counted last
+	length int // row length of the last count
 	part   float64
 
 	pairs int64 // of the batch that was counted last
 }
 
-// attention reads Config.Attention.
+// attention parses Config.Attention.
 func (c Config) attention() []sparse.Pattern {
 	if c.Attention == "" {
 		return []sparse.Pattern{sparse.Full{}}
@@ -28,8 +28,8 @@ func (c Config) attention() []sparse.Pattern {
 	return list
 }
 
-// patterns compiles Config.Attention for every layer. It panics on patterns that cannot be used: what comes from outside is
-// checked before.
+// patterns compiles Config.Attention for every layer. It panics on invalid patterns: input from outside is checked
+// before.
 func patterns(c Config) []*pattern {
 	layouts, err := sparse.CompileLayers(c.attention(), c.Context, c.Heads, c.Layers)
 	if err != nil {
@@ -45,7 +45,7 @@ func patterns(c Config) []*pattern {
 	return layers
 }
 
-// density returns which part of the causal pairs of rows of n tokens is seen.
+// density returns the share of the causal pairs in rows of n tokens that the pattern sees.
 func (p *pattern) density(n int) float64 {
 	if p.layout == nil {
 		return 1
@@ -56,8 +56,9 @@ func (p *pattern) density(n int) float64 {
 	return p.part
 }
 
-// AttentionBytes returns what attention takes outside the arenas when rows of the context's length are trained on: the layouts of
-// patterns, and the most that kernels need for a layer, by what scratch says of its heads and mask.
+// AttentionBytes returns the memory of attention outside the arenas when training on rows of the context's length:
+// the layouts of patterns, and the largest scratch memory that kernels need for a layer, as given by scratch for its
+// heads and mask.
 func (m *Decoder) AttentionBytes(scratch func(device.Heads, device.Mask) int) (layouts, kernels int64) {
 	counted := map[*pattern]bool{}
 	for _, b := range m.blocks {

@@ -9,15 +9,15 @@ import (
 	"anneal/nn"
 )
 
-// Attention itself does not see the order of keys but for causality. Positions tells it, layer by layer: rope turns queries
-// and keys (nn.RoPE), alibi lowers the scores of far keys (nn.ALiBiSlopes), none leaves order to causality alone (NoPE,
-// Kazemnejad et al. 2023, arXiv 2305.19466), and learned, which is of the model and not of a layer, adds a trained vector to
-// the embedding (positions_learned.go).
+// Apart from causality, attention ignores the order of keys. Positions provide it, layer by layer: rope rotates
+// queries and keys (nn.RoPE), alibi lowers the scores of distant keys (nn.ALiBiSlopes), and none leaves order to
+// causality (NoPE, Kazemnejad et al. 2023, arXiv 2305.19466). learned belongs to the model, not to a layer: it adds a
+// trained vector to the embedding (positions_learned.go).
 
-// positionNames are the schemes in the order in which errors list them.
+// positionNames lists the schemes, in the order of error messages.
 var positionNames = []string{"rope", "alibi", "learned", "none"}
 
-// ParsePositions reads Config.Positions: one scheme, or some with commas between them that the layers take in turn. The
+// ParsePositions parses Config.Positions: one scheme, or a comma-separated list that repeats over the layers. The
 // empty text is rope.
 func ParsePositions(text string) ([]string, error) {
 	if text == "" {
@@ -36,8 +36,8 @@ func ParsePositions(text string) ([]string, error) {
 	return list, nil
 }
 
-// positions returns the scheme of a layer. Features of linear attention do not go by the angle between query and key: such a layer
-// has no rotary positions.
+// positions returns the scheme of a layer. Layers of linear attention have no rotary positions, because their
+// features do not depend on the angle between query and key.
 func (c Config) positions(layer int) string {
 	list, err := ParsePositions(c.Positions)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c Config) positions(layer int) string {
 	return scheme
 }
 
-// HasPositions reports whether a layer has positions of a scheme.
+// HasPositions reports whether any layer uses the scheme.
 func (c Config) HasPositions(scheme string) bool {
 	for i := range c.Layers {
 		if c.positions(i) == scheme {
@@ -60,7 +60,7 @@ func (c Config) HasPositions(scheme string) bool {
 	return false
 }
 
-// setPositions gives the attention of the layer being built its positions. Rotary tables are one for all layers.
+// setPositions sets the positions of the layer being built. All layers share one rotary table.
 func (b *builder) setPositions(a *attention) {
 	switch c := b.config; c.positions(b.layer) {
 	case "rope":

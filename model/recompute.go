@@ -12,27 +12,29 @@ import (
 	"anneal/tensor"
 )
 
-// Activation checkpointing (Chen et al. 2016, arXiv 1604.06174; selective: Korthikanti et al. 2022, arXiv 2205.05198):
-// what backward needs of some layers is not kept but computed again. Gradients keep their bits.
+// Activation checkpointing (Chen et al. 2016, arXiv 1604.06174; selective: Korthikanti et al. 2022, arXiv
+// 2205.05198): backward recomputes the intermediate results of some layers instead of keeping them. Gradients do not
+// change by a bit.
 //
-// In every strategy a layer is treated in one of three ways. Per token, with e bytes an activation and f bytes a number of
-// the residual stream (BF16: 2 and 4), Q = (H+2K)·E, of what a plain layer keeps, e·(2D + Q + HE + 2F) + f·(H+2):
+// Every strategy treats a layer in one of three ways. With e bytes per activation and f bytes per number of the
+// residual stream (BF16: 2 and 4) and Q = (H+2K)·E, a plain layer keeps e·(2D + Q + HE + 2F) + f·(H+2) per token:
 //
-//	plain      keeps it all. What is cheap to compute again was never in it: norms' and activation functions' outputs, [T, T]
-//	attention  drops queries, keys, values, attention's output and log-sum-exp, and what QK-norm keeps; the joint projection,
-//	           the rotation and attention run again. Keeps both normalised inputs, gate and up: e·(2D + 2F) + 2f
-//	whole      drops all of it and keeps the input of its segment, f·D; the layers of the segment run again
+//	plain      keeps all of it. Results that are cheap to recompute (outputs of norms and activation functions, [T, T]) are never kept
+//	attention  drops queries, keys, values, attention's output and log-sum-exp, and what QK-norm keeps; the fused projection,
+//	           the rotation and attention are recomputed. Keeps both normalised inputs, gate and up: e·(2D + 2F) + 2f
+//	whole      drops everything and keeps the input of its segment, f·D; the layers of the segment are rerun
 //
-// The first layers are whole, the last are plain. Backward frees the plain ones before it runs the first segment again, so
-// that the segment finds its room there, and the last segment is never run again: it would cost time and save nothing.
+// The first layers are whole, the last ones plain. Backward frees the plain ones before it reruns the first segment,
+// so that the segment can use their memory. The last segment is never rerun, because that would save nothing.
 //
-// The default is none. Not worth its time as long as the activations fit; a larger micro-batch rarely is a reason, since
-// gradients add up over micro-batches.
+// The default is none. Not worth its time if the activations fit. A larger micro-batch is rarely a reason, because
+// gradients accumulate over micro-batches.
 
-// A Layout says how each layer is treated: the first Whole in segments of Segment layers, the next Attention, the rest plain.
+// A Layout assigns a treatment to each layer: the first Whole layers are whole, in segments of Segment layers; the
+// next Attention layers drop their attention; the rest are plain.
 type Layout struct{ Whole, Segment, Attention int }
 
-// Describe says what a layout of n layers keeps.
+// Describe describes the layout for n layers.
 func (l Layout) Describe(n int) string {
 	text := fmt.Sprintf("keeps %d of %d layers", n-l.Whole-l.Attention, n)
 	if l.Attention > 0 {
@@ -47,14 +49,14 @@ func (l Layout) Describe(n int) string {
 	return text
 }
 
-// A Recompute is a strategy: memory.recompute, parsed.
+// A Recompute is a parsed memory.recompute strategy.
 type Recompute struct {
 	name   string
 	n      int // of every:N
 	budget int // of budget:BYTES
 }
 
-// ParseRecompute reads none, every_layer, every:N, sqrt, selective or budget:BYTES (such as 1.5GiB).
+// ParseRecompute parses none, every_layer, every:N, sqrt, selective or budget:BYTES (such as 1.5GiB).
 func ParseRecompute(text string) (Recompute, error) {
 	name, value, given := strings.Cut(text, ":")
 	r := Recompute{name: name}
@@ -84,10 +86,10 @@ func ParseRecompute(text string) (Recompute, error) {
 // Segment returns N of every:N, 0 for the other strategies.
 func (r Recompute) Segment() int { return r.n }
 
-// NeedsFit reports whether the layout depends on what the activations take: then Fit makes it.
+// NeedsFit reports whether the layout depends on the size of the activations; then Fit computes it.
 func (r Recompute) NeedsFit() bool { return r.name == "budget" }
 
-// Layout returns how the strategy treats a model of n layers. It panics for one that needs Fit.
+// Layout returns the layout for a model of n layers. It panics if the strategy needs Fit.
 func (r Recompute) Layout(n int) Layout {
 	segment := 1
 	switch r.name {
@@ -105,7 +107,7 @@ func (r Recompute) Layout(n int) Layout {
 	return Layout{Whole: (n - 1) / segment * segment, Segment: segment}
 }
 
-// unit is consecutive blocks that backward runs again together.
+// unit is a run of consecutive blocks that backward reruns together.
 type unit struct{ blocks []Block }
 
 // Forward runs the blocks.
@@ -116,33 +118,33 @@ func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence
 	return x
 }
 
-// SetRecompute changes what backward runs again, from the next forward pass on.
+// SetRecompute changes which layers backward recomputes, from the next forward pass on.
 func (m *Decoder) SetRecompute(l Layout) {
 	m.Config.Recompute, m.units = l, nil
 	for _, b := range m.blocks {
-		b.shared().attention.again = false
+		b.shared().attention.recompute = false
 	}
 	for from := 0; from < l.Whole; from += l.Segment {
 		m.units = append(m.units, &unit{m.blocks[from:min(from+l.Segment, l.Whole)]})
 	}
 	for _, b := range m.blocks[l.Whole : l.Whole+l.Attention] {
-		b.shared().attention.again = true
+		b.shared().attention.recompute = true
 	}
 }
 
-// Fit returns the layout that runs the least again of those whose activations (Footprint.Keep of training) fit the budget,
-// or an error that names the least that any takes.
+// Fit returns, of the layouts whose activations (Footprint.Keep of training) fit the budget, the one with the least
+// recomputation. If none fits, the error names the smallest possible size.
 func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, error) {
 	cost, m := newKeepCost(c, p, rows, tokens), Outline(c, p)
 	var best Layout
 	least, bestCost := math.MaxInt, math.Inf(1)
 	for _, l := range layouts(c.Layers) {
 		room := r.budget - cost.peak(Layout{Whole: l.Whole, Segment: l.Segment}, c.Layers)
-		if room < 0 { // so many more must not keep their attention
+		if room < 0 { // number of further layers that must drop their attention
 			l.Attention = min((-room+cost.layer-cost.lean-1)/(cost.layer-cost.lean), c.Layers-l.Whole)
 		}
 		peak := cost.peak(l, c.Layers)
-		for peak > r.budget && l.Attention > 0 && l.Attention < c.Layers-l.Whole { // its rerun needs room as well
+		for peak > r.budget && l.Attention > 0 && l.Attention < c.Layers-l.Whole { // rerunning the attention needs memory as well
 			l.Attention++
 			peak = cost.peak(l, c.Layers)
 		}
@@ -159,7 +161,7 @@ func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, 
 
 func mebibytes(n int) string { return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20)) }
 
-// layouts lists the ways to run whole layers of n again in equal segments; the last segment is not.
+// layouts lists the ways to rerun n layers in equal segments, except for the last segment.
 func layouts(n int) []Layout {
 	list := []Layout{{}}
 	for segment := 1; segment < n && segment <= 64; segment++ {
@@ -170,15 +172,16 @@ func layouts(n int) []Layout {
 	return list
 }
 
-// keepCost is what the parts of a model keep, in bytes of the arena.
+// keepCost holds the bytes that the parts of a model keep.
 type keepCost struct {
-	layer, lean int // a plain layer; one without its attention
-	attention   int // what that keeps while its backward lasts
+	layer, lean int // a plain layer; a layer without its attention
+	attention   int // what the attention keeps during its backward
 	input       int // of a segment
 	last, rest  int // the final norm; everything else
 }
 
-// newKeepCost measures models of one and two layers, all with gates if some have them: those keep most.
+// newKeepCost measures models of one and two layers. If some layers have gates, all measured ones do, because those
+// keep most.
 func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
 	if c.gatedLinear() {
 		c.Attention = "linear:gated"
@@ -200,8 +203,8 @@ func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
 	return k
 }
 
-// peak returns the most that a model of n layers keeps at one time: at the end of the forward pass, or when the last
-// attention or a segment has been run again.
+// peak returns the largest number of bytes that a model of n layers keeps at one time: at the end of the forward
+// pass, or after the rerun of the last attention or of a segment.
 func (k keepCost) peak(l Layout, n int) int {
 	plain, segments := n-l.Whole-l.Attention, 0
 	peak := 0
