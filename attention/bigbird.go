@@ -7,19 +7,21 @@ import (
 	"anneal/tensor"
 )
 
-// BigBird is a window, global tokens and random keys, all in blocks (Zaheer et al. 2020, arXiv 2007.14062). What a query sees depends
-// on its block of B tokens alone: the first G blocks, which see all before them; the W blocks that end with its own; and R
-// blocks among those between, drawn without repetition, anew for every block, head and layer.
+// BigBird combines a window, global tokens and random keys, all in blocks (Zaheer et al. 2020, arXiv 2007.14062). The
+// visible keys of a query depend only on its block of B tokens: the first G blocks, which see all blocks before them;
+// the W blocks up to its own; and R random blocks between those, drawn without repetition for each block, head and
+// layer.
 //
 //	block b sees blocks 0 … G−1, b−W+1 … b, and min(R, b−W+1−G) of G … b−W
 //
-// Text: bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED, all optional: 2, 3, 1, 64 and the run's seed (modulo 2³⁰). The published window of three
-// blocks is 2 here: the third lies ahead. Time: T·B·(W+R+G) pairs. Random blocks join any two tokens within few layers, so that
-// no information is out of reach. The seed belongs to the model: a run's config stores it, and whoever continues or
-// evaluates the run looks along the same graph. Not for rows of less than some 16 blocks, where it is dense.
+// Text: bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED, all optional: 2, 3, 1, 64 and the run's seed (modulo 2³⁰). The
+// published window of three blocks is 2 here, because the third lies in the future. Time: T·B·(W+R+G) pairs. Random
+// blocks connect any two tokens within few layers, so no information is out of reach. The seed is part of the model:
+// a run's config stores it, so that continuing or evaluating the run uses the same graph. Not for rows of fewer than
+// about 16 blocks, where it is dense.
 type BigBird struct {
 	Window, Random, Global, Block int
-	Seed                          int // −1 until it is resolved
+	Seed                          int // −1 until resolved
 }
 
 func readBigBird(text string, options []string) (Pattern, error) {
@@ -73,7 +75,7 @@ func (b BigBird) layout(length, heads, layer int) *device.Layout {
 	return cycled(graphs, length, heads)
 }
 
-// sees returns the blocks that a block of a head sees, ascending.
+// sees returns the blocks that a block of a head sees, in ascending order.
 func (b BigBird) sees(row, head, layer int) []int {
 	var list []int
 	near := max(row-b.Window+1, 0)
@@ -87,7 +89,7 @@ func (b BigBird) sees(row, head, layer int) []int {
 	return list
 }
 
-// draw returns up to Random different numbers from … to−1, ascending, each choice as likely as any other (Floyd 1987).
+// draw returns up to Random different numbers from … to−1, in ascending order, uniformly distributed (Floyd 1987).
 func (b BigBird) draw(from, to, row, head, layer int) []int {
 	rng := tensor.NewRNG(uint64(b.Seed), tensor.PurposeGraph, uint32(layer))
 	var drawn []int
@@ -97,14 +99,14 @@ func (b BigBird) draw(from, to, row, head, layer int) []int {
 		k := from + int(uint64(number)*uint64(last-from+1)>>32)
 		at, taken := slices.BinarySearch(drawn, k)
 		if taken {
-			at, k = len(drawn), last // above all that are drawn
+			at, k = len(drawn), last // larger than all drawn numbers
 		}
 		drawn = slices.Insert(drawn, at, k)
 	}
 	return drawn
 }
 
-// ranges appends the keys of blocks to a list, neighbours together.
+// ranges appends the keys of blocks to a list and merges neighbours.
 func (b BigBird) ranges(list []device.KeyRange, blocks []int) []device.KeyRange {
 	for i := 0; i < len(blocks); {
 		n := 1

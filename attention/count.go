@@ -6,19 +6,20 @@ import (
 	"anneal/device"
 )
 
-// Count is how much the queries of a layer look at.
+// Count measures what the queries of a layer see.
 type Count struct {
-	Pairs   int64   `json:"pairs"`         // of query and key, over all heads; a pair that two branches list counts twice
-	Density float64 `json:"density"`       // pairs as a part of the causal pairs
-	Mean    float64 `json:"keys_mean"`     // keys of a query
-	Max     int     `json:"keys_max"`      // keys of the query that has most
-	Cost    float64 `json:"relative_cost"` // pairs that are computed if keys come in tiles of 64, as a part of those of full attention
+	Pairs   int64   `json:"pairs"`         // pairs of query and key over all heads; a pair in two branches counts twice
+	Density float64 `json:"density"`       // share of the causal pairs
+	Mean    float64 `json:"keys_mean"`     // mean number of keys per query
+	Max     int     `json:"keys_max"`      // largest number of keys of a query
+	Cost    float64 `json:"relative_cost"` // computed pairs, if keys come in tiles of 64, relative to full attention
 }
 
-// causal returns the pairs of query and key in a row of so many tokens, T·(T+1)/2.
+// causal returns the number of causal pairs in a row of length tokens, T·(T+1)/2.
 func causal(length int) int64 { return int64(length) * int64(length+1) / 2 }
 
-// Measure counts what rows of so many tokens look at with a layout for such rows or longer ones; nil is full attention.
+// Measure counts the pairs in rows of length tokens under a layout for rows of at least that length; nil is full
+// attention.
 func Measure(l *device.Layout, length, heads int) Count {
 	if l == nil {
 		return Count{Pairs: int64(heads) * causal(length), Density: 1, Mean: float64(length+1) / 2, Max: length, Cost: 1}
@@ -54,7 +55,7 @@ type graphCount struct {
 
 func countGraph(g *device.Graph, length int) graphCount {
 	var c graphCount
-	keys := make([]int, length) // of each query
+	keys := make([]int, length) // keys per query
 	for _, b := range g.Blocks {
 		q := shorten(b.Queries, length)
 		if q.Count == 0 {
@@ -129,19 +130,19 @@ func documentPairs(g *device.Graph, start []int32) (pairs int64) {
 	return pairs
 }
 
-// shorten returns the part of a strip below end.
+// shorten returns the part of a strip before end.
 func shorten(s device.Strip, end int) device.Strip {
 	s.Count = max(min(s.Count, (end-s.First+s.Step-1)/s.Step), 0)
 	return s
 }
 
-// seen returns which keys of a range query i sees: number from … to−1 of the range.
+// seen returns the keys of a range that query i sees, as indices from … to−1 into the range.
 func seen(r device.KeyRange, i int) (from, to int) {
 	to = min(below(r.Strip, i-r.Near+1), r.Count)
 	return min(below(r.Strip, i-r.Far+1), to), to
 }
 
-// below returns how many positions of a strip, if it had no end, lie before end.
+// below returns how many positions of a strip, extended without end, are before end.
 func below(s device.Strip, end int) int {
 	if end <= s.First {
 		return 0
@@ -149,7 +150,7 @@ func below(s device.Strip, end int) int {
 	return (end - s.First + s.Step - 1) / s.Step
 }
 
-// Bytes returns the memory that a layout takes.
+// Bytes returns the memory of a layout.
 func Bytes(l *device.Layout) int64 {
 	if l == nil {
 		return 0

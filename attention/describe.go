@@ -7,17 +7,17 @@ import (
 	"anneal/device"
 )
 
-// Description is a pattern for rows of one length, and what it costs.
+// Description is a pattern for rows of one length, with its cost.
 type Description struct {
 	Pattern string `json:"pattern"` // with all its options
-	Layers  int    `json:"layers"`  // how many of the list have it
+	Layers  int    `json:"layers"`  // number of layers with this pattern
 	Count
 
 	layout        *device.Layout
 	length, heads int
 }
 
-// Describe reads the patterns of layers and describes those that differ, in their order, for rows of so many tokens.
+// Describe parses the patterns of layers and describes the distinct ones, in order, for rows of length tokens.
 func Describe(list string, length, heads int, seed uint64) ([]Description, error) {
 	patterns, err := ParseList(list)
 	if err != nil {
@@ -45,7 +45,7 @@ func Describe(list string, length, heads int, seed uint64) ([]Description, error
 	return descriptions, nil
 }
 
-// Panels returns pictures of the first heads that differ, at most so many.
+// Panels returns panels of the first heads with distinct graphs, at most most.
 func (d Description) Panels(most int) []Panel {
 	var panels []Panel
 	drawn := map[*device.Graph]bool{}
@@ -59,7 +59,7 @@ func (d Description) Panels(most int) []Panel {
 	return panels
 }
 
-// graph returns what a head goes by, nil for full attention.
+// graph returns the graph of a head; nil for full attention.
 func (d Description) graph(head int) *device.Graph {
 	if d.layout == nil {
 		return nil
@@ -67,7 +67,7 @@ func (d Description) graph(head int) *device.Graph {
 	return d.layout.Of(head)
 }
 
-// Panel returns the picture of one head.
+// Panel returns the panel of one head.
 func (d Description) Panel(head int) Panel {
 	var alike []string
 	for h := range d.heads {
@@ -92,7 +92,7 @@ func (d Description) Panel(head int) Panel {
 	return Panel{Title: d.Pattern, Heads: heads, Caption: fmt.Sprintf("density %s, %.1f keys per query, at most %d", Percent(c.Density), c.Mean, c.Max), Layout: d.layout, Head: head, Length: d.length}
 }
 
-// Percent writes a share with three digits or so.
+// Percent formats a share with about three digits.
 func Percent(share float64) string {
 	switch p := 100 * share; {
 	case p >= 99.95:

@@ -7,23 +7,23 @@ import (
 	"anneal/device"
 )
 
-// Panel is a picture of what one head looks at: queries from the top down, keys from left to right.
+// Panel is a picture of the keys that one head sees: queries from top to bottom, keys from left to right.
 type Panel struct {
 	Title, Caption string
-	Heads          string         // that look at the same
+	Heads          string         // heads with the same graph
 	Layout         *device.Layout // nil is full attention
 	Head, Length   int
 }
 
-// axes says what the picture's directions are.
+// axes labels the directions of the picture.
 func (p Panel) axes() string {
 	return fmt.Sprintf("%s: keys 0 … %d →, queries ↓", p.Heads, p.Length-1)
 }
 
-// raster returns for cells × cells parts of the square which share of the causal pairs in each is seen: 0 … 1, and −1 above the
-// diagonal, where there are none. Row of queries first.
+// raster divides the square into cells × cells parts and returns the share of the causal pairs that are seen in each:
+// 0 … 1, or −1 above the diagonal, where there are none. Queries are the first index.
 func (p Panel) raster(cells int) [][]float64 {
-	edges := make([]int, cells+1) // of the cells, in tokens
+	edges := make([]int, cells+1) // boundaries of the cells, in tokens
 	cellOf := make([]int, p.Length)
 	for c := range cells {
 		edges[c+1] = (c + 1) * p.Length / cells
@@ -73,5 +73,6 @@ func (p Panel) raster(cells int) [][]float64 {
 	return share
 }
 
-// darkness is how dark a cell is drawn, 0 … 1: eyes see a cube root (CIE 1976), and few pairs should still be seen.
+// darkness returns the darkness of a cell, 0 … 1. It is a cube root, like human perception (CIE 1976), so that few
+// pairs are still visible.
 func darkness(share float64) float64 { return math.Cbrt(max(share, 0)) }

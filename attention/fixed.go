@@ -6,15 +6,15 @@ import (
 	"anneal/device"
 )
 
-// Fixed is the fixed form of the Sparse Transformer (Child et al. 2019, arXiv 1904.10509): blocks of L tokens, in each of which C
-// tokens stand for the block: all later blocks see these. Heads take turns between the L/C choices of such a column, the last C
-// of a block first.
+// Fixed is the fixed form of the Sparse Transformer (Child et al. 2019, arXiv 1904.10509). In each block of L tokens,
+// a column of C tokens summarises the block: all later blocks see these. Heads alternate between the L/C choices of
+// the column, starting with the last C tokens of a block.
 //
 //	query i sees keys j ≤ i with ⌊j/L⌋ = ⌊i/L⌋, or with L−C·(s+1) ≤ j mod L < L−C·s, s = head mod ⌊L/C⌋
 //
-// Text: fixed:BLOCK:COLUMNS, both optional: √T rounded to a multiple of 64, and 8. Time: about T·(L + C·T/L)/2 pairs, T^1.5 for L near
-// √T. The published form can give own block and columns to different heads; here each head has both, as the paper prefers for
-// text. Not for short rows: below 1,000 tokens or so it saves little.
+// Text: fixed:BLOCK:COLUMNS, both optional: √T rounded to a multiple of 64, and 8. Time: about T·(L + C·T/L)/2 pairs,
+// T^1.5 for L near √T. The published form can also split own block and columns between heads; here each head has
+// both, as the paper prefers for text. Not for short rows: below about 1,000 tokens it saves little.
 type Fixed struct{ Block, Columns int }
 
 func readFixed(text string, options []string) (Pattern, error) {
@@ -66,9 +66,9 @@ func (f Fixed) layout(length, heads, _ int) *device.Layout {
 	return cycled(graphs, length, heads)
 }
 
-// columns returns the columns that begin at an offset in each of the first blocks, as the fewest ranges.
+// columns returns the columns at an offset in each of the first blocks, merged into as few ranges as possible.
 func (f Fixed) columns(blocks, offset int) []device.KeyRange {
-	list := make([]device.KeyRange, 0, min(blocks, f.Columns)+1) // and the own block
+	list := make([]device.KeyRange, 0, min(blocks, f.Columns)+1) // room for the own block
 	if blocks <= f.Columns {
 		for b := range blocks {
 			list = append(list, span(b*f.Block+offset, b*f.Block+offset+f.Columns))

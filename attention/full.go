@@ -2,12 +2,12 @@ package attention
 
 import "anneal/device"
 
-// Full is causal attention: every query sees all keys before it and itself (Vaswani et al. 2017, arXiv 1706.03762).
+// Full is causal attention: every query sees itself and all keys before it (Vaswani et al. 2017, arXiv 1706.03762).
 //
 //	query i sees keys 0 … i
 //
-// Text: full. Time: T²/2 pairs for a row of T tokens; memory: outputs and one number per row and head. It is the default. Not
-// for rows of tens of thousands of tokens, where nearly all time goes into attention.
+// Text: full. Time: T²/2 pairs for a row of T tokens. Memory: outputs and one number per row and head. It is the
+// default. Not for rows of tens of thousands of tokens, where attention takes nearly all of the time.
 type Full struct{}
 
 // String implements Pattern.

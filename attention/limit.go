@@ -2,12 +2,12 @@ package attention
 
 import "fmt"
 
-// maxEntries is the most blocks and ranges of keys that the layouts of a model may have in all. They take some 50 bytes each; a
-// pattern of sensible blocks has one for about 64 tokens, head and layer.
+// maxEntries limits the blocks and ranges of keys in all layouts of a model. They take about 50 bytes each; a
+// sensible pattern has about one per 64 tokens, head and layer.
 const maxEntries = 1 << 23
 
-// CheckLayers returns what is wrong with the patterns of a model's layers, which take the list in turn, for rows of so many tokens
-// and a number of query heads: an *Error. It compiles nothing.
+// CheckLayers returns an *Error if the patterns, which repeat over the layers of a model, cannot be used for rows of
+// length tokens and that number of query heads. It does not compile them.
 func CheckLayers(list []Pattern, length, heads, layers int) error {
 	total := 0.0
 	counted := map[string]bool{}
@@ -17,7 +17,7 @@ func CheckLayers(list []Pattern, length, heads, layers int) error {
 			return err
 		}
 		n := p.entries(length, heads)
-		if _, own := p.(BigBird); own { // its random blocks are the layer's own
+		if _, own := p.(BigBird); own { // random blocks differ between layers
 			n *= float64((layers - i + len(list) - 1) / len(list))
 		} else if counted[p.String()] {
 			continue
@@ -34,5 +34,5 @@ func CheckLayers(list []Pattern, length, heads, layers int) error {
 	return nil
 }
 
-// tiles returns how many blocks of queries neighbouring tokens are cut into.
+// tiles returns the number of query blocks for consecutive tokens.
 func tiles(tokens int) float64 { return float64(tokens/tile + 1) }

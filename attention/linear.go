@@ -6,25 +6,25 @@ import (
 	"anneal/device"
 )
 
-// Linear replaces the softmax by a feature map, so that all earlier keys and values fit in a state of fixed size (Katharopoulos
-// et al. 2020, arXiv 2006.16236):
+// Linear replaces the softmax by a feature map, so that all earlier keys and values fit in a state of fixed size
+// (Katharopoulos et al. 2020, arXiv 2006.16236):
 //
 //	φ(x) = elu(x) + 1
 //	S_i = g_i·S_{i−1} + φ(k_i) v_iᵀ,  z_i = g_i·z_{i−1} + φ(k_i)
 //	o_i = φ(q_i)·S_i / (φ(q_i)·z_i + 10⁻⁶)
 //
-// Text: linear, with g = 1, or linear:gated, where g = sigmoid(W·h + b) is one number per token and key-value head, as in gated
-// linear attention (Yang et al. 2023, arXiv 2312.06635) with a scalar gate. It fades S and z alike, so that an output is a
-// weighted mean of values whatever the gates do. b starts where retention (Sun et al. 2023, arXiv 2307.08621) has its decays,
-// g = 1 − 2⁻⁵⁻ʰ for head h (h modulo 8): memories of 32 to 4096 tokens.
+// Text: linear, with g = 1, or linear:gated, where g = sigmoid(W·h + b) is one number per token and key-value head,
+// as in gated linear attention (Yang et al. 2023, arXiv 2312.06635) with a scalar gate. The gate decays S and z
+// alike, so an output is always a weighted mean of values. b starts with the decays of retention (Sun et al. 2023,
+// arXiv 2307.08621), g = 1 − 2⁻⁵⁻ʰ for head h (h modulo 8): memories of 32 to 4096 tokens.
 //
-// A query sees every key before it, yet time is linear in the length: T·E·(2E + C) multiplications in forward per head, C = 64
-// being the tokens that are taken at a time. Memory: outputs and one denominator per row and head; gates one number. In
-// generation a layer keeps the state, K·E·(E+1) numbers, instead of keys and values.
+// A query sees every key before it, yet time is linear in the length: T·E·(2E + C) multiplications per head in
+// forward, where C = 64 is the chunk size. Memory: outputs, and one denominator per row and head; gates one number.
+// In generation a layer keeps the state, K·E·(E+1) numbers, instead of keys and values.
 //
-// Rotary positions do not turn queries and keys of such a layer: φ of a rotated vector no longer goes by the distance of two tokens.
-// Order comes from causality, from gates, and from other layers; ALiBi, which lowers scores, has none to lower. Not for what must
-// be looked up exactly from far away, which a state of E² numbers blurs: mix it with layers of full attention.
+// Rotary positions do not apply to such a layer: φ of a rotated vector no longer depends on the distance of two
+// tokens. Causality, gates and other layers provide the order; ALiBi needs scores, which do not exist here. Not for
+// exact lookup from far away, which a state of E² numbers blurs: mix it with layers of full attention.
 type Linear struct{ Gated bool }
 
 func readLinear(text string, options []string) (Pattern, error) {
@@ -53,10 +53,10 @@ func (Linear) Check(int, int) error { return nil }
 
 func (Linear) entries(int, int) float64 { return 0 }
 
-// layout is that of full attention, which sees the same; the device has kernels of their own for it.
+// layout is that of full attention, which sees the same keys; the device has separate kernels for linear attention.
 func (Linear) layout(int, int, int) *device.Layout { return nil }
 
-// cost returns the pairs that are computed, those within chunks of 64 tokens, as a part of those of full attention.
+// cost returns the computed pairs, those within chunks of 64 tokens, relative to full attention.
 func (Linear) cost(length int) float64 {
 	var own, all int
 	for i := 0; i < length; i += tile {

@@ -4,15 +4,16 @@ import (
 	"anneal/device"
 )
 
-// Longformer is a sliding window, and global tokens (Beltagy et al. 2020, arXiv 2004.05150): the first G of the row, which every
-// query sees, and which see all before them. The original gives global tokens projections of their own; here they share those
-// of the others.
+// Longformer is a sliding window plus global tokens (Beltagy et al. 2020, arXiv 2004.05150): the first G tokens of
+// the row, which every query sees, and which see all tokens before them. The original gives global tokens separate
+// projections; here all tokens share one.
 //
 //	query i sees keys i−W+1 … i and 0 … G−1
 //
-// Text: longformer:WINDOW:GLOBAL, both optional: 512 and 64. Time: T·(W+G) pairs. Global tokens hold what begins a text, and are
-// where a head can look if nothing in the window concerns it (attention sinks, Xiao et al. 2023, arXiv 2309.17453). Not for rows of
-// many documents, of which only the first has them; window is the same for the others, and faster.
+// Text: longformer:WINDOW:GLOBAL, both optional: 512 and 64. Time: T·(W+G) pairs. Global tokens hold the beginning of
+// a text, and give a head a place to attend to if nothing in the window is relevant (attention sinks, Xiao et al.
+// 2023, arXiv 2309.17453). Not for rows of several documents: only the first one has global tokens. For the others
+// window is equivalent, and faster.
 type Longformer struct{ Window, Global int }
 
 func readLongformer(text string, options []string) (Pattern, error) {

@@ -8,21 +8,21 @@ import (
 	"anneal/device"
 )
 
-// LongNet is dilated attention (Ding et al. 2023, arXiv 2307.02486): branches that look farther and more coarsely. A branch (w, r) cuts
-// the row into segments of w tokens, takes every r-th of each, and these see each other. Heads begin at different tokens. The
-// branches' results are mixed by their softmax denominators: a softmax over all keys of all branches, in which a key that
-// several list counts as often.
+// LongNet is dilated attention (Ding et al. 2023, arXiv 2307.02486), with branches of growing range and dilation. A
+// branch (w, r) cuts the row into segments of w tokens and selects every r-th token of each; these see each other.
+// Heads start at different offsets. The results of the branches are weighted by their softmax denominators: the sum
+// is a softmax over all keys of all branches, where a key in several branches counts once for each.
 //
 //	branch (w, r): query i sees keys j ≤ i with ⌊j/w⌋ = ⌊i/w⌋ if both i mod w and j mod w are head mod r modulo r
 //
-// The offset head mod r is the paper's; its code has ⌊head·r/H⌋. Gradients are those of the formula, through the denominators,
-// which the paper's code leaves out.
-// Text: longnet:W/R:W/R:…; longnet:W is W/1, 2W/2, 4W/4, … until a segment holds the whole row, and longnet is longnet:512 (the paper
-// begins with 2048). Time: Σ T·w/(2r²) pairs, at most T·W. One branch has r = 1, or some tokens would see nothing. Not for rows
-// shorter than some segments of W.
+// The offset head mod r is the paper's; its code uses ⌊head·r/H⌋. Gradients are exact, including those through the
+// denominators, which the paper's code omits. Text: longnet:W/R:W/R:…; longnet:W is W/1, 2W/2, 4W/4, … until a
+// segment holds the whole row, and longnet is longnet:512 (the paper starts with 2048). Time: Σ T·w/(2r²) pairs, at
+// most T·W. One branch must have r = 1, or some tokens would see nothing. Not for rows shorter than a few segments of
+// W.
 type LongNet struct{ Branches []Branch }
 
-// Branch is segments of Segment tokens, of which every Dilation-th counts.
+// Branch consists of segments of Segment tokens, of which every Dilation-th is selected.
 type Branch struct{ Segment, Dilation int }
 
 func readLongNet(text string, options []string) (Pattern, error) {
@@ -98,7 +98,7 @@ func (l LongNet) Check(length, heads int) error {
 	return nil
 }
 
-// covers reports whether a branch has a query.
+// covers reports whether any branch selects query i of a head.
 func (l LongNet) covers(i, head int) bool {
 	for _, b := range l.Branches {
 		if (i%b.Segment-head%b.Dilation)%b.Dilation == 0 {
@@ -136,12 +136,12 @@ func (l LongNet) layout(length, heads, _ int) *device.Layout {
 	return cycled(graphs, length, heads)
 }
 
-// different returns after how many heads the offsets repeat.
+// different returns the number of heads after which the offsets repeat.
 func (l LongNet) different(heads int) int {
 	n := 1
 	for _, b := range l.Branches {
 		for k := n; n%b.Dilation != 0 && n < heads; {
-			n += k // up to the least common multiple
+			n += k // least common multiple
 		}
 	}
 	return min(n, heads)

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// option is a number that a pattern's text may give.
+// option is a numeric option of a pattern.
 type option struct {
 	name  string
 	to    *int
 	least int
 }
 
-// largest is the most that an option may be; products of two stay within 64 bits.
+// largest is the limit of an option; products of two fit in 64 bits.
 const largest = 1 << 30
 
-// read sets options from their texts, in order or by name. What is left out stays as it is.
+// read parses options, by order or by name. Missing options keep their values.
 func read(pattern string, texts []string, options ...option) error {
 	given := map[string]bool{}
 	for i, t := range texts {
@@ -50,7 +50,7 @@ func read(pattern string, texts []string, options ...option) error {
 	return nil
 }
 
-// wrong is an error of a pattern's text, with how it is written.
+// wrong returns an error for a pattern's text, with its usage.
 func wrong(pattern string, options []option, format string, args ...any) error {
 	name, _, _ := strings.Cut(strings.TrimSpace(pattern), ":")
 	usage := name
@@ -78,5 +78,5 @@ func known(options []option) string {
 	return fmt.Sprintf("%d options, %s", len(list), strings.Join(list, ", "))
 }
 
-// with writes an option.
+// with formats an option.
 func with(name string, value int) string { return name + "=" + strconv.Itoa(value) }

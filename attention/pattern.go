@@ -8,35 +8,36 @@ import (
 	"anneal/device"
 )
 
-// Pattern says which keys every query sees. All are causal, and every query sees itself.
+// Pattern defines the keys that every query sees. All patterns are causal, and every query sees itself.
 type Pattern interface {
-	// String is the pattern as Parse reads it, with all options that are known.
+	// String returns the pattern in the form that Parse reads, with all known options.
 	String() string
-	// Resolve returns the pattern with the options that were left out: those that follow from the length of the rows
-	// that it is meant for, and the seed of random choices. What a resolved pattern sees depends on no length, so that the
-	// layout of a row serves every shorter one.
+	// Resolve fills in missing options: those that depend on the length of the rows, and the seed of random choices.
+	// The keys that a resolved pattern sees do not depend on the row length, so that the layout of a row also serves
+	// every shorter one.
 	Resolve(length int, seed uint64) Pattern
-	// Check returns what is wrong with a resolved pattern for rows of so many tokens and a number of query heads: an *Error.
+	// Check returns an *Error if a resolved pattern cannot be used for rows of length tokens and that number of query
+	// heads.
 	Check(length, heads int) error
-	// entries returns about how many blocks and ranges of keys the layout has, at most.
+	// entries returns an estimate of the number of blocks and ranges of keys in the layout, at most.
 	entries(length, heads int) float64
-	// layout compiles a pattern that Check accepts.
+	// layout compiles a pattern that passes Check.
 	layout(length, heads, layer int) *device.Layout
 }
 
-// Error is a pattern that cannot be used.
+// Error describes an invalid pattern.
 type Error struct{ Message, Try string }
 
 func (e *Error) Error() string { return e.Message + "\n  try " + e.Try }
 
-// Kind is a pattern as it is written, for people who choose one.
+// Kind documents the text form of a pattern.
 type Kind struct {
 	Text string `json:"pattern"`
-	Sees string `json:"sees"`     // what a query sees beside itself
-	Left string `json:"left_out"` // what options are that are left out
+	Sees string `json:"sees"`     // what a query sees besides itself
+	Left string `json:"left_out"` // defaults of the options
 }
 
-// Kinds lists what Parse reads.
+// Kinds lists the patterns that Parse accepts.
 func Kinds() []Kind {
 	return []Kind{
 		{"full", "all tokens before it", ""},
@@ -59,8 +60,8 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// Parse reads a pattern: a name and its options, with colons between them. An option is its value, in the order that the
-// pattern's file gives, or name=value: longformer:512:64 is longformer:window=512:global=64.
+// Parse parses a pattern: a name and its options, separated by colons. An option is a value, in the order given in
+// the pattern's file, or name=value: longformer:512:64 is longformer:window=512:global=64.
 func Parse(text string) (Pattern, error) {
 	p, err := parse(text)
 	if err != nil {
@@ -98,7 +99,7 @@ func parse(text string) (Pattern, error) {
 	return nil, &Error{fmt.Sprintf("unknown attention pattern %q", name), names()}
 }
 
-// ParseList reads the patterns of layers, with commas between them.
+// ParseList parses comma-separated patterns of layers.
 func ParseList(text string) ([]Pattern, error) {
 	var list []Pattern
 	for _, t := range strings.Split(text, ",") {
@@ -111,8 +112,8 @@ func ParseList(text string) ([]Pattern, error) {
 	return list, nil
 }
 
-// Compile makes of a pattern the layout of one layer, for rows of up to length tokens and so many query heads. It is nil where
-// every query sees all keys before it.
+// Compile turns a pattern into the layout of one layer, for rows of up to length tokens and that number of query
+// heads. The layout is nil if every query sees all keys before it.
 func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
 	if err := CheckLayers([]Pattern{p}, length, heads, 1); err != nil {
 		return nil, err
@@ -120,7 +121,8 @@ func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
 	return p.Resolve(length, 0).layout(length, heads, layer), nil
 }
 
-// CompileLayers compiles the patterns of a model's layers, the list over and over again. Layers that see the same share a layout.
+// CompileLayers compiles the patterns of a model's layers; the list repeats over the layers. Layers that see the same
+// keys share a layout.
 func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout, error) {
 	if err := CheckLayers(list, length, heads, layers); err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout,
 	for i := range layouts {
 		p := list[i%len(list)].Resolve(length, 0)
 		key := p.String()
-		if _, own := p.(BigBird); own { // its random blocks are the layer's own
+		if _, own := p.(BigBird); own { // random blocks differ between layers
 			key = fmt.Sprint(key, " in ", i)
 		}
 		l, ok := made[key]
@@ -143,10 +145,10 @@ func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout,
 	return layouts, nil
 }
 
-// tile is the most queries that a block has.
+// tile is the largest number of queries in a block.
 const tile = 64
 
-// queries cuts positions first, first+step, … below end into blocks and asks keys for the ranges of each.
+// queries cuts the positions first, first+step, … before end into blocks and calls keys for the ranges of each.
 func queries(first, step, end int, keys func(q device.Strip) []device.KeyRange) []device.QueryBlock {
 	var blocks []device.QueryBlock
 	for ; first < end; first += tile * step {
@@ -156,26 +158,26 @@ func queries(first, step, end int, keys func(q device.Strip) []device.KeyRange) 
 	return blocks
 }
 
-// after returns the position behind a strip's last one.
+// after returns the position after the last one of a strip.
 func after(s device.Strip) int { return s.First + (s.Count-1)*s.Step + 1 }
 
-// span returns keys from … to−1, each seen by all queries from itself on.
+// span returns keys from … to−1, each visible to all later queries and itself.
 func span(from, to int) device.KeyRange {
 	return device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: to - from}, Far: everywhere}
 }
 
-// everywhere is the Far of keys that are seen from any distance.
+// everywhere is the Far of keys that are visible from any distance.
 const everywhere = 1 << 40
 
-// same returns the layout in which all heads go by one graph.
+// same returns the layout in which all heads share one graph.
 func same(blocks []device.QueryBlock, length int) *device.Layout {
 	return &device.Layout{Len: length, Graphs: []device.Graph{{Blocks: blocks}}}
 }
 
-// cycled returns the layout in which heads go by the graphs in turn.
+// cycled returns the layout in which heads use the graphs in turn.
 func cycled(graphs []device.Graph, length, heads int) *device.Layout {
 	for i := range graphs {
-		graphs[i].Blocks = slices.Clone(graphs[i].Blocks) // without the room for more that they grew with
+		graphs[i].Blocks = slices.Clone(graphs[i].Blocks) // frees the excess capacity
 	}
 	l := &device.Layout{Len: length, Graphs: graphs, Head: make([]int, heads)}
 	for h := range l.Head {

@@ -7,14 +7,15 @@ import (
 	"anneal/device"
 )
 
-// Strided is the strided form of the Sparse Transformer (Child et al. 2019, arXiv 1904.10509): heads take turns between a window
-// and the tokens at multiples of a stride. Two layers after each other reach every token.
+// Strided is the strided form of the Sparse Transformer (Child et al. 2019, arXiv 1904.10509): heads alternate
+// between a window and the tokens at multiples of a stride. Two consecutive layers reach every token.
 //
 //	heads 0, 2, …: query i sees keys i−L+1 … i
 //	heads 1, 3, …: query i sees keys j with (i−j) mod L = 0
 //
-// Text: strided:STRIDE; by default √T, rounded to a multiple of 64. Time: about T·(L + T/2L)/2 pairs, T^1.5 for L near √T. Made for
-// data with a period, as pixels of images or samples of music, where L is the period. In text, fixed does better.
+// Text: strided:STRIDE; by default √T, rounded to a multiple of 64. Time: about T·(L + T/2L)/2 pairs, T^1.5 for L
+// near √T. It suits data with a period L, such as the pixels of images or the samples of music. On text, fixed is
+// better.
 type Strided struct{ Stride int }
 
 func readStrided(text string, options []string) (Pattern, error) {
@@ -61,10 +62,10 @@ func (s Strided) layout(length, heads, _ int) *device.Layout {
 	return cycled([]device.Graph{{Blocks: local(s.Stride, 0, length)}, {Blocks: strips}}, length, heads)
 }
 
-// until returns keys first, first+step, … below end.
+// until returns keys first, first+step, … before end.
 func until(first, step, end int) device.KeyRange {
 	return device.KeyRange{Strip: device.Strip{First: first, Step: step, Count: (end - first + step - 1) / step}, Far: everywhere}
 }
 
-// root returns √length as the nearest multiple of 64 above 0.
+// root returns √length rounded to a positive multiple of 64.
 func root(length int) int { return max(int(math.Round(math.Sqrt(float64(length))/64)), 1) * 64 }

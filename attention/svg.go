@@ -8,13 +8,13 @@ import (
 	"anneal/internal/svg"
 )
 
-// The size of a panel of an SVG in pixels, with its text and a margin around; and how many stand beside each other.
+// Size of an SVG panel in pixels, with its text and margin, and the number of panels per row.
 const panelSide, panelHigh, panelMargin, panelsBeside = 256, 256 + 62, 16, 3
 
-// shades is how many degrees of darkness an SVG has.
+// shades is the number of degrees of darkness in an SVG.
 const shades = 12
 
-// SVG draws panels as a picture that scales to any size: keys that may be seen on a light ground, darker where more pairs are.
+// SVG draws panels as a scalable picture: causal keys on a light background, darker where more pairs are seen.
 func SVG(w io.Writer, panels []Panel) error {
 	across := min(len(panels), panelsBeside)
 	down := (len(panels) + panelsBeside - 1) / panelsBeside

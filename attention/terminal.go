@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// panelColumns is the width of a panel in a terminal, in characters; it is half as high, which makes dots of braille square.
+// panelColumns is the width of a panel in a terminal, in characters. Its height is half of that, so that braille dots
+// are square.
 const panelColumns = 46
 
-// Terminal draws panels with braille characters, beside each other where columns allow. A dot is one pair of query and key, if
-// the row is short enough; else the more of its pairs a place has, the more of its dots are drawn.
+// Terminal draws panels with braille characters, side by side if columns allow. In a short row a dot is one pair of
+// query and key. In longer rows the number of dots grows with the share of visible pairs.
 func Terminal(w io.Writer, panels []Panel, columns int) error {
 	wide := min(panelColumns, max(columns-2, 16)) / 2 * 2
 	beside := max((columns+1)/(wide+3), 1)
@@ -35,7 +36,7 @@ func Terminal(w io.Writer, panels []Panel, columns int) error {
 	return err
 }
 
-// lines draws one panel, so many characters wide.
+// lines draws one panel with the given width in characters.
 func (p Panel) lines(wide int) []string {
 	dots := min(2*wide, p.Length)
 	share := p.raster(dots)
@@ -67,7 +68,7 @@ func threshold(x, y int) float64 {
 	return (order[y%4][x%4] + 0.5) / 16
 }
 
-// clip shortens a text to so many characters.
+// clip shortens a text to wide characters.
 func clip(s string, wide int) string {
 	if utf8.RuneCountInString(s) <= wide {
 		return s

@@ -6,14 +6,14 @@ import (
 	"anneal/device"
 )
 
-// Window is sliding-window attention (Child et al. 2019; Beltagy et al. 2020; Mistral, Jiang et al. 2023, arXiv 2310.06825): a
-// query sees itself and the W−1 tokens before it.
+// Window is sliding-window attention (Child et al. 2019; Beltagy et al. 2020; Mistral, Jiang et al. 2023, arXiv
+// 2310.06825): a query sees itself and the W−1 tokens before it.
 //
 //	query i sees keys i−W+1 … i
 //
-// Text: window:W. Time: T·W pairs. Through L layers a token hears of the L·(W−1) tokens before it. W has no default: 256 to 4096,
-// by what the text needs; among full layers, such as three of four, short windows cost little quality. Not in all
-// layers where an answer may lie farther back than they reach together.
+// Text: window:W. Time: T·W pairs. Through L layers information reaches L·(W−1) tokens. W has no default; 256 to 4096
+// is usual, depending on the text. Combined with full layers, such as in three of four layers, short windows lose
+// little quality. Not in all layers if an answer may lie further back than the layers reach together.
 type Window struct{ Keys int }
 
 func readWindow(text string, options []string) (Pattern, error) {
@@ -48,7 +48,7 @@ func (w Window) layout(length, _, _ int) *device.Layout {
 	return same(local(w.Keys, 0, length), length)
 }
 
-// local returns the blocks of a window of so many keys beside the first global keys, which all see.
+// local returns the blocks of a window, plus the first global keys, which every query sees.
 func local(window, global, length int) []device.QueryBlock {
 	return queries(0, 1, length, func(q device.Strip) []device.KeyRange {
 		end := after(q)

@@ -1,6 +1,6 @@
-// Package plan says what a run will need before it starts: memory, part by part.
+// Package plan predicts the memory of a run before it starts, part by part.
 //
-// It runs the model's own code in memory that does not exist, so that it cannot drift from the truth, and what it predicts is
-// compared with what happened. Start with Memory. The package imports model, precision, and of the device the
-// attention kernels, which tell the scratch that they take.
+// It runs the model's own code without allocating memory, so the figures are exact, and runs compare them with the
+// measured memory. Start with Memory. The package imports model, precision and, from device, the attention kernels,
+// which report their scratch memory.
 package plan

@@ -15,7 +15,7 @@ import (
 type Item struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
-	Note  string `json:"note"` // what it is, or how it grows
+	Note  string `json:"note"` // a description, or how the size scales
 }
 
 // Estimate is the memory of a run, part by part.
@@ -30,33 +30,33 @@ func (e Estimate) Total() int64 {
 	return n
 }
 
-// Bytes returns the size of the part of a name.
+// Bytes returns the size of the named part.
 func (e Estimate) Bytes(name string) int64 {
 	i := slices.IndexFunc(e, func(i Item) bool { return i.Name == name })
 	return e[i].Bytes
 }
 
-// Fits reports whether the whole fits in so many bytes.
+// Fits reports whether the total fits in available bytes.
 func (e Estimate) Fits(available int64) bool { return e.Total() <= available }
 
-// Optimizer is what an optimizer takes.
+// Optimizer describes the cost of an optimizer.
 type Optimizer struct {
 	Name           string
-	State, Scratch int64   // bytes that it keeps between updates, and that it needs during one
-	FLOPs          float64 // of an update, where they count beside those of training
+	State, Scratch int64   // bytes kept between updates, and needed during one
+	FLOPs          float64 // of an update, if they matter compared with training
 }
 
-// processBytes is what the binary, the Go heap, the loader and the worker stacks take beside the arenas.
+// processBytes estimates the binary, the Go heap, the loader and the worker stacks, beside the arenas.
 const processBytes = 32 << 20
 
-// Memory predicts what a training run holds at its peak: a model under a policy, with sequences of the context's length in
-// a micro-batch, on so many workers of the CPU, and what the optimizer says of itself. With no workers it is what another device
-// holds in memory of its own, but for what its kernels take.
+// Memory predicts the peak memory of a training run: a model under a policy, with sequences of the context's length
+// per micro-batch, workers on the CPU, and an optimizer. With no workers it is the memory of another device, except
+// for that of its kernels.
 //
-// A block keeps for its backward pass, for each token: the inputs of its products, what its norms divided by, queries, keys and
-// values, attention's output and one log-sum-exp a head. The residual stream and its gradient exist once each. Of what
-// c.Recompute names, only what it says is kept. What is cheap to compute again lives in scratch, with the gradients of one
-// block or the logits of one chunk.
+// For each token a block keeps for backward: the inputs of its products, the divisors of its norms, queries, keys and
+// values, attention's output, and one log-sum-exp per head. The residual stream and its gradient exist once. Layers
+// in c.Recompute keep only what it allows. Results that are cheap to recompute are in scratch memory, like the
+// gradients of one block or the logits of one chunk.
 func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimizer) Estimate {
 	m := model.Outline(c, p)
 	train, eval := model.Measure(c, p, sequences, c.Context, true), model.Measure(c, p, sequences, c.Context, false)
@@ -64,7 +64,7 @@ func Memory(c model.Config, p precision.Policy, sequences, workers int, o Optimi
 	keep, scratch := int64(max(train.Keep, eval.Keep)), max(int64(train.Temp), int64(eval.Temp), o.Scratch)
 	tier, err := isa.Choose()
 	if err != nil {
-		tier = isa.Generic // who trains says what is wrong
+		tier = isa.Generic // training reports the error
 	}
 	layouts, kernels := m.AttentionBytes(func(h device.Heads, mask device.Mask) int {
 		return flash.Scratch(tier, workers, p.Types().Activation, h, mask, true)

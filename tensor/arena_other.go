@@ -4,7 +4,7 @@ package tensor
 
 import "unsafe"
 
-// Without mmap an arena is one pointer-free Go allocation, aligned by hand.
+// Without mmap an arena is a pointer-free Go allocation, aligned by hand.
 func mapMemory(size int) ([]byte, error) {
 	mem := make([]byte, size+Align)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) & (Align - 1)

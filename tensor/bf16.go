@@ -17,8 +17,8 @@ func BF16FromFloat32(f float32) BFloat16 {
 	return BFloat16((u + 0x7fff + u>>16&1) >> 16)
 }
 
-// BF16Stochastic rounds f up or down with the probability of its distance, using the low 16 bits of random:
-// the expectation of the result is f. Values that bfloat16 holds exactly never change.
+// BF16Stochastic rounds f up or down at random, so that the expectation of the result is f, using the low 16 bits of
+// random. Values that bfloat16 represents exactly never change.
 func BF16Stochastic(f float32, random uint32) BFloat16 {
 	u := math.Float32bits(f)
 	if u&0x7f800000 == 0x7f800000 { // Inf or NaN

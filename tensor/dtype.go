@@ -5,8 +5,8 @@ import "fmt"
 // DType is the storage format of a tensor's elements.
 type DType uint8
 
-// The formats. Arithmetic is done in F32 (or F64 in the reference mode); the narrow formats are for storage. Nothing is
-// stored in the last three: they are what operands of matrix products are rounded to, and held in F32 (TF32) or BF16 (FP8).
+// The formats. Arithmetic uses F32 (or F64 in the reference mode); the narrow formats are for storage. The last three
+// are not storage formats: operands of matrix products are rounded to them, and held in F32 (TF32) or BF16 (FP8).
 const (
 	Invalid DType = iota
 	F32

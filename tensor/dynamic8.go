@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Dynamic8 returns the 256 numbers of the 8-bit dynamic format (Dettmers et al. 2021, arXiv 2110.02861) in rising order:
-// seven decades below 1, of which each has twice the numbers of the one below it, evenly spaced, with 0 and 1. Signed numbers
-// run from −0.993 to 1, unsigned ones have twice the resolution. The format keeps the size of small numbers where a linear
-// one would lose them; a block of numbers is stored as multiples of its largest magnitude.
+// Dynamic8 returns the 256 numbers of the 8-bit dynamic format (Dettmers et al. 2021, arXiv 2110.02861) in ascending
+// order: seven decades below 1, each with twice as many evenly spaced numbers as the one below it, plus 0 and 1.
+// Signed numbers range from −0.993 to 1; unsigned ones have twice the resolution. Unlike a linear format, it keeps
+// the relative precision of small numbers. A block of numbers is stored as multiples of its largest magnitude.
 func Dynamic8(signed bool) [256]float32 {
 	values := []float32{0, 1}
 	for decade := range 7 {
@@ -16,8 +16,8 @@ func Dynamic8(signed bool) [256]float32 {
 		if !signed {
 			intervals *= 2
 		}
-		// The bounds of the intervals are evenly spaced from either end of the decade and rounded once to float32, so that the
-		// numbers are those of other implementations to the last bit.
+		// The interval bounds are evenly spaced from both ends of the decade and rounded once to float32, so that the
+		// numbers equal those of other implementations to the last bit.
 		step := (1 - float32(0.1)) / float32(intervals)
 		bound := func(i int) float32 {
 			if i < (intervals+1)/2 {

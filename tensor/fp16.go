@@ -2,8 +2,8 @@ package tensor
 
 import "math"
 
-// Float16 is IEEE 754 binary16: 5 exponent bits, 10 mantissa bits, largest value 65504. Both conversions give the bits that
-// the F16C instructions give, payloads of NaN included.
+// Float16 is IEEE 754 binary16: 5 exponent bits, 10 mantissa bits, largest value 65504. Both conversions give the
+// same bits as the F16C instructions, including payloads of NaN.
 type Float16 uint16
 
 // Float32 widens h; the conversion is exact.
@@ -15,7 +15,7 @@ func (h Float16) Float32() float32 {
 	case rest == 0x7c00:
 		return math.Float32frombits(sign | 0x7f800000)
 	}
-	// With the exponent's bias off by 112, which one exact product repairs, subnormals included.
+	// The shifted bits have an exponent bias off by 112; one exact product corrects it, for subnormals too.
 	f := math.Float32frombits(rest<<13) * 0x1p112
 	return math.Float32frombits(math.Float32bits(f) | sign)
 }
@@ -30,7 +30,7 @@ func F16FromFloat32(f float32) Float16 {
 		return sign | 0x7e00 | Float16(u>>13)&0x1ff
 	case u >= 0x477ff000: // 65520
 		return sign | 0x7c00
-	case u < 0x38800000: // 2⁻¹⁴: subnormal. The last place of a sum with ½ is 2⁻²⁴, the unit of subnormals.
+	case u < 0x38800000: // 2⁻¹⁴: subnormal. The last bit of a sum with ½ is 2⁻²⁴, the unit of subnormals.
 		sum := math.Float32frombits(u) + 0.5
 		return sign | Float16(math.Float32bits(sum)-math.Float32bits(0.5))
 	}
@@ -47,7 +47,8 @@ func RoundTF32(f float32) float32 {
 }
 
 // packSmall rounds f, ties to even, to a format of 1 sign, e exponent and m mantissa bits. With inf the top exponent
-// means infinity and NaN, as in IEEE 754; without, only the all-ones code is NaN (the "fn" formats), and overflow gives it.
+// means infinity and NaN, as in IEEE 754. Without inf only the all-ones code is NaN (the "fn" formats), and overflow
+// gives NaN.
 func packSmall(f float32, e, m uint, inf bool) uint32 {
 	u := math.Float32bits(f)
 	sign := u >> 31 << (e + m)

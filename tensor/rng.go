@@ -3,14 +3,14 @@ package tensor
 import "math"
 
 // RNG is a counter-based generator (Philox4x32-10, Salmon et al. 2011): the number at an index is a pure function of
-// (seed, purpose, step, index). Nothing is consumed, so results depend on no order of calls, no thread and no rank,
+// (seed, purpose, step, index). It has no state, so results do not depend on the order of calls, threads or ranks,
 // and a resumed run needs no generator state.
 type RNG struct {
 	key           [2]uint32
 	step, purpose uint32
 }
 
-// Purposes keep the streams of one seed apart: they are a word of the counter, so no two can ever meet.
+// Purposes separate the streams of one seed: they are a word of the counter, so streams never overlap.
 const (
 	PurposeInit    uint32 = 1 + iota // weight initialisation; step is the tensor's index
 	PurposeSample                    // text generation; step is the position
@@ -32,12 +32,12 @@ func (r RNG) Block(index uint64) [4]uint32 {
 	return Philox(r.Counter(index))
 }
 
-// Counter returns the counter and the key of the block at index, for kernels that run Philox themselves.
+// Counter returns the counter and the key of the block at index, for kernels with their own Philox.
 func (r RNG) Counter(index uint64) (counter [4]uint32, key [2]uint32) {
 	return [4]uint32{uint32(index), uint32(index >> 32), r.step, r.purpose}, r.key
 }
 
-// Philox returns the block of a counter under a key.
+// Philox returns the block for a counter and a key.
 func Philox(c [4]uint32, k [2]uint32) [4]uint32 {
 	for range 10 {
 		p0 := uint64(c[0]) * 0xd2511f53
@@ -49,16 +49,17 @@ func Philox(c [4]uint32, k [2]uint32) [4]uint32 {
 	return c
 }
 
-// Uint32 returns number index of the stream, four to a block: number i is element i mod 4 of Block(i/4).
+// Uint32 returns number index of the stream: element index mod 4 of Block(index/4).
 func (r RNG) Uint32(index uint64) uint32 { return r.Block(index >> 2)[index&3] }
 
-// Float64 returns a uniform number in [0, 1) made of Block(index), with 53 random bits.
+// Float64 returns a uniform number in [0, 1) from Block(index), with 53 random bits.
 func (r RNG) Float64(index uint64) float64 {
 	b := r.Block(index)
 	return float64((uint64(b[0])<<32|uint64(b[1]))>>11) * 0x1p-53
 }
 
-// Normals returns four standard normal numbers made of Block(index) (two Box–Muller pairs of 32-bit uniforms: tails end at 6.7σ).
+// Normals returns four standard normal numbers from Block(index) (two Box–Muller pairs of 32-bit uniforms: tails end
+// at 6.7σ).
 func (r RNG) Normals(index uint64) [4]float64 {
 	b := r.Block(index)
 	n0, n1 := boxMuller(b[0], b[1])

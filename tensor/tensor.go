@@ -8,10 +8,10 @@ import (
 // MaxRank is the largest number of dimensions of a Tensor.
 const MaxRank = 4
 
-// A Tensor is a dense, row-major span of memory with a dtype and a shape. It owns nothing: the memory belongs to an
-// Arena (or to the Go heap, for tensors made by Of). The zero Tensor is empty and is what "no tensor" looks like.
+// A Tensor is a dense, row-major span of memory with a dtype and a shape. It does not own its memory, which belongs
+// to an Arena (or to the Go heap, for tensors from Of). The zero Tensor is empty and means "no tensor".
 //
-// The elements of a tensor in a device's own memory (Apart) cannot be had here: what would touch them panics.
+// The host cannot access the elements of a tensor in a device's own memory (Apart): methods that need them panic.
 type Tensor struct {
 	dtype DType
 	rank  int8
@@ -20,7 +20,7 @@ type Tensor struct {
 	data  unsafe.Pointer
 }
 
-// View makes a tensor over data, which must hold the elements of shape in dtype.
+// View returns a tensor over data, which must hold the elements of shape in dtype.
 func View(dtype DType, data []byte, shape ...int) Tensor {
 	var t Tensor
 	t.set(dtype, shape)
@@ -31,10 +31,10 @@ func View(dtype DType, data []byte, shape ...int) Tensor {
 	return t
 }
 
-// Number is an element type that Go can compute with.
+// Number is an element type that supports arithmetic in Go.
 type Number interface{ ~float32 | ~float64 }
 
-// Of makes a tensor on the Go heap around values; tests and small tables use it.
+// Of returns a tensor on the Go heap with the given values, for tests and small tables.
 func Of[E float32 | float64 | BFloat16 | Float16 | int32](values []E, shape ...int) *Tensor {
 	if len(shape) == 0 {
 		shape = []int{len(values)}
@@ -80,7 +80,7 @@ func (t *Tensor) Rank() int { return int(t.rank) }
 // Dim returns the size of dimension i.
 func (t *Tensor) Dim(i int) int { return t.shape[i] }
 
-// Shape returns the dimensions; the slice aliases the tensor and must not be changed.
+// Shape returns the dimensions. The slice aliases the tensor and must not be modified.
 func (t *Tensor) Shape() []int { return t.shape[:t.rank] }
 
 // Len returns the number of elements.
@@ -98,11 +98,10 @@ func (t *Tensor) Bytes() int { return t.Len() * t.dtype.Size() }
 // IsZero reports whether t is the zero Tensor.
 func (t *Tensor) IsZero() bool { return t == nil || t.dtype == Invalid }
 
-// Cols returns the size of the last dimension, and Rows the product of the others: kernels that work row by row see
-// every tensor as [Rows, Cols].
+// Cols returns the size of the last dimension. Kernels that work row by row treat every tensor as [Rows, Cols].
 func (t *Tensor) Cols() int { return t.shape[t.rank-1] }
 
-// Rows returns the product of all dimensions but the last.
+// Rows returns the product of all dimensions except the last.
 func (t *Tensor) Rows() int {
 	n := 1
 	for _, d := range t.shape[:t.rank-1] {
@@ -128,7 +127,7 @@ func (t *Tensor) Slice(from, to int) Tensor {
 	return s
 }
 
-// Reshape returns the same memory under another shape of equal length.
+// Reshape returns the same memory with another shape of equal length.
 func (t *Tensor) Reshape(shape ...int) Tensor {
 	s := *t
 	s.set(t.dtype, shape)
@@ -138,10 +137,10 @@ func (t *Tensor) Reshape(shape ...int) Tensor {
 	return s
 }
 
-// Apart reports whether the elements lie in a device's own memory, which only that device may touch.
+// Apart reports whether the elements are in a device's own memory, which only that device can access.
 func (t *Tensor) Apart() bool { return t.apart }
 
-// Pointer returns where the elements lie, for devices: an address of the device's if they lie apart, nil without memory.
+// Pointer returns the address of the elements: a device address if they are apart, nil without memory.
 func (t *Tensor) Pointer() unsafe.Pointer { return t.data }
 
 // F32 returns the elements of an F32 tensor.
@@ -177,12 +176,12 @@ func elements[E any](t *Tensor, want DType) []E {
 	return unsafe.Slice((*E)(t.data), t.Len())
 }
 
-// outOfReach is apart from its callers so that they are inlined.
+// outOfReach is a separate function so that its callers are inlined.
 func (t *Tensor) outOfReach() string {
 	return fmt.Sprintf("tensor: %v is in device memory, which the host cannot access: use the device's Read or Write", t)
 }
 
-// Float64 returns element i widened to float64, whatever the float dtype. It is slow and meant for tests and reports.
+// Float64 returns element i as float64, for any float dtype. It is slow and meant for tests and reports.
 func (t *Tensor) Float64(i int) float64 {
 	switch t.dtype {
 	case F32:
