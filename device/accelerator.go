@@ -2,13 +2,13 @@ package device
 
 import "anneal/tensor"
 
-// An Accelerator is a device beside the host's processor, and says what a run should know of it.
+// An Accelerator is a device separate from the host's processor, with properties that runs report.
 type Accelerator interface {
 	Device
-	// Kernels says which kernels compute, for people and to tell whether results have the same bits: "cuda sm_90".
+	// Kernels identifies the kernels, such as "cuda sm_90". Results of different kernels may differ in their bits.
 	Kernels() string
-	// Peak returns the GFLOP/s of dense matrix products that it can reach at most with operands of a format, 0 if that is not known.
+	// Peak returns the peak GFLOP/s of dense matrix products with operands of the given format, 0 if unknown.
 	Peak(operand tensor.DType) float64
-	// FreeMemory returns how many bytes of its memory nobody has reserved, 0 if that is not known.
+	// FreeMemory returns the free bytes of its memory, 0 if unknown.
 	FreeMemory() int64
 }

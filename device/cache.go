@@ -6,22 +6,23 @@ import (
 	"anneal/tensor"
 )
 
-// A Cache holds the keys and values that a layer has made of one sequence, for the tokens that follow (see AttentionCached).
+// A Cache holds the keys and values of one layer for the tokens of a sequence so far (see AttentionCached).
 type Cache struct {
-	KV    tensor.Tensor // [R, 2K·E], as activations are stored: K key heads and K value heads of position p in row p mod R
-	Reach int           // no query sees a key that lies Reach or more before it
+	KV    tensor.Tensor // [R, 2K·E], in the storage of activations: K key heads and K value heads of position p in row p mod R
+	Reach int           // queries only see keys less than Reach positions before them
 
-	// Of linear attention, where KV has the LinearChunk rows since the last multiple of LinearChunk tokens: the state before them, and
-	// their gates' logits, the zero tensor without gates.
+	// For linear attention. KV then has LinearChunk rows, for the tokens since the last multiple of LinearChunk;
+	// State is the state before them, and Gates are the logits of their gates, or the zero tensor without gates.
 	State tensor.Tensor // [K·(E+1), E] in F32 (F64 in the reference mode)
-	Gates tensor.Tensor // [LinearChunk, K], likewise
+	Gates tensor.Tensor // [LinearChunk, K], same dtype
 }
 
-// LinearChunk is how many tokens linear attention takes into its state at a time.
+// LinearChunk is the number of tokens that linear attention adds to its state at a time.
 const LinearChunk = 64
 
-// CacheRows returns how many rows R a cache needs for sequences of up to length tokens: all of them, or where queries see no further
-// than reach those and one block of queries, which are added before they are attended to.
+// CacheRows returns the number of rows R that a cache needs for sequences of up to length tokens: length, or, if
+// queries only see keys within reach, enough for reach and one block of new tokens, which are stored before
+// attention.
 func CacheRows(length, reach int) int {
 	if reach > length {
 		return length
@@ -29,10 +30,11 @@ func CacheRows(length, reach int) int {
 	return min(length, reach-1+cachedBlock)
 }
 
-// cachedBlock is how many tokens at least are added at a time.
+// cachedBlock is the smallest number of tokens added at a time.
 const cachedBlock = 64
 
-// Holds reports whether a cache of R rows that has been given written tokens still has all that the query at position p sees.
+// Holds reports whether a cache of R rows, to which written tokens have been added, still holds all keys that the
+// query at position p sees.
 func (c *Cache) Holds(written, p int) bool {
 	if !c.State.IsZero() {
 		return p >= written/LinearChunk*LinearChunk
@@ -40,8 +42,8 @@ func (c *Cache) Holds(written, p int) bool {
 	return written-c.KV.Rows() <= max(0, p-c.Reach+1)
 }
 
-// Reach returns a distance that no query and key have that see each other: 1 if queries see only themselves. Without a layout
-// there is none.
+// Reach returns the smallest distance greater than that of every query to the keys it sees: 1 if queries see only
+// themselves. Without a layout the distance is unlimited.
 func (l *Layout) Reach() int {
 	if l == nil {
 		return math.MaxInt

@@ -6,8 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// Host is the host's own memory, of devices that compute there and of what no device computes with. Every call is complete when it
-// returns. It implements Memory.
+// Host is the host's own memory, for devices that compute there and for data that no device uses. Every call is
+// complete when it returns. It implements Memory.
 type Host struct{}
 
 // NewArena implements Memory.
@@ -35,17 +35,17 @@ func (Host) Read(dst []byte, src *tensor.Tensor) {
 // Wait implements Memory.
 func (Host) Wait() error { return nil }
 
-// SameBytes panics unless b holds as many bytes as t: what devices ask of Write and Read.
+// SameBytes panics unless len(b) is the size of t. Devices use it in Write and Read.
 func SameBytes(op string, t *tensor.Tensor, b []byte) {
 	if t.Bytes() != len(b) {
 		panic(fmt.Sprintf("device: %s: %v has %d bytes, not %d", op, t, t.Bytes(), len(b)))
 	}
 }
 
-// OnHost returns t as the host can read it now: t itself, or a copy if it lies apart.
+// OnHost returns t in host memory: t itself, or a copy if it lies apart.
 func OnHost(m Memory, t *tensor.Tensor) *tensor.Tensor {
 	if !t.Apart() {
-		m.Wait() // a failure stays, for who asks next
+		m.Wait() // a failure is kept for the next check
 		return t
 	}
 	h := hostLike(t)
@@ -53,7 +53,8 @@ func OnHost(m Memory, t *tensor.Tensor) *tensor.Tensor {
 	return h
 }
 
-// Fill has f set all elements of t: of t itself, or, if it lies apart, of a tensor of zeros that is then written to it.
+// Fill calls f to set all elements of t: of t itself, or, if it lies apart, of a host tensor of zeros that is then
+// written to it.
 func Fill(m Memory, t *tensor.Tensor, f func(host *tensor.Tensor)) {
 	if !t.Apart() {
 		m.Wait()
@@ -65,7 +66,7 @@ func Fill(m Memory, t *tensor.Tensor, f func(host *tensor.Tensor)) {
 	m.Write(t, h.Raw())
 }
 
-// hostLike returns zeros of t's kind on the Go heap.
+// hostLike returns zeros of t's dtype and shape on the Go heap.
 func hostLike(t *tensor.Tensor) *tensor.Tensor {
 	h := tensor.View(t.DType(), make([]byte, t.Bytes()), t.Shape()...)
 	return &h

@@ -2,27 +2,27 @@ package device
 
 import "anneal/tensor"
 
-// Memory is where a device keeps tensors, and how their numbers pass between it and the host.
+// Memory allocates a device's tensors and copies their numbers between device and host.
 //
-// A device may still be at work when a call returns; what it was asked for is done in that order. Read, Wait and the kernels that
-// return a number wait for all that was asked for before. After a failure, such as a lost card, calls do nothing and
-// numbers are NaN until someone asks with Wait.
+// Calls may return before the device has finished; it executes them in order. Read, Wait and the kernels that return
+// a number wait for all earlier calls. After a failure, such as a lost card, calls do nothing and numbers are NaN
+// until Wait returns the failure.
 type Memory interface {
-	// NewArena reserves size bytes of the device's own memory. Where it is apart from the host's, the host cannot touch its tensors
-	// (Tensor.Apart). The caller closes it before the device.
+	// NewArena reserves size bytes of the device's own memory. If that is apart from the host's, the host cannot
+	// access its tensors (Tensor.Apart). The caller closes it before the device.
 	NewArena(name string, size int) (*tensor.Arena, error)
-	// NewShared reserves memory that the host and the device both touch, which may be slow for the device. The host reads or changes a
-	// tensor there only after a Wait, unless the device has not been given it since the last one.
+	// NewShared reserves memory that both the host and the device can access, which may be slow for the device. The
+	// host may read or change a tensor there only after a Wait, unless no call since the last Wait used it.
 	NewShared(name string, size int) (*tensor.Arena, error)
-	// Write copies src, the bytes of all of dst's elements, to dst. src may be changed once it returns.
+	// Write copies src, the bytes of all of dst's elements, to dst. src may be changed once Write returns.
 	Write(dst *tensor.Tensor, src []byte)
-	// Read copies all of src's elements to dst, as many bytes.
+	// Read copies the bytes of all of src's elements to dst.
 	Read(dst []byte, src *tensor.Tensor)
-	// Wait returns when all calls are complete, with the first failure since the device was made, if there was any.
+	// Wait blocks until all calls are complete. It returns the first failure since the device was created, if any.
 	Wait() error
 }
 
-// Memory that does not exist: its tensors count bytes.
+// Arenas without memory: their tensors count bytes.
 func (Null) NewArena(name string, _ int) (*tensor.Arena, error)  { return tensor.NewMeasure(name), nil }
 func (Null) NewShared(name string, _ int) (*tensor.Arena, error) { return tensor.NewMeasure(name), nil }
 func (Null) Write(*tensor.Tensor, []byte)                        {}

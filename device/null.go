@@ -2,8 +2,8 @@ package device
 
 import "anneal/tensor"
 
-// Null is a device that computes nothing and touches no memory. Running a model on it with measuring arenas tells what
-// a real run will need, from the same code that runs.
+// Null is a device that does not compute or access memory. Running a model on it with measuring arenas gives the
+// memory of a real run, from the same code.
 type Null struct{}
 
 var _ Device = Null{}
