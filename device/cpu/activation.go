@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// What activations of one operand have in common: gelu.go and relusquared.go say which function.
+// The code shared by activations of one operand; gelu.go and relusquared.go give the function.
 
 func checkActivation(op string, act, x *tensor.Tensor) {
 	length(op, "x", x, act.Len())
@@ -27,7 +27,8 @@ func checkActivationGrad(op string, dx, act, dact, x *tensor.Tensor) {
 	}
 }
 
-// An activate is a function of x and its gradient, in one arithmetic and, where the tier has them, in one pass over bfloat16.
+// An activate is a function of x and its gradient, in one arithmetic and, if the tier has it, in one pass over
+// bfloat16.
 type activate[T vec.Float] struct {
 	f          func(act, x []T)
 	grad       func(dx, dact, x []T)
@@ -71,7 +72,7 @@ func (j *activation[T]) Do(worker, task int) {
 type activationGrad[T vec.Float] struct {
 	e                *engine[T]
 	dx, act, dact, x view[T]
-	again            bool // act is wanted
+	again            bool // act is computed too
 	by               activate[T]
 	narrow           bool
 	n                int
@@ -90,8 +91,8 @@ func (e *engine[T]) activateGrad(dx, act, dact, x *tensor.Tensor, by activate[T]
 	e.pool.Run(ceilDiv(j.n, chunk), j)
 }
 
-// Do computes one stretch, a tile at a time: x and dact are at hand for both functions of them, even where the results take
-// their place.
+// Do computes one stretch, a tile at a time. Both functions of a tile are computed from copies of x and dact, so the
+// results may overwrite them.
 func (j *activationGrad[T]) Do(worker, task int) {
 	from, to := span(task, chunk, j.n)
 	buf := j.e.buffers(worker, tile)

@@ -30,22 +30,22 @@ func (d *Device) Adafactor(p, g, m, v, c *tensor.Tensor, o device.Adafactor) {
 	}
 }
 
-// adafactor works in passes over the parameter: the second moment, the sizes of the update and of the parameter, which the
-// rate needs, and the update. What is whole has the first two in one.
+// adafactor works in passes over the parameter: first the second moment, then the sizes of the update and of the
+// parameter, which determine the rate, then the update. With an unfactored second moment the first two are one pass.
 type adafactor[T vec.Float] struct {
 	e          *engine[T]
 	o          device.Adafactor
 	pass       pass
-	rows, cols int // a whole second moment has rows of a tile
+	rows, cols int // an unfactored second moment has rows of one tile
 	perTask    int // rows
 
 	p, g, m, v []T
-	partial    []T       // of a factored one: each task's sums over columns; then the scales of columns and of rows
+	partial    []T       // if factored: each task's column sums; then the scales of columns and of rows
 	scale      []T       // of rows: rowScale·colScale·g is the update
 	sums       []float64 // per task: Σ update², Σ p²
 	whiten     vec.Whiten[T]
 	rate       float64
-	descend    []vec.Descend[T] // per worker, as its rate changes with the row
+	descend    []vec.Descend[T] // per worker, because its rate changes with the row
 }
 
 // A pass is one round of tasks.
@@ -59,8 +59,8 @@ const (
 	update
 )
 
-// wideRow is the number of elements of a row that are worked on at a time, so that they are still in the first-level cache
-// for a second look. So many squares can be added as they are; the sums of pieces are added in float64.
+// wideRow is the number of elements of a row processed at a time, so that they are still in the first-level cache for
+// a second pass. Squares are summed in T within a piece; the sums of pieces are added in float64.
 const wideRow = 2048
 
 func (e *engine[T]) runAdafactor(p, g, m, v, c *tensor.Tensor, o device.Adafactor) {
@@ -81,14 +81,14 @@ func (e *engine[T]) runAdafactor(p, g, m, v, c *tensor.Tensor, o device.Adafacto
 	}
 }
 
-// runWhole updates with a second moment of the parameter's shape.
+// runWhole updates with an unfactored second moment.
 func (j *adafactor[T]) runWhole() {
 	o := &j.o
 	tasks := j.tasks(ceilDiv(len(j.p), chunk))
 	j.whiten = vec.Whiten[T]{Scale: T(o.Scale), Beta: T(o.Beta2), Keep: T(1 - o.Beta2), Eps: T(o.Eps)}
 	j.run(tasks, measureWhole)
 	j.settle(tasks)
-	j.whiten.Beta, j.whiten.Keep = 1, 0 // the second moment stays
+	j.whiten.Beta, j.whiten.Keep = 1, 0 // the second moment does not change
 	j.run(tasks, updateWhole)
 }
 
@@ -149,7 +149,7 @@ func (j *adafactor[T]) runFactored(c []T) {
 	j.run(tasks, update)
 }
 
-// means takes the squares of some rows into the rows' means and the task's sums over columns.
+// means adds the squares of a task's rows to the row means and to the task's column sums.
 func (j *adafactor[T]) means(task int) {
 	o, vec := &j.o, &j.e.vec
 	columns := j.partial[task*j.cols : (task+1)*j.cols]
@@ -194,14 +194,14 @@ func (j *adafactor[T]) update(worker, task int) {
 	}
 }
 
-// direction returns part of a row of the update but for the row's scale, in the worker's scratch memory.
+// direction returns part of a row of the update, without the row's scale, in the worker's scratch memory.
 func (j *adafactor[T]) direction(worker, row, from, to int) []T {
 	x := j.e.scratch[worker][:to-from]
 	j.e.vec.Mul(x, j.g[row*j.cols+from:row*j.cols+to], j.partial[from:to])
 	return x
 }
 
-// descendRow takes rate times the scratch memory from elements [from, to), by way of the momentum if there is one.
+// descendRow subtracts rate times the scratch memory from elements [from, to), through the momentum if there is one.
 func (j *adafactor[T]) descendRow(worker, from, to int, rate float64) {
 	x, v := j.e.scratch[worker][:to-from], &j.e.vec
 	if j.m != nil {
@@ -214,7 +214,7 @@ func (j *adafactor[T]) descendRow(worker, from, to int, rate float64) {
 	v.Descend(j.p[from:to], x, step)
 }
 
-// squares returns Σ p² of a stretch, if the rate needs it.
+// squares returns Σ p² of a stretch if the rate depends on it.
 func (j *adafactor[T]) squares(from, to int) float64 {
 	if j.o.Absolute {
 		return 0
@@ -222,7 +222,7 @@ func (j *adafactor[T]) squares(from, to int) float64 {
 	return float64(j.e.vec.Dot(j.p[from:to], j.p[from:to]))
 }
 
-// tasks makes room for the sums of n tasks.
+// tasks allocates the sums of n tasks.
 func (j *adafactor[T]) tasks(n int) int {
 	if len(j.sums) < 2*n {
 		j.sums = make([]float64, 2*n)
@@ -251,7 +251,7 @@ func (j *adafactor[T]) Do(worker, task int) {
 	}
 }
 
-// settle sets the rate from what tasks have measured.
+// settle computes the rate from the sums of the tasks.
 func (j *adafactor[T]) settle(tasks int) {
 	var u, p float64
 	for i := range tasks {

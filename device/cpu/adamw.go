@@ -17,7 +17,7 @@ func (d *Device) AdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
 	}
 }
 
-// updates checks the tensors of an optimizer's step and reports whether it is of the reference mode.
+// updates checks the tensors of an optimizer step and reports whether they belong to the reference mode.
 func updates(op string, p *tensor.Tensor, rest ...*tensor.Tensor) bool {
 	ref := reference(p)
 	wide(op, "the parameter", p, ref)
@@ -28,7 +28,7 @@ func updates(op string, p *tensor.Tensor, rest ...*tensor.Tensor) bool {
 	return ref
 }
 
-// floor is the least product of update and parameter at which the parameter decays.
+// floor is the smallest product of update and parameter at which the parameter decays.
 func floor[T vec.Float](cautious bool) T {
 	if cautious {
 		return 0

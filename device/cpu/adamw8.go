@@ -35,7 +35,7 @@ type adamW8[T vec.Float] struct {
 	e                *engine[T]
 	p, g, mTop, vTop []T
 	m, v             []byte
-	steps            []vec.AdamW8[T] // per worker, as each has room of its own
+	steps            []vec.AdamW8[T] // per worker, because each has its own buffers
 }
 
 func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
@@ -57,7 +57,8 @@ func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.Ad
 	e.pool.Run(ceilDiv(len(j.p), chunk), j)
 }
 
-// Do updates the blocks of one stretch; between reading and writing its moments a block is in the first-level cache.
+// Do updates the blocks of one stretch; the moments of a block stay in the first-level cache between reading and
+// writing.
 func (j *adamW8[T]) Do(worker, task int) {
 	from, to := span(task, chunk, len(j.p))
 	if fused := j.e.vec.AdamW8; fused != nil {
@@ -83,7 +84,7 @@ func (j *adamW8[T]) block(worker, from, to int) {
 	e.vec.Encode(j.v[from:to], v, e.unsigned, inverse(vTop))
 }
 
-// inverse returns 1/x; where that is no number that a block can be scaled by, x becomes 0, and with it the block.
+// inverse returns 1/x. If that is not a finite scale, x becomes 0, and so does the block.
 func inverse[T vec.Float](x *T) T {
 	if *x < 0x1p-126 {
 		*x = 0

@@ -6,8 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// A kernel checks the shapes and dtypes of its tensors before it starts. A mismatch is a programming error and panics;
-// what users write is validated long before it gets here.
+// A kernel checks the shapes and dtypes of its tensors before it starts. A mismatch is a programming error and
+// panics; user input is validated earlier.
 
 // shape panics unless t, seen as [Rows, Cols], is [rows, cols].
 func shape(op, name string, t *tensor.Tensor, rows, cols int) {
@@ -23,7 +23,7 @@ func length(op, name string, t *tensor.Tensor, n int) {
 	}
 }
 
-// dtype panics unless t is stored as want.
+// dtype panics unless t has dtype want.
 func dtype(op, name string, t *tensor.Tensor, want tensor.DType) {
 	if t.DType() != want {
 		panic(fmt.Sprintf("cpu: %s: %s is %v, want dtype %v", op, name, t, want))
@@ -39,7 +39,7 @@ func wide(op, name string, t *tensor.Tensor, ref bool) {
 	}
 }
 
-// storage panics unless t is stored as activations are: F64 in the reference mode, else F32, BF16 or F16.
+// storage panics unless t has a dtype of activations: F64 in the reference mode, else F32, BF16 or F16.
 func storage(op, name string, t *tensor.Tensor, ref bool) {
 	if d := t.DType(); ref && d != tensor.F64 || !ref && d != tensor.F32 && d != tensor.BF16 && d != tensor.F16 {
 		panic(fmt.Sprintf("cpu: %s: %s is %v, want dtype %s", op, name, t, map[bool]string{true: "f64", false: "f32, bf16 or f16"}[ref]))

@@ -41,7 +41,7 @@ func (e *engine[T]) runCombine(dst, x, y *tensor.Tensor, c device.Combination) {
 	e.pool.Run(ceilDiv(len(j.dst), chunk), j)
 }
 
-// Do combines one stretch. Element i·cols+i, the i-th of the diagonal, is a multiple of cols+1.
+// Do combines one stretch. Diagonal elements are at multiples of cols+1.
 func (j *combine[T]) Do(worker, task int) {
 	from, to := span(task, chunk, len(j.dst))
 	y := j.y.load(j.e.scratch[worker], from, to-from)

@@ -45,7 +45,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 type crossEntropy[T vec.Float] struct {
 	e                     *engine[T]
 	loss, dlogits, logits view[T]
-	logZ                  []T // nil if it is not wanted
+	logZ                  []T // nil if not requested
 	grad                  bool
 	softcap, zLoss, scale float64
 	targets               []int32
@@ -118,8 +118,8 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 	}
 }
 
-// gradient turns a row p of exponentials, which have the given sum, into the gradient of the logits. square holds the
-// squares of the logits if they are capped; it is overwritten.
+// gradient turns a row p of exponentials with the given sum into the gradient of the logits. square holds the squares
+// of the logits if they are capped; it is overwritten.
 func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float64) {
 	scale := 1 / sum
 	if j.zLoss != 0 || j.scale != 1 {
@@ -133,7 +133,7 @@ func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float6
 	}
 }
 
-// draw returns a label drawn from the softmax of row r, x; buf is overwritten.
+// draw samples a label from the softmax of row r, x; buf is overwritten.
 func (j *crossEntropy[T]) draw(r int, x, buf []T) int {
 	const block = 64
 	sum := j.e.vec.ExpSum(buf, x, j.e.vec.Max(x))
@@ -151,6 +151,6 @@ func (j *crossEntropy[T]) draw(r int, x, buf []T) int {
 			rest -= float64(v)
 		}
 	}
-	// Rounding has left more than there is: the most likely label is as good as any. Of NaN so is the first.
+	// Rounding errors left a remainder: take the most likely label, or the first if logits are NaN.
 	return max(0, slices.Index(x, j.e.vec.Max(x)))
 }

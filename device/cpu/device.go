@@ -31,8 +31,9 @@ type Device struct {
 
 var _ device.Device = (*Device)(nil)
 
-// New returns a device of this machine's tier (see isa.Choose) with one worker per CPU that Go may use, or fewer if threads
-// says so. More would take turns on the same CPUs and only cost time and memory; results do not depend on the number.
+// New returns a device of this machine's tier (see isa.Choose) with one worker per CPU that Go may use, or threads
+// workers if that is fewer. More workers than CPUs would only cost time and memory. Results do not depend on the
+// number.
 func New(threads int) (*Device, error) {
 	tier, err := isa.Choose()
 	if err != nil {
@@ -41,7 +42,7 @@ func New(threads int) (*Device, error) {
 	return NewTier(tier, min(threads, runtime.GOMAXPROCS(0))), nil
 }
 
-// NewTier returns a device of the given tier, which the machine must run.
+// NewTier returns a device of the given tier, which the machine must support.
 func NewTier(tier isa.Tier, threads int) *Device {
 	p := pool.New(threads)
 	return &Device{
@@ -71,10 +72,10 @@ func (d *Device) Tier() isa.Tier { return d.tier }
 // Threads returns the number of workers.
 func (d *Device) Threads() int { return d.pool.Threads() }
 
-// Pool returns the workers, for other work on the host that should share them.
+// Pool returns the workers, so that other work on the host can share them.
 func (d *Device) Pool() *pool.Pool { return d.pool }
 
-// AttentionScratchBytes returns the memory that attention has reserved so far besides its tensors.
+// AttentionScratchBytes returns the scratch memory that attention has reserved so far.
 func (d *Device) AttentionScratchBytes() int { return d.flash.ScratchBytes() + d.linear.ScratchBytes() }
 
 // Close implements device.Device.

@@ -58,7 +58,7 @@ func (j *dropout[T]) Do(worker, task int) {
 	}
 }
 
-// mask makes the factors of row r from column c on.
+// mask computes the factors of row r from column c on.
 func (j *dropout[T]) mask(factors []T, m *vec.Mask[T], r, c int) {
 	m.Keep, m.Scale = uint32(j.o.Keep), T(j.o.Scale)
 	m.Counter, m.Key = j.o.RNG.Counter(uint64(j.o.Row+r)<<32 | uint64(j.o.Site)<<16 | uint64(c/8))

@@ -37,7 +37,7 @@ func checkEmbedding(op, xName, tableName string, x, table, ids *tensor.Tensor) {
 	checkIDs(op, tableName, table.Rows(), ids)
 }
 
-// checkIDs panics unless every id is a row of a table of so many.
+// checkIDs panics unless every id is below rows.
 func checkIDs(op, tableName string, rows int, ids *tensor.Tensor) {
 	dtype(op, "ids", ids, tensor.I32)
 	for i, id := range ids.I32() {
@@ -74,7 +74,8 @@ func (j *embed[T]) Do(_, task int) {
 	}
 }
 
-// embedCols is the width of the column slices that EmbeddingGrad works on in parallel: rows of one id would collide.
+// embedCols is the width of the column slices that EmbeddingGrad processes in parallel. Parallel rows would collide
+// on equal ids.
 const embedCols = 64
 
 type embedGrad[T vec.Float] struct {

@@ -6,15 +6,15 @@ import (
 	"anneal/tensor"
 )
 
-// tile is the number of elements that flat kernels take through scratch memory at a time: a few rows of it fit in the
-// first-level cache. chunk is the number of elements of one task.
+// tile is the number of elements that flat kernels process at a time: a few rows of scratch memory of that size fit
+// in the first-level cache. chunk is the number of elements of one task.
 const (
 	tile  = 1024
 	chunk = 16 << 10
 )
 
-// An engine runs the kernels in one arithmetic: float32, or float64 in the reference mode. It owns the jobs, whose fields
-// are set by each call, and one stretch of scratch memory per worker.
+// An engine runs the kernels in one arithmetic: float32, or float64 in the reference mode. It owns the jobs, whose
+// fields each call sets, and scratch memory for each worker.
 type engine[T vec.Float] struct {
 	pool    *pool.Pool
 	vec     vec.Table[T]
@@ -22,7 +22,7 @@ type engine[T vec.Float] struct {
 	partial []T       // per-task sums of gradients, added in task order
 	sums    []float64 // per-task sums
 
-	signed, unsigned *vec.Code[T] // of 8-bit moments; made when first used
+	signed, unsigned *vec.Code[T] // of 8-bit moments; created on first use
 
 	rmsNorm        rmsNorm[T]
 	rmsNormAgain   rmsNormAgain[T]
@@ -70,7 +70,7 @@ func newEngine[T vec.Float](p *pool.Pool, table vec.Table[T]) *engine[T] {
 	return &engine[T]{pool: p, vec: table, scratch: make([][]T, p.Threads())}
 }
 
-// reserve makes room for n elements of scratch memory per worker. It allocates only when n grows.
+// reserve ensures scratch memory for n elements per worker. It allocates only when n grows.
 func (e *engine[T]) reserve(n int) {
 	for i, s := range e.scratch {
 		if len(s) < n {
@@ -99,14 +99,15 @@ func (e *engine[T]) partials(n, cols int) []T {
 	return p
 }
 
-// rowTasks cuts rows of cols elements into tasks of about chunk elements and returns the rows of one and their number.
+// rowTasks cuts rows of cols elements into tasks of about chunk elements. It returns the rows per task and the number
+// of tasks.
 func rowTasks(rows, cols int) (perTask, tasks int) {
 	perTask = max(1, chunk/max(1, cols))
 	return perTask, ceilDiv(rows, perTask)
 }
 
-// sumTasks cuts rows for a kernel that sums over them, where each task costs a row of partial sums: at most 64 tasks,
-// whatever the number of rows.
+// sumTasks cuts rows for a kernel that sums over them. Each task costs a row of partial sums, so there are at most 64
+// tasks.
 func sumTasks(rows int) (perTask, tasks int) {
 	perTask = max(16, ceilDiv(rows, 64))
 	return perTask, ceilDiv(rows, perTask)
@@ -114,7 +115,7 @@ func sumTasks(rows int) (perTask, tasks int) {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// span returns the part of n elements that a task of size elements covers.
+// span returns the range of n elements that a task of size elements covers.
 func span(task, size, n int) (from, to int) { return task * size, min((task+1)*size, n) }
 
 // reference reports whether t belongs to the reference mode.

@@ -117,8 +117,8 @@ func (j *layerNorm[T]) Do(worker, task int) {
 	}
 }
 
-// moments returns the mean of x and 1/sqrt(variance + eps). Sums are of float64, so that the squares of numbers far from 0
-// leave enough of their variance.
+// moments returns the mean of x and 1/sqrt(variance + eps). It sums in float64, to keep the variance of numbers far
+// from 0 accurate.
 func (e *engine[T]) moments(x []T, eps float64) (mean, rstd T) {
 	n := float64(len(x))
 	m := e.vec.Sum(x) / n

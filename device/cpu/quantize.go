@@ -31,7 +31,7 @@ func (e *engine[T]) runMaxAbs(t *tensor.Tensor) float64 {
 	return float64(e.vec.MaxAbs(j.top))
 }
 
-// Do finds the largest magnitude of one stretch. NaN, once met, stays: no number is larger.
+// Do finds the largest magnitude of one stretch. A NaN persists, because no number is larger.
 func (j *maxAbs[T]) Do(worker, task int) {
 	from, to := span(task, chunk, j.n)
 	for i := from; i < to; i += tile {

@@ -34,7 +34,7 @@ type reduce[T vec.Float] struct {
 	sums []float64 // one per task
 }
 
-// runReduce adds the sums of fixed stretches of t in their order.
+// runReduce sums fixed stretches of t and adds their sums in order.
 func (e *engine[T]) runReduce(t *tensor.Tensor, sum func([]T) float64) float64 {
 	j := &e.reduce
 	tasks := ceilDiv(t.Len(), chunk)
@@ -58,7 +58,7 @@ func (j *reduce[T]) Do(worker, task int) {
 	j.sums[task] = s
 }
 
-// taskSums returns room for one sum per task.
+// taskSums returns memory for one sum per task.
 func (e *engine[T]) taskSums(tasks int) []float64 {
 	if len(e.sums) < tasks {
 		e.sums = make([]float64, tasks)

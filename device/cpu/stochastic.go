@@ -28,13 +28,13 @@ type stochastic struct {
 	workers []randomRow
 }
 
-// randomRow is a worker's random numbers for a tile, and what they are made of.
+// randomRow holds a worker's random numbers for one tile, and their blocks.
 type randomRow struct {
 	mask   vec.Mask[float32]
 	random [tile]uint32
 }
 
-// Do rounds one stretch. 128 elements take 16 blocks of random numbers.
+// Do rounds one stretch. 128 elements use 16 blocks of random numbers.
 func (j *stochastic) Do(worker, task int) {
 	from, to := span(task, chunk, len(j.dst))
 	w := &j.workers[worker]

@@ -79,7 +79,7 @@ func (j *swiGLU[T]) Do(worker, task int) {
 type swiGLUGrad[T vec.Float] struct {
 	e                  *engine[T]
 	dgu, act, dact, gu view[T]
-	again              bool // act is wanted
+	again              bool // act is computed too
 	narrow             *vec.Narrow[T]
 	rows, perTask      int
 }
@@ -106,7 +106,7 @@ func (j *swiGLUGrad[T]) Do(worker, task int) {
 	for r := from; r < to; r++ {
 		if j.narrow != nil {
 			gu, dgu := j.gu.bf16[2*r*cols:], j.dgu.bf16[2*r*cols:]
-			act := dgu // which is written last
+			act := dgu // dgu is written last
 			if j.again {
 				act = j.act.bf16[r*cols:]
 			}

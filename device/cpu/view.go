@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// A view gives a kernel the elements of a tensor as T, whatever it is stored in. Where the storage is T, load and room
-// return the tensor's own memory and store does nothing; otherwise the elements pass through the caller's buffer.
+// A view presents the elements of a tensor as T, whatever its storage. If the storage is T, load and room return the
+// tensor's own memory and store does nothing; otherwise the elements go through the caller's buffer.
 type view[T vec.Float] struct {
 	native []T
 	bf16   []tensor.BFloat16
@@ -42,7 +42,7 @@ func nativeType[T vec.Float]() tensor.DType {
 	return tensor.F32
 }
 
-// load returns elements [from, from+n), in buf unless they can be used where they are.
+// load returns elements [from, from+n), converted into buf unless the storage is T.
 func (v *view[T]) load(buf []T, from, n int) []T {
 	if v.native != nil {
 		return v.native[from : from+n]
@@ -61,7 +61,7 @@ func (v *view[T]) load(buf []T, from, n int) []T {
 	return buf
 }
 
-// room returns where to compute elements [from, from+n): the tensor's memory, or buf.
+// room returns memory in which to compute elements [from, from+n): the tensor's, or buf.
 func (v *view[T]) room(buf []T, from, n int) []T {
 	if v.native != nil {
 		return v.native[from : from+n]
@@ -69,8 +69,8 @@ func (v *view[T]) room(buf []T, from, n int) []T {
 	return buf[:n]
 }
 
-// narrow returns the primitives that work directly on rows of n elements of the views' bfloat16 storage, or nil if the
-// tier has none or a view is stored otherwise.
+// narrow returns the primitives that work directly on rows of n elements of bfloat16 storage, or nil if the tier has
+// none or a view has other storage.
 func (e *engine[T]) narrow(n int, views ...*view[T]) *vec.Narrow[T] {
 	p := e.vec.Narrow
 	if p == nil || n%p.Multiple != 0 {
@@ -99,7 +99,7 @@ func (v *view[T]) store(row []T, from int) {
 	}
 }
 
-// bf16 returns the tier's primitives on bfloat16, none of them if it has none.
+// bf16 returns the tier's primitives on bfloat16, or the zero value if it has none.
 func (e *engine[T]) bf16() vec.Narrow[T] {
 	if e.vec.Narrow == nil {
 		return vec.Narrow[T]{}

@@ -1,4 +1,4 @@
-// Package isa names the tiers of CPU kernels, finds the best one this machine can run, and honours ANNEAL_CPU.
+// Package isa names the tiers of CPU kernels, chooses the best one for this machine, and reads ANNEAL_CPU.
 package isa
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Tier is a set of kernels written for one level of instructions. Higher tiers include the lower.
+// A Tier is a set of kernels for one level of instructions. Higher tiers include the lower ones.
 type Tier int
 
 // The tiers, from portable Go to AVX-512 with BF16 dot products and to AMX, whose tiles multiply blocks of BF16.
@@ -24,7 +24,7 @@ var names = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx"}
 // String returns the tier's name as ANNEAL_CPU spells it.
 func (t Tier) String() string { return names[t] }
 
-// Tiers returns every tier this machine can run, best first.
+// Tiers returns every tier that this machine supports, best first.
 func Tiers() []Tier {
 	var out []Tier
 	for t := AMX; t >= Generic; t-- {
@@ -35,12 +35,13 @@ func Tiers() []Tier {
 	return out
 }
 
-// Choose returns the tier to use: the one ANNEAL_CPU names, else the fastest this machine runs. A tier that was asked
-// for and cannot run is an error, never a quiet fallback.
+// Choose returns the tier that ANNEAL_CPU names, or else the fastest one on this machine. An unsupported tier in
+// ANNEAL_CPU is an error, never a silent fallback.
 //
-// The fastest is not always the highest. Where BF16 dot products run at half the rate of FP32 FMA (Intel cores, which
-// keep BF16 speed for their matrix units) and those units are missing or not granted, the avx512 tier multiplies BF16
-// operands by FMA and is about twice as fast; that choice depends on the CPU's vendor alone, so that it is the same in every run.
+// The fastest tier is not always the highest. On Intel cores BF16 dot products run at half the rate of FP32 FMA,
+// because matrix units provide the BF16 speed. If those units are missing or not granted, the avx512 tier, which
+// multiplies BF16 operands by FMA, is about twice as fast. That choice depends only on the CPU's vendor, so it is the
+// same in every run.
 func Choose() (Tier, error) {
 	want := os.Getenv("ANNEAL_CPU")
 	if want == "" {
@@ -62,7 +63,7 @@ func Choose() (Tier, error) {
 	return 0, &Error{want, "which is not a kernel tier"}
 }
 
-// Error says that ANNEAL_CPU asks for what cannot be had.
+// Error reports a tier in ANNEAL_CPU that is unknown or unsupported.
 type Error struct {
 	Want string // the value of ANNEAL_CPU
 	Why  string

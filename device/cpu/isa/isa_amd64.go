@@ -18,13 +18,13 @@ func runs(t Tier) bool {
 	}
 }
 
-// fastDot reports whether VDPBF16PS is worth using: true on AMD, where it does twice the work of an FMA per cycle.
+// fastDot reports whether VDPBF16PS is fast: true on AMD, where it does twice the work of an FMA per cycle.
 func fastDot() bool {
 	_, b, c, d := cpuid(0, 0)
 	return b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163 // "AuthenticAMD"
 }
 
-// f16c reports whether the CPU converts float16, which every CPU with AVX2 has done so far.
+// f16c reports whether the CPU converts float16, as every known CPU with AVX2 does.
 func f16c() bool {
 	_, _, c, _ := cpuid(1, 0)
 	return c>>29&1 == 1

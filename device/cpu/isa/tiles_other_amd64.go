@@ -2,5 +2,5 @@
 
 package isa
 
-// tilesGranted reports that there are no tiles: how other systems lend them is not known here.
+// tilesGranted reports false: on other systems no request for tiles is implemented.
 func tilesGranted() bool { return false }

@@ -14,8 +14,8 @@ import (
 // the same time; tasks must not depend on each other. The worker number selects scratch memory.
 type Job interface{ Do(worker, task int) }
 
-// A Pool is a set of workers that park, costing nothing, while there is no work. Run is called from one goroutine at a
-// time; the caller is worker 0.
+// A Pool is a set of workers that sleep while there is no work. Run must be called from one goroutine at a time; the
+// caller is worker 0.
 type Pool struct {
 	wake []chan struct{} // one per extra worker
 	done sync.WaitGroup
@@ -44,7 +44,7 @@ func New(threads int) *Pool {
 // Threads returns the number of workers.
 func (p *Pool) Threads() int { return len(p.wake) + 1 }
 
-// Run does all tasks of the job and returns when they are complete. It allocates nothing if job is a pointer.
+// Run does all tasks of the job and returns when they are complete. It does not allocate if job is a pointer.
 func (p *Pool) Run(tasks int, job Job) {
 	if tasks <= 1 || len(p.wake) == 0 {
 		for i := range tasks {
@@ -74,8 +74,8 @@ func (p *Pool) worker(id int, wake <-chan struct{}) {
 	}
 }
 
-// work takes tasks until none is left. A panic is kept for the caller, whose goroutine can report it, with the stack that
-// would be lost with the worker's.
+// work does tasks until none is left. It keeps a panic for the caller's goroutine to report, with the worker's stack,
+// which would otherwise be lost.
 func (p *Pool) work(id int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -91,7 +91,7 @@ func (p *Pool) work(id int) {
 	}
 }
 
-// Close ends the workers. A pool that is closed still runs jobs, on the caller alone.
+// Close ends the workers. A closed pool still runs jobs, on the caller alone.
 func (p *Pool) Close() {
 	for _, c := range p.wake {
 		close(c)
