@@ -7,18 +7,18 @@ import (
 	"anneal/tensor"
 )
 
-// A trail leads through the cache lines of a block that will be packed next, in portions that one call of a kernel fetches: packing
-// would wait for memory, while kernels hardly use it. It only ever leads to addresses, it never reads.
+// A trail describes the cache lines of a block that will be packed next, in portions that one kernel call prefetches.
+// Packing would wait for memory, which kernels hardly use. A trail only computes addresses and never reads.
 type trail struct {
 	p          uintptr
-	line       int // bytes from one portion to the next: to the next row, or the next cache line of the rows
-	step       int // bytes from one fetch to the next, within a portion
-	count      int // portions side by side, before turning back …
+	line       int // bytes between portions: to the next row, or to the next cache line of the rows
+	step       int // bytes between prefetches within a portion
+	count      int // portions side by side, before moving on …
 	turn       int // … by this many bytes
 	left, done int
 }
 
-// portion returns where the next portion begins and its step.
+// portion returns the address and the step of the next portion.
 func (t *trail) portion() (p uintptr, step int) {
 	if t.left == 0 {
 		return t.p, 0
@@ -33,7 +33,7 @@ func (t *trail) portion() (p uintptr, step int) {
 	return p, t.step
 }
 
-// trailA returns the trail of rows rows of a at K block p; a call of a kernel covers words words.
+// trailA returns the trail of rows rows of a at K block p; one kernel call covers words words.
 func (x *product[E]) trailA(i, p, rows, words int) trail {
 	return x.trail(x.blockA(i, p), x.form == device.TN, rows, min(x.cut.depth, x.cut.k-p), words)
 }
@@ -43,7 +43,7 @@ func (x *product[E]) trailB(p, j, cols, words int) trail {
 	return x.trail(x.blockB(p, j), x.form != device.NT, cols, min(x.cut.depth, x.cut.k-p), words)
 }
 
-// trail returns the trail of a block of n rows along k or, if k runs down, n columns.
+// trail returns the trail of a block of n rows along k or, if down is set, n columns.
 func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	size := s.dtype.Size()
 	ld := s.ld * size
@@ -52,12 +52,13 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 		return trail{p: start, line: ld, step: 4 * x.cut.group * size, count: n, left: n}
 	}
 	lines := ceil(int(start&63)+n*size, 64)
-	reach := max(1, words/4) // rows in a portion
+	reach := max(1, words/4) // rows per portion
 	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
 }
 
-// resultTrail returns the n-th portion of the cache lines of a part of the result, and its step from row to row, if there are as many;
-// a call of a kernel covers words words. While a tile of a task is computed, the lines of the next are fetched.
+// resultTrail returns the n-th portion of the cache lines of a part of the result, and its step from row to row.
+// found is false if there is none; one kernel call covers words words. While one tile of a task is computed, the
+// lines of the next tile are prefetched.
 func (x *product[E]) resultTrail(part span, n, words int) (p uintptr, step int, found bool) {
 	size := x.dst.dtype.Size()
 	start := uintptr(x.dst.at(part.i, part.j))

@@ -4,61 +4,64 @@ import "anneal/device"
 
 // Block sizes, in words.
 const (
-	maxA    = 36         // rows of a packed at a time: they stay in the first-level cache while they are packed …
-	rowsTN  = 48         // … and in form TN, where they are columns: whole cache lines
-	maxB    = 1640 << 10 // of b packed at a time: where all K blocks fit, tasks one below the other pack them once
-	crowded = 32 << 10   // rows that lie a multiple of so many bytes apart compete for the same lines of a cache
+	maxA    = 36         // rows of packed a; they stay in the first-level cache
+	rowsTN  = 48         // the same in form TN, where they are columns: whole cache lines
+	maxB    = 1640 << 10 // packed b; if all K blocks fit, tasks below each other pack them once
+	crowded = 32 << 10   // rows a multiple of this many bytes apart map to the same cache lines
 )
 
-// Sizes are the block sizes that differ from kernel to kernel, and the costs by which tasks are cut. A panel of b, maxK×colStep, and one of a
-// stay in the first-level cache; the sums of a task's tile, a block of a and a K block of b share the second-level cache.
+// Sizes hold the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b,
+// maxK×colStep, and one of a fit in the first-level cache; the sums of a task's tile, a block of a and a K block of b
+// share the second-level cache.
 type sizes struct {
 	mr    int // rows of the main kernels
 	group int // elements of k in a word: 2 where words are pairs of BF16
 	maxK  int // depth of a K block, words
-	stepK int // what it is a multiple of, words
+	stepK int // divides the depth of a K block, words
 	maxN  int // columns of a task
 	maxC  int // elements of a task
 	costs
 }
 
-// strideRows returns the words between packed rows of a: no power of two, lest rows compete for the same lines of a cache.
+// strideRows returns the words between packed rows of a: not a power of two, so that rows do not map to the same
+// cache lines.
 func (z *sizes) strideRows() int { return z.maxK + 16 }
 
-// vectorSizes are those of kernels that broadcast words of a to multiply them by vectors of b.
+// vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
 func vectorSizes(mr, group int) sizes {
 	return sizes{mr: mr, group: group, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
 		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1, maxL2: 192 << 10,
 	}}
 }
 
-// tileSizes are those of kernels on tiles, whose cuts have costs of their own.
+// tileSizes are the sizes for kernels on tiles, whose cuts use other costs.
 var tileSizes = sizes{mr: 32, group: 2, maxK: 256, stepK: 16, maxN: 1024, maxC: 1 << 20}
 
-// A cut is how a product is divided: the result into tasks, panels of mr rows and of colStep columns being dealt to them as evenly as
-// they go, and K into blocks. The blocks of K, which fix the order of every sum, depend on K alone; the tasks may follow the number of
-// workers, since what an element adds up to does not depend on the task that computes it.
+// A cut divides a product: the result into tasks of whole panels (mr rows, colStep columns) of nearly equal size, and
+// K into blocks. The blocks of K, which determine the order of every sum, depend only on K. The tasks may depend on
+// the number of workers, because the value of an element does not depend on the task that computes it.
 type cut struct {
 	sizes
 	m, n, k          int
-	down, across     int  // tasks
+	down, across     int  // number of tasks
 	depth            int  // of a K block, elements
-	deep             int  // of the K blocks of b that strips have packed at a time, elements
+	deep             int  // of the K blocks of b that strips pack at a time, elements
 	rows, cols       int  // panels of the largest task
 	keep             bool // all K blocks of a task's b stay packed
 	symmetric        bool // tasks above the diagonal are mirrored
 	strideB, strideK int  // words between panels of b, and between its K blocks
 }
 
-// Costs in nanoseconds per element on one core of a 3 GHz server, for choosing a cut: of a product, of packing a and b by rows and by
-// columns, what packing costs more if the packed blocks are beyond the second-level cache (maxL2 words), fetching them again, and
-// mirroring.
+// Costs in nanoseconds per element on one core of a 3 GHz server, used to choose a cut: of a product; of packing a
+// and b by rows and by columns; the extra cost of packing if the packed blocks exceed the second-level cache (maxL2
+// words), because they are loaded again; and of mirroring.
 type costs struct {
 	product, rowsA, colsA, rowsB, colsB, spill, fetch, mirror float64
 	maxL2                                                     int
 }
 
-// choose returns the cut that takes least time by these costs. Wide tasks pack a less often, tall ones b; few tasks leave workers idle.
+// choose returns the fastest cut by these costs. Wide tasks pack a less often, tall ones pack b less often; few tasks
+// leave workers idle.
 func choose(form device.Form, m, n, k int, z *sizes, workers int, symmetric bool) cut {
 	c := cut{m: m, n: n, k: k, sizes: *z, symmetric: symmetric, depth: z.depth(k)}
 	costA, costB := z.rowsA, z.colsB
@@ -102,7 +105,8 @@ func choose(form device.Form, m, n, k int, z *sizes, workers int, symmetric bool
 	return best
 }
 
-// idle returns how much longer it takes than if all workers were busy to the end: one may have an odd task, or a larger last one.
+// idle returns the ratio of the time to the time with all workers busy to the end: one worker may have an extra task,
+// or a larger last one.
 func (c *cut) idle(tasks, workers int) float64 {
 	if workers == 1 {
 		return 1
@@ -115,8 +119,8 @@ func (c *cut) idle(tasks, workers int) float64 {
 // depth returns the size of a K block, in elements.
 func (z *sizes) depth(k int) int { return max(1, even(k, z.maxK*z.group, z.stepK*z.group)) }
 
-// staircase returns how many of down×across equal parts of a square have something on or below its diagonal:
-// the sum of ⌈r·across/down⌉ over the rows r.
+// staircase returns how many of down×across equal parts of a square contain something on or below its diagonal: the
+// sum of ⌈r·across/down⌉ over the rows r.
 func staircase(down, across int) int {
 	return (down*across + down + across - gcd(down, across)) / 2
 }
@@ -128,10 +132,12 @@ func gcd(a, b int) int {
 	return a
 }
 
-// mirrored reports whether a part lies wholly above the diagonal of a symmetric product, so that it is copied instead of computed.
+// mirrored reports whether a part is wholly above the diagonal of a symmetric product, so that it is copied instead
+// of computed.
 func (c *cut) mirrored(t span) bool { return c.symmetric && t.j >= t.i+t.rows }
 
-// packers returns how many workers pack a column of b that is kept, on average: one, but all of them work on the last columns.
+// packers returns the average number of workers that pack a kept column of b: one, except that all of them work on
+// the last columns.
 func packers(down, across, workers int) float64 {
 	alone := across / workers * workers
 	return float64(alone+min(workers, (across-alone)*down)) / float64(across)
@@ -140,14 +146,14 @@ func packers(down, across, workers int) float64 {
 // A span is the part of the result that a task computes.
 type span struct{ i, j, rows, cols int }
 
-// span returns the part of the task in a column and row of them.
+// span returns the part of the result of the task in the given column and row.
 func (c *cut) span(column, row int) span {
 	i0, i1 := part(c.m, c.mr, c.down, row)
 	j0, j1 := part(c.n, colStep, c.across, column)
 	return span{i0, j0, i1 - i0, j1 - j0}
 }
 
-// part returns where the i-th of parts of n begins and ends, in whole panels.
+// part returns the range of the i-th of parts of n, in whole panels.
 func part(n, panel, parts, i int) (from, to int) {
 	panels := ceil(n, panel)
 	return panels * i / parts * panel, min(panels*(i+1)/parts*panel, n)

@@ -2,12 +2,12 @@ package gemm
 
 import "sync/atomic"
 
-// A deal hands out the tasks of a product. A worker goes down a column of them, whose packed panels of b it keeps, then down the
-// next column that nobody has begun; when there is none left, it helps with another's.
+// A deal assigns the tasks of a product to workers. A worker goes down one column of tasks, whose packed panels of b
+// it keeps, then down the next unstarted column. When none is left, it helps with another worker's column.
 type deal struct {
 	down   int
-	column atomic.Int64   // the first that nobody has begun
-	rows   []atomic.Int64 // the next task of each column; more than down when all are taken
+	column atomic.Int64   // the first column not yet started
+	rows   []atomic.Int64 // the next task of each column; larger than down when all are taken
 }
 
 // reset prepares for across columns of down tasks.
@@ -23,7 +23,8 @@ func (d *deal) reset(down, across int) {
 	d.column.Store(0)
 }
 
-// take returns a task for a worker whose last one was in column, −1 at first. As many calls as there are tasks return each once.
+// take returns a task for a worker whose last task was in column, initially −1. As many calls as there are tasks
+// return each task once.
 func (d *deal) take(column int) (taken, row int) {
 	if column >= 0 {
 		if row, ok := d.from(column); ok {
@@ -48,7 +49,7 @@ func (d *deal) from(column int) (row int, ok bool) {
 	return row, row < d.down
 }
 
-// after returns the task that probably follows for the worker that has just taken one.
+// after predicts the next task of the worker that has just taken one.
 func (d *deal) after(column, row int) (int, int) {
 	if row+1 < d.down {
 		return column, row + 1

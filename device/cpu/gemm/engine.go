@@ -10,8 +10,8 @@ import (
 	"anneal/tensor"
 )
 
-// An Engine multiplies matrices on the workers of a pool. MatMul is called from one goroutine at a time and allocates nothing
-// after the first call of each precision.
+// An Engine multiplies matrices on the workers of a pool. MatMul must be called from one goroutine at a time. It does
+// not allocate after the first call of each precision.
 type Engine struct {
 	pool *pool.Pool
 	fma  *product[float32] // operands in FP32, or rounded to FP16 or TF32 and held in FP32
@@ -19,8 +19,8 @@ type Engine struct {
 	f64  *product[float64]
 }
 
-// New returns the engine of a tier. The first product of each precision reserves 7.5 MB of scratch memory per worker (F64: 15 MB), of
-// which small products touch little.
+// New returns the engine of a tier. The first product of each precision reserves 7.5 MB of scratch memory per worker
+// (F64: 15 MB), of which small products use little.
 func New(tier isa.Tier, p *pool.Pool) *Engine {
 	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier))}
 	e.bf16 = e.fma
@@ -43,15 +43,15 @@ func (e *Engine) ScratchBytes() int {
 	return n
 }
 
-// Close frees the scratch memory. The pool is the caller's.
+// Close frees the scratch memory, but not the pool.
 func (e *Engine) Close() {
 	e.fma.close()
 	e.bf16.close()
 	e.f64.close()
 }
 
-// MatMul implements device.Device. a, b and dst are F32, BF16 or F16; with opt.Operand F64 all are F64. Matrices are seen as
-// [Rows, Cols]; shapes that do not fit the form are a bug in the caller and panic.
+// MatMul implements device.Device. a, b and dst are F32, BF16 or F16; with opt.Operand F64 all are F64. Matrices are
+// treated as [Rows, Cols]. MatMul panics if the shapes do not match the form.
 func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	m, n, k, ok := shape(dst, a, b, form)
 	if !ok {
@@ -82,7 +82,7 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 	panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
 }
 
-// checkBias panics unless the bias of a product of n columns, if it has one, can be added.
+// checkBias panics if the bias is invalid for a product of n columns.
 func checkBias(n int, opt device.MatMulOptions) {
 	want := tensor.F32
 	if opt.Operand == tensor.F64 {
@@ -93,7 +93,7 @@ func checkBias(n int, opt device.MatMulOptions) {
 	}
 }
 
-// shape returns M, N and K of a product and whether the three tensors agree on them.
+// shape returns M, N and K of a product, and whether the three tensors agree on them.
 func shape(dst, a, b *tensor.Tensor, form device.Form) (m, n, k int, ok bool) {
 	m, k = a.Rows(), a.Cols()
 	if form == device.TN {

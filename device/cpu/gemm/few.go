@@ -8,29 +8,29 @@ import (
 	"anneal/tensor"
 )
 
-// Products of few rows by the transpose of b, as in generating token by token, read all of b for next to no arithmetic: packing b
-// would take longer than memory does. Their kernels read b as it lies and turn its words in registers. The numbers are
-// those of other products, bit for bit: each element is summed in the order of k, block by block of the same depth.
+// Products of few rows by the transpose of b, as in generating token by token, read all of b for very little
+// arithmetic: packing b would take longer than reading it. Their kernels read b in place and transpose its words in
+// registers. The results equal those of other kernels, bit for bit: each element is summed in the order of k, in
+// blocks of the same depth.
 
-// few is a kernel that computes rows×cols sums of products, as a kernel does:
+// few is a kernel that computes rows×cols sums of products:
 //
 //	c[i·colStep+j] = Σ_p a[p·rows+i] · b(j, p)
 //
-// where b(j, p) is word p of row j of b, whose rows lie ldb elements apart. It takes 16·steps bytes of each row. With add it
-// adds to c. Meanwhile it asks for as many bytes from next on as it reads of b: a hint, as those of other kernels. At spare there
-// is room for 1,024 words.
+// where b(j, p) is word p of row j of b, whose rows are ldb elements apart. It reads 16·steps bytes of each row. With
+// add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for 1,024 words.
 type few[E tensor.Number] func(c, a *E, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *E)
 
-// fewKernels are those for a kind of b; without one there is no shorter way.
+// fewKernels are the kernels for one kind of b; nil if there are none.
 type fewKernels[E tensor.Number] struct {
-	one, more few[E] // for one row, for up to most
+	one, more few[E] // for one row, and for up to most rows
 	most      int
-	rows      int // of which the number of rows must be a multiple, unless it is one
-	cols      int // that they compute: a divisor of colStep
-	step      int // elements of k, of which k must be a multiple
+	rows      int // the number of rows must be a multiple of it, unless it is one
+	cols      int // columns per call; divides colStep
+	step      int // k must be a multiple of it
 }
 
-// fewSteps is the number of bytes of a row of b that a step takes, fewRows the most rows of a.
+// fewSteps is the number of bytes of a row of b per step, fewRows the largest number of rows of a.
 const (
 	fewSteps = 16
 	fewRows  = 16
@@ -42,13 +42,13 @@ type fewProduct[E tensor.Number] struct {
 	kernel  few[E]
 	cols    int
 	m, n, k int
-	rows    int // that the kernel computes
+	rows    int // rows of the kernel
 	depth   int // of a K block
-	panels  int // in a task
+	panels  int // per task
 	a       []E // [words of k, rows]
 }
 
-// runFew computes the product that x is set up for if it is one of few rows and there are kernels for it.
+// runFew computes the product that x is set up for, if it has few rows and there are kernels for it.
 func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 	if x.form != device.NT || m > fewRows || n < colStep || k == 0 {
 		return false
@@ -80,8 +80,8 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 	return true
 }
 
-// Do computes one task's panels. The last panel of the result begins early enough to be whole; what another has computed of it
-// is not stored again.
+// Do computes one task's panels. The last panel of the result starts early enough to be complete; columns that
+// another panel has computed are not stored again.
 func (j *fewProduct[E]) Do(worker, task int) {
 	x := j.x
 	sums, spare := x.scratch[worker].a[:j.rows*colStep], &x.scratch[worker].a[fewRows*colStep]

@@ -12,26 +12,26 @@ const (
 //
 //	to[i·ld+j] = Σ_p a(i,p) · b[p·colStep+j]
 //
-// where a(i,p) is a[i·lda+p] for kernels named rows and a[p·lda+i] for those named cols. Strides count elements. With addSums,
-// c[i·colStep+j] is added first, then with addTo what to holds.
+// where a(i,p) is a[i·lda+p] for kernels named rows and a[p·lda+i] for kernels named cols. Strides count elements.
+// With addSums, c[i·colStep+j] is added first; with addTo, then the old value of to.
 //
-// Meanwhile a kernel asks for memory: for c, so that it lies in the first-level cache when it is added, and for what is needed
-// soon: every 4 steps along k, the cache lines at next and at later, which then move by step and stride bytes. These are hints:
-// any address is allowed, and the portable kernels ignore them.
+// Kernels also prefetch: c, so that it is in the first-level cache when it is added, and, every 4 steps along k, the
+// cache lines at next and at later, which then advance by step and stride bytes. Any address is allowed, and the
+// portable kernels ignore them.
 type kernel[E tensor.Number] func(to *E, ld int, c, a *E, lda int, b *E, k, add int, next, later uintptr, step, stride int)
 
-// What a kernel adds to its sums.
+// The terms that a kernel adds to its sums.
 const (
 	addSums = 1
 	addTo   = 2
 )
 
-// A tile is the set of kernels of a tier: the main ones, mr rows high, and those for the rowStep rows that are left over.
+// A tile is the set of kernels of a tier: the main ones with mr rows, and those with rowStep rows for the rest.
 type tile[E tensor.Number] struct {
 	sizes
 	rows, cols, rows4, cols4 kernel[E]
 
-	strip func(*strip) // of tiers with tiles, instead of the kernels above
+	strip func(*strip) // in tiers with tiles, instead of the kernels above
 
-	few func(b source) *fewKernels[E] // for products of few rows by b, or nil
+	few func(b source) *fewKernels[E] // for products of few rows by b; may be nil
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Peak returns the GFLOP/s that the pool's workers together reach with the tier's best instruction for operands of a
-// precision, on registers alone: the ceiling of a matrix product. It takes about d; each worker's fastest of 20 intervals counts,
-// so that other load on the machine does not lower it.
+// precision, in registers only: the upper limit of a matrix product. It takes about d. The fastest of 20 intervals
+// counts for each worker, so that other load on the machine does not lower the result.
 func Peak(t isa.Tier, operand tensor.DType, p *pool.Pool, d time.Duration) float64 {
 	j := &peakJob{interval: d / 20, best: make([]float64, p.Threads())}
 	j.loop, j.flops = peakLoop(t, operand)
@@ -55,7 +55,7 @@ func genericPeak(n int) {
 	}
 }
 
-// A Case is a product of one shape that training computes.
+// A Case is a product of one shape from training.
 type Case struct {
 	Name    string
 	Form    device.Form
@@ -92,8 +92,9 @@ func LayerCases(name string, tokens, out, in int) []Case {
 // FLOPs returns the multiplications and additions of the product.
 func (c Case) FLOPs() float64 { return 2 * float64(c.M) * float64(c.N) * float64(c.K) }
 
-// Measure returns the GFLOP/s of a product, the best of as many as fit in d, with operands stored as training stores them: with BF16
-// operands weights are F32 and activations BF16, a weight's gradient is F32; with F32 operands all is F32.
+// Measure returns the GFLOP/s of a product, the best of as many runs as fit in d. Operands have the types of
+// training: with BF16 operands, weights are F32, activations BF16, and a weight's gradient F32; with F32 operands
+// everything is F32.
 func (e *Engine) Measure(c Case, operand tensor.DType, d time.Duration) (float64, error) {
 	ra, ca, rb, cb := c.M, c.K, c.K, c.N
 	storeB, storeDst := tensor.F32, operand
@@ -123,7 +124,7 @@ func (e *Engine) Measure(c Case, operand tensor.DType, d time.Duration) (float64
 	return c.FLOPs() / best.Seconds() / 1e9, nil
 }
 
-// fill gives every element a different value between 1/2 and 1 in size.
+// fill gives every element a different value with magnitude between 1/2 and 1.
 func fill(t *tensor.Tensor) {
 	state := uint32(1)
 	if t.DType() == tensor.BF16 {

@@ -2,14 +2,15 @@ package gemm
 
 import "unsafe"
 
-// A mirror copies the parts of a symmetric product that were not computed from the other side of the diagonal. What is
-// there is what would be here, bit for bit: the same numbers multiplied and added in the same order.
+// A mirror copies the parts of a symmetric product that were not computed from the other side of the diagonal. The
+// bits are the same as if they were computed: the same numbers multiplied and added in the same order.
 type mirror struct {
 	cut *cut
 	dst sink
 }
 
-// mirrorSide is the side of the squares in which elements are copied, so that the lines read stay in the first-level cache.
+// mirrorSide is the side of the squares in which elements are copied, so that the lines read stay in the first-level
+// cache.
 const mirrorSide = 32
 
 // Do fills one task's part.
@@ -34,7 +35,7 @@ func (m *mirror) Do(_, task int) {
 	}
 }
 
-// reflect sets the elements of a rectangle to those mirrored at the diagonal.
+// reflect sets the elements of a rectangle to their mirror images.
 func reflect[W uint16 | uint32 | uint64](s sink, i, j, rows, cols int) {
 	all := unsafe.Slice((*W)(s.p), s.ld*s.ld)
 	for c := range cols {

@@ -6,12 +6,12 @@ import (
 	"anneal/tensor"
 )
 
-// A source is an operand, or a block of one, as it lies in memory: row-major with a row stride of ld elements.
+// A source is an operand, or a block of one, in memory: row-major with a row stride of ld elements.
 type source struct {
 	p     unsafe.Pointer
 	ld    int
 	dtype tensor.DType // F32, BF16, F16 or F64
-	round tensor.DType // what F32 elements are rounded to on the way: BF16, F16, TF32, or F32 for not at all
+	round tensor.DType // format to which F32 elements are rounded: BF16, F16, TF32, or F32 for none
 }
 
 // at returns the block of s that begins at row i and column j.
@@ -20,19 +20,20 @@ func (s source) at(i, j int) source {
 	return s
 }
 
-// A packer copies blocks of operands into the layouts that kernels read. A word is what a kernel multiplies at a time:
-// an element, or in the avx512bf16 tier a pair of BF16 elements that follow each other along k, the lower one first;
-// there an odd k is filled up with a zero.
+// A packer copies blocks of operands into the layouts that kernels read. A word is the unit that a kernel multiplies:
+// an element, or in the avx512bf16 tier a pair of BF16 elements adjacent along k, the lower one first. With pairs, an
+// odd k is padded with a zero.
 type packer[E tensor.Number] struct {
-	// copyRows copies rows×cols elements as they lie, k along the row: word (i, p) goes to dst[i·ldd+p].
+	// copyRows copies rows×cols elements with k along the row: word (i, p) goes to dst[i·ldd+p].
 	copyRows func(dst *E, ldd int, src source, rows, cols int)
-	// transpose copies rows×cols elements, k along the row, so that it runs down: word (i, p) goes to dst[p·ldd+i].
+	// transpose copies rows×cols elements with k along the row, so that k runs down: word (i, p) goes to
+	// dst[p·ldd+i].
 	transpose func(dst *E, ldd int, src source, rows, cols int)
-	// panels copies rows×cols elements, k down the column, into panels of width columns, colStep or rowsTN: word (p, j) goes to
-	// dst[j/width·stride + p·width + j%width].
+	// panels copies rows×cols elements with k down the column into panels of width columns, colStep or rowsTN: word
+	// (p, j) goes to dst[j/width·stride + p·width + j%width].
 	panels func(dst *E, width, stride int, src source, rows, cols int)
-	// columns copies k×cols elements, k down the column, so that it runs along the row: word (p, j) goes to dst[j·ldd+p]. It may use
-	// spare; only tiers with tiles have it.
+	// columns copies k×cols elements with k down the column, so that k runs along the row: word (p, j) goes to
+	// dst[j·ldd+p]. It may use spare; only tiers with tiles have it.
 	columns func(dst *E, ldd int, src source, k, cols int, spare []E)
 }
 

@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// A product is a matrix product in progress, cut into tasks, and the machinery for it: kernels and scratch memory. One is
-// reused for all products of a precision.
+// A product is a matrix product in progress, cut into tasks, with its kernels and scratch memory. One product value
+// serves all products of a precision.
 type product[E tensor.Number] struct {
 	tile  tile[E]
 	pack  packer[E]
@@ -21,32 +21,32 @@ type product[E tensor.Number] struct {
 	form device.Form
 	a, b source
 	dst  sink
-	bias []E // what the sums of each column start from; nil is 0
+	bias []E // initial value of each column's sums; nil means 0
 	cut  cut
 	deal deal
 
-	direct bool // whole tiles of sums are the result as they are …
+	direct bool // complete tiles of sums are stored directly in the result …
 	addTo  int  // … or added to it
 
 	mirror mirror
 	few    fewProduct[E]
 }
 
-// scratch is the memory of a worker.
+// scratch is the scratch memory of a worker.
 type scratch[E tensor.Number] struct {
 	a []E // maxA rows, or a panel of rowsTN columns
 	b []E // panels of colStep columns
 	c []E // running sums, in tiles of mr×colStep, each contiguous
 
-	start []E // the sums that a tile starts from, where there is a bias; for a strip, room for a tile
-	bias  []E // and here what the sums of its columns start from
+	start []E // initial sums of a tile, if there is a bias; for a strip, memory for a tile
+	bias  []E // initial sums of the current columns
 	strip strip
 
-	column int // of tasks, in which the last one was; −1 at first
-	packed int // the column of which b holds all panels, or −1
+	column int // column of the last task; initially −1
+	packed int // the column whose panels are all in b, or −1
 }
 
-// A sink is where the result goes.
+// A sink describes the destination of the result.
 type sink struct {
 	p     unsafe.Pointer
 	ld    int
@@ -73,14 +73,14 @@ func (x *product[E]) close() {
 	}
 }
 
-// reserve makes the workers' scratch memory.
+// reserve allocates the workers' scratch memory.
 func (x *product[E]) reserve(workers int) {
 	z := &x.tile.sizes
 	sizeA := max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN)
 	sizeB, sizeC, sizeStart := maxB, z.maxC, z.mr*colStep
 	if x.tile.strip != nil {
 		sizeA = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)
-		sizeB = maxDeep + (z.maxK+1)*z.maxN // one K block at least
+		sizeB = maxDeep + (z.maxK+1)*z.maxN // at least one K block
 	}
 	total := workers * (sizeA + sizeB + sizeC + sizeStart + z.maxN)
 	var zero E

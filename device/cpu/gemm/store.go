@@ -6,11 +6,12 @@ import (
 	"anneal/tensor"
 )
 
-// at returns the address of row i and column j. Sinks are not passed by value: they would be copied through memory, and the copy
-// would wait for the sums that are just being stored.
+// at returns the address of row i and column j. Sinks are passed by pointer: a copy would go through memory and wait
+// for the sums that are being stored.
 func (s *sink) at(i, j int) unsafe.Pointer { return unsafe.Add(s.p, (i*s.ld+j)*s.dtype.Size()) }
 
-// A store moves a finished tile of sums [mr, colStep] to address to of the result, scaling, adding and converting as the sink asks.
+// A store moves a finished tile of sums [mr, colStep] to address to of the result. It scales, adds and converts
+// according to the sink.
 type store[E tensor.Number] func(dst *sink, to unsafe.Pointer, c *E, rows, cols int)
 
 func put[E tensor.Number](dst *sink, to unsafe.Pointer, c *E, rows, cols int) {
@@ -25,7 +26,7 @@ func put[E tensor.Number](dst *sink, to unsafe.Pointer, c *E, rows, cols int) {
 		default:
 			out := unsafe.Slice((*E)(p), cols)
 			for j, v := range row {
-				v = E(v * E(dst.scale)) // rounded before it is added to, on every machine
+				v = E(v * E(dst.scale)) // rounded before the addition, on every machine
 				if dst.add {
 					v += out[j]
 				}

@@ -7,10 +7,10 @@ import (
 	"anneal/tensor"
 )
 
-// A strip is what a kernel on tiles computes in one call: a panel of up to 32 rows of a times all the packed panels of b of a task.
-// Words are pairs of BF16; distances are in bytes. The kernel adds to each sum, in the order of k, runs of 32 elements: within
-// a run the products at even and at odd places are added up apart, by FMA, and then both to the sum. So the bits of a sum do not
-// depend on how K is cut. Denormals count as 0.
+// A strip is the work of one call of a kernel on tiles: a panel of up to 32 rows of a times all packed panels of b of
+// a task. Words are pairs of BF16; distances are in bytes. The kernel adds runs of 32 elements to each sum, in the
+// order of k. Within a run it sums the products at even and at odd positions separately, by FMA, and then adds both
+// to the sum. The bits of a sum therefore do not depend on the cut of K. Denormals count as 0.
 type strip struct {
 	a         unsafe.Pointer // rows of 32·steps elements, lda apart
 	lda       int
@@ -19,29 +19,32 @@ type strip struct {
 	steps     int
 	panels    int
 	rows      int
-	from      unsafe.Pointer // what the sums start from, or nil for 0: rows fromRow apart, panels fromPanel
+	from      unsafe.Pointer // initial sums, or nil for 0: rows fromRow apart, panels fromPanel
 	fromRow   int
 	fromPanel int
-	to        unsafe.Pointer // where they go
+	to        unsafe.Pointer // destination
 	toRow     int
 	toPanel   int
 	round     bool           // to BF16
-	block     unsafe.Pointer // room for rows×colStep sums, aligned
+	block     unsafe.Pointer // memory for rows×colStep sums, aligned
 	ahead     fetch
 }
 
-// A fetch says which cache lines a kernel asks for meanwhile, hints all: with each step along k four that lie line bytes apart, from p on;
-// then p moves on by step, and from panel to panel by panel, until so many panels are done.
+// A fetch describes the cache lines that a kernel prefetches: with each step along k, four lines that are line bytes
+// apart, starting at p. p then advances by step, and after each panel by panel, until the given number of panels is
+// done.
 type fetch struct {
 	p                         uintptr
 	line, step, panel, panels int
 }
 
-// strips computes a task's tile of the result, a strip at a time. In each round it packs as deep a part of b as stays in the
-// second-level cache, unless the task above left it; then strip after strip goes over its K blocks, whose rows of a stay in the first level.
+// strips computes a task's tile of the result, strip by strip. Each round packs as much of b as fits in the
+// second-level cache, unless the task above has left it there; every strip then processes its K blocks, with its rows
+// of a in the first-level cache.
 //
-// Rows of a that cannot be read where they lie are packed a block at a time: while the strips of one are computed, the next is fetched
-// and packed part by part, so that little waits in the second-level cache, where columns of a matrix may compete for the same few lines.
+// Rows of a that cannot be read in place are packed one block at a time. While the strips of one block are computed,
+// the next block is prefetched and packed in parts. The second-level cache then holds little waiting data, which
+// matters because columns of a matrix may map to the same few lines.
 func (x *product[E]) strips(s *scratch[E], t, after span, packed bool) {
 	c, mr := &x.cut, x.tile.mr
 	if x.bias != nil {
@@ -90,16 +93,16 @@ func (x *product[E]) strips(s *scratch[E], t, after span, packed bool) {
 	}
 }
 
-// steps returns the number of steps that a kernel on tiles takes for k elements.
+// steps returns the number of steps of a kernel on tiles for k elements.
 func steps(k int) int { return max(1, ceil(k, 32)) }
 
-// packPanels packs a block of b, with zeros up to whole steps.
+// packPanels packs a block of b, padded with zeros to whole steps.
 func (x *product[E]) packPanels(b []E, p, j, k, cols int) {
 	switch {
 	case k == 0:
 	case x.form == device.NT:
 		x.packB(b, p, j, k, cols)
-	default: // a few rows at a time, which memory gives as streams
+	default: // a few rows at a time, which memory delivers as streams
 		for q := 0; q < k; q += 16 {
 			x.packB(b[q/2*colStep:], p+q, j, min(16, k-q), cols)
 		}
@@ -113,7 +116,7 @@ func (x *product[E]) packPanels(b []E, p, j, k, cols int) {
 	}
 }
 
-// startStrip prepares what the sums of a task's columns start from: the bias, before sums are scaled.
+// startStrip computes the initial sums of a task's columns: the bias, before scaling.
 func (x *product[E]) startStrip(s *scratch[E], t span) {
 	row := s.bias[:roundUp(t.cols, colStep)]
 	clear(row[copy(row[:t.cols], x.bias[t.j:]):])
@@ -124,13 +127,13 @@ func (x *product[E]) startStrip(s *scratch[E], t span) {
 	}
 }
 
-// runStrip computes the strip of the task's tile that begins at row i. With the last K block the sums go to the result: straight, if
-// that is FP32 or BF16 and neither added to nor scaled, or by way of the running sums.
+// runStrip computes the strip of the task's tile that starts at row i. With the last K block the sums go to the
+// result: directly, if it is FP32 or BF16 and neither accumulated nor scaled, otherwise through the running sums.
 func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, first, last bool) {
 	const blockBytes = 32 * colStep * 4
 	panels := ceil(t.cols, colStep)
 	row := i / x.tile.mr
-	if x.cut.keep { // a block of rows is complete before the next
+	if x.cut.keep { // each block of rows is completed before the next
 		row %= x.parts()
 	}
 	sums := s.c[row*x.cut.cols*x.tile.mr*colStep:]

@@ -5,15 +5,16 @@ import (
 	"anneal/tensor"
 )
 
-// A rowBlock is a block of a that is packed at a time for strips: the rows of one, or in form TN, where they are columns of which memory
-// gives whole cache lines, of four. Each is made in as many parts, in turn with the strips of the block before.
+// A rowBlock is a block of a that is packed at a time for strips: the rows of one strip, or, in form TN, of four,
+// because columns come from memory in whole cache lines. A block is packed in as many parts as it has strips,
+// alternating with the strips of the previous block.
 type rowBlock struct {
 	i, rows int // of the result
 	p, k    int // along K
-	round   int // where the round begins
+	round   int // start of the round along K
 }
 
-// parts returns the number of strips of a block, and of parts in which it is packed.
+// parts returns the number of strips, and of parts, of a block.
 func (x *product[E]) parts() int {
 	if x.form == device.TN {
 		return stripsTN
@@ -24,7 +25,7 @@ func (x *product[E]) parts() int {
 // strideA returns the words between packed rows of a.
 func (x *product[E]) strideA() int { return x.cut.strideRows() }
 
-// firstRows returns the block of a task's tile with which a round that begins at 0 begins.
+// firstRows returns the first block of a task's tile in the round that starts at 0.
 func (x *product[E]) firstRows(t span, i int) rowBlock {
 	return x.rowBlock(t, i, 0, 0)
 }
@@ -34,8 +35,8 @@ func (x *product[E]) rowBlock(t span, i, p, round int) rowBlock {
 	return rowBlock{i: i, rows: min(x.parts()*x.tile.mr, t.i+t.rows-i), p: p, k: min(x.cut.depth, end-p), round: round}
 }
 
-// follow returns the block after b: the next along K, the first of the next rows, or of the next round; or false if b is the last of the
-// task's tile t.
+// follow returns the block after b: the next one along K, the first of the next rows, or the first of the next round.
+// It returns false if b is the last block of the task's tile t.
 func (x *product[E]) follow(b rowBlock, t span) (rowBlock, bool) {
 	end := min(b.round+x.cut.deep, x.cut.k)
 	switch {
@@ -49,19 +50,19 @@ func (x *product[E]) follow(b rowBlock, t span) (rowBlock, bool) {
 	return b, false
 }
 
-// plainStrips reports whether kernels can read k elements of rows of a where they lie: whole steps, nothing to convert, and rows that do
-// not crowd the same few lines of the first-level cache.
+// plainStrips reports whether kernels can read k elements of rows of a in place: whole steps, no conversion, and rows
+// that do not map to the same few lines of the first-level cache.
 func (x *product[E]) plainStrips(k int) bool {
 	return x.form != device.TN && x.a.dtype == tensor.BF16 && k%32 == 0 && k > 0 && gcd(x.a.ld*2, 4096) <= x.tile.maxK*4
 }
 
-// portion returns the K elements of a part of a block, from the first of the block.
+// portion returns the range of K elements of a part of a block, relative to the block.
 func (x *product[E]) portion(b rowBlock, part int) (from, to int) {
 	size := roundUp(ceil(b.k, x.parts()), 32)
 	return min(part*size, b.k), min((part+1)*size, b.k)
 }
 
-// packPart packs a part of a block unless it is read where it lies; with the last part come the zeros up to whole steps.
+// packPart packs a part of a block unless it is read in place; the last part adds the zeros up to whole steps.
 func (x *product[E]) packPart(to []E, b rowBlock, part int) {
 	if x.plainStrips(b.k) {
 		return
@@ -82,7 +83,8 @@ func (x *product[E]) packPart(to []E, b rowBlock, part int) {
 	}
 }
 
-// fetchPart asks for a part of a block that is packed next: with every step four lines, of which columns have as many side by side.
+// fetchPart returns the prefetches of the part that is packed next: four lines per step. Columns have as many side by
+// side.
 func (x *product[E]) fetchPart(b rowBlock, part int) fetch {
 	from, end := x.portion(b, part)
 	if x.form != device.TN {
@@ -92,14 +94,15 @@ func (x *product[E]) fetchPart(b rowBlock, part int) fetch {
 	return fetch{p: uintptr(s.p), line: 64, step: s.ld * s.dtype.Size(), panels: max(1, ceil(end-from, steps(b.k)))}
 }
 
-// fetchRows asks for the rows of a strip at a K block, four lines with every step: in eight panels they are all there.
+// fetchRows returns the prefetches of a strip's rows at a K block, four lines per step: eight panels fetch all of
+// them.
 func (x *product[E]) fetchRows(b rowBlock) fetch {
 	s := x.blockA(b.i, b.p)
 	ld := s.ld * s.dtype.Size()
 	return fetch{p: uintptr(s.p), line: ld, step: 64, panel: 4*ld - 64*steps(b.k), panels: 8}
 }
 
-// packRound packs the blocks of b of a round.
+// packRound packs the blocks of b of one round.
 func (x *product[E]) packRound(to []E, b rowBlock, t span) {
 	c := &x.cut
 	end := min(b.round+c.deep, c.k)

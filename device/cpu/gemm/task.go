@@ -2,8 +2,8 @@ package gemm
 
 import "anneal/device"
 
-// Do computes one task's tile of the result: for each K block in order, panels of b, unless the task above left them, then blocks of
-// a against all of them. Which task it is, the deal decides.
+// Do computes one task's tile of the result. For each K block in order it packs the panels of b, unless the task
+// above has left them, and multiplies blocks of a by all of them. The deal decides which task it is.
 func (x *product[E]) Do(worker, _ int) {
 	s, c := &x.scratch[worker], &x.cut
 	column, row := x.deal.take(s.column)
@@ -24,7 +24,7 @@ func (x *product[E]) Do(worker, _ int) {
 	}
 }
 
-// blocks computes a task's tile of the result by kernels that compute a tile of registers in a call.
+// blocks computes a task's tile of the result with kernels that compute one register tile per call.
 func (x *product[E]) blocks(s *scratch[E], t, after span, packed bool) {
 	c := &x.cut
 	high := maxA
@@ -42,19 +42,19 @@ func (x *product[E]) blocks(s *scratch[E], t, after span, packed bool) {
 			x.packB(b, p, t.j, k, t.cols)
 		}
 		first, last := p == 0, p+k == c.k
-		next, q := t, p+k // the K block that follows
+		next, q := t, p+k // the next K block
 		if last {
 			next, q = after, 0
 		}
 		later := x.trailB(q, next.j, next.cols, words)
-		if c.keep && next.j == t.j && (packed || last) { // it is packed already
+		if c.keep && next.j == t.j && (packed || last) { // already packed
 			later = packedTrail(s.b[q/c.depth*c.strideK:][:c.strideK], words)
 		}
 		for i := 0; i < t.rows; i += high {
 			rows := min(high, t.rows-i)
 			a, lda := &s.a[0], c.strideRows()
 			switch {
-			case k > 0 && x.plainA() && rows%x.tile.mr == 0: // nothing to convert, and kernels read no row beyond
+			case k > 0 && x.plainA() && rows%x.tile.mr == 0: // nothing to convert, and kernels do not read past the rows
 				a, lda = (*E)(x.blockA(t.i+i, p).p), x.a.ld
 			case k > 0:
 				x.packA(s.a, t.i+i, p, rows, k)
@@ -103,15 +103,15 @@ func (x *product[E]) packB(b []E, p, j, k, cols int) {
 	}
 }
 
-// plainA reports whether kernels can read a where it lies: rows that need no conversion and do not crowd the same few lines of the
-// second-level cache.
+// plainA reports whether kernels can read a in place: rows that need no conversion and do not map to the same few
+// lines of the second-level cache.
 func (x *product[E]) plainA() bool {
 	return x.form != device.TN && x.a.dtype == dtypeOf(*new(E)) && x.a.round == x.a.dtype && x.a.ld*x.a.dtype.Size()%crowded != 0
 }
 
-// multiply adds the product of a block of a, the rows of the task's tile from i on, which lie lda words apart, and the packed panels
-// of b to the running sums. With the last K block the sums go to the result: straight, or if they must be converted, scaled or cut
-// from their tile, which is still in the first-level cache.
+// multiply adds the product of a block of a (the rows of the task's tile from i on, lda words apart) and the packed
+// panels of b to the running sums. With the last K block the sums go to the result: directly, or, if they must be
+// converted, scaled or cut, from their tile, which is still in the first-level cache.
 func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, rows, words int, first, last bool, ahead, later *trail) {
 	mr := x.tile.mr
 	main, rest, row := x.tile.rows, x.tile.rows4, lda
@@ -130,7 +130,7 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 		for r := 0; r < rows; r += mr {
 			block := at(a, r*row)
 			sums := &s.c[0]
-			if !first || !last { // the sums wait for the next K block
+			if !first || !last { // the sums are needed again for the next K block
 				sums = &s.c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
 			}
 			from := sums
@@ -166,7 +166,7 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 	}
 }
 
-// startSums fills a tile with what the sums of the columns from j on start from: the bias, before sums are scaled.
+// startSums fills a tile with the initial sums of the columns from j on: the bias, before scaling.
 func (x *product[E]) startSums(tile []E, j int) {
 	row := tile[:copy(tile[:colStep], x.bias[j:])]
 	if scale := E(x.dst.scale); scale != 1 {

@@ -24,7 +24,7 @@ func f32Tile(t isa.Tier) tile[float32] {
 	}
 }
 
-// halves makes a kernel of colStep columns from one of half as many.
+// halves builds a kernel of colStep columns from one with half as many.
 func halves(k kernel[float32]) kernel[float32] {
 	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr, step, stride int) {
 		k(to, ld, c, a, lda, b, n, add, next, later, step, stride)
@@ -32,8 +32,8 @@ func halves(k kernel[float32]) kernel[float32] {
 	}
 }
 
-// quarters makes a kernel of 12×colStep from one of 6 rows and half as many columns, columns on the outside, so that b is read
-// from memory once.
+// quarters builds a kernel of 12×colStep from one of 6 rows and half as many columns. Columns are the outer loop, so
+// that b is read from memory once.
 func quarters(k kernel[float32], cols bool) kernel[float32] {
 	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr, step, stride int) {
 		lower := at(a, 6*lda)
@@ -65,12 +65,13 @@ var (
 	fewNarrowPairs = fewVectors(fewBF16PairDotx1, fewBF16PairDotx4, 32, 8)
 )
 
-// fewVectors are kernels for one row and for four, of cols columns, which take step elements of k at a time.
+// fewVectors returns kernels for one row and for four rows, with cols columns, that process step elements of k at a
+// time.
 func fewVectors(one, four few[float32], cols, step int) fewKernels[float32] {
 	return fewKernels[float32]{one: one, more: four, most: 4, rows: 4, cols: cols, step: step}
 }
 
-// fewOf picks the kernels for b. FP16 and TF32 go the long way.
+// fewOf selects the kernels for b. FP16 and TF32 have none.
 func fewOf(b source, plain, rounded, narrow *fewKernels[float32]) *fewKernels[float32] {
 	switch {
 	case b.dtype == tensor.BF16:
@@ -182,7 +183,7 @@ func f32Store(t isa.Tier) store[float32] {
 	}
 }
 
-// paired brings the halves of a vector of BF16 together: elements i and 16+i, for fewF32Pair.
+// paired interleaves the halves of a vector of BF16, elements i and 16+i, for fewF32Pair.
 //
 //lint:ignore U1000 assembly reads it
 var paired = func() (order [32]uint16) {
@@ -192,7 +193,8 @@ var paired = func() (order [32]uint16) {
 	return order
 }()
 
-// rounding is what rounding to BF16 takes, for AVX2: the last place, what is added to be cut off, what stays, the quiet NaN.
+// rounding holds the constants for rounding to BF16 on AVX2: the last bit, the rounding addend, the mask of the kept
+// bits, and the quiet NaN.
 //
 //lint:ignore U1000 assembly reads it
 var rounding = func() (rows [4][8]uint32) {
@@ -202,7 +204,7 @@ var rounding = func() (rows [4][8]uint32) {
 	return rows
 }()
 
-// odd picks the upper halves of the words of two vectors, for storeBF16.
+// odd selects the upper halves of the words of two vectors, for storeBF16.
 //
 //lint:ignore U1000 assembly reads it
 var odd = [32]uint16{
@@ -210,7 +212,8 @@ var odd = [32]uint16{
 	33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63,
 }
 
-// peakLoop returns a loop that multiplies at the tier's best rate for operands of a precision, and its operations per turn.
+// peakLoop returns a loop that multiplies at the tier's best rate for operands of a precision, and its operations per
+// iteration.
 func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
 	switch {
 	case operand == tensor.F64:

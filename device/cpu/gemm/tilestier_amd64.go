@@ -6,8 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// tileConfigs holds what LDTILECFG reads, by the number of rows of a strip: 16 rows of 64 bytes in each tile, but those of a and
-// of sums only as high as there are rows.
+// tileConfigs holds the operands of LDTILECFG by the number of rows of a strip: tiles of 16 rows of 64 bytes, except
+// that those of a and of sums have only the rows of the strip.
 var tileConfigs = func() (configs [33][64]byte) {
 	for rows := range configs {
 		upper, lower := min(rows, 16), max(rows-16, 0)
@@ -16,7 +16,8 @@ var tileConfigs = func() (configs [33][64]byte) {
 	return configs
 }()
 
-// fewConfigs holds the same for products of few rows of a, by their number: they are columns of the sums, T0 and T1, and of T2.
+// fewConfigs holds the same for products with few rows of a, by their number. These rows are the columns of the sums,
+// T0 and T1, and of T2.
 var fewConfigs = func() (configs [17][64]byte) {
 	for rows := range configs {
 		configs[rows] = tileConfig([8][2]int{{16, 4 * rows}, {16, 4 * rows}, {16, 4 * rows}, {16, 64}, {16, 64}})
@@ -24,7 +25,7 @@ var fewConfigs = func() (configs [17][64]byte) {
 	return configs
 }()
 
-// tileConfig returns a configuration of tiles by the rows of each and the bytes in a row.
+// tileConfig returns a tile configuration from the rows of each tile and the bytes per row.
 func tileConfig(tiles [8][2]int) (c [64]byte) {
 	c[0] = 1
 	for i, t := range tiles {
@@ -55,7 +56,8 @@ func runTiles(r *strip) {
 		r.ahead.p, r.ahead.line, r.ahead.step, r.ahead.panel, r.ahead.panels, 0)
 }
 
-// tilesPacker packs as dotPacker does. Columns of a become rows straight where they are whole vectors, else by way of panels.
+// tilesPacker packs like dotPacker. Columns of a become rows directly if they are whole vectors, otherwise through
+// panels.
 func tilesPacker() packer[float32] {
 	p := dotPacker()
 	p.columns = func(dst *float32, ldd int, src source, k, cols int, spare []float32) {
@@ -84,7 +86,8 @@ var (
 	fewTilesNarrow = fewOnTiles(fewTilesBF16Pair, 2)
 )
 
-// fewOnTiles makes kernels for few rows of one on tiles, whose sums stand turned, for elements of b of so many bytes.
+// fewOnTiles builds kernels for few rows from a kernel on tiles, whose sums are transposed, for elements of b of the
+// given size in bytes.
 func fewOnTiles(kernel func(config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr), size int) fewKernels[float32] {
 	turn := func(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32) {
 		sums, turned := unsafe.Slice(c, rows*colStep), unsafe.Slice(spare, rows*colStep)

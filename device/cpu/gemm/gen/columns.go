@@ -2,9 +2,10 @@ package main
 
 import "anneal/internal/asmgen"
 
-// columnsBF16 writes the transposition of columns of BF16 to rows of pairs along k, for tiles: 32 elements of 8 columns at a time. Rows of
-// memory come 16 bytes at a time, so that each 128-bit lane of a register is from another; in Z i, lane L is from row 8L + 2i, in Z 4+i
-// from the next. Pairing both leaves in lane L the pairs 4L + i, and turning 4×4 of them within lanes makes whole rows.
+// columnsBF16 writes the transposition of columns of BF16 to rows of pairs along k, for tiles: 32 elements of 8
+// columns at a time. It loads 16 bytes of a memory row at a time, so that each 128-bit lane of a register is from
+// another row: in Z i, lane L is from row 8L + 2i; in Z 4+i, from the row after it. Pairing both gives the pairs 4L +
+// i in lane L, and transposing 4×4 of them within lanes gives whole rows.
 //
 // That is 24 shuffles and 24 insertions for 256 elements.
 func columnsBF16(f *asmgen.File) {
@@ -24,12 +25,12 @@ func columnsBF16(f *asmgen.File) {
 	fn.Arg("dst", "DI")
 
 	run, eight := fn.NewLabel("run"), fn.NewLabel("eight")
-	row := func(n int) string { // of eight rows from BX on
+	row := func(n int) string { // of eight rows, starting at BX
 		return []string{"(BX)", "(BX)(R9*1)", "(BX)(R9*2)", "(BX)(R10*1)", "(BX)(R9*4)", "5", "(BX)(R10*2)", "(BX)(R11*1)"}[n]
 	}
 	fn.Label(run)
 	fn.Arg("cols", "DX")
-	fn.I("XORL AX, AX") // bytes along the row of memory
+	fn.I("XORL AX, AX") // byte offset within the memory row
 	fn.Label(eight)
 	fn.I("LEAQ (SI)(AX*1), BX")
 	for lane := range 4 {

@@ -6,13 +6,13 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// few writes a kernel for products of few rows: rows × two vectors of columns, as type few in few.go describes it. A step takes 16
-// bytes of every row of b. The rows of a vector are loaded four to a register, one per 128-bit lane, so that they are
-// transposed by shuffles within lanes; in vector p of the result, column c is word p of row c.
+// few writes a kernel for products of few rows: rows × two vectors of columns, as described at type few in few.go. A
+// step reads 16 bytes of every row of b. Four rows are loaded into each register, one per 128-bit lane, so that
+// shuffles within lanes transpose them; in vector p of the result, column c is word p of row c.
 func few(f *asmgen.File, v vector, rows int, l loader) {
 	groups := 2
 	lanes := v.bytes / 4
-	quads := lanes / 4 // of rows in a vector, each with a pointer to the first
+	quads := lanes / 4 // groups of four rows in a vector, each with a pointer to its first row
 	fn := f.Func(fmt.Sprintf("few%s%sx%d", l.name, v.name, rows),
 		fmt.Sprintf("is a kernel of type few for %d rows and %d columns.", rows, groups*lanes),
 		"c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32")
@@ -46,7 +46,7 @@ func few(f *asmgen.File, v vector, rows int, l loader) {
 	for line := range groups * lanes / 4 {
 		fn.I("PREFETCHT1 %d(CX)", 64*line)
 	}
-	words := 0 // of a that the step has used
+	words := 0 // words of a used by the step so far
 	for g := range groups {
 		words = 0
 		use := func(x, spare int) {
@@ -102,7 +102,8 @@ func few(f *asmgen.File, v vector, rows int, l loader) {
 	fn.Ret()
 }
 
-// broadcastFMA adds the product of x and the word at address a to register sum; spare is free if the instruction cannot read memory.
+// broadcastFMA adds the product of x and the word at address a to register sum. spare is scratch if the instruction
+// cannot read memory.
 func (v vector) broadcastFMA(fn *asmgen.Func, a string, x, sum, spare int) {
 	if v.name == avx512.name {
 		fn.I("VFMADD231PS.BCST %s, Z%d, Z%d", a, x, sum)
@@ -112,8 +113,8 @@ func (v vector) broadcastFMA(fn *asmgen.Func, a string, x, sum, spare int) {
 	v.fma(fn, x, spare, sum)
 }
 
-// words calls use for the words of k in the four transposed registers from x on, in order, converted as the loader converts
-// what it loads. The four from free on are free.
+// words calls use for the words of k in the four transposed registers from x on, in order, converted like the
+// loader's loads. The four registers from free on are scratch.
 func (l loader) words(fn *asmgen.Func, v vector, x, free int, use func(x, spare int)) {
 	switch {
 	case l.name == bf16.name: // two elements each
@@ -150,10 +151,10 @@ func (l loader) words(fn *asmgen.Func, v vector, x, free int, use func(x, spare 
 	}
 }
 
-// roundAVX2 rounds Y x to BF16, held in FP32, in Y to, as round does.
+// roundAVX2 rounds Y x to BF16, held in FP32, in Y to, like round.
 func roundAVX2(fn *asmgen.Func, x, to, temp int) {
 	fn.I("VPSRLD $16, Y%d, Y%d", x, to)
-	fn.I("VPAND ·rounding+0(SB), Y%d, Y%[1]d", to)   // 1 if the last place is odd
+	fn.I("VPAND ·rounding+0(SB), Y%d, Y%[1]d", to)   // 1 if the last bit is odd
 	fn.I("VPADDD ·rounding+32(SB), Y%d, Y%[1]d", to) // 0x7fff
 	fn.I("VPADDD Y%d, Y%d, Y%[2]d", x, to)
 	fn.I("VPAND ·rounding+64(SB), Y%d, Y%[1]d", to)   // the upper half

@@ -26,7 +26,7 @@ func fmaOn(reg string) func(fn *asmgen.Func, b, a, c int) {
 	}
 }
 
-// How a kernel finds the words of a that it broadcasts: down a column of rows, or along a row of columns.
+// Where a kernel finds the words of a that it broadcasts: along rows, or down columns.
 const (
 	byRows = "Rows"
 	byCols = "Cols"
@@ -108,7 +108,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	for u := range unroll {
 		step(u)
 		switch u {
-		case 0: // 12×32 sums take the 48 turns of a long K block
+		case 0: // 12×32 sums use the 48 iterations of a long K block
 			fn.I("PREFETCHT0 (DI)")
 			fn.I("ADDQ $32, DI")
 		case 1:
@@ -132,7 +132,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.I("JNZ %s", single)
 	fn.Label(done)
 
-	// The sums of c and what the result holds are added if asked for, in this order.
+	// Adds the sums of c and the old result, if requested, in this order.
 	each := func(p, pitch string, f func(half, reg int)) {
 		for i := range rows {
 			f(0, 2*i)

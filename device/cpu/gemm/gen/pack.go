@@ -6,15 +6,17 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// A loader brings 16 words from memory into a ZMM register, converting them. Packing differs only in its loader.
+// A loader loads 16 words from memory into a ZMM register and converts them. Packing functions differ only in their
+// loader.
 type loader struct {
 	name string
 	size int // bytes of an element
 	wide int // elements of k in a word: 2 for pairs
-	// consts loads the constants that load needs, into Z24…Z31.
+	// consts loads the constants of load into Z24…Z31.
 	consts func(fn *asmgen.Func)
-	// load converts 16 words along a row, at address src, to Z dst. Elements whose bit in mask is 0 are read as 0 and not
-	// touched in memory; an empty mask means all. Z temp to Z temp+2 are free, and K7. For f32Pair, the mask's upper half is in K+1.
+	// load converts 16 words along a row, at address src, to Z dst. Elements whose bit in mask is 0 are read as 0
+	// without access to memory; an empty mask means all. Z temp to Z temp+2 and K7 are scratch. For f32Pair, the
+	// upper half of the mask is in K+1.
 	load func(fn *asmgen.Func, src, mask string, dst, temp int)
 }
 
@@ -35,7 +37,7 @@ var f32 = loader{
 	},
 }
 
-// f32Rounded rounds to BF16, ties to even, and leaves the result in FP32. NaNs become quiet and stay NaNs.
+// f32Rounded rounds to BF16, ties to even, and keeps the result in FP32. NaNs become quiet NaNs.
 var f32Rounded = loader{
 	name: "F32Rounded", size: 4, wide: 1,
 	consts: roundConsts,
@@ -61,8 +63,9 @@ func highConst(fn *asmgen.Func) {
 	fn.I("VPBROADCASTD AX, Z27")
 }
 
-// round leaves the rounded value of Z x in the upper halves of Z to; the lower halves are not cleared. Half of the last place is
-// added, less one part unless the last place is odd; what that makes of NaNs is replaced by the quiet NaN (Z29 asks for it).
+// round leaves the rounded value of Z x in the upper halves of Z to; the lower halves are not cleared. It adds half
+// of the last place, less one unit unless the last place is odd. The quiet NaN replaces the results of NaNs (Z29
+// selects it).
 func round(fn *asmgen.Func, x, to int) {
 	fn.I("VPTESTMD Z26, Z%d, K7", x)
 	fn.I("VPADDD Z30, Z%d, Z%d", x, to)
@@ -81,7 +84,8 @@ var bf16 = loader{
 	},
 }
 
-// tf32 rounds to a 10-bit mantissa, ties away from zero, and leaves the result in FP32. NaN and infinities stay as they are.
+// tf32 rounds to a 10-bit mantissa, ties away from zero, and keeps the result in FP32. NaN and infinities do not
+// change.
 var tf32 = loader{
 	name: "TF32", size: 4, wide: 1,
 	consts: func(fn *asmgen.Func) {
@@ -93,7 +97,7 @@ var tf32 = loader{
 	load: func(fn *asmgen.Func, src, mask string, dst, temp int) {
 		f32.load(fn, src, mask, dst, temp)
 		fn.I("VPANDD Z31, Z%d, Z%d", dst, temp)
-		fn.I("VPCMPD $4, Z31, Z%d, K7", temp) // not all bits of the exponent
+		fn.I("VPCMPD $4, Z31, Z%d, K7", temp) // not all exponent bits set
 		fn.I("VPADDD Z29, Z%d, K7, Z%d", dst, dst)
 		fn.I("VPANDD Z30, Z%d, K7, Z%d", dst, dst)
 	},
@@ -109,7 +113,7 @@ var f16 = loader{
 	},
 }
 
-// f32Half rounds to FP16, ties to even, and leaves the result in FP32.
+// f32Half rounds to FP16, ties to even, and keeps the result in FP32.
 var f32Half = loader{
 	name: "F32Half", size: 4, wide: 1,
 	consts: func(fn *asmgen.Func) {},
@@ -120,7 +124,7 @@ var f32Half = loader{
 	},
 }
 
-// bf16Pair reads pairs of BF16 as they lie.
+// bf16Pair loads pairs of BF16 without conversion.
 var bf16Pair = loader{
 	name: "BF16Pair", size: 2, wide: 2,
 	consts: func(fn *asmgen.Func) {},
@@ -145,7 +149,8 @@ var f32Pair = loader{
 	},
 }
 
-// maskOf sets mask register k (and k+1 for f32Pair) to the lowest n bits, n in a general register that is kept, 0 ≤ n ≤ 32. It uses AX.
+// maskOf sets mask register k (and k+1 for f32Pair) to the lowest n bits. n is a general register, not modified, 0 ≤
+// n ≤ 32. It uses AX.
 func (l loader) maskOf(fn *asmgen.Func, n string, k int) {
 	fn.I("MOVQ $-1, AX")
 	fn.I("BZHIQ %s, AX, AX", n)
@@ -158,7 +163,7 @@ func (l loader) maskOf(fn *asmgen.Func, n string, k int) {
 	fn.I("KMOVD AX, K%d", k)
 }
 
-// copyRows writes the copy of rows as they lie. Words are written 16 at a time, the last ones under a mask.
+// copyRows writes the copy of rows without transposition. Words are written 16 at a time, the last ones under a mask.
 func copyRows(f *asmgen.File, l loader) {
 	fn := f.Func("copyRows"+l.name, "copies rows×cols elements, row by row.",
 		"dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int")
@@ -223,7 +228,7 @@ func copyRows(f *asmgen.File, l loader) {
 	fn.Ret()
 }
 
-// words sets mask register k to the lowest n bits, n in a general register that is kept. It uses AX.
+// words sets mask register k to the lowest n bits. n is a general register, not modified. It uses AX.
 func words(fn *asmgen.Func, n string, k int) {
 	fn.I("MOVQ $-1, AX")
 	fn.I("BZHIQ %s, AX, AX", n)
@@ -234,8 +239,8 @@ func log2(n int) int {
 	return map[int]int{1: 0, 2: 1, 4: 2}[n]
 }
 
-// panels writes the copy of rows into panels of width columns, 32 or 48: whole cache lines, since stores that cross lines take
-// twice as long. Where words are pairs, a pair comes from two rows, the second of which is zero if there is none.
+// panels writes the copy of rows into panels of width columns, 32 or 48: whole cache lines, because stores that cross
+// lines take twice as long. If words are pairs, a pair comes from two rows, and a missing second row counts as zero.
 func panels(f *asmgen.File, l loader, width int) {
 	fn := f.Func(fmt.Sprintf("panels%s%d", l.name, width), fmt.Sprintf("copies rows×cols elements into panels of %d columns.", width),
 		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
@@ -296,7 +301,8 @@ func panels(f *asmgen.File, l loader, width int) {
 	fn.Ret()
 }
 
-// loadDown is load for words that run down columns: a pair is one element of the row at first and one of the row at second.
+// loadDown is load for words that run down columns: a pair is one element of the row at first and one of the row at
+// second.
 func (l loader) loadDown(fn *asmgen.Func, first, second, mask1, mask2 string, dst, temp int) {
 	switch l.name {
 	case bf16Pair.name:

@@ -2,7 +2,7 @@ package main
 
 import "anneal/internal/asmgen"
 
-// peak writes a loop of nothing but multiplications and additions on registers: what a kernel could reach at best.
+// peak writes a loop of multiplications and additions on registers only: the upper limit of a kernel.
 func peak(f *asmgen.File, v vector, sums int) {
 	fn := f.Func("peak"+v.name, "multiplies and adds "+v.reg+" registers n times, 4 times each of its sums.", "n int")
 	for i := range sums + 2 {

@@ -2,12 +2,13 @@ package main
 
 import "anneal/internal/asmgen"
 
-// tiles writes a kernel of type strip for up to 32 rows of a, or up to 16, as strip.go describes it. T0 and T1 are the sums of the
-// upper 16 rows, T2 and T3 of the lower, T4 and T5 the rows of a, T6 and T7 the columns of b.
+// tiles writes a kernel of type strip for up to 32 rows of a, or up to 16, as described in strip.go. T0 and T1 are
+// the sums of the upper 16 rows, T2 and T3 of the lower, T4 and T5 the rows of a, T6 and T7 the columns of b.
 //
-// A step of 32 elements along k loads four tiles of 16 cache lines, which two load ports do in 32 cycles, for four products of 16
-// cycles each. The rows of a stay in the first-level cache; b comes from the second level, and its loads say that it need not stay.
-// Where sums are rounded, those of a panel are stored in a block of memory, which is rounded row by row in the shadow of the next panel's products.
+// A step of 32 elements along k loads four tiles of 16 cache lines, which takes two load ports 32 cycles, for four
+// products of 16 cycles each. The rows of a stay in the first-level cache; b comes from the second level, and its
+// loads carry a non-temporal hint. If sums are rounded, those of a panel are stored in a block of memory, which is
+// rounded row by row during the next panel's products.
 func tiles(f *asmgen.File, name string, high, round bool) {
 	fn := f.Func(name, "is a kernel of type strip, in which the parameters have their meaning.",
 		"config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, "+
@@ -17,7 +18,7 @@ func tiles(f *asmgen.File, name string, high, round bool) {
 	fn.Arg("config", "AX")
 	fn.LDTILECFG("AX")
 	fn.Arg("lda", "DX")
-	fn.I("MOVL $128, R9") // from row to row of b, and of sums
+	fn.I("MOVL $128, R9") // between rows of b, and of sums
 	fn.Arg("ahead", "R10")
 	fn.Arg("aheadLine", "R11")
 	fn.Arg("toRow", "R12")
@@ -69,7 +70,7 @@ func tiles(f *asmgen.File, name string, high, round bool) {
 			t.roundRow()
 		}
 		fn.Label(done)
-	} else { // the sums of the next panel, or the lines where they go
+	} else { // prefetch the sums of the next panel, or their destination
 		for _, row := range []string{"", "(R12*1)"} {
 			fn.I("PREFETCHT0 (DI)%s", row)
 			fn.I("PREFETCHT0 64(DI)%s", row)
@@ -99,7 +100,7 @@ func tiles(f *asmgen.File, name string, high, round bool) {
 	fn.I("ADDQ %s, R10", fn.ArgRef("aheadPanel"))
 	fn.I("DECQ %s", fn.ArgRef("aheadPanels"))
 	fn.I("JNZ %s", on)
-	fn.I("XORL AX, AX") // all has been asked for: the same line from now on
+	fn.I("XORL AX, AX") // all prefetched: repeat the same line
 	fn.I("XORL R11, R11")
 	fn.I("MOVQ AX, %s", fn.ArgRef("aheadStep"))
 	fn.I("MOVQ AX, %s", fn.ArgRef("aheadPanel"))
@@ -113,7 +114,7 @@ func tiles(f *asmgen.File, name string, high, round bool) {
 	fn.Ret()
 }
 
-// strip is a kernel of that type being written.
+// strip is a kernel of type strip being written.
 type strip struct {
 	*asmgen.Func
 	high bool // has lower rows
@@ -126,13 +127,13 @@ func (t *strip) each(upper, lower func()) {
 	}
 }
 
-// add adds a parameter to another, by AX.
+// add adds one parameter to another, using AX.
 func (t *strip) add(from, to string) {
 	t.Arg(from, "AX")
 	t.I("ADDQ AX, %s", t.ArgRef(to))
 }
 
-// start clears the sums or loads what they start from.
+// start clears the sums or loads their initial values.
 func (t *strip) start() {
 	t.each(func() { t.TILEZERO(0); t.TILEZERO(1) }, func() { t.TILEZERO(2); t.TILEZERO(3) })
 	zero := t.NewLabel("zero")
@@ -151,8 +152,8 @@ func (t *strip) start() {
 	t.Label(zero)
 }
 
-// store stores the sums in rows of pitch bytes from p on; the lower ones lie lower bytes further, or as many as AX says if that is 0, which
-// is then added to p.
+// store stores the sums in rows of pitch bytes from p on. The lower rows are lower bytes further; if lower is 0, AX
+// holds the distance, which is then added to p.
 func (t *strip) store(p, pitch string, lower int) {
 	t.each(func() { t.TILESTORED(0, 0, p, pitch); t.TILESTORED(1, 64, p, pitch) }, func() {
 		if lower == 0 {
@@ -163,7 +164,7 @@ func (t *strip) store(p, pitch string, lower int) {
 	})
 }
 
-// roundRow rounds the sums of a row at R13 to DI and moves on to the next.
+// roundRow rounds the sums of a row from R13 to DI and advances to the next.
 func (t *strip) roundRow() {
 	t.I("VMOVUPS (R13), Z0")
 	t.I("VMOVUPS 64(R13), Z1")
@@ -173,7 +174,7 @@ func (t *strip) roundRow() {
 	t.I("ADDQ R12, DI")
 }
 
-// roundRest rounds the rows that are left.
+// roundRest rounds the remaining rows.
 func (t *strip) roundRest() {
 	row, done := t.NewLabel("row"), t.NewLabel("done")
 	t.Label(row)
@@ -184,7 +185,7 @@ func (t *strip) roundRest() {
 	t.Label(done)
 }
 
-// peakTiles writes the loop of products of tiles on registers.
+// peakTiles writes a loop of tile products on registers only.
 func peakTiles(f *asmgen.File) {
 	fn := f.Func("peakTiles", "multiplies tiles n times, 4 times each of its sums.", "config unsafe.Pointer, n int")
 	fn.Arg("config", "AX")
@@ -204,8 +205,8 @@ func peakTiles(f *asmgen.File) {
 	fn.Ret()
 }
 
-// fewTiles writes a kernel of type few for tiles: the 32 rows of b are those of a tile, and the rows of a its columns, so that
-// b need not be packed. The sums stand as they come: row j of c holds the column j of the result.
+// fewTiles writes a kernel of type few for tiles: the 32 rows of b are the rows of a tile, and the rows of a its
+// columns, so that b need not be packed. The sums are stored transposed: row j of c holds column j of the result.
 func fewTiles(f *asmgen.File, l loader) {
 	fn := f.Func("fewTiles"+l.name, "multiplies rows of b, as they lie, by the transpose of a.",
 		"config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr")

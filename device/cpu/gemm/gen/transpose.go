@@ -6,7 +6,7 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// transpose writes the transposition of up to 16 rows, a block of 16×16 words at a time: shuffles in registers, so that
+// transpose writes the transposition of up to 16 rows, in blocks of 16×16 words, by shuffles in registers, so that
 // memory is read and written in whole vectors. BF16 elements are transposed as pairs and widened afterwards, which
 // halves the shuffles.
 func transpose(f *asmgen.File, l loader) {
@@ -17,7 +17,7 @@ func transpose(f *asmgen.File, l loader) {
 	if split {
 		in = bf16Pair
 	}
-	per := 16 * in.wide // elements of a row in a block
+	per := 16 * in.wide // elements of a row per block
 	l.consts(fn)
 	fn.Arg("dst", "DI")
 	fn.Arg("ldd", "R8")
@@ -103,8 +103,8 @@ func storeWhile(fn *asmgen.Func, done string, z int) {
 	fn.I("ADDQ R8, DI")
 }
 
-// turn transposes the 16×16 words in Z0…Z15 with the help of Z16 and returns the registers of the result's rows.
-// Each step replaces two registers by two shuffles of them.
+// turn transposes the 16×16 words in Z0…Z15, using Z16, and returns the registers of the result's rows. Each step
+// replaces two registers by two shuffles of them.
 func turn(fn *asmgen.Func) [16]int {
 	var r [16]int
 	for i := range r {
@@ -119,13 +119,14 @@ func turn(fn *asmgen.Func) [16]int {
 	for i := 0; i < 16; i += 2 {
 		pair(i, i+1, "VUNPCKLPS", "VUNPCKHPS")
 	}
-	// r[4g], r[4g+1]: columns 0,1 and 2,3 of rows 4g, 4g+1 in every 128-bit lane; r[4g+2], r[4g+3]: of the next two rows.
+	// r[4g], r[4g+1]: columns 0,1 and 2,3 of rows 4g, 4g+1 in every 128-bit lane; r[4g+2], r[4g+3]: of the next two
+	// rows.
 	for g := 0; g < 16; g += 4 {
 		pair(g, g+2, "VUNPCKLPD", "VUNPCKHPD")
 		pair(g+1, g+3, "VUNPCKLPD", "VUNPCKHPD")
 		r[g+1], r[g+2] = r[g+2], r[g+1]
 	}
-	// r[4g+c]: in lane L, column 4L+c of rows 4g…4g+3. Now lanes are transposed among groups.
+	// r[4g+c]: in lane L, column 4L+c of rows 4g…4g+3. Next, lanes are transposed between groups.
 	var out [16]int
 	for c := range 4 {
 		pair(c, 4+c, "VSHUFF32X4 $0x88,", "VSHUFF32X4 $0xdd,")
@@ -180,7 +181,7 @@ func storeF16(f *asmgen.File) {
 	})
 }
 
-// scaled loads vector v of a row of sums, times the scale in Z28.
+// scaled loads vector v of a row of sums, multiplied by the scale in Z28.
 func scaled(fn *asmgen.Func, mask string, v int) {
 	fn.I("VMULPS.Z %d(SI), Z28, %s, Z%d", 64*v, mask, v)
 }
