@@ -1,6 +1,6 @@
-// Package asmgen writes Go assembly from Go programs: loops over tile sizes and instruction sets instead of text copied
-// by hand, and one source of truth for the code (.s) and its Go declarations. Rooms that own kernels have a gen program
-// behind `go generate`; what it writes is checked in, and generating again must give no difference.
+// Package asmgen writes Go assembly from Go programs: loops over tile sizes and instruction sets replace copied text,
+// and the code (.s) and its Go declarations have one source. Packages with kernels have a gen program behind `go
+// generate`. Its output is checked in; generating again must give no difference.
 package asmgen
 
 import (

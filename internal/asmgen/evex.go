@@ -15,7 +15,7 @@ func (fn *Func) VCVTNE2PS2BF16(lo, hi, dst int) {
 }
 
 // evex encodes a register-register 512-bit instruction of map 0F38, W0; pp is 2 for F3 and 3 for F2. An absent first
-// source is register 0: its field is stored inverted and 1111 (inverted 0) is what the encoding asks for.
+// source is register 0, because its field is stored inverted and the encoding requires 1111.
 func evex(dst, src1, src2 int, pp, opcode byte) []byte {
 	bit := func(v, n int) byte { return byte(^v >> n & 1) }
 	return []byte{

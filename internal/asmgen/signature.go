@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// FuncOf starts a function like Func, but of parameters of any of the types []E, *E, int, float32 and float64, each
+// FuncOf starts a function like Func, but with parameters of the types []E, *E, int, float32 and float64, each
 // written with its type, and with a result unless that is empty:
 //
 //	f.FuncOf("dotAVX512", "returns Σ a·b.", "a []float32, b []float32", "float32")
 //
-// Arg and ArgRef know a slice s as s_base and s_len, and the result as ret.
+// In Arg and ArgRef a slice s is s_base and s_len, and the result is ret.
 func (f *File) FuncOf(name, doc, params, result string) *Func {
 	fn := &Func{file: f, name: name, offsets: map[string]int{}}
 	end := 0

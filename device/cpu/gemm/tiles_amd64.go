@@ -4,37 +4,37 @@ package gemm
 
 import "unsafe"
 
-// tilesHighSum is a kernel of type strip, in which the parameters have their meaning.
+// tilesHighSum is a kernel of type strip, which documents the parameters.
 //
 //go:noescape
 func tilesHighSum(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
 
-// tilesHighRound is a kernel of type strip, in which the parameters have their meaning.
+// tilesHighRound is a kernel of type strip, which documents the parameters.
 //
 //go:noescape
 func tilesHighRound(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
 
-// tilesLowSum is a kernel of type strip, in which the parameters have their meaning.
+// tilesLowSum is a kernel of type strip, which documents the parameters.
 //
 //go:noescape
 func tilesLowSum(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
 
-// tilesLowRound is a kernel of type strip, in which the parameters have their meaning.
+// tilesLowRound is a kernel of type strip, which documents the parameters.
 //
 //go:noescape
 func tilesLowRound(config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int)
 
-// fewTilesF32Pair multiplies rows of b, as they lie, by the transpose of a.
+// fewTilesF32Pair multiplies unpacked rows of b by the transpose of a.
 //
 //go:noescape
 func fewTilesF32Pair(config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr)
 
-// fewTilesBF16Pair multiplies rows of b, as they lie, by the transpose of a.
+// fewTilesBF16Pair multiplies unpacked rows of b by the transpose of a.
 //
 //go:noescape
 func fewTilesBF16Pair(config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr)
 
-// columnsBF16 copies k×cols elements, k a multiple of 32, so that k runs along the row; columns by eights.
+// columnsBF16 copies k×cols elements so that k runs along the row. k must be a multiple of 32; columns are processed in groups of 8.
 //
 //go:noescape
 func columnsBF16(dst *float32, ldd int, src unsafe.Pointer, lds, k, cols int)

@@ -32,7 +32,7 @@ func mixAVX2(dst []float32, x []float32, y []float32, a float32, b float32)
 //go:noescape
 func mulAddAVX2(dst []float32, a []float32, b []float32)
 
-// rotateAVX2 turns the pairs (a, b).
+// rotateAVX2 rotates the pairs (a, b).
 //
 //go:noescape
 func rotateAVX2(a []float32, b []float32, cos []float32, sin []float32)
@@ -127,7 +127,7 @@ func lionAVX2(p []float32, g []float32, m []float32, o *Lion[float32])
 //go:noescape
 func adEMAMixAVX2(p []float32, g []float32, m1 []float32, m2 []float32, v []float32, o *AdEMAMix[float32])
 
-// descendAVX2 takes a scaled update and the decay from a parameter.
+// descendAVX2 subtracts a scaled update and the decay from a parameter.
 //
 //go:noescape
 func descendAVX2(p []float32, u []float32, o *Descend[float32])
@@ -137,7 +137,7 @@ func descendAVX2(p []float32, u []float32, o *Descend[float32])
 //go:noescape
 func whitenAVX2(u []float32, g []float32, v []float32, o *Whiten[float32])
 
-// sophiaAVX2 is one step of Sophia; it returns how many elements were not clipped.
+// sophiaAVX2 is one step of Sophia; it returns the number of elements that were not clipped.
 //
 //go:noescape
 func sophiaAVX2(p []float32, g []float32, m []float32, h []float32, o *Sophia[float32]) float32
@@ -147,32 +147,32 @@ func sophiaAVX2(p []float32, g []float32, m []float32, h []float32, o *Sophia[fl
 //go:noescape
 func meanSquareAVX2(h []float32, g []float32, beta float32, weight float32)
 
-// decodeAVX2 is dst = scale·values[codes]. Elements past whole vectors are left out.
+// decodeAVX2 is dst = scale·values[codes]. Elements past whole vectors are skipped.
 //
 //go:noescape
 func decodeAVX2(dst []float32, codes []byte, c *Code[float32], scale float32)
 
-// encodeAVX2 finds the numbers of an unsigned code nearest to scale·src. Elements past whole vectors are left out.
+// encodeAVX2 finds the unsigned codes nearest to scale·src. Elements past whole vectors are skipped.
 //
 //go:noescape
 func encodeAVX2(codes []byte, src []float32, c *Code[float32], scale float32)
 
-// encodeSignedAVX2 finds the numbers of a signed code nearest to scale·src. Elements past whole vectors are left out.
+// encodeSignedAVX2 finds the signed codes nearest to scale·src. Elements past whole vectors are skipped.
 //
 //go:noescape
 func encodeSignedAVX2(codes []byte, src []float32, c *Code[float32], scale float32)
 
-// packAVX2 rounds src to bfloat16. Elements past a multiple of 8 are left out.
+// packAVX2 rounds src to bfloat16. Elements past a multiple of 8 are skipped.
 //
 //go:noescape
 func packAVX2(dst []bfloat16, src []float32)
 
-// unpackAVX2 widens bfloat16. Elements past a multiple of 8 are left out.
+// unpackAVX2 widens bfloat16. Elements past a multiple of 8 are skipped.
 //
 //go:noescape
 func unpackAVX2(dst []float32, src []bfloat16)
 
-// packStochasticAVX2 rounds src to bfloat16 by random numbers of 16 bits. Elements past a multiple of 8 are left out.
+// packStochasticAVX2 rounds src to bfloat16 with 16-bit random numbers. Elements past a multiple of 8 are skipped.
 //
 //go:noescape
 func packStochasticAVX2(dst []bfloat16, src []float32, random []uint32)
@@ -217,7 +217,7 @@ func narrowNormDotAVX2(dgain []float32, dy []bfloat16, xhat []bfloat16, gain []f
 //go:noescape
 func narrowNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain []float32, r float32, mean float32)
 
-// narrowRotateAVX2 turns the pairs (a, b) of heads that follow each other.
+// narrowRotateAVX2 rotates the pairs (a, b) of consecutive heads.
 //
 //go:noescape
 func narrowRotateAVX2(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
@@ -262,22 +262,22 @@ func narrowLayerNormGradAVX2(dx []float32, dy []bfloat16, xhat []bfloat16, gain 
 //go:noescape
 func narrowAddAVX2(dst []float32, x []bfloat16)
 
-// rotatePairsAVX2 turns the pairs of neighbours in x. Elements past whole vectors are left out.
+// rotatePairsAVX2 rotates neighbouring pairs in x. Elements past whole vectors are skipped.
 //
 //go:noescape
 func rotatePairsAVX2(x []float32, cos []float32, sin []float32)
 
-// narrowRotatePairsAVX2 turns the pairs of neighbours in heads that follow each other.
+// narrowRotatePairsAVX2 rotates neighbouring pairs in consecutive heads.
 //
 //go:noescape
 func narrowRotatePairsAVX2(cos []float32, sin []float32, x []bfloat16, heads int)
 
-// packF16AVX2 rounds src to float16. Elements past a multiple of 8 are left out.
+// packF16AVX2 rounds src to float16. Elements past a multiple of 8 are skipped.
 //
 //go:noescape
 func packF16AVX2(dst []float16, src []float32)
 
-// unpackF16AVX2 widens float16. Elements past a multiple of 8 are left out.
+// unpackF16AVX2 widens float16. Elements past a multiple of 8 are skipped.
 //
 //go:noescape
 func unpackF16AVX2(dst []float32, src []float16)
@@ -287,17 +287,17 @@ func unpackF16AVX2(dst []float32, src []float16)
 //go:noescape
 func maxAbsAVX2(x []float32) float32
 
-// quantizeAVX2 rounds src to an FP8 grid. Elements past a multiple of 8 are left out.
+// quantizeAVX2 rounds src to an FP8 grid. Elements past a multiple of 8 are skipped.
 //
 //go:noescape
 func quantizeAVX2(dst []bfloat16, src []float32, grid *Grid[float32])
 
-// maskAVX2 is a stretch of factors, 0 or scale.
+// maskAVX2 writes random factors, 0 or scale.
 //
 //go:noescape
 func maskAVX2(dst []float32, m *Mask[float32])
 
-// halvesAVX2 is a stretch of numbers of 16 bits.
+// halvesAVX2 writes 16-bit random numbers.
 //
 //go:noescape
 func halvesAVX2(dst []uint32, m *Mask[float32])

@@ -32,7 +32,7 @@ func mixAVX512(dst []float32, x []float32, y []float32, a float32, b float32)
 //go:noescape
 func mulAddAVX512(dst []float32, a []float32, b []float32)
 
-// rotateAVX512 turns the pairs (a, b).
+// rotateAVX512 rotates the pairs (a, b).
 //
 //go:noescape
 func rotateAVX512(a []float32, b []float32, cos []float32, sin []float32)
@@ -127,7 +127,7 @@ func lionAVX512(p []float32, g []float32, m []float32, o *Lion[float32])
 //go:noescape
 func adEMAMixAVX512(p []float32, g []float32, m1 []float32, m2 []float32, v []float32, o *AdEMAMix[float32])
 
-// descendAVX512 takes a scaled update and the decay from a parameter.
+// descendAVX512 subtracts a scaled update and the decay from a parameter.
 //
 //go:noescape
 func descendAVX512(p []float32, u []float32, o *Descend[float32])
@@ -137,7 +137,7 @@ func descendAVX512(p []float32, u []float32, o *Descend[float32])
 //go:noescape
 func whitenAVX512(u []float32, g []float32, v []float32, o *Whiten[float32])
 
-// sophiaAVX512 is one step of Sophia; it returns how many elements were not clipped.
+// sophiaAVX512 is one step of Sophia; it returns the number of elements that were not clipped.
 //
 //go:noescape
 func sophiaAVX512(p []float32, g []float32, m []float32, h []float32, o *Sophia[float32]) float32
@@ -147,22 +147,22 @@ func sophiaAVX512(p []float32, g []float32, m []float32, h []float32, o *Sophia[
 //go:noescape
 func meanSquareAVX512(h []float32, g []float32, beta float32, weight float32)
 
-// decodeAVX512 is dst = scale·values[codes]. Elements past whole vectors are left out.
+// decodeAVX512 is dst = scale·values[codes]. Elements past whole vectors are skipped.
 //
 //go:noescape
 func decodeAVX512(dst []float32, codes []byte, c *Code[float32], scale float32)
 
-// encodeAVX512 finds the numbers of an unsigned code nearest to scale·src. Elements past whole vectors are left out.
+// encodeAVX512 finds the unsigned codes nearest to scale·src. Elements past whole vectors are skipped.
 //
 //go:noescape
 func encodeAVX512(codes []byte, src []float32, c *Code[float32], scale float32)
 
-// encodeSignedAVX512 finds the numbers of a signed code nearest to scale·src. Elements past whole vectors are left out.
+// encodeSignedAVX512 finds the signed codes nearest to scale·src. Elements past whole vectors are skipped.
 //
 //go:noescape
 func encodeSignedAVX512(codes []byte, src []float32, c *Code[float32], scale float32)
 
-// adamW8AVX512 is one step of AdamW on moments in 8 bits, of whole blocks.
+// adamW8AVX512 is one step of AdamW on 8-bit moments, for whole blocks.
 //
 //go:noescape
 func adamW8AVX512(p []float32, g []float32, m []byte, v []byte, mTop []float32, vTop []float32, o *AdamW8[float32])
@@ -177,7 +177,7 @@ func packAVX512(dst []bfloat16, src []float32)
 //go:noescape
 func unpackAVX512(dst []float32, src []bfloat16)
 
-// packStochasticAVX512 rounds src to bfloat16 by random numbers of 16 bits.
+// packStochasticAVX512 rounds src to bfloat16 with 16-bit random numbers.
 //
 //go:noescape
 func packStochasticAVX512(dst []bfloat16, src []float32, random []uint32)
@@ -222,7 +222,7 @@ func narrowNormDotAVX512(dgain []float32, dy []bfloat16, xhat []bfloat16, gain [
 //go:noescape
 func narrowNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gain []float32, r float32, mean float32)
 
-// narrowRotateAVX512 turns the pairs (a, b) of heads that follow each other.
+// narrowRotateAVX512 rotates the pairs (a, b) of consecutive heads.
 //
 //go:noescape
 func narrowRotateAVX512(cos []float32, sin []float32, a []bfloat16, b []bfloat16, heads int)
@@ -267,12 +267,12 @@ func narrowLayerNormGradAVX512(dx []float32, dy []bfloat16, xhat []bfloat16, gai
 //go:noescape
 func narrowAddAVX512(dst []float32, x []bfloat16)
 
-// rotatePairsAVX512 turns the pairs of neighbours in x. Elements past whole vectors are left out.
+// rotatePairsAVX512 rotates neighbouring pairs in x. Elements past whole vectors are skipped.
 //
 //go:noescape
 func rotatePairsAVX512(x []float32, cos []float32, sin []float32)
 
-// narrowRotatePairsAVX512 turns the pairs of neighbours in heads that follow each other.
+// narrowRotatePairsAVX512 rotates neighbouring pairs in consecutive heads.
 //
 //go:noescape
 func narrowRotatePairsAVX512(cos []float32, sin []float32, x []bfloat16, heads int)
@@ -297,12 +297,12 @@ func maxAbsAVX512(x []float32) float32
 //go:noescape
 func quantizeAVX512(dst []bfloat16, src []float32, grid *Grid[float32])
 
-// maskAVX512 is a stretch of factors, 0 or scale.
+// maskAVX512 writes random factors, 0 or scale.
 //
 //go:noescape
 func maskAVX512(dst []float32, m *Mask[float32])
 
-// halvesAVX512 is a stretch of numbers of 16 bits.
+// halvesAVX512 writes 16-bit random numbers.
 //
 //go:noescape
 func halvesAVX512(dst []uint32, m *Mask[float32])

@@ -6,20 +6,22 @@ import (
 	"anneal/tensor"
 )
 
-// A Code is 256 numbers in rising order, one of them 0, for blocks of 8-bit numbers: tensor.Dynamic8. The assembly reads the
-// fields at their offsets.
+// A Code is 256 numbers in ascending order, one of them 0, for blocks of 8-bit numbers: tensor.Dynamic8. The assembly
+// reads the fields at their offsets.
 type Code[T Float] struct {
 	Values [256]T
-	Mids   [256]T // Mids[i] lies in the middle between values i and i+1; the last is infinite
+	Mids   [256]T // Mids[i] is the midpoint of values i and i+1; the last is infinite
 
-	// Slopes and Offsets are a line for each decade: the codes of its numbers as a function of the numbers. Towards larger
-	// numbers the lines get flatter, so that the least of them is the line of the number's own decade. A number x of at least
-	// 0 is nearest to the number k of Zero, Zero+1, … or to the next, where k is the whole part of that least one: the
-	// offsets are lower by ¼, as the middles next to a decade's ends lie up to 0.25 above their lines.
+	// Slopes and Offsets define one line per decade: the codes of its numbers as a function of the numbers. The lines
+	// of larger decades are flatter, so the minimum over the lines at a number is the line of its own decade. Let k
+	// be the integer part of that minimum at x ≥ 0. Then x is nearest to number k of Zero, Zero+1, … or to the next
+	// one: the offsets are lowered by ¼, because the midpoints near the ends of a decade are up to 0.25 above their
+	// lines.
 	Slopes, Offsets [7]T
 
-	// Near is the one or two of the lines that can be the least at a number x of at least 2⁻²⁴: the slopes of the lower
-	// and of the higher decade, and their offsets, each for the exponents of float32 in pairs, by the upper bits' last four.
+	// Near holds, for numbers of at least 2⁻²⁴, the one or two lines that can be the minimum: the slopes of the lower
+	// and of the higher decade, and their offsets. It is indexed by the last four of the upper bits of float32, for
+	// exponents in pairs.
 	Near [4][16]T
 
 	Zero int // the code of 0
@@ -40,7 +42,7 @@ func NewCode[T Float](signed bool) *Code[T] {
 		}
 	}
 	for d := range 7 {
-		// The decade from a tenth of top to top holds so many numbers, from first on.
+		// The decade from top/10 to top has intervals numbers, starting at first.
 		intervals, first, top := float64(int(1)<<d), float64(int(1)<<d), math.Pow(10, float64(d-6))
 		if !signed {
 			intervals, first = 2*intervals, 2*first-1
@@ -49,7 +51,7 @@ func NewCode[T Float](signed bool) *Code[T] {
 		c.Offsets[d] = T(first - intervals/9 - 0.25)
 	}
 	for i := range 16 {
-		low := math.Ldexp(1, 2*(i-15)-1) // the pair's numbers are those up to 4·low
+		low := math.Ldexp(1, 2*(i-15)-1) // the pair holds numbers up to 4·low
 		for line, x := range [2]float64{low, 4 * low} {
 			d := min(max(int(math.Floor(math.Log10(x)))+7, 0), 6)
 			c.Near[line][i], c.Near[2+line][i] = c.Slopes[d], c.Offsets[d]
@@ -58,7 +60,8 @@ func NewCode[T Float](signed bool) *Code[T] {
 	return c
 }
 
-// nearest returns the code of a number x of at least 0, by definition: the first that is at least as near as the next.
+// nearest returns the code of a number x of at least 0, by definition: the first one that is at least as near as the
+// next.
 func (c *Code[T]) nearest(x T) byte {
 	low, high := c.Zero, 255
 	for low < high {
@@ -71,8 +74,8 @@ func (c *Code[T]) nearest(x T) byte {
 	return byte(low)
 }
 
-// encode rounds scale·src to the nearest numbers of the code, halves towards 0. A number without a counterpart of the other
-// sign has its neighbour's.
+// encode rounds scale·src to the nearest numbers of the code, ties towards 0. A number without a counterpart of the
+// other sign uses its neighbour's.
 func encode[T Float](codes []byte, src []T, c *Code[T], scale T) {
 	src = src[:len(codes)]
 	for i, x := range src {

@@ -4,7 +4,7 @@ package vec
 
 import "math"
 
-// lanes holds constants of the assembly, as wide as an AVX2 register; gen/constants.go names its rows.
+// lanes holds constants of the assembly, each as wide as an AVX2 register; gen/constants.go names its rows.
 var lanes = [...][8]float32{
 	same(expLow), same(expHigh), same(log2e), same(roundMagic), same(ln2Hi), same(ln2Lo),
 	same(expC6), same(expC5), same(expC4), same(expC3), same(expC2), same(1),
@@ -21,8 +21,8 @@ func bits(b uint32) [8]float32 { return same(math.Float32frombits(b)) }
 
 func same(x float32) [8]float32 { return [8]float32{x, x, x, x, x, x, x, x} }
 
-// philoxWords and philoxBlocks are what Philox multiplies and adds, and the numbers of the even and of the odd blocks of a
-// group, in 64-bit lanes.
+// philoxWords and philoxBlocks hold the multipliers and increments of Philox, and the numbers of the even and odd
+// blocks of a group, in 64-bit lanes.
 var (
 	philoxWords  = [4][8]uint32{words(0xd2511f53), words(0xcd9e8d57), words(0x9e3779b9), words(0xbb67ae85)}
 	philoxBlocks = [2][8]uint64{{0, 2, 4, 6, 8, 10, 12, 14}, {1, 3, 5, 7, 9, 11, 13, 15}}
@@ -33,10 +33,10 @@ func words(w uint32) [8]uint32 { return [8]uint32{w, w, w, w, w, w, w, w} }
 // Values of MXCSR: all exceptions masked, round to nearest; with and without flush-to-zero and denormals-are-zero.
 var flushSubnormals, keepSubnormals uint32 = 0x9fc0, 0x1f80
 
-// firstLanes: 8 words from firstLanes[8−n] on are a mask of the first n lanes of an AVX2 register.
+// firstLanes yields AVX2 masks: the 8 words from firstLanes[8−n] on select the first n lanes.
 var firstLanes = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
-// spreadWords puts 16 words into the upper halves of 32-bit lanes.
+// spreadWords moves 16 words into the upper halves of 32-bit lanes.
 var spreadWords = [32]uint16{
 	1: 0, 3: 1, 5: 2, 7: 3, 9: 4, 11: 5, 13: 6, 15: 7,
 	17: 8, 19: 9, 21: 10, 23: 11, 25: 12, 27: 13, 29: 14, 31: 15,

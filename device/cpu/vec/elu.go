@@ -1,6 +1,6 @@
 package vec
 
-// elu1 is elu(x) + 1 and its slope: see Table.ELU1.
+// elu1 computes elu(x) + 1 and its slope: see Table.ELU1.
 func (f functions[T]) elu1(dst, slope, x []T) {
 	slope, x = slope[:len(dst)], x[:len(dst)]
 	for i, v := range x {

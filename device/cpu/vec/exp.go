@@ -2,9 +2,9 @@ package vec
 
 import "math"
 
-// exp32 is e^x with an error below 1 unit in the last place over the whole range, subnormal results included (below 1.2
-// here, where a product is rounded before it is added to; the assembly fuses the two). exp(−Inf) = 0, exp(+Inf) = +Inf,
-// NaN stays NaN. Every tier computes it the same way:
+// exp32 is e^x with an error below 1 ulp over the whole range, including subnormal results (below 1.2 here, where
+// products are rounded before the addition; the assembly uses FMA). exp(−Inf) = 0, exp(+Inf) = +Inf, NaN stays NaN.
+// Every tier computes it in the same way:
 //
 //	n = round(x·log2 e);  r = x − n·ln 2, in two parts, |r| ≤ 0.3466;  e^x = 2ⁿ · p(r)
 //

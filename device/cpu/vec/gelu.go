@@ -1,12 +1,13 @@
 package vec
 
-// GELU (Hendrycks & Gimpel 2016, arXiv 1606.08415) by the formula of GPT-2, which approximates x·Φ(x) by tanh. Since
-// (1 + tanh u)/2 is the sigmoid σ(2u), every tier computes it by one exponential:
+// GELU (Hendrycks & Gimpel 2016, arXiv 1606.08415) by the formula of GPT-2, which approximates x·Φ(x) by tanh.
+// Because (1 + tanh u)/2 is the sigmoid σ(2u), every tier computes it with one exponential:
 //
 //	gelu(x)  = ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))) = x·σ(v),  v = A·x + B·x³
 //	gelu'(x) = σ + x·σ·(1 − σ)·(A + 3·B·x²),  1 − σ = e⁻ᵛ·σ
 //
-// The derivative is taken at x cut at ±geluHigh, where it is 1, or 0 beside 1e-35, lest x² overflow against a σ·(1 − σ) of 0.
+// The derivative uses x clamped to ±geluHigh, where it is 1, or 0 within 1e-35. This avoids an overflow of x² times a
+// σ·(1 − σ) of 0.
 const (
 	geluA    = 1.5957691216057308 // 2·√(2/π)
 	geluB    = 0.044715 * geluA   // 0.0713548…

@@ -6,7 +6,7 @@ import (
 	"anneal/tensor"
 )
 
-// functions is what the generic primitives need of an element type beyond arithmetic.
+// functions holds the functions that the generic primitives need for an element type.
 type functions[T Float] struct{ exp, sqrt, tanh func(T) T }
 
 var (
@@ -14,7 +14,7 @@ var (
 	math32 = functions[float32]{exp32, func(x float32) float32 { return float32(math.Sqrt(float64(x))) }, tanh32}
 )
 
-// generic returns the tier in pure Go: the definition of every primitive, and what the assembly is tested against.
+// generic returns the tier in pure Go: the definition of every primitive, and the oracle of the assembly's tests.
 func generic[T Float](f functions[T]) Table[T] {
 	return Table[T]{
 		Add: add[T], Axpy: axpy[T], Scale: scale[T], Mul: mul[T], Mix: mix[T], MulAdd: mulAdd[T], Centre: centre[T],
@@ -85,7 +85,7 @@ func mulAdd[T Float](dst, a, b []T) {
 	}
 }
 
-// Four running sums: shorter dependency chains and a smaller rounding error than one.
+// Four running sums shorten the dependency chains and reduce the rounding error.
 func dot[T Float](a, b []T) T {
 	b = b[:len(a)]
 	var s [4]T

@@ -2,10 +2,10 @@ package vec
 
 import "anneal/tensor"
 
-// NarrowLayerNorm is the primitives of LayerNorm and of biases on rows of bfloat16. See Narrow.
+// NarrowLayerNorm holds the primitives of LayerNorm and of biases on rows of bfloat16. See Narrow.
 type NarrowLayerNorm[T Float] struct {
-	// LayerNorm is xhat = r·(x − mean), y = xhat·gain + bias; y is computed from the rounded xhat. LayerNormAgain is the second
-	// part alone.
+	// LayerNorm is xhat = r·(x − mean), y = xhat·gain + bias; y is computed from the rounded xhat. LayerNormAgain
+	// computes only y.
 	LayerNorm      func(y, xhat []tensor.BFloat16, x, gain, bias []T, mean, r T)
 	LayerNormAgain func(y, xhat []tensor.BFloat16, gain, bias []T)
 	// LayerNormDot is dgain += dy·xhat, dbias += dy; sums receives Σ gain·dy and Σ gain·dy·xhat. LayerNormGrad is

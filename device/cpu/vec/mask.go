@@ -2,7 +2,7 @@ package vec
 
 import "anneal/tensor"
 
-// Mask is the constants of Table.Mask, in the order in which the assembly reads them.
+// Mask holds the constants of Table.Mask, in the order in which the assembly reads them.
 type Mask[T Float] struct {
 	Counter [4]uint32 // of the first block; the first word is a multiple of 16, and does not overflow within a row
 	Key     [2]uint32
@@ -10,7 +10,7 @@ type Mask[T Float] struct {
 	Scale   T
 }
 
-// maskGroup is how many factors 16 blocks give.
+// maskGroup is the number of factors from 16 blocks.
 const maskGroup = 128
 
 // mask writes factors for len(dst), a multiple of 128.
@@ -29,8 +29,8 @@ func mask[T Float](dst []T, m *Mask[T]) {
 	}
 }
 
-// halves writes numbers of 16 bits for len(dst), a multiple of 128. Of the 16 blocks of a group, number 32·w + 16·h + l is half
-// h (0 the lower) of word w of block l: the arrangement in which no vector needs to be turned.
+// halves writes 16-bit numbers for len(dst), a multiple of 128. Of the 16 blocks of a group, number 32·w + 16·h + l
+// is half h (0 the lower) of word w of block l; in this order vectors need no permutation.
 func halves[T Float](dst []uint32, m *Mask[T]) {
 	c := m.Counter
 	for from := 0; from < len(dst); from += maskGroup {

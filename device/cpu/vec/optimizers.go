@@ -1,7 +1,7 @@
 package vec
 
-// Updates are the primitives of optimizers: one step on a stretch of a parameter, its gradient and its state. They may take
-// subnormal numbers for 0.
+// Updates holds the primitives of optimizers: one step on a stretch of a parameter, its gradient and its state. They
+// may treat subnormal numbers as 0.
 type Updates[T Float] struct {
 	AdamW    func(p, g, m, v []T, o *AdamW[T])
 	Adam     func(p, g, m, v []T, o *AdamW[T])
@@ -12,35 +12,34 @@ type Updates[T Float] struct {
 	Whiten   func(u, g, v []T, o *Whiten[T])
 	// Sophia returns the number of elements that were not clipped, for rows of up to 2²⁴.
 	Sophia func(p, g, m, h []T, o *Sophia[T]) T
-	// Decode is dst = scale · the code's numbers; Encode finds the code's numbers nearest to scale·src, which lies in [−1, 1], or in
-	// [0, 1] for an unsigned code.
-	// What it makes of NaN is not specified.
+	// Decode is dst = scale · the numbers of the codes. Encode finds the codes of the numbers nearest to scale·src,
+	// which must be in [−1, 1], or in [0, 1] for an unsigned code. The code of NaN is unspecified.
 	Decode func(dst []T, codes []byte, c *Code[T], scale T)
 	Encode func(codes []byte, src []T, c *Code[T], scale T)
-	// AdamW8 is AdamW on moments in 8 bits, of a block of 256 elements for each element of mTop and vTop, the largest magnitudes
-	// of the blocks: Decode, AdamW, MaxAbs and Encode in one. A largest magnitude below 2⁻¹²⁶ becomes 0, and its block with it.
-	// It is nil in tiers that have no more than those four.
+	// AdamW8 is AdamW on 8-bit moments, with one element of mTop and vTop, the largest magnitude, per block of 256
+	// elements. It combines Decode, AdamW, MaxAbs and Encode. A largest magnitude below 2⁻¹²⁶ becomes 0, and so does
+	// its block. It is nil in tiers that use those four instead.
 	AdamW8 func(p, g []T, m, v []byte, mTop, vTop []T, o *AdamW8[T])
 	// MeanSquare is h ← beta·h + weight·g².
 	MeanSquare func(h, g []T, beta, weight T)
 }
 
-// Each of the following is the constants of one step, in the order in which the assembly reads them. An update u is taken
-// from the parameter by
+// The following structs hold the constants of one step, in the order in which the assembly reads them. An update u is
+// subtracted from the parameter by
 //
 //	p ← p − (Decay·p + u), without Decay·p where u·p < Floor
 //
-// where a Floor of −Inf decays everywhere. Decay is subtracted as a product, not folded into a factor 1 − Decay, which
-// float32 would round to a few digits.
+// A Floor of −Inf decays everywhere. Decay is subtracted as a product, because a factor 1 − Decay would keep only a
+// few digits of Decay in float32.
 
-// AdamW is the constants of Adam with decoupled decay, and of Adam, which adds Decay·p to the gradient instead:
+// AdamW holds the constants of Adam with decoupled decay, and of Adam, which adds Decay·p to the gradient instead:
 //
 //	g' = Scale·g;  m ← Beta1·m + Keep1·g';  v ← Beta2·v + Keep2·g'²;  u = Rate·m / (sqrt(Correct2·v) + Eps)
 type AdamW[T Float] struct {
 	Scale, Beta1, Keep1, Beta2, Keep2, Decay, Rate, Correct2, Eps, Floor T
 }
 
-// AdamW8 is the constants of AdamW, the codes of the moments and room for those of a block.
+// AdamW8 holds the constants of AdamW, the codes of the moments, and memory for the moments of a block.
 type AdamW8[T Float] struct {
 	AdamW[T]
 	Signed, Unsigned *Code[T] // of m, of v
@@ -61,10 +60,10 @@ type AdEMAMix[T Float] struct {
 	Scale, Beta1, Keep1, Beta2, Keep2, Beta3, Keep3, Rate1, Rate2, Correct2, Eps, Decay, Floor T
 }
 
-// Descend is u = Rate·u, for an update that was computed before.
+// Descend is u = Rate·u, for a given update.
 type Descend[T Float] struct{ Rate, Decay, Floor T }
 
-// Whiten is g' = Scale·g;  v ← Beta·v + Keep·(g'² + Eps);  u = g' / sqrt(v). It takes nothing from a parameter.
+// Whiten is g' = Scale·g; v ← Beta·v + Keep·(g'² + Eps); u = g' / sqrt(v). It does not change a parameter.
 type Whiten[T Float] struct{ Scale, Beta, Keep, Eps T }
 
 // Sophia is m ← Beta·m + Keep·g;  u = Rate · clamp(m / (Rho·h + Tiny), −1, 1).

@@ -92,12 +92,12 @@ type (
 	float16  = tensor.Float16
 )
 
-// packRest and unpackRest convert the elements past whole vectors of 8, which the AVX2 code leaves out.
+// packRest and unpackRest convert the elements past whole vectors of 8, which the AVX2 code skips.
 func packRest(dst []tensor.BFloat16, src []float32) { pack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
 
 func unpackRest(dst []float32, src []tensor.BFloat16) { unpack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
 
-// wholePairs completes code that takes whole vectors of n elements only.
+// wholePairs extends code for whole vectors of n elements to any length.
 func wholePairs(n int, f func(x, cos, sin []float32)) func(x, cos, sin []float32) {
 	return func(x, cos, sin []float32) {
 		whole := len(x) &^ (n - 1)
@@ -106,7 +106,7 @@ func wholePairs(n int, f func(x, cos, sin []float32)) func(x, cos, sin []float32
 	}
 }
 
-// wholeDecode and wholeEncode complete code that takes whole vectors of n only.
+// wholeDecode and wholeEncode extend code for whole vectors of n elements to any length.
 func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func([]float32, []byte, *Code[float32], float32) {
 	return func(dst []float32, codes []byte, c *Code[float32], scale float32) {
 		whole := len(dst) &^ (n - 1)

@@ -1,7 +1,7 @@
 package vec
 
-// tanh32 is tanh x with an error below 5 units in the last place, exactly odd, and never beyond ±1. tanh(±Inf) = ±1, NaN
-// stays NaN. Every tier computes it the same way, for |x| cut at tanhHigh, where tanh rounds to 1:
+// tanh32 is tanh x with an error below 5 ulp, exactly odd, and never beyond ±1. tanh(±Inf) = ±1, NaN stays NaN. Every
+// tier computes it in the same way, with |x| clamped to tanhHigh, where tanh rounds to 1:
 //
 //	tanh x = x · p(x²) / q(x²)
 //

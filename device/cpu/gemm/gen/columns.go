@@ -9,7 +9,7 @@ import "anneal/internal/asmgen"
 //
 // That is 24 shuffles and 24 insertions for 256 elements.
 func columnsBF16(f *asmgen.File) {
-	fn := f.Func("columnsBF16", "copies k×cols elements, k a multiple of 32, so that k runs along the row; columns by eights.",
+	fn := f.Func("columnsBF16", "copies k×cols elements so that k runs along the row. k must be a multiple of 32; columns are processed in groups of 8.",
 		"dst *float32, ldd int, src unsafe.Pointer, lds, k, cols int")
 	fn.Arg("lds", "R9")
 	fn.I("SHLQ $1, R9")

@@ -10,7 +10,7 @@ import "anneal/internal/asmgen"
 // loads carry a non-temporal hint. If sums are rounded, those of a panel are stored in a block of memory, which is
 // rounded row by row during the next panel's products.
 func tiles(f *asmgen.File, name string, high, round bool) {
-	fn := f.Func(name, "is a kernel of type strip, in which the parameters have their meaning.",
+	fn := f.Func(name, "is a kernel of type strip, which documents the parameters.",
 		"config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, "+
 			"from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, "+
 			"ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int")
@@ -208,7 +208,7 @@ func peakTiles(f *asmgen.File) {
 // fewTiles writes a kernel of type few for tiles: the 32 rows of b are the rows of a tile, and the rows of a its
 // columns, so that b need not be packed. The sums are stored transposed: row j of c holds column j of the result.
 func fewTiles(f *asmgen.File, l loader) {
-	fn := f.Func("fewTiles"+l.name, "multiplies rows of b, as they lie, by the transpose of a.",
+	fn := f.Func("fewTiles"+l.name, "multiplies unpacked rows of b by the transpose of a.",
 		"config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr")
 	fn.Arg("config", "AX")
 	fn.LDTILECFG("AX")

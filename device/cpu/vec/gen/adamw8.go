@@ -11,27 +11,27 @@ const (
 	adamW8Signed   = 40
 	adamW8Unsigned = 48
 	adamW8Moments  = 56
-	adamW8V        = 4 * 256 // in the moments
+	adamW8V        = 4 * 256 // in Moments
 )
 
-// adamW8 writes AdamW on 8-bit moments for AVX-512: one pass that decodes a block's moments and makes the step, one that
-// encodes the first moment, one the second. Between them the moments lie in the first-level cache. Lines of memory are
-// asked for in all passes, two blocks ahead.
+// adamW8 writes AdamW on 8-bit moments for AVX-512: one pass decodes a block's moments and updates, one encodes the
+// first moment, one the second. Between them the moments stay in the first-level cache. All passes prefetch two
+// blocks ahead.
 func (s *isa) adamW8(f *asmgen.File) {
 	if !s.wide() {
 		return
 	}
 	const scale, beta1, keep1, beta2, keep2, decay, rate, correct2, eps, floor = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 	const g, m, v, t, p, index = 0, 1, 2, 3, 4, 5
-	const mTop, vTop, mMax, vMax, magnitude = 7, 8, 9, 11, 13 // the maxima have a free register after them
+	const mTop, vTop, mMax, vMax, magnitude = 7, 8, 9, 11, 13 // the registers after the maxima are free
 	const ahead = 512                                         // elements
-	k := s.update(f, "adamW8", "is one step of AdamW on moments in 8 bits, of whole blocks.", "AdamW8",
+	k := s.update(f, "adamW8", "is one step of AdamW on 8-bit moments, for whole blocks.", "AdamW8",
 		[]string{"p", "g", "m:u8", "v:u8", "mTop", "vTop"}, 10, "")
 	k.Arg("mTop_len", "CX") // blocks
 	k.I("MOVQ %d(R11), R12", adamW8Signed)
 	k.I("MOVQ %d(R11), R13", adamW8Unsigned)
 
-	// pass goes over the vectors of a block.
+	// pass loops over the vectors of a block.
 	pass := func(body func()) {
 		again := k.NewLabel("pass")
 		k.I("XORQ AX, AX")
@@ -113,8 +113,8 @@ func (s *isa) adamW8(f *asmgen.File) {
 	k.end()
 }
 
-// top writes the largest lane of register r, the bits of a number of at least 0, to an address. A number that no block can
-// be scaled by becomes 0.
+// top writes the largest lane of register r, the bits of a number of at least 0, to an address. A number that cannot
+// scale a block becomes 0.
 func (k *kernel) top(r int, address string) {
 	const least, notLess = 0x00800000, 0x15 // true for NaN
 	k.across("VPMAXU", "D", r)
@@ -125,7 +125,7 @@ func (k *kernel) top(r int, address string) {
 	k.I("VMOVSS X%d, (%s)", r, address)
 }
 
-// inverse fills register r with 1/x of the number x at an address, with 0 for 0.
+// inverse sets register r to 1/x for the number x at an address, and to 0 for 0.
 func (k *kernel) inverse(address string, r int) {
 	const x, one32, zero, differs = encoded, encodedIndex, encodedMid, 0x04 // NEQ, true for NaN
 	k.I("VBROADCASTSS (%s), Z%d", address, x)

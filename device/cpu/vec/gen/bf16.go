@@ -2,8 +2,8 @@ package main
 
 import "anneal/internal/asmgen"
 
-// Registers that kernels with slices of bfloat16 leave free: two to work in for AVX2; for AVX-512 one to work in, the
-// numbers of the odd words of a register, and those that spread 16 words over its odd ones.
+// Scratch registers of kernels with slices of bfloat16: two for AVX2; for AVX-512 one, plus the indices of the odd
+// words of a register, and those that spread 16 words over its odd words.
 const (
 	roundTemp = 12
 	nanTemp   = 13
@@ -12,7 +12,7 @@ const (
 )
 
 // useBF16 prepares for slices of bfloat16, if the kernel has any. AVX2 has no masked loads and stores of 16 bits, so
-// that such kernels take whole vectors only there.
+// such kernels process only whole vectors there.
 func (k *kernel) useBF16() {
 	for _, narrow := range k.bf16 {
 		if !narrow {
@@ -45,9 +45,9 @@ func (k *kernel) loadBF16(at string, dst int) {
 	k.I("VPERMW.Z %[1]s, %[2]s, K6, %[1]s", k.reg(dst), k.reg(spread))
 }
 
-// round rounds register x to what the slice can hold, in place. To nearest even in integers: add half of the last
-// place, or just below half if the last bit is even; the upper half is the result, and the lower is left for store or
-// upper to drop. A NaN keeps its upper half and becomes quiet.
+// round rounds register x, in place, to the element type of the slice. Nearest even in integers: add half of the last
+// place, or just below half if the last bit is even. The upper half is the result; store or upper drops the lower
+// half. A NaN keeps its upper half and becomes quiet.
 func (k *kernel) round(x int, slice string) {
 	if k.bf16[slice] {
 		k.roundBF16(x)
@@ -68,8 +68,8 @@ func (k *kernel) roundBF16(x int) {
 	k.op("VBLENDVPS", nanTemp, x, roundTemp, x)
 }
 
-// roundQuiet is round for a result of arithmetic on bfloat16 alone: a NaN is quiet then, and the lower half of its bits is
-// empty, so that adding changes nothing in the upper.
+// roundQuiet is round for results of arithmetic on bfloat16 only: a NaN is then quiet, and the lower half of its bits
+// is 0, so that the addition does not change the upper half.
 func (k *kernel) roundQuiet(x int, slice string) {
 	if k.bf16[slice] {
 		k.nearest(x)
@@ -77,7 +77,7 @@ func (k *kernel) roundQuiet(x int, slice string) {
 	}
 }
 
-// nearest sets roundTemp to the bits of x plus half of the last place of bfloat16, or just below.
+// nearest sets roundTemp to the bits of x plus half of the last place of bfloat16, or just below half.
 func (k *kernel) nearest(x int) {
 	if k.wide() {
 		k.I("VPTESTMD %s, %s, K5", k.constant(lastBit), k.reg(x))
@@ -91,7 +91,7 @@ func (k *kernel) nearest(x int) {
 	k.op("VPADDD", x, roundTemp, roundTemp)
 }
 
-// upper makes a rounded register the float32 that will be read back.
+// upper clears the lower half of a rounded register, which gives the float32 that will be read back.
 func (k *kernel) upper(x int) { k.with("VANDPS", upperHalf, x, x) }
 
 func (k *kernel) storeBF16(src int, at string) {
@@ -114,7 +114,7 @@ func (k *kernel) storeBF16(src int, at string) {
 func (s *isa) conversions(f *asmgen.File) {
 	limit := ""
 	if !s.wide() {
-		limit = " Elements past a multiple of 8 are left out."
+		limit = " Elements past a multiple of 8 are skipped."
 	}
 	k := s.kernel(f, "pack", "rounds src to bfloat16."+limit, []string{"dst:bf16", "src"}, "", "")
 	k.useBF16()
@@ -136,14 +136,14 @@ func (s *isa) conversions(f *asmgen.File) {
 	k.Ret()
 }
 
-// stochastic writes packStochastic: the low halves of the random words are added to numbers, and the upper halves of the
-// sums are the results. NaN is not added to, which could carry into its sign, and becomes quiet.
+// stochastic writes packStochastic: it adds the low halves of the random words to the numbers; the upper halves of
+// the sums are the results. For NaN the addition could carry into the sign, so NaN is only made quiet.
 func (s *isa) stochastic(f *asmgen.File) {
 	limit := ""
 	if !s.wide() {
-		limit = " Elements past a multiple of 8 are left out."
+		limit = " Elements past a multiple of 8 are skipped."
 	}
-	k := s.kernel(f, "packStochastic", "rounds src to bfloat16 by random numbers of 16 bits."+limit, []string{"dst:bf16", "src", "random:u32"}, "", "")
+	k := s.kernel(f, "packStochastic", "rounds src to bfloat16 with 16-bit random numbers."+limit, []string{"dst:bf16", "src", "random:u32"}, "", "")
 	k.useBF16()
 	const quiet = 8
 	k.fromMemory(quietBit, quiet)
@@ -243,12 +243,12 @@ func (s *isa) narrow(f *asmgen.File) {
 	})
 	k.Ret()
 
-	k = s.kernel(f, "narrowRotate", "turns the pairs (a, b) of heads that follow each other.",
+	k = s.kernel(f, "narrowRotate", "rotates the pairs (a, b) of consecutive heads.",
 		[]string{"cos", "sin", "a:bf16", "b:bf16"}, "heads int", "")
 	k.useBF16()
 	k.Arg("heads", "R11")
 	k.I("MOVQ CX, R12")
-	k.I("SHLQ $2, R12") // bytes of a head: two halves of 2 bytes an element
+	k.I("SHLQ $2, R12") // bytes of a head: two halves of 2-byte elements
 	head, done := k.NewLabel("head"), k.NewLabel("done")
 	k.Label(head)
 	k.I("DECQ R11")

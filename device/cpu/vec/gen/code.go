@@ -16,8 +16,8 @@ const (
 	decades     = 7
 )
 
-// gather reads the 32-bit numbers at base + offset + 4·index for each lane of index. It would wait for what was in dst, which
-// it merges with, if that were not cleared.
+// gather reads the 32-bit numbers at base + offset + 4·index for each lane of index. The instruction merges with dst,
+// so dst is cleared first to avoid waiting for its old value.
 func (k *kernel) gather(base string, offset, index, dst int) {
 	if k.wide() {
 		k.op("VPXORD", dst, dst, dst)
@@ -31,7 +31,7 @@ func (k *kernel) gather(base string, offset, index, dst int) {
 	k.I("VGATHERDPS Y%d, %d(%s)(Y%d*4), Y%d", mask, offset, base, index, dst)
 }
 
-// integer fills register r with a 32-bit number.
+// integer sets register r to a 32-bit number.
 func (k *kernel) integer(value uint32, r int) {
 	k.I("MOVL $%#x, R10", value)
 	k.I("VMOVD R10, X%d", r)
@@ -45,9 +45,9 @@ func (k *kernel) decode(codes, base string, scale, index, x int) {
 	k.op("VMULPS", scale, x, x)
 }
 
-// codes writes the primitives of vec.Code, which take whole vectors only.
+// codes writes the primitives of vec.Code, for whole vectors only.
 func (s *isa) codes(f *asmgen.File) {
-	const limit = " Elements past whole vectors are left out."
+	const limit = " Elements past whole vectors are skipped."
 	k := s.kernel(f, "decode", "is dst = scale·values[codes]."+limit, []string{"dst", "codes:u8"}, "c *Code[float32], scale float32", "")
 	k.whole = true
 	k.Arg("c", "R11")
@@ -59,11 +59,11 @@ func (s *isa) codes(f *asmgen.File) {
 	})
 	k.Ret()
 
-	s.encode(f, "encode", "finds the numbers of an unsigned code nearest to scale·src."+limit, false)
-	s.encode(f, "encodeSigned", "finds the numbers of a signed code nearest to scale·src."+limit, true)
+	s.encode(f, "encode", "finds the unsigned codes nearest to scale·src."+limit, false)
+	s.encode(f, "encodeSigned", "finds the signed codes nearest to scale·src."+limit, true)
 }
 
-// Registers of code; AVX-512 has the lines in firstLine and after, AVX2 in memory.
+// Registers of code. AVX-512 keeps the lines in firstLine and the registers after it, AVX2 in memory.
 const (
 	encoded, encodedIndex, encodedMid, encodedTemp = 0, 1, 2, 3
 
@@ -74,8 +74,7 @@ const (
 // zeroOf returns the code of 0.
 func zeroOf(signed bool) int { return map[bool]int{true: 127}[signed] }
 
-// constantsOfCode fills the registers that code needs for the code that base points to. The limit keeps what is not a
-// number within the table.
+// constantsOfCode loads the constants for the code at base. The limit keeps NaN within the table.
 func (k *kernel) constantsOfCode(base string, signed bool) {
 	k.integer(1, encodeOne)
 	k.integer(uint32(254-zeroOf(signed)), encodeLast)
@@ -89,7 +88,8 @@ func (k *kernel) constantsOfCode(base string, signed bool) {
 	}
 }
 
-// lines sets dst to the least of a code's lines at x, which AVX-512 takes for 2⁻²⁴ where it is less, of the code 0 as well.
+// lines sets dst to the minimum of a code's lines at x. AVX-512 raises x to at least 2⁻²⁴, which is still in the code
+// 0.
 func (k *kernel) lines(base string, x, dst, temp, temp2 int) {
 	if k.wide() {
 		k.op("VMAXPS", encodeLeast, x, temp)
@@ -116,7 +116,7 @@ func (k *kernel) lines(base string, x, dst, temp, temp2 int) {
 	}
 }
 
-// code writes to dst the codes of the numbers nearest to those in register encoded times encodeScale.
+// code writes to dst the codes of the numbers nearest to register encoded times encodeScale.
 func (k *kernel) code(base, dst string, signed bool) {
 	const x, index, mid, temp, above = encoded, encodedIndex, encodedMid, encodedTemp, 0x1e // GT, false for NaN
 	const zero, sign = 7, 8                                                                 // AVX2

@@ -22,7 +22,7 @@ const (
 	half                 // 0x8000
 	upperHalf            // 0xffff0000
 	constants            // the rest is read from memory in AVX-512 too, or not used there
-	quietBit  = iota - 1 // of a NaN: 0x400000
+	quietBit  = iota - 1 // quiet bit of a NaN: 0x400000
 	bias                 // int32 127
 	tieBit               // int32 1
 	minusOne
@@ -47,11 +47,11 @@ const (
 	geluLow
 )
 
-// firstConstant is where AVX-512 kernels keep the constants that they use; AVX2 has too few registers and reads them
-// from memory.
+// firstConstant is the first register in which AVX-512 kernels keep constants; AVX2 has too few registers and reads
+// them from memory.
 const firstConstant = 32 - constants
 
-// use makes constants available.
+// use loads constants.
 func (k *kernel) use(constants ...int) {
 	for _, c := range constants {
 		if k.wide() {
@@ -60,12 +60,12 @@ func (k *kernel) use(constants ...int) {
 	}
 }
 
-// useExp makes the constants of exp available.
+// useExp loads the constants of exp.
 func (k *kernel) useExp() {
 	k.use(expLow, expHigh, log2e, roundMagic, ln2Hi, ln2Lo, expC6, expC5, expC4, expC3, expC2, one, signBit)
 }
 
-// constant returns the operand of a constant; it must stand first in the instruction.
+// constant returns the operand of a constant; it must be the first operand of the instruction.
 func (k *kernel) constant(c int) string {
 	if k.wide() {
 		return fmt.Sprintf("Z%d", firstConstant+c)
@@ -78,7 +78,7 @@ func (k *kernel) with(name string, c, a, dst int) {
 	k.I("%s %s, %s, %s", name, k.constant(c), k.reg(a), k.reg(dst))
 }
 
-// withFar is with for a constant that stays in memory on both.
+// withFar is with for a constant that stays in memory on both instruction sets.
 func (k *kernel) withFar(name string, c, a, dst int) {
 	if k.wide() {
 		name += ".BCST"
@@ -86,7 +86,7 @@ func (k *kernel) withFar(name string, c, a, dst int) {
 	k.I("%s ·lanes+%d(SB), %s, %s", name, 32*c, k.reg(a), k.reg(dst))
 }
 
-// fillFar is fill for a constant that stays in memory on both.
+// fillFar is fill for a constant that stays in memory on both instruction sets.
 func (k *kernel) fillFar(c, r int) { k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.reg(r)) }
 
 // fill sets register r to a constant.

@@ -63,7 +63,7 @@ func (s *isa) elementwise(f *asmgen.File) {
 	})
 	k.Ret()
 
-	k = s.kernel(f, "rotate", "turns the pairs (a, b).", []string{"a", "b", "cos", "sin"}, "", "")
+	k = s.kernel(f, "rotate", "rotates the pairs (a, b).", []string{"a", "b", "cos", "sin"}, "", "")
 	k.loop(2, func(u int) {
 		a, b, cos, sin, next := 6*u, 6*u+1, 6*u+2, 6*u+3, 6*u+4
 		k.load("a", u, a)

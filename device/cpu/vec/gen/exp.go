@@ -2,10 +2,10 @@ package main
 
 import "anneal/internal/asmgen"
 
-// exp replaces register x by e^x, as exp.go of package vec explains; n and p are overwritten. mask is an AVX-512 mask
-// register, or for AVX2 the vector register, that it may use.
+// exp replaces register x by e^x, by the formula in exp.go of package vec; n and p are overwritten. mask is a scratch
+// mask register for AVX-512, or a scratch vector register for AVX2.
 func (k *kernel) exp(x, n, p, mask int) {
-	// Not less than, so that NaN passes: lanes below the limit become 0 in the end.
+	// "Not less than" lets NaN pass. Lanes below the limit become 0 at the end.
 	if k.wide() {
 		k.I("VCMPPS $5, %s, %s, K%d", k.constant(expLow), k.reg(x), mask)
 	} else {
@@ -26,7 +26,7 @@ func (k *kernel) exp(x, n, p, mask int) {
 		k.I("VSCALEFPS.Z %s, %s, K%d, %s", k.reg(n), k.reg(p), mask, k.reg(x))
 		return
 	}
-	// 2ⁿ in two steps, since n may be outside the range of exponents. x is free now.
+	// 2ⁿ in two steps, because n may be outside the range of exponents. x is free now.
 	k.I("VCVTPS2DQ %[1]s, %[1]s", k.reg(n))
 	k.I("VPSRAD $1, %s, %s", k.reg(n), k.reg(x))
 	k.op("VPSUBD", x, n, n)
@@ -100,7 +100,7 @@ func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
 		k.op("VDIVPS", x, s, s) // the sigmoid
 		k.op("VMULPS", s, g, g) // silu
 		k.load("dact", u, d)
-		k.load("up", u, w) // before anything is stored: gradients may take the place of what they are made from
+		k.load("up", u, w) // before any store: gradients may overwrite their inputs
 		k.op("VMULPS", d, g, x)
 		k.roundQuiet(x, "dup")
 		k.store(x, "dup", u)
@@ -118,7 +118,7 @@ func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
 	k.Ret()
 }
 
-// maskFor returns what exp may use as its mask for vector u: K2 or K3, or register r.
+// maskFor returns a scratch mask of exp for vector u: K2 or K3, or register r.
 func (k *kernel) maskFor(u, r int) int {
 	if k.wide() {
 		return 2 + u

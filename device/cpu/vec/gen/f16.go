@@ -2,12 +2,12 @@ package main
 
 import "anneal/internal/asmgen"
 
-// f16 writes the conversions of float16. The instructions round to nearest even whatever the control register says and
-// know subnormal numbers. AVX2 has no masked loads and stores of 16 bits, so that it takes whole vectors only.
+// f16 writes the conversions of float16. The instructions round to nearest even regardless of the control register
+// and support subnormal numbers. AVX2 has no masked loads and stores of 16 bits, so it processes whole vectors only.
 func (s *isa) f16(f *asmgen.File) {
 	limit := ""
 	if !s.wide() {
-		limit = " Elements past a multiple of 8 are left out."
+		limit = " Elements past a multiple of 8 are skipped."
 	}
 	for _, c := range []struct{ name, doc, dst, src string }{
 		{"packF16", "rounds src to float16." + limit, "dst:f16", "src"},

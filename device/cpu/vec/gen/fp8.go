@@ -2,9 +2,9 @@ package main
 
 import "anneal/internal/asmgen"
 
-// fp8 writes what quantising to FP8 takes: the largest magnitude of a row, and rounding to the grid of a format.
+// fp8 writes the primitives of FP8: the largest magnitude of a row, and rounding to the grid of a format.
 func (s *isa) fp8(f *asmgen.File) {
-	// Magnitudes are compared as integers, among which NaN is the largest.
+	// Magnitudes are compared as integers, so NaN is the largest.
 	k := s.kernel(f, "maxAbs", "returns the largest magnitude, NaN if there is one, 0 for no elements.", []string{"x"}, "", "float32")
 	const magnitude = 8
 	k.fromMemory(magnitudeBits, magnitude)
@@ -21,7 +21,7 @@ func (s *isa) fp8(f *asmgen.File) {
 
 	limit := ""
 	if !s.wide() {
-		limit = " Elements past a multiple of 8 are left out."
+		limit = " Elements past a multiple of 8 are skipped."
 	}
 	k = s.kernel(f, "quantize", "rounds src to an FP8 grid."+limit, []string{"dst:bf16", "src"}, "grid *Grid[float32]", "")
 	const scale, top, bottom, least, magic, exponent, sign = 5, 6, 7, 8, 9, 10, 11
@@ -38,7 +38,7 @@ func (s *isa) fp8(f *asmgen.File) {
 		k.ahead(u, "src")
 		k.load("src", u, y)
 		k.op("VMULPS", scale, y, y)
-		k.op("VMINPS", y, top, r) // of NaN and a number, the first operand here is the result
+		k.op("VMINPS", y, top, r) // if one operand is NaN, the result is the first operand here
 		k.op("VMAXPS", r, bottom, r)
 		k.op("VANDPS", exponent, r, t)
 		k.op("VMAXPS", t, least, t)
@@ -54,5 +54,5 @@ func (s *isa) fp8(f *asmgen.File) {
 	k.Ret()
 }
 
-// fromMemory fills register r with a constant.
+// fromMemory sets register r to a constant.
 func (k *kernel) fromMemory(c, r int) { k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.reg(r)) }

@@ -2,8 +2,8 @@ package main
 
 import "anneal/internal/asmgen"
 
-// gelu and geluGrad are written for float32, and with the suffix ":bf16" for storage in bfloat16; gelu.go of package vec
-// explains them.
+// gelu and geluGrad are written for float32, and with the suffix ":bf16" for storage in bfloat16, by the formulas in
+// gelu.go of package vec.
 func (s *isa) gelu(f *asmgen.File, name, suffix string) {
 	k := s.kernel(f, name, "is dst = gelu(x).", []string{"dst" + suffix, "x" + suffix}, "", "")
 	k.useExp()

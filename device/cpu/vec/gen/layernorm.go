@@ -104,7 +104,7 @@ func (s *isa) layerNorm(f *asmgen.File) {
 	k.Ret()
 }
 
-// gainAndBias ends a vector of LayerNorm: y = xhat·gain + bias, of which register x holds xhat.
+// gainAndBias finishes a vector of LayerNorm: y = xhat·gain + bias, with xhat in register x.
 func (k *kernel) gainAndBias(x, c, u int) {
 	k.load("gain", u, c)
 	k.op("VMULPS", c, x, x)

@@ -7,7 +7,7 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// An isa is an instruction set: its vector registers and how many float32 one holds.
+// An isa is an instruction set: its vector registers and the number of float32 lanes.
 type isa struct {
 	name       string
 	full, half string // register prefixes
@@ -20,15 +20,15 @@ func (s *isa) wide() bool { return s.full == "Z" }
 func (s *isa) reg(i int) string { return fmt.Sprintf("%s%d", s.full, i) }
 func (s *isa) low(i int) string { return fmt.Sprintf("%s%d", s.half, i) }
 
-// A kernel is one function being written. Every kernel has the same frame: slices in registers, AX the elements
-// done, CX those left, and a loop of several vectors, a loop of one, and a masked rest.
+// A kernel is one function being written. Every kernel has the same frame: slices in registers, AX the elements done,
+// CX the elements left, a loop over several vectors, a loop over one, and a masked rest.
 type kernel struct {
 	*asmgen.Func
 	*isa
 	base  map[string]string // slice → register with its address
 	bf16  map[string]bool   // slice → whether it is of bfloat16
 	f16   map[string]bool   // slice → whether it is of float16
-	whole bool              // the kernel takes whole vectors only: no rest
+	whole bool              // the kernel processes whole vectors only: no rest
 	tail  bool              // the body being written is the masked rest
 }
 
@@ -37,9 +37,9 @@ var pointers = []string{"DI", "SI", "DX", "BX", "R8", "R9"}
 // tailMask is the register that holds the AVX2 mask of the rest; AVX-512 uses K1.
 const tailMask = 15
 
-// kernel starts the function name on slices, of which the first gives the length, and further parameters. Slices are of
-// float32, of bfloat16 if their name ends in ":bf16", of float16 if it ends in ":f16", of bytes if it ends in ":u8", or of
-// 32-bit words if it ends in ":u32". If it ends in ":pairs" it is of bfloat16, of which a lane takes two.
+// kernel starts the function name on slices, of which the first gives the length, and further parameters. Slices are
+// of float32, of bfloat16 if their name ends in ":bf16", of float16 if it ends in ":f16", of bytes if it ends in
+// ":u8", or of 32-bit words if it ends in ":u32". With ":pairs" a slice is of bfloat16, two per lane.
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
 	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}}
 	var params []string
@@ -59,14 +59,15 @@ func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, re
 	return k
 }
 
-// restart sets the loop to the beginning of rows as long as the slice.
+// restart resets the loop to the beginning of rows as long as the slice.
 func (k *kernel) restart(slice string) {
 	k.Arg(slice+"_len", "CX")
 	k.I("XORQ AX, AX")
 }
 
-// loop writes body for every vector of the rows. body gets the number u of the vector within an iteration, which selects
-// its registers, and is written once per unrolled vector, once for single ones and, unless whole, once for the rest.
+// loop writes body for every vector of the rows. body gets the index u of the vector within an iteration, which
+// selects its registers. It is written once per unrolled vector, once for single vectors and, unless whole, once for
+// the rest.
 func (k *kernel) loop(unroll int, body func(u int)) {
 	single, rest, done := k.NewLabel("single"), k.NewLabel("rest"), k.NewLabel("done")
 	round := func(n int, next string) {
@@ -123,9 +124,9 @@ func (k *kernel) size(slice string) int {
 	return 4
 }
 
-// ahead fetches what lies some iterations ahead of vector u of the slices. Rows are short and the hardware's own fetching
-// stops at every page, so that without it a kernel on rows in memory waits: SwiGLU takes half the time with it. In rows
-// that follow each other the distance reaches into the next.
+// ahead prefetches some iterations ahead of vector u of the slices. Rows are short and hardware prefetching stops at
+// every page, so a kernel on rows in memory would wait: prefetching halves the time of SwiGLU. For consecutive rows
+// the distance reaches into the next row.
 func (k *kernel) ahead(u int, slices ...string) {
 	const distance, line = 2048, 64
 	for _, slice := range slices {
@@ -152,7 +153,7 @@ func (k *kernel) load(slice string, u, dst int) {
 	}
 }
 
-// store writes vector u of a slice, only its lanes before the end. For a slice of bfloat16 round has come before.
+// store writes vector u of a slice, only the lanes before its end. For a slice of bfloat16, call round first.
 func (k *kernel) store(src int, slice string, u int) {
 	switch {
 	case k.bf16[slice]:
@@ -168,7 +169,7 @@ func (k *kernel) store(src int, slice string, u int) {
 	}
 }
 
-// keep sets the lanes of register r past the end to 0, in the rest.
+// keep zeroes the lanes of register r past the end, in the rest.
 func (k *kernel) keep(r int) {
 	switch {
 	case !k.tail:
@@ -179,7 +180,7 @@ func (k *kernel) keep(r int) {
 	}
 }
 
-// op writes an instruction on full registers in the assembler's order: the destination last.
+// op writes an instruction on full registers in the assembler's order, with the destination last.
 func (k *kernel) op(name string, regs ...int) {
 	line := name
 	for i, r := range regs {
@@ -191,7 +192,7 @@ func (k *kernel) op(name string, regs ...int) {
 	k.I("%s", line)
 }
 
-// broadcast fills register r with a float32 parameter.
+// broadcast sets all lanes of register r to a float32 parameter.
 func (k *kernel) broadcast(param string, r int) {
 	k.I("VBROADCASTSS %s, %s", k.ArgRef(param), k.reg(r))
 }

@@ -2,15 +2,15 @@ package main
 
 import "anneal/internal/asmgen"
 
-// mask runs Philox on 16 blocks at a time, which mask.go of package vec turns into 128 factors. A register holds one word
-// of a block in each 64-bit lane; what is above its 32 bits is never looked at. Even blocks and odd blocks are in
-// registers of their own, so that their words fall into place side by side.
+// mask runs Philox on 16 blocks at a time, which mask.go of package vec turns into 128 factors. A register holds one
+// word of a block in each 64-bit lane; the upper 32 bits are ignored. Even and odd blocks are in separate registers,
+// so that their words can be interleaved.
 func (s *isa) mask(f *asmgen.File) {
-	s.random(s.kernel(f, "mask", "is a stretch of factors, 0 or scale.", []string{"dst"}, "m *Mask[float32]", ""), true)
-	s.random(s.kernel(f, "halves", "is a stretch of numbers of 16 bits.", []string{"dst:u32"}, "m *Mask[float32]", ""), false)
+	s.random(s.kernel(f, "mask", "writes random factors, 0 or scale.", []string{"dst"}, "m *Mask[float32]", ""), true)
+	s.random(s.kernel(f, "halves", "writes 16-bit random numbers.", []string{"dst:u32"}, "m *Mask[float32]", ""), false)
 }
 
-// random writes what mask says, as factors or as the numbers that decide about them.
+// random writes mask's code, for factors or for the 16-bit numbers that determine them.
 func (s *isa) random(k *kernel, factors bool) {
 	const m0, m1, k0, k1, keep, scale = 10, 11, 12, 13, 14, 15
 	k.Arg("m", "R11")

@@ -2,13 +2,14 @@ package main
 
 import "anneal/internal/asmgen"
 
-// Steps of optimizers take subnormal numbers for 0, by modes of the control register (Go code runs with the default
-// ones): the moments of a token that is not seen decay into them and stay there, and each would cost a hundred cycles.
+// Steps of optimizers treat subnormal numbers as 0, by modes of the control register (Go code runs with the default
+// modes). The moments of unused tokens decay to subnormal numbers and stay there, and each would cost a hundred
+// cycles.
 
-// An update is the kernel of a step with its constants, which are the fields of its struct in their order.
+// An update is the kernel of a step with its constants, the fields of its struct in order.
 type update struct {
 	*kernel
-	first int // register of the first constant; 0 where they stay in memory
+	first int // register of the first constant; 0 if they stay in memory
 }
 
 // update starts the step of an optimizer with n constants of type typ.
@@ -30,7 +31,7 @@ func (s *isa) update(f *asmgen.File, name, doc, typ string, slices []string, n i
 	return k
 }
 
-// c returns the register of constant i: its own, or one that is filled for the next instruction only.
+// c returns the register of constant i: its own, or one that is loaded for the next instruction only.
 func (k *update) c(i int) int {
 	const once = 14
 	if k.first > 0 {
@@ -45,7 +46,7 @@ func (k *update) end() {
 	k.Ret()
 }
 
-// mean is m ← beta·m + keep·x for the running mean m in slice, which stays in its register.
+// mean computes m ← beta·m + keep·x for the running mean m in slice, and keeps it in its register.
 func (k *update) mean(m, x, beta, keep int, slice string, u int) {
 	k.load(slice, u, m)
 	k.op("VMULPS", k.c(beta), m, m)
@@ -53,7 +54,7 @@ func (k *update) mean(m, x, beta, keep int, slice string, u int) {
 	k.store(m, slice, u)
 }
 
-// descend takes the update x from parameter p, with its decay.
+// descend subtracts the update x from parameter p, with its decay.
 func (k *update) descend(p, x, temp, decay, floor, u int) {
 	const atLeast = 0x1d // GE, false for NaN
 	k.op("VMULPS", x, p, temp)
@@ -130,7 +131,7 @@ func (s *isa) momentum(f *asmgen.File) {
 	k.end()
 }
 
-// The sign of c is that of 0 where c is 0 or NaN, and else ±1: rate takes c's sign bit.
+// Where c is 0 or NaN the result is 0, else ±1: rate takes the sign bit of c.
 func (s *isa) lion(f *asmgen.File) {
 	const scale, beta1, keep1, beta2, keep2, decay, rate, floor = 0, 1, 2, 3, 4, 5, 6, 7
 	const differs = 0x0c // NEQ, false for NaN
@@ -190,7 +191,7 @@ func (s *isa) adEMAMix(f *asmgen.File) {
 
 func (s *isa) descend(f *asmgen.File) {
 	const rate, decay, floor = 0, 1, 2
-	k := s.update(f, "descend", "takes a scaled update and the decay from a parameter.", "Descend", []string{"p", "u"}, 3, "")
+	k := s.update(f, "descend", "subtracts a scaled update and the decay from a parameter.", "Descend", []string{"p", "u"}, 3, "")
 	k.loop(2, func(u int) {
 		p, x, t := 3*u, 3*u+1, 3*u+2
 		k.ahead(u, "p", "u")
@@ -223,7 +224,7 @@ func (s *isa) whiten(f *asmgen.File) {
 func (s *isa) sophia(f *asmgen.File) {
 	const inside, p, m, h, t = 0, 1, 2, 3, 4
 	const beta, keep, rho, tiny, rate, decay, floor, one, minusOne = 0, 1, 2, 3, 4, 5, 6, 7, 8
-	k := s.update(f, "sophia", "is one step of Sophia; it returns how many elements were not clipped.", "Sophia", []string{"p", "g", "m", "h"}, 9, "float32")
+	k := s.update(f, "sophia", "is one step of Sophia; it returns the number of elements that were not clipped.", "Sophia", []string{"p", "g", "m", "h"}, 9, "float32")
 	k.zero(inside, 1)
 	k.loop(1, func(u int) {
 		k.ahead(u, "p", "g", "m", "h")
@@ -266,7 +267,7 @@ func (s *isa) meanSquare(f *asmgen.File) {
 	k.Ret()
 }
 
-// lanesBelow turns x into one in the lanes where it is below one, 0 in the others; temp is overwritten.
+// lanesBelow sets x to one in the lanes where x is below one, and to 0 in the others; temp is overwritten.
 func (k *kernel) lanesBelow(one, x, temp int) {
 	const below = 0x11 // LT, false for NaN
 	if k.wide() {

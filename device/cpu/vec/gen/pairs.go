@@ -2,10 +2,10 @@ package main
 
 import "anneal/internal/asmgen"
 
-// rotatePairs writes the rotations of pairs of neighbours. Their arithmetic is that of rotate, bit for bit.
+// rotatePairs writes the rotations of neighbouring pairs. The results equal those of rotate, bit for bit.
 func (s *isa) rotatePairs(f *asmgen.File) {
 	// x·cos + neighbour·∓sin, where both lanes of a pair hold its angle's cos and sin.
-	k := s.kernel(f, "rotatePairs", "turns the pairs of neighbours in x. Elements past whole vectors are left out.", []string{"x", "cos", "sin"}, "", "")
+	k := s.kernel(f, "rotatePairs", "rotates neighbouring pairs in x. Elements past whole vectors are skipped.", []string{"x", "cos", "sin"}, "", "")
 	k.whole = true
 	const firstSign = 14 // the sign bit in the first lane of each pair
 	k.fillFar(signBit, firstSign)
@@ -27,8 +27,8 @@ func (s *isa) rotatePairs(f *asmgen.File) {
 	})
 	k.Ret()
 
-	// A pair of bfloat16 is a lane: its upper half is the second number, its lower half, shifted up, the first.
-	k = s.kernel(f, "narrowRotatePairs", "turns the pairs of neighbours in heads that follow each other.",
+	// A lane holds a pair of bfloat16: its upper half is the second number; its lower half, shifted up, the first.
+	k = s.kernel(f, "narrowRotatePairs", "rotates neighbouring pairs in consecutive heads.",
 		[]string{"cos", "sin", "x:pairs"}, "heads int", "")
 	k.use(lastBit, belowHalf, half, upperHalf)
 	k.Arg("heads", "R11")

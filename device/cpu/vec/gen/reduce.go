@@ -2,7 +2,7 @@ package main
 
 import "anneal/internal/asmgen"
 
-// Sums run in four registers, so that four additions are under way at a time.
+// Sums use four registers, so that four additions are in flight at a time.
 func (s *isa) reductions(f *asmgen.File) {
 	k := s.kernel(f, "dot", "returns Σ a·b.", []string{"a", "b"}, "", "float32")
 	k.zero(0, 4)

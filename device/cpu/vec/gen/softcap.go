@@ -2,7 +2,7 @@ package main
 
 import "anneal/internal/asmgen"
 
-// softcap is dst = c·tanh(x/c), as tanh.go of package vec explains.
+// softcap is dst = c·tanh(x/c), by the formula in tanh.go of package vec.
 func (s *isa) softcap(f *asmgen.File) {
 	k := s.kernel(f, "softcap", "is dst = c·tanh(x/c).", []string{"dst", "x"}, "c float32", "")
 	const cap, inverse = 14, 13
@@ -33,7 +33,7 @@ func (s *isa) softcap(f *asmgen.File) {
 	k.Ret()
 }
 
-// clamp limits register x to two constants; t is overwritten. NaN passes.
+// clamp limits register x to two constants; t is overwritten. NaN passes through.
 func (k *kernel) clamp(x, low, high, t int) {
 	k.fillFar(high, t)
 	k.op("VMINPS", x, t, x) // x if it is NaN
