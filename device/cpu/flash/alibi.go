@@ -6,28 +6,29 @@ import (
 	"anneal/tensor"
 )
 
-// ALiBi (Press et al. 2022, arXiv 2108.12409) takes slope·(i−j) off the score of query i and key j. Here it is part of the product of
-// queries and keys, before whose elements a few words more are put:
+// ALiBi (Press et al. 2022, arXiv 2108.12409) subtracts slope·(i−j) from the score of query i and key j. Here the
+// subtraction is part of the product of queries and keys, to whose elements a few words are prepended:
 //
 //	q·k + σ·(j−ref) − σ·(i−ref),   σ = slope/scale, ref a position near the queries
 //
-// σ is a sum of numbers of few bits, so that their products with distances are exact, and so are the differences of
-// these, until a distance is so large that the score's exponential is 0 or its last bits do not count: numbers of 12 and 24 bits in
-// words of one element (4 words), of 8, 8 and 8 in pairs of BF16, which hold distances as two (5 words, 10 on matrix units). The cost is as many steps,
-// beside those of a head's size, in one of two products forward, of five backward.
+// σ is split into a sum of numbers with few bits, so that their products with distances, and the differences of
+// these, are exact, until the distance is so large that the score's exponential is 0 or its last bits do not matter.
+// Words of one element hold numbers of 12 and 24 bits (4 words). Pairs of BF16 hold numbers of 8, 8 and 8 bits, and
+// each distance as two numbers (5 words, 10 on matrix units). The cost is as many more steps in one of two products
+// forward, and of five backward.
 
-// lead returns how many words stand before those of a query or key; the last of them, as many as slope says, are part of the product.
+// lead returns the number of words before those of a query or key. The last slope of them are part of the product.
 func (k *kernels[T]) lead(s *shape) (lead, slope int) {
 	if s.slopes == nil {
 		return 0, 0
 	}
 	if k.attend != nil {
-		return k.tileN, 16 // a step of matrix units; what is not used is 0
+		return k.tileN, 16 // one step of matrix units; unused words are 0
 	}
 	return k.tileN, 3 + k.pair
 }
 
-// leadQueries writes the words before queries of unit q that stand in rows of x, held across: n of them, from number from on.
+// leadQueries writes the leading words of n queries of unit q, from number from on, to rows of x, packed across.
 func (k *kernels[T]) leadQueries(x []T, ld int, s *shape, q *unit, from, n, ref int) {
 	lead, slope := k.lead(s)
 	if slope == 0 {
@@ -55,7 +56,7 @@ func (k *kernels[T]) leadQueries(x []T, ld int, s *shape, q *unit, from, n, ref 
 	}
 }
 
-// leadKeys writes the words before the keys of a tile.
+// leadKeys writes the leading words of the keys of a tile.
 func (k *kernels[T]) leadKeys(x []T, ld int, s *shape, t *keyTile, ref int) {
 	lead, slope := k.lead(s)
 	if slope == 0 {
@@ -83,8 +84,8 @@ func (k *kernels[T]) leadKeys(x []T, ld int, s *shape, t *keyTile, ref int) {
 	}
 }
 
-// addends writes number n of the pairs whose products are to meet: one word, or on matrix units, which add the first elements of words and the
-// second ones apart, the first elements of two.
+// addends writes pair number n of factors: one word each, or the first elements of two words on matrix units, which
+// sum the first and second elements of words separately.
 func (k *kernels[T]) addends(at []T, n int, a, b tensor.BFloat16) {
 	if k.attend == nil {
 		at[n] = pairOf[T](a, b)
@@ -93,19 +94,19 @@ func (k *kernels[T]) addends(at []T, n int, a, b tensor.BFloat16) {
 	at[2*n], at[2*n+1] = pairOf[T](a, 0), pairOf[T](b, 0)
 }
 
-// halve returns x as the sum of a number of 12 bits and one of as many as T has.
+// halve returns x as the sum of a number of 12 bits and one with the precision of T.
 func halve[T tensor.Number](x float64) (high, low T) {
 	h := math.Float32frombits(math.Float32bits(float32(x)) &^ (1<<12 - 1))
 	return T(h), T(x - float64(h))
 }
 
-// split returns x as the sum of two numbers.
+// split returns x as the sum of two BF16 numbers.
 func split(x float64) (high, low tensor.BFloat16) {
 	high = tensor.BF16FromFloat32(float32(x))
 	return high, tensor.BF16FromFloat32(float32(x - float64(high.Float32())))
 }
 
-// pairOf returns the word of two elements.
+// pairOf returns the word that holds two elements.
 func pairOf[T tensor.Number](a, b tensor.BFloat16) T {
 	return T(math.Float32frombits(uint32(a) | uint32(b)<<16))
 }

@@ -7,7 +7,7 @@ package flash
 //go:noescape
 func attendAMX(k *float32, kstride int, v, q, o, m, l, s *float32, pieces *piece, n, steps, blocks, scale int)
 
-// descendAMX is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; covered has a bit for each half of the keys that some panel sees; scale is the bits of a float32; n and units are the number of pieces, which is positive.
+// descendAMX is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; covered has a bit for each half of the keys that any panel sees; scale is the bits of a float32; n and units are the number of pieces, which is positive.
 //
 //go:noescape
 func descendAMX(k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, units, covered, steps, columns, scale int)

@@ -90,7 +90,7 @@ loop6:
 	DECQ CX
 	JNZ loop5
 done3:
-	// Maxima down the columns; what is not seen becomes −Inf.
+	// Maxima down the columns; hidden scores become −Inf.
 	MOVQ s+56(FP), SI
 	MOVQ 32(R12), CX
 	VMOVAPS Z29, Z0
@@ -127,7 +127,7 @@ loop10:
 	DECQ CX
 	JNZ loop10
 known8:
-	// Where a maximum rises, what was summed before is rescaled.
+	// Rescale the earlier sums where a maximum rises.
 	MOVQ m+40(FP), R9
 	ADDQ 16(R12), R9
 	MOVQ l+48(FP), R10
@@ -193,7 +193,7 @@ same11:
 	VMOVAPS Z6, Z0
 	VMOVAPS Z7, Z1
 ready12:
-	// Probabilities, summed and then rounded: pairs of keys in the place of the first.
+	// Probabilities, summed and then rounded: pairs of keys replace the first of each.
 	MOVQ s+56(FP), SI
 	MOVQ SI, DI
 	MOVQ 32(R12), CX

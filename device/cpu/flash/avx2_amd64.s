@@ -161,7 +161,7 @@ merged2:
 	VMAXPS Y3, Y1, Y1
 	VMULPS Y14, Y1, Y1
 	VMAXPS 32(R8), Y1, Y1
-	// Rescale what was summed under the old maxima.
+	// Rescale the earlier sums to the new maxima.
 	VMOVUPS 0(R8), Y6
 	VSUBPS Y0, Y6, Y6
 	VCMPPS $5, ·constants+0(SB), Y6, Y8
@@ -202,7 +202,7 @@ merged2:
 	VMOVUPS Y7, 32(R10)
 	VMOVUPS Y1, 32(R8)
 	VMULPS 32(R9), Y7, Y5
-	// Powers and their sums. Words of two rows are stored where the rows were.
+	// Powers and their sums. Words of two rows replace the rows.
 	MOVQ s+0(FP), SI
 	MOVQ SI, DI
 	SHRQ $0, CX

@@ -239,7 +239,7 @@ merged2:
 	VMAXPS Z3, Z1, Z1
 	VMULPS Z14, Z1, Z1
 	VMAXPS 64(R8), Z1, Z1
-	// Rescale what was summed under the old maxima.
+	// Rescale the earlier sums to the new maxima.
 	VMOVUPS 0(R8), Z6
 	VSUBPS Z0, Z6, Z6
 	VCMPPS $5, Z20, Z6, K1
@@ -272,7 +272,7 @@ merged2:
 	VMOVUPS Z7, 64(R10)
 	VMOVUPS Z1, 64(R8)
 	VMULPS 64(R9), Z7, Z5
-	// Powers and their sums. Words of two rows are stored where the rows were.
+	// Powers and their sums. Words of two rows replace the rows.
 	MOVQ s+0(FP), SI
 	MOVQ SI, DI
 	SHRQ $1, CX

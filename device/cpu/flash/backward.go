@@ -7,9 +7,9 @@ import (
 	"anneal/tensor"
 )
 
-// backwardJob is one call of Backward. A task is one row of the batch and one key-value head with its group of query heads,
-// so that the sums dK and dV over queries and heads belong to one worker and keep their order: step after step of its teams. If
-// that would leave workers idle, a task is one step in a wave (wave.go).
+// backwardJob is one call of Backward. A task is one row of the batch and one key-value head with its group of query
+// heads, so that one worker adds up dK and dV over queries and heads, in a fixed order: the steps of its teams. If
+// that would leave workers idle, a task is one step of a wave (wave.go).
 type backwardJob[T tensor.Number] struct {
 	r *runner[T]
 	shape
@@ -28,26 +28,27 @@ func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *t
 	r.bwd = backwardJob[T]{}
 }
 
-// backwardTile is a worker's scratch, in the notation of forwardTile; T' is the length of a row rounded up to whole tiles.
+// backwardTile is a worker's scratch memory, with the symbols of forwardTile; T' is the length of a row rounded up to
+// whole tiles.
 type backwardTile[T tensor.Number] struct {
 	dk, dv       []T // [T', E']
 	k            []T // [Bk, E"], across
 	v            []T // [Bk, E'], across
 	kd           []T // [Bk, E"], down
 	kt           []T // [E', Bk], across: Kᵀ, for matrix units
-	tileK, tileV []T // [Bk, E']: dK and dV of keys that are no neighbours
+	tileK, tileV []T // [Bk, E']: dK and dV of keys that are not neighbours
 
 	q, qd, qt    []T // [U, Bq, E"]: queries across, down, and in panels of Qᵀ, down
 	do, dod, dot []T // [U, Bq, E']: the same of gradients of outputs
-	dq           []T // [U, Bq, E']; on matrix units in panels, turned
+	dq           []T // [U, Bq, E']; on matrix units in transposed panels
 	lse, delta   []T // [U, Bq]
 
 	s, ds []T // [Bk, Bq]: scores and gradients of probabilities, then probabilities and gradients of scores, across
 	dsd   []T // [Bk, Bq]: gradients of scores, down
 
-	rowQ    []T // [T', E']: dQ of a head where blocks overlap
-	flat    []T // [Bq+n, E']: sums that are turned back
-	factors []T // [Bq]: what they are multiplied by
+	rowQ    []T // [T', E']: dQ of a head whose blocks overlap
+	flat    []T // [Bq+n, E']: sums transposed back
+	factors []T // [Bq]: their factors
 
 	ld, led int // E', E"
 }
@@ -57,7 +58,7 @@ func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
 	row, keys, tile := roundUp(s.length, r.tileM)*ld, r.blockK*ld, s.queries*r.blockK
 	scores := tile
 	if r.descend != nil {
-		scores = (1 + s.units) * tile / 2 // a panel's, then what becomes of those of all units, in words
+		scores = (1 + s.units) * tile / 2 // a panel's scores, then the results of all units, in words
 	}
 	block, scored := s.units*s.queries*ld, s.units*s.queries*led/r.pair
 	t := backwardTile[T]{
@@ -103,14 +104,14 @@ func (j *backwardJob[T]) store(t *backwardTile[T], row, kv int) {
 	j.r.write(&j.dqkv, row*j.length, j.valueCol(kv), j.length, j.Size, t.dv, t.ld, 1)
 }
 
-// step computes dQ of a step of a team and adds its part to dK and dV.
+// step computes dQ of one step of a team and adds its part to dK and dV.
 func (j *backwardJob[T]) step(t *backwardTile[T], w *work, m *team, row, step int) {
 	if m.overlaps() {
 		clear(t.rowQ)
 	}
 	for from, to, heads := m.of(step); from < to; {
 		from += j.r.enlist(w, &j.shape, row, m, from, to, heads)
-		w.later = m.least(from, to) / j.r.blockK * j.r.blockK // tiles may begin earlier
+		w.later = m.least(from, to) / j.r.blockK * j.r.blockK // tiles may start earlier
 		for u := range w.units {
 			j.begin(t, w, u, row)
 		}
@@ -137,11 +138,11 @@ func (j *backwardJob[T]) step(t *backwardTile[T], w *work, m *team, row, step in
 	}
 }
 
-// factor is the derivative of the scaled scores.
+// factor returns the derivative of the scaled scores.
 func (j *backwardJob[T]) factor() T { return T(j.ScoreScale()) }
 
-// begin loads a block of queries and of output gradients, computes delta = rowsum(dO·O) and clears dQ. Queries that the block does not
-// have are zero and see nothing.
+// begin loads a block of queries and of output gradients, computes delta = rowsum(dO·O) and clears dQ. Missing
+// queries are zero and see nothing.
 func (j *backwardJob[T]) begin(t *backwardTile[T], w *work, u, row int) {
 	r, unit, words, wordsL := j.r, &w.units[u], t.ld/j.r.pair, t.led/j.r.pair
 	n, step, at, col := unit.Count, unit.Step, row*j.length+unit.First, unit.head*j.Size
@@ -176,7 +177,7 @@ func (j *backwardJob[T]) begin(t *backwardTile[T], w *work, u, row int) {
 	}
 }
 
-// keys computes what all units have to do with all of their keys.
+// keys processes all keys of all units.
 func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 	r := j.r
 	lead, _ := r.lead(&j.shape)
@@ -208,7 +209,7 @@ func (j *backwardJob[T]) keys(t *backwardTile[T], w *work, m *team, row int) {
 	}
 }
 
-// runs calls f for the runs of keys of a tile that the row has: n keys from key on, in rows from at.
+// runs calls f for the runs of a tile's keys inside the row: n keys from key on, in tile rows from at.
 func (j *backwardJob[T]) runs(tile *keyTile, f func(at, key, step, n int)) {
 	for i := range tile.runs {
 		s := &tile.runs[i]
@@ -218,7 +219,7 @@ func (j *backwardJob[T]) runs(tile *keyTile, f func(at, key, step, n int)) {
 	}
 }
 
-// units computes a tile of keys with all units: it adds to dQ and to the tile's dK and dV.
+// units processes one tile of keys for all units: it adds to dQ and to the tile's dK and dV.
 func (j *backwardJob[T]) units(t *backwardTile[T], w *work, dk, dv []T) {
 	r := j.r
 	if r.descend != nil {
@@ -269,13 +270,15 @@ func (j *backwardJob[T]) scores(t *backwardTile[T], u, at int, keys *keyTile, p 
 	r.down(t.dsd[line/r.pair+at:], j.queries, ds, j.queries, rows, r.tileN)
 }
 
-// products adds those of n queries, from at of unit u, with keys lo…hi of the tile: dV += P·dO, dK += dS·Q, dQ += dSᵀ·K.
+// products adds the products of n queries, from at of unit u, with keys lo…hi of the tile: dV += P·dO, dK += dS·Q, dQ
+// += dSᵀ·K.
 func (j *backwardJob[T]) products(t *backwardTile[T], u, at, n, lo, hi int, dk, dv []T) {
 	j.mulKV(t, u, at, n, lo, roundUp(hi-lo, j.r.tileM), dk, dv)
 	j.mulQ(t, u, at, n, lo, hi)
 }
 
-// stairs does what products does for a panel of which some queries do not see some keys, and leaves out most of what is hidden.
+// stairs does the same as products for a panel in which some keys are hidden from some queries, and skips most of the
+// hidden part.
 func (j *backwardJob[T]) stairs(t *backwardTile[T], u, at int, k *run, p *panel, dk, dv []T) {
 	r := j.r
 	for row := p.lo; row < p.hi; row += stair {
@@ -291,7 +294,7 @@ func (j *backwardJob[T]) stairs(t *backwardTile[T], u, at int, k *run, p *panel,
 	}
 }
 
-// mulKV adds the products of n queries, from at of unit u, to dK and dV of so many rows of keys, from lo on.
+// mulKV adds the products of n queries, from at of unit u, to dK and dV of rows rows of keys, from lo on.
 func (j *backwardJob[T]) mulKV(t *backwardTile[T], u, at, n, lo, rows int, dk, dv []T) {
 	r, first, line := j.r, u*j.queries+at, lo*j.queries
 	lead, _ := r.lead(&j.shape)

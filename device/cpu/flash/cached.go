@@ -8,12 +8,12 @@ import (
 	"anneal/tensor"
 )
 
-// Attention with a cache is the forward pass for the last queries of a row, whose keys and values lie in the cache instead of beside
-// the queries: the same tiles of keys in the same order, so that every sum keeps its bits. What else stands in a panel of
-// queries makes no difference to a query, and keys that nobody sees add zeros, whatever lies in their place of the ring.
+// Attention with a cache is the forward pass for the last queries of a row, with keys and values from the cache. It
+// uses the same tiles of keys in the same order, so every sum keeps its bits. The other queries in a panel do not
+// affect a query, and hidden keys add zeros, whatever the ring holds in their place.
 
-// ForwardCached adds the keys and values of qkv [n, (H+2K)·E], those of positions first …, to the cache and writes out [n, H·E],
-// as device.Device.AttentionCached says.
+// ForwardCached adds the keys and values of qkv [n, (H+2K)·E], at positions first …, to the cache and writes out [n,
+// H·E]. See device.Device.AttentionCached.
 func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
 	switch qkv.DType() {
 	case tensor.BF16:
@@ -25,7 +25,7 @@ func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, fir
 	}
 }
 
-// forwardCached takes as many tokens at a time as the ring has room for beside what the first of them sees.
+// forwardCached processes as many tokens at a time as the ring can hold beside the keys that the first of them sees.
 func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
 	n, ring := qkv.Rows(), cache.KV.Rows()
 	most := n
@@ -49,7 +49,8 @@ func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *
 	}
 }
 
-// appendKeys copies the columns of qkv from col on, keys and values of positions from first on, to their rows of the ring.
+// appendKeys copies keys and values, the columns of qkv from col on, for positions from first on, to their rows of
+// the ring.
 func appendKeys(cache *device.Cache, qkv *tensor.Tensor, first, col int) {
 	size := qkv.DType().Size()
 	row, width := cache.KV.Cols()*size, qkv.Cols()*size

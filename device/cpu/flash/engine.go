@@ -12,7 +12,7 @@ import (
 )
 
 // An Engine computes attention on the workers of a pool. It keeps their scratch memory, which grows to the largest
-// shape seen; after that calls allocate nothing. It is used from one goroutine at a time.
+// shape seen; then calls do not allocate. It must be used from one goroutine at a time.
 type Engine struct {
 	pool *pool.Pool
 	bf16 runner[float32] // BF16 storage
@@ -30,11 +30,11 @@ func New(tier isa.Tier, p *pool.Pool) *Engine {
 	}
 }
 
-// ScratchBytes returns the memory that the engine holds for its workers.
+// ScratchBytes returns the scratch memory of the engine.
 func (e *Engine) ScratchBytes() int { return e.bf16.bytes() + e.f32.bytes() + e.f64.bytes() }
 
-// Scratch returns the ScratchBytes of an engine of a tier for so many workers after it has computed attention in a storage forward, and
-// backward too if it trains. They grow with the length of a row, not with its square.
+// Scratch returns the ScratchBytes of an engine after it has computed attention forward, and backward if trains is
+// set, for a tier, a number of workers and a storage. They grow linearly with the length of a row.
 func Scratch(tier isa.Tier, workers int, storage tensor.DType, heads device.Heads, mask device.Mask, trains bool) int {
 	e := New(tier, nil)
 	s := scoresOf(heads, mask)
@@ -54,7 +54,7 @@ func (e *Engine) Close() {
 	e.f64.free()
 }
 
-// Forward writes out [N, H·E] and lse [H, N] from qkv [N, (H+2K)·E], as device.Device.Attention says. qkv and out are
+// Forward writes out [N, H·E] and lse [H, N] from qkv [N, (H+2K)·E]; see device.Device.Attention. qkv and out are
 // BF16, F16 or F32 with lse in F32, or all are F64. A row that sees no key gives zeros and lse −Inf.
 func (e *Engine) Forward(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newShape(qkv, lse, heads, mask)
@@ -69,7 +69,7 @@ func (e *Engine) Forward(out, lse, qkv *tensor.Tensor, heads device.Heads, mask 
 	}
 }
 
-// Backward writes dqkv [N, (H+2K)·E] from dout [N, H·E] and what Forward read and wrote.
+// Backward writes dqkv [N, (H+2K)·E] from dout [N, H·E] and the arguments of Forward.
 func (e *Engine) Backward(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newShape(qkv, lse, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
@@ -85,23 +85,23 @@ func (e *Engine) Backward(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device
 	}
 }
 
-// shape is what every call derives from its arguments.
+// shape is derived from the arguments of a call.
 type shape struct {
 	device.Heads
 	tokens int     // N
 	length int     // T
 	rows   int     // N/T
-	from   int     // the first position of a row that there are queries of; with a cache it is more than 0
+	from   int     // first position of a row with queries; above 0 with a cache
 	group  int     // query heads per key-value head
-	start  []int32 // [N], nil for plain causal attention
+	start  []int32 // [N]; nil for plain causal attention
 	layout *device.Layout
-	slopes []float64 // [H], nil without ALiBi
-	scale  float64   // log₂e times the scale of scores, 1/√E: scaled scores are in units of log 2, so that the exponential is a power of two
+	slopes []float64 // [H]; nil without ALiBi
+	scale  float64   // log₂e times the scale of scores, 1/√E: in these units the exponential is a power of two
 
-	// What a runner cuts the work into; see prepare.
+	// How a runner cuts the work; see prepare.
 	queries int  // in a unit
 	units   int  // in a step
-	overlap bool // of blocks in some graph
+	overlap bool // some graph has overlapping blocks
 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
@@ -117,7 +117,7 @@ func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) sha
 	return s
 }
 
-// rowsOf returns the shape of a call for part of one row of mask.Len tokens, or for more than one.
+// rowsOf returns the shape of a call for part of one row of mask.Len tokens, or for several rows.
 func rowsOf(qkv *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	s := scoresOf(heads, mask)
 	s.tokens = qkv.Rows()
@@ -125,7 +125,7 @@ func rowsOf(qkv *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	return s
 }
 
-// scoresOf returns what of a shape does not depend on the number of rows.
+// scoresOf returns the part of a shape that does not depend on the number of rows.
 func scoresOf(heads device.Heads, mask device.Mask) shape {
 	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
 		panic(fmt.Sprintf("flash: %d key-value heads do not divide %d query heads", heads.KV, heads.Q))
@@ -151,11 +151,11 @@ func (s *shape) check(name string, t *tensor.Tensor, rows, cols int) {
 	}
 }
 
-// token returns which row of qkv holds the query at a position of a row of the batch.
+// token returns the row of qkv that holds the query at a position of a row of the batch.
 func (s *shape) token(row, position int) int { return row*s.length + position - s.from }
 
-// single reports whether there is one query. The heads that share its keys then stand side by side, since a panel costs as
-// much for one column as for all.
+// single reports whether there is only one query. Its heads with the same keys are then placed side by side, because
+// a panel costs as much for one column as for all.
 func (s *shape) single() bool { return s.from > 0 && s.from+1 == s.length }
 
 // queryCol, keyCol and valueCol return the first column of a head in qkv.
@@ -163,7 +163,7 @@ func (s *shape) queryCol(head int) int { return head * s.Size }
 func (s *shape) keyCol(kv int) int     { return (s.Q + kv) * s.Size }
 func (s *shape) valueCol(kv int) int   { return (s.Q + s.KV + kv) * s.Size }
 
-// runner holds the state of calls whose arithmetic is in T: its blocks, its scratch and its two jobs.
+// runner holds the state of calls with arithmetic in T: its blocks, its scratch memory and its two jobs.
 type runner[T tensor.Number] struct {
 	kernels[T]
 	blockQ, blockK int // queries and keys per tile: multiples of the microkernel's columns
@@ -172,14 +172,14 @@ type runner[T tensor.Number] struct {
 	scratch [][]T  // by worker
 	work    []work // by worker
 	teams   []team
-	members []int // their heads
+	members []int // heads of the teams
 	wave    wave
 	fwd     forwardJob[T]
 	bwd     backwardJob[T]
 	part    [2]tensor.Tensor // of qkv and out, of a cached sequence
 }
 
-// prepare cuts the work of a call into teams and gives the workers what that needs.
+// prepare cuts the work of a call into teams and allocates the workers' memory.
 func (r *runner[T]) prepare(s *shape, workers int) {
 	s.queries = r.blockQ
 	if s.layout != nil {
@@ -188,7 +188,7 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 	if s.from > 0 {
 		s.queries = min(s.queries, roundUp(s.length-s.from, r.tileN))
 	}
-	r.muster(s)
+	r.findTeams(s)
 	for i := range r.teams {
 		t := &r.teams[i]
 		s.units = max(s.units, min(t.wide*t.high, maxUnits))
@@ -211,14 +211,14 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 	}
 }
 
-// strides returns the row strides of tiles, in elements: without and with the words that lead queries and keys.
+// strides returns the row strides of tiles, in elements, without and with the leading words of queries and keys.
 func (r *runner[T]) strides(s *shape) (ld, led int) {
 	ld = roundUp(s.Size, r.tileN*r.pair)
 	lead, _ := r.lead(s)
 	return ld, ld + lead*r.pair
 }
 
-// predict returns the bytes of scratch that calls of a shape make so many workers hold.
+// predict returns the bytes of scratch memory for calls of a shape on that many workers.
 func (r *runner[T]) predict(s shape, workers int, trains bool) int {
 	r.prepare(&s, workers)
 	var forward, backward carver[T]
@@ -230,7 +230,7 @@ func (r *runner[T]) predict(s shape, workers int, trains bool) int {
 	return workers * roundUp(max(forward.used, backward.used), tensor.Align/size) * size
 }
 
-// reserve gives every worker scratch for at least n elements.
+// reserve ensures scratch memory of at least n elements for every worker.
 func (r *runner[T]) reserve(workers, n int) {
 	if len(r.scratch) == workers && len(r.scratch[0]) >= n {
 		return
@@ -264,7 +264,7 @@ func (r *runner[T]) free() {
 	r.arena, r.scratch = nil, nil
 }
 
-// carver cuts scratch into aligned pieces. With no memory it only counts.
+// carver cuts scratch memory into aligned pieces. Without memory it only counts.
 type carver[T tensor.Number] struct {
 	buf  []T
 	used int

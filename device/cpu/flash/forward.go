@@ -8,14 +8,15 @@ import (
 	"anneal/tensor"
 )
 
-// forwardJob is one call of Forward. A task is one step of a team, in one row of the batch; the long blocks, late in the row, come first.
+// forwardJob is one call of Forward. A task is one step of a team, in one row of the batch. The longest tasks, late
+// in the row, come first.
 type forwardJob[T tensor.Number] struct {
 	r *runner[T]
 	shape
 	out, qkv matrix[T]
 	kv       matrix[T] // of keys and values: qkv, or a cache
-	keyAt    int       // its column of the first key
-	lse      []T       // nil if it is not wanted
+	keyAt    int       // its first column of keys
+	lse      []T       // nil if not requested
 }
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
@@ -38,20 +39,21 @@ func (r *runner[T]) runForward(p *pool.Pool, j forwardJob[T]) {
 	r.fwd = forwardJob[T]{}
 }
 
-// forwardTile is a worker's scratch. U is the number of units, E' the head size rounded up to whole panels of words, E" that with
-// the words that lead it, Bq and Bk the blocks, n the width of a panel, T' the queries of a row, or nothing if no graph overlaps.
+// forwardTile is a worker's scratch memory. U is the number of units, E' the head size rounded up to whole panels of
+// words, E" that plus the leading words, Bq and Bk the blocks, n the width of a panel, T' the queries of a row, or 0
+// if no graph overlaps.
 type forwardTile[T tensor.Number] struct {
 	k     []T // [Bk, E"], across
 	v     []T // [Bk, E'], across
 	vd    []T // [Bk, E'], down
 	vt    []T // [E', Bk], across: Vᵀ, for matrix units
 	qt    []T // [U, Bq/n, E", n]: panels of Qᵀ, down
-	o     []T // [U, Bq, E']; on matrix units in panels, turned
+	o     []T // [U, Bq, E']; on matrix units in transposed panels
 	m, l  []T // [U, Bq]
 	s     []T // [Bk, n]: scores, then probabilities, down
 	q     []T // [n, E"], across
 	alpha []T // [n]
-	flat  []T // [Bq+n, E']: sums that are turned back
+	flat  []T // [Bq+n, E']: sums transposed back
 
 	rowO       []T // [T', E']
 	rowM, rowL []T // [T']
@@ -82,7 +84,7 @@ func (r *runner[T]) forwardScratch(c *carver[T], s *shape) forwardTile[T] {
 func (j *forwardJob[T]) Do(worker, task int) {
 	r := j.r
 	t := r.forwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
-	m, at := &r.teams[task%len(r.teams)], task/len(r.teams) // the heads of a row lie side by side
+	m, at := &r.teams[task%len(r.teams)], task/len(r.teams) // the heads of a row are next to each other
 	row, step := at%j.rows, m.steps-1-at/j.rows
 	w := &r.work[worker]
 	switch {
@@ -97,7 +99,7 @@ func (j *forwardJob[T]) Do(worker, task int) {
 	}
 }
 
-// step computes what w holds.
+// step computes the units of w.
 func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
 	r := j.r
 	for u := range w.units {
@@ -148,7 +150,7 @@ func (j *forwardJob[T]) begin(t *forwardTile[T], w *work, u, row int) {
 	}
 }
 
-// clear empties the sums of unit u.
+// clear resets the sums of unit u.
 func (j *forwardJob[T]) clear(t *forwardTile[T], u int) {
 	at := u * j.queries
 	if j.r.attend == nil {
@@ -184,7 +186,8 @@ func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 	}
 }
 
-// tile adds the keys that a panel of queries sees of a tile to the panel's sums, which stand from query at of all units on.
+// tile adds the keys of a tile that a panel of queries sees to the panel's sums, which begin at query at of all
+// units.
 func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel) {
 	r := j.r
 	rows, words, n := roundUp(p.hi-p.lo, r.pair), t.led/r.pair, roundUp(p.Count, r.tileM)
@@ -208,7 +211,7 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 	j.mulO(o, t.s, t, p.lo, p.hi, n)
 }
 
-// mulO adds the product of probabilities of n queries and values of keys lo…hi of the tile to o.
+// mulO adds the product of the probabilities of n queries and the values of keys lo…hi of the tile to o.
 func (j *forwardJob[T]) mulO(o, s []T, t *forwardTile[T], lo, hi, n int) {
 	r := j.r
 	v := t.vd[lo*t.ld/r.pair:]
@@ -217,11 +220,11 @@ func (j *forwardJob[T]) mulO(o, s []T, t *forwardTile[T], lo, hi, n int) {
 	}
 }
 
-// divide turns sums l of queries q of a head into what outputs are multiplied by, and stores their log-sum-exps.
+// divide turns the sums l of queries q of a head into the factors of outputs, and stores their log-sum-exps.
 func (j *forwardJob[T]) divide(head, row int, q device.Strip, m, l []T) {
 	for i := range q.Count {
 		lse := negInf[T]()
-		if l[i] != 0 { // else no key was visible
+		if l[i] != 0 { // otherwise no key was visible
 			lse = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
 			l[i] = 1 / l[i]
 		}
@@ -231,14 +234,14 @@ func (j *forwardJob[T]) divide(head, row int, q device.Strip, m, l []T) {
 	}
 }
 
-// finish multiplies sums o [Count, ld] of queries q of a head by l and stores them.
+// finish multiplies the sums o [Count, ld] of queries q of a head by l and stores them.
 func (j *forwardJob[T]) finish(head, row int, q device.Strip, o []T, ld int, l []T) {
 	r := j.r
 	r.scaleRows(o, ld, q.Count, ld, l)
 	r.writeStrip(&j.out, j.token(row, q.First), q.Step, head*j.Size, q.Count, j.Size, o, ld, 1)
 }
 
-// lowest is where running maxima start: below every score, yet finite, so that a column in which nothing is visible does
+// lowest is the initial running maximum: below every score, but finite, so that a column without visible keys does
 // not give Inf − Inf.
 func lowest[T tensor.Number]() T { return T(-math.MaxFloat32 / 2) }
 

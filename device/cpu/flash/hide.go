@@ -2,10 +2,11 @@ package flash
 
 import "anneal/tensor"
 
-// hide sets to −Inf what the queries of panel p, columns 0…width of s [rows, ld], do not see of the keys in rows lo… of a tile.
+// hide sets scores of hidden keys to −Inf: queries of panel p, columns 0…width of s [rows, ld], and keys in rows lo…
+// of a tile.
 func hide[T tensor.Number](s []T, ld, rows, lo int, t *keyTile, p *panel, width int) {
 	ninf := negInf[T]()
-	var nothing [64]T // a row that shows nothing: copying is faster than filling
+	var nothing [64]T // a hidden row: copying is faster than filling
 	for c := range width {
 		nothing[c] = ninf
 	}

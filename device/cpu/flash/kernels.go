@@ -6,56 +6,58 @@ import (
 	"anneal/tensor"
 )
 
-// kernels is the set of primitives that attention is made of. Matrices are row-major with a row stride ("ld"); panels
-// are tileN columns wide.
+// kernels is the set of primitives of attention. Matrices are row-major with a row stride ("ld"); panels are tileN
+// columns wide.
 //
-// Products read words: an element, or where pair is 2 the bits of two BF16 that follow each other in the dimension summed
-// over. A matrix [rows, cols] is held across, as words [rows, cols/pair], for products that sum along its rows, and down,
-// as words [rows/pair, cols], for those that sum along its columns; where words are elements both are the matrix itself.
-// Results are always in T.
+// Products read words: an element, or, if pair is 2, two BF16 elements adjacent in the dimension summed over.
+// Matrices are packed "across", as words [rows, cols/pair], for products that sum along their rows, and "down", as
+// words [rows/pair, cols], for products that sum along their columns. If words are elements, both are the matrix
+// itself. Results are always in T.
 type kernels[T tensor.Number] struct {
 	tileM, tileN int // rows and columns of the microkernel; tileN is a multiple of tileM
-	pair         int // elements in a word, 1 or 2; a divisor of tileM
+	pair         int // elements in a word, 1 or 2; divides tileM
 
-	// mul computes c [m, tileN] = a [m, k] · b [k, tileN] for k words, or adds to c. Word (i, l) of a is a[i·rs + l·cs].
-	// m is a multiple of tileM.
+	// mul computes c [m, tileN] = a [m, k] · b [k, tileN] for k words, or adds to c. Word (i, l) of a is a[i·rs +
+	// l·cs]. m is a multiple of tileM.
 	mul func(c []T, ldc int, a []T, rs, cs int, b []T, ldb, m, k int, add bool)
-	// softmax goes on with an online softmax down the columns of s [rows, tileN], which turns into 2^(scale·s − m), held
-	// down, for the new running maxima m; sums l are rescaled and grow by what has not been rounded to words, and
-	// alpha = 2^(old m − new m). rows is a multiple of pair.
+	// softmax continues an online softmax down the columns of s [rows, tileN]. It overwrites s with 2^(scale·s − m),
+	// packed down, for the new running maxima m, rescales the sums l and adds the unrounded powers, and sets alpha =
+	// 2^(old m − new m). rows is a multiple of pair.
 	softmax func(s []T, rows int, scale T, m, l, alpha []T)
-	// grad computes p = 2^(scale·s − lse) and ds = p·(dp − delta) from s and dp [rows, tileN], with one lse and delta per
-	// column. p and ds are held across; they may lie in the rows of s and dp, at or before the columns they come from.
+	// grad computes p = 2^(scale·s − lse) and ds = p·(dp − delta) from s and dp [rows, tileN], with one lse and delta
+	// per column. p and ds are packed across; they may overlap the rows of s and dp, at or before their source
+	// columns.
 	grad func(p, ds, s, dp []T, ld, rows int, scale T, lse, delta []T)
-	// attend is all that panels have to do with the keys of a tile forward, on matrix units (units.go); it is nil where there are none.
-	// Words of queries and keys from number skip on are multiplied, in so many steps of 16.
+	// attend does all forward work of panels with a tile of keys, on matrix units (units.go); nil without them. It
+	// multiplies the words of queries and keys from number skip on, in steps of 16.
 	attend func(t forwardTile[T], pieces []piece, skip, steps, size int, scale T)
-	// descend is the same of the backward pass.
+	// descend does the same for the backward pass.
 	descend func(t backwardTile[T], dk, dv []T, pieces []unitPiece, skip, steps, size int, scale T)
-	// lower writes dst [tileN, size], rounded to nearest even, from src [size, tileN], each of whose columns it multiplies by a factor. The
-	// columns of dst are written up to a multiple of 32.
+	// lower writes dst [tileN, size], rounded to nearest even, from src [size, tileN], with each column multiplied by
+	// a factor. It writes the columns of dst up to a multiple of 32.
 	lower func(dst []tensor.BFloat16, stride int, src, f []T, size int)
 	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
 	scaleRows func(x []T, ld, rows, cols int, f []T)
 	// transpose writes words dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.
 	transpose func(dst, src []T, ld, cols int)
-	// dot writes d[i] = Σ a[i,j]·b[i,j] over the cols columns of words of both, a multiple of tileN.
+	// dot writes d[i] = Σ a[i,j]·b[i,j] over cols columns of words of both, a multiple of tileN.
 	dot func(d, a, b []T, ld, rows, cols int)
-	// zip writes dst, held down, from src [rows, cols], held across, in words with strides of words. rows is a multiple of 2,
-	// cols of tileN. It is nil where words are elements.
+	// zip packs src [rows, cols], packed across, down into dst, with strides in words. rows is a multiple of 2, cols
+	// of tileN. It is nil if words are elements.
 	zip func(dst []T, ldd int, src []T, lds, rows, cols int)
 	// load writes dst [rows, cols] = scale · src, which has its own row stride.
 	load func(dst []T, ld int, src []T, stride, rows, cols int, scale T)
-	// loadBF16 writes dst [rows, cols], held across with a stride of ld elements, from src, which has its own row stride.
+	// loadBF16 writes dst [rows, cols], packed across with a stride of ld elements, from src, which has its own row
+	// stride.
 	loadBF16 func(dst []T, ld int, src []tensor.BFloat16, stride, rows, cols int)
 	// storeBF16 writes dst [rows, cols] = scale · src, rounded to nearest even.
 	storeBF16 func(dst []tensor.BFloat16, stride int, src []T, ld, rows, cols int, scale T)
-	// loadF16 and storeF16 are those of FP16, whose words are always elements.
+	// loadF16 and storeF16 are for FP16, whose words are always elements.
 	loadF16  func(dst []T, ld int, src []tensor.Float16, stride, rows, cols int)
 	storeF16 func(dst []tensor.Float16, stride int, src []T, ld, rows, cols int, scale T)
 }
 
-// portable returns the primitives in Go.
+// portable returns the primitives in pure Go.
 func portable[T tensor.Number]() kernels[T] {
 	return kernels[T]{
 		tileM: 2, tileN: 4, pair: 1,

@@ -10,8 +10,9 @@ import (
 
 //go:generate go run ./gen
 
-// constants is read by the assembly, eight of each: the limit below which powers of two are 0, the polynomial of 2^x on
-// [−½, ½] from its highest power (minimax, 2e-9 relative), and the integers of exponents and of rounding to BF16.
+// constants is read by the assembly, eight copies of each: the limit below which powers of two are 0, the polynomial
+// of 2^x on [−½, ½] from its highest power (minimax, 2e-9 relative), and the integers for exponents and for rounding
+// to BF16.
 //
 //lint:ignore U1000 the assembly names it
 var constants = repeat(
@@ -30,7 +31,7 @@ func repeat(c ...uint32) (rows [12][8]uint32) {
 	return rows
 }
 
-// assembly is the functions that gen writes for one instruction set.
+// assembly holds the functions that gen writes for one instruction set.
 type assembly struct {
 	tileM, tileN, pair int
 
@@ -67,7 +68,8 @@ func kernels32(tier isa.Tier) kernels[float32] {
 	}
 }
 
-// kernels wraps the assembly, which trusts its arguments, in Go's bounds checks of the last elements it touches.
+// kernels wraps the assembly, which does not check its arguments, in Go's bounds checks of the last elements it
+// accesses.
 func (a assembly) kernels() kernels[float32] {
 	n := a.tileN
 	return kernels[float32]{

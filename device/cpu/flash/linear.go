@@ -11,29 +11,30 @@ import (
 )
 
 // A Linear computes linear attention (Katharopoulos et al. 2020, arXiv 2006.16236) on the workers of a pool, in time
-// proportional to the length of a row: what a key and its value add to all later queries fits in a matrix.
+// linear in the length of a row: a matrix holds the contribution of all earlier keys and values to later queries.
 //
 //	φ(x) = elu(x) + 1                     positive; e^x below 0, x + 1 above
 //	S_i = g_i·S_{i−1} + φ(k_i) v_iᵀ       [E, E]
 //	z_i = g_i·z_{i−1} + φ(k_i)            [E]
 //	o_i = φ(q_i)·S_i / n_i,  n_i = φ(q_i)·z_i + 10⁻⁶
 //
-// with g = 1, or with gates g = sigmoid(a): one number per token and key-value head, as in gated linear attention (Yang et
-// al. 2023, arXiv 2312.06635) with a scalar gate. They decay S and z alike, so that an output stays a weighted mean of values.
+// with g = 1, or with gates g = sigmoid(a): one number per token and key-value head, as in gated linear attention
+// (Yang et al. 2023, arXiv 2312.06635) with a scalar gate. Gates decay S and z alike, so an output remains a weighted
+// mean of values.
 //
-// It goes through a row in chunks of C = 64 tokens. Scores inside a chunk are made as in attention; what lies before comes
-// from the state, which is one matrix: T = [Sᵀ; zᵀ] [E+1, E], by giving values a last element 1. Outputs are made transposed,
-// so that the row of z brings all denominators:
+// It processes a row in chunks of C = 64 tokens. Scores inside a chunk are computed as in attention. Earlier tokens
+// contribute through the state, one matrix: T = [Sᵀ; zᵀ] [E+1, E], with a last element 1 appended to values. Outputs
+// are computed transposed, so that the row of z gives all denominators:
 //
 //	P [keys, queries]   = (K̂ · Q̂ᵀ) ∘ D           D_ji = g_{j+1} ⋯ g_i for j ≤ i, 0 for later keys
 //	[O n]ᵀ [E+1, C]     = T · Q̂ᵀ ∘ γ + [V 1]ᵀ · P   γ_i = the gates of the chunk up to i
 //	T                   = Γ·T + [V 1]ᵀ · (β ∘ K̂)   β_j = the gates after j, Γ = all of them
 //
-// The backward pass is two sweeps that do not need each other: onward with T for the queries' gradient, in reverse with the
-// gradient of T for those of keys, values and gates. It stores one denominator per row and head; scratch is O(C² + E²) per
-// worker. States, sums and denominators are in F32 (F64 in the reference mode) for every storage.
+// The backward pass is two independent sweeps: forward with T for the gradient of queries, and in reverse with the
+// gradient of T for those of keys, values and gates. It keeps one denominator per row and head; scratch memory is
+// O(C² + E²) per worker. States, sums and denominators are F32 (F64 in the reference mode) for every storage.
 //
-// A document begins a chunk and clears the state, so that its results have the bits that it would have as a row of its own.
+// A document starts a new chunk and clears the state, so its results have the same bits as in a row of its own.
 type Linear struct {
 	pool *pool.Pool
 	f32  linear[float32] // BF16, F16 and F32 storage
@@ -54,7 +55,7 @@ func NewLinear(tier isa.Tier, p *pool.Pool) *Linear {
 	}
 }
 
-// ScratchBytes returns the memory that is held for the workers.
+// ScratchBytes returns the scratch memory of the workers.
 func (l *Linear) ScratchBytes() int { return l.f32.bytes() + l.f64.bytes() }
 
 // Close frees the scratch memory.
@@ -63,8 +64,8 @@ func (l *Linear) Close() {
 	l.f64.free()
 }
 
-// Forward writes out [N, H·E] and norm [H, N] from qkv [N, (H+2K)·E] and gates [N, K], which may be nil, as
-// device.Device.LinearAttention says.
+// Forward writes out [N, H·E] and norm [H, N] from qkv [N, (H+2K)·E] and gates [N, K], which may be nil; see
+// device.Device.LinearAttention.
 func (l *Linear) Forward(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newLinearShape(qkv, norm, gates, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
@@ -75,7 +76,8 @@ func (l *Linear) Forward(out, norm, qkv, gates *tensor.Tensor, heads device.Head
 	}
 }
 
-// Backward writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates [N, K] from dout [N, H·E] and what Forward read and wrote.
+// Backward writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates [N, K] from dout [N, H·E] and the arguments of
+// Forward.
 func (l *Linear) Backward(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newLinearShape(qkv, norm, gates, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
@@ -102,24 +104,24 @@ func newLinearShape(qkv, norm, gates *tensor.Tensor, heads device.Heads, mask de
 	return s
 }
 
-// linear is what calls whose arithmetic is in T share.
+// linear is the state shared by calls with arithmetic in T.
 type linear[T vec.Float] struct {
 	runner[T]
 	vec   vec.Table[T]
-	chunk int // at most linearChunk, which it is but for tests
+	chunk int // linearChunk; smaller only in tests
 	fwd   linearForward[T]
 	bwd   linearBackward[T]
 
 	continued linearCached[T]
 }
 
-// span is a chunk: tokens from…to of a row, at the beginning or end of their document or neither.
+// span is a chunk: tokens from…to of a row, and whether it is at the beginning or end of its document.
 type span struct {
 	from, to    int
 	first, last bool
 }
 
-// after returns the chunk of a row that begins at a token where a chunk does.
+// after returns the chunk of a row that starts at token from.
 func (l *linear[T]) after(s *shape, row, from int) span {
 	c := span{from: from, to: min(from+l.chunk, s.length), first: from == 0}
 	if s.start == nil {
@@ -139,7 +141,7 @@ func (l *linear[T]) after(s *shape, row, from int) span {
 	return c
 }
 
-// before returns the chunk of a row that ends before token to, where a chunk does.
+// before returns the chunk of a row that ends before token to.
 func (l *linear[T]) before(s *shape, row, to int) span {
 	begin := 0
 	if s.start != nil {
@@ -148,11 +150,11 @@ func (l *linear[T]) before(s *shape, row, to int) span {
 	return l.after(s, row, begin+(to-1-begin)/l.chunk*l.chunk)
 }
 
-// sizes are those of scratch matrices.
+// sizes holds the sizes of scratch matrices.
 type sizes struct {
 	panel int // columns of the microkernel
 	e     int // E rounded up to whole panels
-	v     int // E + 1 rounded up to whole panels: the stride of values with their 1
+	v     int // E + 1 rounded up to whole panels: the stride of values with the appended 1
 	m     int // E + 1 rounded up to whole rows of the microkernel
 }
 
@@ -160,7 +162,7 @@ func (l *linear[T]) sizes(s *shape) sizes {
 	return sizes{panel: l.tileN, e: roundUp(s.Size, l.tileN), v: roundUp(s.Size+1, l.tileN), m: roundUp(s.Size+1, l.tileM)}
 }
 
-// features reads n heads of E elements and makes φ of them and its slope, [n, e], zeros beyond E.
+// features reads n heads of E elements and computes φ and its slope, [n, e], with zeros beyond E.
 func (l *linear[T]) features(phi, slope []T, x *matrix[T], at, col, n int, z sizes, size int) {
 	l.read(phi, z.e, x, at, col, n, size)
 	if size == z.e {
@@ -173,7 +175,7 @@ func (l *linear[T]) features(phi, slope []T, x *matrix[T], at, col, n int, z siz
 	}
 }
 
-// values reads n values and gives each a last element 1.
+// values reads n values and appends 1 to each.
 func (l *linear[T]) values(v []T, x *matrix[T], at, col, n int, z sizes, size int) {
 	l.read(v, z.v, x, at, col, n, size)
 	for r := range n {
@@ -181,7 +183,8 @@ func (l *linear[T]) values(v []T, x *matrix[T], at, col, n int, z sizes, size in
 	}
 }
 
-// weigh multiplies a panel s [keys, panel], of queries that begin at p0 of the chunk, by D: hides later keys without gates.
+// weigh multiplies a panel s [keys, panel], of queries from p0 of the chunk on, by D. Without gates it only hides
+// later keys.
 func (l *linear[T]) weigh(s []T, g *decays[T], p0, keys int, z sizes) {
 	if g.gated() {
 		s = s[:keys*z.panel]

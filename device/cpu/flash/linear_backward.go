@@ -6,10 +6,11 @@ import (
 	"anneal/tensor"
 )
 
-// linearBackward is one call of Linear.Backward. A task is one row of the batch and one key-value head with its group of query
-// heads, in one direction. The directions share nothing but that with gates the one in reverse adds to what the other wrote.
+// linearBackward is one call of Linear.Backward. A task is one row of the batch and one key-value head with its group
+// of query heads, in one direction. The directions are independent, except that with gates the reverse one adds to
+// the result of the other.
 //
-// With dO' = dO/n and δ = rowsum(dO'·O) the gradient of a score w_ji = φ(k_j)·φ(q_i) is D_ji·(dO'_i·v_j − δ_i), so that
+// With dO' = dO/n and δ = rowsum(dO'·O) the gradient of a score w_ji = φ(k_j)·φ(q_i) is D_ji·(dO'_i·v_j − δ_i), so
 // with U = [dO' −δ] [C, E+1]
 //
 //	dW [keys, queries]  = ([V 1] · Uᵀ) ∘ D
@@ -18,8 +19,8 @@ import (
 //	dV [C, E]           = β ∘ (K̂ · dTᵀ) + P · dO'
 //	dT                  = Γ·dT + Uᵀ · (γ ∘ Q̂)
 //
-// A gate scales what passes it from earlier keys to later queries: what the queries after it get from all keys, less what
-// they get from keys after it, which is what those give.
+// A gate scales the flow from earlier keys to later queries. That is what later queries receive from all keys, minus
+// what they receive from later keys, which equals what later keys give:
 //
 //	∂/∂ log g_t = Σ_{s ≥ t, in the document} (φ(q_s)·dQ̂_s − φ(k_s)·dK̂_s)
 type linearBackward[T vec.Float] struct {
@@ -28,7 +29,7 @@ type linearBackward[T vec.Float] struct {
 	sizes
 	dqkv, dout, out, qkv matrix[T]
 	norm, gates, dgates  []T
-	reverse, onward      int // tasks in either direction
+	reverse, onward      int // tasks per direction
 }
 
 func (l *linear[T]) backward(p *pool.Pool, s shape, dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor) {
@@ -52,7 +53,7 @@ func (l *linear[T]) backward(p *pool.Pool, s shape, dqkv, dgates, dout, out, nor
 	l.bwd = linearBackward[T]{}
 }
 
-// linearBackwardTile is a worker's scratch, in the notation of linearTile.
+// linearBackwardTile is a worker's scratch memory, with the symbols of linearTile.
 type linearBackwardTile[T vec.Float] struct {
 	state          []T // [v, e]: T, or its gradient
 	turned         []T // [v, n]: a panel of dTᵀ
@@ -103,7 +104,7 @@ func (j *linearBackward[T]) Do(worker, task int) {
 	}
 }
 
-// queries computes dQ of one chunk and takes its keys and values into the state.
+// queries computes dQ of one chunk and adds its keys and values to the state.
 func (j *linearBackward[T]) queries(t *linearBackwardTile[T], c span, row, kv int) {
 	l, z := j.l, j.sizes
 	at, n := row*j.length+c.from, c.to-c.from
@@ -145,8 +146,8 @@ func (j *linearBackward[T]) queries(t *linearBackwardTile[T], c span, row, kv in
 	l.absorb(t.state, t.v, t.k, n, z)
 }
 
-// keys computes dK, dV and the gradient of the gates of one chunk and takes its queries into the gradient of the state. sum is
-// that of what follows the chunk in its document, in the gradient of the gates; it returns the sum for the chunk before.
+// keys computes dK, dV and the gradient of the gates of one chunk and adds its queries to the gradient of the state.
+// sum is the gates' gradient from later chunks of the document; keys returns the sum for the chunk before.
 func (j *linearBackward[T]) keys(t *linearBackwardTile[T], c span, row, kv int, sum T) T {
 	l, z := j.l, j.sizes
 	at, n := row*j.length+c.from, c.to-c.from
@@ -185,8 +186,8 @@ func (j *linearBackward[T]) keys(t *linearBackwardTile[T], c span, row, kv int, 
 	return sum
 }
 
-// fromLater sets dK and dV to what comes from queries after the chunk, and lets the gradient of the state pass the gates of the
-// chunk.
+// fromLater sets dK and dV to the contribution of queries after the chunk, and decays the gradient of the state by
+// the gates of the chunk.
 func (j *linearBackward[T]) fromLater(t *linearBackwardTile[T], c span, n int) {
 	l, z := j.l, j.sizes
 	if c.last {
@@ -208,7 +209,7 @@ func (j *linearBackward[T]) fromLater(t *linearBackwardTile[T], c span, n int) {
 	}
 }
 
-// gateOfQueries adds up φ(q)·dQ̂ of the group in the gates' gradient.
+// gateOfQueries adds φ(q)·dQ̂ of the group to the gates' gradient.
 func (j *linearBackward[T]) gateOfQueries(t *linearBackwardTile[T], g, at, kv, p0, p1 int) {
 	j.l.dot(t.dots, t.q[p0*j.e:], t.dq, j.e, p1-p0, j.e)
 	for i, x := range t.dots[:p1-p0] {
@@ -220,7 +221,7 @@ func (j *linearBackward[T]) gateOfQueries(t *linearBackwardTile[T], g, at, kv, p
 	}
 }
 
-// gateOfKeys turns that into the gradient of the gates' logits. A document's first gate has nothing to decay.
+// gateOfKeys converts that into the gradient of the gates' logits. A document's first gate has nothing to decay.
 func (j *linearBackward[T]) gateOfKeys(t *linearBackwardTile[T], c span, at, kv, n int, sum T) T {
 	if c.last {
 		sum = 0
@@ -244,7 +245,7 @@ func (j *linearBackward[T]) load(t *linearBackwardTile[T], at, kv, n int) {
 	j.l.begin(&t.decay, j.gates, at, kv, n, &j.shape)
 }
 
-// loadHead reads n queries of a head and makes U of its outputs' gradients.
+// loadHead reads n queries of a head and computes U from the gradients of their outputs.
 func (j *linearBackward[T]) loadHead(t *linearBackwardTile[T], head, at, n int) {
 	l, z := j.l, j.sizes
 	l.features(t.q, t.slopeQ, &j.qkv, at, j.queryCol(head), n, z, j.Size)

@@ -9,18 +9,18 @@ import (
 	"anneal/tensor"
 )
 
-// linearCached is one call of Linear.Cached: linearForward over the tokens of one sequence from first on, whose state stands at
-// the last boundary of a chunk. Keys and values of the chunk that is not complete are in the cache, and so every product is
-// over the numbers that it would be over in a pass from the first token. A task is one key-value head.
+// linearCached is one call of Linear.Cached: linearForward over the tokens of one sequence from first on, starting
+// from the state at the last chunk boundary. The cache holds keys and values of the incomplete chunk, so every
+// product has the same operands as in a pass from the first token. A task is one key-value head.
 type linearCached[T vec.Float] struct {
 	linearForward[T]
 	first int
 	state []T       // [K·(E+1), E]
 	kv    matrix[T] // [C, 2K·E]
-	faded []T       // [C, K]: logits of gates, nil without
+	faded []T       // [C, K]: logits of gates; nil without them
 }
 
-// Cached writes out [n, H·E] from qkv [n, (H+2K)·E] and gates [n, K] or nil, as device.Device.LinearAttentionCached says.
+// Cached writes out [n, H·E] from qkv [n, (H+2K)·E] and gates [n, K] or nil; see device.Device.LinearAttentionCached.
 func (l *Linear) Cached(out, qkv, gates *tensor.Tensor, c *device.Cache, first int, heads device.Heads) {
 	s := shape{Heads: heads, tokens: qkv.Rows(), length: qkv.Rows(), rows: 1, group: heads.Q / heads.KV}
 	s.check("qkv", qkv, s.tokens, heads.Cols())
@@ -66,7 +66,7 @@ func (j *linearCached[T]) Do(worker, kv int) {
 		l.load(t.state, z.e, state, j.Size, j.Size+1, j.Size, 1)
 	}
 	for at := 0; at < j.length; {
-		from := (j.first + at) % linearChunk // in the chunk
+		from := (j.first + at) % linearChunk // within the chunk
 		n := min(linearChunk-from, j.length-at)
 		j.keep(&t, at, from, n, kv)
 		j.extend(&t, at, from, n, kv)
@@ -92,7 +92,8 @@ func (j *linearCached[T]) keep(t *linearTile[T], at, from, n, kv int) {
 	}
 }
 
-// extend computes the outputs of n tokens, rows from… of their chunk, whose keys and values are in the cache up to them.
+// extend computes the outputs of n tokens, rows from… of their chunk. The cache must hold the keys and values up to
+// them.
 func (j *linearCached[T]) extend(t *linearTile[T], at, from, n, kv int) {
 	l, z := j.l, j.sizes
 	c := span{first: j.first+at < linearChunk}

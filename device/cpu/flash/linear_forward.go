@@ -6,8 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// linearForward is one call of Linear.Forward. A task is one row of the batch and one key-value head with its group of query
-// heads, which share the state.
+// linearForward is one call of Linear.Forward. A task is one row of the batch and one key-value head with its group
+// of query heads, which share the state.
 type linearForward[T vec.Float] struct {
 	l *linear[T]
 	shape
@@ -29,11 +29,12 @@ func (l *linear[T]) forward(p *pool.Pool, s shape, out, norm, qkv, gates *tensor
 	l.fwd = linearForward[T]{}
 }
 
-// linearTile is a worker's scratch of the forward pass; e, v, m are those of sizes, n the width of a panel.
+// linearTile is a worker's scratch memory of the forward pass; e, v and m are those of sizes, n is the width of a
+// panel.
 type linearTile[T vec.Float] struct {
 	state []T // [m, e]: T
 	k, q  []T // [C, e]: features
-	slope []T // [C, e]: of features, which only backward reads
+	slope []T // [C, e]: slopes of features, used by backward only
 	v     []T // [C, v]
 	qt    []T // [e, n]: a panel of Q̂ᵀ
 	s     []T // [C, n]: scores
@@ -60,7 +61,7 @@ func (j *linearForward[T]) Do(worker, task int) {
 	}
 }
 
-// chunk computes the outputs of one chunk and takes its keys and values into the state.
+// chunk computes the outputs of one chunk and adds its keys and values to the state.
 func (j *linearForward[T]) chunk(t *linearTile[T], c span, row, kv int) {
 	l, z := j.l, j.sizes
 	at, n := row*j.length+c.from, c.to-c.from
@@ -83,7 +84,7 @@ func (j *linearForward[T]) chunk(t *linearTile[T], c span, row, kv int) {
 	}
 }
 
-// pass takes the n keys and values of a chunk into the state.
+// pass adds the n keys and values of a chunk to the state.
 func (l *linear[T]) pass(t *linearTile[T], n int, z sizes) {
 	if t.decay.gated() {
 		l.vec.Scale(t.state, t.state, t.decay.whole(n))
@@ -109,8 +110,8 @@ func (j *linearForward[T]) panel(t *linearTile[T], c span, p0, p1 int) {
 	l.mul(t.ot, z.panel, t.v, 1, z.v, t.s, z.panel, z.m, p1, !c.first)
 }
 
-// finish divides the outputs of a panel's queries first…n and stores them and their denominators, unless those have no place. The
-// panel begins at row at.
+// finish divides the outputs of a panel's queries first…n and stores them, and their denominators if requested. The
+// panel starts at row at.
 func (j *linearForward[T]) finish(t *linearTile[T], head, at, first, n int) {
 	l, z := j.l, j.sizes
 	sums := t.ot[j.Size*z.panel:][:n]
@@ -123,7 +124,7 @@ func (j *linearForward[T]) finish(t *linearTile[T], head, at, first, n int) {
 	for i, sum := range sums {
 		sums[i] = 1 / sum
 	}
-	for c := 0; c < j.Size; c += z.panel { // a square of the outputs at a time
+	for c := 0; c < j.Size; c += z.panel { // one square of outputs at a time
 		l.transpose(t.s, t.ot[c*z.panel:], z.panel, z.panel)
 		l.scaleRows(t.s, z.panel, n, z.panel, sums)
 		l.write(&j.out, at+first, head*j.Size+c, n-first, min(z.panel, j.Size-c), t.s[first*z.panel:], z.panel, 1)

@@ -6,24 +6,24 @@ import (
 	"anneal/device/cpu/vec"
 )
 
-// decays is what the gates of one chunk multiply things by.
+// decays holds the factors from the gates of one chunk.
 type decays[T vec.Float] struct {
-	gate  []T // [C]: g, unset without gates
+	gate  []T // [C]: g; unset without gates
 	upTo  []T // [C]: γ_i = g_0 ⋯ g_i
 	after []T // [C]: β_j = g_{j+1} ⋯ g_{n−1}
 	d     []T // [C/panel, C, panel]: D_ji = g_{j+1} ⋯ g_i, 0 for j > i
 	on    bool
 }
 
-// tiny is where a decay counts as 0: long before it gets denormal, with which processors are slow.
+// tiny is the limit below which a decay counts as 0, well above denormal numbers, which are slow.
 const tiny = 0x1p-100
 
 func newDecays[T vec.Float](c *carver[T]) decays[T] {
 	return decays[T]{gate: c.take(linearChunk), upTo: c.take(linearChunk), after: c.take(linearChunk), d: c.take(linearChunk * linearChunk)}
 }
 
-// begin computes the decays of n tokens, whose gates' logits for all key-value heads begin at row at; without gates it only
-// says so.
+// begin computes the decays of n tokens; their gates' logits for all key-value heads start at row at. Without gates
+// it only clears the flag.
 func (l *linear[T]) begin(g *decays[T], logits []T, at, kv, n int, s *shape) {
 	g.on = logits != nil
 	if !g.on {

@@ -37,8 +37,8 @@ func wide[T tensor.Number](t *tensor.Tensor) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Raw()))), t.Len())
 }
 
-// readStrip writes rows of x, row, row+step, …, from column col on to dst [rows, ld], held across, with zeros in what else there is
-// of the last columns' panel.
+// readStrip writes rows row, row+step, … of x, from column col on, to dst [rows, ld], packed across, with zeros in
+// the rest of the last panel of columns.
 func (k *kernels[T]) readStrip(dst []T, ld int, x *matrix[T], row, step, col, rows, cols int) {
 	words, whole, end := ld/k.pair, cols/k.pair, roundUp(cols, k.tileN*k.pair)/k.pair
 	for r := 0; r < rows && whole < end; r++ {
@@ -55,8 +55,8 @@ func (k *kernels[T]) readStrip(dst []T, ld int, x *matrix[T], row, step, col, ro
 	}
 }
 
-// read writes x[row : row+rows, col : col+cols] to dst [≥ rows, ld], held across, with zeros in columns cols to ld and in
-// what else there is of the last rows' words held down.
+// read writes x[row : row+rows, col : col+cols] to dst [≥ rows, ld], packed across, with zeros in columns cols to ld
+// and in the rest of the last rows' words when packed down.
 func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols int) {
 	words := ld / k.pair
 	if cols < ld {
@@ -66,8 +66,9 @@ func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols in
 	k.readStrip(dst, ld, x, row, 1, col, rows, cols)
 }
 
-// readKeys reads column col … of the keys of a tile in a row of the batch to dst [Bk, ld], held across, with zeros for what the row
-// does not have and up to a multiple of tileM rows. x may be a ring, whose first row follows its last.
+// readKeys reads the columns from col on of a tile's keys in a row of the batch to dst [Bk, ld], packed across, with
+// zeros for keys outside the row and up to a multiple of tileM rows. x may be a ring, whose first row follows its
+// last.
 func (k *kernels[T]) readKeys(dst []T, ld int, x *matrix[T], s *shape, row, col int, t *keyTile) {
 	words, width, end := ld/k.pair, roundUp(s.Size, k.tileN*k.pair)/k.pair, 0
 	blank := func(from, to int) {
@@ -90,14 +91,14 @@ func (k *kernels[T]) readKeys(dst []T, ld int, x *matrix[T], s *shape, row, col 
 	blank(end, roundUp(end, k.tileM))
 }
 
-// down writes dst, held down, from src [rows, cols], held across: nothing where both are the same.
+// down packs src [rows, cols], packed across, down into dst. It does nothing if both layouts are the same.
 func (k *kernels[T]) down(dst []T, ldd int, src []T, lds, rows, cols int) {
 	if k.pair > 1 {
 		k.zip(dst, ldd, src, lds, roundUp(rows, k.pair), cols)
 	}
 }
 
-// takeDown cuts memory for words held down, n of them, unless they are those held across.
+// takeDown allocates n words packed down, unless that layout is the same as across.
 func (k *kernels[T]) takeDown(c *carver[T], across []T, n int) []T {
 	if k.pair == 1 {
 		return across
@@ -105,7 +106,7 @@ func (k *kernels[T]) takeDown(c *carver[T], across []T, n int) []T {
 	return c.take(n)
 }
 
-// words returns how many words n elements make.
+// words returns the number of words for n elements.
 func (k *kernels[T]) words(n int) int { return (n + k.pair - 1) / k.pair }
 
 // write rounds scale times src [rows, ld] to x[row : row+rows, col : col+cols].

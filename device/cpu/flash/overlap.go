@@ -2,9 +2,10 @@ package flash
 
 import "anneal/device"
 
-// Where blocks of queries of a graph overlap, as the branches of LongNet do, the sums of all of a row's queries are kept while block
-// after block adds its keys: one softmax over all of them. Backward then needs nothing but its log-sum-exp, as always, and the
-// gradient goes through the shares of the branches exactly. A head's row is one task. Memory: E+2 numbers per query and worker.
+// If blocks of queries of a graph overlap, like the branches of LongNet, the sums of all queries of a row are kept
+// while each block adds its keys: one softmax over all of them. Backward then needs only the log-sum-exp, as usual,
+// and the gradient through the shares of the branches is exact. A head's row is one task. Memory: E+2 numbers per
+// query and worker.
 
 // overlapping computes one head of a row.
 func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int) {
@@ -43,7 +44,7 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 	}
 }
 
-// overlapping adds what w holds to dQ of the row.
+// overlapping adds the units of w to dQ of the row.
 func (j *backwardJob[T]) overlapping(t *backwardTile[T], w *work, m *team, row int) {
 	move := func(load bool) {
 		for u := range w.units {

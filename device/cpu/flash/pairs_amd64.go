@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// zipOrder is read by the assembly: which of 2·32 elements, those of one row and then those of the next, stand where once
-// the rows are words held down.
+// zipOrder is read by the assembly: the permutation of 2·32 elements, one row and then the next, to words packed
+// down.
 //
 //lint:ignore U1000 the assembly names it
 var zipOrder = func() (order [2 * 32]uint16) {
@@ -18,8 +18,8 @@ var zipOrder = func() (order [2 * 32]uint16) {
 	return order
 }()
 
-// kernelsBF16 returns the primitives of a tier for BF16 storage: on pairs where there is an instruction for them, with
-// the probabilities and score gradients rounded to BF16 that products read; else those of float32.
+// kernelsBF16 returns the primitives of a tier for BF16 storage. With an instruction for pairs they use pairs, with
+// probabilities and score gradients rounded to BF16 operands; otherwise they are those of float32.
 func kernelsBF16(tier isa.Tier) kernels[float32] {
 	if tier < isa.AVX512BF16 {
 		return kernels32(tier)
@@ -38,7 +38,7 @@ func zip(dst []float32, ldd int, src []float32, lds, rows, cols int) {
 	zipAVX512BF16(&dst[0], ldd, &src[0], lds, rows, cols)
 }
 
-// copyBF16 is kernels.loadBF16 for pairs: they lie in src as they should in dst.
+// copyBF16 is kernels.loadBF16 for pairs, which are stored in the same way in src and dst.
 func copyBF16(dst []float32, ld int, src []tensor.BFloat16, stride, rows, cols int) {
 	to := unsafe.Slice((*tensor.BFloat16)(unsafe.Pointer(unsafe.SliceData(dst))), 2*len(dst))
 	w := cols &^ 31

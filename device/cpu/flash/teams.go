@@ -6,48 +6,49 @@ import (
 	"anneal/device"
 )
 
-// team is query heads of one key-value head that go by one graph, and so share the loads of keys and values. Its work is cut into
-// steps of up to maxUnits blocks of queries: neighbouring blocks of few heads under full causal attention, else one block.
+// team is a set of query heads of one key-value head with the same graph, which share the loads of keys and values.
+// Its work is cut into steps of up to maxUnits blocks of queries: neighbouring blocks of few heads under full causal
+// attention, else one block.
 type team struct {
 	kv     int
 	heads  []int
 	graph  *device.Graph // nil for full causal attention
-	first  int           // of the blocks that have queries to compute
-	blocks int           // of the row, up to the last of those
+	first  int           // first of the blocks that have queries to compute
+	blocks int           // blocks of the row, up to the last of those
 	wide   int           // blocks per step
 	high   int           // heads per step
 	steps  int
 }
 
-// maxUnits is how many blocks of queries, of one head each, work on a tile of keys while it is at hand.
+// maxUnits is the number of blocks of queries, of one head each, that use a tile of keys while it is in cache.
 const maxUnits = 4
 
-// unit is a block of queries of one head at work, or the one query that there is of several heads, side by side: a strip of
+// unit is a block of queries of one head being computed, or a single query of several heads side by side: a strip of
 // step 0.
 type unit struct {
 	head   int
-	beside []int // the heads of one query; else nil
+	beside []int // the heads of a single query; else nil
 	device.Strip
 }
 
-// work is what a worker has in hand beside its scratch memory.
+// work is a worker's current work, beside its scratch memory.
 type work struct {
 	units  []unit
-	panels []panel // of all units, as many for each
-	ref    int     // the position that ALiBi's distances are counted from, near the queries
+	panels []panel // of all units, the same number for each
+	ref    int     // the reference position of ALiBi's distances, near the queries
 	cutter cutter
 	tile   keyTile
 
-	pieces []piece     // of the panels that see the tile, on matrix units
-	chores []unitPiece // of the units, backward
+	pieces []piece     // pieces for the panels that see the tile, on matrix units
+	chores []unitPiece // pieces for the units, backward
 	seen   []uint32    // by panel and key
 
 	task  int // in a wave
-	later int // the smallest key of blocks of the same step that are not yet in hand
+	later int // the smallest key of later blocks of the same step
 }
 
-// muster finds the teams of a call.
-func (r *runner[T]) muster(s *shape) {
+// findTeams forms the teams of a call.
+func (r *runner[T]) findTeams(s *shape) {
 	if cap(r.members) < s.Q {
 		r.members, r.teams = make([]int, s.Q), make([]team, 0, s.Q)
 	}
@@ -84,7 +85,7 @@ func (r *runner[T]) muster(s *shape) {
 	}
 }
 
-// gather moves the heads that belong with the first to it and returns how many there are.
+// gather moves the heads that belong with the first next to it and returns their number.
 func gather(heads []int, belongs func(h int) bool) int {
 	n := 1
 	for i := 1; i < len(heads); i++ {
@@ -96,8 +97,8 @@ func gather(heads []int, belongs func(h int) bool) int {
 	return n
 }
 
-// skip leaves out the steps at both ends that have no queries to compute. Where the others begin and which blocks go together in them
-// stays.
+// skip omits the steps at both ends that have no queries to compute. It does not change where the other steps start
+// or which blocks they combine.
 func (t *team) skip(s *shape, blockQ int) {
 	if t.graph == nil {
 		t.first = s.from / blockQ / t.wide * t.wide
@@ -115,7 +116,7 @@ func (t *team) skip(s *shape, blockQ int) {
 // overlaps reports whether some query is in more than one block of the team's graph.
 func (t *team) overlaps() bool { return t.graph != nil && t.graph.Overlap }
 
-// of returns a step's blocks, from … to−1, and heads. Blocks may lie behind the end of the row.
+// of returns a step's blocks, from … to−1, and heads. Blocks may be after the end of the row.
 func (t *team) of(step int) (from, to int, heads []int) {
 	parts := (len(t.heads) + t.high - 1) / t.high
 	from, heads = t.first+step/parts*t.wide, t.heads[step%parts*t.high:]
@@ -126,7 +127,7 @@ func (t *team) of(step int) (from, to int, heads []int) {
 	return from, to, heads[:min(len(heads), t.high)]
 }
 
-// least returns the smallest key that blocks from … to−1 of the graph look at.
+// least returns the smallest key of blocks from … to−1 of the graph.
 func (t *team) least(from, to int) int {
 	least := math.MaxInt
 	for b := from; b < to && t.graph != nil; b++ {
@@ -137,8 +138,8 @@ func (t *team) least(from, to int) int {
 	return least
 }
 
-// enlist brings into w what can be computed together of blocks from … to−1: units, panels and keys. It returns how many blocks
-// these are; there are no units if none of their queries exist.
+// enlist loads into w the units, panels and keys of those blocks from … to−1 that can be computed together. It
+// returns the number of blocks; there are no units if none of their queries exist.
 func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, from, to int, heads []int) int {
 	if t.graph != nil {
 		to = from + w.cutter.blocks(t.graph.Blocks[from:min(to, from+max(1, maxUnits/len(heads)))], r.blockK)
@@ -180,7 +181,7 @@ func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, from, to int, he
 	return to - from
 }
 
-// next brings the next tile into w that a query of its units sees.
+// next loads the next tile that a query of the units sees.
 func (w *work) next(size, tileM int) bool {
 	for w.cutter.next(&w.tile, size) {
 		seen := false

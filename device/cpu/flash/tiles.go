@@ -7,34 +7,34 @@ import (
 	"anneal/device"
 )
 
-// run is keys that stand in a tile one after the other, the first in row at.
+// run is a series of consecutive keys in a tile, starting at row at.
 type run struct {
 	device.KeyRange
 	at int
 }
 
-// keyTile is some keys, of one or more ranges, that are computed with together.
+// keyTile is a set of keys, from one or more ranges, that are processed together.
 type keyTile struct {
 	runs []run
 	keys int
 }
 
-// cutter cuts the ranges of keys of blocks of queries into tiles: neighbouring keys at multiples of the size of a tile, others one after
-// the other. Which keys share a tile depends on the layout alone: not on the length of the row, nor on documents.
+// cutter cuts the ranges of keys of query blocks into tiles: contiguous keys at multiples of the tile size, other
+// keys in order. The keys of a tile depend only on the layout, not on the length of the row or on documents.
 type cutter struct {
 	ranges []device.KeyRange
 	tail   device.KeyRange // after the ranges
-	used   int             // keys of ranges[0], or else of tail, that earlier tiles have
-	last   int             // the blocks' last query: what lies behind it nobody sees
+	used   int             // keys of ranges[0], or else of tail, that earlier tiles hold
+	last   int             // the last query of the blocks, after which nothing is seen
 }
 
-// causal makes the cutter go over keys from … last.
+// causal sets the keys to from … last.
 func (c *cutter) causal(from, last int) {
 	*c = cutter{tail: device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: last + 1 - from}, Far: math.MaxInt}, last: last}
 }
 
-// blocks makes the cutter go over the keys of as many of the blocks, from the first on, as look at the same keys, but for some that
-// are hidden from one and not the other. It returns how many.
+// blocks sets the keys to those of the first blocks that have the same keys, except for keys that are hidden from one
+// of them. It returns the number of these blocks.
 func (c *cutter) blocks(list []device.QueryBlock, size int) int {
 	b := &list[0]
 	*c = cutter{last: last(b.Queries)}
@@ -62,7 +62,7 @@ func (c *cutter) blocks(list []device.QueryBlock, size int) int {
 	return many
 }
 
-// join makes x hold the keys of y, too, if each may begin earlier and end later where it has to.
+// join extends x to hold the keys of y as well, if each may start earlier and end later as needed.
 func join(x, y *device.KeyRange, belowX, aboveX, belowY, aboveY bool) bool {
 	if x.Step != y.Step || x.Near != y.Near || x.Far != y.Far || (x.First-y.First)%x.Step != 0 {
 		return false
@@ -76,14 +76,14 @@ func join(x, y *device.KeyRange, belowX, aboveX, belowY, aboveY bool) bool {
 	return true
 }
 
-// open reports whether the last range of a block might as well begin earlier, since the distance hides what comes before it, or end
+// open reports whether the last range of a block may start earlier, because distance hides the earlier keys, or end
 // later.
 func open(b *device.QueryBlock) (below, above bool) {
 	k := &b.Keys[len(b.Keys)-1]
 	return b.Queries.First-k.First+k.Step >= k.Far, k.First+k.Count*k.Step > last(b.Queries)-k.Near
 }
 
-// next fills a tile with up to size keys, none twice. It returns false at the end.
+// next fills a tile with up to size keys, each once. It returns false at the end.
 func (c *cutter) next(t *keyTile, size int) bool {
 	t.runs, t.keys = t.runs[:0], 0
 	for t.keys < size {
@@ -118,7 +118,7 @@ func (c *cutter) next(t *keyTile, size int) bool {
 	return t.keys > 0
 }
 
-// holds reports whether the tile may have a key of a strip.
+// holds reports whether the tile may hold a key of a strip.
 func (t *keyTile) holds(s device.Strip) bool {
 	for i := range t.runs {
 		o := &t.runs[i].Strip
@@ -132,7 +132,7 @@ func (t *keyTile) holds(s device.Strip) bool {
 // last returns the last position of a strip.
 func last(s device.Strip) int { return s.First + (s.Count-1)*s.Step }
 
-// count returns how many positions of a strip that goes on for ever are at most p.
+// count returns the number of positions up to p of a strip extended without end.
 func count(s device.Strip, p int) int {
 	if p < s.First {
 		return 0
@@ -154,24 +154,24 @@ func after(s device.Strip, p int) device.Strip {
 	return s
 }
 
-// contiguous returns the tile's first key if its keys are neighbours that begin and end where sums of whole tiles of the
-// microkernel do, in a row of length tokens; else false.
+// contiguous returns the tile's first key if its keys are contiguous and begin and end at microkernel boundaries, in
+// a row of length tokens; else false.
 func (t *keyTile) contiguous(tileM, length int) (int, bool) {
 	s := &t.runs[0]
 	end := s.First + s.Count
 	return s.First, len(t.runs) == 1 && s.Step == 1 && s.First%tileM == 0 && (end == length || s.Count%tileM == 0 && end <= length)
 }
 
-// panel is queries that stand side by side, and what they see of the tile at hand.
+// panel is a set of queries side by side, and the part of the current tile that they see.
 type panel struct {
 	device.Strip
-	last        int // the last of them
-	low, common int // the first keys of their documents: the earliest and the latest
+	last        int // last query
+	low, common int // the earliest and the latest first key of their documents
 	starts      []int32
 
-	lo, hi int  // outside these rows of the tile they see nothing
-	masked bool // nor all that is between
-	begun  bool // something has been added to its sums, on matrix units
+	lo, hi int  // rows of the tile that any query sees
+	masked bool // some of these are hidden from some query
+	begun  bool // its sums are not empty, on matrix units
 }
 
 // newPanel returns the panel of queries q of a row.
@@ -189,7 +189,8 @@ func newPanel(s *shape, row int, q device.Strip) panel {
 	return p
 }
 
-// look sets what the panel sees of a tile and returns whether that is anything. The rows begin at a multiple of tileM.
+// look finds the part of a tile that the panel sees and reports whether there is any. The rows start at a multiple of
+// tileM.
 func (p *panel) look(t *keyTile, tileM int) bool {
 	p.lo, p.hi = t.keys, 0
 	for i := range t.runs {
@@ -211,18 +212,19 @@ func (p *panel) look(t *keyTile, tileM int) bool {
 	return p.lo < p.hi
 }
 
-// stair is how many queries or keys go together where a tile is cut along the edge of what is seen: a multiple of tileM.
+// stair is the granularity, in queries or keys, for cutting a tile along the edge of the visible area: a multiple of
+// tileM.
 const stair = 16
 
-// rows returns the rows of a run that some of n of a panel's queries, from at on, see, the first a multiple of pair.
+// rows returns the rows of a run that some of n queries of a panel, from at on, see; the first is a multiple of pair.
 func (p *panel) rows(k *run, at, n, pair int) (from, to int) {
 	first, last := p.First+at*p.Step, min(p.First+(at+n-1)*p.Step, p.last)
 	from, to = count(k.Strip, first-k.Far), count(k.Strip, last-k.Near)
 	return max(from/pair*pair, p.lo), min(to, p.hi)
 }
 
-// columns returns the queries of a panel that see some of a run's keys in rows at … at+stair−1, the first a multiple of pair, of up
-// to width.
+// columns returns the queries of a panel, up to width, that see some of a run's keys in rows at … at+stair−1; the
+// first is a multiple of pair.
 func (p *panel) columns(k *run, at, pair, width int) (from, to int) {
 	first, last := k.First+at*k.Step, k.First+(at+stair-1)*k.Step
 	from, to = count(p.Strip, first+k.Near-1), width

@@ -6,24 +6,24 @@ import (
 	"anneal/tensor"
 )
 
-// Matrix units multiply operands whose words lie in rows, so that scores, held transposed as everywhere, ask for the other operand of a
-// product with them to be turned, and its sums with it:
+// Matrix units multiply operands whose words are in rows. Because scores are stored transposed, the other operand of
+// a product with them, and its sums, must be transposed:
 //
 //	Oᵀ  [E, queries] += Vᵀ · P
 //	dQᵀ [E, queries] += Kᵀ · dS
 //
-// in panels of tileN queries; dK and dV are as they are. All panels that see something of a tile of keys are computed at one call, since to
-// ready the units costs as much as a quarter of a product.
+// in panels of tileN queries; dK and dV are not transposed. One call processes all panels that see part of a tile of
+// keys, because configuring the units costs as much as a quarter of a product.
 
-// piece is what a panel has to do with a tile of keys.
+// piece describes the work of a panel with a tile of keys.
 type piece struct {
-	q, o, stat int     // where the panel's queries, sums and statistics begin, in bytes
+	q, o, stat int     // offsets of the panel's queries, sums and statistics, in bytes
 	lo, rows   int     // keys of the tile, multiples of tileM
-	seen       *uint32 // bits of queries by key of the tile from lo on, unless all are seen
-	fresh      int     // not 0 if nothing is in the sums yet, which need not be zero then
+	seen       *uint32 // bits of queries by key of the tile from lo on; nil if all are seen
+	fresh      int     // not 0 if the sums are empty and their memory is undefined
 }
 
-// pieces returns what the panels of w have to do with its tile.
+// pieces returns the work of the panels of w with its tile.
 func (r *runner[T]) pieces(w *work, s *shape, ld, led int) []piece {
 	w.pieces = w.pieces[:0]
 	for u := range w.units {
@@ -41,18 +41,18 @@ func (r *runner[T]) pieces(w *work, s *shape, ld, led int) []piece {
 	return w.pieces
 }
 
-// unitPiece is what a unit, two panels, has to do with a tile of keys, backward.
+// unitPiece describes the backward work of a unit, two panels, with a tile of keys.
 type unitPiece struct {
-	q, do, dq, stat int // where the unit's queries, output gradients, sums and statistics begin, in bytes
+	q, do, dq, stat int // offsets of the unit's queries, output gradients, sums and statistics, in bytes
 	panels          [2]struct {
-		lo, rows int // as in piece; rows is 0 if nothing is seen
+		lo, rows int // as in piece; rows is 0 if no key is seen
 		seen     *uint32
 		fresh    int // for dQ
 	}
-	halves [2]struct{ from, count int } // of the tile: the panels that see some of its keys
+	halves [2]struct{ from, count int } // for each half of the tile: the panels that see some of its keys
 }
 
-// unitPieces returns what the units of w have to do with its tile.
+// unitPieces returns the work of the units of w with its tile.
 func (r *runner[T]) unitPieces(w *work, s *shape, ld, led int) []unitPiece {
 	w.chores = w.chores[:0]
 	for u := range w.units {
@@ -79,7 +79,7 @@ func (r *runner[T]) unitPieces(w *work, s *shape, ld, led int) []unitPiece {
 	return w.chores
 }
 
-// begin returns 1 if the panel's sums are still empty, and notes that they are no longer.
+// begin returns 1 if the panel's sums are empty, and marks them as not empty.
 func (p *panel) begin() int {
 	if p.begun {
 		return 0
@@ -88,7 +88,7 @@ func (p *panel) begin() int {
 	return 1
 }
 
-// mask returns where the bits of the keys that panel p, number n of w, sees of its tile begin; nil if it sees them all.
+// mask returns the bits of the keys that panel p, number n of w, sees in its tile; nil if it sees them all.
 func (r *runner[T]) mask(w *work, n int, p *panel, rows int) *uint32 {
 	if !p.masked && rows == p.hi-p.lo {
 		return nil
@@ -98,17 +98,18 @@ func (r *runner[T]) mask(w *work, n int, p *panel, rows int) *uint32 {
 	return &seen[0]
 }
 
-// roomForPieces makes room for what all panels and units of w have to do with a tile.
+// roomForPieces allocates the pieces of all panels and units of w.
 func (r *runner[T]) roomForPieces(w *work) {
 	panels := max(cap(w.panels), cap(w.units)*len(unitPiece{}.panels))
 	w.pieces, w.chores = make([]piece, 0, panels), make([]unitPiece, 0, cap(w.units))
 	w.seen = make([]uint32, panels*r.blockK)
 }
 
-// steps returns how many steps of matrix units words of queries and keys are, 16 in one.
+// steps returns the number of steps of matrix units for the words of queries and keys, 16 per step.
 func (k *kernels[T]) steps(slope, size int) int { return (slope + k.words(size) + 15) / 16 }
 
-// turn writes the sums src [Count, ld] of unit u to dst, in panels that are turned where sums are; flat has room for one.
+// turn writes the sums src [Count, ld] of unit u to dst, in transposed panels if sums are transposed; flat is scratch
+// memory for one.
 func (r *runner[T]) turn(dst, src []T, w *work, u, ld, stride int, flat []T) {
 	rows := w.units[u].Count
 	if r.attend == nil {
@@ -124,7 +125,7 @@ func (r *runner[T]) turn(dst, src []T, w *work, u, ld, stride int, flat []T) {
 	}
 }
 
-// upright returns sums [rows, ld] of panels that may be held turned; flat has room for them.
+// upright returns sums [rows, ld] of panels that may be stored transposed; flat is scratch memory for them.
 func (r *runner[T]) upright(flat, turned []T, ld, rows int) []T {
 	if r.attend == nil {
 		return turned
@@ -140,8 +141,9 @@ func (r *runner[T]) upright(flat, turned []T, ld, rows int) []T {
 	return flat
 }
 
-// settle rounds turned sums of n queries of unit u, times a factor of each, to rows row, row+step, … of x from column col on. The heads of a
-// unit that has one query of each have columns of their own. flat has room for a panel.
+// settle rounds transposed sums of n queries of unit u, times a factor of each, to rows row, row+step, … of x from
+// column col on. In a unit of one query of several heads, each head has its own columns. flat is scratch memory for a
+// panel.
 func (r *runner[T]) settle(x *matrix[T], w *work, u, row, step, col, n, size int, sums []T, ld int, f, flat []T) {
 	width, stride := r.tileN, step*x.cols
 	for p := 0; p < n; p += width {
@@ -165,7 +167,7 @@ func (r *runner[T]) settle(x *matrix[T], w *work, u, row, step, col, n, size int
 	}
 }
 
-// see sets which queries of panel p see each key in rows p.lo… of a tile.
+// see sets the bits of the queries of panel p that see each key in rows p.lo… of a tile.
 func see(seen []uint32, t *keyTile, p *panel) {
 	clear(seen)
 	for i := range t.runs {
@@ -175,7 +177,7 @@ func see(seen []uint32, t *keyTile, p *panel) {
 		}
 	}
 	for c := 0; p.common > 0 && c < p.Count; {
-		first, document := p.start(c), uint32(0) // queries side by side are mostly of one document
+		first, document := p.start(c), uint32(0) // neighbouring queries mostly belong to one document
 		for ; c < p.Count && p.start(c) == first; c++ {
 			document |= 1 << c
 		}
@@ -188,12 +190,12 @@ func see(seen []uint32, t *keyTile, p *panel) {
 	}
 }
 
-// start returns where the document of query c of the panel begins.
+// start returns the start of the document of query c of the panel.
 func (p *panel) start(c int) int { return int(p.starts[p.First+c*p.Step]) }
 
-// near returns the queries of the panel that are neither before a key of a run, or too near, nor too far from it.
+// near returns the queries of the panel within the run's distance limits of a key.
 func (p *panel) near(k *run, key int) uint32 {
-	before := func(position int) int { // how many queries are
+	before := func(position int) int { // number of queries up to a position
 		if p.Step == 1 {
 			return max(0, position-p.First)
 		}

@@ -8,7 +8,7 @@ import (
 	"anneal/tensor"
 )
 
-// amxShapes is the configuration of tiles: 16 rows of 64 bytes, all eight.
+// amxShapes is the tile configuration: eight tiles of 16 rows of 64 bytes.
 //
 //lint:ignore U1000 the assembly names it
 var amxShapes = func() (c [64]byte) {
@@ -35,7 +35,7 @@ var amxConstants = [...]uint32{
 //lint:ignore U1000 the assembly names them
 var flushSubnormals, keepSubnormals uint32 = 0x9fc0, 0x1f80
 
-// onUnits adds to the primitives for pairs those that work on matrix units, if the tier has them.
+// onUnits adds the primitives on matrix units to those for pairs, if the tier has matrix units.
 func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 	if tier < isa.AMX {
 		return k
@@ -85,7 +85,7 @@ func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 	return k
 }
 
-// zipRows is read by the assembly: which of 2·16 elements, those of one row and then those of the next, stand where once they are words.
+// zipRows is read by the assembly: the permutation of 2·16 elements, one row and then the next, to words.
 //
 //lint:ignore U1000 the assembly names it
 var zipRows = func() (order [32]uint16) {
@@ -95,7 +95,7 @@ var zipRows = func() (order [32]uint16) {
 	return order
 }()
 
-// upperHalves is read by the assembly: which of 2·32 elements are the upper halves of 32 words.
+// upperHalves is read by the assembly: it selects the upper halves of 32 words from 2·32 elements.
 //
 //lint:ignore U1000 the assembly names it
 var upperHalves = func() (order [32]uint16) {

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// A wave is the backward pass of few key-value heads on many workers. A task is one step, and all steps of a head add to the same dK
-// and dV, in the order that a single worker would: a step touches keys only when all steps before it have passed them. Since
-// tasks are begun in order and go over their keys from the first on, each follows the one before at a distance of little more
-// than a tile. Results are those of one worker, bit for bit.
+// A wave is the backward pass of few key-value heads on many workers. A task is one step, and all steps of a head add
+// to the same dK and dV, in the order of a single worker: a step accesses keys only after all earlier steps have
+// passed them. Tasks start in order and process their keys from the first on, so each follows the one before it at a
+// distance of little more than a tile. Results equal those of one worker, bit for bit.
 type wave struct {
-	steps  int            // of each key-value head; 0 if there is no wave, and a task is all steps of a head
-	passed []atomic.Int64 // by task: it will touch no key before this one
-	first  atomic.Int64   // all tasks before are done
+	steps  int            // per key-value head; 0 without a wave, when a task is all steps of a head
+	passed []atomic.Int64 // by task: the smallest key that it may still access
+	first  atomic.Int64   // all earlier tasks are done
 }
 
-// launch decides whether there is a wave for so many key-value heads in rows, and readies it.
+// launch decides whether to use a wave for the given number of key-value heads in rows, and prepares it. It returns
+// the number of tasks.
 func (v *wave) launch(heads, workers int, teams []team) (tasks int) {
 	steps, sum := 0, 0
 	for i := range teams {
@@ -42,7 +43,7 @@ func (v *wave) launch(heads, workers int, teams []team) (tasks int) {
 	return tasks
 }
 
-// wait returns when all tasks before have passed a key.
+// wait returns when all earlier tasks have passed a key.
 func (v *wave) wait(task, key int) {
 	at := int(v.first.Load())
 	for at < task && v.passed[at].Load() == math.MaxInt64 {
@@ -54,13 +55,14 @@ func (v *wave) wait(task, key int) {
 			if tries < 100 {
 				runtime.Gosched()
 			} else {
-				time.Sleep(20 * time.Microsecond) // whoever is ahead may want this CPU
+				time.Sleep(20 * time.Microsecond) // earlier tasks may need this CPU
 			}
 		}
 	}
 }
 
-// least returns the smallest key that a step may still touch: of the tiles to come of its cutter, and of later blocks.
+// least returns the smallest key that a step may still access, in the remaining tiles of its cutter or in later
+// blocks.
 func (w *work) least() int {
 	c := &w.cutter
 	least := w.later
@@ -83,14 +85,14 @@ func (w *work) least() int {
 // waveStep computes one step of a key-value head in a wave.
 func (j *backwardJob[T]) waveStep(worker, task int) {
 	r, v := j.r, &j.r.wave
-	defer v.passed[task].Store(math.MaxInt64) // also if it fails, so that nobody waits for ever
+	defer v.passed[task].Store(math.MaxInt64) // even after a panic, so that no task waits forever
 	head, step := task/v.steps, task%v.steps
 	row, kv := head/j.KV, head%j.KV
 	t := r.backwardScratch(&carver[T]{buf: r.scratch[worker]}, &j.shape)
 	shared := r.backwardScratch(&carver[T]{buf: r.scratch[head%len(r.scratch)]}, &j.shape)
 	t.dk, t.dv = shared.dk, shared.dv
 	if step == 0 {
-		v.wait(task-(len(r.scratch)-1)*v.steps, math.MaxInt64-1) // whoever had the memory before
+		v.wait(task-(len(r.scratch)-1)*v.steps, math.MaxInt64-1) // the task that used the memory before
 		clear(t.dk)
 		clear(t.dv)
 	}
@@ -113,7 +115,7 @@ func (j *backwardJob[T]) waveStep(worker, task int) {
 	}
 }
 
-// enter returns when the units of w may touch their tile of keys, leave says that they have.
+// enter waits until the units of w may access their tile of keys; leave marks it as passed.
 func (j *backwardJob[T]) enter(w *work) {
 	if j.r.wave.steps == 0 {
 		return

@@ -1,5 +1,5 @@
-// Command gen writes the primitives of package flash in AVX2 and AVX-512 assembly, and those that differ where products are
-// made of pairs of BF16.
+// Command gen writes the primitives of package flash in AVX2 and AVX-512 assembly, plus those that differ for
+// products of BF16 pairs.
 package main
 
 import (
@@ -10,7 +10,8 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// A set is an instruction set and the tile its microkernel keeps in registers. A panel, tileN columns, is two registers wide.
+// A set is an instruction set and the register tile of its microkernel. A panel, tileN columns, is two registers
+// wide.
 type set struct {
 	name         string
 	full, half   string // prefixes of the whole registers and of their halves
@@ -108,13 +109,13 @@ func (k *kernel) argScale(r int) {
 	k.I("VBROADCASTSS X%d, %s", r, k.v(r))
 }
 
-// argBytes loads a parameter that counts float32 and turns it into bytes.
+// argBytes loads a parameter that counts float32 and converts it to bytes.
 func (k *kernel) argBytes(name, reg string) {
 	k.Arg(name, reg)
 	k.I("SHLQ $2, %s", reg)
 }
 
-// repeat writes a loop that runs as often as the general register count says; it must be positive.
+// repeat writes a loop with the iteration count in a general register; it must be positive.
 func (k *kernel) repeat(count string, body func()) {
 	loop := k.NewLabel("loop")
 	k.Label(loop)
@@ -139,8 +140,8 @@ const (
 	quiet // 0x40
 )
 
-// constant returns the operand of a constant; it must stand first in an instruction. AVX-512 kernels that use constants
-// keep them in the last registers; AVX2 has too few and reads them from memory.
+// constant returns the operand of a constant, which must be the first operand of an instruction. AVX-512 kernels that
+// use constants keep them in the last registers; AVX2 has too few registers and reads them from memory.
 func (k *kernel) constant(c int) string {
 	if k.wide() {
 		return k.v(20 + c)

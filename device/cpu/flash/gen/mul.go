@@ -6,8 +6,8 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// mul writes the microkernel. tileM · 2 registers hold sums; each step loads two registers of b and broadcasts tileM words
-// of a, whose rows are reached by one pointer and multiples of the row stride.
+// mul writes the microkernel. tileM · 2 registers hold sums; each step loads two registers of b and broadcasts tileM
+// words of a, addressed by one pointer plus multiples of the row stride.
 func (s *set) mul(f *asmgen.File) {
 	k := s.kernel(f, "mul", fmt.Sprintf("is kernels.mul for tiles of %d × %d; m and k are positive.", s.tileM, s.tileN),
 		"c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int")

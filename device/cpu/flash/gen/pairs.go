@@ -2,7 +2,7 @@ package main
 
 import "anneal/internal/asmgen"
 
-// whole says what sets of pairs ask of rows that they join.
+// whole returns the requirement on the number of rows for sets that join rows in pairs.
 func (s *set) whole() string {
 	if s.pair == 2 {
 		return " and even"
@@ -20,8 +20,8 @@ func (k *kernel) loadOrder() {
 	}
 }
 
-// interleave turns rows a and b of 32 BF16 into 32 words: column c of both rows is word c. The first 16 replace a, the others
-// go to high.
+// interleave combines rows a and b of 32 BF16 into 32 words: column c of both rows is word c. The first 16 replace a,
+// the others go to high.
 func (k *kernel) interleave(a, b, high int) {
 	k.op("VMOVAPS", a, high)
 	k.op("VPERMT2W", b, orderLow, a)

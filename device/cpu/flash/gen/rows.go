@@ -2,8 +2,8 @@ package main
 
 import "anneal/internal/asmgen"
 
-// eachRow writes a loop over CX rows and, inside, over the chunks of R13 columns; body handles one chunk of a row, at byte
-// offset AX (for float32; half of it for BF16).
+// eachRow writes a loop over CX rows and, inside, over the chunks of R13 columns. body processes one chunk of a row,
+// at byte offset AX (for float32; half of it for BF16).
 func (k *kernel) eachRow(chunk int, begin, body, end func()) {
 	k.I("SHLQ $2, R13")
 	k.repeat("CX", func() {
@@ -102,7 +102,8 @@ func (s *set) loadF16(f *asmgen.File) {
 	k.widen(2, func(u int) { k.I("VCVTPH2PS %d(BX), %s", u*s.bytes()/2, k.v(1+u)) })
 }
 
-// widen writes a load from elements of some bytes; read brings register u of 16 of them, at BX, to register 1+u.
+// widen writes a load from narrower elements of size bytes; read loads register u of 16 elements, at BX, to register
+// 1+u.
 func (k *kernel) widen(size int, read func(u int)) {
 	k.Arg("dst", "DI")
 	k.argBytes("ld", "DX")
@@ -161,8 +162,8 @@ func (s *set) storeF16(f *asmgen.File) {
 	})
 }
 
-// storeNarrow writes a store of 16-bit elements; round converts register u of 16 of them, which is in register x, and stores
-// them at BX. The two registers after x are free.
+// storeNarrow writes a store of 16-bit elements; round converts register u of 16 of them, which is in register x, and
+// stores them at BX. The two registers after x are scratch.
 func (s *set) storeNarrow(f *asmgen.File, name string, round func(k *kernel, u, x int)) {
 	k := s.kernel(f, name, "is kernels."+name+"; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
 		"dst *uint16, stride int, src *float32, ld, rows, cols, scale int")

@@ -2,9 +2,9 @@ package main
 
 import "anneal/internal/asmgen"
 
-// exp2 replaces register x by 2^x for x < 127: 2ⁿ · p(x − n) with n the nearest integer and p of degree 6, within 1.2e-7
-// relative; 0 below 2^−126. NaN stays NaN. n and p are overwritten; mask is the number of an AVX-512 mask register or of an
-// AVX2 vector register to use.
+// exp2 replaces register x by 2^x for x < 127: 2ⁿ · p(x − n) with n the nearest integer and p of degree 6, within
+// 1.2e-7 relative; 0 below 2^−126. NaN stays NaN. n and p are overwritten; mask is the number of a scratch AVX-512
+// mask register or AVX2 vector register.
 func (k *kernel) exp2(x, n, p, mask int) {
 	if k.wide() {
 		k.I("VCMPPS $5, %s, %s, K%d", k.constant(lowest), k.v(x), mask) // not less than: true for NaN
@@ -29,7 +29,7 @@ func (k *kernel) exp2(x, n, p, mask int) {
 	k.op("VANDPS", mask, p, x)
 }
 
-// maskFor returns the mask that exp2 may use for vector u of a row.
+// maskFor returns the scratch mask of exp2 for vector u of a row.
 func (k *kernel) maskFor(u, r int) int {
 	if k.wide() {
 		return 1 + u
@@ -79,7 +79,7 @@ func (s *set) softmax(f *asmgen.File) {
 		k.I("VMAXPS %d(R8), %[2]s, %[2]s", u*s.bytes(), k.v(top+u))
 	}
 
-	k.Comment("Rescale what was summed under the old maxima.")
+	k.Comment("Rescale the earlier sums to the new maxima.")
 	for u := range 2 {
 		k.loadTo(x+u, u*s.bytes(), "R8")
 		k.op("VSUBPS", top+u, x+u, x+u)
@@ -89,7 +89,7 @@ func (s *set) softmax(f *asmgen.File) {
 		k.I("VMULPS %d(R9), %s, %s", u*s.bytes(), k.v(x+u), k.v(sum+u))
 	}
 
-	k.Comment("Powers and their sums. Words of two rows are stored where the rows were.")
+	k.Comment("Powers and their sums. Words of two rows replace the rows.")
 	k.Arg("s", "SI")
 	k.I("MOVQ SI, DI")
 	k.I("SHRQ $%d, CX", s.pair-1)

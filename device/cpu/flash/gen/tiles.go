@@ -6,11 +6,11 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// The kernels on matrix units go through a list of pieces, which attend.go and descend.go of the package describe, at one call: tiles are
-// configured once, and a piece's scores stay in the first-level cache. All matrices but those that are named have rows of 128 bytes: 32
-// sums, or 32 pairs of elements.
+// The kernels on matrix units process a list of pieces, described in units.go of the package, in one call: tiles are
+// configured once, and the scores of a piece stay in the first-level cache. Unless documented otherwise, matrices
+// have rows of 128 bytes: 32 sums, or 32 pairs of elements.
 
-// The byte in amxConstants of each constant, from the table of it.
+// Byte offsets of the constants in amxConstants.
 const (
 	nothing = 4 * iota // −Inf
 	roundUp            // half of the last place of BF16, as an integer
@@ -36,7 +36,7 @@ const (
 	coefReg  = 22 // and the next ones
 )
 
-// begin prepares for tiles and constants, and sets R8 to the stride of most matrices.
+// begin configures tiles, loads constants, and sets R8 to the stride of most matrices.
 func (k *kernel) begin(coefficients, degree int) {
 	k.I("LDMXCSR ·flushSubnormals(SB)")
 	k.I("LEAQ ·amxShapes(SB), AX")
@@ -61,7 +61,7 @@ func (k *kernel) end() {
 
 func (k *kernel) broadcast(at, r int) { k.I("VBROADCASTSS ·amxConstants+%d(SB), %s", at, k.v(r)) }
 
-// eachPiece writes the loop over the n pieces, of so many bytes, from R12 on.
+// eachPiece writes the loop over n pieces of size bytes, from R12 on.
 func (k *kernel) eachPiece(size int, body func()) {
 	next := k.NewLabel("piece")
 	k.Arg("pieces", "R12")
@@ -72,10 +72,11 @@ func (k *kernel) eachPiece(size int, body func()) {
 	k.I("JNZ %s", next)
 }
 
-// product writes c [16·CX, 32] = a · b, or adds to c where the operand fresh is 0: a field, $0, or nothing, which
-// is not 0. c from DI, a from SI and b from BX on. steps, a register or a parameter, counts 32
-// elements of what is summed over. Rows of c are cStride bytes apart, those of a aStride and those of b bStride; these are registers, aRows
-// is 16 of a's. DI, SI, CX, R11, R13 and AX are used up. Two steps, as many as heads of 64 have and tiles of 64 keys, keep b in tiles.
+// product writes c [16·CX, 32] = a · b, or adds to c if the operand fresh is 0. fresh is a field, $0, or empty, which
+// means not 0. c is at DI, a at SI and b at BX. steps, a register or a parameter, counts 32 elements of the sum. Rows
+// of c are cStride bytes apart, those of a aStride and those of b bStride; these are registers, and aRows is 16 rows
+// of a. DI, SI, CX, R11, R13 and AX are overwritten. With two steps, as for heads of 64 and tiles of 64 keys, b stays
+// in tiles.
 func (k *kernel) product(cStride, aStride, aRows, bStride, steps, fresh string) {
 	many, done := k.NewLabel("many"), k.NewLabel("done")
 	k.I("MOVQ BX, R13")
@@ -112,7 +113,7 @@ func (k *kernel) product(cStride, aStride, aRows, bStride, steps, fresh string) 
 	k.Label(done)
 }
 
-// rows writes the loop of product over 16 rows of c, which are T0 and T1 in sum.
+// rows writes the loop of product over 16 rows of c, in T0 and T1; sum writes the sums.
 func (k *kernel) rows(cStride, aRows, fresh string, sum func()) {
 	k.repeat("CX", func() {
 		switch fresh {
@@ -149,9 +150,9 @@ func (k *kernel) advance(pointer, stride string) {
 	}
 }
 
-// power replaces register x by 2^x: 2^⌊x⌋ · p(x − ⌊x⌋). Numbers below 2^−126 are 0, those too large Inf; NaN stays NaN. f and p are
-// overwritten. 2^0 is exactly 1. Relative errors: degree 6 1.2e-7, degree 4 3e-6, which is a thousandth of what rounding to
-// BF16 does.
+// power replaces register x by 2^x: 2^⌊x⌋ · p(x − ⌊x⌋). Results below 2^−126 are 0, overflows Inf; NaN stays NaN. f
+// and p are overwritten. 2^0 is exactly 1. Relative errors: degree 6 1.2e-7, degree 4 3e-6, a thousandth of the error
+// of rounding to BF16.
 func (k *kernel) power(x, f, p, degree int) {
 	k.I("VREDUCEPS $1, %s, %s", k.v(x), k.v(f))
 	k.op("VMOVAPS", coefReg, p)
@@ -162,20 +163,20 @@ func (k *kernel) power(x, f, p, degree int) {
 	k.op("VSCALEFPS", x, p, x)
 }
 
-// round adds to FP32 numbers what makes their upper halves BF16, rounded to nearest, halves away from 0.
+// round adds to FP32 numbers so that their upper halves become BF16, rounded to nearest, ties away from 0.
 func (k *kernel) round(regs ...int) {
 	for _, r := range regs {
 		k.op("VPADDD", halfReg, r, r)
 	}
 }
 
-// down turns rows a and b of 16 rounded numbers into words in a.
+// down combines rows a and b of 16 rounded numbers into words in a.
 func (k *kernel) down(a, b int) {
 	k.I("VPSRLD $16, %[1]s, %[1]s", k.v(a))
 	k.I("VMOVDQU16 %s, K7, %s", k.v(b), k.v(a))
 }
 
-// The fields of a piece, in bytes from its beginning.
+// The fields of a piece, as byte offsets.
 const (
 	pieceQ = 8 * iota
 	pieceO
@@ -210,7 +211,7 @@ func (s *set) attend(f *asmgen.File) {
 		k.I("SHRQ $4, CX")
 		k.product("R8", "R9", "R10", "R8", k.ArgRef("steps"), "")
 
-		k.Comment("Maxima down the columns; what is not seen becomes −Inf.")
+		k.Comment("Maxima down the columns; hidden scores become −Inf.")
 		seen, known := k.NewLabel("seen"), k.NewLabel("known")
 		k.Arg("s", "SI")
 		k.I("MOVQ %s, CX", piece(pieceRows))
@@ -239,7 +240,7 @@ func (s *set) attend(f *asmgen.File) {
 		})
 		k.Label(known)
 
-		k.Comment("Where a maximum rises, what was summed before is rescaled.")
+		k.Comment("Rescale the earlier sums where a maximum rises.")
 		same, ready := k.NewLabel("same"), k.NewLabel("ready")
 		k.Arg("m", "R9")
 		k.I("ADDQ %s, R9", piece(pieceStat))
@@ -281,7 +282,7 @@ func (s *set) attend(f *asmgen.File) {
 		}
 		k.Label(ready)
 
-		k.Comment("Probabilities, summed and then rounded: pairs of keys in the place of the first.")
+		k.Comment("Probabilities, summed and then rounded: pairs of keys replace the first of each.")
 		k.Arg("s", "SI")
 		k.I("MOVQ SI, DI")
 		k.I("MOVQ %s, CX", piece(pieceRows))
@@ -320,7 +321,8 @@ func (s *set) attend(f *asmgen.File) {
 	k.end()
 }
 
-// hide loads a row of scores, at a byte from SI, and makes −Inf of those whose bit at BX, which moves on, is not set.
+// hide loads a row of scores, at a byte offset from SI, and replaces those without a bit at BX by −Inf. It advances
+// BX.
 func (k *kernel) hide(x, at int) {
 	for u := range 2 {
 		k.I("KMOVW %d(BX), K%d", 2*u, 1+u)
@@ -330,27 +332,27 @@ func (k *kernel) hide(x, at int) {
 	k.I("ADDQ $4, BX")
 }
 
-// The fields of a piece of the backward pass, in bytes from its beginning: two panels and two halves of a tile.
+// The fields of a piece of the backward pass, as byte offsets: two panels and two halves of a tile.
 const (
 	unitQ     = 0
 	unitDO    = 8
 	unitDQ    = 16
 	unitStat  = 24
-	unitLo    = 32 // 32 bytes a panel
+	unitLo    = 32 // 32 bytes per panel
 	unitRows  = 40
 	unitSeen  = 48
 	unitFresh = 56
-	unitFrom  = 96 // 16 bytes a half
+	unitFrom  = 96 // 16 bytes per half
 	unitCount = 104
 	unitSize  = 128
 )
 
-// order is the register of upperHalves in the backward pass.
+// order is the register that holds upperHalves in the backward pass.
 const order = 27
 
 // descend writes the backward pass.
 func (s *set) descend(f *asmgen.File) {
-	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; covered has a bit for each half of the keys that some panel sees; scale is the bits of a float32; n and units are the number of pieces, which is positive.",
+	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; covered has a bit for each half of the keys that any panel sees; scale is the bits of a float32; n and units are the number of pieces, which is positive.",
 		"k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, units, covered, steps, columns, scale int")
 	k.begin(rough, 4)
 	k.I("VMOVUPS ·upperHalves(SB), %s", k.v(order))
@@ -368,17 +370,17 @@ func (s *set) descend(f *asmgen.File) {
 	k.end()
 }
 
-// panelField returns the operand of a panel's field; halfField that of a half of the tile.
+// panelField returns the operand of a panel's field, halfField that of a field of half a tile.
 func panelField(field, panel int) string { return piece(field + 32*panel) }
 func halfField(field, half int) string   { return piece(field + 16*half) }
 
-// unless jumps to a label where a field is 0.
+// unless jumps to a label if a field is 0.
 func (k *kernel) unless(field, label string) {
 	k.I("CMPQ %s, $0", field)
 	k.I("JEQ %s", label)
 }
 
-// operand sets BX to a parameter and adds a piece's offset and panel times so many rows of a stride.
+// operand sets BX to a parameter plus a piece's offset plus panel times rows rows of a stride.
 func (k *kernel) operand(name, stride string, offset, panel, rows int) {
 	k.I("MOVQ %s, BX", piece(offset))
 	k.I("ADDQ %s, BX", k.ArgRef(name))
@@ -420,7 +422,7 @@ func (k *kernel) gradients(panel int) {
 	k.I("SHLQ $7, R13")
 	k.I("LEAQ %d(R13), R10", 64*panel)
 	k.I("MOVQ R10, R11")
-	k.I("MOVQ R12, AX") // 128 bytes a piece, 8192 for its probabilities
+	k.I("MOVQ R12, AX") // per piece 128 bytes, and 8192 for its probabilities
 	k.I("SUBQ %s, AX", k.ArgRef("pieces"))
 	k.I("SHLQ $6, AX")
 	k.I("ADDQ AX, R10")
@@ -488,8 +490,8 @@ func (k *kernel) gradients(panel int) {
 	k.Label(none)
 }
 
-// keyGradients adds the products of all panels that see half of the tile's keys: dV += P · dO, dK += dS · Q, 32 × 32 sums at a time that
-// stay in tiles from piece to piece.
+// keyGradients adds the products of all panels that see half of the tile's keys: dV += P · dO, dK += dS · Q, 32 × 32
+// sums at a time that stay in tiles from piece to piece.
 func (k *kernel) keyGradients(half int) {
 	none, column := k.NewLabel("none"), k.NewLabel("column")
 	k.I("TESTQ $%d, %s", 1<<half, k.ArgRef("covered"))
@@ -583,7 +585,7 @@ func (k *kernel) queryGradients(panel int) {
 	k.Label(none)
 }
 
-// lower writes the kernel that turns sums back, scales and rounds them.
+// lower writes the kernel that transposes sums back, scales and rounds them.
 func (s *set) lower(f *asmgen.File) {
 	k := s.kernel(f, "lower", "is kernels.lower; stride is in bytes, groups counts 32 elements; all 32 queries are written.",
 		"dst *uint16, stride int, src, f *float32, groups int")

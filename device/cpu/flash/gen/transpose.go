@@ -6,8 +6,8 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// transpose turns squares of lanes × lanes: pairs of rows are interleaved by elements, then by pairs of elements, which
-// leaves column 4L+j of four rows in 128-bit part L of a register; the parts are then gathered.
+// transpose transposes squares of lanes × lanes. It interleaves pairs of rows by elements, then by pairs of elements,
+// which leaves column 4L+j of four rows in 128-bit part L of a register, and then gathers the parts.
 func (s *set) transpose(f *asmgen.File) {
 	k := s.kernel(f, "transpose", fmt.Sprintf("is kernels.transpose for %d rows; cols is a positive multiple of %d.", s.tileN, s.lanes),
 		"dst, src *float32, ld, cols int")
@@ -27,7 +27,7 @@ func (s *set) transpose(f *asmgen.File) {
 	k.Ret()
 }
 
-// square transposes the lanes rows from BX, which it moves on, to the rows from DI, at a byte offset.
+// square transposes the lanes rows from BX, which it advances, to the rows from DI, at a byte offset.
 func (k *kernel) square(offset int) {
 	for i := range k.lanes {
 		k.loadTo(i, 0, "BX")
