@@ -4,7 +4,7 @@ package cuda
 
 import "anneal/tensor"
 
-// activate is act = f(x), elementwise, where f is a file and a kernel.
+// activate computes act = f(x), elementwise, where file and kernel name f.
 func (d *Device) activate(op, file, kernel string, act, x *tensor.Tensor) {
 	shape(op, "x", x, act.Rows(), act.Cols())
 	storage(op, "act", act, arithmetic(act))
@@ -16,7 +16,8 @@ func (d *Device) activate(op, file, kernel string, act, x *tensor.Tensor) {
 	c.perPack(act.Len())
 }
 
-// again panics unless act, which a gradient kernel brings back, has the shape and the storage of its gradient, or is nil.
+// again panics unless act, into which a gradient kernel recomputes the activation, is nil or has the shape and
+// storage of dact.
 func again(op string, act, dact *tensor.Tensor) {
 	if act != nil {
 		shape(op, "act", act, dact.Rows(), dact.Cols())
@@ -24,7 +25,7 @@ func again(op string, act, dact *tensor.Tensor) {
 	}
 }
 
-// activateGrad is dx = f'(x)·dact, elementwise, and act = f(x) unless act is nil.
+// activateGrad computes dx = f'(x)·dact, elementwise, and act = f(x) unless act is nil.
 func (d *Device) activateGrad(op, file, kernel string, dx, act, dact, x *tensor.Tensor) {
 	shape(op, "dact", dact, dx.Rows(), dx.Cols())
 	shape(op, "x", x, dx.Rows(), dx.Cols())

@@ -11,7 +11,7 @@ import (
 // Sizes of adafactor.cu, whose blocks have 256 threads.
 const (
 	adafactorRows    = 64           // of a tile
-	adafactorStretch = 256 * 16 * 8 // bytes of a line that a block has
+	adafactorStretch = 256 * 16 * 8 // bytes of a row per block
 	adafactorCols    = 32 * 16      // bytes of a tile's row
 	adafactorFixed   = 2 * 8        // bytes of scratch for mean(v) and the rate, in float64
 )
@@ -37,7 +37,7 @@ func (d *Device) Adafactor(p, g, m, v, c *tensor.Tensor, o device.Adafactor) {
 	d.adafactorFactored(p, g, m, v, c, o)
 }
 
-// adafactorWhole updates with a second moment of the parameter's shape. Scratch is the sizes of each block, and the rate.
+// adafactorWhole updates with an unfactored second moment. Scratch holds the sizes of each block, and the rate.
 func (d *Device) adafactorWhole(p, g, m, v *tensor.Tensor, o device.Adafactor) {
 	blocks := ceilDiv(p.Bytes(), adafactorStretch)
 	rate := d.scratch(adafactorFixed + 16*blocks)
@@ -64,8 +64,8 @@ func (d *Device) adafactorWhole(p, g, m, v *tensor.Tensor, o device.Adafactor) {
 	k.reals(o.Beta1, o.Shrink, floor(o.Cautious)).launch(blocks, 256, 0)
 }
 
-// adafactorFactored updates with the means of the second moment over columns, v, and over rows, c. Scratch is the means' mean, the rate, the
-// tiles' sizes, and their sums over columns and rows.
+// adafactorFactored updates with the means of the second moment over columns, v, and over rows, c. Scratch holds the
+// mean of the means, the rate, the tiles' sizes, and their sums over columns and rows.
 func (d *Device) adafactorFactored(p, g, m, v, c *tensor.Tensor, o device.Adafactor) {
 	rows, cols, size := p.Rows(), p.Cols(), p.DType().Size()
 	across, down := ceilDiv(cols*size, adafactorCols), ceilDiv(rows, adafactorRows)
@@ -128,7 +128,7 @@ func (d *Device) adafactorFactored(p, g, m, v, c *tensor.Tensor, o device.Adafac
 	k.reals(o.Beta1, o.Shrink, floor(o.Cautious)).launch(tiles, 256, 0)
 }
 
-// adafactorRate writes the rate of a step, given the sizes that n blocks have measured.
+// adafactorRate writes the rate of a step from the sizes that n blocks have measured.
 func (d *Device) adafactorRate(rate, sizes driver.Pointer, n int, p *tensor.Tensor, o device.Adafactor) {
 	k := d.begin("adafactor", "rate", p.DType())
 	k.pointer(rate)
@@ -146,7 +146,7 @@ func (d *Device) adafactorRate(rate, sizes driver.Pointer, n int, p *tensor.Tens
 	k.launch(1, 256, 0)
 }
 
-// relative returns the parameter if the rate goes by its size.
+// relative returns the parameter if the rate depends on its size, else nil.
 func relative(p *tensor.Tensor, o device.Adafactor) *tensor.Tensor {
 	if o.Absolute {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"anneal/tensor"
 )
 
-// adamW8Elements is how many elements a block of 8 warps has: 4 blocks of moments to a warp.
+// adamW8Elements is the number of elements of a block of 8 warps: 4 blocks of moments per warp.
 const adamW8Elements = 8 * 4 * device.Block
 
 // AdamW8 implements device.Device.
@@ -43,7 +43,7 @@ func (d *Device) AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.AdamW) {
 	c.adamW(o).launch(ceilDiv(p.Len(), adamW8Elements), 256, 0)
 }
 
-// dynamic8 returns the numbers of m's codes and of v's, [2, 256] in F32.
+// dynamic8 returns the numbers of the codes of m and of v, [2, 256] in F32.
 func dynamic8() (data []byte) {
 	for _, signed := range []bool{true, false} {
 		for _, x := range tensor.Dynamic8(signed) {

@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// AddValues implements device.Device. A token whose id is no row of the table gets NaN.
+// AddValues implements device.Device. A token whose id is outside the table gets NaN.
 func (d *Device) AddValues(qkv, table, weight, ids *tensor.Tensor, heads device.Heads) {
 	const op = "AddValues"
 	checkValues(op, "qkv", qkv, table, weight, ids, heads)
@@ -28,10 +28,11 @@ func (c *call) perToken(table, ids *tensor.Tensor, heads device.Heads) {
 	c.launch(ids.Len(), rowThreads(table.Cols(), 256), 0)
 }
 
-// firstValue is the column of qkv where its values begin.
+// firstValue returns the first value column of qkv.
 func firstValue(heads device.Heads) int { return (heads.Q + heads.KV) * heads.Size }
 
-// AddValuesGrad implements device.Device. A token whose id is no row of the table adds nothing. Scratch is a product per token.
+// AddValuesGrad implements device.Device. A token whose id is outside the table adds nothing. Scratch holds one
+// product per token.
 func (d *Device) AddValuesGrad(dtable, dweight, dqkv, table, weight, ids *tensor.Tensor, heads device.Heads) {
 	const op = "AddValuesGrad"
 	checkValues(op, "dqkv", dqkv, table, weight, ids, heads)

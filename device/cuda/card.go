@@ -13,19 +13,19 @@ import (
 type Card struct {
 	Index           int
 	Name            string // "NVIDIA H100 80GB HBM3"
-	Capability      int    // 90 for 9.0, which is Hopper
+	Capability      int    // 90 for 9.0, Hopper
 	Multiprocessors int
-	MHz             int     // of its multiprocessors, at most
+	MHz             int     // maximum clock of its multiprocessors
 	Memory          int     // bytes
-	Bandwidth       float64 // bytes a second, from the memory's clock; 0 if the driver does not say
+	Bandwidth       float64 // bytes per second, from the memory's clock; 0 if unknown
 
 	handle driver.Card
 }
 
-// oldestCapability is Ampere: the first with instructions for BF16 and copies in the background.
+// oldestCapability is Ampere: the first with BF16 instructions and asynchronous copies.
 const oldestCapability = 80
 
-// findCard returns card i, if kernels run on it.
+// findCard returns card i if it supports the kernels.
 func findCard(drv *driver.Driver, i int) (Card, error) {
 	n, err := drv.Count()
 	if err != nil {
@@ -64,13 +64,13 @@ func describeCard(drv *driver.Driver, i int) (Card, error) {
 	c.Capability = 10*read(driver.CapabilityMajor) + read(driver.CapabilityMinor)
 	c.Multiprocessors = read(driver.Multiprocessors)
 	c.MHz = read(driver.ClockRate) / 1000
-	c.Bandwidth = 2 * 1e3 * float64(read(driver.MemoryClockRate)) * float64(read(driver.MemoryBusWidth)) / 8 // two transfers a clock
+	c.Bandwidth = 2 * 1e3 * float64(read(driver.MemoryClockRate)) * float64(read(driver.MemoryBusWidth)) / 8 // two transfers per clock
 	return c, err
 }
 
-// Peak returns the operations a second of dense products: of 16-bit operands with sums in FP32, and of FP32 ones. They are those of a
-// multiprocessor by the vendor's white papers times clock and number; 0 for a generation that is not known. Hopper's are rated at 1,830 MHz, though its
-// clock goes higher where tensor cores have little to do.
+// Peak returns the operations per second of dense products: of 16-bit operands with sums in FP32, and of FP32
+// operands. It multiplies the figure per multiprocessor from NVIDIA's white papers by clock and number; 0 for an
+// unknown generation. Hopper is rated at 1,830 MHz, although its clock is higher when tensor cores have little to do.
 func (c Card) Peak() (half, single float64) {
 	perClock := map[int][2]float64{80: {2048, 128}, 86: {512, 256}, 87: {1024, 256}, 89: {1024, 256}, 90: {4096, 256}, 100: {8192, 256}, 120: {1024, 256}}[c.Capability]
 	mhz := c.MHz

@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// A kernel's method checks the shapes and dtypes of its tensors before it launches anything, as nothing on a card does. A mismatch is a
-// programming error and panics; what users write is validated long before it gets here.
+// A kernel's method checks the shapes and dtypes of its tensors before it launches anything, because nothing on a
+// card does. A mismatch is a programming error and panics; user input is validated earlier.
 
 // shape panics unless t, seen as [Rows, Cols], is [rows, cols].
 func shape(op, name string, t *tensor.Tensor, rows, cols int) {
@@ -28,14 +28,15 @@ func length(op, name string, t *tensor.Tensor, n int) {
 // ceilDiv returns a/b rounded up.
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// dtype panics unless t is stored as want.
+// dtype panics unless t has dtype want.
 func dtype(op, name string, t *tensor.Tensor, want tensor.DType) {
 	if t.DType() != want {
 		panic(fmt.Sprintf("cuda: %s: %s is %v, want dtype %v", op, name, t, want))
 	}
 }
 
-// arithmetic returns the dtype of sums over elements of t, and of all that is never narrow: F64 in the reference mode, else F32.
+// arithmetic returns the dtype of sums over elements of t, and of everything that is never narrow: F64 in the
+// reference mode, else F32.
 func arithmetic(t *tensor.Tensor) tensor.DType {
 	if t.DType() == tensor.F64 {
 		return tensor.F64
@@ -43,7 +44,8 @@ func arithmetic(t *tensor.Tensor) tensor.DType {
 	return tensor.F32
 }
 
-// storage panics unless t is stored as activations are: F64 in the reference mode, where arithmetic is F64, else F32, BF16 or F16.
+// storage panics unless t has a dtype of activations: F64 if arithmetic is F64 (the reference mode), else F32, BF16
+// or F16.
 func storage(op, name string, t *tensor.Tensor, arithmetic tensor.DType) {
 	switch d := t.DType(); {
 	case arithmetic == tensor.F64 && d != tensor.F64:

@@ -7,10 +7,11 @@ import (
 	"anneal/tensor"
 )
 
-// crossEntropyThreads is the most threads that share a row of logits. Few blocks of many keep the rows that are read twice in the cache.
+// crossEntropyThreads is the largest number of threads per row of logits. Few large blocks keep the rows, which are
+// read twice, in the cache.
 const crossEntropyThreads = 1024
 
-// CrossEntropy implements device.Device. The loss of a target that is no column, nor ignored, is NaN.
+// CrossEntropy implements device.Device. The loss of a target that is neither a column nor ignored is NaN.
 func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	const op = "CrossEntropy"
 	rows, cols, wide := logits.Rows(), logits.Cols(), arithmetic(logits)
@@ -21,7 +22,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	if o.LogZ != nil {
 		checkWide(op, "log Z", o.LogZ, rows, wide)
 	}
-	gradient := logits // its storage, where there is none
+	gradient := logits // gives the storage if there is no dlogits
 	if !dlogits.IsZero() {
 		shape(op, "dlogits", dlogits, rows, cols)
 		storage(op, "dlogits", dlogits, wide)

@@ -29,7 +29,7 @@ type Device struct {
 	dynamic8  driver.Pointer // of AdamW8: the numbers of its codes
 	attention attentionTables
 	blas      *cublaslt.Library
-	plans     map[cublaslt.Problem]*cublaslt.Plan // nil for what the library does not do
+	plans     map[cublaslt.Problem]*cublaslt.Plan // nil for unsupported problems
 
 	memory  memory
 	profile *profile // nil unless asked for
@@ -42,7 +42,7 @@ var _ device.Device = (*Device)(nil)
 // Open returns card number i of this machine.
 func Open(i int) (device.Device, error) { return New(i) }
 
-// New returns card number i of this machine, as the type it is.
+// New returns card number i of this machine as its concrete type.
 func New(i int) (*Device, error) {
 	drv, err := driver.Open()
 	if err != nil {
@@ -86,7 +86,7 @@ func New(i int) (*Device, error) {
 // Name implements device.Device.
 func (d *Device) Name() string { return "cuda " + d.card.Name }
 
-// Card returns what the device computes with.
+// Card returns the card.
 func (d *Device) Card() Card { return d.card }
 
 // Close implements device.Device. Arenas must have been closed before.
@@ -96,7 +96,7 @@ func (d *Device) Close() {
 		if d.profile != nil {
 			d.profile.print(os.Stderr)
 		}
-		d.err = nil // what a lost card cannot give back is gone with it
+		d.err = nil // a lost card's memory is lost anyway
 		d.do(func() error {
 			d.memory.close(d.driver)
 			for _, p := range d.plans {
@@ -131,8 +131,8 @@ func (d *Device) Wait() error {
 	return d.err
 }
 
-// do calls the driver with the card's context, unless something has failed before. What f returns may be the failure of any work
-// that was asked for earlier: a card reports it when it is next called.
+// do calls the driver with the card's context, unless the device has failed. f may return the failure of earlier
+// work: a card reports failures at a later call.
 func (d *Device) do(f func() error) {
 	if d.err != nil {
 		return
@@ -146,7 +146,7 @@ func (d *Device) do(f func() error) {
 	d.fail(err)
 }
 
-// fail keeps the first failure.
+// fail records the first failure.
 func (d *Device) fail(err error) {
 	if err != nil && d.err == nil {
 		d.err = fmt.Errorf("%s: %w", d.card.Name, err)

@@ -36,7 +36,7 @@ func (d *Device) elementwise(kernel string, dst, src *tensor.Tensor) {
 	c.perPack(dst.Len())
 }
 
-// widest returns the arithmetic that holds the elements of both, as kernels call it.
+// widest returns the arithmetic type, as kernels name it, that holds the elements of both.
 func widest(a, b *tensor.Tensor) string {
 	if arithmetic(a) == tensor.F64 {
 		return "double"

@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// Embedding implements device.Device. A token whose id is no row of the table gets NaN.
+// Embedding implements device.Device. A token whose id is outside the table gets NaN.
 func (d *Device) Embedding(x, table, ids *tensor.Tensor) {
 	const op = "Embedding"
 	shape(op, "x", x, ids.Len(), table.Cols())
@@ -23,7 +23,7 @@ func (d *Device) Embedding(x, table, ids *tensor.Tensor) {
 	c.launch(ids.Len(), rowThreads(table.Cols(), normThreads), 0)
 }
 
-// EmbeddingGrad implements device.Device. A token whose id is no row of the table adds nothing.
+// EmbeddingGrad implements device.Device. A token whose id is outside the table adds nothing.
 func (d *Device) EmbeddingGrad(dtable, dx, ids *tensor.Tensor) {
 	const op = "EmbeddingGrad"
 	shape(op, "dx", dx, ids.Len(), dtable.Cols())
@@ -32,14 +32,15 @@ func (d *Device) EmbeddingGrad(dtable, dx, ids *tensor.Tensor) {
 	d.addByID(dtable, dx, 0, nil, ids)
 }
 
-// sortedBlock is the keys that one block sorts.
+// sortedBlock is the number of keys that one block sorts.
 const sortedBlock = 2048
 
-// window is the tokens, in the order of their ids, whose rows one block adds up.
+// window is the number of tokens, in the order of their ids, whose rows one block sums.
 const window = 64
 
-// addByID adds factor[0] times rows of x to the rows of table that ids names, in token order: columns first … of each row of x, as many as
-// table has. A nil factor is 1; it and table have the dtype of arithmetic. Scratch is the sorted keys and two rows of sums per window.
+// addByID adds factor[0] times rows of x to the rows ids of table, in token order. It adds the columns of each row of
+// x from first on, as many as table has. A nil factor is 1; factor and table have the dtype of arithmetic. Scratch
+// holds the sorted keys and two rows of sums per window.
 func (d *Device) addByID(table, x *tensor.Tensor, first int, factor, ids *tensor.Tensor) {
 	n, cols, size := ids.Len(), table.Cols(), table.DType().Size()
 	dtype("addByID", "table", table, arithmetic(x))
@@ -75,8 +76,8 @@ func (d *Device) addByID(table, x *tensor.Tensor, first int, factor, ids *tensor
 	c.launch(windows, rowThreads(cols, normThreads), 0)
 }
 
-// sortKeys makes the keys of tokens and sorts them by a bitonic network: what lies within a block in one launch, steps across
-// blocks in one each.
+// sortKeys computes the keys of tokens and sorts them by a bitonic network: one launch for all steps within blocks,
+// and one for each step across blocks.
 func (d *Device) sortKeys(keys driver.Pointer, ids *tensor.Tensor, room int) {
 	block := min(room, sortedBlock)
 	c := d.begin("embedding", "make_keys", tensor.F32)

@@ -10,7 +10,7 @@ import (
 	"anneal/device/cuda/nvrtc"
 )
 
-// Examine looks for everything that Open needs, and goes on where something is missing.
+// Examine checks everything that Open needs, and continues if something is missing.
 func Examine() Report {
 	r := Report{Built: true}
 	major := 12
@@ -61,7 +61,7 @@ func examineCard(drv *driver.Driver, i int) Found {
 	return f
 }
 
-// freeMemory asks a card that no device is open for.
+// freeMemory returns the free memory of a card without an open device.
 func freeMemory(drv *driver.Driver, c Card) (int, error) {
 	context, err := drv.Retain(c.handle)
 	if err != nil {

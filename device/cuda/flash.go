@@ -13,29 +13,29 @@ import (
 	"anneal/tensor"
 )
 
-// Attention has two paths with the same tiles of keys in the same order: tensor cores, for BF16 and F16 and heads of up to 128 elements, a
-// multiple of 8, and plain arithmetic for the rest.
+// Attention has two paths with the same tiles of keys in the same order: tensor cores, for BF16 and F16 with head
+// sizes of up to 128 that are multiples of 8, and plain arithmetic for everything else.
 
-// attentionTables is what calls of attention keep on the card.
+// attentionTables holds the tables of attention on the card.
 type attentionTables struct {
 	plans  map[*device.Layout]*plan
 	slopes []slopeTable
 }
 
-// A slopeTable is ALiBi's slopes in units of log 2.
+// A slopeTable holds ALiBi's slopes in units of log 2.
 type slopeTable struct {
 	slopes []float64
 	wide   bool
 	at     driver.Pointer
 }
 
-// flash is what every call of attention derives from its arguments.
+// flash is derived from the arguments of a call of attention.
 type flash struct {
 	device.Heads
 	storage      tensor.DType
 	tokens, rows int // N, N/T
-	length, from int // of a row; the first position that there are queries of: 0 but with a cache
-	ring         int // rows of the cache; 0 without one
+	length, from int // of a row; the first position with queries, 0 unless there is a cache
+	ring         int // rows of the cache; 0 without a cache
 	start        *tensor.Tensor
 	plan         *plan
 	slopes       driver.Pointer
@@ -43,7 +43,7 @@ type flash struct {
 	cores        bool // tensor cores
 }
 
-// newFlash checks a call for the queries of rows from a position on, until another.
+// newFlash checks a call for the queries of rows at positions from … until−1.
 func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mask device.Mask, until, from int) flash {
 	if heads.KV <= 0 || heads.Q%heads.KV != 0 {
 		panic(fmt.Sprintf("cuda: %s: %d key-value heads do not divide %d query heads", op, heads.KV, heads.Q))
@@ -73,7 +73,7 @@ func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mas
 	return f
 }
 
-// slopes returns a table on the card, the same for the same slopes.
+// slopes returns the table of slopes on the card; equal slopes share a table.
 func (d *Device) slopes(slopes []float64, wide bool) driver.Pointer {
 	if slopes == nil {
 		return 0
@@ -98,10 +98,10 @@ func (d *Device) slopes(slopes []float64, wide bool) driver.Pointer {
 	return at
 }
 
-// group returns how many query heads share keys.
+// group returns the number of query heads per key-value head.
 func (f *flash) group() int { return f.Q / f.KV }
 
-// size is the bytes of a number of arithmetic.
+// size returns the bytes of a number of arithmetic.
 func (f *flash) size() int {
 	if f.storage == tensor.F64 {
 		return 8
@@ -113,21 +113,23 @@ func (f *flash) size() int {
 func (f *flash) keyCol() int   { return f.Q * f.Heads.Size }
 func (f *flash) valueCol() int { return (f.Q + f.KV) * f.Heads.Size }
 
-// unitTiles and tileTiles return how many tiles of 64 rows hold what units, or tiles of keys for each query head, keep apart.
+// unitTiles and tileTiles return the number of tiles of 64 rows for the separate results of units, or of tiles of
+// keys for each query head.
 func (f *flash) unitTiles() int { return f.rows * f.Q / len(f.plan.graphs) * f.plan.planUnits }
 func (f *flash) tileTiles() int { return f.rows * f.Q / len(f.plan.graphs) * f.plan.planTiles }
 
-// apartQueries and apartKeys report whether blocks keep their results of queries, or of keys, apart.
+// apartQueries and apartKeys report whether blocks store their results for queries, or for keys, separately.
 func (f *flash) apartQueries() bool { return f.plan != nil && f.plan.overlap }
 func (f *flash) apartKeys() bool {
 	return f.plan != nil && (f.plan.shared || len(f.plan.graphs) > 1 && f.group() > 1)
 }
 
-// pieces is the bytes of a row of a tile in shared memory on tensor cores.
+// pieces returns the bytes of a row of a tile in shared memory on tensor cores.
 func (f *flash) pieces() int { return 2 * ((f.Heads.Size+15)/16*16 + 8) }
 
-// plainRows returns how many rows a block of plain arithmetic has, and its shared memory, with so many numbers for each row of the block and of
-// the 32 others: as many rows as leave room for two blocks on a multiprocessor of 164 KiB.
+// plainRows returns the rows of a block of plain arithmetic and its shared memory, with own numbers for each row of
+// the block and others for each of the 32 other rows. It chooses as many rows as allow two blocks on a multiprocessor
+// with 164 KiB.
 func (f *flash) plainRows(own, others int) (rows, shared int) {
 	row := (f.Heads.Size | 1) * f.size()
 	for rows = 32; ; rows /= 2 {
@@ -138,8 +140,8 @@ func (f *flash) plainRows(own, others int) (rows, shared int) {
 	}
 }
 
-// beginFlash starts a kernel of attention with what it is made for. rows is how many queries, or keys, a block has; apart says that blocks keep
-// their results apart.
+// beginFlash starts a kernel of attention with its compile-time choices. rows is the number of queries, or keys, of a
+// block; with apart, blocks store their results separately.
 func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *call {
 	layout := define{"LAYOUT", digit(f.plan != nil)}
 	if !f.cores {
@@ -149,7 +151,7 @@ func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *
 		define{"SLOPES", digit(f.slopes != 0)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
 }
 
-// numerals are numbers in digits, so that calls allocate nothing.
+// numerals holds numbers as text, so that calls do not allocate.
 var numerals = func() (n [129]string) {
 	for i := range n {
 		n[i] = strconv.Itoa(i)
@@ -176,7 +178,7 @@ func (c *call) column(t *tensor.Tensor, col int) {
 	c.pointer(driver.Pointer(uintptr(t.Pointer()) + uintptr(col*t.DType().Size())))
 }
 
-// optional adds a pointer to a tensor that may be missing.
+// optional adds a pointer to a tensor that may be nil.
 func (c *call) optional(t *tensor.Tensor) {
 	if t == nil {
 		c.pointer(0)
@@ -185,7 +187,7 @@ func (c *call) optional(t *tensor.Tensor) {
 	c.tensor(t)
 }
 
-// planned adds a plan, or none, as the macro PLAN of flash.cuh has it.
+// planned adds a plan, or none, in the form of the macro PLAN of flash.cuh.
 func (c *call) planned(p *plan) {
 	if p == nil {
 		for range 8 {
@@ -199,7 +201,7 @@ func (c *call) planned(p *plan) {
 	c.int(len(p.graphs))
 }
 
-// slots returns the lists of slots of a plan.
+// slotsAt returns the address of a plan's lists of slots.
 func (p *plan) slotsAt() driver.Pointer { return p.memory + driver.Pointer(p.at[7]) }
 
 // Attention implements device.Device.
@@ -274,7 +276,8 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 	c.grid(ceilDiv(f.length-f.from, 4), f.Q, f.rows, 128, 0)
 }
 
-// queriesOfBlock returns how many queries a block on tensor cores has: 128 without a plan and for heads of up to widest elements.
+// queriesOfBlock returns the number of queries of a block on tensor cores: 128 without a plan and for heads of up to
+// widest elements.
 func (f *flash) queriesOfBlock(widest int) int {
 	if f.plan == nil && f.Heads.Size <= widest && f.length-f.from > tileKeys {
 		return 2 * tileKeys
@@ -282,7 +285,7 @@ func (f *flash) queriesOfBlock(widest int) int {
 	return tileKeys
 }
 
-// blocks returns how many blocks of so many queries a head has.
+// blocks returns the number of blocks of rows queries per head.
 func (f *flash) blocks(rows int) int {
 	if f.plan != nil {
 		return f.plan.mostUnits * (tileKeys / rows)

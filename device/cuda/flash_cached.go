@@ -9,7 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// AttentionCached implements device.Device. It takes as many tokens at a time as the ring has room for beside what the first of them sees.
+// AttentionCached implements device.Device. It processes as many tokens at a time as the ring can hold beside the
+// keys that the first of them sees.
 func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
 	const op = "AttentionCached"
 	n, ring := qkv.Rows(), cache.KV.Rows()

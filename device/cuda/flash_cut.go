@@ -8,7 +8,7 @@ import (
 	"anneal/device"
 )
 
-// A cutTile is keys of one unit that are computed with together.
+// A cutTile is a tile of keys of one unit.
 type cutTile struct {
 	keys   [tileKeys]int32
 	limits [tileKeys]limit
@@ -28,7 +28,7 @@ func (c *cutTile) put(at int, l limit) {
 	c.used++
 }
 
-// cut calls f for the tiles of a block of queries. Ranges of few keys share tiles, in which no key is twice.
+// cut calls f for the tiles of a block of queries. Short ranges share tiles, which hold each key once.
 func cut(b *device.QueryBlock, f func(*cutTile)) {
 	const few = tileKeys / 2
 	small := newCutTile()
@@ -49,7 +49,7 @@ func cut(b *device.QueryBlock, f func(*cutTile)) {
 			}
 			continue
 		}
-		begin := k.First // of a tile: neighbours begin at multiples of its size
+		begin := k.First // start of a tile: tiles of contiguous keys start at multiples of their size
 		if k.Step == 1 {
 			begin = k.First / tileKeys * tileKeys
 		}
@@ -78,7 +78,7 @@ func (c *cutTile) holds(s device.Strip) bool {
 	return false
 }
 
-// meet returns what queries and a tile have to do with each other, and whether that is anything.
+// meet describes how queries and a tile overlap, and reports whether any key is seen.
 func (c *cutTile) meet(q *device.Strip) (m meeting, seen bool) {
 	m = meeting{low: nowhere, whole: 1}
 	last := q.First + (q.Count-1)*q.Step

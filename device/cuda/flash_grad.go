@@ -8,9 +8,9 @@ import (
 	"anneal/tensor"
 )
 
-// AttentionGrad implements device.Device: what is known of rows, then a pass over the keys of each query for dQ, and one over the queries of
-// each key for dK and dV, which take scores again. Scratch is 2 numbers for each token and head, and where a pattern lists queries or keys
-// several times the results of its blocks.
+// AttentionGrad implements device.Device. It computes statistics of rows, then dQ in a pass over the keys of each
+// query, then dK and dV in a pass over the queries of each key; both passes recompute the scores. Scratch holds 2
+// numbers per token and head, and, if a pattern lists queries or keys several times, the results of its blocks.
 func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	const op = "AttentionGrad"
 	f := d.newFlash(op, qkv, heads, mask, mask.Len, 0)
@@ -104,7 +104,7 @@ func (d *Device) gradKeys(f *flash, dqkv, dout, qkv *tensor.Tensor, stats, parti
 	file, name, threads := "flash_keys", "flash_keys", 128
 	rows, shared := tileKeys, 4*tileKeys*f.pieces()
 	if f.Heads.Size > 64 {
-		shared /= 2 // it takes 32 queries at a time
+		shared /= 2 // it processes 32 queries at a time
 	}
 	if !f.cores {
 		file, name = "flash_plain", "plain_keys"
@@ -139,7 +139,7 @@ func (d *Device) gradKeys(f *flash, dqkv, dout, qkv *tensor.Tensor, stats, parti
 	c.grid(ceilDiv(f.length, 4), f.KV, f.rows, 128, 0)
 }
 
-// gradArguments adds what both passes read.
+// gradArguments adds the arguments that both passes read.
 func (f *flash) gradArguments(c *call, dout, qkv *tensor.Tensor, stats driver.Pointer) {
 	c.tensor(dout)
 	c.pointer(stats)
@@ -151,7 +151,8 @@ func (f *flash) gradArguments(c *call, dout, qkv *tensor.Tensor, stats driver.Po
 	c.planned(f.plan)
 }
 
-// joinArguments adds what kernels that put results together read. all is how many units, or tiles, the plan's heads have.
+// joinArguments adds the arguments of kernels that combine results. all is the number of units, or tiles, of the
+// plan's heads.
 func (f *flash) joinArguments(c *call, partial driver.Pointer, all int) {
 	c.pointer(partial)
 	c.pointer(f.plan.memory)

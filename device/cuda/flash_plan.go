@@ -11,15 +11,15 @@ import (
 	"anneal/device/cuda/driver"
 )
 
-// tileKeys is how many keys attention takes at a time.
+// tileKeys is the number of keys that attention processes at a time.
 const tileKeys = 64
 
-// A plan is a layout as kernels/flash.cuh reads it. Blocks of queries are its units. The ranges of keys of each are cut into tiles of up to 64
-// keys, neighbours at multiples of 64 and others one after the other, and units that look at the same keys share the tile: what a unit does
-// not see of it, limits hide. So a tile knows its units, and the gradients of its keys are sums over these. How keys are cut depends on
-// the layout alone, not on the length of a row.
+// A plan is a layout in the form that kernels/flash.cuh reads. Its units are blocks of queries. The ranges of keys of
+// each unit are cut into tiles of up to 64 keys: contiguous keys at multiples of 64, other keys in order. Units with
+// the same keys share a tile; limits hide the keys that a unit does not see. Each tile lists its units, and the
+// gradients of its keys are sums over these. The cut depends only on the layout, not on the length of a row.
 type plan struct {
-	graphs  []graph // one for all heads, or of each head
+	graphs  []graph // one for all heads, or one per head
 	units   []unit
 	ofUnits []meeting
 	ofTiles []meeting
@@ -30,14 +30,14 @@ type plan struct {
 
 	planUnits, planTiles int  // of all heads in graphs
 	mostUnits, mostTiles int  // of a head
-	overlap              bool // a query is in two units of a graph
-	shared               bool // a key is in two tiles of a graph
+	overlap              bool // some query is in two units of a graph
+	shared               bool // some key is in two tiles of a graph
 
 	memory driver.Pointer
-	at     [8]int // where the parts lie in it
+	at     [8]int // offsets of its parts
 }
 
-// The records are those of flash.cuh.
+// The records of flash.cuh.
 type (
 	graph struct {
 		unit, units, tile, tiles, unitsBefore, tilesBefore, queries, keys int32
@@ -132,7 +132,7 @@ func (p *plan) add(g *device.Graph, length int, limits map[[tileKeys]limit]int32
 	return r
 }
 
-// cover adds tiles for keys that nobody looks at, whose gradients are zeros.
+// cover adds tiles for keys that no query sees, whose gradients are zero.
 func (p *plan) cover(g graph, length int, tile func(*[tileKeys]int32) int32) {
 	covered := make([]bool, length)
 	for i := range p.tiles[g.tile:] {
@@ -160,7 +160,7 @@ func (p *plan) cover(g graph, length int, tile func(*[tileKeys]int32) int32) {
 	flush()
 }
 
-// reverse lists the units of each tile of a graph, in their order.
+// reverse lists the units of each tile of a graph, in order.
 func (p *plan) reverse(g graph) {
 	lists := make([][]meeting, g.tiles)
 	for u := g.unit; u < g.unit+g.units; u++ {
@@ -177,7 +177,8 @@ func (p *plan) reverse(g graph) {
 	}
 }
 
-// list writes for each position the slots that each places there, and returns where the list is. many is set if there are several.
+// list writes for each position the slots that each places there, and returns the offset of the list. It sets many if
+// any position has several.
 func (p *plan) list(length int, many *bool, each func(place func(at, slot int))) int32 {
 	slots := make([][]int32, length)
 	each(func(at, slot int) {
@@ -197,7 +198,7 @@ func (p *plan) list(length int, many *bool, each func(place func(at, slot int)))
 	return begin
 }
 
-// planOf returns the compiled layout, on the card. A layout is compiled once and kept as long as the device.
+// planOf returns the compiled layout, on the card. Layouts are compiled once and kept until the device is closed.
 func (d *Device) planOf(l *device.Layout) *plan {
 	if l == nil {
 		return nil

@@ -24,16 +24,16 @@ type call struct {
 	wide   bool // arithmetic is double
 	n      int
 	values [maxArguments]uint64
-	places [maxArguments]unsafe.Pointer // of values
+	places [maxArguments]unsafe.Pointer // addresses of the values
 }
 
 const maxArguments = 32
 
-// A define is a choice that a kernel is compiled for: a line #define name value.
+// A define is a compile-time choice of a kernel: a line #define name value.
 type define struct{ name, value string }
 
-// begin starts the call of a kernel of a file for the storage type t: it is compiled with T as that type, A as its arithmetic, and the
-// other choices.
+// begin starts the call of a kernel for the storage type t. The kernel is compiled with T as that type, A as its
+// arithmetic, and the other choices.
 func (d *Device) begin(file, name string, t tensor.DType, choices ...define) *call {
 	c := &d.call
 	*c = call{d: d, name: name, wide: t == tensor.F64}
@@ -43,7 +43,7 @@ func (d *Device) begin(file, name string, t tensor.DType, choices ...define) *ca
 	return c
 }
 
-// tensor adds a pointer to the elements of t, null for none.
+// tensor adds a pointer to the elements of t; null if t is nil.
 func (c *call) tensor(t *tensor.Tensor) {
 	if t.IsZero() {
 		c.word(0)
@@ -79,7 +79,8 @@ func (c *call) word(x uint64) {
 	c.n++
 }
 
-// launch runs the call on so many blocks of threads, with so many bytes of dynamic shared memory. No block, no work.
+// launch runs the call with the given number of blocks, threads per block and bytes of dynamic shared memory. It does
+// nothing for 0 blocks.
 func (c *call) launch(blocks, threads, shared int) { c.grid(blocks, 1, 1, threads, shared) }
 
 // grid is launch for blocks in three dimensions. y and z are at most 65,535.

@@ -41,7 +41,7 @@ func (d *Device) LayerNormAgain(y, xhat, gain, bias *tensor.Tensor) {
 	c.launch(xhat.Rows(), rowThreads(xhat.Cols(), normThreads), 0)
 }
 
-// LayerNormGrad implements device.Device. Scratch is the sums for dgain and dbias of each stretch of rows.
+// LayerNormGrad implements device.Device. Scratch holds the sums for dgain and dbias of each stretch of rows.
 func (d *Device) LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain *tensor.Tensor) {
 	const op = "LayerNormGrad"
 	rows, cols, wide := dx.Rows(), dx.Cols(), arithmetic(dx)

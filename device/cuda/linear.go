@@ -18,14 +18,14 @@ const (
 	linearDepth  = 32
 )
 
-// linear is one call of linear attention on rows of tokens, with chunks of them counted from the last multiple of 64 before the first.
+// linear is one call of linear attention on rows of tokens, whose chunks start at multiples of 64 positions.
 type linear struct {
 	d          *Device
 	wide       tensor.DType // of states
 	storage    tensor.DType
 	qkv, gates *tensor.Tensor
 	start      *tensor.Tensor
-	cache      *device.Cache // nil unless tokens before the first are in it
+	cache      *device.Cache // nil unless it holds earlier tokens
 	heads      device.Heads
 	length     int // tokens of a row
 	rows       int
@@ -33,7 +33,7 @@ type linear struct {
 	chunks     int // of a row
 }
 
-// newLinear checks what the calls have in common.
+// newLinear checks the arguments that the calls share.
 func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.Heads, length, first int, start *tensor.Tensor) linear {
 	n := qkv.Rows()
 	if length <= 0 || n%length != 0 || first < 0 {
@@ -58,19 +58,19 @@ func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.He
 	return l
 }
 
-// parts returns how many tiles of 64 columns a head has.
+// parts returns the number of tiles of 64 columns per head.
 func (l *linear) parts() int { return ceilDiv(l.heads.Size, linearSide) }
 
 // stateSize returns the elements of a state.
 func (l *linear) stateSize() int { return (l.heads.Size + 1) * l.heads.Size }
 
-// statesBytes returns the bytes of a state for every chunk, row and key-value head, and of as many fades.
+// statesBytes returns the bytes of a state for every chunk, row and key-value head, and of as many decay factors.
 func (l *linear) statesBytes() (states, fades int) {
 	n := l.rows * l.heads.KV * l.chunks * l.wide.Size()
 	return n * l.stateSize(), n
 }
 
-// begin starts a kernel of a file whose parameters begin with pointers and then say what tokens there are.
+// begin starts a kernel of a file whose parameters are pointers followed by the description of the tokens.
 func (l *linear) begin(file, kernel string, pointers ...driver.Pointer) *call {
 	c := l.d.begin(file, kernel, l.storage)
 	for _, p := range pointers {
@@ -92,13 +92,14 @@ func (l *linear) begin(file, kernel string, pointers ...driver.Pointer) *call {
 	return c
 }
 
-// shared returns the bytes of shared memory of a kernel with slices of two operands and so many tiles of scores.
+// shared returns the bytes of shared memory of a kernel with slices of two operands and the given number of tiles of
+// scores.
 func (l *linear) shared(scores int) int {
 	return (2*linearDepth + scores*linearChunk) * linearStride * l.wide.Size()
 }
 
-// states makes the states before all chunks, given that before the first, 0 for none, and leaves in final that after the last chunk
-// that is complete, unless it is 0.
+// states computes the states before all chunks, starting from initial, or zero if that is 0. It stores in final the
+// state after the last complete chunk, unless final is 0.
 func (l *linear) states(states, fades, initial, final driver.Pointer) {
 	complete := (l.first+l.length)/linearChunk - l.first/linearChunk
 	if final == 0 {
@@ -111,7 +112,7 @@ func (l *linear) states(states, fades, initial, final driver.Pointer) {
 	l.scan(states, fades, initial, final, complete, false)
 }
 
-// scan adds up the states of chunks in their order, or from the last to the first.
+// scan adds up the states of chunks in order, or from the last to the first.
 func (l *linear) scan(states, fades, initial, final driver.Pointer, chunks int, backward bool) {
 	c := l.d.begin("linear", "linear_scan", l.storage)
 	for _, p := range []driver.Pointer{states, fades, initial, final} {
@@ -137,7 +138,7 @@ func (l *linear) out(out, norm *tensor.Tensor, states driver.Pointer) {
 	c.grid(l.chunks*l.heads.Q*l.rows, l.parts(), 1, 256, l.shared(1))
 }
 
-// address returns where a tensor lies, 0 for none.
+// address returns the address of a tensor; 0 for nil.
 func address(t *tensor.Tensor) driver.Pointer {
 	if t.IsZero() {
 		return 0
@@ -145,7 +146,7 @@ func address(t *tensor.Tensor) driver.Pointer {
 	return driver.Pointer(t.Pointer())
 }
 
-// LinearAttention implements device.Device. Scratch is a state for every chunk.
+// LinearAttention implements device.Device. Scratch holds a state for every chunk.
 func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	const op = "LinearAttention"
 	l := d.newLinear(op, qkv, gates, heads, mask.Len, 0, mask.Start)
@@ -167,8 +168,8 @@ func (l *linear) checkResults(op string, out, norm *tensor.Tensor, mask device.M
 	dtype(op, "norm", norm, l.wide)
 }
 
-// LinearAttentionGrad implements device.Device. Scratch is a state and the gradient of one for every chunk, δ, and with gates the products
-// that their gradient is made of.
+// LinearAttentionGrad implements device.Device. Scratch holds a state and its gradient for every chunk, δ, and with
+// gates the products for their gradient.
 func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	const op = "LinearAttentionGrad"
 	l := d.newLinear(op, qkv, gates, heads, mask.Len, 0, mask.Start)
@@ -219,7 +220,7 @@ func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *
 	c.launch(l.rows*heads.KV, 32, 0)
 }
 
-// deltas computes the row sums of dout·out over the denominators.
+// deltas computes the row sums of dout·out divided by the denominators.
 func (l *linear) deltas(deltas driver.Pointer, dout, out, norm *tensor.Tensor) {
 	n := l.rows * l.length
 	c := l.d.begin("linear_grad", "linear_deltas", l.storage)
@@ -233,8 +234,8 @@ func (l *linear) deltas(deltas driver.Pointer, dout, out, norm *tensor.Tensor) {
 	c.launch(ceilDiv(n*l.heads.Q*32, 256), 256, 0)
 }
 
-// backward launches a kernel of the gradient, of so many blocks for each row, each with so many tiles of scores. states is 0 for the one that
-// makes some.
+// backward launches a kernel of the gradient, with the given numbers of blocks per row and of tiles of scores per
+// block. states is 0 for the kernel that computes states.
 func (l *linear) backward(kernel string, to, too driver.Pointer, dout, norm *tensor.Tensor, deltas, states driver.Pointer, blocks, tiles, scores int) {
 	c := l.begin("linear_grad", kernel, to, too)
 	c.tensor(dout)
@@ -248,8 +249,8 @@ func (l *linear) backward(kernel string, to, too driver.Pointer, dout, norm *ten
 	c.grid(blocks*l.rows, tiles, 1, 256, l.shared(scores))
 }
 
-// LinearAttentionCached implements device.Device by the kernels of LinearAttention, which read what the cache holds of the chunk at hand, so that
-// every sum is over the numbers that it would be over in a pass from the first token.
+// LinearAttentionCached implements device.Device with the kernels of LinearAttention, which also read the cached part
+// of the current chunk, so that every sum has the same terms as in a pass from the first token.
 func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *device.Cache, first int, heads device.Heads) {
 	const op = "LinearAttentionCached"
 	n := qkv.Rows()
@@ -276,7 +277,7 @@ func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *de
 	l.keep()
 }
 
-// keep writes to the cache what came since the last multiple of 64 tokens.
+// keep writes the tokens since the last multiple of 64 to the cache.
 func (l *linear) keep() {
 	end := l.first + l.length
 	from := max(l.first, end/linearChunk*linearChunk)

@@ -12,13 +12,14 @@ import (
 	"anneal/tensor"
 )
 
-// workspace is what the vendor's products may use of scratch memory: what is recommended for Hopper.
+// workspace is the scratch memory of cuBLASLt's products: the recommended size for Hopper.
 const workspace = 32 << 20
 
-// fp8Capability is the first compute capability whose tensor cores take FP8.
+// fp8Capability is the first compute capability whose tensor cores support FP8.
 const fp8Capability = 89
 
-// A product is one MatMul: dst [M, N] is seen as its transpose [N, M] in columns, as the vendor's library has matrices, so b comes first.
+// A product is one MatMul. cuBLASLt is column-major, so dst [M, N] is treated as its transpose [N, M], and b comes
+// first.
 type product struct {
 	dst, a, b *tensor.Tensor
 	form      device.Form
@@ -26,16 +27,16 @@ type product struct {
 	m, n, k   int
 
 	wide   tensor.DType   // of sums: F32, or F64
-	stored tensor.DType   // of both operands as they are multiplied
-	fp8    bool           // but they are made FP8, a [M, K] and b [N, K]
-	result tensor.DType   // what the library stores
-	direct bool           // in dst, with the bias
-	memory driver.Pointer // scratch: workspace, then what take hands out
+	stored tensor.DType   // of both operands in the multiplication
+	fp8    bool           // converted to FP8, a [M, K] and b [N, K]
+	result tensor.DType   // format that the library stores
+	direct bool           // stored in dst directly, with the bias
+	memory driver.Pointer // scratch: workspace, then allocations of take
 	used   int
 }
 
-// MatMul implements device.Device: 2·M·N·K operations. An operand whose storage is not what is multiplied is converted in scratch memory first. A
-// bias is rounded to dst's format before it is added.
+// MatMul implements device.Device: 2·M·N·K operations. An operand with another storage than the multiplication's is
+// first converted in scratch memory. A bias is rounded to dst's format before it is added.
 func (d *Device) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	p := product{dst: dst, a: a, b: b, form: form, opt: opt}
 	p.check()
@@ -58,7 +59,7 @@ func (d *Device) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 	}
 }
 
-// check finds the sizes and formats, and panics if they do not fit: a bug in the caller.
+// check determines the sizes and formats, and panics if they do not match, which is a bug in the caller.
 func (p *product) check() {
 	am, ak, bk, bn := p.a.Rows(), p.a.Cols(), p.b.Rows(), p.b.Cols()
 	if p.form == device.TN {
@@ -85,7 +86,7 @@ func (p *product) check() {
 	}
 }
 
-// decide finds the formats that the library multiplies and stores.
+// decide chooses the formats of operands and result.
 func (p *product) decide() {
 	x, y := p.rounded(p.a), p.rounded(p.b)
 	switch {
@@ -93,18 +94,18 @@ func (p *product) decide() {
 		p.stored = x
 	case x == tensor.F32 || y == tensor.F32:
 		p.stored = tensor.F32
-	default: // which holds the numbers of both exactly
+	default: // holds the numbers of both exactly
 		p.stored = tensor.TF32
 	}
 	p.result = p.wide
 	if to := p.dst.DType(); to == p.stored || p.fp8 {
 		p.result = to
 	}
-	unfit := p.wide == tensor.F64 || p.fp8 && p.result == tensor.F32 // for the library's way to add a bias
+	unfit := p.wide == tensor.F64 || p.fp8 && p.result == tensor.F32 // for the library's bias epilogue
 	p.direct = p.result == p.dst.DType() && !(p.opt.Bias != nil && unfit)
 }
 
-// rounded returns the format that an operand is rounded to: what is stored in 16 bits is read as it is.
+// rounded returns the format to which an operand is rounded; 16-bit storage is not rounded.
 func (p *product) rounded(t *tensor.Tensor) tensor.DType {
 	if t.DType() == tensor.BF16 || t.DType() == tensor.F16 {
 		return t.DType()
@@ -112,7 +113,7 @@ func (p *product) rounded(t *tensor.Tensor) tensor.DType {
 	return p.opt.Operand
 }
 
-// room returns the bytes of scratch memory that the product takes.
+// room returns the bytes of scratch memory of the product.
 func (p *product) room() int {
 	n := workspace
 	for _, t := range []*tensor.Tensor{p.a, p.b} {
@@ -131,14 +132,14 @@ func (p *product) room() int {
 
 func padded(size int) int { return (size + 255) &^ 255 }
 
-// take hands out scratch memory.
+// take allocates scratch memory.
 func (p *product) take(size int) driver.Pointer {
 	at := p.memory + driver.Pointer(workspace+p.used)
 	p.used += padded(size)
 	return at
 }
 
-// operands returns both operands as they are multiplied.
+// operands returns both operands in the format of the multiplication.
 func (d *Device) operands(p *product) (x, y driver.Pointer) {
 	if p.fp8 {
 		return d.toFP8(p, p.a, p.opt.FP8[0], p.form == device.TN), d.toFP8(p, p.b, p.opt.FP8[1], p.form != device.NT)
@@ -146,7 +147,7 @@ func (d *Device) operands(p *product) (x, y driver.Pointer) {
 	return d.operand(p, p.a), d.operand(p, p.b)
 }
 
-// operand converts a tensor to p.stored, unless it is.
+// operand converts a tensor to p.stored if needed.
 func (d *Device) operand(p *product, t *tensor.Tensor) driver.Pointer {
 	if t.DType() == p.stored {
 		return driver.Pointer(t.Pointer())
@@ -158,7 +159,7 @@ func (d *Device) operand(p *product, t *tensor.Tensor) driver.Pointer {
 	return d.convert(p, t, p.rounded(t), to)
 }
 
-// convert rounds a tensor to a format and stores it as another that holds its numbers.
+// convert rounds a tensor to one format and stores it in another that holds its numbers.
 func (d *Device) convert(p *product, t *tensor.Tensor, round, to tensor.DType) driver.Pointer {
 	at := p.take(to.Size() * t.Len())
 	c := d.begin("operand", "operand", to, define{"S", typeName(t.DType())}, define{"R", typeName(round)})
@@ -169,12 +170,12 @@ func (d *Device) convert(p *product, t *tensor.Tensor, round, to tensor.DType) d
 	return at
 }
 
-// spread returns how many blocks share n elements, of which one takes so many at a time.
+// spread returns the number of blocks for n elements, each elements per block and iteration.
 func (d *Device) spread(n, each int) int {
 	return min((n+each-1)/each, 16*d.card.Multiprocessors)
 }
 
-// toFP8 converts a matrix that holds numbers of an FP8 format to it, transposed or not.
+// toFP8 converts a matrix of FP8 numbers to FP8 storage, transposed if across is set.
 func (d *Device) toFP8(p *product, t *tensor.Tensor, format tensor.DType, across bool) driver.Pointer {
 	at := p.take(t.Len())
 	mantissa, turn := "3", 0
@@ -194,7 +195,7 @@ func (d *Device) toFP8(p *product, t *tensor.Tensor, format tensor.DType, across
 	return at
 }
 
-// multiply asks the vendor's library; false if it has no such product.
+// multiply runs the library's product; it returns false if there is none.
 func (d *Device) multiply(p *product, x, y driver.Pointer) bool {
 	q := p.problem()
 	o := cublaslt.Operands{A: y, B: x, D: driver.Pointer(p.dst.Pointer()), Workspace: p.memory, WorkspaceSize: workspace, Alpha: p.opt.Scale}
@@ -235,7 +236,7 @@ var formats = map[tensor.DType]cublaslt.Type{
 	tensor.F8E4M3: cublaslt.E4M3, tensor.F8E5M2: cublaslt.E5M2,
 }
 
-// name is what a profile calls the product.
+// name returns the name of the product in a profile.
 func (p *product) name(d *Device) string {
 	if d.profile == nil {
 		return ""
@@ -247,7 +248,7 @@ func (p *product) name(d *Device) string {
 	return fmt.Sprintf("matmul %s %v %d×%d×%d", format, p.form, p.m, p.n, p.k)
 }
 
-// problem turns everything round: the library's A is b.
+// problem returns the problem for the library, with a and b swapped.
 func (p *product) problem() cublaslt.Problem {
 	q := cublaslt.Problem{
 		M: p.n, N: p.m, K: p.k, TransA: p.form == device.NT, TransB: p.form == device.TN,
@@ -291,7 +292,7 @@ func (d *Device) plan(q cublaslt.Problem) *cublaslt.Plan {
 	return plan
 }
 
-// finish stores sums to dst.
+// finish converts and stores sums in dst.
 func (d *Device) finish(p *product, sums driver.Pointer) {
 	c := d.begin("matmul", "finish", p.wide, define{"D", typeName(p.dst.DType())})
 	c.tensor(p.dst)
@@ -303,7 +304,7 @@ func (d *Device) finish(p *product, sums driver.Pointer) {
 	c.launch(d.spread(p.m*p.n, 256), 256, 0)
 }
 
-// multiplySlowly is for what the library has no product for.
+// multiplySlowly computes products that the library does not support.
 func (d *Device) multiplySlowly(p *product, x, y driver.Pointer) {
 	stored := p.stored
 	if stored == tensor.TF32 {
@@ -332,7 +333,7 @@ func (d *Device) multiplySlowly(p *product, x, y driver.Pointer) {
 	c.grid((p.n+31)/32, (p.m+31)/32, 1, 256, 0)
 }
 
-// flag is a truth as kernels take it.
+// flag returns a bool in the form of kernel arguments.
 func flag(b bool) int {
 	if b {
 		return 1

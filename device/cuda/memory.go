@@ -14,32 +14,32 @@ import (
 	"anneal/tensor"
 )
 
-// stagingHalf is the bytes that a copy between host and card takes at a time, through memory that stays in place.
+// stagingHalf is the size in bytes of a copy between host and card through pinned memory.
 const stagingHalf = 8 << 20
 
-// memory is what a device has reserved.
+// memory holds the reservations of a device.
 type memory struct {
 	reserved []reservation
 
 	scratch     driver.Pointer
 	scratchSize int
 
-	staging driver.Pointer // two halves, so that the host fills one while the card reads the other
+	staging driver.Pointer // two halves: the host fills one while the card reads the other
 	events  [2]driver.Event
 
-	answers     driver.Pointer // of the host, for kernels that return numbers
+	answers     driver.Pointer // host memory for kernels that return numbers
 	answersRoom int            // of float64
 
 	kept []driver.Pointer
 }
 
-// A reservation is an arena, or memory of the device's own, for error messages.
+// A reservation is an arena or the device's own memory, for error messages.
 type reservation struct {
 	name string
 	size int
 }
 
-// open reserves what copies need.
+// open reserves the memory for copies.
 func (m *memory) open(d *Device) func() error {
 	return func() (err error) {
 		if m.staging, err = d.driver.AllocHost(2 * stagingHalf); err != nil {
@@ -77,7 +77,7 @@ func (d *Device) NewArena(name string, size int) (*tensor.Arena, error) {
 	return d.newArena(name, size, true)
 }
 
-// NewShared implements device.Memory: memory of the host that the card reads and writes across the bus.
+// NewShared implements device.Memory with host memory that the card accesses across the bus.
 func (d *Device) NewShared(name string, size int) (*tensor.Arena, error) {
 	return d.newArena(name, size, false)
 }
@@ -104,7 +104,7 @@ func (d *Device) newArena(name string, size int, apart bool) (*tensor.Arena, err
 	return tensor.Wrap(name, uintptr(p), size, apart, free), nil
 }
 
-// reserve returns zeroed memory. That there is not enough is no failure of the device: it goes on with what it has.
+// reserve returns zeroed memory. Lack of memory is not a failure of the device, which remains usable.
 func (d *Device) reserve(name string, size int, apart bool) (p driver.Pointer, err error) {
 	d.do(func() error {
 		if !apart {
@@ -128,7 +128,7 @@ func (d *Device) reserve(name string, size int, apart bool) (p driver.Pointer, e
 	return p, nil
 }
 
-// refused says what memory was asked for, and where the rest is.
+// refused returns an error that names the requested memory and all reservations.
 func (d *Device) refused(name string, size int, apart bool, err error) error {
 	var failed *driver.Error
 	if !errors.As(err, &failed) || failed.Code != driver.OutOfMemory {
@@ -161,8 +161,8 @@ func (m *memory) forget(name string, size int) {
 
 func mebibytes(n int) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// scratch returns memory of the card for one method's own use: the next one that asks is given the same. It grows by waiting for the card,
-// which happens in the first steps of a run only. Without room for it the device fails.
+// scratch returns memory of the card for the current method; the next caller gets the same memory. Growing waits for
+// the card, which only happens in the first steps of a run. If there is not enough memory, the device fails.
 func (d *Device) scratch(size int) driver.Pointer {
 	m := &d.memory
 	if size <= m.scratchSize {
@@ -190,7 +190,7 @@ func (d *Device) scratch(size int) driver.Pointer {
 	return p
 }
 
-// keep copies data to the card, where it stays until the device is closed: tables, patterns.
+// keep copies data to the card until the device is closed: tables, patterns.
 func (d *Device) keep(name string, data []byte) driver.Pointer {
 	if d.err != nil || len(data) == 0 {
 		return 0
@@ -205,7 +205,7 @@ func (d *Device) keep(name string, data []byte) driver.Pointer {
 	return p
 }
 
-// answers returns room for n float64 that kernels write and collect reads. It is the same room every time.
+// answers returns memory for n float64 that kernels write and collect reads. It is the same memory every time.
 func (d *Device) answers(n int) driver.Pointer {
 	m := &d.memory
 	if n <= m.answersRoom {
@@ -226,7 +226,8 @@ func (d *Device) answers(n int) driver.Pointer {
 	return m.answers
 }
 
-// collect waits and returns the first n answers; NaN after a failure. They hold until answers is called again.
+// collect waits and returns the first n answers, or NaN after a failure. They are valid until the next call of
+// answers.
 func (d *Device) collect(n int) []float64 {
 	if d.Wait() != nil {
 		return slices.Repeat([]float64{math.NaN()}, n)
@@ -268,7 +269,7 @@ func (d *Device) copyIn(dst driver.Pointer, src []byte) {
 	})
 }
 
-// Read implements device.Memory. After a failure all bytes are 255, which are NaN in every format.
+// Read implements device.Memory. After a failure all bytes are 255, which is NaN in every format.
 func (d *Device) Read(dst []byte, src *tensor.Tensor) {
 	if len(dst) != src.Bytes() {
 		panic(fmt.Sprintf("cuda: read of %[3]d bytes from %[1]v, which has %[2]d", src, src.Bytes(), len(dst)))
@@ -285,7 +286,7 @@ func (d *Device) Read(dst []byte, src *tensor.Tensor) {
 	}
 }
 
-// copyOut asks for the next part before it copies the last.
+// copyOut requests the next part before it copies the current one.
 func (d *Device) copyOut(dst []byte, src driver.Pointer) {
 	m := &d.memory
 	ask := func(from int) error {
@@ -318,7 +319,7 @@ func (d *Device) copyOut(dst []byte, src driver.Pointer) {
 	})
 }
 
-// hostBytes is memory of the host that the driver has reserved.
+// hostBytes returns pinned host memory as bytes.
 func hostBytes(p driver.Pointer, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&p)), n)
 }

@@ -4,7 +4,7 @@ package cuda
 
 import "anneal/tensor"
 
-// mixStretch is the bytes of a stream that a block of mix_streams_grad has: 8 vectors for each of 256 threads.
+// mixStretch is the bytes per block of mix_streams_grad: 8 vectors for each of 256 threads.
 const mixStretch = 256 * 16 * 8
 
 // MixStreams implements device.Device.
@@ -19,7 +19,7 @@ func (d *Device) MixStreams(x, kept, y, weights *tensor.Tensor) {
 	c.perVector(x)
 }
 
-// MixStreamsGrad implements device.Device. Scratch is each block's sums.
+// MixStreamsGrad implements device.Device. Scratch holds each block's sums.
 func (d *Device) MixStreamsGrad(dx, dy, dweights, kept, y, weights *tensor.Tensor) {
 	const op = "MixStreamsGrad"
 	checkMix(op, dx, kept, y, weights)
@@ -46,7 +46,7 @@ func (d *Device) MixStreamsGrad(dx, dy, dweights, kept, y, weights *tensor.Tenso
 	c.launch(1, 256, 0)
 }
 
-// keptAs is the choice of kept's storage; without kept it is that of x.
+// keptAs returns the define for kept's storage, or x's if kept is nil.
 func keptAs(kept, x *tensor.Tensor) define {
 	if kept == nil {
 		kept = x

@@ -17,33 +17,33 @@ import (
 	"anneal/tensor"
 )
 
-// maxChoices is how many choices a kernel may be made for besides its types.
+// maxChoices is the largest number of compile-time choices of a kernel besides its types.
 const maxChoices = 8
 
-// A moduleKey says what a file is compiled for.
+// A moduleKey identifies a compiled file with its choices.
 type moduleKey struct {
 	file    string
 	t       tensor.DType
 	choices [maxChoices]define
 }
 
-// A kernelKey is a kernel of a module.
+// A kernelKey identifies a kernel of a module.
 type kernelKey struct {
 	moduleKey
 	name string
 }
 
-// A kernel is on the card.
+// A kernel is a kernel on the card.
 type kernel struct {
 	function driver.Function
-	shared   int // bytes of dynamic shared memory that it may be launched with
+	shared   int // limit of its dynamic shared memory, bytes
 }
 
-// defaultShared is the dynamic shared memory that every kernel may have without asking: of 48 KiB what its static arrays leave, which
-// are at most 16 KiB.
+// defaultShared is the dynamic shared memory that every kernel has without a request: 48 KiB minus its static arrays,
+// which are at most 16 KiB.
 const defaultShared = 32 << 10
 
-// kernel returns a kernel, compiled at its first use, or nil after a failure.
+// kernel returns a kernel, compiled on first use, or nil after a failure.
 func (d *Device) kernel(file, name string, t tensor.DType, choices []define) *kernel {
 	key := kernelKey{moduleKey{file: file, t: t}, name}
 	copy(key.choices[:], choices)
@@ -65,7 +65,7 @@ func (d *Device) kernel(file, name string, t tensor.DType, choices []define) *ke
 	return d.kernels[key]
 }
 
-// module returns a module, from the cache on disk if it was compiled before.
+// module returns a module, from the disk cache if it was compiled before.
 func (d *Device) module(key moduleKey) (driver.Module, error) {
 	if m, ok := d.modules[key]; ok {
 		return m, nil
@@ -82,7 +82,7 @@ func (d *Device) module(key moduleKey) (driver.Module, error) {
 		if err != nil {
 			return 0, fmt.Errorf("cannot compile a kernel: %w", err)
 		}
-		if path != "" { // a cache that cannot be written costs time, not results
+		if path != "" { // a failed write to the cache costs time, not correctness
 			_ = fileio.Write(path, func(w io.Writer) error {
 				_, err := w.Write(code)
 				return err
@@ -105,7 +105,8 @@ func (d *Device) cached(path string) (driver.Module, error) {
 	return d.driver.Load(code)
 }
 
-// cachePath returns where the code of a text is kept, by all that it depends on; "" where there is no place for caches.
+// cachePath returns the cache file for the code of a text, named by all that it depends on; "" if there is no cache
+// directory.
 func (d *Device) cachePath(text string, options []string) string {
 	root, err := os.UserCacheDir()
 	if err != nil {
@@ -120,12 +121,13 @@ func (d *Device) cachePath(text string, options []string) string {
 	return filepath.Join(dir, hex.EncodeToString(hash.Sum(nil)[:16])+".cubin")
 }
 
-// compilerOptions are those of code for one compute capability. Products and sums may be fused; nothing else is less than exact.
+// compilerOptions returns the options for one compute capability. Products and sums may be fused; everything else is
+// exact.
 func compilerOptions(capability int) []string {
 	return []string{"--gpu-architecture=sm_" + strconv.Itoa(capability), "--std=c++17"}
 }
 
-// lines returns the choices as #define has them: storage T and arithmetic A first.
+// lines returns the choices as #define lines: storage T and arithmetic A first.
 func (k moduleKey) lines() []string {
 	arithmetic := "float"
 	if k.t == tensor.F64 {
@@ -140,7 +142,7 @@ func (k moduleKey) lines() []string {
 	return lines
 }
 
-// typeName returns a format as kernels call it.
+// typeName returns the name of a format in kernels.
 func typeName(t tensor.DType) string { return typeNames[t] }
 
 var typeNames = [...]string{tensor.F32: "float", tensor.F64: "double", tensor.BF16: "bf16", tensor.F16: "f16", tensor.I32: "int", tensor.U8: "u8", tensor.TF32: "tf32"}

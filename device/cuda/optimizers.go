@@ -9,10 +9,10 @@ import (
 	"anneal/tensor"
 )
 
-// optimizerThreads is how many threads a block has where each changes 16 bytes of every tensor.
+// optimizerThreads is the number of threads per block; each changes 16 bytes of every tensor.
 const optimizerThreads = 256
 
-// change starts a kernel of optimizers.cu that changes p, with g, and its state, all of one length and dtype.
+// change starts a kernel of optimizers.cu that changes p, with g, and its state, all with the same length and dtype.
 func (d *Device) change(op, kernel string, p *tensor.Tensor, others ...*tensor.Tensor) *call {
 	for _, t := range others {
 		length(op, "a tensor", t, p.Len())
@@ -28,7 +28,7 @@ func (d *Device) change(op, kernel string, p *tensor.Tensor, others ...*tensor.T
 	return c
 }
 
-// vectors returns how many blocks of threads have n elements of t's dtype, 16 bytes to a thread.
+// vectors returns the number of blocks for n elements of t's dtype, at 16 bytes per thread.
 func vectors(t *tensor.Tensor, threads, n int) int {
 	return ceilDiv(n, threads*16/t.DType().Size())
 }
@@ -41,12 +41,12 @@ func (c *call) reals(x ...float64) *call {
 	return c
 }
 
-// perVector launches a kernel whose threads have 16 bytes each of the elements of t.
+// perVector launches a kernel in which each thread processes 16 bytes of the elements of t.
 func (c *call) perVector(t *tensor.Tensor) {
 	c.launch(vectors(t, optimizerThreads, t.Len()), optimizerThreads, 0)
 }
 
-// floor is what u·p must reach for p to decay.
+// floor returns the smallest u·p at which p decays.
 func floor(cautious bool) float64 {
 	if cautious {
 		return 0

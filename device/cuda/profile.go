@@ -12,8 +12,8 @@ import (
 	"anneal/device/cuda/driver"
 )
 
-// A profile is how long each kernel took on the card, from an event before it to one after it: those cost a few microseconds each, so a
-// step takes longer than without. ANNEAL_CUDA_PROFILE=1 asks for one; it is printed when the device is closed.
+// A profile measures the time of each kernel on the card, between two events. Events cost a few microseconds each, so
+// a step takes longer with a profile. ANNEAL_CUDA_PROFILE=1 enables it; it is printed when the device is closed.
 type profile struct {
 	spare []driver.Event
 	spans []span // not yet read
@@ -30,10 +30,10 @@ type kernelTime struct {
 	seconds float64
 }
 
-// maxSpans is how many kernels are under way at most before their times are read.
+// maxSpans is the largest number of unread spans.
 const maxSpans = 4096
 
-// timed calls f, which asks for one kernel.
+// timed calls f, which launches one kernel.
 func (d *Device) timed(name string, f func() error) error {
 	p := d.profile
 	if p == nil {
@@ -59,7 +59,7 @@ func (d *Device) timed(name string, f func() error) error {
 	return err
 }
 
-// mark puts an event into the stream.
+// mark records an event in the stream.
 func (p *profile) mark(d *Device) (e driver.Event, err error) {
 	if n := len(p.spare); n > 0 {
 		e, p.spare = p.spare[n-1], p.spare[:n-1]
@@ -69,7 +69,7 @@ func (p *profile) mark(d *Device) (e driver.Event, err error) {
 	return e, d.driver.Record(e, d.stream)
 }
 
-// read adds the times of what is done.
+// read adds the times of completed kernels.
 func (p *profile) read(drv *driver.Driver) error {
 	for _, s := range p.spans {
 		seconds, err := drv.Elapsed(s.from, s.to)
@@ -89,7 +89,7 @@ func (p *profile) read(drv *driver.Driver) error {
 	return nil
 }
 
-// print writes the kernels, those that took longest first.
+// print writes the kernels by descending time.
 func (p *profile) print(w io.Writer) {
 	total := 0.0
 	for _, t := range p.times {

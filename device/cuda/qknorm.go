@@ -31,7 +31,7 @@ func (d *Device) QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads devi
 	c.launch(ceilDiv(qkv.Rows()*norms*lanes, qkThreads), qkThreads, 0)
 }
 
-// QKNormGrad implements device.Device. Scratch is the sums for both gains of each stretch of rows.
+// QKNormGrad implements device.Device. Scratch holds the sums for both gains of each stretch of rows.
 func (d *Device) QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads) {
 	const op = "QKNormGrad"
 	checkQKNorm(op, dqkv, xhat, rstd, gainQ, gainK, heads)
@@ -60,7 +60,7 @@ func (d *Device) QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tens
 	d.addColumns(dgainK, sums+driver.Pointer(heads.Size*wide.Size()), blocks, both)
 }
 
-// qkLanes returns how many lanes share a head: one to a pack if that is a power of two, else the whole warp.
+// qkLanes returns the number of lanes per head: one per pack if that is a power of two, else the whole warp.
 func qkLanes(size int) int {
 	if n := size / pack; size%pack == 0 && n <= 32 && n&(n-1) == 0 {
 		return n

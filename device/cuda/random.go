@@ -15,7 +15,7 @@ func (c *call) random(r tensor.RNG) {
 	c.word(uint64(counter[3]))
 }
 
-// randomThreads is how many threads of a block make random numbers, each for eight elements of 128.
+// randomThreads is the number of threads per block that draw random numbers, each for eight of 128 elements.
 const randomThreads = 256
 
 // Dropout implements device.Device.

@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// stretch is the elements that a block of reduce.cu has, which knows it too.
+// stretch is the number of elements per block of reduce.cu, which has the same constant.
 const stretch = 1 << 15
 
 // Sum implements device.Device.
@@ -21,8 +21,8 @@ func (d *Device) SumSquares(list ...*tensor.Tensor) float64 {
 // MaxAbs implements device.Device.
 func (d *Device) MaxAbs(t *tensor.Tensor) float64 { return d.reduce("max_abs", "join_max", t) }
 
-// reduce runs a kernel of reduce.cu on each tensor, and another on what they gave, and waits for one number. Scratch is a number for each
-// stretch.
+// reduce runs a kernel of reduce.cu on each tensor and another on the results, and waits for one number. Scratch
+// holds one number per stretch.
 func (d *Device) reduce(kernel, join string, list ...*tensor.Tensor) float64 {
 	blocks := 0
 	for _, t := range list {

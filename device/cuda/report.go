@@ -1,13 +1,13 @@
 package cuda
 
-// A Report is what this machine has for CUDA, for people who ask why it does not run.
+// A Report describes the CUDA support of this machine, for diagnosis.
 type Report struct {
-	Built     bool      `json:"built"` // into this binary
+	Built     bool      `json:"built"` // whether this binary was built with CUDA
 	Libraries []Library `json:"libraries,omitempty"`
 	Cards     []Found   `json:"cards,omitempty"`
 }
 
-// A Library is one of the vendor's: Fault says what is wrong with it, and what to do, unless it is "".
+// A Library is one of NVIDIA's libraries. Fault says what is wrong and what to do; "" means nothing is.
 type Library struct {
 	Name    string `json:"name"` // "driver"
 	Version string `json:"version,omitempty"`
@@ -15,7 +15,7 @@ type Library struct {
 	Fault   string `json:"fault,omitempty"`
 }
 
-// Found is a card of this machine.
+// Found describes a card of this machine.
 type Found struct {
 	Name       string `json:"name"`
 	Capability string `json:"capability"` // "9.0"
@@ -23,6 +23,6 @@ type Found struct {
 	Free       int    `json:"free_bytes"`
 	Fault      string `json:"fault,omitempty"`
 
-	BF16      float64 `json:"bf16_flops"`       // operations a second of dense products, 0 if that is not known
-	Bandwidth float64 `json:"bytes_per_second"` // of its memory, likewise
+	BF16      float64 `json:"bf16_flops"`       // operations per second of dense products, 0 if unknown
+	Bandwidth float64 `json:"bytes_per_second"` // of its memory, 0 if unknown
 }

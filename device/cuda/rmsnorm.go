@@ -4,7 +4,7 @@ package cuda
 
 import "anneal/tensor"
 
-// normThreads is the most threads that share a row of a norm. Wider rows take turns.
+// normThreads is the largest number of threads per row of a norm. Threads loop over wider rows.
 const normThreads = 256
 
 // RMSNorm implements device.Device.
@@ -35,7 +35,7 @@ func (d *Device) RMSNormAgain(y, xhat, gain *tensor.Tensor) {
 	c.launch(xhat.Rows(), rowThreads(xhat.Cols(), normThreads), 0)
 }
 
-// RMSNormGrad implements device.Device. Scratch is the sums for dgain of each stretch of rows.
+// RMSNormGrad implements device.Device. Scratch holds the sums for dgain of each stretch of rows.
 func (d *Device) RMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor) {
 	const op = "RMSNormGrad"
 	rows, cols, wide := dx.Rows(), dx.Cols(), arithmetic(dx)
@@ -62,7 +62,7 @@ func (d *Device) RMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor) {
 // wholePacks returns n rounded up to packs.
 func wholePacks(n int) int { return ceilDiv(n, pack) * pack }
 
-// checkNorm checks what a norm and its gradient have in common: y is the result or its gradient.
+// checkNorm checks the arguments that a norm and its gradient share: y is the result or its gradient.
 func checkNorm(op string, y, xhat, gain *tensor.Tensor, rows, cols int, wide tensor.DType) {
 	shape(op, "y", y, rows, cols)
 	shape(op, "xhat", xhat, rows, cols)

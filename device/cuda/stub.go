@@ -8,10 +8,10 @@ import (
 	"anneal/device"
 )
 
-// Open says that this binary has no CUDA.
+// Open returns an error: this binary has no CUDA support.
 func Open(int) (device.Device, error) {
 	return nil, errors.New("this binary was built without CUDA\n  build it on Linux with `go build -tags cuda ./cmd/anneal`, or leave out device=cuda")
 }
 
-// Examine says so too.
+// Examine returns an empty report.
 func Examine() Report { return Report{} }

@@ -13,11 +13,11 @@ import (
 	"anneal/tensor"
 )
 
-// A Device is the CPU at a distance. It implements device.Accelerator.
+// A Device is the CPU in the role of a separate card. It implements device.Accelerator.
 type Device struct {
-	// Free is what FreeMemory returns.
+	// Free is the result of FreeMemory.
 	Free int64
-	// Calls counts the kernels that were asked for. When it comes to FailAt, unless that is 0, the device is lost.
+	// Calls counts the kernels called. When it reaches FailAt, unless that is 0, the device is lost.
 	Calls, FailAt int
 	// OnClose, unless nil, is called when the device is closed.
 	OnClose func()
@@ -28,7 +28,7 @@ type Device struct {
 	failed error
 }
 
-// span is the memory of an arena that is open.
+// span is the memory of an open arena.
 type span struct {
 	host *tensor.Arena
 	from uintptr
@@ -37,10 +37,10 @@ type span struct {
 
 var _ device.Accelerator = (*Device)(nil)
 
-// ErrLost is how the device fails.
+// ErrLost is the failure of a lost device.
 var ErrLost = errors.New("devicetest: the device was lost")
 
-// New returns a device that computes with so many threads.
+// New returns a device that computes with the given number of threads.
 func New(threads int) (*Device, error) {
 	c, err := cpu.New(threads)
 	return &Device{cpu: c}, err
@@ -122,7 +122,7 @@ func (d *Device) Wait() error {
 	return d.failed
 }
 
-// later puts a call at the end of the queue.
+// later appends a call to the queue.
 func (d *Device) later(call func()) {
 	if d.Calls++; d.Calls == d.FailAt {
 		d.run()
@@ -133,7 +133,7 @@ func (d *Device) later(call func()) {
 	}
 }
 
-// number returns what a call returns in its turn, NaN after a failure.
+// number returns the result of a call when its turn comes, NaN after a failure.
 func (d *Device) number(call func() float64) float64 {
 	x := math.NaN()
 	d.later(func() { x = call() })
@@ -141,7 +141,7 @@ func (d *Device) number(call func() float64) float64 {
 	return x
 }
 
-// run makes all calls of the queue.
+// run executes all calls of the queue.
 func (d *Device) run() {
 	for _, call := range d.queue {
 		call()
@@ -149,7 +149,8 @@ func (d *Device) run() {
 	d.queue = d.queue[:0]
 }
 
-// take replaces tensors by copies of them as they are now that the CPU can read. It panics for what is not in the device's memory.
+// take replaces tensors by copies of their current contents in host memory. It panics for tensors outside of the
+// device's memory.
 func (d *Device) take(list ...**tensor.Tensor) {
 	for _, t := range list {
 		if (*t).IsZero() {
@@ -169,7 +170,7 @@ func (d *Device) view(t *tensor.Tensor) *tensor.Tensor {
 	return &v
 }
 
-// cache is take for a cache, whose tensors it has by value.
+// cache is take for a cache, which holds its tensors by value.
 func (d *Device) cache(c *device.Cache) *device.Cache {
 	copied := *c
 	for _, t := range []*tensor.Tensor{&copied.KV, &copied.State, &copied.Gates} {

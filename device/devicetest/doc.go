@@ -1,5 +1,5 @@
-// Package devicetest holds a device that is as far from the host as a device can be, for tests of everything that uses one: its memory
-// is apart, what it is asked for happens as late as it may, and what it is asked for must lie in its own memory. It computes with
-// the kernels of the CPU, so that whatever a program does with it right has the bits of the CPU, and whatever it does wrong, such
-// as to read a loss before it waited, has others or panics.
+// Package devicetest provides a device that is as separate from the host as possible, to test everything that uses
+// devices: its memory is apart, it delays calls as long as allowed, and it only accepts tensors in its own memory. It
+// computes with the kernels of the CPU. A correct program therefore gets the same bits as on the CPU; a wrong one,
+// such as one that reads a loss before it waits, gets other bits or panics.
 package devicetest

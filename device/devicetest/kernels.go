@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// Each kernel is the CPU's, on tensors as they are when it is called, once its turn comes.
+// Each kernel is the CPU's. It uses the tensors' contents at the time of the call, and runs when its turn comes.
 
 // MatMul implements device.Device.
 func (d *Device) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {

@@ -9,13 +9,13 @@ import (
 	"anneal/device/cuda/dynlib"
 )
 
-// A Library is libcublasLt with a handle of it.
+// A Library is libcublasLt with a handle.
 type Library struct {
 	lib     *dynlib.Library
 	handle  uintptr
 	version int
 
-	args    [16]uintptr // of the call that is made, and what it has pointers to
+	args    [16]uintptr // of the current call, and what it points to
 	numbers [3]uint64
 
 	create, destroy, getVersion                                             dynlib.Function
@@ -24,7 +24,8 @@ type Library struct {
 	preferenceCreate, preferenceDestroy, preferenceSet, heuristic, multiply dynlib.Function
 }
 
-// Open opens the library of CUDA major, or of one before. The card's context must be current then, and whenever the library is used.
+// Open opens the library of CUDA major, or of an earlier version. The card's context must be current for this and all
+// later calls.
 func Open(major int) (*Library, error) {
 	var names []string
 	for v := major; v >= 12; v-- {
@@ -57,7 +58,7 @@ func Open(major int) (*Library, error) {
 	return l, nil
 }
 
-// Start makes the handle that Plan and Run need.
+// Start creates the handle that Plan and Run need.
 func (l *Library) Start() error {
 	return check("cublasLtCreate", l.create.Call(uintptr(unsafe.Pointer(&l.handle))))
 }
@@ -85,7 +86,7 @@ func check(call string, result int32) error {
 	return fmt.Errorf("cuBLASLt: %s (error %d in %s)", statuses[result], result, call)
 }
 
-// statuses are a cublasStatus_t in words: the library's own have come with later versions.
+// statuses describes the values of cublasStatus_t; only later versions of the library can do so.
 var statuses = map[int32]string{
 	1: "not initialized", 3: "out of memory", 7: "invalid value", 8: "not supported by this card", 11: "memory mapping failed", 13: "execution failed",
 	14: "internal error", 15: "not supported", 16: "license error",

@@ -1,4 +1,4 @@
-// Package cublaslt is the vendor's library of matrix products, as far as it is used here.
+// Package cublaslt binds the part of NVIDIA's matrix product library that is used here.
 //
-// Start with Open, then Plan and Run (plan.go). Matrices are column-major, as in the vendor's manual.
+// Start with Open, then Plan and Run (plan.go). Matrices are column-major, as in NVIDIA's manual.
 package cublaslt

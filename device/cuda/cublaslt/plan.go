@@ -24,28 +24,28 @@ const (
 	E5M2 Type = 29
 )
 
-// A Compute says how products are summed, a cublasComputeType_t.
+// A Compute defines how products are summed, a cublasComputeType_t.
 type Compute int32
 
-// The ways of summing: in FP32, of FP32 operands in FP32; in FP32, of FP32 operands cut to TF32; in FP64.
+// The values: sums in FP32; sums in FP32 of FP32 operands truncated to TF32; sums in FP64.
 const (
 	InF32  Compute = 68
 	InTF32 Compute = 77
 	InF64  Compute = 70
 )
 
-// A Problem is D [M, N] = alpha·op(A)·op(B) + beta·D, plus bias [M] to every column if there is one; op(A) is [M, K], op(B) [K, N], and
-// the matrices are stored without gaps. It is comparable.
+// A Problem is D [M, N] = alpha·op(A)·op(B) + beta·D, plus bias [M] on every column if Bias is set. op(A) is [M, K],
+// op(B) [K, N], and the matrices are stored without gaps. It is comparable.
 type Problem struct {
 	M, N, K        int
 	TransA, TransB bool // op transposes: the matrix is stored [K, M], or [N, K]
 	A, B, D        Type
 	Compute        Compute
 	Bias           bool // of type D
-	Alignment      int  // bytes that divide the addresses of all matrices
+	Alignment      int  // divides the addresses of all matrices, in bytes
 }
 
-// A Plan is how a problem is computed.
+// A Plan is the chosen algorithm for a problem.
 type Plan struct {
 	desc, a, b, d uintptr
 	algorithm     [8]uint64
@@ -53,16 +53,16 @@ type Plan struct {
 	bias          bool
 }
 
-// ErrUnsupported is for problems that the library has no algorithm for.
+// ErrUnsupported reports a problem without an algorithm in the library.
 var ErrUnsupported = errors.New("cuBLASLt has no algorithm for this product")
 
 const (
 	descTransA, descTransB, descEpilogue, descBiasPointer    = 3, 4, 7, 8
-	preferWorkspace, preferAlignment                         = 1, 5 // the latter of A; those of B, C and D follow
+	preferWorkspace, preferAlignment                         = 1, 5 // the latter for A; those of B, C and D follow
 	epilogueBias, statusNotSupported, statusInvalid, trans32 = 4, 15, 7, 1
 )
 
-// Plan asks the library for its best guess at a problem, with so many bytes of workspace.
+// Plan asks the library for its best algorithm for a problem, with workspace bytes of scratch memory.
 func (l *Library) Plan(p Problem, workspace int) (*Plan, error) {
 	plan := &Plan{double: p.Compute == InF64, bias: p.Bias}
 	scale := F32
@@ -111,7 +111,7 @@ func (l *Library) Plan(p Problem, workspace int) (*Plan, error) {
 	return plan, check("cublasLtMatmulAlgoGetHeuristic", status)
 }
 
-// layout makes the description of op(X) [rows, cols].
+// layout creates the description of op(X) [rows, cols].
 func (l *Library) layout(to *uintptr, t Type, rows, cols int, trans bool) int32 {
 	if trans {
 		rows, cols = cols, rows
@@ -131,14 +131,14 @@ func set[V int32 | uint32 | uint64](f dynlib.Function, of uintptr, attribute int
 	return f.Call(of, uintptr(attribute), uintptr(unsafe.Pointer(&v)), unsafe.Sizeof(v))
 }
 
-// Operands is what a plan is run on.
+// Operands are the arguments of a plan.
 type Operands struct {
 	A, B, D, Bias, Workspace driver.Pointer
 	WorkspaceSize            int
 	Alpha, Beta              float64
 }
 
-// Run asks for a product.
+// Run starts a product.
 func (l *Library) Run(p *Plan, o *Operands, s driver.Stream) error {
 	l.numbers = [3]uint64{scalar(o.Alpha, p.double), scalar(o.Beta, p.double), uint64(o.Bias)}
 	if p.bias {
@@ -155,7 +155,7 @@ func (l *Library) Run(p *Plan, o *Operands, s driver.Stream) error {
 	return check("cublasLtMatmul", l.multiply.CallWith(l.args[:]))
 }
 
-// scalar is the bits of x in the type of alpha and beta, float or double.
+// scalar returns the bits of x in the type of alpha and beta, float or double.
 func scalar(x float64, double bool) uint64 {
 	if double {
 		return math.Float64bits(x)
@@ -163,7 +163,7 @@ func scalar(x float64, double bool) uint64 {
 	return uint64(math.Float32bits(float32(x)))
 }
 
-// Free forgets a plan.
+// Free frees a plan.
 func (l *Library) Free(p *Plan) {
 	l.descDestroy.Call(p.desc)
 	for _, layout := range []uintptr{p.a, p.b, p.d} {

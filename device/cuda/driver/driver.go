@@ -10,7 +10,8 @@ import (
 	"anneal/device/cuda/dynlib"
 )
 
-// A Driver is libcuda.so.1, which comes with the kernel's driver. Its methods are called from one goroutine at a time.
+// A Driver is libcuda.so.1, which is part of the NVIDIA driver. Its methods must be called from one goroutine at a
+// time.
 type Driver struct {
 	lib     *dynlib.Library
 	version int
@@ -18,14 +19,14 @@ type Driver struct {
 	initialise, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute, deviceTotalMem dynlib.Function
 	primaryCtxRetain, primaryCtxRelease, ctxSetCurrent, getErrorName, getErrorString                           dynlib.Function
 
-	args [11]uintptr // of the call that is made
+	args [11]uintptr // of the current call
 
 	memory memoryFunctions
 	stream streamFunctions
 	module moduleFunctions
 }
 
-// Oldest is the oldest version of the driver that will do.
+// Oldest is the oldest supported version of the driver.
 const Oldest = 12000
 
 // Open opens the driver and initialises it.
@@ -35,7 +36,7 @@ func Open() (*Driver, error) {
 		return nil, fmt.Errorf("no NVIDIA driver: %w", err)
 	}
 	d := &Driver{lib: lib}
-	// The version first: an old driver may lack some of the functions.
+	// The version comes first: an old driver may lack some of the functions.
 	if err := lib.Functions(dynlib.Named{Name: "cuDriverGetVersion", To: &d.driverGetVersion}); err != nil {
 		return nil, err
 	}
@@ -75,13 +76,13 @@ func (d *Driver) functions() []dynlib.Named {
 // Path returns where the driver was found.
 func (d *Driver) Path() string { return d.lib.Path() }
 
-// Version returns the version of CUDA that the driver speaks: "12.4".
+// Version returns the CUDA version that the driver supports, such as "12.4".
 func (d *Driver) Version() string { return Version(d.version) }
 
 // Major returns the first number of Version.
 func (d *Driver) Major() int { return d.version / 1000 }
 
-// Version writes a version as the driver counts it, 12040, for people: "12.4".
+// Version formats a version number of the driver, such as 12040, as "12.4".
 func Version(n int) string { return fmt.Sprintf("%d.%d", n/1000, n%1000/10) }
 
 // An Error is a call that failed.
@@ -102,7 +103,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("CUDA: %s (%s, error %d in %s)", e.Text, e.Name, e.Code, e.Call)
 }
 
-// check returns what a result means: nil for success.
+// check converts a result to an error, nil for success.
 func (d *Driver) check(call string, result int32) error {
 	if result == 0 {
 		return nil
@@ -169,7 +170,7 @@ func (d *Driver) Attribute(c Card, a Attribute) (int, error) {
 	return int(n), err
 }
 
-// A Context is what a process has on a card, a CUcontext: memory, modules, streams.
+// A Context holds a process's resources on a card, a CUcontext: memory, modules, streams.
 type Context uintptr
 
 // Retain returns the primary context of a card, which libraries share.
@@ -178,7 +179,7 @@ func (d *Driver) Retain(c Card) (ctx Context, err error) {
 	return ctx, err
 }
 
-// Release gives the primary context back.
+// Release releases the primary context.
 func (d *Driver) Release(c Card) error {
 	return d.check("cuDevicePrimaryCtxRelease", d.primaryCtxRelease.Call(uintptr(c)))
 }

@@ -8,7 +8,7 @@ import (
 	"anneal/device/cuda/dynlib"
 )
 
-// A Pointer is an address of a card's memory, a CUdeviceptr.
+// A Pointer is an address in a card's memory, a CUdeviceptr.
 type Pointer uintptr
 
 type memoryFunctions struct {
@@ -29,30 +29,30 @@ func (m *memoryFunctions) names() []dynlib.Named {
 	}
 }
 
-// MemInfo returns the bytes that are free on the card of the current context, and all it has.
+// MemInfo returns the free and the total memory of the current context's card, in bytes.
 func (d *Driver) MemInfo() (free, total int, err error) {
 	var f, t uint64
 	err = d.check("cuMemGetInfo", d.memory.getInfo.Call(uintptr(unsafe.Pointer(&f)), uintptr(unsafe.Pointer(&t))))
 	return int(f), int(t), err
 }
 
-// Alloc reserves memory of the card, at least 256-byte aligned, with what was there before in it.
+// Alloc reserves memory of the card, at least 256-byte aligned. Its contents are undefined.
 func (d *Driver) Alloc(size int) (p Pointer, err error) {
 	err = d.check("cuMemAlloc", d.memory.alloc.Call(uintptr(unsafe.Pointer(&p)), uintptr(size)))
 	return p, err
 }
 
-// Free gives memory of Alloc back, after all work that is under way.
+// Free frees memory of Alloc, after all pending work.
 func (d *Driver) Free(p Pointer) error { return d.check("cuMemFree", d.memory.free.Call(uintptr(p))) }
 
-// AllocHost reserves memory of the host that stays in place, which cards and the host see at the same address.
+// AllocHost reserves pinned host memory that cards and the host access at the same address.
 func (d *Driver) AllocHost(size int) (p Pointer, err error) {
 	const portable, mapped = 1, 2
 	err = d.check("cuMemHostAlloc", d.memory.hostAlloc.Call(uintptr(unsafe.Pointer(&p)), uintptr(size), portable|mapped))
 	return p, err
 }
 
-// FreeHost gives memory of AllocHost back.
+// FreeHost frees memory of AllocHost.
 func (d *Driver) FreeHost(p Pointer) error {
 	return d.check("cuMemFreeHost", d.memory.freeHost.Call(uintptr(p)))
 }
@@ -67,7 +67,7 @@ func (d *Driver) CopyOut(dst, src Pointer, size int, s Stream) error {
 	return d.check("cuMemcpyDtoHAsync", d.memory.toHost.Call(uintptr(dst), uintptr(src), uintptr(size), uintptr(s)))
 }
 
-// CopyWithin copies size bytes within what the card sees, be it memory of its own or of AllocHost.
+// CopyWithin copies size bytes between memory that the card can access, its own or AllocHost's.
 func (d *Driver) CopyWithin(dst, src Pointer, size int, s Stream) error {
 	return d.check("cuMemcpyAsync", d.memory.within.Call(uintptr(dst), uintptr(src), uintptr(size), uintptr(s)))
 }

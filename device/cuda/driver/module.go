@@ -28,13 +28,13 @@ func (m *moduleFunctions) names() []dynlib.Named {
 	}
 }
 
-// Load puts a compiled module on the card of the current context.
+// Load loads a compiled module onto the card of the current context.
 func (d *Driver) Load(image []byte) (m Module, err error) {
 	err = d.check("cuModuleLoadData", d.module.load.Call(uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(unsafe.SliceData(image)))))
 	return m, err
 }
 
-// Unload takes a module from the card.
+// Unload unloads a module.
 func (d *Driver) Unload(m Module) error {
 	return d.check("cuModuleUnload", d.module.unload.Call(uintptr(m)))
 }
@@ -45,15 +45,15 @@ func (d *Driver) Function(m Module, name string) (f Function, err error) {
 	return f, err
 }
 
-// SetSharedLimit lets a kernel be launched with up to size bytes of dynamic shared memory, which needs a word where these and the
-// kernel's static arrays are more than 48 KiB.
+// SetSharedLimit allows a kernel up to size bytes of dynamic shared memory. That is needed if these and the kernel's
+// static arrays exceed 48 KiB.
 func (d *Driver) SetSharedLimit(f Function, size int) error {
 	const maxDynamicSharedSize = 8
 	return d.check("cuFuncSetAttribute", d.module.attribute.Call(uintptr(f), maxDynamicSharedSize, uintptr(size)))
 }
 
-// Launch runs a kernel on grid[0]×grid[1]×grid[2] blocks of so many threads. args holds the address of each argument, in memory that
-// the caller keeps.
+// Launch runs a kernel on grid[0]×grid[1]×grid[2] blocks of the given number of threads. args holds the address of
+// each argument, in memory that the caller keeps alive.
 func (d *Driver) Launch(f Function, grid [3]int, threads, shared int, s Stream, args *unsafe.Pointer) error {
 	d.args = [11]uintptr{
 		uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(threads), 1, 1, uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(args)), 0,

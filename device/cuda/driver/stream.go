@@ -8,10 +8,10 @@ import (
 	"anneal/device/cuda/dynlib"
 )
 
-// A Stream is a queue of work that is done in order, a CUstream.
+// A Stream is a queue of work that is executed in order, a CUstream.
 type Stream uintptr
 
-// An Event is a place in a stream that can be waited for and has a time, a CUevent.
+// An Event is a point in a stream that can be waited for and has a time, a CUevent.
 type Event uintptr
 
 type streamFunctions struct {
@@ -32,7 +32,7 @@ func (s *streamFunctions) names() []dynlib.Named {
 	}
 }
 
-// NewStream makes a stream that does not wait for the default one.
+// NewStream creates a stream that does not wait for the default one.
 func (d *Driver) NewStream() (s Stream, err error) {
 	const nonBlocking = 1
 	err = d.check("cuStreamCreate", d.stream.create.Call(uintptr(unsafe.Pointer(&s)), nonBlocking))
@@ -49,7 +49,7 @@ func (d *Driver) Synchronize(s Stream) error {
 	return d.check("cuStreamSynchronize", d.stream.synchronize.Call(uintptr(s)))
 }
 
-// NewEvent makes an event.
+// NewEvent creates an event.
 func (d *Driver) NewEvent() (e Event, err error) {
 	err = d.check("cuEventCreate", d.stream.eventCreate.Call(uintptr(unsafe.Pointer(&e)), 0))
 	return e, err
@@ -60,17 +60,17 @@ func (d *Driver) DestroyEvent(e Event) error {
 	return d.check("cuEventDestroy", d.stream.eventDestroy.Call(uintptr(e)))
 }
 
-// Record puts an event into a stream, after what is there.
+// Record records an event in a stream, after its current work.
 func (d *Driver) Record(e Event, s Stream) error {
 	return d.check("cuEventRecord", d.stream.eventRecord.Call(uintptr(e), uintptr(s)))
 }
 
-// WaitEvent waits until an event has come to pass.
+// WaitEvent waits until an event has occurred.
 func (d *Driver) WaitEvent(e Event) error {
 	return d.check("cuEventSynchronize", d.stream.eventWait.Call(uintptr(e)))
 }
 
-// Elapsed returns the seconds between two events that have come to pass.
+// Elapsed returns the seconds between two events that have occurred.
 func (d *Driver) Elapsed(from, to Event) (float64, error) {
 	var ms float32
 	err := d.check("cuEventElapsedTime", d.stream.eventsElapsed.Call(uintptr(unsafe.Pointer(&ms)), uintptr(from), uintptr(to)))

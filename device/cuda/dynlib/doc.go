@@ -1,4 +1,4 @@
-// Package dynlib finds and opens the vendor's shared libraries and calls their C functions, without cgo.
+// Package dynlib finds and opens NVIDIA's shared libraries and calls their C functions, without cgo.
 //
-// Start with Open (dynlib.go), then the places it looks in (search.go).
+// Start with Open (dynlib.go), then the search path (search.go).
 package dynlib

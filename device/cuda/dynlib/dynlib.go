@@ -10,15 +10,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// A Library is open until the process ends: a driver has threads of its own and cannot be closed.
+// A Library stays open until the process ends: a driver has its own threads and cannot be closed.
 type Library struct {
 	name string
 	path string
 	lib  uintptr
 }
 
-// Open opens the first of the names ("libcuda.so.1") that is found, where Places says. hint ends the error of a library that is
-// nowhere: what to install.
+// Open opens the first of the names ("libcuda.so.1") found by Places. hint ends the error if no library is found:
+// what to install.
 func Open(hint string, names ...string) (*Library, error) {
 	var faults []string
 	for _, path := range Places(names...) {
@@ -26,7 +26,7 @@ func Open(hint string, names ...string) (*Library, error) {
 		if err == nil {
 			return &Library{name: path[strings.LastIndexByte(path, '/')+1:], path: path, lib: lib}, nil
 		}
-		if strings.Contains(path, "/") { // a file that is there, and no library: worth a word
+		if strings.Contains(path, "/") { // a file that exists but cannot be loaded
 			faults = append(faults, "\n  "+err.Error())
 		}
 	}
@@ -51,14 +51,14 @@ func (l *Library) Functions(into ...Named) error {
 	return nil
 }
 
-// Named is a function to look up, and where its address goes.
+// Named is the name of a function and the variable for its address.
 type Named struct {
 	Name string
 	To   *Function
 }
 
-// Call calls a C function of integers and pointers, and returns its result, an int. Pointers are passed as uintptr(unsafe.Pointer(p))
-// in the call itself, which keeps what they point to where it is.
+// Call calls a C function with integers and pointers, and returns its int result. Pointers must be passed as
+// uintptr(unsafe.Pointer(p)) in the call itself, which keeps their targets in place.
 //
 //go:uintptrescapes
 func (f Function) Call(args ...uintptr) int32 {
@@ -66,8 +66,8 @@ func (f Function) Call(args ...uintptr) int32 {
 	return int32(r)
 }
 
-// CallWith is Call for calls that happen in every step: it allocates nothing. args, and what it has pointers to, lie in memory that
-// the caller keeps.
+// CallWith is Call without allocations, for calls in every step. args, and everything that it points to, must be in
+// memory that the caller keeps alive.
 func (f Function) CallWith(args []uintptr) int32 {
 	r, _, _ := purego.SyscallN(uintptr(f), args...)
 	return int32(r)
@@ -94,5 +94,5 @@ func String(address uintptr) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// CString returns s with the 0 that ends it in C.
+// CString returns s with a terminating 0, as in C.
 func CString(s string) *byte { return unsafe.SliceData(append([]byte(s), 0)) }

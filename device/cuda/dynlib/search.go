@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Places returns what to open, best first, for a library of one of the names: what ANNEAL_CUDA_PATH says (directories as in PATH), the bare
-// name for the system's loader (LD_LIBRARY_PATH, its cache), and files that exist in the directories of CUDA toolkits, in pip's
-// nvidia packages of the Python at hand, and in the system's own.
+// Places returns the paths to try, best first, for a library with one of the names: the directories of
+// ANNEAL_CUDA_PATH (a list as in PATH); the bare name for the system's loader (LD_LIBRARY_PATH, its cache); and
+// existing files in the directories of CUDA toolkits, in pip's nvidia packages of the current Python, and in the
+// system's directories.
 func Places(names ...string) []string {
 	var all []string
 	add := func(dirs ...string) {
@@ -38,7 +39,7 @@ func Places(names ...string) []string {
 	return all
 }
 
-// pythons returns the roots of the Python installations that pip may have installed into.
+// pythons returns the roots of the Python installations where pip may install packages.
 func pythons() []string {
 	var roots []string
 	add := func(root string) {
@@ -70,7 +71,7 @@ func glob(pattern string) []string {
 	return found
 }
 
-// newest puts directories of higher versions first: cuda-12.4 before cuda-12.1, and after cuda-12.10.
+// newest sorts directories by descending version: cuda-12.10 before cuda-12.4, and that before cuda-12.1.
 func newest(dirs []string) []string {
 	slices.SortFunc(dirs, func(a, b string) int {
 		if len(a) != len(b) {

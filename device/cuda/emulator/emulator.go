@@ -1,10 +1,11 @@
-// Package emulator is a graphics card for machines without one: libraries that stand in for CUDA's driver, its compiler and its matrix
-// library, so that a binary built with tag cuda runs on it unchanged. Kernels are compiled by the system's C++ compiler and run
-// thread by thread. It shows that results are right and that nothing is read before it was waited for; it says nothing about
-// speed. What it does not catch: bad use of memory that lies within an allocation, and races between blocks.
+// Package emulator emulates a graphics card on machines without one. It builds libraries that replace CUDA's driver,
+// its compiler and its matrix library, on which a binary built with tag cuda runs unchanged. The system's C++
+// compiler compiles the kernels, which run thread by thread. The emulator shows that results are right and that
+// nothing is read before it was waited for, but not how fast they are. It does not detect wrong accesses within an
+// allocation, or races between blocks.
 //
-// The libraries are in src: machine.h is where to start. src/driver.cpp lists the environment variables that make the
-// card small, old, absent or broken.
+// The libraries are in src; start with machine.h. src/driver.cpp lists the environment variables that make the card
+// small, old, absent or broken.
 //
 // The package imports internal packages only.
 package emulator
@@ -26,18 +27,18 @@ import (
 //go:embed src
 var sources embed.FS
 
-// ErrNoCompiler says that this machine has no C++ compiler, or is of a kind that the emulator is not written for.
+// ErrNoCompiler reports that this machine has no C++ compiler, or that the emulator does not support it.
 var ErrNoCompiler = errors.New("the emulated card needs g++ on linux/amd64")
 
-// libraries are the soname of each library, and what it is linked with.
+// libraries maps the soname of each library to the libraries it is linked with.
 var libraries = map[string]string{
 	"driver.cpp":   "libcuda.so.1",
 	"nvrtc.cpp":    "libnvrtc.so.12",
 	"cublaslt.cpp": "libcublasLt.so.12",
 }
 
-// Build returns a directory with the libraries. They are built when first asked for and kept in the user's cache directory, under a
-// name that changes with their source.
+// Build returns a directory with the libraries. It builds them on first use and keeps them in the user's cache
+// directory, under a name that depends on their source.
 func Build() (dir string, err error) {
 	compiler, err := exec.LookPath("g++")
 	if err != nil || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -78,13 +79,13 @@ func Build() (dir string, err error) {
 			return "", fmt.Errorf("cannot build %s of the emulated card: %w\n%s", soname, err, out)
 		}
 	}
-	if err := os.Rename(staging, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another process may have been faster
+	if err := os.Rename(staging, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another process may have created it
 		return "", err
 	}
 	return dir, nil
 }
 
-// Dir returns what Build does, and skips the test where it cannot.
+// Dir is Build for tests; it skips the test if there is no compiler.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := Build()

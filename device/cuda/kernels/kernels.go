@@ -1,4 +1,4 @@
-// Package kernels holds the kernels in CUDA C++ as text: anneal.cuh, which all share, and one file for each group.
+// Package kernels holds the kernels as CUDA C++ text: anneal.cuh, which all share, and one file per group.
 package kernels
 
 import (
@@ -10,8 +10,9 @@ import (
 //go:embed *.cu*
 var files embed.FS
 
-// Source returns what is compiled of a file, "norm": what all share, a line "#define NAME VALUE" for each choice, and the file, with the text of
-// what it includes in place of each line #include "NAME". There is no such file if ok is false.
+// Source returns the text to compile for a file, such as "norm": the shared part, a line "#define NAME VALUE" for
+// each choice, and the file, with each line #include "NAME" replaced by the text of that file. ok is false if there
+// is no such file.
 func Source(file string, choices ...string) (text string, ok bool) {
 	shared, _ := files.ReadFile("anneal.cuh")
 	own, err := files.ReadFile(file + ".cu")
@@ -29,7 +30,7 @@ func Source(file string, choices ...string) (text string, ok bool) {
 	return b.String(), true
 }
 
-// include writes a file and what it includes.
+// include writes a file with its includes.
 func include(b *strings.Builder, name, text string) {
 	line := func(n int) { fmt.Fprintf(b, "#line %d \"%s\"\n", n, name) }
 	line(1)

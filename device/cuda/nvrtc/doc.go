@@ -1,2 +1,2 @@
-// Package nvrtc is the vendor's runtime compiler: CUDA C++ in, code for one card out.
+// Package nvrtc binds NVIDIA's runtime compiler, which compiles CUDA C++ to code for one card.
 package nvrtc

@@ -18,7 +18,7 @@ type Compiler struct {
 	version, create, compile, destroy, codeSize, code, logSize, log, text dynlib.Function
 }
 
-// Open opens the compiler of CUDA major, the newest that a driver of that version loads the code of, or of one before.
+// Open opens the compiler of CUDA major, the newest whose code a driver of that version loads, or an older one.
 func Open(major int) (*Compiler, error) {
 	var names []string
 	for v := major; v >= 12; v-- {
@@ -57,10 +57,10 @@ func (c *Compiler) Path() string { return c.lib.Path() }
 // Version returns "12.9".
 func (c *Compiler) Version() string { return fmt.Sprintf("%d.%d", c.major, c.minor) }
 
-// Compile returns the code of a source text, which errors call name. Options are those of nvcc; the architecture must be a real one, such
-// as --gpu-architecture=sm_90. An error has the compiler's words.
+// Compile returns the code of a source text; name identifies it in errors. Options are those of nvcc; the
+// architecture must be a real one, such as --gpu-architecture=sm_90. An error contains the compiler's messages.
 func (c *Compiler) Compile(name, text string, options ...string) ([]byte, error) {
-	var flags []*byte // C strings: what a call is given stays where it is, and so does what that points to
+	var flags []*byte // C strings: arguments must not move, nor what they point to
 	for _, o := range options {
 		flags = append(flags, dynlib.CString(o))
 	}
