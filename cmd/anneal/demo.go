@@ -40,7 +40,7 @@ func (c demoCmd) Run(s *session) error {
 			next: strings.Join([]string{
 				command("anneal", "generate", r.Run, "--prompt", "func main"),
 				command("anneal", "eval", r.Run, "--data", r.Data),
-				"anneal demo --minutes 30 --out anneal-demo-30   # better Go; a run that exists keeps its length",
+				"anneal demo --minutes 30 --out anneal-demo-30   # a longer run",
 				"anneal data --help                              # your own text",
 			}, "\n      "),
 		})

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"anneal/lab"
@@ -27,7 +26,7 @@ type finished struct {
 // finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to go on.
 func (s *session) finishRun(r *train.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
-		s.printf("%-16s "+format+"\n", append([]any{name}, args...)...)
+		s.printf("%-17s "+format+"\n", append([]any{name}, args...)...)
 	}
 	fact("steps", "%s", thousands(int64(r.Step)))
 	rate := "no step was made now"
@@ -53,10 +52,6 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 		fact("noise scale", "%s tokens: much smaller steps waste time, much larger ones tokens", thousands(int64(r.NoiseScale)))
 	}
 	fact("weights", "%.16s…", r.WeightsHash)
-	arenas := make([]string, 0, len(r.Arenas))
-	for _, a := range r.Arenas {
-		arenas = append(arenas, fmt.Sprintf("%s %s", a.Name, mebibytes(a.Peak)))
-	}
 	if r.DeviceMemory > 0 {
 		fact("host memory", "%s", mebibytes(r.PeakRSS))
 	}
@@ -65,7 +60,11 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 		planned = fmt.Sprintf(" (planned %s)", mebibytes(f.plan.Bytes))
 	}
 	fact("peak memory", "%s%s", mebibytes(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned)
-	fact("  of it", "%s", strings.Join(arenas, ", "))
+	for _, a := range r.Arenas {
+		if a.Peak >= 1<<20 {
+			fact("  "+a.Name, "%s", mebibytes(a.Peak))
+		}
+	}
 	if !r.Interrupted {
 		s.closing(fmt.Sprintf("a run of %s steps", thousands(int64(r.Step))), f.dir, f.elapsed, f.next)
 	}

@@ -79,7 +79,7 @@ func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 		TokensPerSecond: math.NaN(), ValBitsPerByteEMA: math.NaN(), NoiseScale: math.NaN(),
 	}
 	err := s.finishRun(r, finished{dir: "runs/a", elapsed: 65 * time.Second})
-	if want := "validation loss  3.5000 nats/token, 2.2500 bits/byte, at step 100\n"; !strings.Contains(out.String(), want) {
+	if want := "validation loss   3.5000 nats/token, 2.2500 bits/byte, at step 100\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no line %q in\n%s", want, out.String())
 	}
 	if exitCode(err) != exitStopped || !strings.Contains(err.Error(), "at step 192 after 1m05s") || strings.Contains(out.String(), "wrote ") {
