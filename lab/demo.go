@@ -66,7 +66,7 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 // train resumes the run if there is one, and else makes it, with its data set unless there is one.
 func (o DemoOptions) train(ctx context.Context, run, data string) (*train.Result, error) {
 	if train.Exists(run) {
-		o.OnStage(run + " exists: it is resumed as it was begun; --out names another directory for a new one")
+		o.OnStage(run + " exists and is resumed; `anneal demo --out DIR` starts another")
 		return train.Resume(ctx, train.Options{Dir: run, Threads: o.Threads, OnProgress: o.OnProgress, Warn: o.OnStage})
 	}
 	if _, err := os.Stat(data); err != nil { // nothing is here that an earlier demo began

@@ -20,8 +20,9 @@ func kernelsNote() string {
 	case err != nil || tier != isa.Generic:
 		return ""
 	case os.Getenv("ANNEAL_CPU") != "":
-		return "ANNEAL_CPU=generic asks for portable kernels, 10 to 40 times slower than optimised ones"
+		return "ANNEAL_CPU=generic: portable kernels, 10 to 40 times slower"
 	}
-	return "this CPU runs the portable kernels only, 10 to 40 times slower than optimised ones.\n" +
-		"  Optimised kernels exist for x86-64 CPUs with AVX2, AVX-512 or AMX: Intel Core since 2013, AMD Ryzen, EPYC."
+	return "this CPU runs portable kernels only: training is 10 to 40 times slower.\n" +
+		"  Optimised kernels exist for x86-64 CPUs with AVX2, AVX-512 or AMX:\n" +
+		"  Intel Core since 2013, AMD Ryzen and EPYC."
 }
