@@ -103,7 +103,7 @@ func (d runDir) configure(cfg *config.Config) error {
 // writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
 func writeDurably(path string, data []byte) error {
 	half := path + unfinished
-	f, err := os.OpenFile(half, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
+	f, err := os.Create(half)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c attentionShowCmd) Run(s *session) error {
 	if err := attention.Terminal(s.out(), panels, s.columns()); err != nil {
 		return err
 	}
-	if err := c.SVG.write(s, func(w io.Writer) error { return attention.SVG(w, panels) }); err != nil {
+	if err := s.picture(c.SVG, func(w io.Writer) error { return attention.SVG(w, panels) }); err != nil {
 		return err
 	}
 	return s.emit(map[string]any{"length": c.Len, "heads": c.Heads, "patterns": list, "density": density / layers})

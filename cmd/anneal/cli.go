@@ -75,6 +75,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	default:
 		// Here, for all commands: the kernels of the data wing know ANNEAL_CPU, but not how to refuse it.
 		if _, err = isa.Choose(); err == nil {
+			err = s.prepareFiles(parsed.Flags())
+		}
+		if err == nil {
 			err = parsed.Run(s)
 		}
 		s.status.clear()

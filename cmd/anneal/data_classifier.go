@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"anneal/corpus"
 	"anneal/curate"
 	"anneal/fasttext"
+	"anneal/internal/fileio"
 )
 
 type dataClassifierCmd struct {
@@ -51,7 +53,7 @@ func (a exampleArgs) examples(s *session) (curate.Examples, error) {
 
 type classifierTrainCmd struct {
 	exampleArgs
-	Out           string  `required:"" placeholder:"FILE" help:"Where the model goes, a .bin that fastText reads, too."`
+	Out           outFile `required:"" placeholder:"FILE" example:"q.bin" help:"Where the model goes, a .bin that fastText reads, too; - is standard output."`
 	Holdout       float64 `default:"0.1" help:"Share of the examples that are kept back and measured on."`
 	Dim           int     `default:"100" help:"Length of the vectors."`
 	LR            float64 `name:"lr" default:"0.1" help:"Learning rate at the start; it falls to 0."`
@@ -78,9 +80,6 @@ For languages take --minn 2 --maxn 4 --dim 16 --loss hs; for quality --word-ngra
 }
 
 func (c classifierTrainCmd) Run(s *session) error {
-	if err := checkOutput(c.Out, "q.bin"); err != nil {
-		return err
-	}
 	if !(c.Holdout >= 0 && c.Holdout <= 0.9) {
 		return &usageError{fmt.Sprintf("--holdout %v is not a share from 0 to 0.9", c.Holdout), "try --holdout 0.1"}
 	}
@@ -101,11 +100,15 @@ func (c classifierTrainCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		m, rep, err := curate.TrainClassifier(ctx, x, filepath.Dir(c.Out), c.Holdout, o)
+		dir, err := fileio.Beside(string(c.Out))
+		if err != nil {
+			return err
+		}
+		m, rep, err := curate.TrainClassifier(ctx, x, dir, c.Holdout, o)
 		if err != nil {
 			return asData(err)
 		}
-		if err := m.Save(c.Out); err != nil {
+		if err := m.Save(string(c.Out)); err != nil {
 			return err
 		}
 		rate := float64(rep.Bytes) * float64(c.Epoch) / 1e6 / time.Since(start).Seconds()
@@ -234,7 +237,7 @@ func (c classifierPredictCmd) Run(s *session) error {
 
 type classifierQuantizeCmd struct {
 	Model  string `arg:"" help:"A fastText model, .bin."`
-	Out    string `required:"" placeholder:"FILE" help:"Where the smaller model goes, a .ftz that fastText reads, too."`
+	Out    outFile `required:"" placeholder:"FILE" example:"q.ftz" help:"Where the smaller model goes, a .ftz that fastText reads, too; - is standard output."`
 	Cutoff int    `default:"0" help:"Words and n-grams to keep, those with the longest vectors; 0 keeps all."`
 	Dsub   int    `default:"2" help:"Numbers that share a code of one byte."`
 	Qnorm  bool   `default:"true" negatable:"" help:"Code the lengths of vectors apart, in one byte more."`
@@ -247,12 +250,9 @@ func (classifierQuantizeCmd) Help() string {
 
 func (c classifierQuantizeCmd) Run(s *session) error {
 	if from, err := os.Stat(c.Model); err == nil {
-		if to, err := os.Stat(c.Out); err == nil && os.SameFile(from, to) {
-			return &usageError{"--out " + c.Out + " is the model itself, which would be lost", "try --out " + strings.TrimSuffix(c.Out, filepath.Ext(c.Out)) + ".ftz"}
+		if to, err := os.Stat(string(c.Out)); err == nil && os.SameFile(from, to) {
+			return &usageError{"--out " + string(c.Out) + " is the model itself, which would be lost", "try --out " + strings.TrimSuffix(string(c.Out), filepath.Ext(string(c.Out))) + ".ftz"}
 		}
-	}
-	if err := checkOutput(c.Out, "q.ftz"); err != nil {
-		return err
 	}
 	m, err := fasttext.Load(c.Model)
 	if err != nil {
@@ -263,19 +263,22 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 		if err != nil {
 			return asData(err)
 		}
-		if err := q.Save(c.Out); err != nil {
+		before, err := os.Stat(c.Model)
+		if err != nil {
 			return err
 		}
-		var sizes [2]int64
-		for i, path := range []string{c.Model, c.Out} {
-			info, err := os.Stat(path)
-			if err != nil {
-				return err
-			}
-			sizes[i] = info.Size()
+		var after int64
+		err = fileio.Write(string(c.Out), func(w io.Writer) error {
+			counted := counter{w: w}
+			err := q.Write(&counted)
+			after = counted.n
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		s.printf("%s: %v\n", c.Out, q)
-		s.printf("%s became %s; `anneal data classifier eval` says what that costs\n", megabytes(sizes[0]), megabytes(sizes[1]))
-		return s.emit(map[string]any{"out": c.Out, "model": q.String(), "bytes_before": sizes[0], "bytes": sizes[1]})
+		s.printf("%s became %s; `anneal data classifier eval` says what that costs\n", megabytes(before.Size()), megabytes(after))
+		return s.emit(map[string]any{"out": c.Out, "model": q.String(), "bytes_before": before.Size(), "bytes": after})
 	})
 }

@@ -36,7 +36,7 @@ func (c dataInspectCmd) Run(s *session) error {
 	for _, u := range r.Packings {
 		s.printf("%-12s %14s %9.3f%% %15s %17s\n", u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
 	}
-	if err := c.SVG.write(s, r.Chart().SVG); err != nil {
+	if err := s.picture(c.SVG, r.Chart().SVG); err != nil {
 		return err
 	}
 	return s.emit(r)

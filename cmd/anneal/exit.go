@@ -9,6 +9,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/device/cpu/isa"
+	"anneal/internal/fileio"
 	"anneal/lab"
 	"anneal/tokenizer"
 	"anneal/train"
@@ -75,11 +76,12 @@ func exitCode(err error) int {
 		lost  *incomplete
 		slope *lab.NotFlatError
 		back  *train.RewindError
+		kind  *fileio.TargetError
 		path  *fs.PathError
 		link  *os.LinkError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &conf), errors.As(err, &tier),
+	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind), errors.As(err, &conf), errors.As(err, &tier),
 		errors.Is(err, train.ErrExists), errors.Is(err, train.ErrOccupied), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
 		return exitUsage
 	case errors.As(err, &saved):

@@ -39,12 +39,13 @@ type session struct {
 	stdout *results
 	stderr io.Writer
 	json   bool
+	piped  bool // a file is written to standard output
 	status *status
 }
 
-// out is where results for people go: standard output, unless that is kept for JSON.
+// out is where results for people go: standard output, unless that is kept for JSON or a file.
 func (s *session) out() io.Writer {
-	if s.json {
+	if s.json || s.piped {
 		return s.stderr
 	}
 	return s.stdout

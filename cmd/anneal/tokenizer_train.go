@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -16,8 +14,8 @@ import (
 type tokenizerTrainCmd struct {
 	textArgs
 	lossFlags
-	Vocab int    `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
-	Out   string `required:"" placeholder:"FILE" help:"Where the tokenizer.json goes."`
+	Vocab int     `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
+	Out   outFile `required:"" placeholder:"FILE" example:"tokenizer.json" help:"Where the tokenizer.json goes; - is standard output."`
 	learnFlags
 }
 
@@ -93,9 +91,6 @@ func (s *session) reportDropped(learned tokenizer.TrainReport) {
 }
 
 func (c tokenizerTrainCmd) Run(s *session) error {
-	if err := checkOutput(c.Out, "tokenizer.json"); err != nil {
-		return err
-	}
 	var learned tokenizer.TrainReport
 	o, err := c.options(s, &learned)
 	if err != nil {
@@ -108,7 +103,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		if err != nil {
 			return c.teachMemory(err)
 		}
-		if err := tok.Save(c.Out); err != nil {
+		if err := tok.Save(string(c.Out)); err != nil {
 			return err
 		}
 		s.reportText(report)
@@ -124,21 +119,4 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 			"learned": learned,
 		})
 	})
-}
-
-// checkOutput finds out before the work whether a file can be made at path; it makes the directory.
-func checkOutput(path, name string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &usageError{"--out " + path + " is a directory", "try --out " + filepath.Join(path, name)}
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("cannot make the directory of --out: %w", err)
-	}
-	f, err := os.CreateTemp(dir, ".anneal-*")
-	if err != nil {
-		return fmt.Errorf("cannot write to the directory of --out: %w", err)
-	}
-	f.Close()
-	return os.Remove(f.Name())
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"anneal/internal/fileio"
+
+	"github.com/alecthomas/kong"
+)
+
+// outFile is a flag that names one file to write, as fileio.Write takes it. Where that is standard output, it holds the file
+// alone: text for people goes to standard error.
+type outFile string
+
+// String is the file's name for people.
+func (f outFile) String() string {
+	if f == fileio.Standard {
+		return "standard output"
+	}
+	return string(f)
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// isFile reports whether what was written can be read again under its name.
+func (f outFile) isFile() bool {
+	info, err := os.Stat(string(f))
+	return err == nil && info.Mode().IsRegular() && !fileio.IsStdout(string(f))
+}
+
+// prepareFiles finds out before the work whether the files that flags name can be written, and makes their directories. A file that
+// is standard output has it alone.
+func (s *session) prepareFiles(flags []*kong.Flag) error {
+	for _, f := range flags {
+		path, ok := f.Target.Interface().(outFile)
+		if !ok || path == "" {
+			continue
+		}
+		if err := path.prepare("--"+f.Name, f.Tag.Get("example")); err != nil {
+			return err
+		}
+		if fileio.IsStdout(string(path)) {
+			if s.json {
+				return &usageError{fmt.Sprintf("--json and --%s %s both write to standard output", f.Name, string(path)), "try --" + f.Name + " with a file"}
+			}
+			s.piped = true
+		}
+	}
+	return nil
+}
+
+// prepare is prepareFiles for one flag; name is what such a file may be called.
+func (f outFile) prepare(flag, name string) error {
+	path := string(f)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &usageError{flag + " " + path + " is a directory", "try " + flag + " " + filepath.Join(path, name)}
+	}
+	err := fileio.Check(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return fmt.Errorf("cannot make the directory of %s: %w", flag, err)
+		}
+		err = fileio.Check(path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write to %s: %w", flag, err)
+	}
+	return nil
+}
