@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -25,6 +26,10 @@ type BuildOptions struct {
 
 	// TokenizerFile is kept in Dir as tokenizer.json, so that the dataset can be used on its own; may be nil.
 	TokenizerFile io.WriterTo
+
+	// TokenizerConfig is kept beside it as tokenizer_config.json, which says what ends a text to those who read tokenizer.json; may be
+	// nil. The manifest says it to those who read the dataset.
+	TokenizerConfig []byte
 
 	// NewEncoder returns a function that appends the tokens of a text to dst, to be used by one goroutine. It must not
 	// produce EOT, not even for text that spells it.
@@ -107,6 +112,11 @@ func (b *builder) finish() (Manifest, error) {
 	}
 	if b.opt.TokenizerFile != nil {
 		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerName), b.opt.TokenizerFile); err != nil {
+			return Manifest{}, err
+		}
+	}
+	if b.opt.TokenizerConfig != nil {
+		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerConfigName), bytes.NewReader(b.opt.TokenizerConfig)); err != nil {
 			return Manifest{}, err
 		}
 	}

@@ -6,6 +6,7 @@
 //
 //	DIR/dataset.json         the manifest: what the shards hold; written last, so a directory without it is no dataset
 //	DIR/tokenizer.json       the tokenizer, if Build was given it
+//	DIR/tokenizer_config.json  which token ends a text, for those who read tokenizer.json alone
 //	DIR/train/00000.tokens   shards of the training split
 //	DIR/val/00000.tokens     shards of the validation split (absent if there is none)
 //	DIR/scores/NAME.f32      a number for each document of the training split, if it was scored

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	manifestName    = "dataset.json"
-	tokenizerName   = "tokenizer.json"
-	manifestFormat  = "anneal-dataset"
-	manifestVersion = 1
-	manifestLimit   = 64 << 20 // bytes
+	manifestName        = "dataset.json"
+	tokenizerName       = "tokenizer.json"
+	tokenizerConfigName = "tokenizer_config.json"
+	manifestFormat      = "anneal-dataset"
+	manifestVersion     = 1
+	manifestLimit       = 64 << 20 // bytes
 )
 
 // Manifest is the content of dataset.json.

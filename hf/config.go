@@ -29,6 +29,9 @@ type Tokens struct {
 	EOS      []int // that end a text
 }
 
+// EndOfText returns the ids of the tokens that end a text, as config.json has them.
+func EndOfText(c Config) []int { return c.tokens().EOS }
+
 // Limits on what a config.json may ask for. They keep all products of two sizes, and lists of names, in bounds.
 const (
 	maxSize   = 1 << 24

@@ -79,24 +79,28 @@ func TrainTokenizer(ctx context.Context, text Text, o tokenizer.TrainOptions) (*
 // DataOptions says how to build a data set for training.
 type DataOptions struct {
 	Dir           string
-	Replace       bool // a data set that is in Dir already
-	Tokenizer     *tokenizer.Tokenizer
-	TokenizerPath string // where it was read from, for messages
-	PromptEnd     string // ends a prompt, which is read but not trained on; "" for none
+	Replace       bool                 // a data set that is in Dir already
+	Tokenizer     *tokenizer.Tokenizer // which knows what ends a text
+	TokenizerPath string               // where it was read from, for messages
+	PromptEnd     string               // ends a prompt, which is read but not trained on; "" for none
 	ValFraction   float64
 	Threads       int
 }
 
 // BuildData tokenises text into a data set at o.Dir and puts the tokenizer beside it, so that a run needs nothing else.
 func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest, corpus.Report, error) {
+	if _, err := o.Tokenizer.EndOfText(); err != nil {
+		return dataset.Manifest{}, corpus.Report{}, err
+	}
 	r, docs, err := text.open(ctx)
 	if err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
 		Dir: o.Dir, Replace: o.Replace, Tokenizer: train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
-		NewEncoder: func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
-		PromptEnd:  o.PromptEnd, Lost: func() *corpus.Loss { return r.Report().Lost },
+		TokenizerConfig: o.Tokenizer.ConfigJSON(),
+		NewEncoder:      func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
+		PromptEnd:       o.PromptEnd, Lost: func() *corpus.Loss { return r.Report().Lost },
 		ValFraction: o.ValFraction, Threads: o.Threads,
 	}, docs)
 	return m, r.Report(), err

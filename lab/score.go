@@ -106,11 +106,8 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 		return nil, err
 	}
 	defer d.Close()
-	tok, err := tokenizer.Load(filepath.Join(o.Dir, "tokenizer.json"))
+	tok, err := train.OpenTokenizer(d)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.RequireTokenizer(train.DatasetTokenizer(tok, filepath.Join(o.Dir, "tokenizer.json"))); err != nil {
 		return nil, err
 	}
 	if o.Progress == nil {

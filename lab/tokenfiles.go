@@ -88,6 +88,9 @@ type ImportOptions struct {
 
 // ImportData makes a data set of token files. It returns how many documents of an index no end of text ends.
 func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unended uint64, err error) {
+	if _, err := o.Tokenizer.EndOfText(); err != nil {
+		return m, 0, err
+	}
 	tok := train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath)
 	v := tokenfile.Vocabulary{Size: tok.Vocab, EOT: tok.EOT}
 	paths, val := o.Paths, []string(nil)
@@ -106,7 +109,7 @@ func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unend
 	total := int64(o.Format.About(append(paths[:len(paths):len(paths)], val...), v))
 	opt := dataset.ImportOptions{
 		BuildOptions: dataset.BuildOptions{
-			Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerFile: o.Tokenizer, ValFraction: o.ValFraction,
+			Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerFile: o.Tokenizer, TokenizerConfig: o.Tokenizer.ConfigJSON(), ValFraction: o.ValFraction,
 			Progress: func(train, val dataset.Counts) { o.Progress(int64(train.Tokens+val.Tokens), total) },
 		},
 		Decode: o.Tokenizer.Decode,

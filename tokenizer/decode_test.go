@@ -47,9 +47,9 @@ func TestDecodeMarksUnknownIDs(t *testing.T) {
 
 func TestSpecialTokensOnlyWhereAllowed(t *testing.T) {
 	tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: []string{"<|endoftext|>", "<|end", "<|x|>"}}, "a b <|endoftext|> <|x|>")
-	eot, ok := tok.EOT()
-	if !ok || string(tok.Token(eot)) != "<|endoftext|>" {
-		t.Fatalf("EOT is %d (%v), token %q", eot, ok, tok.Token(eot))
+	eot, err := tok.EndOfText()
+	if err != nil || string(tok.Token(eot)) != "<|endoftext|>" {
+		t.Fatalf("end of text is %d (%v), token %q", eot, err, tok.Token(eot))
 	}
 	end, _ := tok.ID("<|end")
 	x, _ := tok.ID("<|x|>")

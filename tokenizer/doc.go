@@ -11,7 +11,8 @@
 // answers for those seen before (cache.go), and merges are run for the rest (merge.go, ranks.go). Training (train.go)
 // counts pretokens (count.go) and merges the most frequent pair again and again (learn.go, pairs.go), within a memory
 // budget if one is given (budget.go, spill.go); cut.go makes smaller vocabularies of a large one. Files: files.go; hf.go,
-// hfmerges.go, hfparts.go and hfwrite.go for tokenizer.json, tiktoken.go for ranks. How well a vocabulary fits a text: evaluate.go.
+// hfmerges.go, hfparts.go and hfwrite.go for tokenizer.json, tiktoken.go for ranks; endoftext.go for the token
+// that ends a text. How well a vocabulary fits a text: evaluate.go.
 //
 // Every byte string can be encoded, valid UTF-8 or not, and decoding gives back the same bytes, or their normalization.
 //

@@ -87,6 +87,9 @@ func openGPT2(path, pattern string, specials map[string]uint32) (t *Tokenizer, e
 			return err
 		})
 	})
+	if err == nil {
+		t.readEndOfText(path)
+	}
 	return t, err
 }
 
@@ -229,15 +232,31 @@ func (t *Tokenizer) SaveTiktoken(path string) error { return fileio.Write(path, 
 
 // SaveHF writes tokenizer.json and the files that Hugging Face loaders look for beside it, tokenizer_config.json and
 // special_tokens_map.json, into a directory. The beginning of a text is what the post-processor puts there first, its end
-// is EOT.
+// is [Tokenizer.EndOfText], if there is one.
 func (t *Tokenizer) SaveHF(dir string) error {
+	if err := t.writeHF(filepath.Join(dir, "tokenizer.json")); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(dir, "tokenizer_config.json"), t.config()); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, "special_tokens_map.json"), t.named())
+}
+
+// named returns the special tokens that have a part to play, by the names of Hugging Face.
+func (t *Tokenizer) named() map[string]string {
 	named := map[string]string{}
 	if len(t.before) > 0 {
 		named["bos_token"] = string(t.Token(t.before[0]))
 	}
-	if id, ok := t.EOT(); ok {
+	if id, err := t.EndOfText(); err == nil {
 		named["eos_token"] = string(t.Token(id))
 	}
+	return named
+}
+
+// config is the content of a tokenizer_config.json.
+func (t *Tokenizer) config() map[string]any {
 	type token struct {
 		Content    string `json:"content"`
 		LStrip     bool   `json:"lstrip"`
@@ -253,22 +272,37 @@ func (t *Tokenizer) SaveHF(dir string) error {
 	config := map[string]any{
 		"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false, "added_tokens_decoder": added,
 	}
-	for key, text := range named {
+	for key, text := range t.named() {
 		config[key] = text
 	}
-	if err := t.Save(filepath.Join(dir, "tokenizer.json")); err != nil {
+	return config
+}
+
+// ConfigJSON returns the tokenizer_config.json of the tokenizer, which says beside its tokenizer.json which token ends a text.
+func (t *Tokenizer) ConfigJSON() []byte {
+	b, err := encodeJSON(t.config())
+	if err != nil {
+		panic(err) // strings and bools
+	}
+	return b
+}
+
+func encodeJSON(content any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(content)
+	return b.Bytes(), err
+}
+
+func writeJSON(path string, content any) error {
+	b, err := encodeJSON(content)
+	if err != nil {
 		return err
 	}
-	for name, content := range map[string]any{"tokenizer_config.json": config, "special_tokens_map.json": named} {
-		err := fileio.Write(filepath.Join(dir, name), func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetEscapeHTML(false)
-			e.SetIndent("", "  ")
-			return e.Encode(content)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return fileio.Write(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
 }

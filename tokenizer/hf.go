@@ -14,7 +14,7 @@ import (
 // maxFile is the largest tokenizer file that is read. The largest in use are about 40 MB.
 const maxFile = 1 << 30
 
-// Load reads a Hugging Face tokenizer.json. See [Read].
+// Load reads a Hugging Face tokenizer.json. See [Read]. Files beside it say which token ends a text: see [Tokenizer.EndOfText].
 func Load(path string) (*Tokenizer, error) {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {
@@ -25,6 +25,7 @@ func Load(path string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	t.readEndOfText(path)
 	return t, nil
 }
 

@@ -9,8 +9,17 @@ import (
 )
 
 // Save writes the tokenizer as a Hugging Face tokenizer.json that the tokenizers library reads with the same effect. The
-// file appears under its name only when it is complete.
+// file appears under its name only when it is complete. Such a file cannot say which token ends a text: where that does not follow
+// from its special tokens, tok_config.json beside tok.json says it, and one that is there already is brought up to date.
 func (t *Tokenizer) Save(path string) error {
+	if err := t.writeHF(path); err != nil {
+		return err
+	}
+	return t.writeEndOfText(path)
+}
+
+// writeHF writes a tokenizer.json.
+func (t *Tokenizer) writeHF(path string) error {
 	return fileio.Write(path, func(w io.Writer) error {
 		_, err := t.WriteTo(w)
 		return err

@@ -170,7 +170,7 @@ func TestFormatsComeBack(t *testing.T) {
 		if err := tok.SaveTiktoken(path); err != nil {
 			t.Fatal(err)
 		}
-		end, _ := tok.EOT()
+		end, _ := tok.EndOfText()
 		ranks, err := Open(path, name, map[string]uint32{"<|endoftext|>": end})
 		if err != nil {
 			t.Fatal(err)

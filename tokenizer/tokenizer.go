@@ -33,6 +33,7 @@ type Tokenizer struct {
 
 	post          json.RawMessage // post_processor of the file it was read from; kept for the way back
 	before, after []uint32        // what it puts around a text
+	end           endOfText
 
 	hash     func() string
 	encoders sync.Pool
@@ -178,16 +179,6 @@ func (t *Tokenizer) Token(id uint32) []byte {
 
 // Specials returns the special tokens by id.
 func (t *Tokenizer) Specials() []Special { return slices.Clone(t.specials) }
-
-// EOT returns the special token that ends a document: the first there is of <|endoftext|>, <|end_of_text|>, </s>, <eos>.
-func (t *Tokenizer) EOT() (uint32, bool) {
-	for _, name := range []string{"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"} {
-		if n := t.texts.find([]byte(name)); n >= 0 {
-			return t.specials[n].ID, true
-		}
-	}
-	return 0, false
-}
 
 // Pattern is the name of the pre-tokenizer pattern (gpt2, cl100k, llama3, qwen2, nanochat, o200k), or the regular expression.
 func (t *Tokenizer) Pattern() string { return t.pattern.String() }

@@ -13,7 +13,7 @@ import (
 type TrainOptions struct {
 	VocabSize int      // tokens in all: 256 bytes, special tokens, the rest merges
 	Pattern   string   // llama3 (the default), gpt2, cl100k, qwen2, nanochat, o200k or a regular expression
-	Special   []string // default: <|endoftext|>; they get the last ids. Empty but not nil: none
+	Special   []string // default: <|endoftext|>; they get the last ids, and the first ends a text. Empty but not nil: none
 	Threads   int      // default: GOMAXPROCS. The result does not depend on it
 	Progress  func(Progress)
 
@@ -162,7 +162,11 @@ func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string)
 	for i, text := range specialTexts {
 		specials[i] = Special{ID: uint32(len(ids) + i), Text: text}
 	}
-	return newTokenizer(p, false, vocab, ids, merges, specials, false)
+	t, err := newTokenizer(p, false, vocab, ids, merges, specials, false)
+	if err == nil && len(specialTexts) > 0 {
+		t.end.token = specialTexts[0]
+	}
+	return t, err
 }
 
 // byteVocab is the vocabulary before the first merge: the bytes in the order of the byte-level alphabet.

@@ -68,10 +68,7 @@ func (c *corpus) open(cfg *config.Config) error {
 	if c.tokenizerJSON, err = os.ReadFile(c.path); err != nil {
 		return fmt.Errorf("the data set has no tokenizer: %w\n  rebuild it with `anneal data build`", err)
 	}
-	if c.tok, err = tokenizer.Load(c.path); err != nil {
-		return err
-	}
-	if err := c.set.RequireTokenizer(DatasetTokenizer(c.tok, c.path)); err != nil {
+	if c.tok, err = OpenTokenizer(c.set); err != nil {
 		return err
 	}
 	vocab := c.set.Manifest.Tokenizer.VocabSize
@@ -138,11 +135,24 @@ func (c *corpus) close() {
 	}
 }
 
+// OpenTokenizer reads the tokenizer that lies beside a data set, and checks that it is the one it was built with. Which token ends
+// a text is what the data set says, whatever other files do.
+func OpenTokenizer(d *dataset.Dataset) (*tokenizer.Tokenizer, error) {
+	path := filepath.Join(d.Dir, "tokenizer.json")
+	tok, err := tokenizer.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	// Where the token is not there, it is another tokenizer, as RequireTokenizer says.
+	_ = tok.SetEndOfText(string(tok.Token(d.Manifest.Tokenizer.EOT)))
+	return tok, d.RequireTokenizer(DatasetTokenizer(tok, path))
+}
+
 // DatasetTokenizer describes a tokenizer the way data sets identify theirs. A tokenizer without an end-of-text token
 // cannot delimit documents; its EOT is then out of range, which dataset refuses.
 func DatasetTokenizer(tok *tokenizer.Tokenizer, path string) dataset.Tokenizer {
 	d := dataset.Tokenizer{Path: path, Vocab: tok.VocabSize(), EOT: uint32(tok.VocabSize())}
-	if eot, ok := tok.EOT(); ok {
+	if eot, err := tok.EndOfText(); err == nil {
 		d.EOT = eot
 	}
 	hex.Decode(d.SHA256[:], []byte(tok.Hash()))

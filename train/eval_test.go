@@ -90,7 +90,7 @@ func TestBitsPerByteOfAUniformModel(t *testing.T) {
 	if err := val.Batch(&b, 0, int(val.Windows())); err != nil {
 		t.Fatal(err)
 	}
-	eot, _ := c.tok.EOT()
+	eot, _ := c.tok.EndOfText()
 	var ids []uint32
 	tokens := 0
 	for _, target := range b.Targets {

@@ -79,7 +79,7 @@ func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(tex
 // begin returns the tokens of a document that begins with a prompt, and the one that ends it, −1 if there is none.
 func (r *Trained) begin(prompt string) (ids []int32, eot int32, err error) {
 	eot = -1
-	if id, ok := r.Tokenizer.EOT(); ok {
+	if id, err := r.Tokenizer.EndOfText(); err == nil {
 		eot = int32(id)
 		ids = append(ids, eot) // documents begin with it
 	}

@@ -136,7 +136,7 @@ func TestImportRefusesWhatWouldNotRun(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(changed), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := ImportHF(dir, run)
+		_, err := ImportHF(dir, run, "")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", change[1], err, want)
 		}

@@ -76,7 +76,7 @@ func inexpressible(key, value, without, at string) error {
 // hfTokens returns the special tokens: documents of the training data begin and end with the same one.
 func hfTokens(tok *tokenizer.Tokenizer) hf.Tokens {
 	t := hf.Tokens{BOS: -1, Pad: -1}
-	if eot, ok := tok.EOT(); ok {
+	if eot, err := tok.EndOfText(); err == nil {
 		t.BOS, t.EOS = int(eot), []int{int(eot)}
 	}
 	return t

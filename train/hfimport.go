@@ -56,7 +56,9 @@ type ImportReport struct {
 
 // ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
 // ready to generate, evaluate, export, and start training from. It computes in the precision that its weights were stored in.
-func ImportHF(src, runDirectory string) (*ImportReport, error) {
+// endOfText is the special token that ends a text; without it, "", that is what the files of the tokenizer say, or else the only
+// one of config.json.
+func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := CheckNewRun(runDirectory); err != nil {
 		return nil, err
 	}
@@ -86,6 +88,9 @@ func ImportHF(src, runDirectory string) (*ImportReport, error) {
 	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
 		return nil, err
 	}
+	if err := nameEndOfText(t, src, endOfText); err != nil {
+		return nil, &DataError{err}
+	}
 	tok, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -107,7 +112,7 @@ func ImportHF(src, runDirectory string) (*ImportReport, error) {
 	if err := store.Save(0, 0, weights, &state{Model: m.Config, Tokenizer: t.Hash()}); err != nil {
 		return nil, err
 	}
-	return r, dir.finish(cfg, tok)
+	return r, dir.finish(cfg, tok, t)
 }
 
 // storedAs returns the dtype of the weights in a directory.
@@ -129,6 +134,24 @@ func precisionOf(stored safetensors.DType) string {
 		return "fp16"
 	}
 	return "fp32"
+}
+
+// nameEndOfText has the tokenizer of a model in a directory know what ends a text. A model without such a token is no error: it has
+// been trained on texts that never end.
+func nameEndOfText(t *tokenizer.Tokenizer, src, token string) error {
+	if token != "" {
+		return t.SetEndOfText(token)
+	}
+	_, err := t.EndOfText()
+	if err == nil || errors.Is(err, tokenizer.ErrNoEndOfText) {
+		return nil
+	}
+	if c, err := hf.ReadConfig(src); err == nil {
+		if ids := hf.EndOfText(c); len(ids) == 1 && t.SetEndOfText(string(t.Token(uint32(ids[0])))) == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // configOf is the config of a run with the model in a directory, or an error if none would be that model.

@@ -35,7 +35,7 @@ func TestTrainingGoesOnAsInTransformers(t *testing.T) {
 	}
 	for name, losses := range p.Losses {
 		saved, imported := filepath.Join("testdata", "init", name), filepath.Join(t.TempDir(), name)
-		r, err := ImportHF(saved, imported)
+		r, err := ImportHF(saved, imported, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 		return nil, err
 	}
 	cfg.DeriveText("average.ema", "0", "anneal ckpt average")
-	if err := dst.create(cfg, tok); err != nil {
+	if err := dst.create(cfg, tok, t); err != nil {
 		return nil, err
 	}
 	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true})

@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if trained || s.DRO != nil {
 		err = s.createWithState() // which has the weights, or says that it is no ordinary run
-	} else if err = s.dir.create(o.Config, s.corpus.tokenizerJSON); err == nil {
+	} else if err = s.dir.create(o.Config, s.corpus.tokenizerJSON, s.corpus.tok); err == nil {
 		err = s.openStore()
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *session) createWithState() error {
 	if err := errors.Join(s.save(), s.store.Wait()); err != nil {
 		return err
 	}
-	return s.dir.finish(s.cfg, s.corpus.tokenizerJSON)
+	return s.dir.finish(s.cfg, s.corpus.tokenizerJSON, s.corpus.tok)
 }
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.

@@ -47,7 +47,7 @@ func TestExportFoldsMuP(t *testing.T) {
 	if !(report.MaxLogitDiff > 0 && report.MaxLogitDiff < 1e-4) {
 		t.Errorf("logits of the export differ by %v; want something that rounding explains", report.MaxLogitDiff)
 	}
-	if _, err := ImportHF(out, back); err != nil {
+	if _, err := ImportHF(out, back, ""); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := generateText(t, back, ""), generateText(t, dir, ""); got != want {

@@ -28,7 +28,7 @@ func CheckNewRun(dir string) error {
 		return err
 	}
 	begun := slices.Contains(names, filepath.Base(d.unfinished()))
-	own := []string{filepath.Base(d.unfinished()), filepath.Base(d.tokenizer()), filepath.Base(d.checkpoints())}
+	own := []string{filepath.Base(d.unfinished()), filepath.Base(d.tokenizer()), filepath.Base(d.tokenizerConfig()), filepath.Base(d.checkpoints())}
 	for _, name := range names {
 		log := slices.Contains([]string{".log", ".out", ".err"}, filepath.Ext(name))
 		if log || strings.HasPrefix(name, ".") || begun && slices.Contains(own, name) {

@@ -45,7 +45,7 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 				return err
 			},
 			"average": func() error { _, err := AverageCheckpoints(source, 2, c.dir); return err },
-			"import":  func() error { _, err := ImportHF(source, c.dir); return err },
+			"import":  func() error { _, err := ImportHF(source, c.dir, ""); return err },
 		} {
 			err := start()
 			if c.is == nil && errors.Is(err, ErrOccupied) {

@@ -405,7 +405,7 @@ func TestExportAndImportKeepTheModel(t *testing.T) {
 		change(&cfg.Model)
 		mustRun(t, Options{Config: cfg, Dir: dir})
 		text := generateText(t, dir, out)
-		if _, err := ImportHF(out, back); err != nil {
+		if _, err := ImportHF(out, back, ""); err != nil {
 			t.Fatal(err)
 		}
 		if again := generateText(t, back, ""); again != text {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"anneal/internal/fileio"
+	"anneal/tokenizer"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -17,14 +18,18 @@ import (
 // A run directory holds everything about a run, as files:
 //
 //	config.yaml      the resolved configuration, with where each value came from
-//	tokenizer.json   the tokenizer the data was built with
+//	tokenizer.json   the tokenizer the data was built with, as it was there
+//	tokenizer_config.json   which of its tokens ends a text
 //	metrics.jsonl    one line a step
 //	checkpoints/     see package checkpoint
 //	rewind.json      only while a rewind is under way
 type runDir string
 
-func (d runDir) config() string      { return filepath.Join(string(d), "config.yaml") }
-func (d runDir) tokenizer() string   { return filepath.Join(string(d), "tokenizer.json") }
+func (d runDir) config() string    { return filepath.Join(string(d), "config.yaml") }
+func (d runDir) tokenizer() string { return filepath.Join(string(d), "tokenizer.json") }
+func (d runDir) tokenizerConfig() string {
+	return filepath.Join(string(d), "tokenizer_config.json")
+}
 func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
 func (d runDir) rewind() string      { return filepath.Join(string(d), "rewind.json") }
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
@@ -41,11 +46,11 @@ var (
 )
 
 // create makes the directory of a new run and writes its configuration and tokenizer.
-func (d runDir) create(cfg *config.Config, tokenizerJSON []byte) error {
+func (d runDir) create(cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) error {
 	if err := d.begin(); err != nil {
 		return err
 	}
-	return d.finish(cfg, tokenizerJSON)
+	return d.finish(cfg, tokenizerJSON, tok)
 }
 
 // begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun, so that a start that
@@ -83,9 +88,12 @@ func (d runDir) clear() error {
 	return err
 }
 
-// finish makes a run of the directory.
-func (d runDir) finish(cfg *config.Config, tokenizerJSON []byte) error {
+// finish makes a run of the directory: its tokenizer, as a file and with what tok says ends a text, and its configuration.
+func (d runDir) finish(cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) error {
 	if err := os.WriteFile(d.tokenizer(), tokenizerJSON, 0o666); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	if err := os.WriteFile(d.tokenizerConfig(), tok.ConfigJSON(), 0o666); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	// The configuration comes last and whole: a directory without it is not yet a run.

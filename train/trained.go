@@ -72,6 +72,9 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
 		return &DataError{err}
 	}
+	if _, err := r.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
+		return &DataError{err}
+	}
 	if r.Config.Model.Vocab == 0 {
 		r.Config.Derive("model.vocab", r.Tokenizer.VocabSize(), "the tokenizer of "+string(r.dir))
 	}
@@ -185,6 +188,11 @@ func (r *Trained) evaluatorOf(sources []config.Source) (*corpus, *evaluator, err
 	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
 		c.close()
 		return nil, nil, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
+	}
+	if eot, err := r.Tokenizer.EndOfText(); err == nil && eot != c.set.Manifest.Tokenizer.EOT {
+		c.close()
+		return nil, nil, &DataError{fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  re-build the data with `anneal data build --tokenizer %s`",
+			c.set.Dir, c.tok.Token(c.set.Manifest.Tokenizer.EOT), r.dir, r.Tokenizer.Token(eot), r.dir.tokenizer())}
 	}
 	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
 	if err != nil {

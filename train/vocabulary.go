@@ -34,8 +34,8 @@ func newVocabulary(old, now *tokenizer.Tokenizer, was, width int) *vocabulary {
 	if old.Hash() == now.Hash() && was == width {
 		return v
 	}
-	oldEOT, ended := old.EOT()
-	nowEOT, ends := now.EOT()
+	oldEOT, unended := old.EndOfText()
+	nowEOT, unending := now.EndOfText()
 	special := map[uint32]bool{}
 	for _, s := range now.Specials() {
 		special[s.ID] = true
@@ -54,7 +54,7 @@ func newVocabulary(old, now *tokenizer.Tokenizer, was, width int) *vocabulary {
 			continue
 		}
 		from, has := old.ID(string(token))
-		if !has && ends && ended && id == nowEOT {
+		if !has && unending == nil && unended == nil && id == nowEOT {
 			from, has = oldEOT, true
 		}
 		switch {

@@ -16,7 +16,7 @@ func TestWeightsAloneAreNotTrainedOn(t *testing.T) {
 		imported, averaged := filepath.Join(t.TempDir(), "imported"), filepath.Join(t.TempDir(), "averaged")
 		mustRun(t, Options{Config: with(t, data, "optimizer.name="+optimizer, "checkpoint.every=5"), Dir: run})
 		generateText(t, run, hf)
-		if _, err := ImportHF(hf, imported); err != nil {
+		if _, err := ImportHF(hf, imported, ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := AverageCheckpoints(run, 2, averaged); err != nil {

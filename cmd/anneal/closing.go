@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -21,6 +22,19 @@ func (s *session) closing(what, where string, elapsed time.Duration, next string
 	if next != "" {
 		s.printf("next: %s\n", next)
 	}
+}
+
+// nameOf is what to call something that is made of a file or directory: its name without endings.
+func nameOf(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "text"
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(path), "."), ".")
+	if name == "" || name == string(filepath.Separator) {
+		return "text"
+	}
+	return name
 }
 
 // command writes words as a line that a shell reads as these words.

@@ -8,6 +8,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/lab"
+	"anneal/tokenizer"
 	"anneal/train"
 )
 
@@ -33,6 +34,7 @@ type dataBuildCmd struct {
 	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
 	PromptEnd string  `placeholder:"TEXT" help:"Where a document's prompt ends: what comes before this text, and itself, is read but not trained on."`
 	Replace   bool    `help:"Replace a data set that is in DIR already."`
+	endOfTextFlag
 	threadsFlag
 }
 
@@ -45,7 +47,7 @@ func (c dataBuildCmd) Run(s *session) error {
 	if err := checkVal(c.Val); err != nil {
 		return err
 	}
-	tok, err := loadTokenizer(c.Tokenizer)
+	tok, err := c.load(c.Tokenizer)
 	if err != nil {
 		return err
 	}
@@ -59,14 +61,30 @@ func (c dataBuildCmd) Run(s *session) error {
 			return asData(err)
 		}
 		s.reportText(report)
-		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
-		s.printSplit("train", m.Train.Counts)
-		s.printSplit("val", m.Val.Counts)
-		s.printf("%s: %.1f MB/s\n", c.Out, rate)
-		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"), "give the same command again with --replace", map[string]any{
-			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize, "corpus": report, "mb_per_second": rate,
-		})
+		elapsed := time.Since(start)
+		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
+		s.printf("read %s of text, %.1f MB/s\n", megabytes(report.Bytes), rate)
+		result := s.finishData(c.Out, m, tok, elapsed)
+		result["corpus"], result["mb_per_second"] = report, rate
+		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"), "give the same command again with --replace", result)
 	})
+}
+
+// finishData says what a new data set holds, and returns it for the JSON object.
+func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Tokenizer, elapsed time.Duration) map[string]any {
+	s.printSplit("train", m.Train.Counts)
+	s.printSplit("val", m.Val.Counts)
+	end := string(tok.Token(m.Tokenizer.EOT))
+	s.printf("a text ends with %s, token %s of %s\n", end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
+	next := command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
+	if m.Train.Tokens == 0 {
+		next = "anneal eval RUN " + command("--data", dir)
+	}
+	s.closing("a data set of "+thousands(int64(m.Train.Tokens+m.Val.Tokens))+" tokens", dir, elapsed, next)
+	return map[string]any{
+		"out": dir, "seconds": elapsed.Seconds(), "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize,
+		"end_of_text": map[string]any{"token": end, "id": m.Tokenizer.EOT},
+	}
 }
 
 func checkVal(share float64) error {
@@ -99,13 +117,8 @@ func (c dataVerifyCmd) Run(s *session) error {
 	if err := d.Verify(); err != nil {
 		return asData(err)
 	}
-	path := filepath.Join(c.Dir, "tokenizer.json")
-	tok, err := loadTokenizer(path)
-	if err != nil {
-		return err
-	}
-	if err := d.RequireTokenizer(train.DatasetTokenizer(tok, path)); err != nil {
-		return asData(err)
+	if _, err := train.OpenTokenizer(d); err != nil {
+		return teachTokenizer(err)
 	}
 	s.printSplit("train", d.Manifest.Train.Counts)
 	s.printSplit("val", d.Manifest.Val.Counts)

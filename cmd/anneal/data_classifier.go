@@ -236,11 +236,11 @@ func (c classifierPredictCmd) Run(s *session) error {
 }
 
 type classifierQuantizeCmd struct {
-	Model  string `arg:"" help:"A fastText model, .bin."`
+	Model  string  `arg:"" help:"A fastText model, .bin."`
 	Out    outFile `required:"" placeholder:"FILE" example:"q.ftz" help:"Where the smaller model goes, a .ftz that fastText reads, too; - is standard output."`
-	Cutoff int    `default:"0" help:"Words and n-grams to keep, those with the longest vectors; 0 keeps all."`
-	Dsub   int    `default:"2" help:"Numbers that share a code of one byte."`
-	Qnorm  bool   `default:"true" negatable:"" help:"Code the lengths of vectors apart, in one byte more."`
+	Cutoff int     `default:"0" help:"Words and n-grams to keep, those with the longest vectors; 0 keeps all."`
+	Dsub   int     `default:"2" help:"Numbers that share a code of one byte."`
+	Qnorm  bool    `default:"true" negatable:"" help:"Code the lengths of vectors apart, in one byte more."`
 	threadsFlag
 }
 

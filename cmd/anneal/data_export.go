@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"anneal/lab"
 	"anneal/tokenfile"
@@ -34,6 +36,7 @@ func (c dataExportCmd) Run(s *session) error {
 		return asUsage(err)
 	}
 	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
 		r, err := lab.ExportData(ctx, c.Dir, c.Out, format, s.status.tokensProgress("exporting"))
 		if err != nil {
 			return asData(err)
@@ -41,8 +44,13 @@ func (c dataExportCmd) Run(s *session) error {
 		if r.Prompts > 0 {
 			s.notef("%s tokens are in prompts; %s files do not say so, and a training on them would train on these too", thousands(int64(r.Prompts)), format.Name)
 		}
-		s.printf("%s: %s documents, %s tokens\n", c.Out, thousands(int64(r.Documents)), thousands(int64(r.Tokens)))
-		return s.emit(r)
+		elapsed := time.Since(start)
+		s.closing(fmt.Sprintf("%s documents, %s tokens, as files of %s", thousands(int64(r.Documents)), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
+		return s.emit(struct {
+			lab.ExportReport
+			Out     string  `json:"out"`
+			Seconds float64 `json:"seconds"`
+		}{r, c.Out, elapsed.Seconds()})
 	})
 }
 
@@ -53,6 +61,7 @@ type dataImportCmd struct {
 	Out       string   `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64  `default:"0.01" help:"Share of documents held out for validation, where the directory has no validation files."`
 	Replace   bool     `help:"Replace a data set that is in DIR already."`
+	endOfTextFlag
 }
 
 func (dataImportCmd) Help() string {
@@ -68,11 +77,12 @@ func (c dataImportCmd) Run(s *session) error {
 	if err := checkVal(c.Val); err != nil {
 		return err
 	}
-	tok, err := loadTokenizer(c.Tokenizer)
+	tok, err := c.load(c.Tokenizer)
 	if err != nil {
 		return err
 	}
 	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
 		m, unended, err := lab.ImportData(ctx, lab.ImportOptions{
 			Format: format, Paths: c.Paths, Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val,
 			Progress: s.status.tokensProgress("importing"),
@@ -81,10 +91,9 @@ func (c dataImportCmd) Run(s *session) error {
 			return asData(err)
 		}
 		if unended == m.Train.Documents+m.Val.Documents {
-			s.warn("no document ends in the end of text of " + c.Tokenizer + ": the files were made without it, or with another tokenizer")
+			s.warn(fmt.Sprintf("no document ends with %s, the end of text of %s: the files were made without it, with another tokenizer, or with another --end-of-text",
+				tok.Token(m.Tokenizer.EOT), c.Tokenizer))
 		}
-		s.printSplit("train", m.Train.Counts)
-		s.printSplit("val", m.Val.Counts)
-		return s.emit(map[string]any{"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize})
+		return s.emit(s.finishData(c.Out, m, tok, time.Since(start)))
 	})
 }

@@ -11,6 +11,7 @@ type importCmd struct {
 	Dir  string `arg:"" name:"hf-dir" help:"Directory with config.json, model.safetensors and tokenizer.json."`
 	Out  string `required:"" placeholder:"RUN" help:"Directory of the run to make."`
 	From string `default:"hf" enum:"hf" help:"Format: hf is the layout of a Hugging Face repository."`
+	endOfTextFlag
 }
 
 func (importCmd) Help() string {
@@ -20,7 +21,7 @@ func (importCmd) Help() string {
 
 func (c importCmd) Run(s *session) error {
 	start := time.Now()
-	r, err := train.ImportHF(c.Dir, c.Out)
+	r, err := train.ImportHF(c.Dir, c.Out, c.EndOfText)
 	if err != nil {
 		return err
 	}

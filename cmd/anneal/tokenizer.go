@@ -75,6 +75,35 @@ func loadTokenizer(path string) (*tokenizer.Tokenizer, error) {
 	return tok, teachTokenizer(err)
 }
 
+// endOfTextFlag is on commands that take a tokenizer whose files may not say what ends a text.
+type endOfTextFlag struct {
+	EndOfText string `placeholder:"TOKEN" help:"Special token that ends a text; without it, eos_token of tokenizer_config.json beside the tokenizer, or the one whose name says so."`
+}
+
+// load reads a tokenizer.json that has to know what ends a text.
+func (f endOfTextFlag) load(path string) (*tokenizer.Tokenizer, error) {
+	tok, err := loadTokenizer(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.name(tok); err != nil {
+		return nil, err
+	}
+	_, err = tok.EndOfText()
+	return tok, asData(err)
+}
+
+// name tells a tokenizer what ends a text, if the flag says it.
+func (f endOfTextFlag) name(tok *tokenizer.Tokenizer) error {
+	if f.EndOfText == "" {
+		return nil
+	}
+	if err := tok.SetEndOfText(f.EndOfText); err != nil {
+		return asUsage(fmt.Errorf("--end-of-text: %w", err))
+	}
+	return nil
+}
+
 // teachTokenizer says what to do about a file that is no tokenizer.
 func teachTokenizer(err error) error {
 	if err != nil && !strings.Contains(err.Error(), "\n") {

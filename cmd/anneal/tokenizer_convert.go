@@ -13,6 +13,7 @@ type tokenizerConvertCmd struct {
 	To      string            `required:"" enum:"hf,gpt2,tiktoken" help:"hf: tokenizer.json, tokenizer_config.json and special_tokens_map.json; gpt2: vocab.json and merges.txt; tiktoken: a rank file."`
 	Out     string            `required:"" placeholder:"DIR" help:"Directory for the files, which replace those of the same names."`
 	Special map[string]uint32 `placeholder:"TEXT=ID" help:"Special tokens of a file that does not say them: .tiktoken or vocab.json."`
+	endOfTextFlag
 }
 
 func (tokenizerConvertCmd) Help() string {
@@ -25,6 +26,9 @@ func (tokenizerConvertCmd) Help() string {
 
 func (c tokenizerConvertCmd) Run(s *session) error {
 	tok, err := c.loadWith(c.Special)
+	if err == nil {
+		err = c.name(tok)
+	}
 	if err != nil {
 		return err
 	}
