@@ -40,7 +40,7 @@ type BuildOptions struct {
 	PromptEnd string
 
 	Lost        func() *corpus.Loss     // what of the input was lost, asked when all documents were read; may be nil
-	ValFraction float64                 // share of documents held out, 0 to 0.5
+	ValFraction float64                 // share of documents held out, 0 to 1; 1 is all of them
 	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
 	Threads     int                     // default GOMAXPROCS; the output does not depend on it
 	Progress    func(train, val Counts) // called now and then, by the goroutine of Build; may be nil
@@ -50,15 +50,15 @@ func (o BuildOptions) check() error {
 	if err := o.Tokenizer.check(); err != nil {
 		return err
 	}
-	if !(o.ValFraction >= 0 && o.ValFraction <= 0.5) {
-		return fmt.Errorf("validation fraction %v is not between 0 and 0.5", o.ValFraction)
+	if !(o.ValFraction >= 0 && o.ValFraction <= 1) {
+		return fmt.Errorf("validation fraction %v is not between 0 and 1", o.ValFraction)
 	}
 	return nil
 }
 
 // Build tokenises docs into a dataset and returns its manifest. A document is held out for validation by the hash of
 // its content, so that it stays on its side when others come or go and equal documents stay together; if a fraction is
-// asked for and there are two different documents, each side gets at least one. The bytes of the dataset are a function
+// asked for, but not all of them, and there are two different documents, each side gets at least one. The bytes of the dataset are a function
 // of the documents and the options, Threads excepted. A build that fails or is cancelled removes what it wrote; one
 // that is killed leaves no manifest, so that the rest does not pass for a dataset, and the next build into the same
 // directory removes it.

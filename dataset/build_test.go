@@ -166,12 +166,12 @@ func TestBuildIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-// However small the fraction and the input, both splits get a document as soon as there are two different ones, equal
-// documents stay on one side, and no document is lost.
+// However small the fraction and the input, both splits get a document as soon as there are two different ones, unless all are
+// held out; equal documents stay on one side, and no document is lost.
 func TestEachSplitGetsADocument(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		docs := rapid.SliceOfN(rapid.StringMatching("[abc]{1,2}"), 1, 8).Draw(rt, "docs")
-		fraction := rapid.SampledFrom([]float64{0, 1e-9, 0.01, 0.3, 0.5}).Draw(rt, "fraction")
+		fraction := rapid.SampledFrom([]float64{0, 1e-9, 0.01, 0.3, 0.5, 0.99, 1}).Draw(rt, "fraction")
 		dir, err := os.MkdirTemp(t.TempDir(), "")
 		if err != nil {
 			rt.Fatal(err)
@@ -184,7 +184,11 @@ func TestEachSplitGetsADocument(t *testing.T) {
 			}
 		}
 		different := len(slices.Compact(slices.Sorted(slices.Values(docs))))
-		if len(train) == 0 || (len(val) > 0) != (fraction > 0 && different > 1) {
+		if fraction == 1 {
+			if len(train) > 0 || len(val) != len(docs) {
+				rt.Errorf("all held out, and %d of %d documents for training, %d for validation", len(train), len(docs), len(val))
+			}
+		} else if len(train) == 0 || (len(val) > 0) != (fraction > 0 && different > 1) {
 			rt.Errorf("fraction %v, %d different documents: %d for training, %d for validation", fraction, different, len(train), len(val))
 		}
 		all := slices.Sorted(slices.Values(append(train, val...)))
@@ -320,5 +324,36 @@ func TestBuildHasItsDirectoryAlone(t *testing.T) {
 	})
 	if err != nil || !errors.Is(second, fileio.ErrLocked) {
 		t.Errorf("first %v, second %v", err, second)
+	}
+}
+
+// A dataset that is held out as a whole is good for all but training, which says so.
+func TestAWhollyHeldOutDatasetIsNotTrainedOn(t *testing.T) {
+	docs := randomDocs(7, 20, 30)
+	d := build(t, docs, BuildOptions{ValFraction: 1, ShardTokens: 100})
+	if err := d.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	if m := d.Manifest; m.Train.Documents != 0 || m.Val.Documents != 20 {
+		t.Errorf("%d documents for training, %d held out", m.Train.Documents, m.Val.Documents)
+	}
+	if l, err := d.Lengths(true); err != nil || l.Longest == 0 {
+		t.Errorf("lengths %+v, %v", l, err)
+	}
+	if _, err := d.ValLoader(8); err != nil {
+		t.Error(err)
+	}
+	for _, kind := range []Packing{Concat, BestFit, Pad} {
+		_, err := d.PackedLoader(kind, 8, 1)
+		_, also := d.Utilisation(kind, 8)
+		for _, err := range []error{err, also} {
+			if !errors.Is(err, ErrNoTraining) || !strings.Contains(err.Error(), "--val 0.01") {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+	}
+	_, err := Build(t.Context(), BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder, ValFraction: 1}, sequence(nil))
+	if err == nil || !strings.Contains(err.Error(), "no documents") {
+		t.Errorf("of no documents: %v", err)
 	}
 }

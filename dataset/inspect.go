@@ -74,9 +74,9 @@ type LengthBin struct {
 	Tokens    uint64 `json:"tokens"`
 }
 
-// Lengths measures the documents of the training split, from the document index. Quantiles are exact up to 2^20 tokens;
-// above, they are the longest length.
-func (d *Dataset) Lengths() (Lengths, error) {
+// Lengths measures the documents of the training split, or of the validation split, from the document index. Quantiles are exact
+// up to 2^20 tokens; above, they are the longest length.
+func (d *Dataset) Lengths(val bool) (Lengths, error) {
 	const exact = 1 << 20
 	var (
 		l      Lengths
@@ -84,7 +84,11 @@ func (d *Dataset) Lengths() (Lengths, error) {
 		bins   [64]LengthBin
 		docs   uint64
 	)
-	err := d.train.documents(func(start, end, _ uint64) {
+	stream := &d.train
+	if val {
+		stream = &d.val
+	}
+	err := stream.documents(func(start, end, _ uint64) {
 		n := end - start
 		docs++
 		counts[min(n, exact)]++

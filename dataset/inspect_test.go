@@ -14,7 +14,7 @@ func TestLengthsAgainstASortedList(t *testing.T) {
 		docs := someDocs(rt, 50)
 		d := build(t, docs, BuildOptions{Dir: dir, Replace: true})
 		defer d.Close()
-		l, err := d.Lengths()
+		l, err := d.Lengths(false)
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -14,6 +14,7 @@ type Loader struct {
 	stream  *split
 	context int
 	windows uint64
+	ended   bool // an EOT follows the last token of the stream
 
 	shuffled bool
 	seed     uint64
@@ -36,6 +37,9 @@ type Loader struct {
 func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
+	}
+	if d.train.tokens == 0 {
+		return nil, d.noTraining()
 	}
 	if n := d.train.tokens; n <= uint64(context) {
 		return nil, fmt.Errorf("the training split of %s has %d tokens, but one sample of context %d takes %d\n  try a context of at most %d, or build a larger dataset",
@@ -76,7 +80,7 @@ func (d *Dataset) pack(kind Packing, context int) (*packing, error) {
 	}
 	packed, err := docSpans(d.train.documents).pack(kind, context)
 	if err == nil && packed.rows == 0 {
-		err = fmt.Errorf("the training split of %s has no documents\n  rebuild it with `anneal data build`", d.Dir)
+		err = d.noTraining()
 	}
 	return packed, err
 }
@@ -91,26 +95,32 @@ func (d *Dataset) ValLoader(context int) (*Loader, error) {
 	if d.val.tokens < 2 {
 		return nil, fmt.Errorf("%w in %s\n  rebuild it with a validation fraction above 0 and at least two different documents", ErrNoValidation, d.Dir)
 	}
-	return d.inOrder(&d.val, context), nil
+	l := d.loader(&d.val, context)
+	l.windows = (d.val.tokens - 1 + uint64(context) - 1) / uint64(context)
+	return l, nil
 }
 
-// ScanLoader returns the training split in order, once, as ValLoader does the validation split: what scores documents reads it.
+// ScanLoader returns the training split in order, once, for what scores documents: as ValLoader does the validation split, but
+// with an EOT after the last document as after all others, so that every document has its end among the targets.
 func (d *Dataset) ScanLoader(context int) (*Loader, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
 	}
-	return d.inOrder(&d.train, context), nil
-}
-
-// inOrder returns a split in order, once.
-func (d *Dataset) inOrder(stream *split, context int) *Loader {
-	l := d.loader(stream, context)
-	l.windows = (max(stream.tokens, 1) - 1 + uint64(context) - 1) / uint64(context)
-	return l
+	l := d.loader(&d.train, context)
+	l.ended = true
+	l.windows = (d.train.tokens + uint64(context) - 1) / uint64(context)
+	return l, nil
 }
 
 // ErrNoValidation says that a dataset has no validation split.
 var ErrNoValidation = errors.New("no validation split")
+
+// ErrNoTraining says that a dataset is held out as a whole.
+var ErrNoTraining = errors.New("no training split")
+
+func (d *Dataset) noTraining() error {
+	return fmt.Errorf("%w in %s: all of its documents are held out, for `anneal eval`\n  re-build it with --val 0.01 to train on it", ErrNoTraining, d.Dir)
+}
 
 func (d *Dataset) loader(stream *split, context int) *Loader {
 	return &Loader{d: d, stream: stream, context: context, window: make([]uint32, context+1)}
@@ -118,6 +128,9 @@ func (d *Dataset) loader(stream *split, context int) *Loader {
 
 // Skip leaves samples of the training order out from now on: sample k is then the k-th of the others.
 func (l *Loader) Skip(list SkipList) { l.skip = list }
+
+// Dir is the directory of the dataset.
+func (l *Loader) Dir() string { return l.d.Dir }
 
 // Context is T.
 func (l *Loader) Context() int { return l.context }
@@ -167,6 +180,9 @@ func (l *Loader) row(b *Batch, r int, sample uint64) error {
 		window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
 		if err := l.stream.read(window, pos, &l.buf); err != nil {
 			return err
+		}
+		if l.ended && len(window) <= l.context {
+			window = append(window, l.d.Manifest.Tokenizer.EOT)
 		}
 	}
 	b.setRow(r, window, l.d.Manifest.Tokenizer.EOT)

@@ -298,3 +298,36 @@ func BenchmarkBatch(b *testing.B) {
 		}
 	}
 }
+
+// What scores documents reads every token but the first as a target exactly once, and after the last document an EOT as after all
+// others, wherever rows end.
+func TestScanEndsEveryDocument(t *testing.T) {
+	docs := randomDocs(3, 7, 12)
+	d := build(t, docs, BuildOptions{ShardTokens: 20})
+	var want []int32
+	for _, doc := range documents(t, &d.train) {
+		for _, c := range []byte(doc) {
+			want = append(want, int32(c))
+		}
+		want = append(want, int32(byteTokenizer.EOT))
+	}
+	for context := 1; context <= len(want)+2; context++ {
+		l, err := d.ScanLoader(context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		if err := l.Batch(&b, 0, int(l.Windows())+1); err != nil {
+			t.Fatal(err)
+		}
+		var got []int32
+		for _, target := range b.Targets {
+			if target != Ignore {
+				got = append(got, target)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("context %d: targets %d, want %d", context, got, want)
+		}
+	}
+}

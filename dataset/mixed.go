@@ -54,8 +54,8 @@ func SameTokenizer(sets []*Dataset) error {
 	for _, d := range sets[1:] {
 		a, b := sets[0].Manifest.Tokenizer, d.Manifest.Tokenizer
 		if a.SHA256 != b.SHA256 || a.VocabSize != b.VocabSize || a.EOT != b.EOT {
-			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d), but %s with %s %s (vocabulary %d): all sources of a mix must share one tokenizer\n  rebuild one of them with `anneal data build --tokenizer %s`",
-				sets[0].Dir, a.Path, a.SHA256, a.VocabSize, d.Dir, b.Path, b.SHA256, b.VocabSize, a.Path)
+			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d, EOT %d), but %s with %s %s (vocabulary %d, EOT %d): all sources of a mix must share one tokenizer\n  rebuild one of them with `anneal data build --tokenizer %s`",
+				sets[0].Dir, a.Path, a.SHA256, a.VocabSize, a.EOT, d.Dir, b.Path, b.SHA256, b.VocabSize, b.EOT, a.Path)
 		}
 	}
 	return nil

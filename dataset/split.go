@@ -25,14 +25,17 @@ type builder struct {
 }
 
 func newBuilder(opt BuildOptions) *builder {
-	b := &builder{opt: opt, both: opt.ValFraction == 0, threshold: uint64(opt.ValFraction * math.MaxUint64)}
+	b := &builder{opt: opt, both: opt.ValFraction == 0 || opt.ValFraction == 1}
+	if opt.ValFraction < 1 { // 1 is above what a uint64 holds
+		b.threshold = uint64(opt.ValFraction * math.MaxUint64)
+	}
 	b.train = splitWriter{opt: &b.opt, name: "train"}
 	b.val = splitWriter{opt: &b.opt, name: "val"}
 	return b
 }
 
 func (b *builder) side(d document) *splitWriter {
-	if d.hash < b.threshold {
+	if d.hash < b.threshold || b.opt.ValFraction == 1 {
 		return &b.val
 	}
 	return &b.train
@@ -90,10 +93,14 @@ func (b *builder) finishSplits() error {
 	if err := b.release(to); err != nil {
 		return err
 	}
-	if b.train.info.Documents == 0 {
+	counts := b.train.info.Counts
+	if counts.Documents == 0 {
+		counts = b.val.info.Counts // all are held out
+	}
+	if counts.Documents == 0 {
 		return errors.New("no documents")
 	}
-	if b.opt.PromptEnd != "" && b.train.info.PromptTokens == 0 {
+	if b.opt.PromptEnd != "" && counts.PromptTokens == 0 {
 		return fmt.Errorf("no training document contains %q, which marks the end of the prompt\n  try --prompt-end with a text exactly as it is in the documents, including quotes and line breaks", b.opt.PromptEnd)
 	}
 	if err := b.train.finish(); err != nil {

@@ -15,7 +15,8 @@ type DataReport struct {
 	VocabSize     int                   `json:"vocab_size"`
 	Fingerprint   string                `json:"fingerprint"`
 	Context       int                   `json:"context"`
-	Lengths       dataset.Lengths       `json:"lengths"`
+	Lengths       dataset.Lengths       `json:"lengths"`    // of the training split, or of the other if that is all there is
+	LengthsOf     string                `json:"lengths_of"` // "train" or "val"
 	Packings      []dataset.Utilisation `json:"packings"`
 	Shares        map[string]float64    `json:"utilisation"` // of each packing: the share of positions that train
 }
@@ -31,10 +32,18 @@ func InspectData(dir string, context int) (*DataReport, error) {
 	m := d.Manifest
 	r := &DataReport{
 		Train: m.Train.Counts, Val: m.Val.Counts, VocabSize: m.Tokenizer.VocabSize, Fingerprint: d.Fingerprint(), Context: context,
-		BytesPerToken: float64(m.Train.TextBytes) / float64(max(m.Train.Tokens, 1)), Shares: map[string]float64{},
+		LengthsOf: "train", Packings: []dataset.Utilisation{}, Shares: map[string]float64{},
 	}
-	if r.Lengths, err = d.Lengths(); err != nil {
+	if m.Train.Documents == 0 {
+		r.LengthsOf = "val"
+	}
+	if r.Lengths, err = d.Lengths(r.LengthsOf == "val"); err != nil {
 		return nil, err
+	}
+	counts := r.Measured()
+	r.BytesPerToken = float64(counts.TextBytes) / float64(max(counts.Tokens, 1))
+	if r.LengthsOf == "val" {
+		return r, nil // nothing to pack
 	}
 	for _, kind := range []dataset.Packing{dataset.Concat, dataset.BestFit, dataset.Pad} {
 		if kind == dataset.Concat && m.Train.Tokens <= uint64(context) {
@@ -50,17 +59,26 @@ func InspectData(dir string, context int) (*DataReport, error) {
 	return r, nil
 }
 
+// Measured is the split that the lengths are of.
+func (r *DataReport) Measured() dataset.Counts {
+	if r.LengthsOf == "val" {
+		return r.Val
+	}
+	return r.Train
+}
+
 // Chart draws which part of the documents, and of their tokens, is in documents up to a length.
 func (r *DataReport) Chart() *chart.Chart {
 	docs, tokens := chart.Series{Name: "documents", Style: chart.Both}, chart.Series{Name: "tokens", Style: chart.Both}
 	var n, t uint64
+	all := r.Measured()
 	for _, b := range r.Lengths.Bins {
 		n, t = n+b.Documents, t+b.Tokens
-		docs.X, docs.Y = append(docs.X, float64(b.To-1)), append(docs.Y, 100*float64(n)/float64(r.Train.Documents))
-		tokens.X, tokens.Y = append(tokens.X, float64(b.To-1)), append(tokens.Y, 100*float64(t)/float64(r.Train.Tokens))
+		docs.X, docs.Y = append(docs.X, float64(b.To-1)), append(docs.Y, 100*float64(n)/float64(all.Documents))
+		tokens.X, tokens.Y = append(tokens.X, float64(b.To-1)), append(tokens.Y, 100*float64(t)/float64(all.Tokens))
 	}
 	return &chart.Chart{
-		Title: fmt.Sprintf("%d documents by length", r.Train.Documents),
+		Title: fmt.Sprintf("%d documents by length", all.Documents),
 		X:     chart.Axis{Label: "document length (tokens), at most", Log: true}, Y: chart.Axis{Label: "% of all"},
 		Series: []chart.Series{docs, tokens},
 		Bands:  []chart.Band{{Name: fmt.Sprintf("fits a row of %d", r.Context), From: 1, To: float64(r.Context)}},

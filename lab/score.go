@@ -110,6 +110,9 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.Manifest.Train.Documents == 0 {
+		return nil, fmt.Errorf("%w in %s, and scores are those of its documents\n  re-build it with --val 0.01", dataset.ErrNoTraining, d.Dir)
+	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}

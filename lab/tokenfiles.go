@@ -102,7 +102,7 @@ func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unend
 		if err != nil {
 			return m, 0, err
 		}
-		if len(paths) == 0 {
+		if len(paths)+len(val) == 0 {
 			return m, 0, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in order", dir, o.Format.Name, o.Format.Help)
 		}
 	}

@@ -62,6 +62,5 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 			}
 		}
 	}
-	finish() // no EOT ends the last one
 	return losses, nil
 }

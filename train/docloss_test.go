@@ -62,7 +62,7 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 		e.model.Loss(e.tape, e.batch)
 		return float32(dataset.BitsPerByte(e.dev.Sum(&e.batch.Losses), uint64(n)))
 	}
-	whole, at, doc, nats := 0, 0, 0, 0.0
+	whole, last, at, doc, nats := 0, 0, 0, 0, 0.0
 	for tokens, err := range c.set.Documents(false) {
 		if err != nil {
 			t.Fatal(err)
@@ -72,16 +72,20 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 			bytes += int(c.byteLen[id])
 		}
 		nats += float64(losses[doc]) * math.Ln2 * float64(bytes)
-		if end := at + len(tokens) + 1; at/128 == end/128 && doc+1 < len(losses) {
+		if end := at + len(tokens) + 1; at/128 == end/128 {
 			if want := alone(tokens); math.Abs(float64(losses[doc]-want)) > 1e-4*float64(want) {
 				t.Errorf("document %d: %v bits per byte, alone %v", doc, losses[doc], want)
 			}
 			whole++
+			last = doc
 		}
 		at, doc = at+len(tokens)+1, doc+1
 	}
 	if whole < 5 {
 		t.Errorf("only %d documents are whole in a row", whole)
+	}
+	if last+1 != len(losses) { // its end was not scored once
+		t.Errorf("the last document, %d, is not whole in a row: %d is the last that is", len(losses)-1, last)
 	}
 	total := 0.0
 	for first := uint64(0); first < scan.Windows(); first += uint64(e.rows) {

@@ -29,6 +29,10 @@ type EvalResult struct {
 	// Sources is the same by the sources of a mix, those without a validation split left out; nil where there is one source. The mixed
 	// measures are over all that was scored, as many tokens of each source if it has them: they do not depend on its weights.
 	Sources []SourceResult
+
+	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it is in prompts.
+	// They count in nothing else.
+	Textless []string
 }
 
 // PositionResult is how well a model predicts what follows the tokens at positions [From, To).
@@ -67,6 +71,7 @@ type evaluator struct {
 	length    int           // tokens in a sequence: samples are cut into such pieces
 	every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool          // whether attention stops at document boundaries
+	exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
 	arenas    []*tensor.Arena
 
 	onProgress func(done, total int64) // tokens scored by evaluate; may be nil
@@ -101,16 +106,16 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 	return nil
 }
 
-// evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit is 0.
-// Which tokens these are does not depend on the size of a batch. Several sources have an equal part of the limit each.
-// Without a validation split both measures are NaN.
+// evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or limit targets if the
+// evaluator is exact, or all if limit is 0. Which tokens these are does not depend on the size of a batch. Several sources have
+// an equal part of the limit each; in an exact one the first have a target more where it cannot be shared out.
+// Without a validation split, or without text in it, both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
 	context := e.model.Config.Context
 	e.length = context
-	part := (limit + len(c.sources) - 1) / len(c.sources)
 	var splits []heldOut
-	all := uint64(0) // samples
-	for _, s := range c.sources {
+	all := int64(0) // tokens
+	for i, s := range c.sources {
 		val, err := s.set.ValLoader(context)
 		if errors.Is(err, dataset.ErrNoValidation) {
 			continue
@@ -118,14 +123,18 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 		if err != nil {
 			return unevaluated, &DataError{err}
 		}
-		h := heldOut{val, s.Name, val.Windows()}
-		if limit > 0 {
+		h := heldOut{val, s.Name, val.Windows(), math.MaxInt64}
+		switch {
+		case limit > 0 && e.exact:
+			h.targets = (int64(limit) + int64(len(c.sources)-1-i)) / int64(len(c.sources))
+		case limit > 0:
+			part := (limit + len(c.sources) - 1) / len(c.sources)
 			h.samples = min(h.samples, uint64((part+context-1)/context))
 		}
-		splits, all = append(splits, h), all+h.samples
-	}
-	if all == 0 {
-		return unevaluated, nil
+		if h.targets == 0 {
+			continue // of fewer targets than sources
+		}
+		splits, all = append(splits, h), all+min(int64(h.samples)*int64(context), h.targets)
 	}
 	var r EvalResult // Loss is a sum so far
 	for _, h := range splits {
@@ -133,12 +142,22 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 		if err := e.score(ctx, c, h, all, &r); err != nil {
 			return unevaluated, err
 		}
+		if r.Bytes == before.Bytes {
+			r = before
+			r.Textless = append(r.Textless, h.Dir())
+			continue
+		}
 		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; len(c.sources) > 1 {
 			r.Sources = append(r.Sources, SourceResult{h.name, number(nats / float64(tokens)), number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
 		}
 	}
 	if err := wait(e.dev); err != nil {
 		return unevaluated, err
+	}
+	if r.Tokens == 0 {
+		none := unevaluated
+		none.Textless = r.Textless
+		return none, nil
 	}
 	r.ByPosition = slices.DeleteFunc(r.ByPosition, func(p PositionResult) bool { return p.Bytes == 0 })
 	for i := range r.ByPosition {
@@ -149,27 +168,29 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	return r, nil
 }
 
-// heldOut is the validation split of a source, and how many of its samples count.
+// heldOut is the validation split of a source, and how many of its samples, and of their targets, count at most.
 type heldOut struct {
 	*dataset.Loader
 	name    string
 	samples uint64
+	targets int64
 }
 
-// score adds the losses of a split to r; all is the samples of all splits.
-func (e *evaluator) score(ctx context.Context, c *corpus, val heldOut, all uint64, r *EvalResult) error {
-	samples := val.samples
-	for first := uint64(0); first < samples; first += uint64(e.rows) {
+// score adds the losses of a split to r; all is how many tokens are to be scored in all splits.
+func (e *evaluator) score(ctx context.Context, c *corpus, val heldOut, all int64, r *EvalResult) error {
+	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
+	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if e.onProgress != nil {
-			e.onProgress(r.Tokens, int64(all)*int64(e.length))
+			e.onProgress(r.Tokens, all)
 		}
 		if err := e.load(val, first); err != nil {
 			return err
 		}
 		e.ignoreFrom(samples - first)
+		e.ignoreAfter(end - r.Tokens)
 		e.tape.Reset(false)
 		e.model.Loss(e.tape, e.batch)
 		r.Loss += e.dev.Sum(&e.batch.Losses)
@@ -188,6 +209,23 @@ func (e *evaluator) ignoreFrom(row uint64) {
 	rest := e.data.Targets[int(row)*e.batch.T:]
 	for i := range rest {
 		rest[i] = dataset.Ignore
+	}
+	copy(e.batch.Host.Targets, e.data.Targets)
+	e.batch.Send(e.dev)
+}
+
+// ignoreAfter leaves all but the first targets of the batch out of the loss.
+func (e *evaluator) ignoreAfter(targets int64) {
+	if int64(e.data.Valid()) <= targets {
+		return
+	}
+	for i, t := range e.data.Targets {
+		if t == dataset.Ignore {
+			continue
+		}
+		if targets--; targets < 0 {
+			e.data.Targets[i] = dataset.Ignore
+		}
 	}
 	copy(e.batch.Host.Targets, e.data.Targets)
 	e.batch.Send(e.dev)

@@ -115,6 +115,8 @@ type session struct {
 	done    bool    // the step just made is the last, by number or by time
 	clock   clock
 	started time.Time
+
+	warnedTextless bool // said that no validation split has text
 }
 
 func newSession(cfg *config.Config, o Options) (*session, error) {

@@ -41,8 +41,8 @@ func evaluateAt(t *testing.T, dir, data string, reach Reach, limit int) (EvalRes
 // positions add up to the whole.
 func TestLongRowsAreScoredByPosition(t *testing.T) {
 	dir, data := reachable(t, "rope,none")
-	short, trained := evaluateAt(t, dir, data, Reach{}, 1)
-	long, reached := evaluateAt(t, dir, data, Reach{Context: "4x"}, 1)
+	short, trained := evaluateAt(t, dir, data, Reach{}, 32)
+	long, reached := evaluateAt(t, dir, data, Reach{Context: "4x"}, 128)
 	if reached != 4*trained || short.Tokens != int64(trained) || long.Tokens != int64(reached) || len(long.ByPosition) != 4 || short.ByPosition != nil {
 		t.Fatalf("%d tokens at a context of %d, %d at %d with %d intervals", short.Tokens, trained, long.Tokens, reached, len(long.ByPosition))
 	}
@@ -66,9 +66,9 @@ func TestLongRowsAreScoredByPosition(t *testing.T) {
 // A scaling for evaluation slows the positions of the run, whose context is the original one; a factor of 1 changes nothing.
 func TestScalingForEvaluation(t *testing.T) {
 	dir, data := reachable(t, "rope")
-	plain, reached := evaluateAt(t, dir, data, Reach{Context: "2x"}, 1)
-	same, _ := evaluateAt(t, dir, data, Reach{Context: "2x", RopeScaling: "yarn:1"}, 1)
-	yarn, _ := evaluateAt(t, dir, data, Reach{Context: "2x", RopeScaling: "yarn:2"}, 1)
+	plain, reached := evaluateAt(t, dir, data, Reach{Context: "2x"}, 64)
+	same, _ := evaluateAt(t, dir, data, Reach{Context: "2x", RopeScaling: "yarn:1"}, 64)
+	yarn, _ := evaluateAt(t, dir, data, Reach{Context: "2x", RopeScaling: "yarn:2"}, 64)
 	if same.Loss != plain.Loss || yarn.Loss == plain.Loss {
 		t.Errorf("the loss is %v, with yarn:1 %v, with yarn:2 %v", plain.Loss, same.Loss, yarn.Loss)
 	}
@@ -85,8 +85,8 @@ func TestScalingForEvaluation(t *testing.T) {
 // A table of learned positions can be read in part, not beyond its end.
 func TestReachOfLearnedPositions(t *testing.T) {
 	dir, data := reachable(t, "learned")
-	whole, trained := evaluateAt(t, dir, data, Reach{}, 1)
-	if half, n := evaluateAt(t, dir, data, Reach{Context: "0.5x"}, 1); n != trained/2 || half.Tokens != whole.Tokens/2 || half.Loss == whole.Loss {
+	whole, trained := evaluateAt(t, dir, data, Reach{}, 32)
+	if half, n := evaluateAt(t, dir, data, Reach{Context: "0.5x"}, 32); n != trained/2 || half.Tokens != whole.Tokens || half.Loss == whole.Loss {
 		t.Errorf("half of %d tokens is %d, %+v", trained, n, half)
 	}
 	for _, reach := range []Reach{{Context: "2x"}, {Context: "4096"}} {
@@ -105,15 +105,15 @@ func TestPatternsReachWithTheContext(t *testing.T) {
 	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Data.DocumentMask, cfg.Precision = 2, 1, false, "fp32"
 	cfg.Model.Positions, cfg.Model.Attention = "alibi", "window:32"
 	mustRun(t, Options{Config: cfg, Dir: dir})
-	short, trained := evaluateAt(t, dir, cfg.Data.Path, Reach{}, 1)
-	long, _ := evaluateAt(t, dir, cfg.Data.Path, Reach{Context: "3x"}, 1)
+	short, trained := evaluateAt(t, dir, cfg.Data.Path, Reach{}, 32)
+	long, _ := evaluateAt(t, dir, cfg.Data.Path, Reach{Context: "3x"}, 96)
 	if len(long.ByPosition) != 3 || trained != 32 || math.Abs(long.ByPosition[0].Loss-short.Loss) > 1e-5 {
 		t.Fatalf("in rows of %d the loss is %v, in longer ones %+v", trained, short.Loss, long.ByPosition)
 	}
 	full := filepath.Join(t.TempDir(), "full") // the same weights, as no layer saw less in training
 	cfg.Model.Attention = "full"
 	mustRun(t, Options{Config: cfg, Dir: full})
-	whole, _ := evaluateAt(t, full, cfg.Data.Path, Reach{Context: "3x"}, 1)
+	whole, _ := evaluateAt(t, full, cfg.Data.Path, Reach{Context: "3x"}, 96)
 	for i, p := range whole.ByPosition {
 		if d := math.Abs(p.Loss - long.ByPosition[i].Loss); (d < 1e-5) != (i == 0) {
 			t.Errorf("positions from %d: the loss is %v in a window, %v with all keys", p.From, long.ByPosition[i].Loss, p.Loss)

@@ -66,6 +66,10 @@ func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 	if err != nil {
 		return none, err
 	}
+	if len(weights.Textless) > 0 && !s.warnedTextless {
+		s.Warn(textlessError(weights.Textless).Error())
+		s.warnedTextless = true
+	}
 	average, err := s.trainer.evaluateAverage(ctx, s.corpus, s.cfg.Train.EvalTokens)
 	if err != nil {
 		return none, err

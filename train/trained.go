@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"anneal/dataset"
 	"anneal/device"
@@ -151,13 +152,14 @@ func (r *Trained) Close() {
 	}
 }
 
-// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer: its
-// first limit tokens, all if limit is 0. onProgress takes the tokens done and in all; it may be nil.
+// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer: exactly its
+// first limit targets, all if limit is 0 or if there are fewer. onProgress takes the tokens done and in all; it may be nil.
 func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgress func(done, total int64)) (EvalResult, error) {
 	return r.EvaluateSources(ctx, []config.Source{{Path: dir}}, limit, onProgress)
 }
 
-// EvaluateSources scores the validation splits of several data sets as those of a mix: an equal part of the limit of each.
+// EvaluateSources scores the validation splits of several data sets as those of a mix: an equal part of the limit of each, of the
+// first of them one target more where it cannot be shared out.
 func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int, onProgress func(done, total int64)) (EvalResult, error) {
 	c, e, err := r.evaluatorOf(sources)
 	if err != nil {
@@ -165,15 +167,23 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 	}
 	defer c.close()
 	defer e.close()
-	e.onProgress = onProgress
+	e.onProgress, e.exact = onProgress, true
 	if r.Context() > r.trained {
 		e.every = r.trained
 	}
 	result, err := e.evaluate(ctx, c, limit)
+	if err == nil && len(result.Textless) > 0 {
+		err = &DataError{textlessError(result.Textless)}
+	}
 	if err == nil && result.Tokens == 0 {
 		err = &DataError{fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
 	}
 	return result, err
+}
+
+func textlessError(dirs []string) error {
+	return fmt.Errorf("no target in the validation split of %s stands for text, so that there are no bits per byte: all that is held out is in prompts\n"+
+		"  hold out more with --val of `anneal data build`, or look at its --prompt-end", strings.Join(dirs, ", "))
 }
 
 // evaluatorOf opens data sets, which must have been built with the run's tokenizer, and lays out the memory to evaluate the model

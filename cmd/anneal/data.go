@@ -31,7 +31,7 @@ type dataBuildCmd struct {
 	lossFlags
 	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
-	Val       float64 `default:"0.01" help:"Share of documents held out for validation."`
+	Val       float64 `default:"0.01" help:"Share of documents held out for validation; 1 is all of them, for a set that is only evaluated on."`
 	PromptEnd string  `placeholder:"TEXT" help:"Where a document's prompt ends: what comes before this text, and itself, is read but not trained on."`
 	Replace   bool    `help:"Replace a data set that is in DIR already."`
 	endOfTextFlag
@@ -76,6 +76,11 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	s.printSplit("val", m.Val.Counts)
 	end := string(tok.Token(m.Tokenizer.EOT))
 	s.printf("a text ends with %s, token %s of %s\n", end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
+	remarks := []string{}
+	if remark := lab.RemarkHeldOut(m); remark != "" {
+		s.warn(remark)
+		remarks = append(remarks, remark)
+	}
 	next := command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
 	if m.Train.Tokens == 0 {
 		next = "anneal eval RUN " + command("--data", dir)
@@ -83,13 +88,13 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	s.closing("a data set of "+thousands(int64(m.Train.Tokens+m.Val.Tokens))+" tokens", dir, elapsed, next)
 	return map[string]any{
 		"out": dir, "seconds": elapsed.Seconds(), "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize,
-		"end_of_text": map[string]any{"token": end, "id": m.Tokenizer.EOT},
+		"remarks": remarks, "end_of_text": map[string]any{"token": end, "id": m.Tokenizer.EOT},
 	}
 }
 
 func checkVal(share float64) error {
-	if !(share >= 0 && share <= 0.5) {
-		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 0.5", share), "try --val 0.01"}
+	if !(share >= 0 && share <= 1) {
+		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 1", share), "try --val 0.01, or --val 1 to hold all of it out"}
 	}
 	return nil
 }

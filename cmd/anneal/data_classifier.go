@@ -111,14 +111,15 @@ func (c classifierTrainCmd) Run(s *session) error {
 		if err := m.Save(string(c.Out)); err != nil {
 			return err
 		}
-		rate := float64(rep.Bytes) * float64(c.Epoch) / 1e6 / time.Since(start).Seconds()
-		s.printf("%s: %v\n", c.Out, m)
+		elapsed := time.Since(start)
+		rate := float64(rep.Bytes) * float64(c.Epoch) / 1e6 / elapsed.Seconds()
 		s.printf("learnt from %s examples, %s, %d times: %.1f MB/s\n", thousands(int64(rep.Trained)), megabytes(rep.Bytes), c.Epoch, rate)
 		if rep.Held.Examples > 0 {
 			s.printEvaluation("held out", rep.Held)
 		}
+		s.closing(m.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier predict", "PATHS"))
 		return s.emit(map[string]any{
-			"out": c.Out, "model": m.String(), "examples": rep.Trained, "bytes": rep.Bytes, "held_out": rep.Held, "mb_per_second": rate,
+			"out": c.Out, "seconds": elapsed.Seconds(), "model": m.String(), "examples": rep.Trained, "bytes": rep.Bytes, "held_out": rep.Held, "mb_per_second": rate,
 		})
 	})
 }
@@ -259,6 +260,7 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 		return asData(err)
 	}
 	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
 		q, err := m.Quantize(ctx, fasttext.QuantizeOptions{Cutoff: c.Cutoff, Width: c.Dsub, Norms: c.Qnorm, Threads: int(c.Threads)})
 		if err != nil {
 			return asData(err)
@@ -277,8 +279,9 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("%s: %v\n", c.Out, q)
 		s.printf("%s became %s; `anneal data classifier eval` says what that costs\n", megabytes(before.Size()), megabytes(after))
-		return s.emit(map[string]any{"out": c.Out, "model": q.String(), "bytes_before": before.Size(), "bytes": after})
+		elapsed := time.Since(start)
+		s.closing(q.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier eval", "--label NAME=PATH"))
+		return s.emit(map[string]any{"out": c.Out, "seconds": elapsed.Seconds(), "model": q.String(), "bytes_before": before.Size(), "bytes": after})
 	})
 }

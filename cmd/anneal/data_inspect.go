@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"anneal/dataset"
 	"anneal/lab"
 )
 
@@ -31,10 +30,9 @@ func (c dataInspectCmd) Run(s *session) error {
 	}
 	s.printSplit("train", r.Train)
 	s.printSplit("val", r.Val)
-	s.printLengths(r.Lengths, r.Train)
-	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing", "rows of "+thousands(int64(c.Context)), "trained", "documents cut", "tokens left out")
-	for _, u := range r.Packings {
-		s.printf("%-12s %14s %9.3f%% %15s %17s\n", u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
+	s.printLengths(r)
+	if len(r.Packings) > 0 {
+		s.printPackings(r)
 	}
 	if err := s.picture(c.SVG, r.Chart().SVG); err != nil {
 		return err
@@ -42,12 +40,21 @@ func (c dataInspectCmd) Run(s *session) error {
 	return s.emit(r)
 }
 
+// printPackings shows what each packing makes of the data.
+func (s *session) printPackings(r *lab.DataReport) {
+	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing", "rows of "+thousands(int64(r.Context)), "trained", "documents cut", "tokens left out")
+	for _, u := range r.Packings {
+		s.printf("%-12s %14s %9.3f%% %15s %17s\n", u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
+	}
+}
+
 // printLengths draws how many documents are how long.
-func (s *session) printLengths(l dataset.Lengths, all dataset.Counts) {
+func (s *session) printLengths(r *lab.DataReport) {
+	l, all := r.Lengths, r.Measured()
 	if len(l.Bins) == 0 {
 		return
 	}
-	s.printf("\nlengths in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, longest %s\n", thousands(int64(l.Shortest)),
+	s.printf("\nlength of the documents of %s, in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, longest %s\n", r.LengthsOf, thousands(int64(l.Shortest)),
 		thousands(int64(l.Median)), thousands(int64(l.P90)), thousands(int64(l.P99)), thousands(int64(l.Longest)))
 	most := uint64(1)
 	for _, b := range l.Bins {

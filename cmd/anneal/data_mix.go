@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"anneal/lab"
 	"anneal/train/config"
@@ -26,6 +27,7 @@ func (dataMixCmd) Help() string {
 }
 
 func (c dataMixCmd) Run(s *session) error {
+	start := time.Now()
 	o, err := c.options()
 	if err != nil {
 		return err
@@ -40,11 +42,18 @@ func (c dataMixCmd) Run(s *session) error {
 	for _, remark := range p.Remarks() {
 		s.notef("%s", remark)
 	}
-	s.printf("\n%s", lines)
+	s.printf("\n%s\n", strings.TrimSuffix(lines, "\n"))
+	elapsed, read := time.Since(start), int64(0)
+	for _, x := range p.Sources {
+		read += x.Drawn
+	}
+	s.closing("a plan of "+thousands(read)+" tokens", "", elapsed,
+		command("anneal", "train", "examples/tiny.yaml", "data.mix="+strings.Join(c.Sources, ", "), "data.weights="+o.Method, "--out", "runs/mix"))
 	return s.emit(struct {
 		*lab.MixPlan
-		Config string `json:"config"`
-	}{p, lines})
+		Config  string  `json:"config"`
+		Seconds float64 `json:"seconds"`
+	}{p, lines, elapsed.Seconds()})
 }
 
 func (c dataMixCmd) options() (lab.MixOptions, error) {

@@ -41,13 +41,21 @@ func (c dataScoreCmd) Run(s *session) error {
 		}
 		s.printf("%s: %s\n", r.Name, r.About)
 		s.printScores(r)
-		rate := float64(r.Bytes) / 1e6 / time.Since(start).Seconds()
-		s.printf("%s: %s documents, %s without a score, %.1f MB/s\n", r.Path, thousands(int64(r.Documents)), thousands(int64(r.Unscored)), rate)
-		s.notef("use them with data.order, such as data.order=\"first %s over 15%%\"; `anneal explain data.order` says more", r.Name)
+		elapsed := time.Since(start)
+		rate := float64(r.Bytes) / 1e6 / elapsed.Seconds()
+		s.printf("%.1f MB/s; `anneal explain data.order` says what an order makes of scores\n", rate)
+		next := command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "data.order=first "+r.Name+" over 15%", "--out", "runs/"+nameOf(c.Dir))
+		what := "scores of " + thousands(int64(r.Documents)) + " documents"
+		if r.Unscored > 0 {
+			what += ", " + thousands(int64(r.Unscored)) + " of them without one"
+		}
+		s.closing(what, r.Path, elapsed, next)
 		return s.emit(struct {
 			*lab.ScoreReport
-			Rate float64 `json:"mb_per_second"`
-		}{r, rate})
+			Out     string  `json:"out"`
+			Seconds float64 `json:"seconds"`
+			Rate    float64 `json:"mb_per_second"`
+		}{r, r.Path, elapsed.Seconds(), rate})
 	})
 }
 

@@ -11,7 +11,7 @@ type evalCmd struct {
 	runArg
 	weightsFlag
 	Data   []string `required:"" sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
-	Tokens count    `help:"Score only this many tokens; 0 scores all."`
+	Tokens count    `help:"Score exactly this many targets, the first of the held-out text; 0 scores all."`
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -41,6 +41,9 @@ func (c evalCmd) Run(s *session) error {
 		}
 		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
 			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, strings.ToUpper(r.Config.Precision))
+		if asked := int64(c.Tokens); e.Tokens < asked {
+			s.notef("the held-out text has %s targets, fewer than the %s of --tokens", thousands(e.Tokens), thousands(asked))
+		}
 		for _, x := range e.Sources {
 			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n", x.Name, x.Loss, x.BitsPerByte, thousands(x.Tokens), megabytes(x.Bytes))
 		}

@@ -148,7 +148,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"bench", "attention", "bigbird:block=1", "--lengths=1048576"}, exitUsage, "too many separate blocks"},
 		{[]string{"bench", "attention", "longnet:64/2", "--lengths=256"}, exitUsage, "try"},
 		{[]string{"demo", "--minutes=nan"}, exitUsage, "--minutes"},
-		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "0.999", dir}, exitUsage, "--val 0.999"},
+		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "1.001", dir}, exitUsage, "--val 1.001"},
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, dir}, exitData, "try a tokenizer.json made by `anneal tokenizer train`"},
 		{[]string{"tokenizer", "encode", filepath.Join(dir, "none.json")}, exitData, "try a tokenizer.json"},
 		{[]string{"tokenizer", "encode", bad, "--pattern", "("}, exitUsage, "already defines a pattern"},

@@ -37,10 +37,12 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// isFile reports whether what was written can be read again under its name.
-func (f outFile) isFile() bool {
-	info, err := os.Stat(string(f))
-	return err == nil && info.Mode().IsRegular() && !fileio.IsStdout(string(f))
+// next is a command on the file, "" if what was written cannot be read again under its name.
+func (f outFile) next(before, after string) string {
+	if info, err := os.Stat(string(f)); err != nil || !info.Mode().IsRegular() || fileio.IsStdout(string(f)) {
+		return ""
+	}
+	return before + " " + command(string(f)) + " " + after
 }
 
 // prepareFiles finds out before the work whether the files that flags name can be written, and makes their directories. A file that

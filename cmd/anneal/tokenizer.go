@@ -28,6 +28,21 @@ type textArgs struct {
 	TextField string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 }
 
+// words are the arguments again, for a command on the same text; where they are many, a placeholder.
+func (a textArgs) words() []string {
+	var words []string
+	if len(a.Ext) > 0 {
+		words = append(words, "--ext", strings.Join(a.Ext, ","))
+	}
+	if a.TextField != "text" {
+		words = append(words, "--text-field", a.TextField)
+	}
+	if len(a.Paths) > 2 {
+		return append(words, "PATHS")
+	}
+	return append(words, a.Paths...)
+}
+
 // text is the text that the arguments name, with progress on the screen.
 func (a textArgs) text(s *session, what string) lab.Text {
 	show := s.readProgress()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"anneal/tokenizer"
 )
@@ -25,6 +27,7 @@ func (tokenizerConvertCmd) Help() string {
 }
 
 func (c tokenizerConvertCmd) Run(s *session) error {
+	start := time.Now()
 	tok, err := c.loadWith(c.Special)
 	if err == nil {
 		err = c.name(tok)
@@ -49,14 +52,21 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	if err != nil {
 		return asData(err)
 	}
+	what := strings.Join(files, ", ") + " of " + thousands(int64(tok.VocabSize())) + " tokens"
 	for i, name := range files {
 		files[i] = filepath.Join(c.Out, name)
-		s.printf("%s\n", files[i])
 	}
-	if c.To != "hf" {
+	next := "anneal data build " + command("--tokenizer", files[0]) + " --out data/NAME PATHS"
+	switch _, err := tok.EndOfText(); {
+	case c.To != "hf":
 		s.notef("not in these files: %s", notIn(tok, c.To))
+		next = "anneal tokenizer eval " + command(files[0]) + " PATHS"
+	case err != nil:
+		s.warn("the files do not say what ends a text: " + err.Error())
 	}
-	return s.emit(map[string]any{"files": files, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash()})
+	elapsed := time.Since(start)
+	s.closing(what, c.Out, elapsed, next)
+	return s.emit(map[string]any{"out": c.Out, "seconds": elapsed.Seconds(), "files": files, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash()})
 }
 
 // notIn says what a format has no place for.

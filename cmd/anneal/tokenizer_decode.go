@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 type tokenizerDecodeCmd struct {
@@ -16,6 +17,7 @@ func (tokenizerDecodeCmd) Help() string {
 }
 
 func (c tokenizerDecodeCmd) Run(s *session) error {
+	start := time.Now()
 	tok, err := c.load()
 	if err != nil {
 		return err
@@ -30,10 +32,14 @@ func (c tokenizerDecodeCmd) Run(s *session) error {
 	}
 	decoded := tok.Decode(nil, ids)
 	if !s.json {
-		_, err = s.stdout.Write(decoded)
-		return err
+		if _, err = s.stdout.Write(decoded); err != nil {
+			return err
+		}
 	}
-	return s.emit(map[string]any{"text": string(decoded), "tokens": len(ids)})
+	elapsed := time.Since(start)
+	s.piped = true // the text stands alone
+	s.closing(fmt.Sprintf("%s bytes from %s tokens", thousands(int64(len(decoded))), thousands(int64(len(ids)))), "", elapsed, "anneal tokenizer encode "+command(c.Tokenizer)+" FILE")
+	return s.emit(map[string]any{"text": string(decoded), "tokens": len(ids), "seconds": elapsed.Seconds()})
 }
 
 // parseIDs reads token ids separated by white space.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
+	"time"
 )
 
 type tokenizerEncodeCmd struct {
@@ -14,6 +16,7 @@ type tokenizerEncodeCmd struct {
 func (tokenizerEncodeCmd) Help() string { return example("anneal tokenizer encode tok.json main.go") }
 
 func (c tokenizerEncodeCmd) Run(s *session) error {
+	start := time.Now()
 	tok, err := c.load()
 	if err != nil {
 		return err
@@ -33,5 +36,8 @@ func (c tokenizerEncodeCmd) Run(s *session) error {
 		line = append(strconv.AppendUint(line, uint64(id), 10), ' ')
 	}
 	s.printf("%s\n", bytes.TrimSpace(line))
-	return s.emit(map[string]any{"ids": ids, "tokens": len(ids), "bytes": len(text)})
+	elapsed := time.Since(start)
+	s.piped = true // the ids are for another program
+	s.closing(fmt.Sprintf("%s tokens from %s bytes", thousands(int64(len(ids))), thousands(int64(len(text)))), "", elapsed, "anneal tokenizer decode "+command(c.Tokenizer)+" IDS")
+	return s.emit(map[string]any{"ids": ids, "tokens": len(ids), "bytes": len(text), "seconds": elapsed.Seconds()})
 }

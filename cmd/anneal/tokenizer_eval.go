@@ -44,7 +44,8 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 		}
 		s.reportText(report)
 		all := e.Total()
-		rate := float64(all.Bytes) / 1e6 / time.Since(start).Seconds()
+		elapsed := time.Since(start)
+		rate := float64(all.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("%s tokens: %.3f bytes/token, %.3f tokens/word, %.1f%% of words in several tokens, %.1f%% of tokens are single bytes, %.1f%% of the vocabulary in use, %.1f MB/s\n",
 			thousands(all.Tokens), all.BytesPerToken, all.Fertility, 100*all.ContinuedWords, 100*all.SingleByteTokens, 100*all.Coverage, rate)
 		out := struct {
@@ -52,11 +53,13 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 			Groups      []tokenizer.Group `json:"groups,omitempty"`
 			MBPerSecond float64           `json:"mb_per_second"`
 			Corpus      corpus.Report     `json:"corpus"`
-		}{Stats: all, MBPerSecond: rate, Corpus: report}
+			Seconds     float64           `json:"seconds"`
+		}{Stats: all, MBPerSecond: rate, Corpus: report, Seconds: elapsed.Seconds()}
 		if c.By != "" {
 			out.Groups = e.Groups()
 			printGroups(s, c.By, out.Groups)
 		}
+		s.closing(megabytes(all.Bytes)+" encoded", "", elapsed, command(append([]string{"anneal", "tokenizer", "sweep"}, c.words()...)...))
 		return s.emit(out)
 	})
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"anneal/lab"
 	"anneal/tokenizer"
@@ -34,6 +36,7 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 	val.Paths = c.Val
 	o.Val = val.text(s, "encoding")
 	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
 		sweep, err := lab.SweepVocabulary(ctx, c.text(s, "counting"), o)
 		if err != nil {
 			return c.teachMemory(err)
@@ -48,6 +51,12 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 		if err := s.draw(sweep.Chart(), c.SVG); err != nil {
 			return err
 		}
-		return s.emit(sweep)
+		elapsed := time.Since(start)
+		s.closing(fmt.Sprintf("%d sizes of a vocabulary compared", len(sweep.Points)), "", elapsed,
+			"anneal tokenizer train --vocab N "+command(append([]string{"--out", "tok.json"}, c.words()...)...))
+		return s.emit(struct {
+			lab.VocabularySweep
+			Seconds float64 `json:"seconds"`
+		}{sweep, elapsed.Seconds()})
 	})
 }

@@ -111,11 +111,13 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		if n := tok.VocabSize(); n < c.Vocab {
 			s.notef("this text yields %s tokens, not the %s of --vocab: its words have no pairs left to merge", thousands(int64(n)), thousands(int64(c.Vocab)))
 		}
-		rate := float64(report.Bytes) / 1e6 / time.Since(start).Seconds()
-		s.printf("%s: %s tokens from %s distinct words, pattern %s, hash %.16s…, %.1f MB/s\n",
-			c.Out, thousands(int64(tok.VocabSize())), thousands(learned.Words), tok.Pattern(), tok.Hash(), rate)
+		elapsed := time.Since(start)
+		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
+		s.printf("%s distinct words in %s, %.1f MB/s; pattern %s, hash %.16s…\n", thousands(learned.Words), megabytes(report.Bytes), rate, tok.Pattern(), tok.Hash())
+		next := c.Out.next("anneal data build --tokenizer", command(append([]string{"--out", "data/" + nameOf(c.Paths[0])}, c.words()...)...))
+		s.closing("a tokenizer of "+thousands(int64(tok.VocabSize()))+" tokens", c.Out.String(), elapsed, next)
 		return s.finish(c.lossFlags, report, "", "give the same command again", map[string]any{
-			"out": c.Out, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
+			"out": c.Out, "seconds": elapsed.Seconds(), "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
 			"learned": learned,
 		})
 	})

@@ -1,0 +1,42 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+
+	"anneal/dataset"
+)
+
+// enoughHeldOut is how many tokens the validation split should have: the losses of single tokens spread by 2 to 3 nats, so that the
+// mean of 10,000 is known to about 0.03, a hundredth of what it is.
+const enoughHeldOut = 10_000
+
+// RemarkHeldOut says that the validation split of a data set is too small to tell models apart, and what to do; "" if it is not,
+// or if none was asked for.
+func RemarkHeldOut(m dataset.Manifest) string {
+	val, all := m.Val.Counts, m.Train.Tokens+m.Val.Tokens
+	switch {
+	case val.Tokens >= enoughHeldOut && val.Documents > 1, val.Documents == 0 && m.ValFraction == 0:
+		return ""
+	case val.Documents == 0:
+		return "nothing is held out: all of the text is one document\n  add documents, or build a data set of other text with --val 1 and pass it to `anneal eval`"
+	}
+	remark := fmt.Sprintf("%d tokens in %d documents are held out, too few to tell models apart by\n  ", val.Tokens, val.Documents)
+	if val.Documents == 1 {
+		remark = fmt.Sprintf("%d tokens in one document are held out, too few to tell models apart by\n  ", val.Tokens)
+	}
+	if m.ValFraction == 0 {
+		return remark + fmt.Sprintf("add to the validation files: %d tokens should be held out", enoughHeldOut)
+	}
+	share := roundUp(max(enoughHeldOut/float64(all), 2*m.ValFraction))
+	if share > 0.3 {
+		return remark + fmt.Sprintf("add text: %d tokens are all there are, and %d should be held out", all, enoughHeldOut)
+	}
+	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f", share, share*float64(all))
+}
+
+// roundUp returns the next number with one digit that counts.
+func roundUp(x float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(x)))
+	return math.Round(math.Ceil(x/unit-1e-9)*unit*1e9) / 1e9
+}
