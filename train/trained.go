@@ -73,9 +73,6 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
 		return &DataError{err}
 	}
-	if _, err := r.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
-		return &DataError{err}
-	}
 	if r.Config.Model.Vocab == 0 {
 		r.Config.Derive("model.vocab", r.Tokenizer.VocabSize(), "the tokenizer of "+string(r.dir))
 	}
@@ -125,6 +122,9 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	}
 	if err := last.checkTokenizer(r.Tokenizer, r.dir); err != nil {
 		return err
+	}
+	if _, err := r.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
+		return &DataError{err}
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
 	r.Config.Model.Context, r.Model.Config.Context = context, context // less than a table of learned positions has
