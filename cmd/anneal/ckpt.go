@@ -95,7 +95,7 @@ type ckptAverageCmd struct {
 
 func (ckptAverageCmd) Help() string {
 	return example("anneal ckpt average runs/go --last 3 --out runs/go-mean", "anneal eval runs/go-mean --data data/go") +
-		"\n\nSums are in float64; all that is read is verified. The result is for generate, eval and export."
+		"\n\nSums are in float64; all that is read is verified. The result is for generate, eval, export and train --init-from."
 }
 
 func (c ckptAverageCmd) Run(s *session) error {

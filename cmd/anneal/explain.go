@@ -57,11 +57,11 @@ func (s *session) listKeys(keys []config.Key) {
 	}
 }
 
-// keysOf returns the keys that have a name or end in it, else those of a section, all for "", or nil if there is nothing of that name.
+// keysOf returns the keys that have a name or end in it and those of the section of that name, all for "", or nil if there is nothing of that name.
 func keysOf(name string) (keys []config.Key) {
 	found := config.Find(name)
 	for _, k := range config.Keys() {
-		if name == "" || slices.Contains(found, k.Name) || found == nil && strings.Contains("."+k.Name, "."+name+".") {
+		if name == "" || slices.Contains(found, k.Name) || strings.Contains("."+k.Name, "."+name+".") {
 			keys = append(keys, k)
 		}
 	}

@@ -20,9 +20,9 @@ type trainCmd struct {
 	Recipe    string   `placeholder:"NAME" help:"Begin with a config of anneal recipe list; the file and the values replace parts of it."`
 	Scale     float64  `placeholder:"N" help:"Make the recipe's model N times smaller, and the run with it."`
 
-	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run, or of a model in the layout of Hugging Face (init.from)."`
+	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run, or of a model in the layout of Hugging Face."`
 	InitStep count  `placeholder:"N" help:"With a run: its checkpoint of step N; without it the newest."`
-	Only     string `default:"model" enum:"model" help:"What to take of a run: model is its weights, without optimizer and step."`
+	Only     string `default:"model" enum:"model" help:"What to take from DIR. model, the only choice: weights, without optimizer and step."`
 
 	Out    string `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
 	DryRun bool   `help:"Print the resolved config and what the run will need, and stop."`
@@ -35,10 +35,10 @@ func (trainCmd) Help() string {
 		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
 		"anneal train --recipe llama2-70b --dry-run",
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
-		"anneal train examples/tiny.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
-		"\n\n--init-from takes shape and weights from DIR; data, optimizer and schedule are those of CONFIG, from step 0. The" +
-		"\noptimizer's state stays behind, for it belongs to the schedule that made it: `anneal branch` goes on with both." +
-		"\nBuild the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
+		"anneal train examples/continue.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
+		"\n\n--init-from takes the shape of the model and its weights from DIR; everything else is that of CONFIG, and the run begins at step 0." +
+		" The state of the optimizer is not taken: it belongs to the schedule that made it. `anneal branch` continues with both." +
+		" Build the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
 		"\n\nCtrl-C saves and says how to go on; a second one stops at once. `anneal explain` lists the keys."
 }
 
