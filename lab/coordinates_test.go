@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/device/cpu"
+	"anneal/tensor"
 	"anneal/train/config"
 )
 
@@ -143,5 +145,26 @@ func TestMembersOfAFamily(t *testing.T) {
 	f = Family{Overrides: []string{"data.path=random", "model.dim=384", "model.heads=4"}}
 	if err := f.setWidths(); err != nil || f.Widths[0] != 96 || f.Widths[3] != 768 {
 		t.Errorf("widths %v of heads of 96, %v", f.Widths, err)
+	}
+}
+
+// Of a large tensor some numbers are looked at: as many of each position in a sequence, for positions differ in size.
+func TestTheProbeSeesEveryPositionAlike(t *testing.T) {
+	const context, rows, cols = 64, 1024, 512
+	x := tensor.Of(make([]float32, rows*cols), rows, cols)
+	for r := 0; r < rows; r += context {
+		for i := range cols {
+			x.SetFloat64(r*cols+i, context)
+		}
+	}
+	dev, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	p := &probe{Device: dev}
+	p.see(seenAttention, x)
+	if mean := p.take()[seenAttention]; mean != 1 {
+		t.Errorf("one position in %d has the size 64: the mean is %v, want 1", context, mean)
 	}
 }
