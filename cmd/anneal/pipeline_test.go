@@ -190,9 +190,10 @@ func TestPipeline(t *testing.T) {
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("run.yaml"))
 	w.object(exitUsage, "tokenizer", "encode", w.path("tok.json"), w.path("text"))
 	w.object(exitUsage, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), w.path("text"))
-	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("other"))
+	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("other")) // a data set
+	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("fresh"))
 	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
-	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("other"))
+	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("fresh"))
 	w.object(exitOK, "tokenizer", "train", "--vocab", "290", "--out", w.path("data/tokenizer.json"), w.path("text"))
 	w.object(exitData, "data", "verify", w.path("data")) // its tokens are those of another tokenizer
 	shard, err := filepath.Glob(filepath.Join(run, "checkpoints", "*20", "model.safetensors"))
