@@ -77,9 +77,11 @@ func (c attentionShowCmd) Run(s *session) error {
 
 // explainAttention prints the table of patterns.
 func explainAttention(s *session, k config.Key) error {
-	s.printf("\n  %-40s %-27s %s\n", "pattern", "options left out", "a token sees itself and")
+	row := func(pattern, options, sees string) { s.row(fmt.Sprintf("  %-40s %-27s", pattern, options), sees) }
+	s.printf("\n")
+	row("pattern", "options left out", "a token sees itself and")
 	for _, p := range attention.Kinds() {
-		s.printf("  %-40s %-27s %s\n", p.Text, p.Left, p.Sees)
+		row(p.Text, p.Left, p.Sees)
 	}
 	return s.emit(struct {
 		config.Key

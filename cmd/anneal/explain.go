@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,9 +26,9 @@ func (c explainCmd) Run(s *session) error {
 		return s.emit(map[string]any{"keys": keys})
 	}
 	k := keys[0]
-	s.prosef("  ", "%s: %s\n", k.Name, k.Doc)
+	s.prosef("    ", "%s: %s\n", k.Name, strings.ReplaceAll(k.Doc, "\n", "\n  "))
 	const hang = "           "
-	s.prosef(hang, "  type     %s\n  default  %s\n", typeOf(k), k.Default)
+	s.prosef(hang, "  type     %s\n  default  %s\n", typeOf(k), cmp.Or(k.Default, "not set"))
 	if k.Rule != "" {
 		s.prosef(hang, "  rule     %s\n", k.Rule)
 	}
@@ -40,20 +41,14 @@ func (c explainCmd) Run(s *session) error {
 	return s.emit(k)
 }
 
-// listKeys prints a line for each key; on a narrow terminal what it is comes on a line of its own.
+// listKeys prints a line for each key.
 func (s *session) listKeys(keys []config.Key) {
 	name := 0
 	for _, k := range keys {
 		name = max(name, len(k.Name))
 	}
-	wide := columns(s.out())
-	narrow := wide > 0 && wide < name+12+40
 	for _, k := range keys {
-		head, hang := fmt.Sprintf("%-*s %-10s ", name, k.Name, k.Default), strings.Repeat(" ", name+12)
-		if narrow {
-			head, hang = strings.TrimRight(head, " ")+"\n    ", "    "
-		}
-		s.prosef(hang, "%s%s\n", head, firstSentence(k.Doc))
+		s.row(fmt.Sprintf("%-*s %-10s", name, k.Name, k.Default), firstSentence(k.Doc))
 	}
 }
 
@@ -72,15 +67,14 @@ func typeOf(k config.Key) string {
 	switch {
 	case k.Values != nil:
 		return "one of " + strings.Join(k.Values, ", ")
-	case k.Unit != "":
+	case k.Unit != "" && !strings.Contains(k.Type, k.Unit):
 		return fmt.Sprintf("%s (%s)", k.Type, k.Unit)
 	}
 	return k.Type
 }
 
 func firstSentence(s string) string {
-	if i := strings.IndexAny(s, ".;"); i > 0 && i+1 < len(s) && s[i+1] == ' ' {
-		return s[:i]
-	}
+	s, _, _ = strings.Cut(s, "\n")
+	s, _, _ = strings.Cut(s, ". ")
 	return strings.TrimSuffix(s, ".")
 }

@@ -33,20 +33,20 @@ func explainPrecision(s *session, k config.Key) error {
 		rows = append(rows, r)
 	}
 	line := func(r policyRow) {
-		s.printf("  %-8s %-8s %-17s %-7s %-12s %-9s %s\n", r.Name, r.Weights, r.Master, r.Stream, r.Activation, r.Operand, r.Hidden)
+		s.printf("  %-8s %-8s %-12s %-7s %-11s %-8s %s\n", r.Name, r.Weights, r.Master, r.Stream, r.Activation, r.Operand, r.Hidden)
 	}
 	s.printf("\n")
-	line(policyRow{"policy", "weights", "grads, moments, …", "stream", "activations", "operands", "of hidden matrices", "", ""})
+	line(policyRow{"policy", "weights", "gradients, …", "stream", "activations", "operands", "hidden operands", "", ""})
 	for _, r := range rows {
 		line(r)
 	}
-	s.printf("\n  …: gains, statistics and sums of norms and products, softmax, logits, loss. Operands of what is stored wider are rounded.\n\n")
+	s.prosef("    ", "\n  …: also moments, gains, statistics and sums of norms and products, softmax, logits, loss. hidden operands: those of hidden matrices. "+
+		"Operands of what is stored wider are rounded.\n\n")
 	for _, r := range rows {
-		note := ""
+		s.row(fmt.Sprintf("  %-8s", r.Name), r.Doc)
 		if r.Emulated != "" {
-			note = fmt.Sprintf("\n           %s", r.Emulated)
+			s.row(fmt.Sprintf("  %-8s", ""), r.Emulated)
 		}
-		s.printf("  %-8s %s%s\n", r.Name, r.Doc, note)
 	}
 	return s.emit(struct {
 		config.Key

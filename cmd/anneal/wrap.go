@@ -82,6 +82,16 @@ func (s *session) prosef(hang, format string, args ...any) {
 	s.printf("%s", wrap(fmt.Sprintf(format, args...), columns(s.out()), hang))
 }
 
+// row writes a row of a table whose last column is text: beside the others, or below them where a terminal is narrow.
+func (s *session) row(head, text string) {
+	const enough = 40 // columns for the text
+	hang := strings.Repeat(" ", utf8.RuneCountInString(head)+1)
+	if wide := columns(s.out()); wide > 0 && wide < len(hang)+enough {
+		head, hang = strings.TrimRight(head, " ")+"\n     ", "      "
+	}
+	s.prosef(hang, "%s %s\n", head, text)
+}
+
 // printHelp prints help in the width of the terminal.
 func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	width := columns(ctx.Stdout)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"anneal/train/config"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -57,7 +59,11 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 // Errors, explanations and dry runs fit, too.
 func TestMessagesFitTheTerminal(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, c := range []string{"explain", "explain model", "explain optimizer.name", "explain data.order", "train --recipe llama2-70b --dry-run", "train x.yaml --stpes 3", "train --recipe foo"} {
+	commands := []string{"explain"}
+	for _, k := range config.Keys() {
+		commands = append(commands, "explain "+k.Name)
+	}
+	for _, c := range append(commands, "train --recipe llama2-70b --dry-run", "train x.yaml --stpes 3", "train --recipe foo") {
 		_, out, errs := anneal(strings.Fields(c)...)
 		for line := range strings.Lines(out + errs) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {

@@ -7,8 +7,9 @@ import (
 	"anneal/attention"
 )
 
-const attentionDoc = "Which tokens before it a token looks at: a pattern, or a list that the layers take in turn, such as [window:256, window:256, full]. Options " +
-	"may be left out, or given by name as in bigbird:random=5. All but full take time in proportion to what they look at; `anneal attention show PATTERN` draws them. Linear layers have no rotary positions."
+const attentionDoc = "Which earlier tokens a token attends to: a pattern, or a list that layers take in turn, such as [window:256, window:256, full]. Options " +
+	"can be left out, or given by name as in bigbird:random=5. All but full take time in proportion to the tokens attended to. Linear layers have no rotary positions. " +
+	"`anneal attention show PATTERN` draws a pattern."
 
 // resolveAttention completes patterns whose options follow from the context and the seed, so that the run's file holds the
 // graph it is trained with.

@@ -130,7 +130,11 @@ func optimizerRule(key string) string {
 		if names[v] == nil {
 			values = append(values, v)
 		}
-		names[v] = append(names[v], o.name)
+		name, variant, has := strings.Cut(o.name, " ")
+		if has {
+			name += map[string]string{"adafactor": " with variant = ", "muon": " with muon_scale = "}[name] + variant
+		}
+		names[v] = append(names[v], name)
 	}
 	var parts []string
 	for _, v := range values {
