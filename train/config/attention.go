@@ -40,7 +40,7 @@ func (k *checker) attention() {
 		return
 	}
 	if len(patterns) > m.Layers && m.Layers > 0 {
-		k.fault(key, "one for each layer, or fewer, which the layers take in turn", "%s lists %d patterns for model.layers = %d", key, len(patterns), m.Layers)
+		k.fault(key, "at most one pattern per layer; layers take the patterns of a shorter list in turn", "%s lists %d patterns for model.layers = %d", key, len(patterns), m.Layers)
 	}
 	if m.Context < 1 || m.Heads < 1 || m.Layers < 1 {
 		return // said elsewhere

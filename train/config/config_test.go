@@ -259,7 +259,7 @@ func TestValidateDoesNotChangeTheConfig(t *testing.T) {
 func TestMistakesNameWhatIsRight(t *testing.T) {
 	for _, c := range []struct{ override, want string }{
 		{"precision=fp4", "try fp8; there are bf16, bf16_sr, fp16, fp8, tf32, fp32, fp64"},
-		{"loss_scale.init=2", "only fp16 has a use for it"},
+		{"loss_scale.init=2", "only fp16 uses it"},
 		{"schedule.decay_fraction=0", "lies outside (0, 1]"},
 		{"schedule.final_ratio=1.5", "lies outside [0, 1]"},
 		{"optimizer.beta2=1", "lies outside [0, 1)"},

@@ -114,5 +114,5 @@ func (k *checker) family() {
 }
 
 func (k *checker) notOf(family, key, value, of, without string) {
-	k.fault(key, "model.family = "+of+", or "+key+" = "+without, "%s = %s is not for model.family = %s", key, value, family)
+	k.fault(key, "model.family = "+of+", or "+key+" = "+without, "%s = %s does not work with model.family = %s", key, value, family)
 }

@@ -67,8 +67,8 @@ func TestGPT2IsOneLine(t *testing.T) {
 	}
 	for set, says := range map[string]string{
 		"model.rope_theta=5e5":                      "no effect with model.positions = learned",
-		"model.activation=swiglu":                   "not for model.family = gpt2",
-		"model.value_embeddings=all":                "not for model.family = gpt2",
+		"model.activation=swiglu":                   "not work with model.family = gpt2",
+		"model.value_embeddings=all":                "not work with model.family = gpt2",
 		"model.positions=learned,rope":              "do not mix",
 		"model.kv_heads=3":                          "does not divide model.heads",
 		"optimizer.groups.head.lr_ratio=0.5":        "the head is the embedding table",
@@ -100,7 +100,7 @@ func TestWhatOnlyAnnealHasIsRefusedElsewhere(t *testing.T) {
 	for _, set := range []string{"model.activation=relu2", "model.value_embeddings=all", "model.x0_skip=true"} {
 		key, _, _ := strings.Cut(set, "=")
 		p := problemsOf(t, minimal, set)
-		if len(p) != 1 || p[0].Key != key || !strings.Contains(p[0].Message, "not for model.family = llama") || !strings.Contains(p[0].Try, "model.family = anneal") {
+		if len(p) != 1 || p[0].Key != key || !strings.Contains(p[0].Message, "not work with model.family = llama") || !strings.Contains(p[0].Try, "model.family = anneal") {
 			t.Errorf("%s: %+v", set, p)
 		}
 		if _, err := parse([]byte(minimal), "run.yaml", []string{"model.family=anneal", set}); err != nil {

@@ -36,11 +36,11 @@ func (k *checker) ignored() {
 			"model.rope_theta", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
 		}},
 		{scalingErr == nil && !scaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling, "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
-		{m.Init == "small", "with model.init = small, which goes by the width", "model.init = gpt2", []string{"model.init_std"}},
-		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 has a use for it", "precision = fp16", []string{
+		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2", []string{"model.init_std"}},
+		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 uses it", "precision = fp16", []string{
 			"loss_scale.dynamic", "loss_scale.init", "loss_scale.interval", "loss_scale.floor",
 		}},
-		{err == nil && !fp8, "with precision = " + c.Precision + ": only fp8 has a use for it", "precision = fp8", []string{"fp8.scaling", "fp8.history", "fp8.margin"}},
+		{err == nil && !fp8, "with precision = " + c.Precision + ": only fp8 uses it", "precision = fp8", []string{"fp8.scaling", "fp8.history", "fp8.margin"}},
 		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true", []string{"loss_scale.interval", "loss_scale.floor"}},
 		{fp8 && c.FP8.Scaling == "current", "with fp8.scaling = current", "fp8.scaling = delayed", []string{"fp8.history", "fp8.margin"}},
 		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9", []string{"optimizer.dampening"}},
@@ -54,7 +54,7 @@ func (k *checker) ignored() {
 	} {
 		for _, name := range rule.keys {
 			if at := allKeys[keyIndex[name]]; rule.ignored && k.c.origins[name].Rule == "" && !k.reported(name) && k.c.value(at) != k.leftOut(at) {
-				k.fault(name, fmt.Sprintf("%s, or leave %s out", rule.try, name), "%s = %s has no effect %s", name, k.c.value(at), rule.with)
+				k.fault(name, fmt.Sprintf("%s, or remove %s", rule.try, name), "%s = %s has no effect %s", name, k.c.value(at), rule.with)
 			}
 		}
 	}
@@ -102,5 +102,5 @@ func (k *checker) frozen() {
 		}
 	}
 	const key = "optimizer.groups.matrix.lr_ratio"
-	k.fault(key, key+" = 1", "every group of parameters has the lr_ratio 0: nothing would be trained")
+	k.fault(key, key+" = 1", "lr_ratio = 0 in every group of parameters: nothing would be trained")
 }

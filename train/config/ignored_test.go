@@ -93,7 +93,7 @@ func TestWarmupOfZeroIsNone(t *testing.T) {
 // A key without a value is told the rule that would fill it, not the word for it.
 func TestKeyWithoutAValueIsToldItsRule(t *testing.T) {
 	for _, text := range []string{"null", "", ".inf", "[1]"} {
-		if p := problemsOf(t, minimal+"optimizer:\n  lr: "+text+"\n"); len(p) != 1 || !strings.HasPrefix(p[0].Try, "leaving it out: lr = 0.001 for adamw") {
+		if p := problemsOf(t, minimal+"optimizer:\n  lr: "+text+"\n"); len(p) != 1 || !strings.HasPrefix(p[0].Try, "removing the key: lr = 0.001 for adamw") {
 			t.Errorf("lr: %s: %+v", text, p)
 		}
 	}
@@ -103,7 +103,7 @@ func TestKeyWithoutAValueIsToldItsRule(t *testing.T) {
 func TestWrongValuesSayWhatToTry(t *testing.T) {
 	for _, c := range []struct{ override, try string }{
 		{"optimizer.lr=-1", "optimizer.lr = 0.001"},
-		{"optimizer.lr=abc", "leaving it out: lr = 0.001 for adamw"},
+		{"optimizer.lr=abc", "removing the key: lr = 0.001 for adamw"},
 		{"train.z_loss=-1", "train.z_loss = 0"},
 		{"train.steps=1.5", "train.steps = 1000"},
 		{"optimizer.name=muno", "muon; there are adamw"},

@@ -51,8 +51,8 @@ func (k *checker) linear() {
 	schemes, patterns := k.c.Model.positionsOf()
 	for i, p := range patterns {
 		if _, linear := p.(attention.Linear); linear && schemes[i] == "alibi" {
-			k.fault("model.positions", "model.attention = linear:gated with model.positions = none, or lists of both in which no linear layer has alibi",
-				"layer %d has model.attention = %v and model.positions = alibi, which lowers scores of attention: a state has none", i, p)
+			k.fault("model.positions", "model.positions = none, or a list in which no layer of linear attention has alibi",
+				"layer %d combines model.attention = %v with model.positions = alibi, but linear attention has no scores that ALiBi could lower", i, p)
 			return
 		}
 	}

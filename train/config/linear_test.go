@@ -18,8 +18,8 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 	for _, c := range []struct{ model, key, want string }{
 		{"attention: linear:3", "model.attention", "its one option is gated"},
 		{"attention: linear:gated:gated", "model.attention", "its one option is gated"},
-		{"attention: linear\n  positions: alibi", "model.positions", "layer 0 has model.attention = linear and model.positions = alibi"},
-		{"attention: [full, linear:gated]\n  positions: [alibi, none, alibi, alibi]", "model.positions", "layer 3 has model.attention = linear:gated"},
+		{"attention: linear\n  positions: alibi", "model.positions", "layer 0 combines model.attention = linear with model.positions = alibi"},
+		{"attention: [full, linear:gated]\n  positions: [alibi, none, alibi, alibi]", "model.positions", "layer 3 combines model.attention = linear:gated"},
 		{"attention: linear\n  rope_theta: 500", "model.rope_theta", "has no effect"},
 	} {
 		p := problemsOf(t, minimal+"model:\n  "+c.model+"\n")

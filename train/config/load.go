@@ -157,7 +157,7 @@ func (c *Config) override(o string) []Problem {
 	i, ok := keyIndex[name]
 	if !ok && isSection(name) {
 		return []Problem{{
-			Key: name, Message: fmt.Sprintf("%s is a section, which has no value of its own", name), At: from.Place(),
+			Key: name, Message: fmt.Sprintf("%s is a section and has no value", name), At: from.Place(),
 			Try: fmt.Sprintf("%s.key=value; `anneal explain %s` lists its keys", name, name),
 		}}
 	}
@@ -271,7 +271,7 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	}
 	if strings.Contains(v.Key.GetToken().Value, ".") {
 		last := strings.LastIndexByte(name, '.')
-		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", name[last+1:], strings.ReplaceAll(name[:last], ".", ": ")), "the dotted key %s is for the command line", name)
+		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", name[last+1:], strings.ReplaceAll(name[:last], ".", ": ")), "dotted keys such as %s work only on the command line", name)
 		return
 	}
 	var text string
@@ -292,7 +292,7 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 		if allKeys[i].Rule == "" {
 			try = fmt.Sprintf("%s: %s", name[strings.LastIndexByte(name, '.')+1:], allKeys[i].Default)
 		}
-		r.fault(v.Key, name, try, "%s needs one plain value", name)
+		r.fault(v.Key, name, try, "%s needs a single value", name)
 		return
 	}
 	from := r.at(v.Key)

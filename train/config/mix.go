@@ -32,7 +32,7 @@ func ParseSource(text string) (Source, error) {
 		s = Source{filepath.Base(text), text}
 	}
 	if !sourceName.MatchString(s.Name) || s.Path == "" {
-		return s, fmt.Errorf("%q is not NAME=DIR with a name of letters, digits, points and dashes and the directory of a data set", text)
+		return s, fmt.Errorf("%q is not NAME=DIR; a name has letters, digits, points and dashes, and DIR is the directory of a data set", text)
 	}
 	return s, nil
 }
@@ -58,7 +58,7 @@ func ParseSources(text string) (list []Source, err error) {
 		list = append(list, s)
 	}
 	if len(list) > maxSources {
-		return nil, fmt.Errorf("%d sources are more than %d", len(list), maxSources)
+		return nil, fmt.Errorf("%d sources; at most %d are supported", len(list), maxSources)
 	}
 	return list, nil
 }
@@ -180,7 +180,7 @@ func (c *Config) weightsStages() ([]weightsStage, error) {
 			return nil, err
 		}
 		if changes != (len(list) > 0) {
-			return nil, fmt.Errorf("%q: weights hold from the first step on, and those after them from a step, such as from 80%%", strings.TrimSpace(text))
+			return nil, fmt.Errorf("%q: the first weights take no start; each later entry needs one, such as from 80%%", strings.TrimSpace(text))
 		}
 		if changes {
 			before := list[len(list)-1].to
@@ -200,7 +200,7 @@ func (c *Config) weightsStages() ([]weightsStage, error) {
 			case moves && s.to <= s.from:
 				return nil, fmt.Errorf("%q: the change ends at step %d before it begins at %d", "from "+when, s.to, s.from)
 			case s.from < before || len(list) > 1 && s.from == list[len(list)-1].from:
-				return nil, fmt.Errorf("%q begins at step %d, when weights before it have not yet held", "from "+when, s.from)
+				return nil, fmt.Errorf("%q begins at step %d, before the change before it is complete", "from "+when, s.from)
 			}
 		}
 		list = append(list, s)
@@ -252,7 +252,7 @@ func (k *checker) mix() {
 	c := k.c
 	switch {
 	case c.Data.Path != "" && c.Data.Mix != "":
-		k.fault("data.mix", "one of them", "data.path and data.mix both say what to train on")
+		k.fault("data.mix", "removing one of them", "data.path and data.mix are both set")
 		return
 	case c.Data.Mix == "":
 		if c.Data.Path == "" && !(c.planning && c.Model.Vocab > 0) {
@@ -274,6 +274,6 @@ func (k *checker) mix() {
 		if len(list) > 1 {
 			example = fmt.Sprintf("%s=0.7 %s=0.3", list[0].Name, list[1].Name)
 		}
-		k.fault("data.weights", fmt.Sprintf("data.weights = natural, or unimax:4, or %s; changes follow, such as , natural from 80%% to 90%%", example), "data.weights: %v", err)
+		k.fault("data.weights", fmt.Sprintf("data.weights = natural, unimax:4 or %s; further entries are later changes, such as natural from 80%% to 90%%", example), "data.weights: %v", err)
 	}
 }

@@ -28,6 +28,6 @@ func (c *Config) resolveMuon() {
 func (k *checker) muon() {
 	if o := &k.c.Optimizer; o.Name == "muon" && o.MuonScale == "match_rms" && k.c.Model.MuP {
 		k.fault("optimizer.muon_scale", "optimizer.muon_scale = spectral_mup",
-			"optimizer.muon_scale = match_rms makes updates grow with the width, which model.mup is to prevent")
+			"optimizer.muon_scale = match_rms makes updates grow with the width, which model.mup must prevent")
 	}
 }

@@ -36,6 +36,6 @@ func (k *checker) mup() {
 	k.number("model.mup_output_scale", m.MuPOutputScale, 0, 1e6, "()")
 	if o := k.c.Optimizer; !slices.Contains(mupOptimizers, o.Name) && slices.Contains(optimizerNames(), o.Name) {
 		k.fault("model.mup", "optimizer.name = "+strings.Join(mupOptimizers, ", ")+"; or model.mup = false",
-			"model.mup has no rule for optimizer.name = %s, whose steps are not of a size that goes by the rate alone or by the gradient alone", o.Name)
+			"model.mup has no rule for optimizer.name = %s", o.Name)
 	}
 }

@@ -198,7 +198,7 @@ func (k *checker) optimizer() {
 		name := "optimizer." + key
 		at := allKeys[keyIndex[name]]
 		if _, reads := values[key]; !reads && k.c.value(at) != fresh.value(at) {
-			k.fault(name, "leave "+name+" out", "%s = %s has no effect with optimizer.name = %s", name, k.c.value(at), o.Name)
+			k.fault(name, "removing "+name, "%s = %s has no effect with optimizer.name = %s", name, k.c.value(at), o.Name)
 		}
 	}
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
@@ -234,7 +234,7 @@ func (k *checker) optimizer() {
 		k.fault("optimizer.nesterov", "optimizer.momentum = 0.9", "optimizer.nesterov needs a momentum")
 	}
 	if o.Nesterov && o.Dampening > 0 {
-		k.fault("optimizer.dampening", "optimizer.dampening = 0", "optimizer.dampening = %s does not go with optimizer.nesterov", number(o.Dampening))
+		k.fault("optimizer.dampening", "optimizer.dampening = 0", "optimizer.dampening = %s cannot be combined with optimizer.nesterov", number(o.Dampening))
 	}
 	for _, g := range []struct {
 		role string
@@ -254,6 +254,6 @@ func (k *checker) decay(section string, ratio, decay float64) {
 	k.number(key, decay, 0, 1e6, "[)")
 	if decay > 0 && decay < 1e6 && rate < 1e6 && rate*decay >= 1 {
 		k.fault(key, fmt.Sprintf("%s below %s", key, number(1/rate)),
-			"%s = %s at the rate %s takes more than the whole weight in one step", key, number(decay), number(rate))
+			"%s = %s at the rate %s removes more than the whole weight in one step", key, number(decay), number(rate))
 	}
 }

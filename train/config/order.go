@@ -34,7 +34,7 @@ func (c *Config) Order() (dataset.Order, error) {
 		default:
 			since := c.steps(p.since)
 			if since > c.Train.Steps-steps {
-				return o, fmt.Errorf("last %s begins at step %d, rows cannot be held back for it since step %d", p.scores, c.Train.Steps-steps, since)
+				return o, fmt.Errorf("last %s begins at step %d, but rows are kept back only since step %d", p.scores, c.Train.Steps-steps, since)
 			}
 			o.Last = dataset.Last{Scores: p.scores, High: p.high, Samples: o.Run - c.samples(c.Train.Steps-steps), Best: p.share, Since: c.samples(since)}
 		}
@@ -75,7 +75,7 @@ func parsePhase(text string) (p orderPhase, err error) {
 		words = words[1:]
 	}
 	if len(words) == 0 || words[0] == "over" || !dataset.ScoresName.MatchString(words[0]) {
-		return p, fmt.Errorf("%q does not name scores, such as compression, after %s", strings.TrimSpace(text), p.which)
+		return p, fmt.Errorf("%q names no scores after %s, such as compression", strings.TrimSpace(text), p.which)
 	}
 	p.scores, words = words[0], words[1:]
 	switch end {
@@ -94,8 +94,11 @@ func parsePhase(text string) (p orderPhase, err error) {
 	isClause := func(w string) bool { return slices.Contains([]string{"over", "from", "by", "of", "since"}, w) }
 	for len(words) > 0 {
 		word := words[0]
-		if _, known := clauses[word]; !known || seen[word] {
-			return p, fmt.Errorf("%q does not belong into %q", word, strings.TrimSpace(text))
+		if seen[word] {
+			return p, fmt.Errorf("%q is given twice in %q", word, strings.TrimSpace(text))
+		}
+		if _, known := clauses[word]; !known {
+			return p, fmt.Errorf("%q is not an option of %q", word, strings.TrimSpace(text))
 		}
 		seen[word] = true
 		until := slices.IndexFunc(words[1:], isClause)
@@ -128,6 +131,6 @@ func parsePhase(text string) (p orderPhase, err error) {
 // order checks how samples are ordered.
 func (k *checker) order() {
 	if _, err := k.c.Order(); err != nil {
-		k.fault("data.order", "data.order = first compression over 15%, or leave it out", "data.order: %v", err)
+		k.fault("data.order", "data.order = first compression over 15%, or remove it", "data.order: %v", err)
 	}
 }

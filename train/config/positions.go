@@ -65,5 +65,5 @@ func (k *checker) headDim() {
 	if given {
 		key = "model.head_dim"
 	}
-	k.fault(key, fmt.Sprintf("model.head_dim = %d, or model.positions = alibi", m.HeadDim+1), "a head of %d is odd, but rotary positions turn pairs", m.HeadDim)
+	k.fault(key, fmt.Sprintf("model.head_dim = %d, or model.positions = alibi", m.HeadDim+1), "a head of %d elements is odd, but rotary positions need pairs", m.HeadDim)
 }

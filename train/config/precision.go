@@ -21,7 +21,7 @@ func (k *checker) precision() {
 		k.between("fp8.margin", k.c.FP8.Margin, 0, 16)
 		if k.c.FP8.Scaling == "delayed" && k.c.Average.EMA > 0 {
 			k.fault("fp8.scaling", "fp8.scaling = current, or average.ema = 0",
-				"fp8.scaling = delayed does not go with average.ema: its scales are found for the weights, not for their average")
+				"fp8.scaling = delayed cannot be combined with average.ema: its scales are measured on the weights, not on their average")
 		}
 	}
 }
@@ -29,7 +29,7 @@ func (k *checker) precision() {
 func (k *checker) lossScale() {
 	s := &k.c.LossScale
 	if s.Init == 0 {
-		k.fault("loss_scale.init", "loss_scale.init = 65536", "loss_scale.init = 0 would make every gradient 0, so that nothing is learnt")
+		k.fault("loss_scale.init", "loss_scale.init = 65536", "loss_scale.init = 0 makes every gradient 0: nothing would be learned")
 	} else {
 		k.number("loss_scale.init", s.Init, 0, math.MaxFloat32, "(]")
 	}

@@ -31,9 +31,9 @@ func (c *Config) BatchRamp() (schedule.BatchRamp, error) {
 		case !ok || !also || linear && len(stages) > 1:
 			return r, fmt.Errorf("%q is neither FROM over TOKENS, such as 4096 over 2M tokens, nor a list of SIZE until TOKENS, such as 4096 until 1M tokens, 8192 until 3M tokens", t.BatchRamp)
 		case from != float64(int(from)) || from < 1:
-			return r, fmt.Errorf("%v is not a number of tokens for a step", from)
+			return r, fmt.Errorf("a step cannot have %v tokens", from)
 		case int(tokens) <= until:
-			return r, fmt.Errorf("a stage until %d tokens ends before it begins, after %d", int(tokens), until)
+			return r, fmt.Errorf("the stage until %d tokens ends before it begins, at %d tokens", int(tokens), until)
 		case tokens-float64(until) > from*maxRampSteps:
 			return r, fmt.Errorf("a stage of %.3g tokens in steps of %v is longer than %d steps", tokens, from, maxRampSteps)
 		}
@@ -133,7 +133,7 @@ func (k *checker) batchRamp() {
 	}
 	if until := r.Stages[len(r.Stages)-1].Until; r.Tokens(t.Steps) < until {
 		k.fault(key, fmt.Sprintf("train.steps = %d or more, or a shorter ramp", r.Steps(until)),
-			"%s goes on until %d tokens, but train.steps = %d read only %d", key, until, t.Steps, r.Tokens(t.Steps))
+			"%s lasts %d tokens, but train.steps = %d read only %d", key, until, t.Steps, r.Tokens(t.Steps))
 	}
 }
 

@@ -74,7 +74,7 @@ func TestFilesAndOverridesReplaceARecipe(t *testing.T) {
 func TestSourcesThatCannotWork(t *testing.T) {
 	for want, s := range map[string]Sources{
 		"try llama2-70b; there are ":        {Recipe: "llama-70b"},
-		"--scale 10 makes the model":        {Scale: 10},
+		"--scale 10 needs a recipe":         {Scale: 10},
 		"--scale 0.5 is not a number":       {Recipe: "llama2-7b", Scale: 0.5},
 		"data.path is not set":              {Recipe: "llama2-7b"},
 		"does not divide model.heads":       {Recipe: "llama2-70b", Overrides: []string{"model.kv_heads=7"}, Planning: true},

@@ -16,6 +16,6 @@ func (k *checker) recompute() {
 		k.fault(key, "none, every_layer, every:N, sqrt, selective, budget:SIZE", "%s = %s: %v", key, text, err)
 	case r.Segment() >= layers && r.Segment() > 1 && layers > 0:
 		k.fault(key, fmt.Sprintf("%s = every_layer, or every:N with N below model.layers = %d", key, layers),
-			"%s = %s makes one segment of all %d layers, which backward would find as it was left: nothing is saved", key, text, layers)
+			"%s = %s makes one segment of all %d layers, which saves no memory", key, text, layers)
 	}
 }

@@ -17,7 +17,7 @@ const maxSmallLR = 3e-3
 func (c *Config) prepare(s Sources) error {
 	if s.Recipe == "" {
 		if s.Scale != 0 && s.Scale != 1 {
-			return Problem{Message: fmt.Sprintf("--scale %v makes the model of a recipe smaller, and there is none", s.Scale), Try: "--recipe " + Recipes()[0]}
+			return Problem{Message: fmt.Sprintf("--scale %v needs a recipe, whose model it makes smaller", s.Scale), Try: "--recipe " + Recipes()[0]}
 		}
 		return nil
 	}

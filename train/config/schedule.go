@@ -84,7 +84,7 @@ func (k *checker) branches() {
 		at := position(end)
 		switch begin := at - int(math.Round(s.DecayFraction*float64(at))); {
 		case end > k.c.Train.Steps:
-			k.fault(key, "branches within the run", "%s: the branch that ends at step %d lies beyond train.steps = %d", key, end, k.c.Train.Steps)
+			k.fault(key, "branches that end within the run", "%s: the branch that ends at step %d lies beyond train.steps = %d", key, end, k.c.Train.Steps)
 			return
 		case begin < before:
 			k.fault(key, "branches further apart, or a smaller schedule.decay_fraction",

@@ -72,7 +72,7 @@ func (k Key) example() string {
 	case k.amount || k.Type == "true or false":
 		return ""
 	case k.Rule != "":
-		return "leaving it out: " + k.Rule
+		return "removing the key: " + k.Rule
 	}
 	return k.Name + " = " + k.Default
 }

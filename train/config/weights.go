@@ -54,7 +54,7 @@ func (c *Config) CheckModel(was *Config, source string) error {
 			continue
 		}
 		problems = append(problems, Problem{
-			Key: k.Name, At: c.origins[k.Name].Place(), Try: fmt.Sprintf("leaving %s out: the shape is that of the weights", k.Name),
+			Key: k.Name, At: c.origins[k.Name].Place(), Try: fmt.Sprintf("removing %s: the shape is that of the weights", k.Name),
 			Message: fmt.Sprintf("%s = %s, but %s have %s", k.Name, c.value(k), source, was.value(k)),
 		})
 	}
