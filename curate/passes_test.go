@@ -46,7 +46,7 @@ func writeCopies(t testing.TB, dir string, files int) {
 	var all [][]string
 	for i := range files {
 		var b strings.Builder
-		for range 20 {
+		for j := range 20 {
 			var text []string
 			for range 6 + r.IntN(12) {
 				text = append(text, sentence())
@@ -70,8 +70,7 @@ func writeCopies(t testing.TB, dir string, files int) {
 				}
 			}
 			all = append(all, text)
-			line, _ := json.Marshal(map[string]string{"text": strings.Join(text, "")})
-			b.Write(append(line, '\n'))
+			b.WriteString(lineWithFields(i, j, strings.Join(text, "")))
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)

@@ -41,7 +41,7 @@ func writeInput(t testing.TB, dir string, files int) {
 	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
 	for i := range files {
 		var b strings.Builder
-		for range 30 {
+		for j := range 30 {
 			var text strings.Builder
 			for range 1 + r.IntN(20) {
 				for range 4 + r.IntN(15) {
@@ -49,8 +49,7 @@ func writeInput(t testing.TB, dir string, files int) {
 				}
 				text.WriteString([]string{"end.\n", "end.\n", "mail a@b.org.\r\n", "x\n", "{\n", "uses cookies.\n"}[min(r.IntN(12), r.IntN(12), 5)])
 			}
-			line, _ := json.Marshal(map[string]string{"text": text.String()})
-			b.Write(append(line, '\n'))
+			b.WriteString(lineWithFields(i, j, text.String()))
 		}
 		if i%3 == 1 {
 			b.WriteString("{broken\n")
@@ -59,6 +58,18 @@ func writeInput(t testing.TB, dir string, files int) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// lineWithFields is a line of JSON with other fields on both sides of the text, for most documents.
+func lineWithFields(i, j int, text string) string {
+	quoted, _ := json.Marshal(text)
+	switch j % 4 {
+	case 0:
+		return fmt.Sprintf("{\"text\":%s}\n", quoted)
+	case 1:
+		return fmt.Sprintf("{\"anneal\": [%d], \"text\":%s}\n", j, quoted)
+	}
+	return fmt.Sprintf("{\"id\": \"%d-%d\",\"n\":1e%d,\"text\":%s,\"meta\":{\"é\":[ %d,null],\"raw\":\"\\u00e9\xff\"}}\n", i, j, j, quoted, j)
 }
 
 // contents are all files of a directory but the journals, whose order is that of the work.
@@ -203,7 +214,8 @@ func TestKeptDocumentsAreThoseNoStageDrops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []string
+	r.KeepFields(true)
+	var want, fields []string
 	stages := p.NewStages()
 	for d, err := range r.Documents() {
 		if err != nil {
@@ -216,9 +228,10 @@ func TestKeptDocumentsAreThoseNoStageDrops(t *testing.T) {
 		}
 		if !drop {
 			want = append(want, string(doc.Text))
+			fields = append(fields, strings.ReplaceAll(string(d.Fields), "\xff", "\ufffd"))
 		}
 	}
-	kept, err := corpus.Open([]string{filepath.Join(dir, "docs")}, corpus.Options{})
+	kept, err := corpus.Open([]string{filepath.Join(dir, "docs")}, corpus.Options{Fields: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +240,8 @@ func TestKeptDocumentsAreThoseNoStageDrops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n >= len(want) || string(d.Text) != want[n] {
-			t.Fatalf("document %d is %q", n, d.Text)
+		if n >= len(want) || string(d.Text) != want[n] || string(d.Fields) != fields[n] {
+			t.Fatalf("document %d is %q with %q", n, d.Text, d.Fields)
 		}
 		n++
 	}

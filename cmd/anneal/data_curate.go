@@ -154,7 +154,11 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 	}
 	for _, stage := range r.Stages {
 		if stage.Changed > 0 {
-			s.printf("%-44s changed %s, removed %s\n", stage.Name, plural(stage.Changed, "document"), megabytes(max(stage.BytesCut, 0)))
+			s.printf("%-44s changed %s", stage.Name, plural(stage.Changed, "document"))
+			if stage.BytesCut > 0 {
+				s.printf(", removed %s", corpus.Size(stage.BytesCut))
+			}
+			s.printf("\n")
 		}
 		for _, rule := range stage.Rules {
 			if rule.Documents > 0 {

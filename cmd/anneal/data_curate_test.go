@@ -60,15 +60,15 @@ func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	if kept(again) != kept(fresh) || kept(fresh) == 0.0 || kept(fresh) == 480.0 {
 		t.Errorf("kept %v over signals, %v anew", kept(again), kept(fresh))
 	}
-	code, out, _ := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--dry-run", "--sample", "50")
-	if code != exitOK || !strings.Contains(out, "with the others of the sample only") {
+	code, out, notes := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--dry-run", "--sample", "50")
+	if code != exitOK || !strings.Contains(notes, "the whole input has more duplicates") {
 		t.Errorf("dry run: exit %d\n%s", code, out)
 	}
 	code, _, errs := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("half"), "--split", "100kB", "--task-index", "1", "--task-count", "2", "--wait", "50ms")
 	if code != exitStopped || !strings.Contains(errs, "task 1 of 2\n") || !strings.Contains(errs, "splits of pass 1, of tasks 0, in vain\n  start all tasks at once") {
 		t.Errorf("waiting: exit %d\n%s", code, errs)
 	}
-	if code, _, errs := anneal("data", "curate", w.path("crawl"), w.path("crawl"), "--out", w.path("none")); code != exitUsage || !strings.Contains(errs, "is a directory, where the file with the stages") {
+	if code, _, errs := anneal("data", "curate", w.path("crawl"), w.path("crawl"), "--out", w.path("none")); code != exitUsage || !strings.Contains(errs, "is a directory; the first argument is the file with the stages") {
 		t.Errorf("no pipeline: exit %d\n%s", code, errs)
 	}
 	for _, c := range [][]string{{}, {w.path("crawl"), "--from-signals", w.path("loose")}, {w.path("crawl"), "--memory", "1MiB"}, {w.path("crawl"), "--sample", "5"}} {

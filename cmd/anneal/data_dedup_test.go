@@ -11,13 +11,13 @@ import (
 func TestDedupFlags(t *testing.T) {
 	w := newWorkshop(t)
 	for want, flags := range map[string]string{
-		"nothing to look for":    "--exact none --no-near",
-		"beside others":          "--exact document,none",
-		"which --no-near leaves": "--no-near --verify 0.7",
-		"not a similarity":       "--verify 1.5",
-		"--bands is 0":           "--bands 0",
-		"--min-words is 0":       "--min-words 0",
-		"not a share":            "--ngrams --ngram-share 0",
+		"nothing to look for":      "--exact none --no-near",
+		"together with other":      "--exact document,none",
+		"no effect with --no-near": "--no-near --verify 0.7",
+		"not a similarity":         "--verify 1.5",
+		"--bands is 0":             "--bands 0",
+		"--min-words is 0":         "--min-words 0",
+		"not a share":              "--ngrams --ngram-share 0",
 	} {
 		args := append([]string{"data", "dedup", w.path("text"), "--out", w.path("none")}, strings.Fields(flags)...)
 		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "\n  try ") {
