@@ -48,8 +48,8 @@ func kindOf(path string) kind {
 	return k
 }
 
-// jsonLines says whether content that begins with head is JSON lines: always under the names made for that, and under
-// ".json" when the first line is a whole object, rather than the start of a document laid out over many.
+// jsonLines reports whether content that begins with head is JSON lines: always for .jsonl and .ndjson, for .json if the first
+// line is a whole object.
 func (k kind) jsonLines(head []byte) bool {
 	if k.format != linesFile || k.ext != ".json" {
 		return k.format == linesFile
@@ -59,18 +59,17 @@ func (k kind) jsonLines(head []byte) bool {
 	return bytes.HasPrefix(first, []byte("{")) && (!more || bytes.HasSuffix(first, []byte("}")))
 }
 
-// maxWindow is the most memory a zstd frame may ask for: that of `zstd -22 --ultra`, and all that `zstd -d` gives
-// without being asked.
+// maxWindow is the largest window of a zstd frame: that of `zstd -22 --ultra`, and the most that `zstd -d` accepts by default.
 const maxWindow = 128 << 20
 
-// freeExpansion is how much any stream may expand before its ratio counts: small files compress strangely.
+// freeExpansion is how much any stream may expand before its ratio counts; small files can have extreme ratios.
 //
 // It is a variable for tests.
 var freeExpansion int64 = 64 << 20
 
 var errBomb = errors.New("decompression stopped")
 
-// bounded is the content of a file, decompressed, in bounded memory. It gives up on a stream that expands too far.
+// bounded is the content of a file, decompressed, in bounded memory. A stream that expands too far is an error.
 type bounded struct {
 	disk  *meter
 	ratio int64
@@ -122,7 +121,7 @@ func (b *bounded) Close() error {
 	return b.src.Close()
 }
 
-// truncated keeps the end of a cut-off stream from passing for the end of the content.
+// truncated turns the end of a cut-off stream into an error that does not look like the end of the content.
 func truncated(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the stream is cut off")

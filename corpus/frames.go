@@ -7,9 +7,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// entries are parts of a compressed file that begin where a decompressor can start, each of about size bytes. next says
-// how many bytes on disk and of content the frame at an offset has; it reads headers only. Where it does not know, the
-// rest of the file is the last part.
+// entries returns parts of a compressed file, each of about size bytes, that begin where a decompressor can start. next returns
+// the size of the frame at an offset, on disk and decompressed; it reads headers only. Where it does not know, the rest of the
+// file is the last part.
 func entries(f io.ReaderAt, onDisk, size int64, next func(w *window, at int64) (disk, content int64, ok bool)) []part {
 	w := &window{r: f}
 	parts := []part{whole}
@@ -27,7 +27,7 @@ func entries(f io.ReaderAt, onDisk, size int64, next func(w *window, at int64) (
 	return parts
 }
 
-// next is what entries needs.
+// next returns the function that entries needs.
 func (k kind) next() func(w *window, at int64) (disk, content int64, ok bool) {
 	if k.compression == ".zst" {
 		return zstdFrame
@@ -35,7 +35,7 @@ func (k kind) next() func(w *window, at int64) (disk, content int64, ok bool) {
 	return bgzfBlock
 }
 
-// zstdFrame goes over a frame (RFC 8878, section 3.1) by the sizes in the headers of its blocks.
+// zstdFrame measures a frame (RFC 8878, section 3.1) by the sizes in the headers of its blocks.
 func zstdFrame(w *window, at int64) (disk, content int64, ok bool) {
 	var h zstd.Header
 	if h.Decode(w.at(at, zstd.HeaderMaxSize)) != nil {
@@ -73,7 +73,7 @@ func zstdFrame(w *window, at int64) (disk, content int64, ok bool) {
 	return disk, int64(h.FrameContentSize), true
 }
 
-// bgzfBlock goes over a gzip member (RFC 1952) that states its size in an extra field "BC", as BGZF has it.
+// bgzfBlock measures a gzip member (RFC 1952) that states its size in an extra field "BC", as BGZF has it.
 func bgzfBlock(w *window, at int64) (disk, content int64, ok bool) {
 	const extra = 4
 	b := w.at(at, 12)
@@ -107,7 +107,7 @@ type window struct {
 	n    int
 }
 
-// at returns the n bytes at an offset, fewer where the file ends or cannot be read. They stay until the next call.
+// at returns the n bytes at an offset, fewer where the file ends or cannot be read. They are valid until the next call.
 func (w *window) at(offset int64, n int) []byte {
 	if offset < w.from || offset+int64(n) > w.from+int64(w.n) {
 		w.from = offset

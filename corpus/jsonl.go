@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// lines delivers the text of each line of JSON that begins in p. Blank lines are passed over; a broken one is rejected
-// by itself, with its number where the lines before it were seen.
+// lines delivers each line of JSON that begins in p. Blank lines are ignored; a broken line is rejected alone, with its number if
+// the lines before it were read.
 func (c *cutter) lines(p part) error {
 	c.offset = p.at
 	if p.at > 0 {
@@ -50,7 +50,7 @@ func (c *cutter) lines(p part) error {
 	return nil
 }
 
-// passLine goes to the next line, or to the first byte behind end if that comes first.
+// passLine goes to the next line, or to the first byte after end if that comes first.
 func (c *cutter) passLine(end int64) error {
 	for c.offset <= end {
 		part, err := c.in.ReadSlice('\n')
@@ -65,8 +65,8 @@ func (c *cutter) passLine(end int64) error {
 	return nil
 }
 
-// nextLine reads a line and returns it without its end, good until the next read, with the number of bytes it took. If it is
-// longer than allowed only a part of it is kept.
+// nextLine returns a line without its end, valid until the next call, and the number of bytes read. If the line is too long only
+// a part of it is kept.
 func (c *cutter) nextLine() (line []byte, size int64, tooLong bool, err error) {
 	line, err = c.in.ReadSlice('\n')
 	size = int64(len(line))
@@ -119,7 +119,7 @@ func (c *cutter) object(line []byte, size int64, number int) error {
 	return nil
 }
 
-// owned is a document with parts of its own, in one piece of memory.
+// owned returns a document with copies of these parts, in one allocation.
 func owned(text, fields, moved []byte) Document {
 	all := make([]byte, 0, len(text)+len(fields)+len(moved))
 	all = append(append(append(all, text...), fields...), moved...)

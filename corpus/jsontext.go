@@ -19,7 +19,7 @@ var (
 // maxNesting is how deep objects and arrays may nest, as in encoding/json.
 const maxNesting = 10000
 
-// object is what a line of JSON holds. Its memory is used again for the next line.
+// object is the content of a line of JSON. Its memory is reused for the next line.
 type object struct {
 	text   []byte // the string under the key
 	fields []byte // the other members, as they stand on the line, with commas between
@@ -29,8 +29,8 @@ type object struct {
 
 // parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole line must
 // be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of several texts the last
-// one counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line must be
-// scanned once, at disk speed, with none of its other fields decoded.
+// one counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line should be
+// scanned once, at disk speed, without decoding its other fields.
 func (o *object) parse(line []byte, key string, fields bool) error {
 	s := jsonScanner{b: line}
 	s.space()
@@ -110,7 +110,7 @@ func (s *jsonScanner) take(c byte) bool {
 	return false
 }
 
-// value passes over one value inside depth objects and arrays.
+// value skips a value inside depth objects and arrays.
 func (s *jsonScanner) value(depth int) error {
 	if s.i >= len(s.b) {
 		return s.unexpected("a value")
@@ -136,8 +136,8 @@ func (s *jsonScanner) value(depth int) error {
 	}
 }
 
-// list passes over the members of an object (end is '}') or an array, inside depth others, from behind its opening
-// bracket. member, if not nil, passes over a value; the name, quoted, is empty in an array.
+// list skips the members of an object (end is '}') or an array, inside depth others, after its opening bracket. member, if not
+// nil, skips a value instead; the name is quoted, and empty in an array.
 func (s *jsonScanner) list(end byte, depth int, member func(name []byte) error) error {
 	if depth >= maxNesting {
 		return errors.New("nested too deeply")
@@ -187,7 +187,7 @@ func (s *jsonScanner) word(w string) error {
 	return nil
 }
 
-// number passes over -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+// number skips -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
 func (s *jsonScanner) number() error {
 	s.take('-')
 	if !s.take('0') && !s.digits() {
@@ -215,7 +215,7 @@ func (s *jsonScanner) digits() bool {
 	return s.i > start
 }
 
-// str passes over a string and returns it with its quotes, checked.
+// str checks a string and returns it with its quotes.
 func (s *jsonScanner) str() ([]byte, error) {
 	start := s.i
 	if !s.take('"') {
@@ -300,8 +300,8 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// decode passes over a string as str does and returns what it stands for, in dst if it has the room. What is plain is
-// copied eight bytes at a time, ahead of the place where an escape may end the run.
+// decode reads a string as str does and returns its value, in dst if that has the room. Plain bytes are copied eight at a time,
+// possibly beyond an escape, which the next step overwrites.
 func (s *jsonScanner) decode(dst []byte) ([]byte, error) {
 	b := s.b
 	i := s.i + 1 // behind the quote

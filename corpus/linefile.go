@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// LineFile is a file of lines under zstd that appears under its name only when it is whole and on disk. Its bytes are a
-// function of the lines. It is written in frames that end with a line and state how long they are, so that Reader.Splits can cut it.
+// LineFile is a zstd file of lines that appears under its name only when it is complete and on disk. The same lines give the same
+// bytes. It is written in frames that end with a line and state their length, so that Reader.Splits can cut it.
 type LineFile struct {
 	path   string
 	f      *os.File
@@ -28,10 +28,11 @@ type LineFile struct {
 	sum    hash.Hash
 }
 
-// frameBytes is about how much a frame holds. Larger ones become hardly smaller.
+// frameBytes is about how much a frame holds. Larger frames compress hardly better.
 const frameBytes = 2 << 20
 
-// encoders are expensive to make: 1 MiB of tables and as much of window. One goroutine each, for the same bytes always.
+// encoders are expensive to make: 1 MiB of tables and as much of window. Each uses one goroutine, so that its output is always
+// the same.
 var encoders = sync.Pool{New: func() any {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {
@@ -40,11 +41,11 @@ var encoders = sync.Pool{New: func() any {
 	return z
 }}
 
-// quickEncoders take a third of the time and write half as much again.
+// quickEncoders take a third of the time; their output is half as large again.
 var quickEncoders = sync.Pool{New: func() any { return s2.NewWriter(nil, s2.WriterConcurrency(1)) }}
 
-// CreateLines begins the file at path, whose directory must exist. If path ends in .s2 it is under S2 instead, for what is read by
-// ourselves soon, and then goes.
+// CreateLines begins the file at path, whose directory must exist. If path ends in .s2 it is compressed with S2 instead, for
+// temporary files that we read ourselves.
 func CreateLines(path string) (*LineFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
@@ -54,7 +55,7 @@ func CreateLines(path string) (*LineFile, error) {
 	return &LineFile{path: path, f: f, quick: filepath.Ext(path) == ".s2", sum: sha256.New()}, nil
 }
 
-// Write adds bytes of lines with their ends, in whatever pieces.
+// Write adds lines with their ends; a call may hold part of a line or many.
 func (l *LineFile) Write(b []byte) (int, error) {
 	l.lines = append(l.lines, b...)
 	for len(l.lines) > frameBytes {
@@ -69,7 +70,7 @@ func (l *LineFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// frame writes the first n bytes at hand.
+// frame compresses and writes the first n bytes of the buffer.
 func (l *LineFile) frame(n int) error {
 	if l.quick {
 		z, out := quickEncoders.Get().(*s2.Writer), bytes.NewBuffer(l.packed[:0])

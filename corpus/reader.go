@@ -21,8 +21,8 @@ type Document struct {
 	Offset int64  // where it starts: bytes from the start of Source, after decompression; of parquet, the row, from 0
 	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
 
-	// With Options.Fields, what the document has besides its text: members of a JSON object, with commas between. Of
-	// JSON lines they are the bytes of the line, of parquet the other columns, of WARC what the heads say.
+	// Fields of the document besides its text, if Options.Fields is set: members of a JSON object, separated by commas.
+	// From JSON lines they are the bytes of the line, from parquet the other columns, from WARC the record's headers.
 	Fields []byte
 	Moved  []byte // members that are written inside of "anneal", see Line
 }
@@ -34,8 +34,8 @@ type Options struct {
 	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
 	MaxLine     int          // bytes of the longest line of JSON, record of WARC and text of parquet; default 16 MiB
-	MaxRatio    int          // how many bytes a compressed byte may become, above a free 64 MiB; default 500
-	Fields      bool         // deliver the other fields of documents, too
+	MaxRatio    int          // bytes that a compressed byte may expand to, after the first 64 MiB; default 500
+	Fields      bool         // deliver the other fields of documents
 	OnReject    func(Reject) // called for each thing left out, in order; may be nil
 }
 
@@ -75,11 +75,11 @@ type Reader struct {
 	read    atomic.Int64
 }
 
-// Open finds the files under paths. It fails if a path does not exist or cannot be read, naming it; what it leaves out
-// inside a directory is counted in the Report.
+// Open finds the files under paths. It returns an error that names the path if one does not exist or cannot be read. What it
+// leaves out inside a directory is counted in the Report.
 func Open(paths []string, opt Options) (*Reader, error) {
 	if len(paths) == 0 {
-		return nil, errors.New("no input: name at least one file or directory")
+		return nil, errors.New("no input\n  name at least one file or directory")
 	}
 	w := walker{extensions: extensionSet(opt.Extensions), seen: map[string]bool{}}
 	for _, p := range paths {
@@ -93,7 +93,7 @@ func Open(paths []string, opt Options) (*Reader, error) {
 // Size is the number of bytes on disk that Documents will read.
 func (r *Reader) Size() int64 { return r.size }
 
-// BytesRead is how many of those bytes the present call of Documents has read: with Size, the progress.
+// BytesRead is how many of those bytes the current call of Documents has read.
 func (r *Reader) BytesRead() int64 { return min(r.read.Load(), r.size) }
 
 // Files are the paths of the files that Documents will read, in order.
@@ -127,7 +127,7 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 				return
 			}
 			done += r.sizes[i]
-			r.read.Store(done) // of parquet, also the columns that were passed over
+			r.read.Store(done) // for parquet this includes columns that were not read
 		}
 		if r.report.Documents == 0 && !r.split {
 			yield(Document{}, r.nothing())
@@ -135,7 +135,7 @@ func (r *Reader) Documents() iter.Seq2[Document, error] {
 	}
 }
 
-// errStop says that the receiver of the documents wants no more.
+// errStop means that the receiver wants no more documents.
 var errStop = errors.New("stop")
 
 // file delivers the documents of one file. It returns an error only for errStop and for a failing disk.
@@ -160,7 +160,7 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 		return err
 	}
 	if disk.err != nil {
-		return fmt.Errorf("read %s: %s\n  after %d bytes on disk; the documents before it are good, the rest is missing", path, fileio.Cause(disk.err), disk.n)
+		return fmt.Errorf("read %s: %s\n  the documents in its first %d bytes on disk were read, the rest is missing", path, fileio.Cause(disk.err), disk.n)
 	}
 	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: max(c.onDisk-disk.n, 0) + max(r.part.at+content.n-c.offset, 0)}
 	if content.n == 0 {
@@ -186,7 +186,7 @@ func (r *Reader) content(c *cutter, src *bounded, k kind) error {
 		return err
 	}
 	if k.compression != "" && c.onDisk == 0 {
-		return errors.New("the file is empty, and no compressed file is")
+		return errors.New("the file is empty, which no compressed file is")
 	}
 	if err := src.open(k); err != nil {
 		return err
@@ -211,7 +211,7 @@ func (r *Reader) nothing() error {
 	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl or .parquet files with a \"" + r.opt.TextField + "\" field")
 }
 
-// meter counts the bytes read and keeps the error, so that a failing disk can be told from a corrupt file.
+// meter counts the bytes read and keeps the error, to distinguish a failing disk from a damaged file.
 type meter struct {
 	f     *os.File
 	n     int64

@@ -14,9 +14,9 @@ import (
 	"anneal/internal/parquet"
 )
 
-// Split is a share of the input that is read by itself: a run of whole files, or a part of one file. The documents of
-// all splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within the
-// part of a file, so that (File, Part, Index) orders all documents as they are read.
+// Split is a share of the input that can be read independently: some whole files, or a part of one file. The documents of all
+// splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within the part of a
+// file, so that (File, Part, Index) orders all documents as they are read.
 type Split struct {
 	First, Files int   // ordinals of the files
 	Part         int   // ordinal of this part among those of the file; 0 for whole files
@@ -26,8 +26,8 @@ type Split struct {
 	part part
 }
 
-// part is what a split takes of a file. Lines and pieces belong to it by where they begin, so that neighbours agree
-// without a look at each other's bytes.
+// part is what a split reads of a file. A line or piece belongs to the part in which it begins, so that neighbouring parts agree
+// without reading each other's bytes.
 //
 //	plain and compressed JSON lines: those that begin behind content byte at and not behind end; in the first part, also at 0
 //	plain text: the pieces of the sections that begin at the multiples of the section size in [at, end)
@@ -45,7 +45,7 @@ var whole = part{to: math.MaxInt64, end: math.MaxInt64}
 // text and JSON lines anywhere, JSON lines under zstd where a frame begins, if all before it state how long their
 // content is, JSON lines under gzip where a block of BGZF begins, parquet between row groups. Other files are one split.
 //
-// A damaged file may yield more in splits than as a whole, for what follows the damage has splits of its own.
+// A damaged file may yield more in splits than as a whole, because splits after the damage are read independently.
 func (r *Reader) Splits(size int64) []Split {
 	if size <= 0 {
 		size = 16 << 20
@@ -83,8 +83,8 @@ func (s Split) Open(onReject func(Reject)) *Reader {
 	return &Reader{opt: opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size, first: s.First, split: true, part: s.part}
 }
 
-// Identity is a hash over what the split is and over the paths, sizes, times and edges of its files: whether a split is
-// as it was when it was done.
+// Identity is a hash of the split and of the paths, sizes, times and edges of its files. It tells whether a finished split has
+// changed.
 func (s Split) Identity() string {
 	h := sha256.New()
 	fmt.Fprintln(h, s.part)
@@ -108,7 +108,7 @@ func (s Split) Identity() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// parts cuts a file into parts of about size bytes. What cannot be read or understood is left whole: reading says why.
+// parts cuts a file into parts of about size bytes. A file that cannot be read or understood stays whole; reading it says why.
 func (r *Reader) parts(i int, size int64) []part {
 	onDisk, kind := r.sizes[i], kindOf(r.files[i])
 	if onDisk < size+size/2 {
@@ -133,7 +133,7 @@ func (r *Reader) parts(i int, size int64) []part {
 			return nil
 		}
 		if reason, _ := judge(bytes.TrimPrefix(head, bom)); reason != "" {
-			return nil // as a whole: its parts do not know
+			return nil // whole, because its parts could not tell
 		}
 		section := r.opt.section()
 		return everyBytes(onDisk, (size+section-1)/section*section)

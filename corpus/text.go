@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// peekBytes is how much of a file is looked at before it is known what it is.
+// peekBytes is how much of a file is read to find out what it is.
 const peekBytes = 64 << 10
 
 // cutter cuts the content of files into documents. Its buffers live as long as a call of Documents.
@@ -19,8 +19,8 @@ type cutter struct {
 	file   int           // its ordinal
 	index  int
 	onDisk int64  // bytes of the present file, or part of one
-	offset int64  // of what was not yet delivered or rejected
-	buf    []byte // text: what was read and not yet delivered; lines: a line that is longer than the buffer of in
+	offset int64  // of the next content to be delivered or rejected
+	buf    []byte // text: what was read but not yet delivered; lines: a line longer than the buffer of in
 	line   object // lines: what the last one holds
 	fields []byte // WARC: of the last record
 	bodies bodyDecoder
@@ -32,11 +32,11 @@ func (c *cutter) start(source string, file int) {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// section is how long the sections of a collection are: each begins at the first line end behind a multiple of it, and
-// pieces are cut within it, so that the pieces of one do not depend on those before it.
+// section is the length of the sections of a collection. A section begins at the first line end after a multiple of this length;
+// pieces are cut within a section, so that they do not depend on the sections before it.
 func (o Options) section() int64 { return 64 * int64(o.Piece) }
 
-// isShort says whether a file of size bytes that begins with head is one document.
+// isShort reports whether a file of size bytes that begins with head is one document.
 func (o Options) isShort(head []byte, size int64) bool {
 	if bytes.HasPrefix(head, bom) {
 		size -= int64(len(bom))
@@ -44,7 +44,7 @@ func (o Options) isShort(head []byte, size int64) bool {
 	return size <= int64(o.MaxDocument)
 }
 
-// text cuts a plain-text file, or a part of it: whole if it is short enough, else in sections of pieces.
+// text delivers a plain-text file, or a part of it: as one document if it is short enough, else in pieces.
 func (c *cutter) text(p part) error {
 	limit, piece := c.r.opt.MaxDocument, c.r.opt.Piece
 	if need := max(limit+len(bom)+1, 2*piece); cap(c.buf) < need {
@@ -117,8 +117,8 @@ func (c *cutter) text(p part) error {
 	return nil
 }
 
-// edge is where a section begins in the text behind a multiple of the section size: behind the first line end within
-// limit bytes, else at the first whole character.
+// edge returns where a section begins in the text after a multiple of the section length: after the first line end within limit
+// bytes, else at the first whole character.
 func edge(text []byte, limit int) int {
 	text = text[:min(len(text), limit)]
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
@@ -142,8 +142,8 @@ func (c *cutter) fill(held []byte) (eof bool, err error) {
 	return false, err
 }
 
-// cut is where to end the first piece of text, at most limit bytes long: after the last blank line of its second half,
-// else after the last line end there, else before a broken character.
+// cut returns the length of the first piece of text, at most limit: it ends after the last blank line of its second half, else
+// after the last line end there, else where no character is broken.
 func cut(text []byte, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -163,7 +163,7 @@ func cut(text []byte, limit int) int {
 	return limit
 }
 
-// judge says why text is not a document; the empty reason means that it is. It also says whether all of it is UTF-8.
+// judge returns why text is not a document, or the empty reason, and whether all of it is UTF-8.
 func judge(text []byte) (reason Reason, valid bool) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return UTF16, false
@@ -189,7 +189,7 @@ func invalidBytes(text []byte) int {
 	return bad
 }
 
-// deliver hands a document over, whose text is UTF-8 if valid is true; from then on it belongs to the receiver.
+// deliver hands a document over to the receiver, who then owns it. valid says whether its text is UTF-8.
 func (c *cutter) deliver(d Document, valid bool) error {
 	rep := &c.r.report
 	rep.Documents++
@@ -205,7 +205,7 @@ func (c *cutter) deliver(d Document, valid bool) error {
 	return nil
 }
 
-// pass leaves out something with which no text is lost.
+// pass leaves out something that holds no text.
 func (c *cutter) pass(line int, reason Reason, detail string) {
 	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail})
 }

@@ -32,7 +32,7 @@ func extensionSet(list []string) map[string]bool {
 	return set
 }
 
-// root adds a path that the user named: it must exist and be readable, and hidden names and other extensions are taken.
+// root adds a path that the user named. It must exist and be readable; hidden names and all extensions are accepted.
 func (w *walker) root(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -25,10 +25,9 @@ type record struct {
 	size                       int64 // of the content; -1 if that is not said
 }
 
-// warc delivers the text of the records: of conversions, resources and HTTP responses that are text/plain, and the main text
-// of those that are HTML.
-// Records about the crawl itself are passed over. A broken one is rejected, and reading goes on with the next line that
-// begins a record; a text is delivered only if its record ends where its length says.
+// warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, of HTML the main text. Records about
+// the crawl itself are ignored. After a broken record reading continues with the next line that begins a record; a text is
+// delivered only if its record ends where its length says.
 func (c *cutter) warc() error {
 	seen := false
 	for number := 1; ; number++ {
@@ -76,7 +75,7 @@ func (c *cutter) warc() error {
 	return nil
 }
 
-// blankLines goes to the next line that is not blank and says where that is.
+// blankLines goes to the next line that is not blank and returns its offset.
 func (c *cutter) blankLines() (int64, error) {
 	for {
 		b, err := c.in.Peek(1)
@@ -91,7 +90,7 @@ func (c *cutter) blankLines() (int64, error) {
 	}
 }
 
-// nextRecord goes to the next line that begins as a record does.
+// nextRecord goes to the next line that looks like the beginning of a record.
 func (c *cutter) nextRecord() error {
 	for begin := true; ; {
 		if begin {
@@ -111,7 +110,7 @@ func (c *cutter) nextRecord() error {
 	}
 }
 
-// head reads the head of a record. A fault is the record's, an error the stream's.
+// head reads the head of a record. A fault concerns the record, an error the stream.
 func (c *cutter) head() (rec record, fault string, err error) {
 	rec.size = -1
 	for size := 0; ; {
@@ -150,7 +149,7 @@ func (c *cutter) head() (rec record, fault string, err error) {
 	}
 }
 
-// record delivers or rejects what follows a head, and says how many bytes it took. A fault is the record's.
+// record delivers or rejects what follows a head, and returns its length. A fault concerns the record.
 func (c *cutter) record(rec record, number int) (taken int64, fault string, err error) {
 	wanted := rec.kind == "conversion" || rec.kind == "resource" || rec.kind == "response"
 	tooLong := wanted && rec.size > int64(c.r.opt.MaxLine)
@@ -185,7 +184,7 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 	return rec.size, "", c.page(rec, reply, number)
 }
 
-// page delivers or leaves out what a record holds.
+// page delivers or rejects the content of a record.
 func (c *cutter) page(rec record, reply httpResponse, number int) error {
 	text, media := reply.body, mediaType(reply.media)
 	page := isHTML(media)
@@ -212,7 +211,7 @@ func (c *cutter) page(rec record, reply httpResponse, number int) error {
 	case len(text) == 0:
 		c.pass(number, Empty, "")
 		return nil
-	case len(text) > c.r.opt.MaxLine: // in another character set it was shorter
+	case len(text) > c.r.opt.MaxLine: // it was shorter in its own character set
 		c.lose(number, TooLong, rec.size, fmt.Sprintf("%d bytes", len(text)))
 		return nil
 	}
@@ -244,7 +243,7 @@ func (r *record) appendFields(b []byte, reply httpResponse) []byte {
 	return b
 }
 
-// endsRecord says whether a record can end before the bytes that follow it: line ends, and then another or nothing.
+// endsRecord reports whether a record can end before these bytes: line ends, then another record or nothing.
 func endsRecord(follows []byte) bool {
 	next := bytes.TrimLeft(follows, "\r\n")
 	if len(follows) > 0 && len(next) == len(follows) {

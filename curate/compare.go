@@ -23,23 +23,23 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Between two passes package dedup compares all documents that the first has left, numbered in their order. What it decides
-// goes to one file, part after part, one for each split; the second pass carries it out. Of a document in a part:
+// Between two passes package dedup compares all documents that the first pass left, numbered in their order. The decisions go
+// to one file, which has a part for each split; the second pass carries them out. A decision in a part is:
 //
-//	documents since the last one (uvarint)  rule it is dropped for (byte)
+//	documents since the previous decision (uvarint)  rule that drops the document (byte)
 //	document of its cluster that stays, documents in the cluster (uvarints)
-//	number of paragraphs and lines that go (uvarint); of each the unit (byte) and its ordinal in the text (uvarint)
+//	number of paragraphs and lines to drop (uvarint); for each the unit (byte) and its ordinal in the text (uvarint)
 
-// part is where the decisions on a split stand.
+// part is where the decisions about a split are.
 type part struct {
 	At  int64  `json:"at"`
 	Sum string `json:"sum"` // xxh3, 128 bits
 }
 
-// decide compares what the pass before k has left.
+// decide compares the documents that pass k−1 left.
 func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	dir := filepath.Join(r.o.Dir, betweenDir)
-	tmp, err := os.MkdirTemp(dir, "compare-*") // what a killed process leaves goes with the directory
+	tmp, err := os.MkdirTemp(dir, "compare-*") // if the process is killed, this is removed with the directory
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	return e, nil
 }
 
-// left reads the documents that a pass has left, in order: several shards at once, each a little ahead.
+// left reads the documents that a pass left, in order: several shards at once, each a little ahead.
 func (r *runner) left(ctx context.Context, k int, progress func(bytes int64)) iter.Seq2[corpus.Document, error] {
 	return func(yield func(corpus.Document, error) bool) {
 		ctx, cancel := context.WithCancel(ctx) // the readers end with the sequence
@@ -104,7 +104,7 @@ func (r *runner) left(ctx context.Context, k int, progress func(bytes int64)) it
 	}
 }
 
-// batch is some documents of a shard, and how many of its bytes were read for them.
+// batch is some documents of a shard, and the number of bytes read for them.
 type batch struct {
 	documents []corpus.Document
 	read      int64
@@ -212,19 +212,19 @@ func appendDecision(b []byte, x dedup.Decision, since uint64) []byte {
 	return b
 }
 
-// compared is the stage that carries out what a comparison decided. Its documents come in order.
+// compared is the stage that carries out the decisions of a comparison. Its documents come in order.
 type compared struct {
 	name   string   // of the stage
 	firsts []uint64 // numbers of the first documents of all splits
-	first  uint64   // that of the split at hand
+	first  uint64   // that of the current split
 	row    uint64   // of the next document in the split
 	rest   []byte   // decisions that follow
 	at     uint64   // row of the next one
 	more   bool
-	now    dedup.Decision // of the document that was applied last
+	now    dedup.Decision // about the last document
 }
 
-// begin reads the decisions on a split.
+// begin reads the decisions about a split.
 func (c *compared) begin(r *runner, k, split int) error {
 	e := r.state.compared[k]
 	name := r.passes[k].decisions()
@@ -263,7 +263,7 @@ func (c *compared) advance() {
 	}
 }
 
-// uvarint takes a number. The bytes are ours, and their sum is right.
+// uvarint reads a number. The bytes are our own, and their checksum was verified.
 func (c *compared) uvarint() uint64 {
 	v, n := binary.Uvarint(c.rest)
 	c.rest = c.rest[max(n, 1):]
@@ -276,10 +276,10 @@ func (c *compared) byte() byte {
 	return b
 }
 
-// The rules of dedup, in the order of dedup.Rule, and that of documents of which nothing is left.
+// The rules of dedup, in the order of dedup.Rule, then the rule for documents of which nothing is left.
 var compareRules = []string{"exact", "near", "ngrams", "emptied"}
 
-// Apply drops the document, or cuts out of it what came before.
+// Apply drops the document, or removes its repeated parts.
 func (c *compared) Apply(d *Doc) Verdict {
 	n := c.first + c.row
 	c.now = dedup.Decision{Document: n, First: n, Size: 1, Cuts: c.now.Cuts[:0]}
@@ -308,8 +308,8 @@ func (c *compared) Apply(d *Doc) Verdict {
 	return Verdict{}
 }
 
-// appendCluster appends a line on a document that is in a cluster: its number among those compared, that of the one that
-// stays, and how many there are.
+// appendCluster appends a line about a document in a cluster: its number among those compared, the number of the one that
+// stays, and the size of the cluster.
 func (c *compared) appendCluster(b []byte, d *Doc) []byte {
 	b = appendPlace(append(b, '{'), d)
 	for _, x := range []struct {
@@ -321,7 +321,7 @@ func (c *compared) appendCluster(b []byte, d *Doc) []byte {
 	return append(b, "}\n"...)
 }
 
-// compareOptions are those of a dedup stage.
+// compareOptions are the options of a dedup stage.
 func compareOptions(o given) (*dedup.Options, error) {
 	d := &dedup.Options{MinWords: int(o.number("min_words")), Verify: o.number("verify")}
 	for _, name := range []string{"min_words", "words", "bands", "rows", "ngram_words", "ngram_mib"} {
@@ -330,7 +330,7 @@ func compareOptions(o given) (*dedup.Options, error) {
 		}
 	}
 	if !(d.Verify >= 0 && d.Verify <= 1) {
-		return nil, fmt.Errorf("verify is %v, and a similarity from 0 to 1\n  try verify: 0.7", d.Verify)
+		return nil, fmt.Errorf("verify is %v, but it must be a similarity from 0 to 1\n  try verify: 0.7", d.Verify)
 	}
 	for _, name := range o.texts("exact") {
 		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
@@ -348,7 +348,7 @@ func compareOptions(o given) (*dedup.Options, error) {
 	if o.truth("ngrams") {
 		share := o.number("ngram_share")
 		if !(share > 0 && share <= 1) {
-			return nil, fmt.Errorf("ngram_share is %v, and a share above 0 up to 1\n  try ngram_share: 0.8", share)
+			return nil, fmt.Errorf("ngram_share is %v, but it must be above 0 and at most 1\n  try ngram_share: 0.8", share)
 		}
 		d.NGrams = &dedup.Bloom{Words: int(o.number("ngram_words")), Threshold: share, Memory: int64(o.number("ngram_mib")) << 20}
 	}

@@ -1,10 +1,16 @@
 package curate
 
-// Key is the place of a document in the total order of an input: every choice between documents goes by it.
+import "fmt"
+
+// Key is the place of a document in the order of an input. Where one of several documents is chosen, the smallest key decides.
 type Key struct {
 	Source int // ordinal of the file
 	Split  int // ordinal of the part of the file
 	Row    int // ordinal of the document in the part
+}
+
+func (k Key) String() string {
+	return fmt.Sprintf("%d of part %d of file %d", k.Row, k.Split, k.Source)
 }
 
 // Less orders keys.
@@ -18,20 +24,20 @@ func (k Key) Less(o Key) bool {
 	return k.Row < o.Row
 }
 
-// Doc is a document on its way through the stages.
+// Doc is a document in the pipeline.
 type Doc struct {
 	Key     Key
 	Source  string // path of the file it came from
-	Text    []byte // set it with SetText, which forgets what was known of the old text
+	Text    []byte // set it with SetText, which drops what was measured of the old text
 	Fields  []byte // besides the text: members of a JSON object, with commas between
 	Signals []Signal
 
 	moved  []byte // members that are written inside of "anneal", see corpus.Line
 	offset int64  // where it starts in Source
-	view   *view  // what rules share, made when first asked for
+	view   *view  // measurements that rules share, made on first use
 }
 
-// Signal is a number that a stage found out about a document.
+// Signal is a measurement of a document.
 type Signal struct {
 	Name  string
 	Value float64
@@ -48,14 +54,14 @@ func (d *Doc) SetText(text []byte) {
 	}
 }
 
-// Verdict is what a stage says about a document. The zero value keeps it.
+// Verdict is a stage's decision about a document. The zero value keeps it.
 type Verdict struct {
 	Drop  bool
-	Rule  string  // that drops it
-	Value float64 // which the rule measured
+	Rule  string  // the rule that drops it
+	Value float64 // what the rule measured
 }
 
-// Stage looks at one document, may change its text, and says whether it stays. A stage belongs to one goroutine.
+// Stage looks at one document, may change its text, and decides whether it stays. A stage belongs to one goroutine.
 type Stage interface {
 	Apply(d *Doc) Verdict
 }

@@ -1,14 +1,17 @@
-// Package curate decides which documents are worth training on, and cleans those that are.
+// Package curate filters and cleans documents for training.
 //
 // A pipeline is a list of stages, written in YAML. Each stage looks at one document at a time: it may change the text, adds
-// numbers about it to the document's signals, and says whether the document stays. Most stages are a Filter: numbers held
-// against bounds, with the published thresholds as defaults. One rule set is one file, which opens with its source.
+// measurements to the document's signals, and decides whether the document stays. Most stages are a Filter: measurements
+// compared with bounds, with the published thresholds as defaults. One rule set is one file, which opens with its source.
 //
 // Rules share one pass over the tokens of a text (words.go), one over its lines (lines.go) and one over its repeated
-// n-grams (grams.go); a stage that changes the text makes those after it look again.
+// n-grams (grams.go); after a stage that changes the text these passes are made again.
 //
-// Run applies a pipeline to files, a split at a time on each worker and each task. A stage that compares all documents cuts the
-// pipeline into passes (pass.go), between which package dedup decides what goes (compare.go). Journals say what is done and what it
-// was made from, by hashes; each task appends to its own and reads all (journal.go, state.go, wait.go). What Run writes depends on the bytes of the input, their
-// order and the pipeline alone, never on the number of workers or on where it was stopped before.
+// Run applies a pipeline to files, one split at a time for each worker of each task. A stage that compares all documents
+// divides the pipeline into passes (pass.go); between two passes package dedup decides which documents are dropped
+// (compare.go). Journals record what is done and, by hashes, from which input; each task appends to its own journal and reads
+// all of them (journal.go, state.go, wait.go). The output is identical whatever the workers, tasks or interruptions.
+//
+// Documents keep their fields. What stages measure goes to files of its own (Pipeline.Signals), so that no field clashes with
+// it; corpus.Line says what happens to fields named "text" and "anneal".
 package curate

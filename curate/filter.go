@@ -2,7 +2,7 @@ package curate
 
 import "math"
 
-// Bound is what a filter demands of one number: a document outside [Min, Max] is dropped.
+// Bound is a filter's range for one measurement: a document outside [Min, Max] is dropped.
 type Bound struct {
 	Name     string
 	Min, Max float64
@@ -11,15 +11,15 @@ type Bound struct {
 func atLeast(name string, v float64) Bound { return Bound{name, v, math.Inf(1)} }
 func atMost(name string, v float64) Bound  { return Bound{name, math.Inf(-1), v} }
 
-// unbounded is a number that is measured and drops nothing.
+// unbounded is a measurement that drops nothing.
 func unbounded(name string) Bound { return Bound{name, math.Inf(-1), math.Inf(1)} }
 
 func between(name string, lo, hi float64) Bound { return Bound{name, lo, hi} }
 
 func (b Bound) holds(v float64) bool { return v >= b.Min && v <= b.Max }
 
-// Filter measures a document and holds the numbers against bounds. The first that fails, in order, drops the document; all
-// are measured, so that other bounds can be tried without the text.
+// Filter measures a document and compares the numbers with bounds. The first bound that fails, in order, drops the document. All
+// are measured, so that other bounds can be tried later without the text.
 type Filter struct {
 	Name    string
 	Bounds  []Bound

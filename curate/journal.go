@@ -13,20 +13,20 @@ import (
 	"anneal/internal/fileio"
 )
 
-// entry is a line of the journal: a split that is done in a pass, or a comparison.
+// entry is a line of the journal: a finished split of a pass, or a finished comparison.
 type entry struct {
 	record
 	Tally Report `json:"tally"`
 }
 
-// record is an entry without its counts, which stay on disk until they are added up.
+// record is an entry without its counts, which stay on disk until the report needs them.
 type record struct {
 	Step  int                `json:"step"` // 0 is the first pass, 1 the comparison after it, 2 the second pass
 	Split int                `json:"split"`
 	Of    int                `json:"of"`              // splits in the pass
-	Input string             `json:"input"`           // hash of all that the result depends on
+	Input string             `json:"input"`           // hash of everything that the result depends on
 	Files map[string]written `json:"files"`           // under the directory
-	Kept  int                `json:"kept"`            // documents that go on
+	Kept  int                `json:"kept"`            // documents that the next pass reads
 	Parts []part             `json:"parts,omitempty"` // of the file of a comparison, one for each split
 
 	path   string // of the journal
@@ -34,16 +34,16 @@ type record struct {
 	length int
 }
 
-// written is a file that was made.
+// written is a finished file.
 type written struct {
 	Bytes int64  `json:"bytes"`
 	Sum   string `json:"sum"`
 }
 
-// place is what a record is about.
+// place names the split or comparison of a record.
 type place struct{ step, split int }
 
-// journal is the record of what is done. Each task appends to its own file and reads those of all.
+// journal records finished work. Each task appends to its own file and reads the files of all tasks.
 type journal struct {
 	dir     string
 	head    journalHead
@@ -62,7 +62,7 @@ type journalHead struct {
 
 const journalVersion = 3
 
-// ErrOtherPipeline is for a directory that another pipeline has written to.
+// ErrOtherPipeline means that another pipeline has written to the directory.
 var ErrOtherPipeline = errors.New("was made by another pipeline")
 
 func newJournal(dir string, head journalHead) *journal {
@@ -111,10 +111,10 @@ func openJournal(o Options) (*journal, error) {
 	return j, nil
 }
 
-// ErrForeign is for a directory that holds what no curation has made: what is in docs/ might be removed at the end.
-var ErrForeign = errors.New("holds files already, and no journal of a curation")
+// ErrForeign means that the directory holds files that no curation has made; those in docs/ might be removed at the end.
+var ErrForeign = errors.New("holds files that no curation has made")
 
-// mayWrite refuses such a directory. A task that starts at the same time has made its journal before all else.
+// mayWrite refuses such a directory. A task that starts at the same time creates its journal first.
 func mayWrite(dir string, journals func() []string) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 && len(journals()) == 0 {
@@ -123,7 +123,7 @@ func mayWrite(dir string, journals func() []string) error {
 	return err
 }
 
-// mend ends a last line that was cut off, so that the next one stands alone.
+// mend ends a last line that was cut off, so that the next one is separate.
 func (j *journal) mend(size int64) error {
 	var last [1]byte
 	if _, err := j.f.ReadAt(last[:], size-1); err != nil || last[0] == '\n' {
@@ -140,7 +140,7 @@ func (j *journal) paths() []string {
 
 func (j *journal) close() { j.f.Close() }
 
-// line appends a line in one write, so that those of several workers do not mix.
+// line appends a line in one write, so that lines of several workers do not mix.
 func (j *journal) line(v any) error {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -152,7 +152,7 @@ func (j *journal) line(v any) error {
 	return err
 }
 
-// readHead reads the first line of a journal and says how long it is.
+// readHead reads the first line of a journal and returns its length.
 func readHead(path string) (head journalHead, size int64, ok bool) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -163,7 +163,7 @@ func readHead(path string) (head journalHead, size int64, ok bool) {
 	return head, int64(len(line)), err == nil && json.Unmarshal(line, &head) == nil && head.Journal > 0
 }
 
-// follow reads what the journals of this pipeline have come to hold since it was called last.
+// follow reads what was added to the journals of this pipeline since the last call.
 func (j *journal) follow() {
 	for _, path := range j.paths() {
 		at, known := j.read[path]
@@ -178,7 +178,7 @@ func (j *journal) follow() {
 	}
 }
 
-// from reads a journal from one of its lines, as far as it is whole, and returns how far that is.
+// from reads the complete lines of a journal from an offset and returns the offset after them.
 func (j *journal) from(path string, at int64) int64 {
 	f, err := os.Open(path)
 	if err != nil {
@@ -189,7 +189,7 @@ func (j *journal) from(path string, at int64) int64 {
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			return at // a line without end was cut off, or is still to come
+			return at // the line was cut off, or is still being written
 		}
 		e := &record{path: path, at: at, length: len(line)}
 		at += int64(len(line))
@@ -203,7 +203,7 @@ func (j *journal) from(path string, at int64) int64 {
 	}
 }
 
-// find returns a record of a place with this input, of which all that there are say the same; nil if there is none.
+// find returns a record of a place with this input, or nil; all records of the same input are equal.
 func (j *journal) find(p place, input string) *record {
 	all := j.records[p]
 	i := slices.IndexFunc(all, func(e *record) bool { return e.Input == input })
@@ -231,8 +231,8 @@ func (e *record) tally() (Report, error) {
 	return whole.Tally, nil
 }
 
-// sound says whether the files of a record are there. Where the place was done from several inputs, sizes do not tell, and
-// the bytes are read.
+// sound reports whether the files of a record exist. Their sizes suffice unless the place was done from several inputs; then
+// their hashes are compared.
 func (j *journal) sound(e *record, left func(name string) bool) bool {
 	several := slices.ContainsFunc(j.records[place{e.Step, e.Split}], func(o *record) bool { return o.Input != e.Input })
 	for name, w := range e.Files {

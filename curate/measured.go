@@ -11,10 +11,10 @@ import (
 	"anneal/corpus"
 )
 
-// measured is what an earlier run with `signals: true` and `texts: true` has written of its first pass: the text of every
-// document as the stages left it, and what they measured. The stages up to the first comparison are not run again; their
-// bounds, which may be others now, are held against the numbers. This is what a new run would do, for no stage's measures or
-// changes of the text depend on a bound; whatever else differs in these stages is refused.
+// measured is the output of the first pass of an earlier run with `signals: true` and `texts: true`: the text of every document
+// as the stages left it, and their measurements. The stages up to the first comparison are not run again; their bounds, which
+// may have changed, are applied to the measurements. The result is that of a new run, because no measurement and no change of
+// a text depends on a bound. Any other change in these stages is an error.
 type measured struct {
 	dir     string
 	from    *pass
@@ -35,7 +35,7 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 		return nil, fmt.Errorf("%s holds no signals\n  name the --out of a curation with `signals: true` and `texts: true`", dir)
 	}
 	if head.Measures != p.measures {
-		return nil, fmt.Errorf("%s was measured by other stages, or with other options: only bounds may differ, and what follows the first dedup\n  curate anew", dir)
+		return nil, fmt.Errorf("%s was measured by other stages or with other options; only bounds may differ, and the stages after the first dedup\n  curate again from the input", dir)
 	}
 	m.journal.head = head
 	m.journal.follow()
@@ -53,7 +53,7 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 			return nil, fmt.Errorf("%s is not complete\n  give its own command again first", dir)
 		}
 		if _, ok := sound.Files[m.from.beside("texts", i)]; !ok {
-			return nil, fmt.Errorf("%s has signals and no texts\n  curate anew with `texts: true`", dir)
+			return nil, fmt.Errorf("%s has signals but no texts\n  curate again with `texts: true`", dir)
 		}
 		m.records = append(m.records, sound)
 	}
@@ -113,7 +113,7 @@ func (m *measured) read(ctx context.Context, w *worker, i int) error {
 	return w.sameRejects(m.records[i], m.dir)
 }
 
-// judge holds the numbers of a document that was measured before against the bounds of now.
+// judge applies the current bounds to the measurements of a document.
 func (w *worker) judge(in item, line []byte) error {
 	d, h := &w.doc, &w.past
 	d.begin(in)
@@ -124,7 +124,7 @@ func (w *worker) judge(in item, line []byte) error {
 		return err
 	}
 	if key != in.Key {
-		return fmt.Errorf("signals of %v where those of %v should stand", key, in.Key)
+		return fmt.Errorf("the signals belong to document %s, not %s", key, in.Key)
 	}
 	signals, dropping, changed := d.Signals, h.dropping, h.changed
 	for i, s := range w.pass.stages {
@@ -135,7 +135,7 @@ func (w *worker) judge(in item, line []byte) error {
 				signals = signals[1:]
 			}
 			if len(signals) == 0 {
-				return fmt.Errorf("no signal %s of %v", name, in.Key)
+				return fmt.Errorf("document %s has no signal %s", in.Key, name)
 			}
 			if !v.Drop && !b.holds(signals[0].Value) {
 				v = Verdict{Drop: true, Rule: name, Value: signals[0].Value}
@@ -183,7 +183,7 @@ func (h *history) parse(d *Doc, line []byte) (key Key, err error) {
 	return key, nil
 }
 
-// pairs takes names and numbers, and the brace that ends them.
+// pairs reads names and numbers up to the closing brace.
 func (l *lineParser) pairs(visit func(name string, value float64)) {
 	for !l.bad && !bytes.HasPrefix(l.rest, []byte("}")) {
 		l.take(`"`)
@@ -195,7 +195,7 @@ func (l *lineParser) pairs(visit func(name string, value float64)) {
 			return
 		}
 		value, err := strconv.ParseFloat(string(l.rest[:i]), 64)
-		l.bad = err != nil // "null" too: a number that is none cannot be judged
+		l.bad = err != nil // also for "null": what is not a number cannot be judged
 		visit(name, value)
 		if l.rest = l.rest[i:]; l.rest[0] == ',' {
 			l.rest = l.rest[1:]

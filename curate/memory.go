@@ -5,11 +5,11 @@ import (
 	"os"
 )
 
-// Memory is what a run may hold, in bytes. Documents are held one at a time by each worker, and a few by the queue of a
-// comparison; those of many megabytes may take ten times their size each beside it.
+// Memory is what a run may use, in bytes. Each worker holds one document, and the queue of a comparison a few. Documents of many
+// megabytes may need ten times their size in addition.
 type Memory struct {
 	Base    int64 // of the process
-	Workers int64 // what they read, measure and compress with
+	Workers int64 // their buffers to read, measure and compress
 	Models  int64 // files that stages have read
 	NGrams  int64 // the largest filter of n-grams, outside the heap of the Go runtime
 	Sorting int64 // to compare documents; what does not fit goes to disk
@@ -26,7 +26,7 @@ const (
 // Total is the sum.
 func (m Memory) Total() int64 { return m.Base + m.Workers + m.Models + m.NGrams + m.Sorting }
 
-// Heap is what the Go runtime may take of it: garbage is collected before it counts.
+// Heap is the Go runtime's part of it, its limit for the garbage collector.
 func (m Memory) Heap() int64 { return m.Total() - m.NGrams - outsideHeap }
 
 func (m Memory) String() string {
@@ -34,7 +34,7 @@ func (m Memory) String() string {
 	for _, x := range []struct {
 		what string
 		n    int64
-	}{{"files of stages", m.Models}, {"the filter of n-grams", m.NGrams}, {"sorting", m.Sorting}} {
+	}{{"files of stages", m.Models}, {"the Bloom filter of n-grams", m.NGrams}, {"sorting", m.Sorting}} {
 		if x.n > 0 {
 			s += fmt.Sprintf(", %d for %s", x.n>>20, x.what)
 		}
@@ -42,7 +42,7 @@ func (m Memory) String() string {
 	return s
 }
 
-// Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB.
+// Plan divides o.Memory: what is needed, and the rest for sorting. If o.Memory is 0, sorting has 1 GiB.
 func (o Options) Plan() (m Memory, err error) {
 	workers := o.workers()
 	m = Memory{Base: baseMemory, Workers: int64(workers) * workerMemory}
@@ -64,7 +64,7 @@ func (o Options) Plan() (m Memory, err error) {
 	}
 	need := m.Total() + least
 	if o.Memory > 0 && o.Memory < need {
-		return m, fmt.Errorf("%d MiB of memory do not suffice: the process takes %d, %d workers %d, files of stages %d, the filter of n-grams %d, sorting %d at least\n  try %d MiB, or fewer threads",
+		return m, fmt.Errorf("%d MiB of memory are not enough: the process needs %d, %d workers %d, files of stages %d, the Bloom filter of n-grams %d, sorting at least %d\n  try %d MiB, or fewer threads",
 			o.Memory>>20, m.Base>>20, workers, m.Workers>>20, m.Models>>20, m.NGrams>>20, least>>20, need>>20+1)
 	}
 	switch {

@@ -6,8 +6,8 @@ import (
 	"anneal/dedup"
 )
 
-// pass is one reading of all documents. A pipeline has one more than comparisons, each of which needs all documents that
-// come to it; the pass behind a comparison begins with the stage that carries out what was decided.
+// pass is one reading of all documents. A pipeline has one more pass than comparisons, because a comparison needs all documents
+// that reach it. The pass after a comparison begins with the stage that carries out its decisions.
 type pass struct {
 	number  int
 	last    bool
@@ -17,7 +17,7 @@ type pass struct {
 	texts   bool
 }
 
-// passes cuts the stages at the comparisons.
+// passesOf divides the stages at the comparisons.
 func passesOf(p *Pipeline) []*pass {
 	all := []*pass{{signals: p.Signals, texts: p.Texts}}
 	for i, s := range p.stages {
@@ -34,7 +34,7 @@ func passesOf(p *Pipeline) []*pass {
 // compare is what the comparison before the pass looks for.
 func (p *pass) compare() dedup.Options { return *p.stages[0].compare }
 
-// docs is the name of the shard of what stays of a split.
+// docs is the name of the shard with the kept documents of a split.
 func (p *pass) docs(split int) string {
 	if p.last {
 		return shardName("docs", split)

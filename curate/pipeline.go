@@ -12,10 +12,10 @@ import (
 	"anneal/dedup"
 )
 
-// Pipeline is a list of stages, as its file says.
+// Pipeline is a list of stages, read from a file.
 type Pipeline struct {
-	Signals bool     // keep the numbers of every document, of the dropped ones too
-	Texts   bool     // and its text, as the first pass left it: what it takes to change bounds without measuring again
+	Signals bool     // write the measurements of every document, including dropped ones
+	Texts   bool     // and its text after the first pass, so that bounds can be changed without measuring again
 	Stages  []string // names, in order
 
 	stages   []stage
@@ -47,11 +47,11 @@ func (p *Problem) Error() string {
 	return s
 }
 
-// NewStages makes the stages, for one goroutine. Those that compare documents do nothing outside Run.
+// NewStages makes the stages for one goroutine. Stages that compare documents do nothing outside Run.
 func (p *Pipeline) NewStages() []Stage { return newStages(p.stages) }
 
-// Hash tells pipelines apart that may decide differently: it is over the stages with all their bounds and options and the
-// bytes of the files they need, not over the pipeline's file.
+// Hash differs between pipelines that may decide differently. It covers the stages with all their bounds and options and the
+// bytes of the files they need, not the pipeline's file.
 func (p *Pipeline) Hash() string { return p.hash }
 
 // Parse reads a pipeline, such as
@@ -62,8 +62,7 @@ func (p *Pipeline) Hash() string { return p.hash }
 //	  - gopher_quality: {words: {min: 20}}
 //	  - c4: {terminal_punctuation: false}
 //
-// A stage stands alone with its published bounds, or with those that differ, and with its options. Files that stages need
-// are read now. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the place from which paths in it go.
+// A stage has its published bounds and default options unless the file gives others. Files that stages need are read now. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the base of the paths in it.
 func Parse(text []byte, file string) (*Pipeline, error) {
 	p := new(Pipeline)
 	r := pipelineReader{file: file}
@@ -93,7 +92,7 @@ func Parse(text []byte, file string) (*Pipeline, error) {
 	return p, nil
 }
 
-// sum is a hash over all that a stage's measures depend on.
+// sum is a hash of everything that a stage's measurements depend on.
 func (s *stage) sum() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, s.name)
@@ -130,7 +129,7 @@ func (s *stage) files(o option) []string {
 	return nil
 }
 
-// regular says that path is a file that can be read whole.
+// regular reports an error unless path is a regular file.
 func regular(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -139,7 +138,7 @@ func regular(path string) error {
 	return err
 }
 
-// start makes a stage of what a file says about it.
+// start makes a stage from what the file says about it.
 func (s *stage) start() error {
 	for _, o := range s.kind.options {
 		if _, ok := s.options[o.name]; !ok {
@@ -162,7 +161,7 @@ func (s *stage) start() error {
 	return nil
 }
 
-// rules are the names of what a stage drops by.
+// rules are the rules by which a stage drops documents.
 func (s *stage) rules() (rules []Bound) {
 	rules = slices.Clone(s.bounds)
 	for _, name := range s.kind.rules {
@@ -171,7 +170,7 @@ func (s *stage) rules() (rules []Bound) {
 	return rules
 }
 
-// tried cuts what to try off an error's text.
+// tried separates the message of an error from its suggestion.
 func tried(err error) (message, try string) {
 	if p := (*Problem)(nil); errors.As(err, &p) {
 		return p.Message, p.Try

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// pipelineReader reads the file of a pipeline. It keeps the first fault.
+// pipelineReader reads the file of a pipeline. It keeps the first problem.
 type pipelineReader struct {
 	file string
 	err  error
@@ -55,7 +55,7 @@ func (r *pipelineReader) pipeline(p *Pipeline, text []byte) {
 		}
 	})
 	if p.Texts && !p.Signals {
-		r.fail(f.Docs[0].Body, "signals: true", "texts: true keeps texts beside their signals, and there are none")
+		r.fail(f.Docs[0].Body, "signals: true", "texts: true needs signals: true")
 	}
 }
 
@@ -63,7 +63,7 @@ func (r *pipelineReader) pipeline(p *Pipeline, text []byte) {
 func (r *pipelineReader) mapping(n ast.Node, names []string, visit func(key string, value ast.Node)) {
 	m, ok := n.(ast.MapNode)
 	if !ok {
-		r.fail(n, "one of "+strings.Join(names, ", "), "%s where keys and values should stand", clip(n.String()))
+		r.fail(n, "one of "+strings.Join(names, ", "), "%s, but keys and values are expected here", clip(n.String()))
 		return
 	}
 	seen := map[string]bool{}
@@ -73,7 +73,7 @@ func (r *pipelineReader) mapping(n ast.Node, names []string, visit func(key stri
 		case !slices.Contains(names, key):
 			r.fail(it.Key(), r.near(key, names), "unknown key %s", clip(key))
 		case seen[key]:
-			r.fail(it.Key(), "one of them", "key %s stands twice", key)
+			r.fail(it.Key(), "one of them", "key %s is given twice", key)
 		default:
 			visit(key, it.Value())
 		}
@@ -83,7 +83,7 @@ func (r *pipelineReader) mapping(n ast.Node, names []string, visit func(key stri
 
 func (r *pipelineReader) near(name string, names []string) string {
 	if r.err != nil {
-		return "" // the first fault is the one that is told
+		return "" // only the first problem is reported
 	}
 	if n := nearest.To(name, names); n != "" {
 		return n
@@ -129,7 +129,7 @@ func (r *pipelineReader) stage(p *Pipeline, at ast.Node, name string, v ast.Node
 	}
 	if same > 1 {
 		if s.name = fmt.Sprintf("%s_%d", name, same); !k.many {
-			r.fail(at, "one of them", "stage %s stands twice", name)
+			r.fail(at, "one of them", "stage %s is given twice", name)
 		}
 	}
 	if _, none := v.(*ast.NullNode); v != nil && !none {
@@ -144,7 +144,7 @@ func (r *pipelineReader) stage(p *Pipeline, at ast.Node, name string, v ast.Node
 	}
 	for _, b := range s.bounds {
 		if b.Min > b.Max {
-			r.fail(at, "bounds that a document can keep", "%s.%s has min %v above max %v", name, b.Name, b.Min, b.Max)
+			r.fail(at, "min below max", "%s.%s has min %v above max %v", name, b.Name, b.Min, b.Max)
 		}
 	}
 	if r.err != nil {
@@ -193,7 +193,7 @@ func (r *pipelineReader) text(n ast.Node, o option) string {
 	s, ok := n.(*ast.StringNode)
 	switch {
 	case !ok:
-		r.fail(n, "quotes around it", "%s is no text", clip(n.String()))
+		r.fail(n, "quotes around it", "%s is not a string", clip(n.String()))
 		return ""
 	case o.among != nil && !slices.Contains(o.among, s.Value):
 		r.fail(n, r.near(s.Value, o.among), "%s cannot be %s", o.name, clip(s.Value))

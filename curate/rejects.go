@@ -13,8 +13,8 @@ import (
 	"anneal/internal/fileio"
 )
 
-// What cannot be read is listed in full, a line for each, as corpus.Reject is in JSON: by split in rejects/, so that a
-// stopped run need not look again, and at the end, after what belongs to no split, in rejects.jsonl.
+// Everything that is left out is listed, one corpus.Reject as JSON in each line: by split in rejects/, so that a stopped run
+// need not read again, and at the end in rejects.jsonl, after what belongs to no split.
 
 const rejectsDir = "rejects"
 
@@ -26,7 +26,7 @@ func rejectLine(rej corpus.Reject) []byte {
 	return append(line, '\n')
 }
 
-// reject lists what the split at hand could not read. The first fault of the disk stays in rejectFault.
+// reject lists what the current split could not use. The first error of the disk stays in rejectFault.
 func (w *worker) reject(rej corpus.Reject) {
 	if w.rejects == nil && w.rejectFault == nil {
 		w.rejectFault = w.create(&w.rejects, shardName(rejectsDir, w.at), true)
@@ -70,7 +70,7 @@ func (r *runner) listRejects() error {
 	return fileio.Put(f, path)
 }
 
-// sameRejects lists what an earlier run of the split, in dir, has listed.
+// sameRejects copies the list of an earlier run of the split, in dir.
 func (w *worker) sameRejects(e *record, dir string) error {
 	name := shardName(rejectsDir, w.at)
 	if _, has := e.Files[name]; !has {

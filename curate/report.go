@@ -15,13 +15,13 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Report says what became of the documents. It is the same for any number of workers and tasks and after any stop.
+// Report says what happened to the documents. It is identical whatever the workers, tasks or interruptions.
 type Report struct {
 	Input     corpus.Report `json:"input"`      // what was read, what was left out, and what of it is lost
 	Documents int           `json:"documents"`  // that went in
 	Bytes     int64         `json:"bytes"`      // of their text
 	Kept      int           `json:"kept"`       // documents that came out
-	KeptBytes int64         `json:"kept_bytes"` // of their text, as it is then
+	KeptBytes int64         `json:"kept_bytes"` // of their text at the end
 	Stages    []StageReport `json:"stages"`     // in order
 
 	Comparisons []dedup.Report `json:"comparisons,omitempty"` // of the dedup stages, in order
@@ -31,18 +31,18 @@ type Report struct {
 type StageReport struct {
 	Name     string       `json:"name"`
 	Changed  int          `json:"changed"`   // documents whose text it changed, and kept
-	BytesCut int64        `json:"bytes_cut"` // that their texts became shorter; negative if longer
+	BytesCut int64        `json:"bytes_cut"` // by which their texts became shorter; negative if longer
 	Rules    []RuleReport `json:"rules"`
 }
 
 // RuleReport says what one rule dropped.
 type RuleReport struct {
 	Name      string    `json:"name"`
-	Min       *float64  `json:"min,omitempty"` // what it demands
+	Min       *float64  `json:"min,omitempty"` // its bounds
 	Max       *float64  `json:"max,omitempty"`
 	Documents int       `json:"documents"` // dropped
 	Bytes     int64     `json:"bytes"`     // of the text that went in
-	Examples  []Example `json:"examples"`  // drawn from all of them by a hash of their places
+	Examples  []Example `json:"examples"`  // chosen from all by a hash of their places
 }
 
 // Example is one dropped document.
@@ -50,7 +50,7 @@ type Example struct {
 	Draw   uint64  `json:"draw"`
 	Source string  `json:"source"`
 	Offset int64   `json:"offset"` // bytes from the start of Source, after decompression
-	Value  float64 `json:"value"`  // which the rule measured
+	Value  float64 `json:"value"`  // what the rule measured
 	Text   string  `json:"text"`   // its start
 }
 
@@ -150,8 +150,8 @@ func (r *Report) add(p *pass, o Report) {
 	}
 }
 
-// write writes report.json and report.html, each at once. What a process that is killed leaves has the name of its task, so
-// that the next one replaces it.
+// write writes report.json and report.html, each atomically. A temporary file of a killed process has the name of its task, so
+// that the next process replaces it.
 func (r *Report) write(dir string, task int) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

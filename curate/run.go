@@ -17,25 +17,25 @@ import (
 	"anneal/corpus"
 )
 
-// Options says what to curate and where to. The result depends on Paths, Read, Pipeline and the bytes alone.
+// Options says what to curate and where to. The result depends only on Paths, Read, Pipeline and the bytes of the input.
 type Options struct {
 	Pipeline *Pipeline
 	Paths    []string
 	Read     corpus.Options
-	Measured string // directory of an earlier Run, whose texts and signals are judged anew instead of Paths
+	Measured string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
 	Dir      string // docs/, signals/, the journals and the reports go here
 	Workers  int    // 0 takes all processors
-	Memory   int64  // bytes of all that is held, see Plan; 0 is what must be there and 1 GiB for comparing
-	Split    int64  // bytes on disk, about, that are done as one, and lost where a process dies; default 16 MiB. It decides what a shard holds
-	Sample   int    // look at so many documents, spread over the input, and write nothing; 0 looks at all and writes
+	Memory   int64  // bytes for everything, see Plan; 0 is as much as needed, plus 1 GiB for deduplication
+	Split    int64  // about how many bytes on disk are one unit of work, which a crash loses; default 16 MiB. Each split becomes one shard
+	Sample   int    // look at this many documents, spread over the input, and write nothing; 0 for a whole run
 
-	TaskIndex, TaskCount int           // this process does every TaskCount-th split from TaskIndex on; count 0 and 1 do all
-	Wait                 time.Duration // how long to wait for other tasks between passes; 0 has no end
+	TaskIndex, TaskCount int           // this process does every TaskCount-th split, from TaskIndex on; counts 0 and 1 do all
+	Wait                 time.Duration // how long to wait for other tasks between passes; 0 waits forever
 
 	Progress func(what string, read, total int64) // bytes on disk; called from any worker, one at a time; may be nil
 	Waiting  func(what string)                    // called now and then while this process waits; may be nil
 
-	committed func(p place) error // a test stops here, where a split is done
+	committed func(p place) error // tests stop a run here, after a split
 }
 
 // Outcome is what Run did.
@@ -43,16 +43,16 @@ type Outcome struct {
 	Report  Report
 	Passes  int
 	Splits  int // of all passes
-	Done    int // of those, by whatever process
+	Done    int // of those, by all processes
 	Resumed int // done before
-	Changed int // splits done before whose input is another now: done again
+	Changed int // splits done again because their input changed
 }
 
-// ErrWaited is for other tasks that did not come.
+// ErrWaited means that other tasks did not finish in time.
 var ErrWaited = errors.New("waited for other tasks")
 
-// Run curates. Stopped at any instant and called again, it goes on behind the splits that are done. The reports are written
-// when every split is done.
+// Run curates. If it is stopped at any moment and called again, it continues after the splits that are done. The reports are
+// written when every split is done.
 func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if o.TaskCount > 1 && (o.TaskIndex < 0 || o.TaskIndex >= o.TaskCount) {
 		return out, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
@@ -107,19 +107,19 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	return out, o.taught(r.finish(&out.Report))
 }
 
-// taught says what can be done about an error of the file system.
+// taught adds what to do to an error of the file system.
 func (o Options) taught(err error) error {
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 	switch {
 	case full && o.Sample > 0:
 		return fmt.Errorf("%w\n  make room, name another place in TMPDIR, or take a smaller sample", err)
 	case full:
-		return fmt.Errorf("%w\n  what is done stays: make room, then give the same command again", err)
+		return fmt.Errorf("%w\n  finished work is kept: make room, then give the same command again", err)
 	}
 	return err
 }
 
-// size is how many bytes on disk a split of a pass has.
+// size is the number of bytes on disk of a split in a pass.
 func (r *runner) size(k, i int) int64 {
 	if k == 0 {
 		return r.origin.size(r.splits[i])
@@ -132,8 +132,8 @@ type runner struct {
 	o       Options
 	passes  []*pass
 	origin  origin
-	splits  []int // of the origin that are done: all, or a sample of them
-	each    []int // how many documents of each split; 0 has no end
+	splits  []int // of the origin: all, or a sample of them
+	each    []int // documents to read of each split; 0 for all
 	journal *journal
 	state   state
 	memory  Memory
@@ -142,7 +142,7 @@ type runner struct {
 	show sync.Mutex
 }
 
-// sample takes as many splits as a sample can have documents, evenly.
+// sample chooses splits evenly, at most one for each document of the sample.
 func (r *runner) sample() {
 	all, n := r.origin.count(), r.o.Sample
 	few := all
@@ -155,7 +155,7 @@ func (r *runner) sample() {
 	}
 }
 
-// all does the passes and the comparisons between them.
+// all runs the passes and the comparisons between them.
 func (r *runner) all(ctx context.Context) error {
 	for k := range r.passes {
 		if k > 0 {
@@ -177,7 +177,7 @@ func (r *runner) all(ctx context.Context) error {
 	return nil
 }
 
-// compare decides what goes before pass k, or waits for the task that does.
+// compare makes the comparison before pass k, or waits for the task that makes it.
 func (r *runner) compare(ctx context.Context, k int) error {
 	if r.o.TaskIndex == 0 && r.state.compared[k] == nil && !r.state.complete() {
 		e, err := r.decide(ctx, k)
@@ -195,7 +195,7 @@ func (r *runner) compare(ctx context.Context, k int) error {
 	return r.wait(ctx, func() bool { return r.state.compared[k] != nil }, func() string { return "task 0, which compares the documents of all" })
 }
 
-// pass does what is left of this process's share of a pass, each worker a split at a time.
+// pass runs the remaining splits of this process in a pass, each worker one split at a time.
 func (r *runner) pass(ctx context.Context, k int) error {
 	var mine []int
 	total := int64(0)
@@ -249,7 +249,7 @@ func (o Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// progress adds bytes that were read.
+// progress counts bytes that were read and reports them.
 func (r *runner) progress(what string, bytes, total int64) {
 	if bytes == 0 {
 		return
@@ -262,7 +262,8 @@ func (r *runner) progress(what string, bytes, total int64) {
 	}
 }
 
-// finish writes the reports and removes what no split of this input has made, and what was needed between passes only.
+// finish writes the reports, and removes shards that no split of this input has made and files that were needed only between
+// passes.
 func (r *runner) finish(rep *Report) error {
 	wanted := map[string]bool{}
 	dirs := map[string]bool{"docs": true}
@@ -296,7 +297,7 @@ func (r *runner) finish(rep *Report) error {
 	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))
 }
 
-// ours says whether a name is that of a shard, or of one that was begun. Other files are left alone.
+// ours reports whether a name is that of a shard, or of an unfinished one. Other files are never removed.
 func ours(name string) bool {
 	name, temp, begun := strings.Cut(strings.TrimPrefix(name, "."), ".tmp-")
 	_, err := strconv.Atoi(strings.TrimSuffix(name, shardEnd))

@@ -23,12 +23,12 @@ import (
 //
 //	{"id":7,"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234,"key":[0,0,7]}}
 
-// shardName is the name of the shard of a split, in a directory of an output.
+// shardName is the name of the shard of a split in a directory of the output.
 func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d%s", dir, split, shardEnd) }
 
 const shardEnd = ".jsonl.zst"
 
-// appendDocument appends a document to b. The memory of place is used for its place.
+// appendDocument appends the line of a document to b; place is a buffer that it uses.
 func appendDocument(b, place []byte, d *Doc) (line, newPlace []byte) {
 	place = appendPlace(place, d)
 	if len(d.moved) > 0 {
@@ -49,8 +49,8 @@ func appendPlace(b []byte, d *Doc) []byte {
 	return append(b, ']')
 }
 
-// appendSignals appends what is known of a document: its place and bytes, what dropped it, its numbers, and, so that bounds
-// can change, which stages changed its text (by how many bytes it became shorter) and which without bounds would drop it.
+// appendSignals appends the measurements of a document: its place and bytes, the rule that dropped it, its numbers; and, so that
+// bounds can change later, which stages changed its text and by how many bytes, and which stages without bounds would drop it.
 func appendSignals(b []byte, d *Doc, h *history) []byte {
 	b = appendPlace(append(b, '{'), d)
 	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(h.bytes), 10)
@@ -109,10 +109,10 @@ type shardReader struct {
 	path  string
 }
 
-// longestLine is beyond what the longest document becomes when every byte of it is escaped.
+// longestLine is more than the longest document takes when every byte of it is escaped.
 const longestLine = 256 << 20
 
-// openShard opens a shard. Its files are our own, and whole: what is wrong with them is an error.
+// openShard opens a shard. Shards are complete files of our own, so any fault in them is an error.
 func openShard(dir, name string) (*shardReader, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	f, err := os.Open(path)
@@ -140,7 +140,7 @@ func (r *shardReader) read() int64 {
 	return n
 }
 
-// next returns a line, valid until the next; io.EOF behind the last one.
+// next returns a line, valid until the next call; io.EOF after the last one.
 func (r *shardReader) next() ([]byte, error) {
 	line, err := r.lines.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -188,10 +188,10 @@ type item struct {
 	corpus.Document
 }
 
-// parseDocument reads a line of appendDocument, by way of l.
+// parseDocument reads a line of appendDocument; l is a buffer that it uses.
 func parseDocument(l *corpus.Line, line []byte) (d item, err error) {
 	if err := l.Parse(line); err != nil {
-		return d, fmt.Errorf("a line that is no document: %w: %.60q", err, line)
+		return d, fmt.Errorf("damaged line of a document: %w: %.60q", err, line)
 	}
 	d.Document = l.Document()
 	p := lineParser{rest: l.Place}
@@ -205,7 +205,7 @@ func parseDocument(l *corpus.Line, line []byte) (d item, err error) {
 		d.Moved = bytes.Clone(p.rest)
 	}
 	if p.bad {
-		return d, fmt.Errorf("a line whose document has no place: %.60q", line)
+		return d, fmt.Errorf("damaged line of a document, without its place: %.60q", line)
 	}
 	d.Index = d.Key.Row
 	return d, nil
@@ -222,7 +222,7 @@ func (l *lineParser) take(s string) {
 	l.rest, l.bad = rest, l.bad || !ok
 }
 
-// until takes a string up to its end.
+// until reads a string up to its end.
 func (l *lineParser) until(end byte) []byte {
 	for i := 0; i < len(l.rest); i++ {
 		switch l.rest[i] {
@@ -238,7 +238,7 @@ func (l *lineParser) until(end byte) []byte {
 	return nil
 }
 
-// key takes that of a document, of which number has taken the comma before.
+// key reads the key of a document; number has read the comma before it.
 func (l *lineParser) key() (k Key) {
 	l.take(`"key":[`)
 	k.Source, k.Split, k.Row = int(l.number(',')), int(l.number(',')), int(l.number(']'))

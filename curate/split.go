@@ -12,9 +12,9 @@ import (
 type origin interface {
 	count() int
 	size(split int) int64      // bytes on disk
-	identity(split int) string // a hash over all that the result depends on besides the pipeline
+	identity(split int) string // a hash of everything besides the pipeline that the result depends on
 	read(ctx context.Context, w *worker, split int) error
-	listing() []corpus.Reject // what is left out, and belongs to no split
+	listing() []corpus.Reject // what is left out before any split is read
 }
 
 func newOrigin(o Options) (origin, error) {
@@ -27,7 +27,7 @@ func newOrigin(o Options) (origin, error) {
 		return nil, err
 	}
 	f := &files{all: all, splits: all.Splits(o.Split)}
-	o.Read.OnReject, o.Read.Extensions = nil, nil // what is read, and not of which files
+	o.Read.OnReject, o.Read.Extensions = nil, nil // only options that change what a file yields
 	how := fmt.Sprintf("%+v", o.Read)
 	for _, s := range f.splits {
 		f.identities = append(f.identities, sync.OnceValue(func() string { return fmt.Sprintf("%s %d %s", s.Identity(), s.First, how) }))
@@ -35,11 +35,11 @@ func newOrigin(o Options) (origin, error) {
 	return f, nil
 }
 
-// files are the documents of files that are found.
+// files is the origin of an ordinary run: the files under Options.Paths.
 type files struct {
 	all        *corpus.Reader
 	splits     []corpus.Split
-	identities []func() string // as of when they are first asked for, which is before a split is read
+	identities []func() string // as they are when first asked for, which is before a split is read
 }
 
 func (f *files) count() int               { return len(f.splits) }

@@ -2,22 +2,22 @@ package curate
 
 import "anneal/dedup"
 
-// kind is a stage as pipeline files know it.
+// kind is a kind of stage, as pipeline files name it.
 type kind struct {
 	name    string
-	bounds  []Bound  // of a Filter, as published; a file may move them
-	rules   []string // what a stage that is no Filter drops by
+	bounds  []Bound  // of a Filter, as published; a pipeline may change them
+	rules   []string // of a stage that is no Filter
 	options []option // its other keys
-	many    bool     // it may stand more than once; the second is NAME_2
+	many    bool     // it may occur more than once; the second is called NAME_2
 
-	// load reads what the stage needs from disk, once for all goroutines. What it returns makes the stage for one of them.
+	// load reads what the stage needs from disk, once for all goroutines. The function it returns makes the stage of one.
 	load func(o given) (func() Stage, error)
 
-	// compare is for a stage that needs all documents that come to it, in place of load.
+	// compare replaces load in a stage that needs all documents that reach it.
 	compare func(o given) (*dedup.Options, error)
 }
 
-// kinds are all stages. A new one is a line here.
+// kinds lists all stages. A new stage is a line here.
 var kinds = []kind{
 	filter(Normalize),
 	filter(GopherQuality),
@@ -43,7 +43,7 @@ var kinds = []kind{
 	}},
 }
 
-// filter is a stage that has bounds alone.
+// filter is a stage that has only bounds.
 func filter(make func() *Filter) kind {
 	f := make()
 	return kind{name: f.Name, bounds: f.Bounds, load: func(given) (func() Stage, error) {
@@ -51,16 +51,16 @@ func filter(make func() *Filter) kind {
 	}}
 }
 
-// option is a key of a stage that is no bound.
+// option is a key of a stage other than its bounds.
 type option struct {
 	name     string
-	value    any      // where the file gives none: bool, float64, string or []string, which is its type
+	value    any      // the default, of the option's type: bool, float64, string or []string
 	required bool     // the file must give one
 	among    []string // if not nil, what a string may be
-	files    bool     // the strings name files, from the directory of the pipeline's; its hash is over their bytes
+	files    bool     // the strings are paths relative to the pipeline's directory; the hash covers the files' bytes
 }
 
-// given are all options of a stage, with the values of the file or their own.
+// given holds all options of a stage, as the pipeline says or with their defaults.
 type given map[string]any
 
 func (g given) truth(name string) bool     { return g[name].(bool) }
@@ -68,7 +68,7 @@ func (g given) number(name string) float64 { return g[name].(float64) }
 func (g given) text(name string) string    { return g[name].(string) }
 func (g given) texts(name string) []string { return g[name].([]string) }
 
-// keys are the names that may stand under the stage.
+// keys are the names that a pipeline may give under the stage.
 func (k *kind) keys() (names []string) {
 	for _, b := range k.bounds {
 		names = append(names, b.Name)
@@ -79,7 +79,7 @@ func (k *kind) keys() (names []string) {
 	return names
 }
 
-// kindOf finds a stage; nil if there is none of that name.
+// kindOf finds a stage by its name, or returns nil.
 func kindOf(name string) *kind {
 	for i := range kinds {
 		if kinds[i].name == name {
@@ -89,7 +89,7 @@ func kindOf(name string) *kind {
 	return nil
 }
 
-// StageNames are what a pipeline may be made of.
+// StageNames lists the stages that a pipeline may have.
 func StageNames() (names []string) {
 	for _, k := range kinds {
 		names = append(names, k.name)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// betweenDir is the directory of what passes leave for each other; it goes when everything is done.
+// betweenDir holds what one pass leaves for the next; it is removed when everything is done.
 const betweenDir = "between"
 
 func temporary(name string) bool { return strings.HasPrefix(name, betweenDir+"/") }
 
-// state is what is done: the records whose input is what it would be now.
+// state is the finished work: the records whose input has not changed.
 type state struct {
 	maps     [][]*record // by pass, then split
 	compared []*record   // before each pass; none before the first
@@ -28,7 +28,7 @@ func newState(passes, splits int) (s state) {
 	return s
 }
 
-// whole says whether a pass is done.
+// whole reports whether a pass is done.
 func (s *state) whole(pass int) bool {
 	for _, e := range s.maps[pass] {
 		if e == nil {
@@ -38,10 +38,10 @@ func (s *state) whole(pass int) bool {
 	return true
 }
 
-// complete says whether everything is.
+// complete reports whether everything is done.
 func (s *state) complete() bool { return s.whole(len(s.maps) - 1) }
 
-// done counts splits of all passes.
+// done counts the finished splits of all passes.
 func (s *state) done() (n int) {
 	for _, all := range s.maps {
 		for _, e := range all {
@@ -53,8 +53,8 @@ func (s *state) done() (n int) {
 	return n
 }
 
-// survey finds records for what has none yet: by the hash of what they were made from, each pass from the one before. If
-// all is true, files that are there only between passes must be there.
+// survey finds the records of finished work that the state lacks, by the hash of their input, each pass from the one before. If
+// all is true, the files between passes must exist, too.
 func (r *runner) survey(s *state, all bool) {
 	left := func(name string) bool { return !all && temporary(name) }
 	for k := range r.passes {
@@ -78,7 +78,7 @@ func (r *runner) survey(s *state, all bool) {
 	}
 }
 
-// input is the hash of what a split of a pass depends on.
+// input is the hash of everything that a split of a pass depends on.
 func (r *runner) input(s *state, k, i int) string {
 	if k == 0 {
 		return r.origin.identity(r.splits[i])
@@ -86,7 +86,7 @@ func (r *runner) input(s *state, k, i int) string {
 	return s.maps[k-1][i].Files[r.passes[k-1].docs(i)].Sum + " " + s.compared[k].Parts[i].Sum
 }
 
-// sums is a hash over all documents that a pass leaves.
+// sums is a hash of all documents that a pass leaves.
 func (r *runner) sums(s *state, k int) string {
 	h := sha256.New()
 	for i, e := range s.maps[k] {
@@ -95,7 +95,7 @@ func (r *runner) sums(s *state, k int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// update takes over what has been done meanwhile, by whatever task.
+// update takes over what any task has finished meanwhile.
 func (r *runner) update() {
 	r.journal.follow()
 	r.survey(&r.state, true)
@@ -104,7 +104,7 @@ func (r *runner) update() {
 	}
 }
 
-// finished says whether everything is done; what was between the passes need not be there any more. It takes the records over.
+// finished reports whether everything is done, and takes the records over; the files between passes may be gone.
 func (r *runner) finished() bool {
 	if r.journal.count[2*len(r.passes)-2] < len(r.splits) {
 		return false
@@ -118,7 +118,7 @@ func (r *runner) finished() bool {
 	return true
 }
 
-// changed counts the splits whose input is another than when they were done.
+// changed counts the finished splits whose input has changed since.
 func (r *runner) changed() (n int) {
 	for i, e := range r.state.maps[0] {
 		if all := r.journal.records[place{0, i}]; e == nil && len(all) > 0 && r.journal.find(place{0, i}, r.input(&r.state, 0, i)) == nil {

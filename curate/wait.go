@@ -13,10 +13,10 @@ func (r *runner) wait(ctx context.Context, until func() bool, missing func() str
 	for ; !until() && !r.state.complete(); r.update() {
 		what := missing()
 		if r.o.TaskCount <= 1 {
-			return fmt.Errorf("%s in %s went away while it was needed\n  give the same command again", what, r.o.Dir)
+			return fmt.Errorf("the output of %s in %s disappeared during the run\n  give the same command again", what, r.o.Dir)
 		}
 		if r.o.Wait > 0 && time.Since(start) > r.o.Wait {
-			return fmt.Errorf("%w for %s: %s, in vain\n  start all tasks at once, or give the command again when they are done", ErrWaited, r.o.Wait, what)
+			return fmt.Errorf("%w for %s, but these are not done: %s\n  start all tasks at once, or give the command again when they are done", ErrWaited, r.o.Wait, what)
 		}
 		if r.o.Waiting != nil {
 			r.o.Waiting(what)
@@ -31,7 +31,7 @@ func (r *runner) wait(ctx context.Context, until func() bool, missing func() str
 	return nil
 }
 
-// missing says which splits of a pass are not done, and whose they are.
+// missing says which splits of a pass are not done, and which tasks have them.
 func (r *runner) missing(k int) string {
 	n := 0
 	var tasks []string

@@ -11,7 +11,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// worker takes documents through the stages of a pass. It is one goroutine's.
+// worker runs documents through the stages of a pass. It belongs to one goroutine.
 type worker struct {
 	r        *runner
 	pass     *pass
@@ -35,15 +35,15 @@ type worker struct {
 	open                           map[string]*corpus.LineFile
 }
 
-// history is what became of a document in a pass.
+// history is what happened to a document in a pass.
 type history struct {
-	bytes    int // that it came with
+	bytes    int // of its text before the pass
 	verdict  Verdict
 	changed  []change
 	dropping []Verdict // of the stages that have no bounds
 }
 
-// change is a text that a stage made shorter, or longer.
+// change is a stage's change to the length of a text.
 type change struct {
 	stage string
 	cut   int
@@ -62,7 +62,7 @@ func newWorker(r *runner, pass int) *worker {
 	return w
 }
 
-// split does a split. Nothing of it is to be seen before all of it is there.
+// split processes a split. Its files appear only when all of them are complete.
 func (w *worker) split(ctx context.Context, split int) (*entry, error) {
 	e := &entry{record: record{Step: 2 * w.pass.number, Split: split, Of: len(w.r.splits), Input: w.r.input(&w.r.state, w.pass.number, split), Files: map[string]written{}}}
 	e.Tally = newReport(w.pass.stages)
@@ -119,10 +119,10 @@ func (w *worker) create(f **corpus.LineFile, name string, wanted bool) (err erro
 	return err
 }
 
-// full says that the split at hand has given its share of a sample.
+// full reports whether the current split has delivered its share of a sample.
 func (w *worker) full() bool { return w.most > 0 && w.tally.Documents >= w.most }
 
-// reread takes what the pass before has left through the stages.
+// reread runs what the previous pass left through the stages.
 func (w *worker) reread(ctx context.Context, split int) error {
 	k := w.pass.number
 	if err := w.compared.begin(w.r, k, split); err != nil {
@@ -152,7 +152,7 @@ func (w *worker) reread(ctx context.Context, split int) error {
 	return nil
 }
 
-// document takes one through the stages. A dropped one goes on only where its signals are kept, unless it is a duplicate.
+// document runs one document through the stages. A dropped one continues only if signals are kept and it is no duplicate.
 func (w *worker) document(in item) error {
 	d, h := &w.doc, &w.past
 	d.begin(in)
@@ -187,7 +187,7 @@ func (d *Doc) begin(in item) {
 	d.Fields, d.moved = valid(in.Fields), valid(in.Moved)
 }
 
-// write writes what is to be written about the document that has gone through the stages, and counts it.
+// write writes the files' lines about the document that has passed the stages, and counts it.
 func (w *worker) write() error {
 	d, h := &w.doc, &w.past
 	w.tally.Documents++
@@ -222,7 +222,7 @@ func (w *worker) write() error {
 	return nil
 }
 
-// placeHash chooses the examples of a report: those with the smallest.
+// placeHash chooses the examples of a report: those with the smallest hashes.
 func placeHash(rule string, k Key) uint64 {
 	return xxh3.HashString(fmt.Sprintf("%s %d %d %d", rule, k.Source, k.Split, k.Row))
 }

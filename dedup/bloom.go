@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// Bloom drops documents most of whose n-grams of words came before, as bff of OLMo and DCLM do: for passages that long
-// documents share, which MinHash does not see. It remembers n-grams in a blocked Bloom filter (Bloom 1970; Putze, Sanders
+// Bloom drops documents most of whose n-grams of words were seen before, as bff of OLMo and DCLM do. It finds passages that
+// long documents share, which MinHash does not see. It remembers n-grams in a blocked Bloom filter (Bloom 1970; Putze, Sanders
 // and Singler 2007): one n-gram sets 7 bits of one line of 64 bytes, so that a look-up is one cache miss. With n n-grams in
 // m lines it takes one for another with probability
 //

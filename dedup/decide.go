@@ -13,8 +13,8 @@ import (
 	"anneal/corpus"
 )
 
-// Decide is Run without the writing: it says what goes, with files it needs in dir, and accounts for it in a Report that has
-// no figures of what is kept. Documents must be the same each time it is called.
+// Decide is Run without the output: it returns what is to be dropped, with temporary files in dir, and a Report without the
+// figures of what is kept. documents must deliver the same documents each time it is called.
 func Decide(ctx context.Context, o Options, dir string, documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
 	r := &run{o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
 	if err := r.all(ctx); err != nil {
@@ -137,7 +137,7 @@ func (r *run) compareDocuments(ctx context.Context) error {
 	return nil
 }
 
-// linkNear adds near-duplicates to pairs, verified if that is asked for.
+// linkNear adds near-duplicates to pairs, verified if Options.Verify is set.
 func (r *run) linkNear(ctx context.Context, near *Near, pairs *Pairs) error {
 	if r.o.Verify <= 0 {
 		return near.Link(pairs, r.o.Threads)
@@ -240,7 +240,7 @@ type numbered struct {
 	text   []byte
 }
 
-// each hands every document to one of several workers, in no order.
+// each gives every document to one of several workers, in no particular order.
 func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) error, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -274,7 +274,7 @@ func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) erro
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// read reads all documents, with their fields or without, and makes sure that they are the same each time.
+// read reads all documents, with or without their fields, and checks that they are the same each time.
 func (r *run) read(ctx context.Context, fields bool, f func(n uint64, d corpus.Document) error) error {
 	n, chain, bytes := uint64(0), uint64(0), int64(0)
 	for d, err := range r.documents(fields) {
@@ -289,7 +289,7 @@ func (r *run) read(ctx context.Context, fields bool, f func(n uint64, d corpus.D
 		n++
 	}
 	if r.report.Documents > 0 && (chain != r.chain || int64(n) != r.report.Documents) {
-		return fmt.Errorf("the input changed while it was read: %d documents, then %d\n  let nothing write to it, and start again", r.report.Documents, n)
+		return fmt.Errorf("the input changed while it was read: %d documents, then %d\n  start again when nothing writes to it", r.report.Documents, n)
 	}
 	r.report.Documents, r.report.Bytes, r.chain = int64(n), bytes, chain
 	return nil

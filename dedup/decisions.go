@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Decision is what becomes of one document.
+// Decision says what happens to one document.
 type Decision struct {
 	Document uint64
 	Drop     Rule   // 0: it stays, without the Cuts
@@ -15,7 +15,7 @@ type Decision struct {
 	Cuts     []Cut  // in the order of the units, then of the text
 }
 
-// Rule is what a document is dropped for.
+// Rule is the reason why a document is dropped.
 type Rule uint8
 
 // The rules, in the order in which they count.
@@ -25,13 +25,13 @@ const (
 	SeenNGrams
 )
 
-// Cut is a paragraph or line that came before.
+// Cut is a repeated paragraph or line.
 type Cut struct {
 	Unit    Unit
 	Ordinal uint32 // among those of the document, from 0
 }
 
-// Decisions say what goes from a list of documents.
+// Decisions say which of a list of documents are dropped or cut.
 type Decisions struct {
 	clusters *Clusters
 	repeated []uint64 // documents dropped for their n-grams, in order
@@ -54,14 +54,14 @@ func (d *Decisions) exact(u Unit, minWords int, memory int64, dir string) *Exact
 	return e
 }
 
-// repeat ends the adding to the next Exact.
+// repeat ends the adding to an Exact and keeps its repeats.
 func (d *Decisions) repeat(e *Exact) error {
 	repeats, err := e.Repeats()
 	d.repeats = append(d.repeats, repeats)
 	return err
 }
 
-// stays says whether a document is not dropped as a whole.
+// stays reports whether a document is not dropped as a whole.
 func (d *Decisions) stays(document uint64) bool {
 	if first, _ := d.clusters.Of(document); first != document {
 		return false
@@ -143,7 +143,7 @@ func (r *repeated) advance() (err error) {
 	return err
 }
 
-// take adds what is repeated in the document of x.
+// take adds the repeated units in the document of x.
 func (r *repeated) take(x *Decision) error {
 	for r.more && r.at.Document == x.Document {
 		if r.unit == Document {

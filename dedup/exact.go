@@ -11,10 +11,10 @@ import (
 	"anneal/internal/extsort"
 )
 
-// Unit is what is compared as a whole.
+// Unit is a part of a text that is compared as a whole.
 type Unit int
 
-// The units. A document is compared by its bytes, but for blanks around it and the length of the blanks in it.
+// The units. A document is compared by its bytes, except for blanks around it and the length of runs of blanks.
 // Paragraphs, which end at blank lines, and lines are compared by their normalised words (see Words), as in CCNet; one of
 // fewer than minWords words is never a duplicate, so that braces and blank lines stay.
 const (
@@ -127,14 +127,14 @@ func Parts(text []byte, unit Unit) iter.Seq[[]byte] {
 	}
 }
 
-// Repeat is a unit that came before.
+// Repeat is a unit that occurred before.
 type Repeat struct {
 	Document uint64
 	Ordinal  uint32 // of the unit in the document, from 0
 	First    uint64 // document in which it stood first
 }
 
-// Repeats ends the adding and yields the repeated units in the order of documents.
+// Repeats ends the adding and returns the repeated units in the order of documents.
 func (e *Exact) Repeats() (iter.Seq2[Repeat, error], error) {
 	var hash [16]byte
 	var first uint64

@@ -10,7 +10,7 @@ import (
 	"anneal/internal/extsort"
 )
 
-// Near collects the band keys of documents and tells which agree in a band. Each band is a sort of its own, of 16-byte
+// Near collects the band keys of documents and finds documents that agree in a band. Each band is a sort of its own, of 16-byte
 // records (band key, document) that go to disk when they do not fit, so that documents may come from any goroutine in
 // any order, and bands are worked on in parallel.
 type Near struct{ bands []*extsort.Sorter }

@@ -19,14 +19,14 @@ import (
 
 // Options says what Run does.
 type Options struct {
-	Near     *MinHash             // near-duplicate documents; nil leaves them in
-	Verify   float64              // exact Jaccard similarity that near-duplicates must have; 0 believes MinHash, and saves a reading
-	Units    []Unit               // what is compared exactly
-	NGrams   *Bloom               // documents of n-grams that came before; nil leaves them in
-	MinWords int                  // of a paragraph or line to be dropped; default 1
+	Near     *MinHash             // drop near-duplicate documents; nil keeps them
+	Verify   float64              // least exact Jaccard similarity of near-duplicates; 0 trusts MinHash and saves a reading
+	Units    []Unit               // units that are compared exactly
+	NGrams   *Bloom               // drop documents whose n-grams were mostly seen before; nil keeps them
+	MinWords int                  // of the shortest paragraph or line that is dropped; default 1
 	Memory   int64                // bytes for sorting; default 1 GiB
 	Threads  int                  // workers; default all processors. The result is the same
-	Input    func() corpus.Report // what the last reading has read, for the report; may be nil
+	Input    func() corpus.Report // the report on the last reading; may be nil
 	Out      string               // directory, made by Run; it must not exist or be empty
 }
 
@@ -61,9 +61,9 @@ type Report struct {
 	Bytes       int64          `json:"bytes"` // of text
 	Kept        int64          `json:"kept_documents"`
 	KeptBytes   int64          `json:"kept_bytes"`
-	Exact       int64          `json:"exact_documents"`           // dropped as the same as an earlier one
-	Near        int64          `json:"near_documents"`            // dropped as nearly the same, above the exact ones
-	NGrams      int64          `json:"ngram_documents"`           // dropped for n-grams that came before
+	Exact       int64          `json:"exact_documents"`           // dropped because an earlier one is the same
+	Near        int64          `json:"near_documents"`            // dropped because an earlier one is nearly the same; without the exact ones
+	NGrams      int64          `json:"ngram_documents"`           // dropped because their n-grams were seen before
 	NGramError  float64        `json:"ngram_false_positives"`     // probability at the end, by the formula
 	Candidates  int64          `json:"near_candidates,omitempty"` // pairs that were verified
 	Confirmed   int64          `json:"near_confirmed,omitempty"`  // of these
@@ -71,19 +71,19 @@ type Report struct {
 	Clusters    int            `json:"clusters"`     // of documents
 	LargestSize int            `json:"largest_size"` // documents in the largest of them
 	Units       map[string]int `json:"units"`        // dropped, by kind
-	Spilled     int64          `json:"-"`            // bytes that went to disk; not in the file, for it depends on Memory
+	Spilled     int64          `json:"-"`            // bytes that went to disk; not in the file, because it depends on Memory
 
-	Input *corpus.Report `json:"input,omitempty"` // what was read, what was left out, and what of it is lost; if Options.Input says
+	Input *corpus.Report `json:"input,omitempty"` // what was read, left out and lost; from Options.Input
 }
 
-// Run reads the documents, twice and once more for each of Verify, NGrams and parts, and writes to o.Out what came for the
-// first time, docs/docs-*.jsonl.zst, with all fields of the documents, a line of clusters.jsonl for each document that has a
-// duplicate, and report.json. The directory appears when it is complete.
+// Run drops repeated documents and writes the rest to o.Out: docs/docs-*.jsonl.zst with all fields of the documents, a line in
+// clusters.jsonl for each document that has a duplicate, and report.json. The directory appears when it is complete.
 //
-// documents is called for each reading, and delivers the same documents each time; their fields only if fields is true.
+// Run reads the documents twice, and once more for each of Verify, NGrams, and paragraphs or lines. documents is called for each
+// reading and must deliver the same documents each time, with their fields if fields is true.
 //
-// Documents are compared first, all of them; then n-grams, then paragraphs and lines, each in what stays, so that nothing
-// disappears because of a text that is itself dropped before.
+// All documents are compared first; then n-grams, then paragraphs and lines, each only in the documents that stay, so that no
+// text is dropped because of one that is itself dropped.
 func Run(ctx context.Context, o Options, documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
 	o = o.withDefaults()
 	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
@@ -110,7 +110,7 @@ type clusterLine struct {
 	Size     int    `json:"size"` // documents in the cluster
 }
 
-// write writes what stays.
+// write writes the documents that stay.
 func (r *run) write(ctx context.Context) error {
 	next, stop := iter.Pull2(r.decided.All())
 	defer stop()

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Verifier computes the exact Jaccard similarity of candidates. Only documents that are in a pair come into it: their
+// Verifier computes the exact Jaccard similarity of candidates. It takes only documents that are in a pair: their
 // sets of n-grams go to a file, 4 bytes each, of which two are read at a time; 20 bytes a document stay in memory.
 type Verifier struct {
 	documents []uint64 // sorted

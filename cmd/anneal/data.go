@@ -14,7 +14,7 @@ import (
 
 type dataCmd struct {
 	Curate     dataCurateCmd     `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
-	Dedup      dataDedupCmd      `cmd:"" help:"Drop documents, paragraphs and lines that came before."`
+	Dedup      dataDedupCmd      `cmd:"" help:"Drop repeated documents, paragraphs and lines."`
 	Classifier dataClassifierCmd `cmd:"" help:"Train and use classifiers of language and quality."`
 	Sample     dataSampleCmd     `cmd:"" help:"Make a data set of the Go standard library's source, to try things on."`
 	Build      dataBuildCmd      `cmd:"" help:"Tokenise text into shards for training."`

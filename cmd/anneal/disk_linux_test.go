@@ -30,7 +30,7 @@ func TestCurateGoesOnAfterTheDiskWasFull(t *testing.T) {
 			break
 		}
 		stops++
-		if code := cmd.ProcessState.ExitCode(); code != exitResources || !strings.Contains(string(out), "what is done stays: make room, then give the same command again") {
+		if code := cmd.ProcessState.ExitCode(); code != exitResources || !strings.Contains(string(out), "finished work is kept: make room, then give the same command again") {
 			t.Fatalf("%d blocks: exit %d\n%s", blocks, code, out)
 		}
 	}

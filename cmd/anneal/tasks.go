@@ -10,9 +10,9 @@ import (
 
 // taskFlags share the work of a command out to processes that see the same files.
 type taskFlags struct {
-	TaskIndex *int          `placeholder:"N" help:"Which task of --task-count this is, from 0. Every task names the same inputs and the same --out. By default Slurm, Kubernetes or MPI says."`
+	TaskIndex *int          `placeholder:"N" help:"Which task of --task-count this is, from 0. Every task names the same inputs and the same --out. Default: from Slurm, Kubernetes or MPI."`
 	TaskCount *int          `placeholder:"N" help:"Tasks that share the work through a common file system."`
-	Wait      time.Duration `placeholder:"2h" help:"How long to wait for other tasks where documents of all are compared; without it, as long as it takes."`
+	Wait      time.Duration `placeholder:"2h" help:"How long to wait for other tasks before deduplication. Default: without limit."`
 }
 
 // launcher is how one kind of job tells its processes apart.

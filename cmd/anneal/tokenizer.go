@@ -24,7 +24,7 @@ type tokenizerCmd struct {
 // textArgs names the text that a command reads.
 type textArgs struct {
 	Paths     []string `arg:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
-	Ext       []string `placeholder:".go" help:"From directories take only files with these endings."`
+	Ext       []string `placeholder:".go" help:"From directories take only files with these extensions."`
 	TextField string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 }
 
