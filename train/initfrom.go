@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
@@ -52,8 +53,8 @@ func takeWeights(cfg *config.Config) error {
 func (w *initial) takeVocabulary(cfg *config.Config) error {
 	tok, path := tokenizerOfData(cfg)
 	same := tok == nil || tok.Hash() == w.tokenizer.Hash()
-	switch rows := w.config.Model.Vocab; {
-	case cfg.Given("model.vocab"):
+	switch rows, given := w.config.Model.Vocab, cfg.Given("model.vocab"); {
+	case given && (!same || cfg.Model.Vocab != rows):
 	case same:
 		cfg.Take("model.vocab", strconv.Itoa(rows), w.source())
 	default:
@@ -80,12 +81,16 @@ func tokenizerOfData(cfg *config.Config) (*tokenizer.Tokenizer, string) {
 	if err != nil || !cfg.HasData() {
 		return nil, ""
 	}
-	path := filepath.Join(sources[0].Path, "tokenizer.json")
-	tok, err := tokenizer.Load(path)
+	set, err := dataset.Open(sources[0].Path)
 	if err != nil {
 		return nil, ""
 	}
-	return tok, path
+	defer set.Close()
+	tok, err := OpenTokenizer(set)
+	if err != nil {
+		return nil, ""
+	}
+	return tok, filepath.Join(set.Dir, "tokenizer.json")
 }
 
 // vocabulary plans how the rows of the weights become those of cfg, whose data has the tokenizer now. One that is not related to that

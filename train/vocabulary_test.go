@@ -18,10 +18,10 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 	grown := buildDataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 340, Special: []string{"<|endoftext|>", "<|new|>"}})
 	for name, set := range map[string][]string{
 		"tied": nil, "untied": {"model.tie_embeddings=false"}, "gpt2": {"model.family=gpt2"},
-		"values": {"model.family=anneal", "model.value_embeddings=all"}, "padded before": {"model.vocab=345"},
+		"values": {"model.family=anneal", "model.value_embeddings=all"}, "padded before": {"model.vocab=384"},
 	} {
 		dir, _ := trainedRun(t, old, set...)
-		cfg := initConfig(t, dir, grown, "model.vocab=350")
+		cfg := initConfig(t, dir, grown, "model.vocab=448")
 		tr := startedFrom(t, cfg)
 		was, err := Open(dir, 1)
 		if err != nil {
@@ -44,7 +44,7 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 				continue
 			}
 			tables++
-			for id := range 350 {
+			for id := range 448 {
 				checkRow(t, name, p, before, id, was.Tokenizer, now)
 			}
 		}
@@ -52,7 +52,7 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 			t.Errorf("%s: %d tables of tokens", name, tables)
 		}
 		text := strings.Join(cfg.Remarks(), "\n")
-		for _, part := range []string{"grows from 3", " to 350 rows: 320 tokens keep theirs", "19 new ones", "1 new special ones", "10 rows are padding"} {
+		for _, part := range []string{"grows from 3", " to 448 rows: 320 tokens keep theirs", "19 new ones", "1 new special ones", "108 rows are padding"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s: the remark %q does not say %q", name, text, part)
 			}
@@ -106,7 +106,7 @@ func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
 		remark     string
 	}{
 		{dir, small, nil, 320, "is cut from 340 to 320 rows: 320 tokens keep theirs, 20 tokens are left out"},
-		{dir, large, []string{"model.vocab=400"}, 400, "grows from 340 to 400 rows: 340 tokens keep theirs, 60 rows are padding"},
+		{dir, large, []string{"model.vocab=384"}, 384, "grows from 340 to 384 rows: 340 tokens keep theirs, 44 rows are padding"},
 		{padded, small, nil, 384, ""},
 		{padded, small, []string{"model.vocab=320"}, 320, "is cut from 384 to 320 rows: 320 tokens keep theirs"},
 	} {

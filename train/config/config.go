@@ -197,7 +197,8 @@ func (c *Config) Planning() bool { return c.planning }
 // Remarks is what people should be told about how the config came about.
 func (c *Config) Remarks() []string { return c.remarks }
 
-func (c *Config) remark(text string) {
+// Remark notes something that people should be told about how the config came about.
+func (c *Config) Remark(text string) {
 	if !slices.Contains(c.remarks, text) {
 		c.remarks = append(slices.Clip(c.remarks), text)
 	}

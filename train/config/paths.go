@@ -51,7 +51,7 @@ func (c *Config) absolute(key, path string) string {
 	if err != nil {
 		try = here
 	}
-	c.remark(fmt.Sprintf("%s: %s is found in the working directory, not beside %s; paths in a config are relative to its file: write %s",
+	c.Remark(fmt.Sprintf("%s: %s is found in the working directory, not beside %s; paths in a config are relative to its file: write %s",
 		key, path, from.File, try))
 	return here
 }

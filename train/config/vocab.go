@@ -10,7 +10,7 @@ const (
 )
 
 // SetVocabulary derives model.vocab from the tokens of the tokenizer of the data in dir, or checks that it goes with them: rows of the embedding
-// that no token reads are never trained. The vocabulary of a run that has begun is what it is.
+// that no token reads are never trained. The vocabulary of a run that has begun is what it is, and so is that of the weights it starts from.
 func (c *Config) SetVocabulary(tokens int, dir string) error {
 	const key = "model.vocab"
 	vocab := c.Model.Vocab
@@ -18,17 +18,18 @@ func (c *Config) SetVocabulary(tokens int, dir string) error {
 		c.Derive(key, tokens, "the tokenizer of "+dir)
 		return nil
 	}
+	free := !c.started && c.origins[key].From == ""
 	p := Problem{Key: key, At: c.origins[key].Place(), Try: fmt.Sprintf("%s = %d, or remove %[1]s", key, tokens)}
 	switch {
 	case vocab < tokens:
 		p.Message = fmt.Sprintf("%s = %d is smaller than the %d tokens of the tokenizer of %s", key, vocab, tokens, dir)
 		return p
-	case vocab > tokens && !c.started && (vocab%vocabUnit != 0 || vocab-tokens >= maxPadding):
+	case vocab > tokens && free && (vocab%vocabUnit != 0 || vocab-tokens >= maxPadding):
 		p.Message = fmt.Sprintf("%s = %d, but the tokenizer of %s has %d tokens: the others would never be trained", key, vocab, dir, tokens)
 		p.Try = fmt.Sprintf("%s = %d, or a multiple of %d that is fewer than %d above, such as %d", key, tokens, vocabUnit, maxPadding, (tokens/vocabUnit+1)*vocabUnit)
 		return p
-	case vocab > tokens && !c.started:
-		c.remark(fmt.Sprintf("%s = %d pads the %d tokens of the tokenizer", key, vocab, tokens))
+	case vocab > tokens && free:
+		c.Remark(fmt.Sprintf("%s = %d pads the %d tokens of the tokenizer", key, vocab, tokens))
 	}
 	return nil
 }

@@ -37,5 +37,13 @@ func TestVocabularyGoesWithTheTokenizer(t *testing.T) {
 		if err := started.SetVocabulary(c.tokens, "d"); c.vocab >= c.tokens && err != nil {
 			t.Errorf("a run that began with %d for a tokenizer of %d: %v", c.vocab, c.tokens, err)
 		}
+		taken, err := Sources{Overrides: []string{"data.path=d"}}.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken.Take("model.vocab", fmt.Sprint(c.vocab), "the weights of w")
+		if err := taken.SetVocabulary(c.tokens, "d"); c.vocab >= c.tokens && (err != nil || taken.Remarks() != nil) {
+			t.Errorf("%d of the weights for a tokenizer of %d: %v, %v", c.vocab, c.tokens, err, taken.Remarks())
+		}
 	}
 }

@@ -102,6 +102,3 @@ func (c *Config) Take(key, value, source string) {
 		panic("config: Take: " + err.Error())
 	}
 }
-
-// Remark notes something about how the config came about.
-func (c *Config) Remark(text string) { c.remarks = append(c.remarks, text) }
