@@ -198,8 +198,8 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if weights, _, step, err := checkpoint.Hash(s.dir.checkpoints()); weights != source.WeightsHash || step != 0 || err != nil {
-		t.Errorf("before its first step the run has the weights %.12s of step %d, %v; want %.12s", weights, step, err, source.WeightsHash)
+	if weights, _, info, err := checkpoint.Hash(s.dir.checkpoints()); weights != source.WeightsHash || info.Step != 0 || err != nil {
+		t.Errorf("before its first step the run has the weights %.12s of step %d, %v; want %.12s", weights, info.Step, err, source.WeightsHash)
 	}
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
@@ -270,8 +270,8 @@ func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 				begun++
 			}
 		}
-		if weights, _, step, err := checkpoint.Hash(runDir(dir).checkpoints()); weights != want.WeightsHash || step != 40 {
-			t.Fatalf("seed %d: ends at step %d with %.12s, %v; never killed with %.12s", seed, step, weights, err, want.WeightsHash)
+		if weights, _, info, err := checkpoint.Hash(runDir(dir).checkpoints()); weights != want.WeightsHash || info.Step != 40 {
+			t.Fatalf("seed %d: ends at step %d with %.12s, %v; never killed with %.12s", seed, info.Step, weights, err, want.WeightsHash)
 		}
 	}
 	t.Logf("%d kills met a run that had begun", begun)

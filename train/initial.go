@@ -81,6 +81,9 @@ func (w *initial) openRun(step int64) (err error) {
 	} else {
 		info, err = checkpoint.LoadState(d.checkpoints(), &last)
 	}
+	if err == nil {
+		err = info.Newest(d.checkpoints())
+	}
 	if err != nil {
 		return err
 	}

@@ -250,9 +250,9 @@ func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
 			os.RemoveAll(filepath.Join(runDir(whole).checkpoints(), e.Name))
 		}
 	}
-	weights, _, step, err := checkpoint.Hash(runDir(whole).checkpoints())
-	if err != nil || step != 8 || weights != want.WeightsHash {
-		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s", step, weights, err, want.WeightsHash)
+	weights, _, info, err := checkpoint.Hash(runDir(whole).checkpoints())
+	if err != nil || info.Step != 8 || weights != want.WeightsHash {
+		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s", info.Step, weights, err, want.WeightsHash)
 	}
 }
 

@@ -162,9 +162,9 @@ func TestRunLearnsAndLeavesACompleteRunDirectory(t *testing.T) {
 	if _, ok := lines[19]["val_bits_per_byte"]; !ok {
 		t.Error("step 20 was evaluated but its line has no val_bits_per_byte")
 	}
-	weights, optimizer, step, err := checkpoint.Hash(runDir(dir).checkpoints())
-	if err != nil || weights != r.WeightsHash || optimizer != r.OptimizerHash || step != 150 {
-		t.Errorf("checkpoint has %.12s, %.12s at step %d (%v); the run reported %.12s, %.12s", weights, optimizer, step, err, r.WeightsHash, r.OptimizerHash)
+	weights, optimizer, info, err := checkpoint.Hash(runDir(dir).checkpoints())
+	if err != nil || weights != r.WeightsHash || optimizer != r.OptimizerHash || info.Step != 150 {
+		t.Errorf("checkpoint has %.12s, %.12s at step %d (%v); the run reported %.12s, %.12s", weights, optimizer, info.Step, err, r.WeightsHash, r.OptimizerHash)
 	}
 	again, err := config.Load(runDir(dir).config(), nil)
 	if err != nil || again.Train.Steps != 150 || again.Model.Vocab != cfg.Model.Vocab {
@@ -230,9 +230,9 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 				kills--
 			}
 		}
-		weights, optimizer, step, err := checkpoint.Hash(runDir(dir).checkpoints())
-		if err != nil || step != 800 {
-			t.Fatalf("run %d: step %d, %v", n, step, err)
+		weights, optimizer, info, err := checkpoint.Hash(runDir(dir).checkpoints())
+		if err != nil || info.Step != 800 {
+			t.Fatalf("run %d: step %d, %v", n, info.Step, err)
 		}
 		if weights != want.WeightsHash || optimizer != want.OptimizerHash {
 			t.Fatalf("run %d (seed %d): weights %.12s, uninterrupted %.12s", n, seed, weights, want.WeightsHash)

@@ -39,6 +39,8 @@ type OpenOptions struct {
 	Device  string // what computes, as the config calls it; "" is the CPU, wherever the run was trained
 	Threads int    // of the CPU; 0 is as many as the run has
 	Average bool   // the exponential moving average of the run's weights in their place
+
+	AllowOlder bool // an older checkpoint, if the newest cannot be used; otherwise that is a *checkpoint.OlderError
 	Reach
 
 	on device.Device // already open, and not to be closed with the run; nil opens one
@@ -116,6 +118,9 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	}
 	if err != nil {
 		return asConfigError(err, r.dir)
+	}
+	if err := info.Newest(r.dir.checkpoints()); err != nil && !o.AllowOlder {
+		return err
 	}
 	if err := last.checkModel(was, r.dir); err != nil {
 		return err

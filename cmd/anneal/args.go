@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"anneal/train"
@@ -60,13 +61,40 @@ type runDeviceFlag struct {
 // weightsFlag says which weights of a run to use.
 type weightsFlag struct {
 	Weights string `default:"last" enum:"last,ema" help:"Weights of the newest checkpoint: last as they are, or ema, their moving average (average.ema)."`
+	olderFlag
+}
+
+// olderFlag is on commands that read the newest checkpoint of a run.
+type olderFlag struct {
+	AllowOlder bool `help:"If the newest checkpoint is damaged, use the newest that is not."`
+}
+
+// noteOlder says that a checkpoint of a step was used because newer ones are damaged.
+func (s *session) noteOlder(step int64, skipped []error) {
+	for _, fault := range skipped {
+		s.warn(fmt.Sprintf("%v; using step %d", fault, step))
+	}
+}
+
+// faults is the text of each error, for JSON.
+func faults(skipped []error) []string {
+	list := make([]string, len(skipped))
+	for i, err := range skipped {
+		list[i] = err.Error()
+	}
+	return list
 }
 
 // open loads the run with these weights; the caller closes it.
-func (w weightsFlag) open(dir, device string, threads count, reach reachFlags) (*train.Trained, error) {
-	return train.OpenWith(dir, train.OpenOptions{
-		Device: device, Threads: int(threads), Average: w.Weights == "ema", Reach: train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+func (w weightsFlag) open(s *session, dir, device string, threads count, reach reachFlags) (*train.Trained, error) {
+	r, err := train.OpenWith(dir, train.OpenOptions{
+		Device: device, Threads: int(threads), Average: w.Weights == "ema", AllowOlder: w.AllowOlder,
+		Reach: train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
 	})
+	if err == nil {
+		s.noteOlder(r.Step, r.Skipped)
+	}
+	return r, err
 }
 
 // reachFlags are on commands that use a model on rows of other lengths than those of its training.

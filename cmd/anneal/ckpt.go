@@ -72,19 +72,28 @@ func (c ckptVerifyCmd) Run(s *session) error {
 	return s.emit(map[string]any{"ok": true, "checkpoints": names})
 }
 
-type ckptHashCmd struct{ runArg }
+type ckptHashCmd struct {
+	runArg
+	olderFlag
+}
 
 func (ckptHashCmd) Help() string {
 	return example("anneal ckpt hash runs/go --json") + "\n\nTwo runs with the same hashes hold the same bits."
 }
 
 func (c ckptHashCmd) Run(s *session) error {
-	weights, optimizer, step, err := checkpoint.Hash(c.checkpoints())
+	weights, optimizer, info, err := checkpoint.Hash(c.checkpoints())
 	if err != nil {
 		return err
 	}
-	s.printf("weights    %s\noptimizer  %s\nstep       %d\n", weights, optimizer, step)
-	return s.emit(map[string]any{"weights_hash": weights, "optimizer_hash": optimizer, "step": step})
+	if err := info.Newest(c.checkpoints()); err != nil && !c.AllowOlder {
+		return err
+	}
+	s.noteOlder(info.Step, info.Skipped)
+	s.printf("weights    %s\noptimizer  %s\nstep       %d\n", weights, optimizer, info.Step)
+	return s.emit(map[string]any{
+		"weights_hash": weights, "optimizer_hash": optimizer, "step": info.Step, "damaged": faults(info.Skipped),
+	})
 }
 
 type ckptAverageCmd struct {

@@ -29,7 +29,7 @@ func (c evalCmd) Run(s *session) error {
 			return &usageError{err.Error(), "try --data web=data/web --data code=data/code"}
 		}
 	}
-	r, err := c.open(c.Dir, c.Device, c.Threads, c.reachFlags)
+	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c evalCmd) Run(s *session) error {
 		}
 		report := map[string]any{
 			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes, "step": r.Step, "context": r.Context(),
-			"precision": r.Config.Precision,
+			"precision": r.Config.Precision, "damaged": faults(r.Skipped),
 		}
 		if e.Sources != nil {
 			report["sources"] = e.Sources

@@ -25,7 +25,7 @@ func (exportCmd) Help() string {
 
 func (c exportCmd) Run(s *session) error {
 	start := time.Now()
-	r, err := c.open(c.Dir, "cpu", 0, reachFlags{})
+	r, err := c.open(s, c.Dir, "cpu", 0, reachFlags{})
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,8 @@ func (c exportCmd) Run(s *session) error {
 		c.Out, elapsed, command("python3", "-c", fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
 		*train.ExportReport
-		Out     string  `json:"out"`
-		Seconds float64 `json:"seconds"`
-	}{report, c.Out, elapsed.Seconds()})
+		Out     string   `json:"out"`
+		Seconds float64  `json:"seconds"`
+		Damaged []string `json:"damaged"`
+	}{report, c.Out, elapsed.Seconds(), faults(r.Skipped)})
 }

@@ -34,7 +34,7 @@ func (c generateCmd) Run(s *session) error {
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
 	}
-	r, err := c.open(c.Dir, c.Device, c.Threads, c.reachFlags)
+	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c generateCmd) Run(s *session) error {
 		s.notef("%s · %s", summary(&done), strings.ToUpper(r.Config.Precision))
 		return s.emit(map[string]any{
 			"prompt": c.Prompt, "text": text.String(), "tokens": done.Tokens, "step": r.Step, "prompt_tokens": done.Prompt,
-			"first_token_seconds": done.First.Seconds(), "tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
+			"first_token_seconds": done.First.Seconds(), "tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache, "damaged": faults(r.Skipped),
 			"precision": r.Config.Precision,
 		})
 	})

@@ -263,14 +263,15 @@ func (s *Store) goOn(info Info) error {
 	return nil
 }
 
-// Hash returns the hashes of HashTensors, and the step, for the newest checkpoint under root that verifies.
-func Hash(root string) (weights, optimizer string, step int64, err error) {
-	_, err = newest(root, func(e *Entry) (err error) {
-		step = e.Step
+// Hash returns the hashes of HashTensors for the newest checkpoint under root that verifies, and what [LoadLatest] says of it.
+func Hash(root string) (weights, optimizer string, info Info, err error) {
+	skipped, err := newest(root, func(e *Entry) (err error) {
+		info = e.Info
 		weights, optimizer, err = e.hash(root)
 		return err
 	})
-	return weights, optimizer, step, err
+	info.Skipped = skipped
+	return weights, optimizer, info, err
 }
 
 // hash reads and verifies all tensors once.

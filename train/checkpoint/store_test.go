@@ -365,9 +365,9 @@ func TestHashIsOfContentAlone(t *testing.T) {
 	mustSave(t, s, big, 3)
 	tensors, _ := stateAt(3, big)
 	weights, optimizer, _ := HashTensors(tensors)
-	gotW, gotO, step, err := Hash(root)
-	if err != nil || gotW != weights || gotO != optimizer || step != 3 {
-		t.Errorf("Hash = %s, %s, %d, %v; live tensors have %s, %s", gotW, gotO, step, err, weights, optimizer)
+	gotW, gotO, info, err := Hash(root)
+	if err != nil || gotW != weights || gotO != optimizer || info.Step != 3 {
+		t.Errorf("Hash = %s, %s, %d, %v; live tensors have %s, %s", gotW, gotO, info.Step, err, weights, optimizer)
 	}
 	rand.Shuffle(len(tensors), func(i, j int) { tensors[i], tensors[j] = tensors[j], tensors[i] })
 	if w, o, _ := HashTensors(tensors); w != weights || o != optimizer {

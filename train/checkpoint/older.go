@@ -1,0 +1,32 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strings"
+)
+
+// OlderError says that the newest checkpoint cannot be used, and which older one can: who asked for the newest must not get
+// another without a word. It unwraps to the faults.
+type OlderError struct {
+	Root string // where the checkpoints are
+	Info        // the newest that can be used; its Skipped are the newer ones
+}
+
+// Newest returns an *OlderError if checkpoints under root that are newer than this one could not be used.
+func (i Info) Newest(root string) error {
+	if len(i.Skipped) == 0 {
+		return nil
+	}
+	return &OlderError{root, i}
+}
+
+func (e *OlderError) Error() string {
+	var b strings.Builder
+	for _, fault := range e.Skipped {
+		fmt.Fprintf(&b, "%v\n", fault)
+	}
+	fmt.Fprintf(&b, "  the newest checkpoint in %s that can be used is %s, of step %d: take it with --allow-older, or to train from its weights with --init-step %d", e.Root, e.Name, e.Step, e.Step)
+	return b.String()
+}
+
+func (e *OlderError) Unwrap() []error { return e.Skipped }
