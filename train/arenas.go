@@ -10,7 +10,7 @@ type arenaSize struct {
 	size int
 }
 
-// newArenas reserves all of the memory or none of it.
+// newArenas reserves all of the arenas or none.
 func newArenas(m device.Memory, sizes ...arenaSize) ([]*tensor.Arena, error) {
 	var arenas []*tensor.Arena
 	for _, s := range sizes {

@@ -13,22 +13,25 @@ import (
 )
 
 // average is an exponential moving average of the weights (Polyak & Juditsky 1992; Tarvainen & Valpola 2017, arXiv
-// 1703.01780), updated after every update t that was applied:
+// 1703.01780), updated after every applied update t:
 //
 //	a ← d·a + (1−d)·w,  d = min(decay, (1+t)/(10+t))
 //
-// It starts as the initial weights, which the rising d forgets within a few updates, so that short runs have an average
-// too. Evaluation reports it beside the weights, and `--weights ema` generates from it, evaluates and exports it.
+// It starts as the initial weights. The rising d forgets these within a few updates, so short runs have a useful
+// average too. Evaluation reports it beside the weights, and `--weights ema` generates from it, evaluates and exports
+// it.
 //
-// Memory: 4 bytes a parameter (8 in the reference mode), in an arena of its own; a checkpoint holds it in average.safetensors.
-// Off by default; average.ema = 0.999 looks back on about a thousand updates, too long for runs of a few hundred. Not needed
-// where the learning rate falls to a tenth or less: weights that hardly move any more are their own average.
+// Memory: 4 bytes per parameter (8 in the reference mode), in a separate arena; checkpoints store it in
+// average.safetensors. Off by default. average.ema = 0.999 averages over about a thousand updates, too many for runs
+// of a few hundred. Not needed if the learning rate falls to a tenth or less: the weights then hardly move and are
+// close to their average.
 type average struct {
 	decay  float64
-	values []tensor.Tensor // one for each parameter; none if there is no average
+	values []tensor.Tensor // one per parameter; empty without an average
 }
 
-// averageBytes is what the average of a run takes: as much as the gradients, whose shapes and format it has.
+// averageBytes returns the size of the average of a run: that of the gradients, which have the same shapes and
+// format.
 func averageBytes(cfg *config.Config, f model.Footprint) int {
 	if cfg.Average.EMA == 0 {
 		return 0
@@ -36,7 +39,7 @@ func averageBytes(cfg *config.Config, f model.Footprint) int {
 	return f.Grads
 }
 
-// startAverage lays out the average, if there is to be one, with the weights as they are.
+// startAverage allocates the average, if the run has one, and sets it to the current weights.
 func (t *Trainer) startAverage(bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -61,7 +64,7 @@ func (a *average) start(params []*nn.Param, dev device.Device) {
 	}
 }
 
-// update takes in the weights after update t, from 1.
+// update adds the weights after update t, from 1.
 func (a *average) update(t int, params []*nn.Param, dev device.Device) {
 	d := math.Min(a.decay, float64(1+t)/float64(10+t))
 	for i := range a.values {
@@ -69,14 +72,15 @@ func (a *average) update(t int, params []*nn.Param, dev device.Device) {
 	}
 }
 
-// swap exchanges the average with the weights: the model computes with it, until it is called again. No number is moved.
+// swap exchanges the average with the weights, so that the model computes with it until the next call. It copies no
+// numbers.
 func (a *average) swap(params []*nn.Param) {
 	for i := range a.values {
 		a.values[i], params[i].Value = params[i].Value, a.values[i]
 	}
 }
 
-// averageTensors lists the average as a checkpoint holds it.
+// averageTensors lists the tensors of the average for checkpoints.
 func (t *Trainer) averageTensors() []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	for i, p := range t.model.Params()[:len(t.average.values)] {
@@ -85,14 +89,14 @@ func (t *Trainer) averageTensors() []checkpoint.Tensor {
 	return list
 }
 
-// averageTensor is the average of the parameter of a name, in x.
+// averageTensor returns the checkpoint tensor of the average of the named parameter, stored in x.
 func averageTensor(dev device.Memory, name string, x *tensor.Tensor) checkpoint.Tensor {
 	t := checkpointTensor(dev, name+".ema", x)
 	t.Average = true
 	return t
 }
 
-// evaluateAverage is evaluate for the average of the weights; without one nothing is known of it.
+// evaluateAverage is evaluate for the average of the weights; without an average its result is unevaluated.
 func (t *Trainer) evaluateAverage(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
 	if t.average.values == nil {
 		return unevaluated, nil

@@ -13,27 +13,27 @@ import (
 	"anneal/train/config"
 )
 
-// BenchOptions says which training step to time.
+// BenchOptions selects the training step to time.
 type BenchOptions struct {
 	Shape     string  // a name of Shapes
 	Precision string  // a name of precision.Names
-	Device    string  // as the config calls it; "" is the CPU
-	Threads   int     // 0 takes every core
-	Seconds   float64 // how long to measure, after warm-up; at least three steps are measured
-	Batch     int     // sequences a step; 0 means the shape's own
-	Context   int     // tokens a sequence; 0 means the shape's own
+	Device    string  // as in the config; "" is the CPU
+	Threads   int     // 0 uses every core
+	Seconds   float64 // duration of the measurement after warm-up; at least three steps
+	Batch     int     // sequences per step; 0 means the shape's default
+	Context   int     // tokens per sequence; 0 means the shape's default
 
-	OnStep func(steps int, measured time.Duration) // called after every step, warm-up included; may be nil
+	OnStep func(steps int, measured time.Duration) // called after every step, including warm-up; may be nil
 }
 
-// BenchResult is what a training step costs.
+// BenchResult is the cost of a training step.
 type BenchResult struct {
 	TokensPerSecond  float64 `json:"tokens_per_second"`
 	StepMsMedian     float64 `json:"step_ms_median"`
 	Steps            int     `json:"steps"`
 	FirstStepSeconds float64 `json:"first_step_seconds"` // from the call to the end of the first step
 	PeakRSSBytes     int64   `json:"peak_rss_bytes"`
-	GFLOPS           float64 `json:"gflops"`      // 10⁹ operations a second, counted by model.Decoder.FLOPsPerToken
+	GFLOPS           float64 `json:"gflops"`      // 10⁹ operations per second, counted by model.Decoder.FLOPsPerToken
 	PeakGFLOPS       float64 `json:"peak_gflops"` // of the kernels' best instruction, measured in this process
 	FractionOfPeak   float64 `json:"fraction_of_peak"`
 	Parameters       int64   `json:"parameters"`
@@ -43,7 +43,7 @@ type BenchResult struct {
 	Loss             float64 `json:"loss"`    // of the last step, on random tokens: about ln V
 }
 
-// Shapes are the models that `bench step` knows.
+// Shapes are the models of `bench step`.
 var Shapes = map[string]struct {
 	Model config.Model
 	Batch int
@@ -52,7 +52,7 @@ var Shapes = map[string]struct {
 	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16},
 	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4},
 
-	"gpt2-small": {benchGPT2(12, 768, 12, 1024, 50257), 4}, // of 124M parameters, the released GPT-2
+	"gpt2-small": {benchGPT2(12, 768, 12, 1024, 50257), 4}, // the released GPT-2, 124M parameters
 	"llama-1.1b": {benchModel(20, 2048, 16, 5632, 2048, 32000), 4},
 }
 
@@ -68,7 +68,7 @@ func benchGPT2(layers, dim, heads, context, vocab int) config.Model {
 	return m
 }
 
-// peakTime is how long the machine's matrix product peak is measured.
+// peakTime is the duration of the measurement of the machine's matrix product peak.
 const peakTime = 100 * time.Millisecond
 
 // BenchStep times whole training steps (forward, backward, clip, update) on random tokens.
@@ -98,7 +98,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 		}
 		if t.progress.Step == 1 {
 			r.FirstStepSeconds = time.Since(begin).Seconds()
-			continue // warm-up: pages are touched for the first time
+			continue // warm-up: the first touch of memory pages
 		}
 		times = append(times, time.Since(start))
 		measured += times[len(times)-1]

@@ -12,22 +12,22 @@ import (
 	"anneal/train/config"
 )
 
-// MemoryCase is what one way to recompute activations takes, beside what was planned.
+// MemoryCase compares the measured with the planned memory of one recomputation strategy.
 type MemoryCase struct {
 	Strategy        string  `json:"strategy"`         // memory.recompute
 	Keeps           string  `json:"keeps"`            // how it treats the layers
-	ActivationBytes int64   `json:"activation_bytes"` // the most that was in use
+	ActivationBytes int64   `json:"activation_bytes"` // peak in use
 	PlannedBytes    int64   `json:"planned_bytes"`
-	Less            float64 `json:"less"`          // activations without recomputation, divided by those with it
-	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, the fastest
-	ExtraTime       float64 `json:"extra_time"`    // over the pass without recomputation, as a fraction
-	ExtraCompute    float64 `json:"extra_compute"` // operations over those of forward and backward, as a fraction
+	Less            float64 `json:"less"`          // activations without recomputation divided by these
+	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, fastest
+	ExtraTime       float64 `json:"extra_time"`    // relative to the pass without recomputation, as a fraction
+	ExtraCompute    float64 `json:"extra_compute"` // additional operations relative to forward and backward, as a fraction
 
 	layout model.Layout
 	times  []time.Duration
 }
 
-// MemoryReport is the strategies side by side.
+// MemoryReport compares the strategies.
 type MemoryReport struct {
 	Shape     string       `json:"shape"`
 	Precision string       `json:"precision"`
@@ -39,8 +39,8 @@ type MemoryReport struct {
 	Cases     []MemoryCase `json:"cases"`
 }
 
-// BenchMemory measures forward and backward passes of a model on random tokens, one strategy after the other in each
-// round, so that all meet the same conditions. The first strategy is none, which the others are held against.
+// BenchMemory measures forward and backward passes of a model on random tokens. Each round runs all strategies in
+// turn, so that all have the same conditions. The first strategy is none, the baseline of the others.
 func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*MemoryReport, error) {
 	cfg, err := o.config()
 	if err != nil {
@@ -62,7 +62,7 @@ func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*Mem
 		Shape: o.Shape, Precision: o.Precision, Tier: kernels(dev), Threads: threads(dev),
 		Sequences: cfg.Train.MicroBatch, Context: cfg.Model.Context, Cases: cases,
 	}
-	for i := range cases { // warm-up: pages are touched for the first time
+	for i := range cases { // warm-up: the first touch of memory pages
 		if _, err := cases[i].measure(ctx, t, src); err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (m *MemoryCase) measure(ctx context.Context, t *Trainer, src dataset.Source
 	return d, nil
 }
 
-// conclude takes the fastest of the rounds, which other load on the machine disturbs least.
+// conclude takes the fastest of the rounds, which is least disturbed by other load.
 func (m *MemoryCase) conclude(none *MemoryCase) {
 	fastest := slices.Min(m.times)
 	m.StepMs = fastest.Seconds() * 1e3

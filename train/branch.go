@@ -9,9 +9,9 @@ import (
 	"anneal/train/config"
 )
 
-// Branch starts a new run in o.Dir with the state that the run in from had after a step, and trains to its end: from one
-// stable phase any number of decays, each to a model of its own. Where the schedules agree up to that step, the result is
-// the same, bit for bit, as if the new run had been trained from its beginning.
+// Branch starts a new run in o.Dir from the state that the run in from had after a step, and trains it to its end:
+// one stable phase can have any number of decays, each with its own model. If the schedules are equal up to that
+// step, the result is the same, bit for bit, as if the new run had been trained from the start.
 func Branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
 	if err := CheckNewRun(o.Dir); err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 	return s.run(ctx)
 }
 
-// BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had the
-// same samples in the same batches, and the same learning rates.
+// BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had
+// the same samples in the same batches, and the same learning rates.
 func BranchPoint(from string, cfg *config.Config) (int, error) {
 	was, err := runDir(from).load()
 	if err != nil {
@@ -60,7 +60,7 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	}
 	agree, best := agreement(was, cfg, newest), -1
 	var steps []string
-	var other error // the first that its data speaks against
+	var other error // first error from the data check
 	for _, e := range list {
 		if e.Err != nil {
 			continue
@@ -93,7 +93,8 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	return best, nil
 }
 
-// agreement returns up to which step, of at most limit, two runs have the same batches and learning rates.
+// agreement returns the number of first steps, at most limit, in which two runs have the same batches and learning
+// rates.
 func agreement(a, b *config.Config, limit int) int {
 	x, y := newRamps(a), newRamps(b)
 	p, q := newSchedule(a), newSchedule(b)
@@ -108,7 +109,7 @@ func agreement(a, b *config.Config, limit int) int {
 	return at.Step
 }
 
-// warnOfAnotherPast says where a branch is not what a run of its configuration from the start would be.
+// warnOfAnotherPast warns if a branch differs from a run of its configuration from the start.
 func (s *session) warnOfAnotherPast(from string) {
 	was, step := s.last.Config, s.last.Progress.Step
 	if was == nil {

@@ -8,16 +8,17 @@ import (
 	"anneal/train/config"
 )
 
-// harmless are the keys that change where and how a run works, but not a bit of its result. Where the data lies is one, and what its
-// sources are called: that it is the same data is checked by fingerprints.
+// harmless are the keys that do not change a bit of a run's result. The paths of the data and the names of its
+// sources are among them, because fingerprints identify the data.
 var harmless = map[string]bool{
-	"device":  true, // whose kernels the state names
+	"device":  true, // the state names its kernels
 	"threads": true, "data.path": true, "data.mix": true, "train.minutes": true, "train.log_every": true, "train.noise_scale_every": true,
 	"train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true, "checkpoint.keep": true,
 	"memory.recompute": true,
 }
 
-// Changes lists the keys whose values differ and decide what a run computes, as "key: was → now", in the order of the file.
+// Changes lists the keys with different values that affect the result of a run, as "key: was → now", in the order of
+// the file.
 func Changes(was, now *config.Config) []string {
 	return differences("", reflect.ValueOf(*was), reflect.ValueOf(*now))
 }
@@ -39,7 +40,7 @@ func differences(section string, was, now reflect.Value) (list []string) {
 	return list
 }
 
-// warnOfChanges tells which values a run goes on with that it was not trained with so far.
+// warnOfChanges lists the values with which a run continues that differ from those so far.
 func (s *session) warnOfChanges() {
 	if s.last.Config == nil {
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clock measures the rate of training without the time spent on evaluation.
+// clock measures the training rate, excluding the time for evaluation.
 type clock struct {
 	busy   time.Duration
 	since  time.Time
@@ -13,14 +13,14 @@ type clock struct {
 	origin mark
 }
 
-// mark is how many tokens and operations were done after how much busy time.
+// mark holds the tokens and operations done after some busy time.
 type mark struct {
 	at     time.Duration
 	tokens int64
 	flops  float64 // of this process
 }
 
-// rateWindow is how far back the current rate looks.
+// rateWindow is the time window of the current rate.
 const rateWindow = 10 * time.Second
 
 // start begins the measurement at a number of tokens.
@@ -29,7 +29,7 @@ func (c *clock) start(tokens int64) {
 	c.marks = append(c.marks, c.origin)
 }
 
-// tick notes a step of so many operations, after which training has reached a number of tokens.
+// tick records the end of a step with flops operations, after which training has reached tokens.
 func (c *clock) tick(tokens int64, flops float64) {
 	now := time.Now()
 	c.busy += now.Sub(c.since)
@@ -40,7 +40,7 @@ func (c *clock) tick(tokens int64, flops float64) {
 	}
 }
 
-// pause leaves the time since the last tick out of the measurement.
+// pause excludes the time since the last tick from the measurement.
 func (c *clock) pause() { c.since = time.Now() }
 
 // rate returns the tokens per second of the last seconds; NaN before the first tick.

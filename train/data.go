@@ -13,19 +13,19 @@ import (
 	"anneal/train/config"
 )
 
-// corpus is the data of a run, opened: what it trains on, what it is measured on, and the tokenizer of both.
+// corpus is the opened data of a run: training data, validation data and the tokenizer of both.
 type corpus struct {
 	set           *dataset.Dataset // the first source
 	sources       []source
-	mixed         *dataset.Mixed // train, if the sources are mixed
+	mixed         *dataset.Mixed // the same as train, if the sources are mixed
 	train         trainSource    // nil until openTraining
 	tok           *tokenizer.Tokenizer
-	path          string // of the tokenizer
+	path          string // of the tokenizer file
 	tokenizerJSON []byte
 	byteLen       []int32 // [V] bytes of text per token, 0 for special tokens
 }
 
-// trainSource is what a run reads, with where it stands in it.
+// trainSource is the training data of a run, with its position.
 type trainSource interface {
 	dataset.Source
 	State(samples uint64) dataset.State
@@ -51,7 +51,7 @@ func openCorpus(cfg *config.Config) (*corpus, error) {
 func (c *corpus) open(cfg *config.Config) error {
 	sources, err := cfg.Sources()
 	if err != nil {
-		return err // validation has passed it already
+		return err // validation has accepted it before
 	}
 	for _, s := range sources {
 		set, err := dataset.Open(s.Path)
@@ -79,12 +79,12 @@ func (c *corpus) open(cfg *config.Config) error {
 	return nil
 }
 
-// openTraining opens the training splits; what is only evaluated may have none.
+// openTraining opens the training splits; data for evaluation only may have none.
 func (c *corpus) openTraining(cfg *config.Config) error {
 	order, err := cfg.Order()
 	skip, also := dataset.ParseSkips(cfg.Data.Skip)
 	if err = errors.Join(err, also); err != nil {
-		return err // validation has passed them already
+		return err // validation has accepted them before
 	}
 	train, err := c.openRows(cfg)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *corpus) openTraining(cfg *config.Config) error {
 	return nil
 }
 
-// openRows opens the rows of the training splits in plain random order.
+// openRows opens the rows of the training splits in random order.
 func (c *corpus) openRows(cfg *config.Config) (rows interface {
 	trainSource
 	Arrange(dataset.Order) error
@@ -120,7 +120,7 @@ func (c *corpus) sets() []*dataset.Dataset {
 	return sets
 }
 
-// takeTurns has the sources of the mix read in turn, in micro-batches of so many rows of one source.
+// takeTurns reads the sources of the mix in turn, in micro-batches of rows rows from one source.
 func (c *corpus) takeTurns(rows int) error {
 	if c.mixed == nil {
 		return config.Problem{Key: "data.mix", Message: "group DRO needs several domains, but the config has one data set", Try: "data.mix with one source per domain"}
@@ -148,8 +148,8 @@ func OpenTokenizer(d *dataset.Dataset) (*tokenizer.Tokenizer, error) {
 	return tok, d.RequireTokenizer(DatasetTokenizer(tok, path))
 }
 
-// DatasetTokenizer describes a tokenizer the way data sets identify theirs. A tokenizer without an end-of-text token
-// cannot delimit documents; its EOT is then out of range, which dataset refuses.
+// DatasetTokenizer describes a tokenizer in the form in which data sets identify theirs. A tokenizer without an
+// end-of-text token cannot delimit documents; its EOT is then out of range, which package dataset rejects.
 func DatasetTokenizer(tok *tokenizer.Tokenizer, path string) dataset.Tokenizer {
 	d := dataset.Tokenizer{Path: path, Vocab: tok.VocabSize(), EOT: uint32(tok.VocabSize())}
 	if eot, err := tok.EndOfText(); err == nil {
@@ -159,7 +159,7 @@ func DatasetTokenizer(tok *tokenizer.Tokenizer, path string) dataset.Tokenizer {
 	return d
 }
 
-// byteLengths returns how many bytes of text each token stands for: 0 for special tokens and for padding of the vocabulary.
+// byteLengths returns the number of text bytes of each token: 0 for special tokens and for padding of the vocabulary.
 func byteLengths(tok *tokenizer.Tokenizer, vocab int) []int32 {
 	n := make([]int32, vocab)
 	for id := range min(vocab, tok.VocabSize()) {
@@ -173,7 +173,7 @@ func byteLengths(tok *tokenizer.Tokenizer, vocab int) []int32 {
 	return n
 }
 
-// fill copies a batch of samples into what is to be sent to the model's tensors.
+// fill copies a batch of samples into the host memory of a model's batch.
 func fill(dst *model.Batch, src *dataset.Batch) {
 	for i, id := range src.Tokens {
 		dst.Host.Tokens[i] = int32(id)

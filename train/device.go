@@ -14,7 +14,7 @@ import (
 	"anneal/train/config"
 )
 
-// openers open what the config calls device by its names; threads are those of the CPU.
+// openers maps device names of the config to functions that open them; threads are those of the CPU.
 var openers = map[string]func(threads int) (device.Device, error){
 	"cpu":  func(threads int) (device.Device, error) { return cpu.New(threads) },
 	"cuda": openCUDA,
@@ -28,8 +28,8 @@ func openCUDA(int) (device.Device, error) {
 	return dev, nil
 }
 
-// openDevice opens the device of a name, that of the config if the name is "", with so many threads, as many as the config has if
-// that is 0.
+// openDevice opens the named device, or the config's if name is "", with the given number of threads, or the config's
+// if threads is 0.
 func openDevice(cfg *config.Config, name string, threads int) (device.Device, error) {
 	if name == "" {
 		name = cfg.Device
@@ -44,7 +44,7 @@ func openDevice(cfg *config.Config, name string, threads int) (device.Device, er
 	return open(threads)
 }
 
-// wait returns when a device is done with all it was asked for. Before that, and after a failure, nothing it computed is believed
+// wait blocks until a device has finished all calls. Before that, and after a failure, its results must not be used
 // or saved.
 func wait(dev device.Memory) error {
 	if err := dev.Wait(); err != nil {
@@ -53,7 +53,7 @@ func wait(dev device.Memory) error {
 	return nil
 }
 
-// kernels says which kernels of a device compute: others give other bits.
+// kernels names the kernels of a device; other kernels give other bits.
 func kernels(dev device.Device) string {
 	switch d := dev.(type) {
 	case device.Accelerator:
@@ -64,7 +64,7 @@ func kernels(dev device.Device) string {
 	return dev.Name()
 }
 
-// threads is how many of the host's threads a device computes with.
+// threads returns the number of host threads that a device computes with.
 func threads(dev device.Device) int {
 	if d, ok := dev.(*cpu.Device); ok {
 		return d.Threads()
@@ -72,7 +72,7 @@ func threads(dev device.Device) int {
 	return 0
 }
 
-// peak is the GFLOP/s that a device's products could reach: measured on the CPU, else what the device says.
+// peak returns the peak GFLOP/s of a device's products: measured on the CPU, as reported by other devices.
 func peak(dev device.Device, operand tensor.DType) float64 {
 	switch d := dev.(type) {
 	case device.Accelerator:
@@ -83,7 +83,7 @@ func peak(dev device.Device, operand tensor.DType) float64 {
 	return 0
 }
 
-// freeMemory is how many bytes there are for tensors of a device, 0 if that is not known.
+// freeMemory returns the bytes available for tensors of a device, 0 if unknown.
 func freeMemory(dev device.Device) int64 {
 	if d, ok := dev.(device.Accelerator); ok {
 		return d.FreeMemory()
@@ -91,13 +91,13 @@ func freeMemory(dev device.Device) int64 {
 	return machine.ReadMemory().Available
 }
 
-// A Machine is what a run would compute with.
+// A Machine describes the device of a run.
 type Machine struct {
 	Device    string // "avx512, 2 threads"
-	Available int64  // bytes of memory, 0 if that is not known
+	Available int64  // bytes of memory, 0 if unknown
 }
 
-// MachineOf looks at what a valid configuration would compute with.
+// MachineOf examines the device of a valid configuration.
 func MachineOf(cfg *config.Config) (Machine, error) {
 	if cfg.Device == "cpu" {
 		tier, err := isa.Choose()
@@ -111,7 +111,7 @@ func MachineOf(cfg *config.Config) (Machine, error) {
 	return Machine{dev.Name(), freeMemory(dev)}, nil
 }
 
-// workers is how many threads a run on the CPU computes with, as package pool chooses them; 0 on other devices.
+// workers returns the number of threads of a run on the CPU, as package pool chooses it; 0 on other devices.
 func workers(cfg *config.Config) int {
 	switch n := runtime.GOMAXPROCS(0); {
 	case cfg.Device != "cpu":
@@ -122,11 +122,12 @@ func workers(cfg *config.Config) int {
 	return cfg.Threads
 }
 
-// logitBytes is how much of the logits exist at one time. A card wants thousands of rows: for each piece of them it converts the head and
-// adds to its gradient, 20 bytes an element, which take as long as the products of 650 rows on an H100.
+// logitBytes returns the memory for logits that exist at one time. A card needs chunks of thousands of rows: for each
+// chunk it converts the head and adds to its gradient, 20 bytes per element, which takes as long as the products of
+// 650 rows on an H100.
 func logitBytes(card bool) int {
 	if card {
 		return 512 << 20
 	}
-	return 0 // what a processor's caches like
+	return 0 // the default suits CPU caches
 }

@@ -8,10 +8,11 @@ import (
 	"anneal/train/config"
 )
 
-// DocumentLosses returns the bits per byte of each document of the training split of the data set in dir, which must have been built
-// with the run's tokenizer: its tokens and the EOT that ends it, over the bytes of its text. NaN for a document without text that
-// counts. The split is read in order in rows of the run's context, each on its own, so that a document which begins in one row
-// has nothing to look back on in the next. 4 bytes a document. onProgress takes the tokens done and in all; it may be nil.
+// DocumentLosses returns the bits per byte of each document of the training split of the data set in dir, which must
+// have been built with the run's tokenizer. It counts a document's tokens and its EOT, over the bytes of its text;
+// the result is NaN for a document without scored text. The split is read in order in independent rows of the run's
+// context, so the part of a document that continues in the next row has no context from the previous one. Memory: 4
+// bytes per document. onProgress takes the tokens done and in total; it may be nil.
 func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress func(done, total int64)) ([]float32, error) {
 	c, e, err := r.evaluatorOf([]config.Source{{Path: dir}})
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"anneal/internal/units"
 )
 
-// DivergedError means that the guard stopped a run: too many updates in a row could not be applied.
+// DivergedError means that the guard stopped a run: too many updates in a row were skipped.
 type DivergedError struct {
 	Step      int
 	Skips     int     // in a row
-	NonFinite int     // of those, how many had a loss or gradient that was not finite
+	NonFinite int     // of those, with a non-finite loss or gradient
 	LR        float64 // the run's optimizer.lr
-	LossScale float64 // of precision fp16, as it stood; 0 for other policies
+	LossScale float64 // of precision fp16 at that time; 0 for other policies
 	Dir       string
 }
 
@@ -37,11 +37,11 @@ func (e *DivergedError) Error() string {
 		e.Step, e.Skips, what, e.Dir, advice, e.Dir, max(first-1, 0), first, e.Step)
 }
 
-// DeviceError means that what computes is not to be had, or has failed and computed nothing since: a card was lost, or its memory
-// ran out.
+// DeviceError means that the device is unavailable, or has failed: a card was lost, or its memory ran out. Its later
+// results are invalid.
 type DeviceError struct {
 	Err  error
-	Step int    // that the run was at; 0 outside of runs
+	Step int    // current step of the run; 0 outside of runs
 	Dir  string // of the run
 }
 
@@ -61,7 +61,7 @@ func (e *DataError) Error() string { return e.Err.Error() }
 
 func (e *DataError) Unwrap() error { return e.Err }
 
-// MemoryError means that a run does not fit this machine.
+// MemoryError means that a run does not fit in this machine's memory.
 type MemoryError struct {
 	Need, Available int64 // bytes
 	Detail          string

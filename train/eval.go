@@ -15,19 +15,21 @@ import (
 	"anneal/train/config"
 )
 
-// EvalResult is how well a model predicts held-out text.
+// EvalResult measures how well a model predicts held-out text.
 type EvalResult struct {
 	Loss        float64 // mean nats per token
 	BitsPerByte float64 // of text: comparable across tokenizers
 	Tokens      int64   // targets scored
-	Bytes       int64   // of text they stand for
+	Bytes       int64   // bytes of text that they encode
 
-	// ByPosition is the same by intervals of positions, each as long as the rows of training, if those read now are longer. A
-	// token's position is the number of tokens before it in its document, or in its row without a document mask.
+	// ByPosition splits the result by intervals of positions, each as long as a training row, if the rows are longer
+	// than in training. The position of a token is the number of tokens before it in its document, or in its row
+	// without a document mask.
 	ByPosition []PositionResult
 
-	// Sources is the same by the sources of a mix, those without a validation split left out; nil where there is one source. The mixed
-	// measures are over all that was scored, as many tokens of each source if it has them: they do not depend on its weights.
+	// Sources splits the result by the sources of a mix that have a validation split; nil for a single source. The
+	// combined measures cover all scored tokens, equally many of each source if available: they do not depend on the
+	// weights of the mix.
 	Sources []SourceResult
 
 	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it is in prompts.
@@ -35,7 +37,7 @@ type EvalResult struct {
 	Textless []string
 }
 
-// PositionResult is how well a model predicts what follows the tokens at positions [From, To).
+// PositionResult measures the prediction of the tokens after positions [From, To).
 type PositionResult struct {
 	From        int     `json:"from"`
 	To          int     `json:"to"`
@@ -57,7 +59,7 @@ func (p *PositionResult) finish() {
 	p.Loss /= float64(p.Tokens)
 }
 
-// unevaluated is what is known of a model without an evaluation.
+// unevaluated is the result without an evaluation.
 var unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 
 // evaluator runs a model forward over samples of a data set. Within a run it shares the trainer's memory.
@@ -65,10 +67,10 @@ type evaluator struct {
 	dev       device.Device
 	model     *model.Decoder
 	tape      *autograd.Tape
-	data      dataset.Batch // as the loader gives it
+	data      dataset.Batch // as the loader returns it
 	batch     *model.Batch  // as the model reads it
 	rows      int           // samples in a batch
-	length    int           // tokens in a sequence: samples are cut into such pieces
+	length    int           // tokens in a sequence: samples are cut into sequences
 	every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool          // whether attention stops at document boundaries
 	exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
@@ -77,7 +79,7 @@ type evaluator struct {
 	onProgress func(done, total int64) // tokens scored by evaluate; may be nil
 }
 
-// newEvaluator allocates what evaluating m takes.
+// newEvaluator allocates the memory for evaluating m.
 func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*evaluator, error) {
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
@@ -106,10 +108,9 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 	return nil
 }
 
-// evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or limit targets if the
-// evaluator is exact, or all if limit is 0. Which tokens these are does not depend on the size of a batch. Several sources have
-// an equal part of the limit each; in an exact one the first have a target more where it cannot be shared out.
-// Without a validation split, or without text in it, both measures are NaN.
+// evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit
+// is 0. The choice does not depend on the batch size. Several sources get equal parts of the limit. Without a
+// validation split both measures are NaN.
 func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
 	context := e.model.Config.Context
 	e.length = context
@@ -136,7 +137,7 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 		}
 		splits, all = append(splits, h), all+min(int64(h.samples)*int64(context), h.targets)
 	}
-	var r EvalResult // Loss is a sum so far
+	var r EvalResult // Loss is a sum until the end
 	for _, h := range splits {
 		before := r
 		if err := e.score(ctx, c, h, all, &r); err != nil {
@@ -168,7 +169,7 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	return r, nil
 }
 
-// heldOut is the validation split of a source, and how many of its samples, and of their targets, count at most.
+// heldOut is the validation split of a source, with the number of its samples to score.
 type heldOut struct {
 	*dataset.Loader
 	name    string
@@ -201,7 +202,7 @@ func (e *evaluator) score(ctx context.Context, c *corpus, val heldOut, all int64
 	return nil
 }
 
-// ignoreFrom leaves the samples from row on out of the loss, where the last batch is larger than what is left.
+// ignoreFrom excludes the samples from row on from the loss, if the last batch is larger than the rest of the data.
 func (e *evaluator) ignoreFrom(row uint64) {
 	if row >= uint64(e.rows) {
 		return
@@ -231,7 +232,7 @@ func (e *evaluator) ignoreAfter(targets int64) {
 	e.batch.Send(e.dev)
 }
 
-// byPosition adds the tokens of the batch to the intervals that their positions fall into.
+// byPosition adds the tokens of the batch to the intervals of their positions.
 func (e *evaluator) byPosition(sums []PositionResult, byteLen []int32) []PositionResult {
 	if e.every == 0 {
 		return nil

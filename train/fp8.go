@@ -10,7 +10,7 @@ import (
 	"anneal/train/config"
 )
 
-// policyOf returns the precision policy of a configuration, with the recipe that fp8.* asks for.
+// policyOf returns the precision policy of a configuration, with the recipe of fp8.*.
 func policyOf(cfg *config.Config) (precision.Policy, error) {
 	p, err := precision.Lookup(cfg.Precision)
 	if err == nil && p.FP8 != nil {
@@ -19,7 +19,7 @@ func policyOf(cfg *config.Config) (precision.Policy, error) {
 	return p, err
 }
 
-// delayed yields the delayed scales of a model, and which operand of which product they are of; none with other recipes.
+// delayed yields the delayed scales of a model, with their parameter and operand; none with other recipes.
 func delayed(m *model.Decoder, yield func(p *nn.Param, operand string, s *precision.Delayed)) {
 	for _, p := range m.Params() {
 		if p.FP8 == nil {
@@ -36,12 +36,12 @@ func delayed(m *model.Decoder, yield func(p *nn.Param, operand string, s *precis
 	}
 }
 
-// endFP8Step settles the scales of the next step.
+// endFP8Step sets the scales of the next step.
 func (t *Trainer) endFP8Step() {
 	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { s.EndStep() })
 }
 
-// scaleTensors lists the delayed scales with their histories: evaluation multiplies by them, too.
+// scaleTensors lists the delayed scales with their histories, which evaluation uses as well.
 func scaleTensors(m *model.Decoder) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	delayed(m, func(p *nn.Param, operand string, s *precision.Delayed) {

@@ -12,26 +12,27 @@ import (
 	"anneal/train/config"
 )
 
-// GroupDRO weighs the domains of a mixture while a model trains on them, towards those in which it has most left to learn:
-// the proxy of DoReMi (Xie et al. 2023, arXiv 2305.10429, algorithm 1), which is group distributionally robust optimisation
-// (Sagawa et al. 2020, arXiv 1911.08731) of the excess over a reference model. A step reads as many rows of each of k domains,
+// GroupDRO shifts the weights of a mixture's domains during training towards the domains with most left to learn: the
+// proxy of DoReMi (Xie et al. 2023, arXiv 2305.10429, algorithm 1), which is group distributionally robust
+// optimisation (Sagawa et al. 2020, arXiv 1911.08731) of the excess loss over a reference model. A step reads equally
+// many rows of each of k domains,
 //
 //	λᵢ = mean over the domain's tokens of max(proxy's loss − reference's loss, 0)
 //	αᵢ ← (1 − c)·αᵢ·exp(η·λᵢ) / Σⱼ αⱼ·exp(η·λⱼ) + c/k,  αᵢ = 1/k at first
 //
-// and updates the proxy by the gradient of Σ αᵢ·(mean loss of domain i), with the new α. Every micro-batch holds one domain, so
-// that a weight is one factor of its loss. What comes out is the mean of α over the steps.
+// and updates the proxy by the gradient of Σ αᵢ·(mean loss of domain i), with the new α. Every micro-batch holds one
+// domain, so its weight is a factor of the micro-batch's loss. The result is the mean of α over the steps.
 //
-// It costs the reference's weights in memory, and two forward passes a step, one of each model: 5/3 of the time. For choosing
-// weights, not for the model that is wanted in the end. Not where a domain has few tokens and many are seen: its excess then
-// says what the reference has learned by heart.
+// It costs the memory of the reference's weights, and two more forward passes per step, one of each model: 5/3 of the
+// time. It is for choosing weights, not for training the final model. Not for domains with few tokens that are seen
+// often: their excess loss then measures what the reference has memorised.
 type GroupDRO struct {
 	Reference string  // run directory of a model of the same shape and tokenizer
 	Rate      float64 // η; 1 in the paper
 	Smoothing float64 // c; 1e-3 in the paper
 }
 
-// Check refuses numbers that weights cannot be moved by, and configurations in which they would say something else. With smoothing
+// Check rejects invalid numbers, and configurations that would change the meaning of the weights. With smoothing
 // above 0 no weight is ever 0.
 func (o GroupDRO) Check(cfg *config.Config) error {
 	for _, bad := range []struct {
@@ -56,14 +57,14 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 	}
 }
 
-// domainWeights is where group DRO stands.
+// domainWeights is the state of group DRO.
 type domainWeights struct {
 	Alpha  []float64 `json:"alpha"`
 	Sum    []float64 `json:"sum"`    // of Alpha over the updates
 	Excess []float64 `json:"excess"` // λ of the last update
 }
 
-// savedDomains is what checkpoints keep of it.
+// savedDomains is the state of group DRO in checkpoints.
 type savedDomains struct {
 	Rate      float64 `json:"rate"`
 	Smoothing float64 `json:"smoothing"`
@@ -75,13 +76,13 @@ type robust struct {
 	GroupDRO
 	reference *Trained
 	state     domainWeights
-	next      domainWeights // of the step under way
-	factors   []float64     // [k] of the summed losses of a domain in the step under way
+	next      domainWeights // of the current step
+	factors   []float64     // [k]: factor of the summed losses of a domain in the current step
 	targets   []int         // [k]
 	losses    []float64     // [N] of the proxy
 }
 
-// startRobust makes t weigh k domains, with micro-batch i of a step of domain i mod k.
+// startRobust makes t weigh k domains; micro-batch i of a step holds domain i mod k.
 func (t *Trainer) startRobust(o GroupDRO, k int) error {
 	if err := o.Check(t.cfg); err != nil {
 		return err
@@ -116,7 +117,7 @@ func newDomainWeights(k int) domainWeights {
 	return d
 }
 
-// update makes next of d by the excess losses in next: the formula of GroupDRO.
+// update computes next from d and the excess losses in next, by the formula of GroupDRO.
 func (d *domainWeights) update(next *domainWeights, rate, smoothing float64) {
 	top := math.Inf(-1)
 	for _, x := range next.Excess {
@@ -133,7 +134,8 @@ func (d *domainWeights) update(next *domainWeights, rate, smoothing float64) {
 	}
 }
 
-// mean returns the mean of the weights over the updates, which sums to 1; the weights as they are before the first.
+// mean returns the mean of the weights over the updates, which sums to 1; before the first update, the current
+// weights.
 func (d *domainWeights) mean(updates int) []float64 {
 	if updates == 0 {
 		return d.Alpha
@@ -145,8 +147,8 @@ func (d *domainWeights) mean(updates int) []float64 {
 	return mean
 }
 
-// weigh finds the weights for the step whose samples begin at from, by a forward pass of both models over all of it. They
-// count once the update is made (commit).
+// weigh computes the weights for the step whose samples start at from, by a forward pass of both models over all of
+// it. They take effect in commit, after the update.
 func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from uint64) error {
 	clear(r.next.Excess)
 	clear(r.targets)
@@ -172,7 +174,7 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 	for i, n := range r.targets {
 		all += n
 		if n == 0 {
-			r.next.Excess[i] = r.state.Excess[i] // nothing is known of it that is new
+			r.next.Excess[i] = r.state.Excess[i] // there are no targets to measure it
 		} else {
 			r.next.Excess[i] /= float64(n)
 		}
@@ -184,7 +186,7 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 	return nil
 }
 
-// excess sums what each token's loss of the proxy is above that of the reference; both are 0 where the target is ignored.
+// excess sums the excess of the proxy's loss over the reference's per token; both are 0 where the target is ignored.
 func excess(proxy []float64, reference *tensor.Tensor) float64 {
 	sum := 0.0
 	for j, loss := range proxy {
@@ -193,14 +195,14 @@ func excess(proxy []float64, reference *tensor.Tensor) float64 {
 	return sum
 }
 
-// forward runs m over the batch for its losses alone.
+// forward runs m over the batch and computes only the losses.
 func (t *Trainer) forward(m *model.Decoder) *tensor.Tensor {
 	t.tape.Reset(false)
 	m.Loss(t.tape, t.batch)
 	return t.batch.HostLosses(t.dev)
 }
 
-// saved is what a checkpoint keeps; nil for trainers that weigh nothing.
+// saved returns the state for checkpoints; nil for trainers without domain weights.
 func (r *robust) saved() *savedDomains {
 	if r == nil {
 		return nil
@@ -208,10 +210,10 @@ func (r *robust) saved() *savedDomains {
 	return &savedDomains{r.Rate, r.Smoothing, r.state}
 }
 
-// commit takes the weights of the step just made.
+// commit makes the weights of the completed step current.
 func (r *robust) commit() { r.state, r.next = r.next, r.state }
 
-// factor is what the loss of micro-batch i of the step counts.
+// factor returns the factor of the loss of micro-batch i of the step.
 func (t *Trainer) factor(i int) float64 {
 	if t.robust == nil {
 		return 1
@@ -219,13 +221,13 @@ func (t *Trainer) factor(i int) float64 {
 	return t.robust.factors[i%len(t.robust.factors)]
 }
 
-// errNotRobust and errRobust say that a run was begun otherwise than it is to go on.
+// errNotRobust and errRobust report a run that was started with, or without, group DRO.
 var (
 	errNotRobust = errors.New("was not trained by group DRO\n  choose another directory")
 	errRobust    = errors.New("is the proxy of a search for domain weights, which needs its reference\n  continue with the command that started it, such as `anneal mix doremi`")
 )
 
-// restoreRobust takes over the weights of a checkpoint.
+// restoreRobust restores the weights from a checkpoint.
 func (t *Trainer) restoreRobust(saved *savedDomains, dir string) error {
 	switch {
 	case saved == nil && t.robust == nil:

@@ -6,13 +6,14 @@ import (
 	"anneal/train/config"
 )
 
-// guard decides whether an update is applied (the skip-step optimizers of OLMo and Levanter do the same). A loss or a
-// gradient norm that is not finite never is. With SpikeZ > 0 neither is a step whose loss or gradient norm lies more than
-// SpikeZ standard deviations above the mean of the last accepted ones; it takes half a window of them to judge. What was
-// refused never enters the windows, so that a spike does not make the next one look ordinary.
+// guard decides whether an update is applied, like the skip-step optimizers of OLMo and Levanter. An update with a
+// non-finite loss or gradient norm is never applied. With SpikeZ > 0, neither is one whose loss or gradient norm is
+// more than SpikeZ standard deviations above the mean of the last accepted ones, once half a window of them is known.
+// Rejected values do not enter the windows, so a spike does not make the next one look normal.
 //
-// It costs nothing but two windows of numbers. Default: non-finite steps only; guard.spike_z = 6 is the usual choice. Not for
-// runs whose loss is meant to jump, as where the data changes: a level that stays up is refused until max_skips ends the run.
+// It costs only two windows of numbers. Default: only non-finite steps are skipped; guard.spike_z = 6 is usual. Not
+// for runs whose loss is expected to jump, for example when the data changes: a lasting higher level is rejected
+// until max_skips ends the run.
 //
 // Its exported fields are part of the checkpoint.
 type guard struct {
@@ -23,11 +24,11 @@ type guard struct {
 	Losses []float64 `json:"window"` // the last accepted ones, oldest first
 	Norms  []float64 `json:"norms"`  // of their gradients
 
-	Row       int `json:"row"` // skips in a row
+	Row       int `json:"row"` // current number of skips in a row
 	Skipped   int `json:"skipped"`
-	NonFinite int `json:"non_finite"` // of all skips
+	NonFinite int `json:"non_finite"` // non-finite among all skips
 
-	RowNonFinite int `json:"row_non_finite"` // of those in a row
+	RowNonFinite int `json:"row_non_finite"` // non-finite among the current skips in a row
 }
 
 func newGuard(c config.Guard) guard {
@@ -37,14 +38,14 @@ func newGuard(c config.Guard) guard {
 	}
 }
 
-// restore takes over what a checkpoint counted; the limits stay those of the configuration.
+// restore restores the counters of a checkpoint; the limits remain those of the configuration.
 func (g *guard) restore(saved guard) {
 	last := func(x []float64) []float64 { return x[max(0, len(x)-g.window):] }
 	g.Losses, g.Norms = append(g.Losses[:0], last(saved.Losses)...), append(g.Norms[:0], last(saved.Norms)...)
 	g.Row, g.Skipped, g.NonFinite, g.RowNonFinite = saved.Row, saved.Skipped, saved.NonFinite, saved.RowNonFinite
 }
 
-// accept reports whether to apply the update of a step with this loss and gradient norm, and counts.
+// accept reports whether to apply the update of a step with this loss and gradient norm, and counts it.
 func (g *guard) accept(loss, norm float64) bool {
 	ok := finite(loss + norm)
 	if !ok {
@@ -61,7 +62,7 @@ func (g *guard) accept(loss, norm float64) bool {
 	return true
 }
 
-// push adds x to a window, which drops its oldest number when it is full.
+// push appends x to a window and drops its oldest number if it is full.
 func (g *guard) push(window []float64, x float64) []float64 {
 	if len(window) == g.window {
 		copy(window, window[1:])
@@ -70,14 +71,14 @@ func (g *guard) push(window []float64, x float64) []float64 {
 	return append(window, x)
 }
 
-// exhausted reports whether so many updates in a row were skipped that the run should stop.
+// exhausted reports whether the run should stop because of too many skipped updates in a row.
 func (g *guard) exhausted() bool { return g.maxSkips > 0 && g.Row >= g.maxSkips }
 
-// leastDeviation is the smallest standard deviation that counts, as a part of the mean: where numbers hardly differ at
-// all, a difference in the fourth digit is no spike.
+// leastDeviation is the smallest standard deviation, relative to the mean: among nearly equal numbers, a difference
+// in the fourth digit is not a spike.
 const leastDeviation = 1e-3
 
-// spike reports whether x stands out above a window.
+// spike reports whether x is a spike above a window.
 func (g *guard) spike(window []float64, x float64) bool {
 	n := float64(len(window))
 	if g.spikeZ <= 0 || 2*len(window) < g.window {

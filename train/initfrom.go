@@ -15,25 +15,25 @@ import (
 	"anneal/train/config"
 )
 
-// A run can start from weights that were trained before, for continued pre-training or fine-tuning: init.from names a run or a
-// model in the layout of Hugging Face.
+// A run can start from existing weights, for continued pre-training or fine-tuning: init.from names a run or a model
+// in the Hugging Face layout.
 //
-//	shape        that of the weights; a key of model.* that says something else is an error (config.TakeModel)
-//	context      free with rotary positions, ALiBi or none; learned positions can only be cut
+//	shape        that of the weights; a different value of a model.* key is an error (config.TakeModel)
+//	context      free with rotary positions, ALiBi or none; learned positions can only be shortened
 //	vocabulary   that of the data set, row by row (vocabulary)
-//	optimizer    new, at step 0: its state was made by another schedule, and `anneal branch` goes on with it
-//	schedule     the run's own, so that the rate is warmed up again (Gupta et al. 2023, arXiv 2308.04014)
+//	optimizer    new, at step 0: its state belongs to another schedule; `anneal branch` continues with it
+//	schedule     the run's own, so the learning rate is warmed up again (Gupta et al. 2023, arXiv 2308.04014)
 //
-// The weights are in the run's checkpoint of step 0 before the run exists: a resume never reads init.from, and never starts
-// from random weights. Not for going on with a run as it was, which resume and branch do bit for bit.
+// The run's checkpoint of step 0 holds the weights before the run exists: a resume never reads init.from, and never
+// starts from random weights. Not for continuing a run unchanged, which resume and branch do bit for bit.
 
-// LoadConfig is from.Load for a config that may have init.from: the shape of the model then comes from the weights.
+// LoadConfig is from.Load for a config that may have init.from, whose weights then determine the shape of the model.
 func LoadConfig(from config.Sources) (*config.Config, error) {
 	from.Weights = takeWeights
 	return from.Load()
 }
 
-// takeWeights completes a config by what the weights of init.from say, without reading them.
+// takeWeights completes a config from the description of the init.from weights, without reading them.
 func takeWeights(cfg *config.Config) error {
 	w, err := openInitial(cfg.Init)
 	if err != nil {
@@ -48,8 +48,8 @@ func takeWeights(cfg *config.Config) error {
 	return w.takeVocabulary(cfg)
 }
 
-// takeVocabulary settles model.vocab, unless the config gives it: with the tokenizer of the weights, or without data, there are as
-// many rows as they have; else as many as the tokenizer of the data needs.
+// takeVocabulary sets model.vocab, unless the config gives it: with the tokenizer of the weights, or without data, to
+// their number of rows; else to the size of the tokenizer of the data.
 func (w *initial) takeVocabulary(cfg *config.Config) error {
 	tok, path := tokenizerOfData(cfg)
 	same := tok == nil || tok.Hash() == w.tokenizer.Hash()
@@ -61,7 +61,7 @@ func (w *initial) takeVocabulary(cfg *config.Config) error {
 		cfg.Derive("model.vocab", tok.VocabSize(), "the tokenizer of "+filepath.Dir(path))
 	}
 	if tok == nil || cfg.Model.Vocab < tok.VocabSize() {
-		return nil // who opens the data says what is wrong
+		return nil // opening the data reports the error
 	}
 	v, err := w.vocabulary(cfg, tok, path)
 	switch {
@@ -75,7 +75,7 @@ func (w *initial) takeVocabulary(cfg *config.Config) error {
 	return nil
 }
 
-// tokenizerOfData returns the tokenizer of a config's data and its path, nil where there is none that can be read.
+// tokenizerOfData returns the tokenizer of a config's data and its path; nil if it cannot be read.
 func tokenizerOfData(cfg *config.Config) (*tokenizer.Tokenizer, string) {
 	sources, err := cfg.Sources()
 	if err != nil || !cfg.HasData() {
@@ -93,8 +93,8 @@ func tokenizerOfData(cfg *config.Config) (*tokenizer.Tokenizer, string) {
 	return tok, filepath.Join(set.Dir, "tokenizer.json")
 }
 
-// vocabulary plans how the rows of the weights become those of cfg, whose data has the tokenizer now. One that is not related to that
-// of the weights is refused unless the config accepts any.
+// vocabulary plans the conversion of the weights' rows to those of cfg, whose data has the tokenizer now. It rejects
+// a tokenizer unrelated to that of the weights unless the config accepts any.
 func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path string) (*vocabulary, error) {
 	v := newVocabulary(w.tokenizer, now, w.config.Model.Vocab, cfg.Model.Vocab)
 	if cfg.Init.Tokenizer == "any" || tokenizer.Related(w.tokenizer, now) {
@@ -105,8 +105,8 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 		"  re-build the data with `anneal data build --tokenizer %s`, or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
 }
 
-// startFrom fills the model with the weights of cfg.Init and notes in cfg which they were. Without data, which may be nil, the
-// tokenizer is that of the weights.
+// startFrom fills the model with the weights of cfg.Init and records their origin in cfg. Without data, which may be
+// nil, the tokenizer is that of the weights.
 func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
 	w, err := openInitial(cfg.Init)
 	if err != nil {
@@ -150,8 +150,8 @@ func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
 	return nil
 }
 
-// copyWeights fills the model with the weights of src, which is the same but for its vocabulary and the length of its rows. The
-// average of the weights begins with them, too.
+// copyWeights fills the model with the weights of src, which may differ in its vocabulary and the length of its rows.
+// The average of the weights starts from them, too.
 func (t *Trainer) copyWeights(src *model.Decoder, rows *vocabulary) error {
 	from := src.Params()
 	for i, p := range t.model.Params() {
@@ -173,7 +173,7 @@ func (t *Trainer) copyWeights(src *model.Decoder, rows *vocabulary) error {
 	return wait(t.dev)
 }
 
-// ofTokens reports whether a parameter has a row for each token.
+// ofTokens reports whether a parameter has one row per token.
 func ofTokens(p *nn.Param) bool {
 	return p.Role == nn.Head || p.Role == nn.Embedding && p.Name != "positions"
 }

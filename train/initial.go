@@ -14,8 +14,8 @@ import (
 	"anneal/train/config"
 )
 
-// initial is a model whose weights a run can start from: that of a run, or one in the layout of Hugging Face. No weight is
-// read until load.
+// initial is a model whose weights a run can start from: a run, or a model in the Hugging Face layout. Weights are
+// read only by load.
 type initial struct {
 	dir       string
 	config    *config.Config // of the model
@@ -28,7 +28,7 @@ type initial struct {
 // source names the weights in messages and in the origins of keys.
 func (w *initial) source() string { return "the weights of " + w.dir }
 
-// openInitial finds what i.From is, and reads all but its weights.
+// openInitial determines the kind of i.From and reads everything except its weights.
 func openInitial(i config.Init) (*initial, error) {
 	w := &initial{dir: i.From}
 	var err error
@@ -68,7 +68,7 @@ func isFile(path string) bool {
 	return err == nil && !st.IsDir()
 }
 
-// openRun reads the configuration of the run and finds the checkpoint of a step, the newest if that is 0.
+// openRun reads the configuration of the run and finds the checkpoint of a step, or the newest if step is 0.
 func (w *initial) openRun(step int64) (err error) {
 	d := runDir(w.dir)
 	if w.config, err = d.load(); err != nil {
@@ -91,7 +91,7 @@ func (w *initial) openRun(step int64) (err error) {
 	return last.checkModel(modelConfig(w.config), d)
 }
 
-// load reads the weights into memory of the host, which the caller frees.
+// load reads the weights into host memory, which the caller frees.
 func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 	if !w.run {
 		fp32, err := precision.Lookup("fp32")

@@ -14,22 +14,22 @@ import (
 	"anneal/train/config"
 )
 
-// AverageReport says what AverageCheckpoints averaged.
+// AverageReport describes the result of AverageCheckpoints.
 type AverageReport struct {
 	Run         string  `json:"run"`
 	Steps       []int64 `json:"steps"`
 	WeightsHash string  `json:"weights_hash"`
 }
 
-// AverageCheckpoints makes a run directory whose weights are the mean of those of the last n checkpoints of the run in dir,
-// one for each step: LAWA, latest weight averaging (Kaddour 2022, arXiv 2209.14981; Sanyal et al. 2023, arXiv 2306.03241).
+// AverageCheckpoints writes a run directory whose weights are the mean of the last n checkpoints of the run in dir,
+// one per step: LAWA, latest weight averaging (Kaddour 2022, arXiv 2209.14981; Sanyal et al. 2023, arXiv 2306.03241).
 //
 //	w = (w₁ + … + wₙ) / n,  summed in float64 from the oldest step to the newest and rounded once
 //
-// It helps most while the learning rate is still high, and costs one more copy of the weights in float64 while it works.
-// Not for checkpoints far apart in training: their mean is no better than the worst of them. Every byte that is read is
-// verified; a damaged checkpoint is an error, not left out. The result is for generate, eval and export; it has no
-// optimizer state to go on from.
+// It helps most while the learning rate is still high, and needs one more copy of the weights in float64 during the
+// computation. Not for checkpoints far apart in training: their mean is no better than the worst of them. It verifies
+// every byte that it reads; a damaged checkpoint is an error and is not skipped. The result is for generate, eval and
+// export; it has no optimizer state and cannot be resumed.
 func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	src, dst := runDir(dir), runDir(out)
 	cfg, err := src.load()
@@ -120,7 +120,7 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 	return steps[len(steps)-n:], nil
 }
 
-// meanOfSteps leaves the mean of the checkpoints of these steps in m and returns the state of the last.
+// meanOfSteps writes the mean of the checkpoints of these steps to m and returns the state of the last.
 func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 	sums := make([][]float64, len(m.Params()))
 	for i, p := range m.Params() {

@@ -8,8 +8,8 @@ import (
 	"anneal/train/config"
 )
 
-// lossFactor returns what the gradients of a step are multiplied by: they are of the sum of the losses, the loss scale is of
-// their mean. It is a power of two if the scale is, so that it rounds nothing.
+// lossFactor returns the factor of a step's gradients: they are of the sum of the losses, while the loss scale
+// applies to the mean. It is a power of two if the scale is, so it causes no rounding.
 func (t *Trainer) lossFactor() float64 {
 	if !t.policy.Scaled() {
 		return 1
@@ -18,7 +18,7 @@ func (t *Trainer) lossFactor() float64 {
 	return t.lossScale.Scale / float64(uint64(1)<<bits.Len64(uint64(tokens-1)))
 }
 
-// newLossScale returns the loss scale of a run: 1, constant, for policies that need none.
+// newLossScale returns the loss scale of a run: constant 1 for policies that need none.
 func newLossScale(p precision.Policy, c config.LossScale) precision.LossScale {
 	if !p.Scaled() {
 		return precision.LossScale{Scale: 1}
@@ -26,8 +26,7 @@ func newLossScale(p precision.Policy, c config.LossScale) precision.LossScale {
 	return precision.LossScale{Dynamic: c.Dynamic, Scale: c.Init, Interval: c.Interval, Floor: c.Floor}
 }
 
-// restoreLossScale takes over what a checkpoint counted, and the scale that it had found unless the configuration says
-// which it is.
+// restoreLossScale restores the counters of a checkpoint, and its scale unless the configuration sets a constant one.
 func (t *Trainer) restoreLossScale(saved precision.LossScale) {
 	s := &t.lossScale
 	s.Good, s.Overflow = saved.Good, saved.Overflow
@@ -36,9 +35,9 @@ func (t *Trainer) restoreLossScale(saved precision.LossScale) {
 	}
 }
 
-// overflowed adapts the loss scale to an update whose gradients have this norm, and reports whether the update is to be
-// skipped because some have overflowed that need not with the scale adapted. A loss that is not finite is no overflow of
-// gradients: a smaller scale would not help it, and it is left to the guard.
+// overflowed adapts the loss scale to an update with this gradient norm. It reports whether to skip the update because
+// gradients overflowed and a smaller scale may avoid that. A non-finite loss is left to the guard, because no loss scale
+// would fix it.
 func (t *Trainer) overflowed(loss, norm float64) bool {
 	if !t.policy.Scaled() || !finite(loss) {
 		return false
@@ -49,7 +48,7 @@ func (t *Trainer) overflowed(loss, norm float64) bool {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// scaleOfGradients returns the loss scale, 0 for policies that have none.
+// scaleOfGradients returns the loss scale, 0 for policies without one.
 func (t *Trainer) scaleOfGradients() float64 {
 	if !t.policy.Scaled() {
 		return 0

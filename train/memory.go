@@ -8,11 +8,12 @@ import (
 	"anneal/model"
 )
 
-// overhead is what a process takes beside its arenas: code, stacks, packing buffers of the matrix products, tokenizer.
+// overhead estimates the memory of a process beside its arenas: code, stacks, packing buffers of matrix products,
+// tokenizer.
 const overhead = 64 << 20
 
-// checkMemory refuses a run that does not fit the bytes that are available for it, if that is known; state is the bytes of the
-// optimizer's, average those of the weights' average.
+// checkMemory returns an error if a run does not fit in the available bytes, if these are known. state and average
+// are the bytes of the optimizer state and of the weights' average.
 func checkMemory(f model.Footprint, state, average int, available int64) error {
 	need := int64(f.Params+f.Grads+state+average+f.Keep+f.Temp+f.Batch) + overhead
 	if available == 0 || need <= available {
@@ -23,14 +24,14 @@ func checkMemory(f model.Footprint, state, average int, available int64) error {
 		mib(f.Params), mib(f.Grads), mib(state), mib(average), mib(f.Keep), mib(f.Temp))}
 }
 
-// snapshotFits reports whether there is room, beside the run itself, for the copy of weights and optimizer state that lets a
-// checkpoint be written while training goes on.
+// snapshotFits reports whether memory allows the copy of weights and optimizer state with which a checkpoint is
+// written during training.
 func snapshotFits(t *Trainer) bool {
 	snapshot := int64(0)
 	for _, x := range t.checkpointTensors() {
 		snapshot += x.Bytes()
 	}
-	untouched := int64(0) // arenas of the host cost memory only once they are used
+	untouched := int64(0) // host arenas only cost memory once they are used
 	for _, a := range t.arenas {
 		if !a.Apart() {
 			untouched += int64(a.Size())

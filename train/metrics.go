@@ -15,10 +15,10 @@ import (
 	"anneal/internal/fileio"
 )
 
-// number is a float64 that JSON can hold: null if it is not finite.
+// number is a float64 in JSON, null if it is not finite.
 type number float64
 
-// MarshalJSON writes null for what JSON has no number for.
+// MarshalJSON writes null for non-finite numbers.
 func (n number) MarshalJSON() ([]byte, error) {
 	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null"), nil
@@ -42,39 +42,39 @@ type metricsLine struct {
 	Loss            number    `json:"loss"`
 	LR              float64   `json:"lr"`
 	GradNorm        number    `json:"grad_norm"`
-	ZLoss           *number   `json:"z_loss,omitempty"`             // if there is one
-	ClipRate        *number   `json:"clip_rate,omitempty"`          // share of the updates so far that were clipped, if any can be
-	SequenceTokens  int       `json:"sequence_tokens,omitempty"`    // where train.length_warmup has shorter ones than the context
+	ZLoss           *number   `json:"z_loss,omitempty"`             // if train.z_loss is set
+	ClipRate        *number   `json:"clip_rate,omitempty"`          // share of the updates so far that were clipped, if clipping is on
+	SequenceTokens  int       `json:"sequence_tokens,omitempty"`    // if train.length_warmup makes sequences shorter than the context
 	NoiseScale      *number   `json:"noise_scale_tokens,omitempty"` // of steps that measured it
 	WinRate         float64   `json:"win_rate,omitempty"`           // share of weights that the update did not clip, with sophia
 	Skipped         bool      `json:"skipped,omitempty"`
 	LossScale       float64   `json:"loss_scale,omitempty"`     // of precision fp16, for the next step
-	DomainWeights   []float64 `json:"domain_weights,omitempty"` // of a run that weighs domains, in the order of its sources
-	DomainExcess    []float64 `json:"domain_excess,omitempty"`  // loss of each beyond that of the reference, nats per token
-	Rewound         bool      `json:"rewound,omitempty"`        // the run went back before this step; its weights do not have it
+	DomainWeights   []float64 `json:"domain_weights,omitempty"` // by source, for a run that weighs domains
+	DomainExcess    []float64 `json:"domain_excess,omitempty"`  // excess of each domain's loss over the reference's, nats per token
+	Rewound         bool      `json:"rewound,omitempty"`        // the run went back before this step, which its weights no longer include
 	TokensPerSecond number    `json:"tokens_per_second"`
 	FractionOfPeak  number    `json:"fraction_of_peak"`
 	RSSBytes        int64     `json:"rss_bytes"`
 	ValLoss         *number   `json:"val_loss,omitempty"`
 	ValBitsPerByte  *number   `json:"val_bits_per_byte,omitempty"`
 
-	SourceLoss        map[string]number `json:"source_loss,omitempty"`              // of each source of a mix in the step's batch
-	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // of each, trained on so far, where the model was evaluated
-	SourceBitsPerByte map[string]number `json:"source_val_bits_per_byte,omitempty"` // held out, of each
+	SourceLoss        map[string]number `json:"source_loss,omitempty"`              // per source of a mix, of the step's batch
+	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // per source, trained on so far; in lines with an evaluation
+	SourceBitsPerByte map[string]number `json:"source_val_bits_per_byte,omitempty"` // per source, held out
 
 	ValLossEMA        *number `json:"val_loss_ema,omitempty"` // of the average of the weights
 	ValBitsPerByteEMA *number `json:"val_bits_per_byte_ema,omitempty"`
 }
 
-// metricsFile appends lines to metrics.jsonl. A disk that is full must not end a run that could go on: the first
-// failure is reported once, and writing stops.
+// metricsFile appends lines to metrics.jsonl. A full disk must not end a run: the first failure is reported once, and
+// writing stops.
 type metricsFile struct {
 	f    *os.File
 	warn func(string)
 }
 
-// openMetrics opens the file for a run at the given step: lines of later steps, written before a kill by steps that
-// will run again, are removed, and so is a last line cut short.
+// openMetrics opens the file for a run at the given step. It removes lines of later steps, written before a kill by
+// steps that will run again, and a truncated last line.
 func openMetrics(path string, step int, warn func(string)) (*metricsFile, error) {
 	if err := trimMetrics(path, step); err != nil {
 		return nil, fmt.Errorf("cannot read metrics: %w", err)
@@ -105,20 +105,20 @@ func trimMetrics(path string, step int) error {
 	return os.Truncate(path, keep)
 }
 
-// loggedStep is what tells which step a line of metrics.jsonl is of.
+// loggedStep is the part of a line of metrics.jsonl that identifies its step.
 type loggedStep struct {
 	Step    int
 	Rewound bool
 }
 
-// longestMetricsLine is far above a line of a mix of a thousand sources.
+// longestMetricsLine is far longer than the line of a mix of a thousand sources.
 const longestMetricsLine = 1 << 20
 
-// errStopReading ends eachMetricsLine early and is no error.
+// errStopReading ends eachMetricsLine early; it is not an error.
 var errStopReading = errors.New("stop")
 
-// eachMetricsLine calls f with every line of the file, its end included, until f returns an error. A line that is too long is nil,
-// and the last. No file has no lines.
+// eachMetricsLine calls f with every line of the file, including its line end, until f returns an error. For a line
+// that is too long it passes nil, and stops. A missing file has no lines.
 func eachMetricsLine(path string, f func(line []byte) error) error {
 	file, err := fileio.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func eachMetricsLine(path string, f func(line []byte) error) error {
 	lines.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
 		n := bytes.IndexByte(data, '\n') + 1
 		if n == 0 && atEOF {
-			n = len(data) // cut short
+			n = len(data) // truncated
 		}
 		if n == 0 {
 			return 0, nil, nil
@@ -160,7 +160,7 @@ func unlessStopped(err error) error {
 
 var errCutShort = errors.New("the line is cut short")
 
-// readLoggedStep reads a line. One that is cut short or damaged is an error.
+// readLoggedStep parses a line. A truncated or damaged line is an error.
 func readLoggedStep(line []byte) (l loggedStep, err error) {
 	if !bytes.HasSuffix(line, []byte("\n")) {
 		return l, errCutShort
@@ -169,7 +169,7 @@ func readLoggedStep(line []byte) (l loggedStep, err error) {
 	return l, err
 }
 
-// lastLogged returns the last step that metrics.jsonl has of the run as it stands; 0 if it has none.
+// lastLogged returns the last step of the run's current history in metrics.jsonl; 0 if there is none.
 func lastLogged(path string) (last int, err error) {
 	err = eachMetricsLine(path, func(line []byte) error {
 		l, err := readLoggedStep(line)
@@ -184,8 +184,8 @@ func lastLogged(path string) (last int, err error) {
 	return last, err
 }
 
-// markRewound marks the lines of steps after the given one: history that the run no longer stands on. A line that is damaged goes,
-// with those after it, unless it is the first: such a file is not of a run.
+// markRewound marks the lines of steps after the given one as rewound. It removes a damaged line and all later lines,
+// unless it is the first: such a file does not belong to a run.
 func markRewound(path string, step int) error {
 	err := fileio.Write(path, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<16)
@@ -232,13 +232,14 @@ func (m *metricsFile) close() {
 	}
 }
 
-// A LossCurve is what the steps of a run gave, in order; the two have one length.
+// A LossCurve holds the losses of a run's steps, in order; both slices have the same length.
 type LossCurve struct {
 	Tokens []float64 // seen after the step
 	Loss   []float64 // nats per token of its batch, before the update
 }
 
-// Losses reads the loss of every step that the weights of the run in dir have seen. Steps that were skipped are left out.
+// Losses reads the loss of every step whose update is part of the weights of the run in dir. Skipped steps are
+// omitted.
 func Losses(dir string) (LossCurve, error) {
 	var c LossCurve
 	err := runMetrics(dir, func(line []byte) error {
@@ -270,7 +271,8 @@ func runMetrics(dir string, f func(line []byte) error) error {
 	return nil
 }
 
-// DomainWeights reads the weights of each domain after every step of the run in dir, which weighs them: [step][domain].
+// DomainWeights reads the domain weights after every step of the run in dir, which must weigh domains:
+// [step][domain].
 func DomainWeights(dir string) ([][]float64, error) {
 	var weights [][]float64
 	err := runMetrics(dir, func(line []byte) error {

@@ -11,11 +11,11 @@ import (
 	"anneal/train/config"
 )
 
-// A run's config.yaml names its data by absolute paths, so that the run alone can be moved. Its first line says where the run was made: if
-// run and data are moved together, the data lies where it lay, seen from the run.
+// A run's config.yaml names its data by absolute paths, so that the run can be moved without its data. Its first line
+// says where the run was made. If run and data are moved together, the data is found at the same relative path.
 const placeComment = "# Made in "
 
-// place returns the line that says where the run is.
+// place returns the line that records the run's directory.
 func (d runDir) place() []byte {
 	abs, err := filepath.Abs(string(d))
 	if err != nil {
@@ -24,7 +24,7 @@ func (d runDir) place() []byte {
 	return fmt.Appendf(nil, "%s%q; if this run and its data are moved together, the data is still found.\n", placeComment, abs)
 }
 
-// findData replaces paths of data sets that are gone by where these lie if they were moved along with the run.
+// findData replaces paths of missing data sets by their location if they were moved along with the run.
 func (d runDir) findData(cfg *config.Config) error {
 	was, err := d.madeIn()
 	if err != nil || was == "" || !cfg.HasData() {
@@ -44,7 +44,7 @@ func (d runDir) findData(cfg *config.Config) error {
 	return nil
 }
 
-// madeIn returns where the run was made; "" if its configuration does not say.
+// madeIn returns the directory where the run was made; "" if its configuration does not record it.
 func (d runDir) madeIn() (string, error) {
 	text, err := os.ReadFile(d.config())
 	if err != nil {
@@ -53,7 +53,7 @@ func (d runDir) madeIn() (string, error) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	quoted, err := strconv.QuotedPrefix(string(bytes.TrimPrefix(line, []byte(placeComment))))
 	if err != nil || !bytes.HasPrefix(line, []byte(placeComment)) {
-		return "", nil // of an earlier version, or edited
+		return "", nil // from an earlier version, or edited
 	}
 	return strconv.Unquote(quoted)
 }

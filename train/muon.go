@@ -8,7 +8,7 @@ import (
 	"anneal/train/config"
 )
 
-// newMuon returns Muon with the scale and the iteration that the configuration names.
+// newMuon returns Muon with the scale and iteration of the configuration.
 func newMuon(o config.Optimizer) *optim.Muon {
 	m := &optim.Muon{
 		Momentum: o.Momentum, Iteration: optim.PolarExpress(), Scale: optim.MatchRMS,
@@ -29,7 +29,7 @@ func newMuon(o config.Optimizer) *optim.Muon {
 	return m
 }
 
-// checkMuon refuses a model without any matrix for Muon to train, all of which it would leave to AdamW.
+// checkMuon returns an error for a model without matrices for Muon, all of which AdamW would train.
 func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 	for _, p := range params {
 		if m.Orthogonalises(p) && group(cfg.Optimizer, p.Role).LRRatio > 0 {
@@ -43,10 +43,10 @@ func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 	}
 }
 
-// muonShare is the part of a step's operations above which Muon's own are worth a remark.
+// muonShare is the share of a step's operations above which Muon's own deserve a remark.
 const muonShare = 0.05
 
-// OptimizerRemark says what is unusual about the cost of the optimizer for the batch of a configuration, "" if nothing is.
+// OptimizerRemark returns a remark if the optimizer is unusually expensive for the batch of a configuration, else "".
 func (p *Plan) OptimizerRemark(cfg *config.Config) string {
 	o, batch := p.Optimizer, float64(cfg.Train.BatchTokens)
 	training := p.FLOPsPerToken * batch

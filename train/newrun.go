@@ -16,8 +16,8 @@ import (
 // ErrOccupied means that the directory for a new run holds something else.
 var ErrOccupied = errors.New("is not empty")
 
-// CheckNewRun reports whether a run can begin in dir: it does not exist and can be made, or holds nothing but logs, hidden files, and what
-// a start that was killed left behind. It changes nothing.
+// CheckNewRun returns an error unless a run can start in dir: dir does not exist and can be created, or holds only
+// logs, hidden files, and the remains of a killed start. It changes nothing.
 func CheckNewRun(dir string) error {
 	d := runDir(dir)
 	if _, err := os.Stat(d.config()); err == nil {
@@ -39,7 +39,8 @@ func CheckNewRun(dir string) error {
 	return checkWritable(dir)
 }
 
-// CheckForRuns reports whether dir can hold several runs, each in a directory of its own: it is neither a run nor a data set.
+// CheckForRuns returns an error unless dir can hold several runs in subdirectories: it must be neither a run nor a
+// data set.
 func CheckForRuns(dir string) error {
 	if Exists(dir) {
 		return fmt.Errorf("%s %w, and several runs are to be made\n  choose another --out", dir, ErrExists)
@@ -53,7 +54,7 @@ func CheckForRuns(dir string) error {
 	return checkWritable(dir)
 }
 
-// CheckEmpty reports whether dir is empty or can be made.
+// CheckEmpty returns an error unless dir is empty or can be created.
 func CheckEmpty(dir string) error {
 	names, err := readDir(dir)
 	if err != nil {
@@ -65,7 +66,7 @@ func CheckEmpty(dir string) error {
 	return checkWritable(dir)
 }
 
-// readDir returns the names in a directory; one that does not exist is empty.
+// readDir returns the names in a directory; a missing one is empty.
 func readDir(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -82,7 +83,7 @@ func readDir(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// example is where a run could be made in place of dir.
+// example returns a directory that could be used instead of dir.
 func example(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -90,7 +91,7 @@ func example(dir string) string {
 	return filepath.Join("runs", filepath.Base(dir))
 }
 
-// holdings says what a directory holds.
+// holdings describes the contents of a directory.
 func holdings(dir string, names []string) string {
 	list := strings.Join(names[:min(len(names), 3)], ", ")
 	if more := len(names) - 3; more > 0 {
@@ -102,7 +103,7 @@ func holdings(dir string, names []string) string {
 	return list
 }
 
-// checkWritable reports whether files can be made in dir, or in the nearest directory above it that exists.
+// checkWritable returns an error unless files can be created in dir, or in its nearest existing parent.
 func checkWritable(dir string) error {
 	at := filepath.Clean(dir)
 	for {

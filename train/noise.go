@@ -3,30 +3,30 @@ package train
 import "math"
 
 // noiseScale estimates the gradient noise scale B = tr Σ / |G|², in tokens (McCandlish et al. 2018, arXiv 1812.06162,
-// appendix A.1): Σ is the covariance of one token's gradient, G the mean. Steps much smaller than B average out little of
-// the noise, and twice the batch takes nearly half the steps; steps much larger waste tokens. From the squared gradient
-// norms of a micro-batch of b tokens and of the whole step of n:
+// appendix A.1). Σ is the covariance of one token's gradient, G the mean. Steps much smaller than B average out
+// little of the noise, and doubling the batch nearly halves the number of steps; steps much larger than B waste
+// tokens. From the squared gradient norms of a micro-batch of b tokens and of the whole step of n:
 //
 //	|G|² ≈ (n·|g_n|² − b·|g_b|²) / (n − b),  tr Σ ≈ (|g_b|² − |g_n|²) / (1/b − 1/n)
 //
-// Both are unbiased and noisy, so each has its running mean, and B is their ratio. The first micro-batch's gradient is
-// measured before the others are added to it: no memory, one more pass over the gradients. Off by default, as that pass
-// takes time; not for steps of one micro-batch, where there is nothing to compare.
+// Both are unbiased and noisy, so each has a running mean, and B is their ratio. The first micro-batch's gradient is
+// measured before the others are added. Memory: none. Time: one more pass over the gradients, so it is off by
+// default. Not for steps of one micro-batch, where there is nothing to compare.
 type noiseScale struct {
 	Noise  float64 `json:"noise"`  // running mean of tr Σ
 	Signal float64 `json:"signal"` // running mean of |G|²
 }
 
-// noiseMemory is the weight of the past in the running means: about the last fifty measurements count.
+// noiseMemory is the weight of the past in the running means, which average over about fifty measurements.
 const noiseMemory = 0.98
 
-// add takes the squared norms of the mean gradients of b tokens and of n > b.
+// add adds the squared norms of the mean gradients of b tokens and of n > b.
 func (s *noiseScale) add(small, large, b, n float64) {
 	s.Signal = noiseMemory*s.Signal + (1-noiseMemory)*(n*large-b*small)/(n-b)
 	s.Noise = noiseMemory*s.Noise + (1-noiseMemory)*(small-large)/(1/b-1/n)
 }
 
-// tokens returns the estimate; NaN before there is one. The bias of both means towards their start cancels.
+// tokens returns the estimate; NaN before the first measurement. The initial bias of both means cancels.
 func (s *noiseScale) tokens() float64 {
 	if s.Signal <= 0 || s.Noise < 0 {
 		return math.NaN()
@@ -40,8 +40,8 @@ func (t *Trainer) measuresNoise() bool {
 	return every > 0 && (t.progress.Step+1)%every == 0
 }
 
-// measureNoise takes a step whose mean gradient has this norm into the estimate and returns that; NaN for steps that do not
-// measure it.
+// measureNoise adds a step with this norm of the mean gradient to the estimate and returns the estimate; NaN for
+// steps that do not measure it.
 func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 	first, all := float64(sums.firstTargets), float64(sums.targets)
 	if first == 0 || first == all {
@@ -51,7 +51,7 @@ func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 	return t.progress.Noise.tokens()
 }
 
-// squaredNorm returns the sum of squares of the gradients as they stand, without the loss scale of fp16.
+// squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16.
 func (t *Trainer) squaredNorm() float64 {
 	t.normed = t.normed[:0]
 	for _, p := range t.model.Params() {

@@ -38,7 +38,7 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 	panic(fmt.Sprintf("train: unknown optimizer %q", o.Name))
 }
 
-// updateRule says how the optimizer's updates grow with a matrix, for muP.
+// updateRule returns how the optimizer's updates grow with a matrix, for muP.
 func updateRule(o config.Optimizer) model.UpdateRule {
 	switch o.Name {
 	case "sgd":
@@ -49,15 +49,15 @@ func updateRule(o config.Optimizer) model.UpdateRule {
 	return model.PerElement
 }
 
-// A trained parameter with what its optimizer keeps and how its group goes.
+// updated is a trained parameter with its optimizer state and the settings of its group.
 type updated struct {
 	*nn.Param
 	state     optim.State
 	master    *nn.Param // the parameter as its optimizer sees it: with a weight in the format of its gradient
-	lr, decay float64   // the factor of the learning rate; the weight decay
+	lr, decay float64   // factor of the learning rate; weight decay
 }
 
-// layoutOptimizer lays out the optimizer's state of every parameter and settles rates and decays.
+// layoutOptimizer allocates the optimizer state of every parameter and sets rates and decays.
 func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, params []*nn.Param) []updated {
 	list := make([]updated, len(params))
 	for i, p := range params {
@@ -67,7 +67,7 @@ func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Aren
 	return list
 }
 
-// scale returns a factor of a parameter, for which 0 stands for 1.
+// scale returns a factor of a parameter, where 0 means 1.
 func scale(x float64) float64 {
 	if x == 0 {
 		return 1
@@ -75,8 +75,8 @@ func scale(x float64) float64 {
 	return x
 }
 
-// group returns the group of a role. A tied head is the embedding and goes by its group. What muon leaves to AdamW has a rate
-// of its own, which the ratio takes in.
+// group returns the group of a role. A tied head belongs to the embedding's group. The parameters that muon leaves to
+// AdamW have their own rate, which is part of the ratio.
 func group(o config.Optimizer, r nn.Role) config.Group {
 	g := o.Groups.Matrix
 	switch r {
@@ -95,7 +95,7 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 	return g
 }
 
-// update makes one update of every parameter at the rate lr from scale times its gradient.
+// update updates every parameter at the rate lr from scale times its gradient.
 func (t *Trainer) update(lr, scale float64) {
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
@@ -109,8 +109,8 @@ func (t *Trainer) update(lr, scale float64) {
 	}
 }
 
-// measureOptimizer returns the bytes of the state and of the scratch memory that a model's optimizer needs,
-// and the operations that count beside those of training. It refuses an optimizer that has nothing to do.
+// measureOptimizer returns the bytes of the optimizer state and scratch memory for a model, and the operations of an
+// update that matter beside those of training. It returns an error for an optimizer that has nothing to train.
 func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (plan.Optimizer, error) {
 	params, opt := model.Outline(c, policy).Params(), NewOptimizer(cfg.Optimizer)
 	state, scratch := measureRounded(opt, params)

@@ -6,7 +6,7 @@ import (
 	"anneal/train/config"
 )
 
-// A Plan is what a run takes, said before it starts.
+// A Plan predicts the cost of a run.
 type Plan struct {
 	Parameters    int64
 	FLOPsPerToken float64 // forward and backward, in sequences of the whole context
@@ -15,7 +15,7 @@ type Plan struct {
 	Recompute     model.Layout
 }
 
-// PlanOf returns what the run of a valid configuration takes. The vocabulary must be known. Nothing is allocated.
+// PlanOf returns the plan of a valid configuration. The vocabulary must be known. Nothing is allocated.
 func PlanOf(cfg *config.Config) (Plan, error) {
 	policy, err := policyOf(cfg)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"anneal/train/config"
 )
 
-// ramps says what each step of a run reads: how many micro-batches, in sequences of which length.
+// ramps determines what each step of a run reads: the number of micro-batches and the sequence length.
 type ramps struct {
 	batch  schedule.BatchRamp
 	length schedule.LengthRamp
-	rule   string // how the learning rate follows the batch: train.batch_ramp_lr
+	rule   string // train.batch_ramp_lr: how the learning rate follows the batch
 }
 
 // newRamps returns the ramps of a valid configuration.
@@ -24,7 +24,7 @@ func newRamps(cfg *config.Config) ramps {
 	return ramps{batch, length, cfg.Train.BatchRampLR}
 }
 
-// A portion is what one step reads, and what follows from that for its rate.
+// A portion is the input of one step, and its effect on the learning rate.
 type portion struct {
 	micro    int // micro-batches
 	length   int // tokens in a sequence
@@ -33,8 +33,8 @@ type portion struct {
 	lr       float64 // factor of the rate
 }
 
-// next returns the portion of the step after p. It depends on the counters alone, so a run that was resumed reads what
-// it would have read. A schedule counts updates, or tokens where steps differ in them.
+// next returns the portion of the step after p. It depends only on the counters, so a resumed run reads the same data
+// as an uninterrupted one. Schedules count updates, or tokens if steps differ in size.
 func (r ramps) next(p progress) portion {
 	tokens := r.batch.Batch(int(p.Tokens))
 	n := portion{

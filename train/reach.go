@@ -11,14 +11,14 @@ import (
 	"anneal/train/config"
 )
 
-// Reach says how far back the model of a run looks where that is not as in training. The zero value changes nothing.
+// Reach changes the context of a run's model. The zero value changes nothing.
 type Reach struct {
-	Context     string // tokens, such as 4096, or a multiple of the run's own context, such as 4x
-	RopeScaling string // as model.rope_scaling; the original context is that of the run
+	Context     string // tokens, such as 4096, or a multiple of the training context, such as 4x
+	RopeScaling string // like model.rope_scaling; the original context is that of the run
 }
 
-// apply changes the model of a run's configuration and returns the context that it is to have once it is loaded: nothing that a
-// checkpoint holds depends on what changes before.
+// apply changes the model of a run's configuration and returns the context to set after the model is loaded. The
+// changes before do not affect anything that a checkpoint holds.
 func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	m := &cfg.Model
 	trained := m.Context
@@ -36,7 +36,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	if err := checkReach(m, context); err != nil {
 		return 0, err
 	}
-	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1) // no more tokens at once than in training
+	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1) // limits the tokens of a batch to those of training
 	switch {
 	case m.Positions != "learned":
 		m.Context = context
@@ -49,7 +49,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	return context, nil
 }
 
-// checkReach refuses a context for which the patterns of the layers cannot be laid out.
+// checkReach returns an error for a context for which the layers' patterns cannot be laid out.
 func checkReach(m *config.Model, context int) error {
 	patterns, err := attention.ParseList(m.Attention)
 	if err == nil {
@@ -83,7 +83,7 @@ func (r Reach) scale(m *config.Model) error {
 	return nil
 }
 
-// ContextOf reads a context as Reach has it: tokens, or a multiple of that of training. What is none is a config.Problem.
+// ContextOf parses a context of Reach: tokens, or a multiple of the training context. Errors are config.Problems.
 func ContextOf(text string, trained int) (int, error) {
 	number, multiple := strings.CutSuffix(text, "x")
 	n, err := strconv.ParseFloat(strings.ReplaceAll(number, "_", ""), 64)

@@ -7,8 +7,8 @@ import (
 	"anneal/train/config"
 )
 
-// RecomputeLayout returns how memory.recompute treats the layers of a run: for a budget, after measuring what they keep. The
-// vocabulary must be known.
+// RecomputeLayout returns the recomputation of a run's layers by memory.recompute. For a budget it measures what they
+// keep. The vocabulary must be known.
 func RecomputeLayout(cfg *config.Config) (model.Layout, error) {
 	const key = "memory.recompute"
 	fault := func(err error) error {

@@ -19,13 +19,13 @@ type Progress struct {
 	TokensPerSecond         float64        // over the last few seconds
 	FractionOfPeak          float64        // of the machine's measured matrix product peak at the run's precision
 	ValLoss, ValBitsPerByte float64        // NaN unless the model was just evaluated
-	ValSources              []SourceResult // of a mix, if the model was just evaluated
+	ValSources              []SourceResult // per source of a mix, if the model was just evaluated
 	ValBitsPerByteEMA       float64        // of the average of the weights; NaN also without average.ema
 	RSS                     int64          // bytes
 	ETA                     time.Duration
 	Skipped                 int       // updates not applied so far
 	ClipRate                float64   // share of the updates so far whose gradient was clipped; NaN before the first
-	DomainWeights           []float64 // of the step, for a run that weighs domains; nil for others
+	DomainWeights           []float64 // of the step, for a run that weighs domains; else nil
 }
 
 // ArenaUse is the memory of one arena in bytes.
@@ -34,32 +34,32 @@ type ArenaUse struct {
 	Bytes, Peak int64
 }
 
-// Result is how a run ended.
+// Result describes the end of a run.
 type Result struct {
 	Step                    int
 	Tokens, Parameters      int64
-	TokensPerSecond         float64 // of this process's steps; NaN if it made none
-	TrainLoss               float64 // nats per token of the last step that was applied; NaN if there was none
+	TokensPerSecond         float64 // over this process's steps; NaN if it made none
+	TrainLoss               float64 // nats per token of the last applied step; NaN without one
 	ValLoss, ValBitsPerByte float64 // of the last evaluation; NaN without a validation split
 	EvalStep                int     // of the last evaluation
 
 	ValLossEMA, ValBitsPerByteEMA float64 // of the average of the weights; NaN also without average.ema
 
-	ValSources   []SourceResult   // of the last evaluation, for each source of a mix; nil without one
-	SourceTokens map[string]int64 // read of each source of a mix; nil without one
+	ValSources   []SourceResult   // of the last evaluation, per source of a mix; nil without a mix
+	SourceTokens map[string]int64 // read per source of a mix; nil without a mix
 
-	DomainWeights              []float64 // mean over the updates of a run that weighs domains; nil for others
+	DomainWeights              []float64 // mean over the updates, for a run that weighs domains; else nil
 	ClipRate                   float64   // share of the run's updates whose gradient was clipped; NaN without an update
 	NoiseScale                 float64   // tokens; NaN if train.noise_scale_every is 0 or too little was measured
 	WeightsHash, OptimizerHash string
-	Init                       config.Init // the weights that the run started from
+	Init                       config.Init // the initial weights, if the run started from some
 	Interrupted                bool        // ctx ended before the last step; the state is saved
 	PeakRSS                    int64       // bytes, of the process
-	DeviceMemory               int64       // bytes, the most that was in use of a device's own memory; 0 where that is the host's
+	DeviceMemory               int64       // bytes, peak of the device's own memory; 0 if it uses the host's
 	Arenas                     []ArenaUse
 }
 
-// evaluate measures the model and notes the result. If it does not come to its end, what was noted before stays.
+// evaluate measures the model and stores the result. If it is interrupted, the previous result remains.
 func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 	none := evaluation{unevaluated, unevaluated}
 	weights, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
@@ -80,7 +80,7 @@ func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 	return evaluation{weights, average}, nil
 }
 
-// evaluation is how well the weights predict, and their average if there is one.
+// evaluation holds the results for the weights, and for their average if there is one.
 type evaluation struct{ weights, average EvalResult }
 
 // report writes the step's line of metrics and calls OnProgress.
@@ -138,7 +138,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	s.OnProgress(p)
 }
 
-// result is how the run ended, once its state is saved.
+// result returns the Result of the run, once its state is saved.
 func (s *session) result(interrupted bool) (*Result, error) {
 	t := s.trainer
 	weights, optimizer, err := checkpoint.HashTensors(s.tensors)

@@ -15,35 +15,35 @@ import (
 	"anneal/train/config"
 )
 
-// Rewinding takes a run back to an earlier checkpoint, and lets it leave batches out when it goes on: the cure for loss
-// spikes that PaLM used (Chowdhery et al. 2022, arXiv 2204.02311, §5.1: restart some 100 steps before the spike and
-// skip 200 to 500 batches). Batches are samples of the data's order, which is a pure function of the seed, so that
-// leaving some out is arithmetic: data.skip in the run's config.yaml, which every later resume follows.
+// Rewinding takes a run back to an earlier checkpoint and can skip batches from there on: PaLM's remedy for loss
+// spikes (Chowdhery et al. 2022, arXiv 2204.02311, §5.1: restart about 100 steps before the spike and skip 200 to 500
+// batches). Batches are samples of the data's order, which is a pure function of the seed, so skipping is arithmetic:
+// data.skip in the run's config.yaml, which every later resume follows.
 //
-// A rewind is written down whole before anything is changed, and a resume that finds one half done completes it.
+// A rewind writes its plan before it changes anything; a resume completes an interrupted rewind.
 
-// StepRange is the batches of steps First to Last, both included, as metrics.jsonl numbers them.
+// StepRange is the batches of steps First to Last, inclusive, numbered as in metrics.jsonl.
 type StepRange struct{ First, Last int }
 
-// RewindOptions says where to and what to leave out.
+// RewindOptions selects the target and the batches to skip.
 type RewindOptions struct {
-	To          int         // the run goes on after the last checkpoint at or before this step
-	Skip        []StepRange // batches to leave out; ascending
-	SkipBatches int         // leave out as many batches, from the checkpoint on; not together with Skip
+	To          int         // the run continues after the last checkpoint at or before this step
+	Skip        []StepRange // batches to skip; ascending
+	SkipBatches int         // number of batches to skip from the checkpoint on; exclusive with Skip
 	Warn        func(string)
 }
 
-// RewindReport says what was done.
+// RewindReport describes a completed rewind.
 type RewindReport struct {
-	From       int      `json:"from"` // step the run had come to
-	Step       int      `json:"step"` // step that it goes on from
+	From       int      `json:"from"` // last step before the rewind
+	Step       int      `json:"step"` // step from which the run continues
 	Checkpoint string   `json:"checkpoint,omitempty"`
-	SetAside   []string `json:"set_aside"` // checkpoints of later steps, where they are now
-	Skip       string   `json:"skip"`      // all samples that the run leaves out from now on
-	Samples    uint64   `json:"samples"`   // left out by this rewind
+	SetAside   []string `json:"set_aside"` // new paths of the checkpoints of later steps
+	Skip       string   `json:"skip"`      // all samples that the run skips from now on
+	Samples    uint64   `json:"samples"`   // skipped by this rewind
 }
 
-// RewindError is a rewind that was asked for and cannot be.
+// RewindError reports an impossible rewind.
 type RewindError struct{ message, try string }
 
 func (e *RewindError) Error() string { return e.message + "\n  try " + e.try }
@@ -52,7 +52,8 @@ func rewindError(try, format string, args ...any) error {
 	return &RewindError{fmt.Sprintf(format, args...), try}
 }
 
-// Rewind takes the run in dir back. It needs the run's lock: a run in progress gives a *checkpoint.LockedError.
+// Rewind takes the run in dir back. It needs the run's lock: for a run in progress it returns a
+// *checkpoint.LockedError.
 func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	d := runDir(dir)
 	if o.Warn == nil {
@@ -94,7 +95,7 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 		r.Step, r.Checkpoint = int(info.Step), info.Name
 	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
 		return nil, fmt.Errorf("%w of step 0, which had the weights of %s\n  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
-	case o.To == 0 && errors.Is(err, checkpoint.ErrNone): // step 0 needs none: initial weights come from the seed
+	case o.To == 0 && errors.Is(err, checkpoint.ErrNone): // step 0 needs no checkpoint: initial weights come from the seed
 	case errors.Is(err, checkpoint.ErrNone):
 		return nil, fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
 	default:
@@ -113,7 +114,7 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	return r, err
 }
 
-// list returns the samples to leave out from now on.
+// list returns the samples to skip from now on.
 func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (dataset.SkipList, error) {
 	list, err := dataset.ParseSkips(cfg.Data.Skip)
 	if err != nil {
@@ -146,14 +147,14 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 		before = s.Last
 		batches = append(batches, sampleAfter(cfg, last.Progress, s.First-1), sampleAfter(cfg, last.Progress, s.Last))
 	}
-	for i := len(batches); i > 0; i -= 2 { // the last first: numbers before it stay what they are
+	for i := len(batches); i > 0; i -= 2 { // from the last, so that the numbers before it do not change
 		list = list.Without(batches[i-2], batches[i-1])
 		r.Samples += batches[i-1] - batches[i-2]
 	}
 	return list, nil
 }
 
-// sampleAfter returns the sample that follows a step, in a run that stands at p.
+// sampleAfter returns the sample that follows a step, in a run with progress p.
 func sampleAfter(cfg *config.Config, p progress, step int) uint64 {
 	r := newRamps(cfg)
 	for p.Step < step {
@@ -163,7 +164,7 @@ func sampleAfter(cfg *config.Config, p progress, step int) uint64 {
 	return p.Sample
 }
 
-// lastStep is how far the run has come: to its newest checkpoint, or beyond it by its metrics.
+// lastStep returns the last step of the run, by its newest checkpoint or its metrics.
 func lastStep(d runDir, store *checkpoint.Store) (int, error) {
 	later, err := store.After(-1)
 	if err != nil {
@@ -181,16 +182,16 @@ func openToRewind(d runDir, warn func(string)) (*checkpoint.Store, error) {
 	return checkpoint.Open(d.checkpoints(), checkpoint.Options{Synchronous: true, Log: slog.New(warnings{warn})})
 }
 
-// rewindPlan is rewind.json, which says what a rewind that has begun will do. Every part can be done twice.
+// rewindPlan is rewind.json, the plan of a rewind in progress. Every part can be repeated.
 type rewindPlan struct {
 	Step int    `json:"step"`
 	Skip string `json:"skip"`
 }
 
-// maxRewind is the size of the largest rewind.json, which can hold 50,000 ranges to skip.
+// maxRewind limits the size of rewind.json, which can hold 50,000 ranges to skip.
 const maxRewind = 1 << 20
 
-// write makes the plan durable: from here on the rewind will happen.
+// write makes the plan durable; from then on the rewind will be completed.
 func (p rewindPlan) write(d runDir) error {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -199,7 +200,7 @@ func (p rewindPlan) write(d runDir) error {
 	return writeDurably(d.rewind(), text)
 }
 
-// carryOut does what the plan says and removes it.
+// carryOut executes the plan and removes it.
 func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store) (aside []string, err error) {
 	for _, part := range p.parts(d, store, &aside) {
 		if err := part(); err != nil {
@@ -209,14 +210,14 @@ func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store) (aside []string,
 	return aside, nil
 }
 
-// parts are the changes of a rewind, in their order.
+// parts returns the changes of a rewind, in order.
 func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string) []func() error {
 	return []func() error{
 		func() (err error) { *aside, err = store.SetAside(int64(p.Step)); return err },
 		func() error { return markRewound(d.metrics(), p.Step) },
 		func() error { return p.configure(d) },
 		func() error {
-			defer fileio.SyncDir(string(d)) // done again later it would set aside what the run has saved since
+			defer fileio.SyncDir(string(d)) // repeating the plan later would set aside newer checkpoints
 			return os.Remove(d.rewind())
 		},
 	}
@@ -232,7 +233,7 @@ func (p rewindPlan) configure(d runDir) error {
 	return d.configure(cfg)
 }
 
-// finishRewind completes a rewind that was stopped halfway.
+// finishRewind completes an interrupted rewind.
 func finishRewind(d runDir, warn func(string)) error {
 	text, err := fileio.ReadSmall(d.rewind(), maxRewind)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

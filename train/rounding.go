@@ -6,29 +6,31 @@ import (
 	"anneal/tensor"
 )
 
-// Weights in BF16 without FP32 masters (precision bf16_sr): an update is computed in FP32, by any optimizer, on a copy of
+// Weights in BF16 without FP32 masters (precision bf16_sr). Any optimizer computes the update in FP32, on a copy of
 // one parameter in scratch memory, and the result is rounded stochastically (Gupta et al. 2015, arXiv 1502.02551):
 //
 //	w ← SR(update(w)),  SR(x) = the BF16 above x with probability (x − below)/(above − below), else the one below
 //
-// so that E[SR(x)] = x: an update of a hundredth of the last place of w happens in a hundredth of the steps, where rounding
-// to nearest would lose it each time. The random numbers are Philox of (seed, Round, update, parameter, element).
+// Then E[SR(x)] = x: an update of a hundredth of the last place of w takes effect in a hundredth of the steps, while
+// rounding to nearest would always lose it. The random numbers are Philox of (seed, Round, update, parameter,
+// element).
 //
-// It saves 2 bytes a parameter, costs one pass over them, and adds noise of half a last place, 2⁻⁹ of a weight, at a step.
-// Not for long runs at tiny rates, where that noise is larger than the updates: there FP32 masters are worth their bytes.
+// It saves 2 bytes per parameter, costs one pass over them, and adds noise of half a last place, 2⁻⁹ of a weight, per
+// step. Not for long runs at tiny learning rates, where that noise exceeds the updates and FP32 masters are worth
+// their memory.
 
-// masterOf returns p as an optimizer sees it: p itself, or, where p is stored in less than its gradient, a parameter with the
-// gradient's format, whose value updateRounded fills.
+// masterOf returns the parameter that an optimizer sees: p itself, or, if p is stored in less precision than its
+// gradient, a parameter with the gradient's format, whose value updateRounded fills.
 func masterOf(p *nn.Param) *nn.Param {
 	if p.Value.DType() == p.Grad.DType() {
 		return p
 	}
 	master := *p
-	master.Value = p.Grad // for the shape and the format
+	master.Value = p.Grad // for its shape and format
 	return &master
 }
 
-// updateRounded makes an update of parameter i, which is stored in BF16.
+// updateRounded updates parameter i, which is stored in BF16.
 func (t *Trainer) updateRounded(i int, s optim.Step) {
 	p := &t.updated[i]
 	mark := t.scratch.Mark()
@@ -40,7 +42,7 @@ func (t *Trainer) updateRounded(i int, s optim.Step) {
 	t.scratch.Release(mark)
 }
 
-// measureRounded is optim.Measure, with the copy of the largest parameter that is updated in another format.
+// measureRounded is optim.Measure plus the copy of the largest parameter that is updated in another format.
 func measureRounded(o optim.Optimizer, params []*nn.Param) (state, scratch int) {
 	masters, widened := make([]*nn.Param, len(params)), 0
 	for i, p := range params {

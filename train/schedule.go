@@ -23,7 +23,7 @@ func newSchedule(cfg *config.Config) schedule.Schedule {
 		return schedule.WSD{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
 	case "wsds":
 		w := schedule.WSDS{Warmup: warmup, Final: s.FinalRatio, Shape: shape}
-		ends, _ := cfg.Branches() // valid, as the rest is
+		ends, _ := cfg.Branches() // validated like the rest
 		for _, n := range ends {
 			w.Ends, w.Decays = append(w.Ends, at(n)), append(w.Decays, decay(at(n)))
 		}

@@ -8,10 +8,10 @@ import (
 	"anneal/tensor"
 )
 
-// curvature renews Sophia's estimate of the curvature if it is due after the update just made: it runs the step's batch,
-// whose samples begin at from, forward and backward again with labels drawn from the model's predictions. A label depends
-// on the update and on the token's place in the batch, not on micro-batches. An estimate that is not finite is left out.
-// Once the update is made the step is not undone, so that this pass does not look for the end of a context.
+// curvature updates Sophia's estimate of the curvature if it is due after the last update. It runs the step's batch,
+// whose samples start at from, forward and backward again with labels sampled from the model's predictions. A label
+// depends on the update and on the token's place in the batch, not on micro-batches. A non-finite estimate is
+// discarded. After the update the step is not undone, so this pass does not check for cancellation.
 func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	o, is := t.opt.(*optim.Sophia)
 	if !is || !o.Due(t.progress.Updates) {
@@ -33,7 +33,7 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	return nil
 }
 
-// winRate returns the share of weights that the update just made did not clip, 0 for optimizers that do not clip them.
+// winRate returns the share of weights that the last update did not clip, 0 for optimizers without clipping.
 func (t *Trainer) winRate() float64 {
 	if o, is := t.opt.(*optim.Sophia); is {
 		return o.TakeWinRate()

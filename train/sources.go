@@ -4,13 +4,13 @@ import (
 	"anneal/dataset"
 )
 
-// SourceResult is how well a model predicts the held-out text of one source of a mix.
+// SourceResult measures how well a model predicts the held-out text of one source of a mix.
 type SourceResult struct {
 	Name        string `json:"name"`
 	Loss        number `json:"loss"` // mean nats per token
 	BitsPerByte number `json:"bits_per_byte"`
 	Tokens      int64  `json:"tokens"` // targets scored
-	Bytes       int64  `json:"bytes"`  // of text they stand for
+	Bytes       int64  `json:"bytes"`  // bytes of text that they encode
 }
 
 // sourceLoss sums the loss of a step over the rows of one source.
@@ -19,14 +19,14 @@ type sourceLoss struct {
 	targets int
 }
 
-// manySources is what a mix is read from.
+// manySources is a mix of sources.
 type manySources interface {
 	At(k uint64) (source int, sample uint64)
 	Drawn(samples uint64) []uint64
 	Loaders() []*dataset.Loader
 }
 
-// addSources adds the losses of the micro-batch whose first sample is given to those of the sources that its rows come from.
+// addSources adds the losses of the micro-batch with the given first sample to those of the sources of its rows.
 func (t *Trainer) addSources(mixed manySources, first uint64) {
 	for len(t.sources) < len(mixed.Loaders()) {
 		t.sources = append(t.sources, sourceLoss{})
@@ -44,8 +44,8 @@ func (t *Trainer) addSources(mixed manySources, first uint64) {
 	}
 }
 
-// sourceMetrics is what a line of metrics says of the sources of a mix: the loss of each in the step's batch, and, where the model was evaluated, how
-// well it predicts each and how many tokens of each it has been trained on.
+// sourceMetrics adds the sources of a mix to a line of metrics: the loss of each in the step's batch and, after an
+// evaluation, the held-out measure of each and the tokens of each trained on so far.
 func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
 	if s.corpus.mixed == nil {
 		return
@@ -65,7 +65,7 @@ func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
 	}
 }
 
-// sourceTokens is how many tokens the run has read of each source; nil without a mix.
+// sourceTokens returns the tokens that the run has read from each source; nil without a mix.
 func (s *session) sourceTokens() map[string]int64 {
 	mixed, ok := s.corpus.train.(manySources)
 	if !ok {

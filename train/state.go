@@ -16,22 +16,23 @@ import (
 	"anneal/train/config"
 )
 
-// state is what a checkpoint holds beside tensors. With the configuration and the data it determines the rest of the run.
+// state is the part of a checkpoint beside tensors. With the configuration and the data it determines the rest of the
+// run.
 type state struct {
 	Progress progress      `json:"progress"`
 	Data     dataset.State `json:"data"`
 	Guard    guard         `json:"guard"`
 
 	LossScale precision.LossScale `json:"loss_scale"`
-	Domains   *savedDomains       `json:"domains,omitempty"` // of a run that weighs them
+	Domains   *savedDomains       `json:"domains,omitempty"` // of a run that weighs domains
 
-	Model model.Config `json:"model"` // that the weights were trained in
-	Tier  string       `json:"tier"`  // of the kernels: another one gives other bits
+	Model model.Config `json:"model"` // in which the weights were trained
+	Tier  string       `json:"tier"`  // of the kernels; another tier gives other bits
 
-	Tokenizer string         `json:"tokenizer"` // its hash
-	Config    *config.Config `json:"config"`    // that the run was last trained with; nil if it was imported
+	Tokenizer string         `json:"tokenizer"` // hash of the tokenizer
+	Config    *config.Config `json:"config"`    // of the last training; nil if the weights were imported
 
-	// Last results, so that a finished run can report them again.
+	// Last results, which a finished run reports again.
 	TrainLoss      number `json:"train_loss"`
 	ValLoss        number `json:"val_loss"`
 	ValBitsPerByte number `json:"val_bits_per_byte"`
@@ -41,11 +42,11 @@ type state struct {
 
 	ValSources []SourceResult `json:"val_sources,omitempty"` // for each source of a mix
 
-	EvalStep int `json:"eval_step"` // of the above
+	EvalStep int `json:"eval_step"` // step of the results above
 }
 
-// checkModel refuses a model in which the weights would fit but compute something else than they were trained to. What
-// changes their shapes is noticed when they are loaded.
+// checkModel rejects a model in which the weights fit but would compute something else than in training. Changes of
+// shapes are detected on loading.
 func (s *state) checkModel(now model.Config, dir runDir) error {
 	was := s.Model
 	for _, f := range []struct {
@@ -79,11 +80,11 @@ func ropeLayout(c model.Config) string {
 	return "half"
 }
 
-// refuseWeights refuses to train on in a directory that was made of weights: by an import, or as an average of checkpoints.
+// refuseWeights returns an error for a directory that holds only weights: an import, or an average of checkpoints.
 func refuseWeights(d runDir) error {
 	var last state
 	if _, err := checkpoint.LoadState(d.checkpoints(), &last); err != nil || last.Config != nil {
-		return nil // where there is none that can be read, who loads it says so
+		return nil // without a readable checkpoint, loading reports the error
 	}
 	return config.Problem{
 		Message: fmt.Sprintf("%s holds only weights: it cannot be resumed", d), At: d.config(),
@@ -91,7 +92,7 @@ func refuseWeights(d runDir) error {
 	}
 }
 
-// checkTokenizer refuses a tokenizer that is not the one that the weights were trained with.
+// checkTokenizer returns an error unless the weights were trained with this tokenizer.
 func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	if now := tok.Hash(); now != s.Tokenizer {
 		return &DataError{fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  restore the original tokenizer", dir.tokenizer(), now, s.Tokenizer)}
@@ -99,7 +100,7 @@ func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	return nil
 }
 
-// asConfigError says of weights that do not fit the model where the model is described.
+// asConfigError points an error about weights that do not fit the model to the config that describes the model.
 func asConfigError(err error, dir runDir) error {
 	if !errors.Is(err, checkpoint.ErrOtherModel) {
 		return err
@@ -121,7 +122,7 @@ func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
 	return append(list, t.averageTensors()...)
 }
 
-// weightTensors lists the live weights of a model, and what computing with them takes.
+// weightTensors lists the live weights of a model, and the other tensors that computing with them needs.
 func weightTensors(dev device.Memory, m *model.Decoder) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	for _, p := range m.Params() {

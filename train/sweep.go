@@ -7,18 +7,19 @@ import (
 	"anneal/train/config"
 )
 
-// SweepOptions says over which learning rates a configuration is trained for a range test.
+// SweepOptions defines the learning rates of a range test.
 type SweepOptions struct {
-	Config    *config.Config // valid; full batches of full sequences are read, whatever its ramps; Adafactor's relative step does not cap the rates
+	Config    *config.Config // valid; uses full batches of full sequences, without its ramps; Adafactor's relative step does not cap the rates
 	Threads   int            // overrides Config.Threads if above 0
-	Low, High float64        // the rates of the first step and of the last, 0 < Low < High
+	Low, High float64        // the rates of the first and the last step, 0 < Low < High
 	Steps     int            // at least 2
 
-	OnStep func(lr, loss float64) (goOn bool) // the loss in nats per token, before the update at rate lr
+	OnStep func(lr, loss float64) (goOn bool) // loss in nats per token, before the update at rate lr; returns false to stop
 }
 
-// Sweep trains from the initial weights while the learning rate rises exponentially, until the last step, a loss that is not
-// finite, or OnStep says so. It works in memory of its own and writes nothing: a run, its data and o.Config stay as they are.
+// Sweep trains from the initial weights while the learning rate rises exponentially, until the last step, a
+// non-finite loss, or OnStep returns false. It works in memory and writes nothing: runs, data and o.Config do not
+// change.
 func Sweep(ctx context.Context, o SweepOptions) error {
 	cfg := o.Config.Clone()
 	plain := config.Default()

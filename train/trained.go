@@ -17,33 +17,33 @@ import (
 	"anneal/train/config"
 )
 
-// Trained is a run opened for use: its newest verified weights, its tokenizer and its configuration.
+// Trained is an opened run: its newest verified weights, its tokenizer and its configuration.
 type Trained struct {
 	Config    *config.Config
 	Model     *model.Decoder
 	Tokenizer *tokenizer.Tokenizer
 	Step      int64
-	Skipped   []error // newer checkpoints that could not be used
+	Skipped   []error // unusable newer checkpoints
 
 	dir     runDir
-	average bool // whether the weights are the average of those of the steps
-	trained int  // the context of training
+	average bool // the weights are the moving average
+	trained int  // context of training
 	policy  precision.Policy
 	dev     device.Device
-	lent    bool // dev is another's
+	lent    bool // the device belongs to the caller
 	params  *tensor.Arena
 }
 
-// OpenOptions says how a run is opened. The zero value takes it as it is.
+// OpenOptions changes how a run is opened. The zero value opens it unchanged.
 type OpenOptions struct {
-	Device  string // what computes, as the config calls it; "" is the CPU, wherever the run was trained
-	Threads int    // of the CPU; 0 is as many as the run has
-	Average bool   // the exponential moving average of the run's weights in their place
+	Device  string // as in the config; "" is the CPU, wherever the run was trained
+	Threads int    // of the CPU; 0 uses the run's number
+	Average bool   // use the exponential moving average of the weights
 
-	AllowOlder bool // an older checkpoint, if the newest cannot be used; otherwise that is a *checkpoint.OlderError
+	AllowOlder bool // use an older checkpoint if the newest is damaged; otherwise that is a *checkpoint.OlderError
 	Reach
 
-	on device.Device // already open, and not to be closed with the run; nil opens one
+	on device.Device // an open device, not closed with the run; nil opens one
 }
 
 // Open loads the run in dir. The caller closes it.
@@ -51,7 +51,7 @@ func Open(dir string, threads int) (*Trained, error) {
 	return OpenWith(dir, OpenOptions{Threads: threads})
 }
 
-// OpenWith loads the run in dir as o says. The caller closes it.
+// OpenWith loads the run in dir with options o. The caller closes it.
 func OpenWith(dir string, o OpenOptions) (*Trained, error) {
 	cfg, err := runDir(dir).load()
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		}
 	}
 	if r.average {
-		r.policy.Weight = r.policy.Master // averages are never rounded
+		r.policy.Weight = r.policy.Master // averages are not rounded
 	}
 	c := modelConfig(r.Config)
 	need := model.Measure(c, r.policy, 1, c.Context, false)
@@ -132,14 +132,14 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return &DataError{err}
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
-	r.Config.Model.Context, r.Model.Config.Context = context, context // less than a table of learned positions has
+	r.Config.Model.Context, r.Model.Config.Context = context, context // may be less than the table of learned positions
 	return nil
 }
 
-// Context is the length of the rows that the model reads, in tokens: that of training unless it was opened otherwise.
+// Context returns the length of the model's rows in tokens: the training context unless it was opened otherwise.
 func (r *Trained) Context() int { return r.Model.Config.Context }
 
-// checkVocabulary refuses a tokenizer whose ids the model has no rows for.
+// checkVocabulary returns an error for a tokenizer with more ids than the model has rows.
 func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
 	if n := tok.VocabSize(); n > vocab {
 		return &DataError{fmt.Errorf("%s has %d tokens, but the model has %d\n  restore the tokenizer that the model was trained with", path, n, vocab)}
@@ -157,14 +157,14 @@ func (r *Trained) Close() {
 	}
 }
 
-// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer: exactly its
-// first limit targets, all if limit is 0 or if there are fewer. onProgress takes the tokens done and in all; it may be nil.
+// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer:
+// its first limit tokens, or all if limit is 0. onProgress takes the tokens done and in total; it may be nil.
 func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgress func(done, total int64)) (EvalResult, error) {
 	return r.EvaluateSources(ctx, []config.Source{{Path: dir}}, limit, onProgress)
 }
 
-// EvaluateSources scores the validation splits of several data sets as those of a mix: an equal part of the limit of each, of the
-// first of them one target more where it cannot be shared out.
+// EvaluateSources scores the validation splits of several data sets like those of a mix, with equal parts of the
+// limit.
 func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int, onProgress func(done, total int64)) (EvalResult, error) {
 	c, e, err := r.evaluatorOf(sources)
 	if err != nil {
@@ -191,8 +191,8 @@ func textlessError(dirs []string) error {
 		"  hold out more with --val of `anneal data build`, or look at its --prompt-end", strings.Join(dirs, ", "))
 }
 
-// evaluatorOf opens data sets, which must have been built with the run's tokenizer, and lays out the memory to evaluate the model
-// on them. The caller closes both.
+// evaluatorOf opens data sets, which must have been built with the run's tokenizer, and allocates the memory to
+// evaluate the model on them. The caller closes both.
 func (r *Trained) evaluatorOf(sources []config.Source) (*corpus, *evaluator, error) {
 	cfg := *r.Config
 	cfg.SetSources(sources)

@@ -16,64 +16,64 @@ import (
 	"anneal/train/config"
 )
 
-// A Trainer holds a model in training and makes optimizer steps. A step allocates nothing: all memory is in arenas laid
-// out when the trainer is built.
+// A Trainer holds a model in training and makes optimizer steps. A step does not allocate: all memory is in arenas
+// laid out when the trainer is created.
 type Trainer struct {
-	evaluator // the forward pass and the memory it shares with evaluation
+	evaluator // the forward pass, and the memory shared with evaluation
 
 	cfg    *config.Config
 	policy precision.Policy
 	opt    optim.Optimizer
 	sched  schedule.Schedule
 	ramps  ramps
-	accum  int // micro-batches of the step
+	accum  int // micro-batches per step
 
 	updated []updated        // one per parameter
-	normed  []*tensor.Tensor // whose norm is taken, so that no call allocates the list
-	scratch *tensor.Arena    // of the optimizer: the tape's temporary memory, which is free when it works
+	normed  []*tensor.Tensor // tensors of the gradient norm, kept so that no call allocates the list
+	scratch *tensor.Arena    // of the optimizer: the tape's temporary memory, which is free during the update
 
 	sources   []sourceLoss // of the step's batch, if its samples come from a mix
 	average   average
 	progress  progress
 	guard     guard
 	lossScale precision.LossScale
-	robust    *robust // nil unless domains are weighed
+	robust    *robust // nil without domain weights
 }
 
-// progress is where a run stands; checkpoints keep it.
+// progress is the position of a run; checkpoints store it.
 type progress struct {
 	Step    int    `json:"step"`    // batches seen
-	Updates int    `json:"updates"` // steps whose update was applied: Adam's t and the schedule count these
+	Updates int    `json:"updates"` // steps whose update was applied: Adam's t, and the position in the schedule
 	Sample  uint64 `json:"sample"`  // next sample to read
 	Tokens  int64  `json:"tokens"`
-	Applied int64  `json:"applied_tokens"` // of the steps whose update was applied: schedules in tokens count these
-	Clipped int    `json:"clipped"`        // updates whose gradient was longer than train.clip
+	Applied int64  `json:"applied_tokens"` // tokens of those steps: the position in schedules that count tokens
+	Clipped int    `json:"clipped"`        // updates whose gradient exceeded train.clip
 
 	Noise noiseScale `json:"noise_scale"`
 }
 
-// clipRate is the share of the updates so far whose gradient was clipped; NaN before the first.
+// clipRate returns the share of the updates so far whose gradient was clipped; NaN before the first.
 func (p *progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
 
 // StepStats describes one step.
 type StepStats struct {
 	Loss     float64 // mean nats per target over the whole batch, before the update; NaN without a target
 	GradNorm float64 // global norm of the gradient of that mean, before clipping
-	ZLoss    float64 // mean over targets of train.z_loss · log²Z, which Loss does not have
+	ZLoss    float64 // mean over targets of train.z_loss · log²Z, not included in Loss
 	LR       float64
 	WinRate  float64 // share of weights that the update did not clip, with sophia
-	Clipped  bool    // the gradient was longer than train.clip
+	Clipped  bool    // the gradient exceeded train.clip
 	Skipped  bool    // the update was not applied: the guard refused it, an fp16 gradient overflowed, or every target was ignored
 
 	FLOPs      float64 // forward and backward, counted by model.Decoder.BatchFLOPs
 	Length     int     // tokens in a sequence
-	NoiseScale float64 // tokens; the estimate so far, NaN if this step did not measure it
+	NoiseScale float64 // estimate so far, in tokens; NaN if this step did not measure it
 }
 
-// maxMicroTokens is more tokens than any machine can hold the activations of; beyond it not even measuring makes sense.
+// maxMicroTokens is more tokens than any machine can hold activations for; beyond it even measuring is pointless.
 const maxMicroTokens = 1 << 24
 
-// newTrainer lays out the memory of a run and initialises the model. The configuration must be resolved and valid.
+// newTrainer allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	policy, err := policyOf(cfg)
 	if err != nil {
@@ -152,7 +152,7 @@ func modelConfig(cfg *config.Config) model.Config {
 	return c
 }
 
-// Close frees the run's memory. The device is the caller's.
+// Close frees the run's memory, but not the device.
 func (t *Trainer) Close() {
 	if t.robust != nil {
 		t.robust.reference.Close()
@@ -161,20 +161,21 @@ func (t *Trainer) Close() {
 }
 
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
-// micro-batches the step is undone and ctx's error returned.
+// micro-batches, the step is undone and ctx's error returned.
 //
-// This is the one place where techniques meet, in this order:
+// This is the one place where techniques combine, in this order:
 //
-//	weigh the domains, if they are to be
-//	accumulate FP32 gradients over micro-batches, settle FP8 scales
-//	global norm, of which the loss scale of fp16 is divided out
-//	refuse the update: no target, an overflow of fp16, the guard
+//	weigh the domains, with group DRO
+//	accumulate FP32 gradients over micro-batches, set FP8 scales
+//	global norm, divided by the loss scale of fp16
+//	reject the update: no target, an overflow of fp16, the guard
 //	clip, measure the gradient noise
 //	update: decay first, then the optimizer's step, then rounding of weights without masters
-//	average the weights, renew the curvature
+//	average the weights, update the curvature
 //
-// Gradients are of sums and are divided once, by the targets of the whole batch, so that a token weighs the same wherever
-// it stands. A step whose update is refused has read its batch; neither the optimizer's t nor the schedule counts it.
+// Gradients are sums and are divided once, by the number of targets of the whole batch, so that every token has the
+// same weight. A step whose update is rejected has read its batch, but neither the optimizer's t nor the schedule
+// counts it.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
 	part := t.ramps.next(t.progress)
 	t.accum, t.length = part.micro, part.length
@@ -189,7 +190,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 		return StepStats{}, err
 	}
 	norm := math.Sqrt(t.squaredNorm())
-	if err := wait(t.dev); err != nil { // before a number of the step is believed
+	if err := wait(t.dev); err != nil { // before any result of the step is used
 		return StepStats{}, err
 	}
 	t.endFP8Step()
@@ -236,7 +237,7 @@ type batchSums struct {
 	firstTargets int
 }
 
-// gradient leaves the gradient of the summed loss of the batch whose samples begin at from in the parameters.
+// gradient computes the gradient of the summed loss of the batch whose samples start at from, in the parameters.
 func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (sums batchSums, err error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
@@ -259,7 +260,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.model.Loss(t.tape, t.batch)
 		t.tape.Backward()
 		t.tape.LossScale = scale
-		sums.flops += t.model.BatchFLOPs(t.batch) // here, since an accelerator is still at work
+		sums.flops += t.model.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
 		sums.loss += t.dev.Sum(&t.batch.Losses)
 		sums.targets += t.data.Valid()
 		if mixed, ok := src.(manySources); ok {
@@ -275,7 +276,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	}
 	for _, p := range t.model.Params() {
 		if !p.HasGrad() {
-			t.dev.Zero(&p.Grad) // no loss depends on it; what is there is of an earlier step
+			t.dev.Zero(&p.Grad) // no loss depends on it, so it holds an earlier step's gradient
 		}
 	}
 	return sums, nil

@@ -9,17 +9,17 @@ import (
 	"anneal/train/config"
 )
 
-// A Trial is a run that stays in memory: the steps of a configuration without a run directory, for what trains many small
-// models and keeps none.
+// A Trial is a run in memory: the steps of a configuration without a run directory, for training many small models
+// that are not kept.
 type Trial struct {
 	dev     device.Device
-	corpus  *corpus // nil if the source is another
+	corpus  *corpus // nil if the data comes from another source
 	trainer *Trainer
 	src     dataset.Source
 }
 
-// NewTrial prepares a valid configuration's first step on its data set, or on src if that is not nil; model.vocab must
-// then be set. observe, unless nil, is put around the device, so that it sees every kernel call.
+// NewTrial prepares the first step of a valid configuration on its data set, or on src if that is not nil;
+// model.vocab must then be set. observe, unless nil, wraps the device, so that it sees every kernel call.
 func NewTrial(cfg *config.Config, src dataset.Source, observe func(device.Device) device.Device) (*Trial, error) {
 	t := &Trial{src: src}
 	if err := t.open(cfg, observe); err != nil {
@@ -71,7 +71,7 @@ func (t *Trial) Close() {
 // Step makes one optimizer step.
 func (t *Trial) Step(ctx context.Context) (StepStats, error) { return t.trainer.Step(ctx, t.src) }
 
-// Look runs the model forward over the first micro-batch of the next step, for an observer to see; it changes nothing.
+// Look runs the model forward over the first micro-batch of the next step, for an observer; it changes nothing.
 func (t *Trial) Look() error {
 	r := t.trainer
 	if err := r.load(t.src, r.progress.Sample); err != nil {
@@ -82,7 +82,7 @@ func (t *Trial) Look() error {
 	return wait(r.dev)
 }
 
-// Evaluate scores the first limit tokens of the data set's validation split, all if limit is 0.
+// Evaluate scores the first limit tokens of the data set's validation split, or all if limit is 0.
 func (t *Trial) Evaluate(ctx context.Context, limit int) (EvalResult, error) {
 	if t.corpus == nil {
 		return unevaluated, errors.New("a trial without a data set cannot be evaluated")

@@ -7,28 +7,29 @@ import (
 	"anneal/tokenizer"
 )
 
-// A vocabulary change carries the rows of an embedding, or of a head, over to another vocabulary:
+// A vocabulary change converts the rows of an embedding, or of a head, to another vocabulary:
 //
 //	token of both vocabularies      its row, found by its bytes, or its text if it is a special token
-//	new token                       mean of the rows of the tokens that the old tokenizer cuts its bytes into
+//	new token                       mean of the rows of the tokens into which the old tokenizer splits its bytes
 //	new special token, padding      mean of the rows of all tokens of the old vocabulary
 //
-// The mean of the pieces is fast vocabulary transfer (Gee et al. 2022, arXiv 2402.09977); the mean of all rows keeps the probability
-// that a new token takes from the others bounded (Hewitt 2021, "Initializing new word embeddings for pretrained language models"),
-// and is what transformers starts new rows from, up to a little noise. Nothing is drawn, so that no seed matters. Sums are in float64, in
-// the order of the text and of the ids. The end-of-text token is the same token whatever its text.
+// The mean of the pieces is fast vocabulary transfer (Gee et al. 2022, arXiv 2402.09977). The mean of all rows bounds
+// the probability that a new token takes from the others (Hewitt 2021, "Initializing new word embeddings for
+// pretrained language models"); transformers uses it too, with a little noise. Nothing is random, so the seed does
+// not matter. Sums are in float64, in the order of the text and of the ids. The end-of-text token is the same token
+// whatever its text.
 type vocabulary struct {
-	rows [][]uint32 // for each new row, the old rows that it is the mean of; nil if all rows stay as they are
-	mean []uint32   // of what has no old rows: the rows of all old tokens
+	rows [][]uint32 // for each new row, the old rows to average; nil if no row changes
+	mean []uint32   // the rows of all old tokens, for rows without old ones
 
-	before, tokens         int // tokens of the old tokenizer and of the new
-	carried, pieces, means int // of the new tokens: with their own row, from pieces, from the mean
-	left                   int // of the old tokens: no longer there
+	before, tokens         int // tokens of the old and the new tokenizer
+	carried, pieces, means int // new tokens by origin of their row: kept, from pieces, from the mean
+	left                   int // old tokens that no longer exist
 	padding                int // rows beyond the new tokens
-	width, was             int // rows in all, and those before
+	width, was             int // number of rows, now and before
 }
 
-// newVocabulary plans how the rows of a vocabulary of was rows, in the ids of old, become width rows in the ids of now.
+// newVocabulary plans how the was rows of a vocabulary, in the ids of old, become width rows in the ids of now.
 func newVocabulary(old, now *tokenizer.Tokenizer, was, width int) *vocabulary {
 	v := &vocabulary{width: width, was: was, before: count(old), tokens: count(now)}
 	if old.Hash() == now.Hash() && was == width {
@@ -81,7 +82,7 @@ func newVocabulary(old, now *tokenizer.Tokenizer, was, width int) *vocabulary {
 	return v
 }
 
-// identical reports whether every row stays where it is.
+// identical reports whether no row changes.
 func (v *vocabulary) identical() bool {
 	for i, from := range v.rows {
 		if len(from) != 1 || from[0] != uint32(i) {
@@ -91,7 +92,7 @@ func (v *vocabulary) identical() bool {
 	return v.width == v.was
 }
 
-// count returns how many tokens there are, without ids that stand for none.
+// count returns the number of tokens, without unused ids.
 func count(t *tokenizer.Tokenizer) (n int) {
 	for id := range uint32(t.VocabSize()) {
 		if t.Token(id) != nil {
@@ -101,7 +102,7 @@ func count(t *tokenizer.Tokenizer) (n int) {
 	return n
 }
 
-// String says what becomes of the rows, "" if they stay as they are.
+// String describes the change; "" if there is none.
 func (v *vocabulary) String() string {
 	if v.rows == nil {
 		return ""
@@ -130,7 +131,7 @@ func (v *vocabulary) String() string {
 	return text
 }
 
-// fill sets each row of dst [width, D] from those of src [was, D].
+// fill computes each row of dst [width, D] from those of src [was, D].
 func (v *vocabulary) fill(dst, src *tensor.Tensor) {
 	cols := src.Dim(1)
 	mean := make([]float64, cols)

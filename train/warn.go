@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// warnings hands the warnings of a logger to a function that takes remarks for people.
+// warnings passes the warnings of a logger to a function that takes messages for users.
 type warnings struct{ warn func(string) }
 
 func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
-// Handle writes the attributes below the message, one a line.
+// Handle writes the attributes below the message, one per line.
 func (w warnings) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	b.WriteString(r.Message)
@@ -24,6 +24,6 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs and WithGroup are never called: the logger is used as it is made.
+// WithAttrs and WithGroup are never called: nothing derives loggers from this one.
 func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
 func (w warnings) WithGroup(string) slog.Handler      { return w }
