@@ -18,32 +18,33 @@ import (
 	"anneal/internal/fileio"
 )
 
-// BuildOptions says how to build a dataset.
+// BuildOptions are the options of Build.
 type BuildOptions struct {
-	Dir       string    // made if missing; must not hold a dataset unless Replace is set
-	Replace   bool      // replace the dataset in Dir; it is gone from the start of the build on
-	Tokenizer Tokenizer // that NewEncoder encodes with
+	Dir       string    // created if missing; must not hold a dataset unless Replace is set
+	Replace   bool      // replace the dataset in Dir; the build removes it at its start
+	Tokenizer Tokenizer // the tokenizer of NewEncoder
 
-	// TokenizerFile is kept in Dir as tokenizer.json, so that the dataset can be used on its own; may be nil.
+	// TokenizerFile is written to Dir as tokenizer.json, so that the dataset is self-contained; may be nil.
 	TokenizerFile io.WriterTo
 
 	// TokenizerConfig is kept beside it as tokenizer_config.json, which says what ends a text to those who read tokenizer.json; may be
 	// nil. The manifest says it to those who read the dataset.
 	TokenizerConfig []byte
 
-	// NewEncoder returns a function that appends the tokens of a text to dst, to be used by one goroutine. It must not
+	// NewEncoder returns a function that appends the tokens of a text to dst, for use by one goroutine. It must not
 	// produce EOT, not even for text that spells it.
 	NewEncoder func() func(dst []uint32, text []byte) []uint32
 
-	// PromptEnd, unless empty, ends the prompt of a document: what comes before its first occurrence, and itself, is read
-	// but not trained on (its targets are Ignore). A document without it is trained on whole. Some document must have it.
+	// PromptEnd, unless empty, ends the prompt of a document: the text up to and including its first occurrence is
+	// input only (its targets are Ignore). A document without it is trained on completely. At least one document must
+	// contain it.
 	PromptEnd string
 
 	Lost        func() *corpus.Loss     // what of the input was lost, asked when all documents were read; may be nil
 	ValFraction float64                 // share of documents held out, 0 to 1; 1 is all of them
 	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
 	Threads     int                     // default GOMAXPROCS; the output does not depend on it
-	Progress    func(train, val Counts) // called now and then, by the goroutine of Build; may be nil
+	Progress    func(train, val Counts) // called regularly, by the goroutine of Build; may be nil
 }
 
 func (o BuildOptions) check() error {
@@ -56,14 +57,14 @@ func (o BuildOptions) check() error {
 	return nil
 }
 
-// Build tokenises docs into a dataset and returns its manifest. A document is held out for validation by the hash of
-// its content, so that it stays on its side when others come or go and equal documents stay together; if a fraction is
-// asked for, but not all of them, and there are two different documents, each side gets at least one. The bytes of the dataset are a function
-// of the documents and the options, Threads excepted. A build that fails or is cancelled removes what it wrote; one
-// that is killed leaves no manifest, so that the rest does not pass for a dataset, and the next build into the same
-// directory removes it.
+// Build tokenises docs into a dataset and returns its manifest. The hash of a document's content decides whether it
+// is a validation document, so it stays in its split when other documents change, and equal documents stay together.
+// If a fraction is requested and there are two different documents, each split gets at least one. The bytes of the
+// dataset are a function of the documents and the options, except Threads. A build that fails or is cancelled removes
+// its files. One that is killed leaves no manifest, so its files are not taken for a dataset, and the next build into
+// the same directory removes them.
 //
-// The slices that docs yields may be reused by it after the next one is asked for.
+// docs may reuse the slices that it yields after the next one is requested.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
 	if opt.Threads <= 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)
@@ -71,7 +72,7 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 	return opt.make("build", func(b *builder) error { return encodeAll(ctx, opt, docs, b.add, b.progress) })
 }
 
-// make makes the dataset of what fill adds to a builder.
+// make writes the dataset of the documents that fill adds to a builder.
 func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest, err error) {
 	if o.ShardTokens == 0 {
 		o.ShardTokens = 1 << 27
@@ -98,14 +99,14 @@ func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest,
 	return m, nil
 }
 
-// progress tells how far the build is.
+// progress reports the progress of the build.
 func (b *builder) progress() {
 	if b.opt.Progress != nil {
 		b.opt.Progress(b.train.info.Counts, b.val.info.Counts)
 	}
 }
 
-// finish completes the shards, then what stands beside them, and last the manifest.
+// finish completes the shards, then the other files, and finally the manifest.
 func (b *builder) finish() (Manifest, error) {
 	if err := b.finishSplits(); err != nil {
 		return Manifest{}, err
@@ -132,7 +133,7 @@ func (b *builder) finish() (Manifest, error) {
 	return m, m.write(b.opt.Dir)
 }
 
-// ErrExists means that the directory for a new dataset holds one.
+// ErrExists means that the directory for a new dataset already holds one.
 var ErrExists = errors.New("already holds a dataset")
 
 // Exists reports whether dir holds a dataset.
@@ -141,7 +142,7 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// prepare makes dir ready for a build: no manifest, and none of the shards of an earlier or interrupted build.
+// prepare prepares dir for a build: it removes the manifest and the shards of an earlier or interrupted build.
 func prepare(dir string, replace bool) error {
 	manifest := filepath.Join(dir, manifestName)
 	if _, err := os.Stat(manifest); err == nil {

@@ -2,8 +2,8 @@ package dataset
 
 import "math/bits"
 
-// capacities is a set of whole numbers below a limit: a bit for each, then, level by level, a bit for each word of the level
-// below that is not empty.
+// capacities is a set of integers below a limit: one bit each, then, level by level, one bit for each non-empty word
+// of the level below.
 type capacities [][]uint64
 
 func newCapacities(limit int) capacities {
@@ -35,7 +35,7 @@ func (c capacities) remove(v int) {
 	}
 }
 
-// from returns the smallest number of the set that is at least v.
+// from returns the smallest element of the set that is at least v.
 func (c capacities) from(v int) (int, bool) {
 	for up := range c {
 		if v/64 >= len(c[up]) {

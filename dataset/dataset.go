@@ -9,13 +9,13 @@ import (
 
 // Tokenizer identifies the tokenizer of a dataset.
 type Tokenizer struct {
-	Path   string   // where its file stands, for people; not compared
-	SHA256 [32]byte // of what determines its tokens
+	Path   string   // of its file, for messages; not compared
+	SHA256 [32]byte // of the parts that determine its tokens
 	Vocab  int      // number of token ids
 	EOT    uint32   // the token that delimits documents
 }
 
-// tokenBytes is the width in which its tokens are stored.
+// tokenBytes returns the storage size of a token.
 func (t Tokenizer) tokenBytes() uint32 {
 	if t.Vocab <= 1<<16 {
 		return 2
@@ -33,7 +33,7 @@ func (t Tokenizer) check() error {
 	return nil
 }
 
-// holds fails unless ids can be those of a text.
+// holds returns an error unless ids are valid for a text.
 func (t Tokenizer) holds(ids []uint32) error {
 	for _, id := range ids {
 		if int64(id) >= int64(t.Vocab) || id == t.EOT {
@@ -43,7 +43,7 @@ func (t Tokenizer) holds(ids []uint32) error {
 	return nil
 }
 
-// Dataset is an open dataset. Close it when no Loader of it is needed any more.
+// Dataset is an open dataset. Close it after the last use of its Loaders.
 type Dataset struct {
 	Dir      string
 	Manifest Manifest
@@ -59,8 +59,8 @@ type split struct {
 	tokens uint64
 }
 
-// Open opens the dataset in dir. It checks the manifest, the header of each shard and that they agree; the content of
-// the shards is checked as it is read, or at once by Verify.
+// Open opens the dataset in dir. It checks the manifest, the header of each shard and that they agree. The content of
+// the shards is checked as it is read, or completely by Verify.
 func Open(dir string) (*Dataset, error) {
 	m, err := readManifest(dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Dataset) openShard(info ShardInfo) (*shard, error) {
 	return s, nil
 }
 
-// matches says whether a shard is the one that the manifest means.
+// matches returns an error unless a shard is the one described by the manifest.
 func (d *Dataset) matches(s *shard, info ShardInfo) error {
 	want, got := d.Manifest.Tokenizer, s.h.tokenizer
 	if hash := hex.EncodeToString(got.SHA256[:]); hash != want.SHA256 || got.Vocab != want.VocabSize || got.EOT != want.EOT {
@@ -122,11 +122,11 @@ func (d *Dataset) Close() {
 	}
 }
 
-// Fingerprint is a hash of the headers of all shards, which hold checksums of their content: two datasets with the same
-// fingerprint hold the same tokens in the same order. 64 hexadecimal digits.
+// Fingerprint returns a hash of the headers of all shards, which hold checksums of their content: two datasets with
+// the same fingerprint hold the same tokens in the same order. It has 64 hexadecimal digits.
 func (d *Dataset) Fingerprint() string { return d.fingerprint }
 
-// RequireTokenizer fails unless the data was tokenised with t, naming both.
+// RequireTokenizer returns an error that names both tokenizers unless the data was tokenised with t.
 func (d *Dataset) RequireTokenizer(t Tokenizer) error {
 	want, got := hex.EncodeToString(t.SHA256[:]), d.Manifest.Tokenizer
 	if want == got.SHA256 && t.Vocab == got.VocabSize && t.EOT == got.EOT {
@@ -136,7 +136,7 @@ func (d *Dataset) RequireTokenizer(t Tokenizer) error {
 		d.Dir, got.Path, got.SHA256, got.VocabSize, got.EOT, t.Path, want, t.Vocab, t.EOT)
 }
 
-// Verify reads every shard and checks every byte. It returns the first fault with the shard and the place.
+// Verify reads every shard and checks every byte. It returns the first fault with its shard and position.
 func (d *Dataset) Verify() error {
 	var buf scratch
 	for _, s := range append(d.train.shards[:len(d.train.shards):len(d.train.shards)], d.val.shards...) {

@@ -1,10 +1,11 @@
-// Package dataset keeps tokenised text on disk and serves it to training: Build writes shards of tokens, Open reads
-// them, and a Loader cuts them into samples whose order is arithmetic instead of a shuffle buffer. Of this module it
-// imports internal/fileio alone, neither the corpus reader nor the tokenizer: Build takes plain bytes and an encode function.
+// Package dataset stores tokenised text on disk and serves it to training. Build writes shards of tokens, Open reads
+// them, and a Loader cuts them into samples whose order is computed instead of buffered. Of this module it imports
+// only internal/fileio, and neither the corpus reader nor the tokenizer: Build takes plain bytes and an encode
+// function.
 //
 // # A dataset on disk
 //
-//	DIR/dataset.json         the manifest: what the shards hold; written last, so a directory without it is no dataset
+//	DIR/dataset.json         the manifest: the contents of the shards; written last, so a directory without it is not a dataset
 //	DIR/tokenizer.json       the tokenizer, if Build was given it
 //	DIR/tokenizer_config.json  which token ends a text, for those who read tokenizer.json alone
 //	DIR/train/00000.tokens   shards of the training split
@@ -13,9 +14,9 @@
 //
 // # The token stream
 //
-// Each document is one end-of-text token (EOT) followed by the tokens of its text; EOT never occurs inside a document.
-// The token thus ends one document and begins the next: a model learns to emit it at the end of a text, and a prompt
-// that begins with it is what the model saw at the start of every document. A split is the concatenation of its
+// Each document is one end-of-text token (EOT) followed by the tokens of its text; EOT never occurs inside a
+// document. The token thus ends one document and begins the next: a model learns to emit it at the end of a text, and
+// a prompt that begins with it looks like the start of a training document. A split is the concatenation of its
 // documents, across shards, in the order of the input.
 //
 // # A shard, byte by byte
@@ -46,23 +47,24 @@
 //	              d × two u64, this position and the number of tokens, after EOT, that are the document's prompt
 //	              checksum table: one u32, the CRC-32C of each block of [4096, offset of the table); the last is short
 //
-// Everything but the counts follows from the counts, so the reader computes each field and refuses a file that says
-// otherwise, before it allocates anything. Shards are written under a temporary name and renamed when complete.
+// All other fields follow from the counts, so the reader computes them and rejects a file with other values before it
+// allocates anything. Shards are written under a temporary name and renamed when complete.
 //
-// Shards are read with ReadAt, not mmap: a file that shrinks under a running training is then an error that names it
-// instead of a SIGBUS, and one system call for each sample costs nothing beside a training step. Each block is checked
-// against its checksum when it is first touched, each token against the vocabulary whenever it is read, and
-// Dataset.Verify checks everything at once.
+// Shards are read with ReadAt, not mmap. A file that shrinks during training is then an error that names it instead
+// of a SIGBUS, and one system call per sample costs nothing compared with a training step. Each block is checked
+// against its checksum on first access, each token against the vocabulary on every read, and Dataset.Verify checks
+// everything at once.
 //
 // # Samples
 //
-// A Loader for context T cuts the stream into windows of T+1 tokens with stride T: token i of the window is the input,
-// token i+1 its target. Training visits the windows in the order of a keyed permutation, a new one for each epoch, so
-// that the content of sample k is a pure function of (dataset, T, seed, k): any k can be read at any time, in any batch
-// size, by any number of ranks, and resuming needs no more than the State, about 150 bytes. Loader.Arrange changes the order
-// by scores, within an epoch and just as exactly. Mixed takes the samples of several datasets in turn, by weights, each in the order
-// that its Loader has. Validation visits them in order,
-// once each, up to the last token.
+// A Loader for context T cuts the stream into windows of T+1 tokens with stride T: token i of the window is the
+// input, token i+1 its target. Training visits the windows in the order of a keyed permutation, a new one for each
+// epoch. The content of sample k is therefore a pure function of (dataset, T, seed, k): any k can be read at any
+// time, in any batch size, by any number of ranks, and resuming needs only the State, about 150 bytes. Loader.Arrange
+// changes the order within an epoch by scores, with the same guarantees. Mixed interleaves the samples of several
+// datasets by weights, each in the order of its Loader. Validation visits the windows in order, once each, up to the
+// last token.
 //
-// Start reading at dataset.go, then loader.go, order.go and mixed.go; shard.go and header.go read the format, writer.go and build.go write it.
+// Start reading at dataset.go, then loader.go, order.go and mixed.go; shard.go and header.go read the format,
+// writer.go and build.go write it.
 package dataset

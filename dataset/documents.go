@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// documents calls f for each document of the stream, in order, with the positions of its EOT and of what follows it, and
-// how many of its tokens after the EOT are a prompt. It reads the document index alone, in bounded memory.
+// documents calls f for each document of the stream, in order, with the positions of its EOT and of its end, and the
+// number of its tokens after the EOT that are a prompt. It only reads the document index, in bounded memory.
 func (p *split) documents(f func(start, end, prompt uint64)) error {
 	for i, s := range p.shards {
 		if err := s.documents(p.starts[i], f); err != nil {
@@ -16,7 +16,7 @@ func (p *split) documents(f func(start, end, prompt uint64)) error {
 	return nil
 }
 
-// documents does that for one shard, whose first token is at position base.
+// documents does the same for one shard, whose first token is at position base.
 func (s *shard) documents(base uint64, f func(start, end, prompt uint64)) error {
 	if err := s.checkOnce(s.l.index-headerSize, s.l.table-headerSize, &scratch{}); err != nil {
 		return err
@@ -48,7 +48,7 @@ type docIndex struct {
 	room []byte
 }
 
-// next returns the end of the next document, and how many tokens its prompt has.
+// next returns the end of the next document, and the number of tokens in its prompt.
 func (d *docIndex) next() (end, prompt uint64, err error) {
 	entry := d.s.h.entry()
 	if d.read == d.s.h.docs {

@@ -10,12 +10,12 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// document is a document on its way to a shard.
+// document is a tokenised document, to be written to a shard.
 type document struct {
 	tokens    []uint32 // without EOT
 	textBytes int
 	hash      uint64 // XXH3 of the text
-	prompt    int    // how many of the tokens, from the first, are a prompt
+	prompt    int    // number of leading tokens that are a prompt
 }
 
 // work is a run of consecutive documents that one goroutine encodes.
@@ -31,7 +31,7 @@ type work struct {
 	done      chan struct{} // receives once when encoded
 }
 
-// workBytes is about how much text one piece of work holds.
+// workBytes is the approximate amount of text in one piece of work.
 const workBytes = 256 << 10
 
 func (w *work) reset() {
@@ -40,8 +40,8 @@ func (w *work) reset() {
 	w.prompts = w.prompts[:0]
 }
 
-// encode makes the documents' tokens. What precedes and what follows the end of a prompt are encoded apart, so that a
-// prompt is the same tokens here as alone.
+// encode tokenises the documents. It encodes the text before and after the end of a prompt separately, so that a
+// prompt has the same tokens as on its own.
 func (w *work) encode(t Tokenizer, promptEnd string, encode func([]uint32, []byte) []uint32) {
 	start := 0
 	for _, end := range w.textEnds {
@@ -62,7 +62,7 @@ func (w *work) encode(t Tokenizer, promptEnd string, encode func([]uint32, []byt
 	}
 }
 
-// promptBytes returns how much of a text is a prompt: all up to and with the first place where end stands.
+// promptBytes returns the length of a text's prompt: up to and including the first occurrence of end.
 func promptBytes(text []byte, end string) int {
 	if end == "" {
 		return 0
@@ -83,8 +83,8 @@ func (w *work) document(i int) document {
 	return document{tokens: w.tokens[tokens:w.tokenEnds[i]], textBytes: w.textEnds[i] - text, hash: w.hashes[i], prompt: w.prompts[i]}
 }
 
-// encodeAll encodes docs with opt.Threads goroutines and passes them to add in their order. At most about
-// 3 · Threads pieces of work are in memory.
+// encodeAll encodes docs with opt.Threads goroutines and passes them to add in order. At most about 3 · Threads
+// pieces of work are in memory.
 func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error], add func(document) error, progress func()) error {
 	running, stop := context.WithCancel(ctx)
 	queue := make(chan *work, opt.Threads) // for the encoders
@@ -135,7 +135,7 @@ func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, err
 	return readErr
 }
 
-// distribute gathers docs into pieces of work and sends each to the encoders and, in order, to the writer.
+// distribute groups docs into pieces of work and sends each to the encoders and, in order, to the writer.
 func distribute(ctx context.Context, docs iter.Seq2[[]byte, error], queue, order chan<- *work, free <-chan *work) error {
 	var w *work
 	send := func() bool {

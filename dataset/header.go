@@ -19,7 +19,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header is what a shard says of itself. Its other fields follow from these; see layout.
+// header holds the independent fields of a shard's header. The others follow from these; see layout.
 type header struct {
 	tokenBytes uint32 // 2 or 4
 	tokenizer  Tokenizer
@@ -28,11 +28,11 @@ type header struct {
 	textBytes  uint64
 	tableCRC   uint32
 
-	prompts      bool   // the document index says how many tokens of each are its prompt
+	prompts      bool   // the document index gives the number of prompt tokens of each document
 	promptTokens uint64 // in all
 }
 
-// version is that of the file.
+// version returns the version of the file.
 func (h *header) version() uint32 {
 	if h.prompts {
 		return shardVersion + 1
@@ -40,7 +40,7 @@ func (h *header) version() uint32 {
 	return shardVersion
 }
 
-// entry is the size of an entry of the document index.
+// entry returns the size of an entry of the document index.
 func (h *header) entry() uint64 { return 8 * uint64(h.version()) }
 
 // layout holds the offsets of the parts of a shard.
@@ -48,7 +48,7 @@ type layout struct{ index, table, size int64 }
 
 func align64(n uint64) uint64 { return (n + 63) &^ 63 }
 
-// layout fails if the counts cannot be those of a file of at most maxSize bytes.
+// layout returns an error if the counts do not fit in a file of maxSize bytes.
 func (h *header) layout(maxSize int64) (layout, error) {
 	limit := uint64(maxSize)
 	if h.tokens > limit/uint64(h.tokenBytes) || h.docs > limit/h.entry() {
@@ -60,10 +60,10 @@ func (h *header) layout(maxSize int64) (layout, error) {
 	return layout{index: int64(index), table: int64(table), size: int64(table + 4*blocks)}, nil
 }
 
-// encode returns the header as it stands in the file.
+// encode returns the header as it is in the file.
 func (h *header) encode() []byte {
 	b := make([]byte, headerSize)
-	l, _ := h.layout(math.MaxInt64) // the writer has written as much already
+	l, _ := h.layout(math.MaxInt64) // cannot fail: the writer has written that much
 	copy(b, shardMagic)
 	le := binary.LittleEndian
 	le.PutUint32(b[8:], h.version())
@@ -85,8 +85,8 @@ func (h *header) encode() []byte {
 	return b
 }
 
-// decodeHeader reads and checks the header b of a file of size bytes. Apart from the counts, it accepts exactly what
-// encode writes.
+// decodeHeader parses and checks the header b of a file of size bytes. For given counts it accepts exactly the output
+// of encode.
 func decodeHeader(b []byte, size int64) (header, layout, error) {
 	var h header
 	if size < headerSize {

@@ -8,8 +8,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Documents yields the tokens of each document of the training split, or of the validation split, in order, without EOT. The slices
-// are reused.
+// Documents yields the tokens of each document of the training split, or of the validation split, in order, without
+// EOT. It reuses the slices.
 func (d *Dataset) Documents(val bool) iter.Seq2[[]uint32, error] {
 	stream := &d.train
 	if val {
@@ -34,16 +34,18 @@ func (d *Dataset) Documents(val bool) iter.Seq2[[]uint32, error] {
 	}
 }
 
-// ImportOptions says how to make a dataset of documents that are tokens already.
+// ImportOptions are the options of Import.
 type ImportOptions struct {
 	BuildOptions // without NewEncoder, PromptEnd and Threads
 
-	// Decode appends the text of tokens to dst: a document's side is chosen by it, as Build chooses, and its bytes are counted.
+	// Decode appends the text of tokens to dst. The text determines a document's split, as in Build, and its bytes
+	// are counted.
 	Decode func(dst []byte, tokens []uint32) []byte
 }
 
-// Import makes a dataset of documents of tokens, as Build does of texts. Where val is not nil, it is the validation split, and
-// ValFraction is not asked for. The slices that train and val yield may be reused after the next one is asked for.
+// Import writes a dataset from tokenised documents, as Build does from texts. If val is not nil, it is the validation
+// split, and ValFraction is ignored. train and val may reuse the slices that they yield after the next one is
+// requested.
 func Import(ctx context.Context, opt ImportOptions, train, val iter.Seq2[[]uint32, error]) (Manifest, error) {
 	if val != nil {
 		opt.ValFraction = 0

@@ -2,20 +2,21 @@ package dataset
 
 import "math/bits"
 
-// Utilisation is what a packing makes of the training split in one epoch.
+// Utilisation describes the rows of the training split in one epoch of a packing.
 type Utilisation struct {
 	Packing   Packing `json:"packing"`
 	Rows      uint64  `json:"rows"`
-	Positions uint64  `json:"positions"`       // Rows·T: what is computed
-	Trained   uint64  `json:"trained_tokens"`  // positions whose target counts: neither padding nor in a prompt
-	Cut       uint64  `json:"cut_documents"`   // that no row holds whole
-	LeftOut   uint64  `json:"left_out_tokens"` // that no row holds
+	Positions uint64  `json:"positions"`       // Rows·T: the positions computed
+	Trained   uint64  `json:"trained_tokens"`  // positions whose target is not ignored: neither padding nor in a prompt
+	Cut       uint64  `json:"cut_documents"`   // documents that no row holds as a whole
+	LeftOut   uint64  `json:"left_out_tokens"` // tokens in no row
 }
 
-// Share is the share of positions that train, 0…1.
+// Share returns the share of positions that are trained on, 0…1.
 func (u Utilisation) Share() float64 { return float64(u.Trained) / float64(max(u.Positions, 1)) }
 
-// Utilisation returns what a packing makes of the training split in rows of context tokens. It reads the document index.
+// Utilisation returns the utilisation of the training split with a packing in rows of context tokens. It reads the
+// document index.
 func (d *Dataset) Utilisation(kind Packing, context int) (Utilisation, error) {
 	u := Utilisation{Packing: kind}
 	t, visible := uint64(context), uint64(0)
@@ -25,7 +26,7 @@ func (d *Dataset) Utilisation(kind Packing, context int) (Utilisation, error) {
 			return u, err
 		}
 		u.Rows = l.windows
-		visible = u.Rows * t // positions of the stream that rows hold; the targets are 1…visible
+		visible = u.Rows * t // positions of the stream in rows; the targets are 1…visible
 		u.Trained = visible
 	} else {
 		packed, err := d.pack(kind, context)
@@ -56,14 +57,14 @@ func (d *Dataset) Utilisation(kind Packing, context int) (Utilisation, error) {
 	return u, err
 }
 
-// Lengths says how long documents are, in tokens with their EOT.
+// Lengths describes the lengths of documents, in tokens including EOT.
 type Lengths struct {
 	Shortest uint64      `json:"shortest"`
-	Median   uint64      `json:"median"` // half of the documents are no longer
+	Median   uint64      `json:"median"` // half of the documents are at most this long
 	P90      uint64      `json:"p90"`
 	P99      uint64      `json:"p99"`
 	Longest  uint64      `json:"longest"`
-	Bins     []LengthBin `json:"bins"` // from the shortest to the longest; those between them may be empty
+	Bins     []LengthBin `json:"bins"` // from the shortest to the longest, including empty ones
 }
 
 // LengthBin counts the documents of From ≤ length < To = 2·From, and their tokens.

@@ -8,7 +8,7 @@ import (
 )
 
 // Loader serves one split as samples of T+1 consecutive tokens with stride T, or as rows of packed documents. It is a
-// Source; several loaders of one Dataset may run at the same time.
+// Source. Several loaders of one Dataset may be used at the same time.
 type Loader struct {
 	d       *Dataset
 	stream  *split
@@ -21,19 +21,19 @@ type Loader struct {
 	epoch    uint64 // of perm
 	perm     permutation
 	skip     SkipList
-	packed   *packing // nil: rows are windows of the stream
+	packed   *packing // nil if rows are windows of the stream
 	packing  string   // State.Packing
 
-	arranged []arranged // epochs that Arrange has put in another order
+	arranged []arranged // epochs that Arrange has reordered
 	order    string     // State.Order
-	plain    uint64     // samples before this one are as without Arrange; Skip does not change it
+	plain    uint64     // samples before this one are not affected by Arrange; Skip does not change it
 
 	buf    scratch
 	window []uint32 // [T+1]
 }
 
 // TrainLoader returns the training split in shuffled order, epoch after epoch without end. An epoch visits each of
-// its Windows once; the tokens after the last whole window are left out.
+// its Windows once; tokens after the last whole window are dropped.
 func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
@@ -52,8 +52,8 @@ func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 	return l, nil
 }
 
-// PackedLoader returns the training split in shuffled order, as TrainLoader does, in rows that hold what the packing puts into
-// them. With BestFit and Pad, Windows is the number of rows, and an epoch visits each of them once.
+// PackedLoader returns the training split in shuffled order, like TrainLoader, in rows built by the packing. With
+// BestFit and Pad, Windows is the number of rows, and an epoch visits each of them once.
 func (d *Dataset) PackedLoader(kind Packing, context int, seed uint64) (*Loader, error) {
 	if kind == Concat {
 		return d.TrainLoader(context, seed)
@@ -85,9 +85,9 @@ func (d *Dataset) pack(kind Packing, context int) (*packing, error) {
 	return packed, err
 }
 
-// ValLoader returns the validation split in order, once: together the samples 0…Windows−1 hold every token but the
-// first as a target exactly once. The end of the last sample, and all samples from Windows on, are padding with target
-// Ignore, so that batches can keep their size.
+// ValLoader returns the validation split in order, once: together the samples 0…Windows−1 hold every token except the
+// first as a target exactly once. The end of the last sample, and all samples from Windows on, are padding with
+// target Ignore, so that batches can keep their size.
 func (d *Dataset) ValLoader(context int) (*Loader, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
@@ -100,8 +100,8 @@ func (d *Dataset) ValLoader(context int) (*Loader, error) {
 	return l, nil
 }
 
-// ScanLoader returns the training split in order, once, for what scores documents: as ValLoader does the validation split, but
-// with an EOT after the last document as after all others, so that every document has its end among the targets.
+// ScanLoader returns the training split in order, once, like ValLoader for the validation split. It is used to score
+// documents.
 func (d *Dataset) ScanLoader(context int) (*Loader, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
@@ -112,7 +112,7 @@ func (d *Dataset) ScanLoader(context int) (*Loader, error) {
 	return l, nil
 }
 
-// ErrNoValidation says that a dataset has no validation split.
+// ErrNoValidation means that a dataset has no validation split.
 var ErrNoValidation = errors.New("no validation split")
 
 // ErrNoTraining says that a dataset is held out as a whole.
@@ -126,22 +126,22 @@ func (d *Dataset) loader(stream *split, context int) *Loader {
 	return &Loader{d: d, stream: stream, context: context, window: make([]uint32, context+1)}
 }
 
-// Skip leaves samples of the training order out from now on: sample k is then the k-th of the others.
+// Skip removes samples from the training order: sample k is then the k-th of the remaining ones.
 func (l *Loader) Skip(list SkipList) { l.skip = list }
 
 // Dir is the directory of the dataset.
 func (l *Loader) Dir() string { return l.d.Dir }
 
-// Context is T.
+// Context returns T.
 func (l *Loader) Context() int { return l.context }
 
-// Vocab is the number of token ids.
+// Vocab returns the number of token ids.
 func (l *Loader) Vocab() int { return l.d.Manifest.Tokenizer.VocabSize }
 
-// Windows is the number of samples in an epoch.
+// Windows returns the number of samples in an epoch.
 func (l *Loader) Windows() uint64 { return l.windows }
 
-// At returns which window sample k is; without packing, window w begins at token w·T of the stream.
+// At returns the window of sample k. Without packing, window w begins at token w·T of the stream.
 func (l *Loader) At(sample uint64) (window uint64) {
 	if !l.shuffled {
 		return sample
@@ -209,20 +209,20 @@ func (l *Loader) packedRow(b *Batch, r int, row uint64) error {
 	return nil
 }
 
-// State is where a run stands in its data: all that is needed to go on with the next sample. It is under 200 bytes of JSON, unless
-// many samples are left out.
+// State is the position of a run in its data: all that is needed to continue with the next sample. It is under 200
+// bytes of JSON, unless many samples are skipped.
 type State struct {
 	Data    string `json:"data"` // Dataset.Fingerprint
 	Context int    `json:"context"`
 	Seed    uint64 `json:"seed"`
 	Sample  uint64 `json:"sample"`            // samples consumed
-	Packing string `json:"packing,omitempty"` // how documents became samples, and a checksum of it; empty for Concat
-	Order   string `json:"order,omitempty"`   // a checksum of what Arrange made of the order; empty as long as it made nothing of it
-	Mix     string `json:"mix,omitempty"`     // a hash of the weights of the sources so far; empty where all came from the first
-	Skip    string `json:"skip,omitempty"`    // samples left out, as SkipList writes them
+	Packing string `json:"packing,omitempty"` // packing, with a checksum of its result; empty for Concat
+	Order   string `json:"order,omitempty"`   // checksum of the order from Arrange; empty while Arrange has had no effect
+	Mix     string `json:"mix,omitempty"`     // hash of the weights of the sources so far; empty if all samples came from the first source
+	Skip    string `json:"skip,omitempty"`    // skipped samples, in the format of SkipList
 }
 
-// State is the state after the given number of samples.
+// State returns the state after the given number of samples.
 func (l *Loader) State(samples uint64) State {
 	s := State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Skip: l.skip.String()}
 	if samples > 0 && l.skip.At(samples-1) >= l.plain {
@@ -231,8 +231,8 @@ func (l *Loader) State(samples uint64) State {
 	return s
 }
 
-// Check fails if s was saved with other data, context, seed, packing, order or samples left out, under which its sample counter
-// means something else.
+// Check returns an error if s was saved with other data, context, seed, packing, order or skipped samples, with which
+// its sample counter has another meaning.
 func (l *Loader) Check(s State) error {
 	if s.Mix != "" {
 		return fmt.Errorf("the run has read %d samples from several sources, but this config has only %s\n  restore data.mix and data.weights, or start a new run", s.Sample, l.d.Dir)
@@ -251,7 +251,7 @@ func (l *Loader) Check(s State) error {
 	return l.skip.check(s)
 }
 
-// checkRows fails if rows are not what they were.
+// checkRows returns an error if the rows have changed.
 func (s State) checkRows(here State) error {
 	switch {
 	case s.Context != here.Context:

@@ -33,7 +33,7 @@ type Manifest struct {
 	ValFraction float64       `json:"val_fraction"`
 	Train       SplitInfo     `json:"train"`
 	Val         SplitInfo     `json:"val"`
-	Lost        *corpus.Loss  `json:"lost,omitempty"` // of the text it was built from, what could not be used
+	Lost        *corpus.Loss  `json:"lost,omitempty"` // parts of the original text that could not be used
 }
 
 // TokenizerInfo identifies the tokenizer in the manifest.
@@ -44,13 +44,13 @@ type TokenizerInfo struct {
 	EOT       uint32 `json:"eot"`
 }
 
-// Counts is how much a shard or a split holds.
+// Counts holds the contents of a shard or a split in numbers.
 type Counts struct {
 	Documents uint64 `json:"documents"`
-	Tokens    uint64 `json:"tokens"`     // with one EOT for each document
+	Tokens    uint64 `json:"tokens"`     // including one EOT per document
 	TextBytes uint64 `json:"text_bytes"` // of the documents, before tokenisation
 
-	PromptTokens uint64 `json:"prompt_tokens,omitempty"` // of the tokens, those that are not trained on
+	PromptTokens uint64 `json:"prompt_tokens,omitempty"` // tokens that are not trained on
 }
 
 func (c *Counts) add(d Counts) {
@@ -73,7 +73,7 @@ type ShardInfo struct {
 	Header uint32 `json:"header_crc32c"`
 }
 
-// readManifest reads dataset.json and checks what can be checked without the shards.
+// readManifest reads dataset.json and checks everything that does not need the shards.
 func readManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	info, err := os.Stat(path)
@@ -138,7 +138,7 @@ func (s *SplitInfo) check(name string) error {
 	return nil
 }
 
-// write makes the dataset valid: the manifest takes its name when all else is durable.
+// write makes the dataset valid: the manifest gets its name after everything else is durable.
 func (m *Manifest) write(dir string) error {
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -147,7 +147,7 @@ func (m *Manifest) write(dir string) error {
 	return writeFile(filepath.Join(dir, manifestName), bytes.NewReader(append(b, '\n')))
 }
 
-// writeFile makes a file complete and durable before it takes its name.
+// writeFile gives a file its name after it is complete and durable.
 func writeFile(path string, content io.WriterTo) error {
 	f, err := os.Create(path + temporary)
 	if err != nil {

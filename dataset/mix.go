@@ -8,36 +8,39 @@ import (
 	"slices"
 )
 
-// A Mix says which share of a run's samples each of several sources gives, from which sample on: in phases of constant weights,
-// or of weights that move along a line, such as more of the best data at the end of a run.
+// A Mix defines the share of each source in a run's samples, in phases: with constant weights, or with weights that
+// change linearly, such as more of the best data at the end of a run.
 //
-// Samples come in blocks of 64. How many of a block each source gives is decided when the block ends, so that
+// Samples come in blocks of 64. The number of samples of each source in a block is determined at the block's end, so
+// that
 //
 //	|drawn − ∫ weight| ≤ 1 sample for every source at every end of a block, from the beginning of the phase
 //
-// with the j-th sample of a source due while ∫ weight goes from j−1 to j, and the earliest due first (Tijdeman 1980, the
-// chairman assignment problem, has that this is possible, for weights that change, too). Within a block samples come in the order of
-// a keyed permutation, and those of one source in the source's own order, so that sample k of the run is sample j of source s, a pure function
-// of (Mix, seed, k). What comes before a phase does not depend on it: a run can go on with other weights than it began with.
+// The j-th sample of a source is due while ∫ weight goes from j−1 to j, and samples due earliest come first.
+// (Tijdeman 1980, the chairman assignment problem, shows that this is possible, for changing weights as well.) Within
+// a block samples come in the order of a keyed permutation, and those of one source in the source's own order. Sample
+// k of the run is therefore sample j of source s, as a pure function of (Mix, seed, k). It does not depend on later
+// phases: a run can continue with other weights.
 //
-// Memory: 32 bytes a source for every 262,144 samples. Reading on costs 50 ns a sample. The first time that a sample is asked for, the weights
-// of the blocks before it are gone through: 1.3 ms for a million samples of five sources.
+// Memory: 32 bytes per source for every 262,144 samples. Reading on costs 50 ns per sample. The first access to a
+// sample computes the weights of all blocks before it: 1.3 ms for a million samples of five sources.
 type Mix []MixPhase
 
-// MixPhase is the samples from From, rounded up to a multiple of 64, up to the next phase. Weights are shares of rows, and need not sum to one.
+// MixPhase covers the samples from From, rounded up to a multiple of 64, up to the next phase. Weights are shares of
+// rows, and need not sum to one.
 type MixPhase struct {
 	From    uint64
 	Weights []float64 // of each source, 0 or more
-	To      []float64 // what they come to along a line when the next phase begins; nil if they stay
+	To      []float64 // weights at the start of the next phase, approached linearly; nil if constant
 }
 
 const (
 	mixBlock   = 64      // samples
-	mixMarks   = 1 << 12 // blocks from one mark to the next
-	mixSamples = 1 << 34 // that a mix can number
+	mixMarks   = 1 << 12 // blocks between marks
+	mixSamples = 1 << 34 // limit of the samples of a mix
 )
 
-// check refuses what is no mix of n sources.
+// check returns an error unless m is a valid mix of n sources.
 func (m Mix) check(n int) error {
 	if len(m) == 0 || m[0].From != 0 {
 		return errors.New("a mix needs weights from sample 0 on")
@@ -81,7 +84,7 @@ func checkWeights(weights []float64, n int) error {
 	return nil
 }
 
-// Normalised returns weights that sum to one.
+// Normalised returns the weights scaled to sum to one.
 func Normalised(weights []float64) []float64 {
 	sum := 0.0
 	for _, w := range weights {
@@ -94,11 +97,11 @@ func Normalised(weights []float64) []float64 {
 	return shares
 }
 
-// phase is a MixPhase as it is computed with.
+// phase is a MixPhase in the form used for computation.
 type phase struct {
 	from   uint64    // a multiple of mixBlock
 	share  []float64 // of each source at from; they sum to one
-	growth []float64 // of the share with each sample
+	growth []float64 // change of the share per sample
 }
 
 // phases returns the phases that have samples.
@@ -120,15 +123,16 @@ func (m Mix) phases() []phase {
 	return list
 }
 
-// quota is the integral of the weight of a source over x samples from the beginning of the phase. Conversions keep products and sums
-// from being fused, so that it is the same on every machine.
+// quota returns the integral of the weight of a source over x samples from the beginning of the phase. Conversions
+// prevent fused multiply-adds, so that it is the same on every machine.
 func (p *phase) quota(source int, x float64) float64 {
 	q := float64(p.share[source]*x) + float64(float64(p.growth[source]*x)*x)/2
 	return max(q, 0)
 }
 
-// next is when, in samples from the beginning of the phase, the sample of a source after n is due: where its quota comes to n+1, at the latest
-// math.MaxFloat64. It is infinite if the quota q of now has no part of that sample.
+// next returns the time, in samples from the beginning of the phase, at which the sample of a source after n is due:
+// when its quota reaches n+1, at the latest math.MaxFloat64. It is infinite if the current quota q does not include a
+// part of that sample.
 func (p *phase) next(source int, n uint64, q float64) float64 {
 	if float64(n) >= q {
 		return math.Inf(1)
@@ -141,7 +145,8 @@ func (p *phase) next(source int, n uint64, q float64) float64 {
 	return min(2*quota/(w+math.Sqrt(root)), math.MaxFloat64)
 }
 
-// Expected returns how many of the first samples come from each source, within one for each phase of the mix, which must be a valid one.
+// Expected returns the number of the first samples that come from each source, within one per phase of the mix, which
+// must be valid.
 func (m Mix) Expected(samples uint64) []float64 {
 	list := m.phases()
 	sums := make([]float64, len(m[0].Weights))
@@ -159,14 +164,14 @@ func (m Mix) Expected(samples uint64) []float64 {
 	return sums
 }
 
-// tally is what has been drawn at the beginning of a block.
+// tally holds the samples drawn at the beginning of a block.
 type tally struct {
 	block uint64
 	phase int
-	base  []uint64 // drawn of each source when the phase began
+	base  []uint64 // drawn of each source before the phase
 	drawn []uint64 // of each source
 
-	quota, due []float64 // of step
+	quota, due []float64 // buffers of step
 }
 
 func newTally(n int) tally {
@@ -180,7 +185,7 @@ func (t *tally) set(from *tally) {
 	copy(t.drawn, from.drawn)
 }
 
-// step goes on to the next block.
+// step advances to the next block.
 func (t *tally) step(phases []phase) {
 	if next := t.phase + 1; next < len(phases) && t.block*mixBlock == phases[next].from {
 		t.phase = next
@@ -192,7 +197,7 @@ func (t *tally) step(phases []phase) {
 	x, left := float64(samples), int64(samples)
 	for s, base := range t.base {
 		q := p.quota(s, x)
-		// What is due by now; a rounding error of the quota makes nothing due.
+		// The samples due by now. The tolerance absorbs rounding errors of the quota.
 		if n := base + uint64(max(math.Floor(q-1e-6), 0)); n > t.drawn[s] {
 			t.drawn[s] = n
 		}
@@ -215,12 +220,12 @@ func (t *tally) step(phases []phase) {
 type mixer struct {
 	phases []phase
 	key    uint64
-	marks  []tally // at every mixMarks-th block, as far as they have been needed
-	before tally   // at the beginning of the present block
+	marks  []tally // at every mixMarks-th block, as far as needed
+	before tally   // at the beginning of the current block
 	after  tally
 
-	source [mixBlock]int    // of each sample of the present block
-	index  [mixBlock]uint64 // in its source
+	source [mixBlock]int    // of each sample of the current block
+	index  [mixBlock]uint64 // its number within its source
 	seen   []uint64
 }
 
@@ -231,7 +236,7 @@ func newMixer(m Mix, seed uint64) *mixer {
 	return x
 }
 
-// at returns the source of sample k, and which of its samples k is.
+// at returns the source of sample k, and its number within the source.
 func (x *mixer) at(k uint64) (source int, index uint64) {
 	if block := k / mixBlock; block != x.before.block {
 		x.decode(block)
@@ -239,7 +244,7 @@ func (x *mixer) at(k uint64) (source int, index uint64) {
 	return x.source[k%mixBlock], x.index[k%mixBlock]
 }
 
-// drawn returns how many of the first k samples each source gives.
+// drawn returns the number of the first k samples that come from each source.
 func (x *mixer) drawn(k uint64) []uint64 {
 	if block := k / mixBlock; block != x.before.block {
 		x.decode(block)
@@ -251,7 +256,7 @@ func (x *mixer) drawn(k uint64) []uint64 {
 	return counts
 }
 
-// decode makes a block the present one.
+// decode makes a block the current one.
 func (x *mixer) decode(block uint64) {
 	x.seek(block)
 	x.before.set(&x.after)
@@ -268,7 +273,7 @@ func (x *mixer) decode(block uint64) {
 	}
 }
 
-// seek puts after to the beginning of a block.
+// seek moves after to the beginning of a block.
 func (x *mixer) seek(block uint64) {
 	if x.after.block > block || x.after.block+mixMarks <= block {
 		x.after.set(&x.marks[min(block/mixMarks, uint64(len(x.marks)-1))])
@@ -283,7 +288,7 @@ func (x *mixer) seek(block uint64) {
 	}
 }
 
-// used says which sources the first k samples can come from.
+// used reports which sources the first k samples can come from.
 func (x *mixer) used(k uint64) []bool {
 	used := make([]bool, len(x.seen))
 	for _, p := range x.phases {
@@ -294,7 +299,7 @@ func (x *mixer) used(k uint64) []bool {
 	return used
 }
 
-// hash adds what decides where the first k samples come from.
+// hash adds everything that determines the sources of the first k samples.
 func (x *mixer) hash(h hash.Hash, k uint64) {
 	for _, p := range x.phases {
 		for s, share := range p.share {

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Mixed serves the training splits of several datasets as one order of samples, by a Mix. It is a Source; each of its loaders
-// keeps the order of its own rows, epoch after epoch, so that what a Loader promises of a dataset holds for each source: every row
-// once in each of its epochs.
+// Mixed serves the training splits of several datasets as one order of samples, by a Mix. It is a Source. Each of its
+// loaders keeps the order of its own rows, epoch after epoch, so the guarantees of a Loader hold for each source:
+// every row once in each of its epochs.
 type Mixed struct {
 	loaders []*Loader
 	mix     *mixer
@@ -20,8 +20,8 @@ type Mixed struct {
 	skip    SkipList
 }
 
-// NewMixed makes one source of the training splits of datasets that have one tokenizer. weigh says how they are mixed, given how many rows each has
-// in an epoch.
+// NewMixed combines the training splits of datasets that share one tokenizer. weigh returns the mix, given the number
+// of rows that each has in an epoch.
 func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh func(rows []uint64) (Mix, error)) (*Mixed, error) {
 	if len(sets) == 0 {
 		return nil, errors.New("a mix needs at least one source")
@@ -32,7 +32,7 @@ func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh fun
 	l := &Mixed{kind: kind, seed: seed}
 	rows := make([]uint64, len(sets))
 	for i, d := range sets {
-		one, err := d.PackedLoader(kind, context, seed^mix(uint64(i))) // mix(0) is 0: the first source reads as it does alone
+		one, err := d.PackedLoader(kind, context, seed^mix(uint64(i))) // mix(0) is 0: the first source is read as it is alone
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh fun
 	return l, nil
 }
 
-// SameTokenizer fails unless all datasets were tokenised with the same tokenizer, naming both.
+// SameTokenizer returns an error that names two tokenizers unless all datasets share one.
 func SameTokenizer(sets []*Dataset) error {
 	for _, d := range sets[1:] {
 		a, b := sets[0].Manifest.Tokenizer, d.Manifest.Tokenizer
@@ -61,7 +61,8 @@ func SameTokenizer(sets []*Dataset) error {
 	return nil
 }
 
-// Arrange gives the samples of each source an order; lengths of the order are parts of the run, of which each source has its share.
+// Arrange orders the samples of each source; lengths of the order are parts of the run, of which each source has its
+// share.
 func (l *Mixed) Arrange(o Order) error {
 	run, first, last, since := l.mix.drawn(o.Run), l.mix.drawn(o.First.Samples), l.mix.drawn(o.Run-min(o.Last.Samples, o.Run)), l.mix.drawn(o.Last.Since)
 	for i, one := range l.loaders {
@@ -73,22 +74,22 @@ func (l *Mixed) Arrange(o Order) error {
 	return nil
 }
 
-// Skip leaves samples of the training order out from now on: sample k is then the k-th of the others.
+// Skip removes samples from the training order: sample k is then the k-th of the remaining ones.
 func (l *Mixed) Skip(list SkipList) { l.skip = list }
 
-// Loaders are the loaders of the sources, in their order.
+// Loaders returns the loaders of the sources, in order.
 func (l *Mixed) Loaders() []*Loader { return l.loaders }
 
-// Context is T.
+// Context returns T.
 func (l *Mixed) Context() int { return l.loaders[0].context }
 
-// Vocab is the number of token ids.
+// Vocab returns the number of token ids.
 func (l *Mixed) Vocab() int { return l.loaders[0].Vocab() }
 
-// At returns which source sample k comes from, and which of the source's samples it is: an argument of its loader's At.
+// At returns the source of sample k, and the sample's number within the source: an argument of its loader's At.
 func (l *Mixed) At(k uint64) (source int, sample uint64) { return l.mix.at(l.skip.At(k)) }
 
-// Drawn returns how many of the first k samples come from each source. Samples left out do not count.
+// Drawn returns the number of the first k samples that come from each source, without skipped samples.
 func (l *Mixed) Drawn(k uint64) []uint64 {
 	counts := l.mix.drawn(l.end(k))
 	for _, r := range l.skip.below(k) {
@@ -100,7 +101,7 @@ func (l *Mixed) Drawn(k uint64) []uint64 {
 	return counts
 }
 
-// end is how many samples of the order there are up to the k-th that is not left out.
+// end returns the number of samples in the order up to the k-th that is not skipped.
 func (l *Mixed) end(k uint64) uint64 {
 	if k == 0 {
 		return 0
@@ -123,13 +124,13 @@ func (l *Mixed) Batch(b *Batch, first uint64, rows int) error {
 	return nil
 }
 
-// State is the state after the given number of samples. It speaks only of the sources that these can come from: as long as that is
-// the first alone, it is the state of a run on that dataset.
+// State returns the state after the given number of samples. It only describes the sources that these can come from:
+// while that is only the first, it equals the state of a run on that dataset.
 func (l *Mixed) State(samples uint64) State {
 	end := l.end(samples)
 	used := l.mix.used(end)
 	if !slices.Contains(used[1:], true) {
-		s := l.loaders[0].State(end) // the loader does not know of skips
+		s := l.loaders[0].State(end) // the loader does not know the skips
 		s.Sample, s.Skip = samples, l.skip.String()
 		return s
 	}
@@ -159,8 +160,8 @@ func (l *Mixed) State(samples uint64) State {
 	return s
 }
 
-// Check fails if s was saved with other data, context, seed, packing, weights or samples left out, under which its sample counter means
-// something else. What is yet to come may be mixed from other sources, by other weights.
+// Check returns an error if s was saved with other data, context, seed, packing, weights or skipped samples, with
+// which its sample counter has another meaning. Later samples may come from other sources and weights.
 func (l *Mixed) Check(s State) error {
 	here := l.State(s.Sample)
 	switch {
@@ -178,7 +179,7 @@ func (l *Mixed) Check(s State) error {
 	case s.Data != here.Data:
 		return fmt.Errorf("the run has read %d samples from the sources %s, but this config reads them from %s\n  restore the data sets of data.mix, their order, and data.weights for the past, or start a new run", s.Sample, s.Data, here.Data)
 	}
-	if err := s.checkRows(here); err != nil { // before the weights, for natural ones go by the number of rows
+	if err := s.checkRows(here); err != nil { // before the weights, because natural weights depend on the number of rows
 		return err
 	}
 	if s.Mix != here.Mix {

@@ -9,32 +9,34 @@ import (
 	"slices"
 )
 
-// An Order changes where in a run the rows of the training split come, by scores of their documents. Each epoch still holds each
-// row exactly once, and which row sample k is stays a function of (data, packing, seed, scores, Order, k).
+// An Order sorts the rows of the training split within a run by scores of their documents. Each epoch still holds
+// each row exactly once, and the row of sample k remains a function of (data, packing, seed, scores, Order, k).
 //
-// The warm-up is a curriculum (Bengio et al. 2009; of the metrics, compression, MTLD and Flesch did best in arXiv 2506.11300,
-// as a warm-up before random order): sample i of the first w is drawn evenly from the rows not yet seen among the easiest
-// share c(i/w) of all n, where c grows from Start to 1. After it the rows that are left come in random order.
+// The warm-up is a curriculum (Bengio et al. 2009; of the metrics, compression, MTLD and Flesch did best in arXiv
+// 2506.11300, as a warm-up before random order). Sample i of the first w is drawn uniformly from the unseen rows
+// among the easiest share c(i/w) of all n rows, where c grows from Start to 1. After it the remaining rows come in
+// random order.
 //
-// The annealing serves the best data last, while the learning rate falls (MiniCPM, arXiv 2404.06395; Llama 3, 2407.21783;
-// OLMo 2, 2501.00656): the last a samples of the run are drawn evenly from the best share Best of the rows of their epoch
-// that are not yet seen at Since, and are held back until then.
+// Annealing reads the best data last, while the learning rate falls (MiniCPM, arXiv 2404.06395; Llama 3, 2407.21783;
+// OLMo 2, 2501.00656). The last a samples of the run are drawn uniformly from the best share Best of the rows of
+// their epoch that are unseen at Since; these rows are held back until then.
 //
-// The score of a row is the mean of its documents' scores, weighted by their tokens in it; documents without a score do not
-// count, and a row without any comes last, neither easy nor good. Rows of the same score are in random order.
+// The score of a row is the mean of its documents' scores, weighted by their tokens in it. Documents without a score
+// are ignored, and a row without any comes last, neither easy nor good. Rows of equal score are in random order.
 //
-// Memory: 4 bytes a row for each epoch that is not in plain random order, which are the first and the two that the
-// annealing begins and ends in; 8 more a row and 4 a document while the loader opens. Off by default. What a warm-up gains is mostly
-// gone by the end of a run, so it is not for the last percent; annealing needs scores that say what good is.
+// Memory: 4 bytes per row for each epoch that is not in random order, which are the first one and the two in which
+// annealing begins and ends; 8 more per row and 4 per document while the loader opens. Off by default. The gain of a
+// warm-up is mostly gone by the end of a run, so it does not help the last percent. Annealing needs scores that
+// measure quality.
 type Order struct {
 	Run   uint64 // samples of the whole run
 	First First
 	Last  Last
 }
 
-// First is the warm-up. It takes at most the first epoch.
+// First is the warm-up. It covers at most the first epoch.
 type First struct {
-	Scores  string  // their name; "" for no warm-up
+	Scores  string  // name of the scores; "" for no warm-up
 	High    bool    // high scores are easy
 	Samples uint64  // w
 	Start   float64 // c(0), above 0
@@ -43,23 +45,23 @@ type First struct {
 
 // Last is the annealing.
 type Last struct {
-	Scores  string  // their name; "" for no annealing
+	Scores  string  // name of the scores; "" for no annealing
 	High    bool    // high scores are good
 	Samples uint64  // a
 	Best    float64 // share of the rows
-	Since   uint64  // sample from which on rows are held back, at most Run − Samples. A run in random order can go on with this order up to there
+	Since   uint64  // sample from which on rows are held back, at most Run − Samples; up to it a run in random order can switch to this order
 }
 
-// Pacing is how the share of rows that a warm-up draws from grows with its part t that is over, from c₀ = Start to 1.
+// Pacing defines how the share of rows in a warm-up grows with its progress t, from c₀ = Start to 1.
 type Pacing string
 
 const (
 	Linear Pacing = "linear" // c₀ + (1 − c₀)·t
-	Root   Pacing = "root"   // √(c₀² + (1 − c₀²)·t): as many new rows at each level of difficulty (Platanios et al. 2019, arXiv 1903.09848)
+	Root   Pacing = "root"   // √(c₀² + (1 − c₀²)·t): equally many new rows at each difficulty (Platanios et al. 2019, arXiv 1903.09848)
 	Step   Pacing = "step"   // c₀ + (1 − c₀)·⌊4t⌋/4
 )
 
-// share is c(t). The conversions keep a product and a sum from being fused, so that it is the same on every machine.
+// share returns c(t). Conversions prevent fused multiply-adds, so that it is the same on every machine.
 func (p Pacing) share(t, start float64) float64 {
 	switch p {
 	case Root:
@@ -70,19 +72,20 @@ func (p Pacing) share(t, start float64) float64 {
 	return start + float64((1-start)*t)
 }
 
-// admitted is how many of the n rows, from the easiest, the warm-up has drawn from when it has drawn sample i, at least i+1.
+// admitted returns the number of the n rows, from the easiest, that the warm-up has drawn from up to sample i, at
+// least i+1.
 func (f First) admitted(i, w, n uint64) uint64 {
 	c := f.Pacing.share(float64(i)/float64(w), f.Start)
 	return min(max(uint64(math.Ceil(c*float64(n))), i+1), n)
 }
 
-// arranged is an epoch that is not in plain random order.
+// arranged is an epoch that is not in random order.
 type arranged struct {
 	epoch uint64
 	rows  []uint32 // at each position
 }
 
-// Arrange gives the samples an order. It reads the scores that the order names.
+// Arrange orders the samples. It reads the scores that the order names.
 func (l *Loader) Arrange(o Order) error {
 	switch {
 	case o.First.Scores == "" && o.Last.Scores == "":
@@ -136,7 +139,7 @@ func (l *Loader) Arrange(o Order) error {
 	return nil
 }
 
-// arrangement returns the rows of an epoch, or nil if they are in plain random order.
+// arrangement returns the rows of an epoch, or nil if they are in random order.
 func (l *Loader) arrangement(epoch uint64) []uint32 {
 	for _, a := range l.arranged {
 		if a.epoch == epoch {
@@ -146,7 +149,7 @@ func (l *Loader) arrangement(epoch uint64) []uint32 {
 	return nil
 }
 
-// base returns the rows of an epoch in plain random order.
+// base returns the rows of an epoch in random order.
 func (l *Loader) base(epoch uint64) []uint32 {
 	perm := newPermutation(l.windows, l.seed, epoch)
 	rows := make([]uint32, l.windows)
@@ -156,8 +159,8 @@ func (l *Loader) base(epoch uint64) []uint32 {
 	return rows
 }
 
-// draw puts rows, which are in random order, in the order of a warm-up of w samples: sorted from the easiest, then shuffled as
-// Fisher and Yates do, but for drawing only from those that are admitted.
+// draw reorders rows, which are in random order, for a warm-up of w samples: it sorts them from the easiest, then
+// shuffles them (Fisher–Yates) with each draw limited to the admitted rows.
 func (f First) draw(rows []uint32, scores []float32, key, w uint64) {
 	byScore(rows, scores, f.High)
 	n := uint64(len(rows))
@@ -171,7 +174,7 @@ func (f First) draw(rows []uint32, scores []float32, key, w uint64) {
 	}
 }
 
-// hold moves count of the best rows to position at; the others keep their order.
+// hold moves count of the best rows to position at and keeps the order of the others.
 func (l Last) hold(rows []uint32, scores []float32, key, at, count uint64) {
 	best := slices.Clone(rows)
 	byScore(best, scores, l.High)
@@ -192,7 +195,7 @@ func (l Last) hold(rows []uint32, scores []float32, key, at, count uint64) {
 	copy(rows[at:], best[:count])
 }
 
-// byScore sorts rows from low to high scores, or the other way; those without one are last, and equal ones stay as they are.
+// byScore sorts rows by ascending or descending score. Rows without a score come last; the sort is stable.
 func byScore(rows []uint32, scores []float32, high bool) {
 	keys := make([]uint64, len(rows))
 	for i, r := range rows {
@@ -205,7 +208,7 @@ func byScore(rows []uint32, scores []float32, high bool) {
 	}
 }
 
-// rank is a number that orders as the score does; NaN has the largest.
+// rank maps a score to an integer with the same order; NaN is the largest.
 func rank(score float32, high bool) uint32 {
 	if score != score {
 		return math.MaxUint32
@@ -222,7 +225,7 @@ func rank(score float32, high bool) uint32 {
 	return b
 }
 
-// below is number i of a stream of numbers that are evenly distributed in 0…n−1.
+// below returns number i of a stream of uniform numbers in 0…n−1.
 func below(key, i, n uint64) uint64 {
 	high, _ := bits.Mul64(mix(key+(i+1)*0x9e3779b97f4a7c15), n)
 	return high
@@ -254,7 +257,7 @@ func (l *Loader) rowScores(name string) ([]float32, error) {
 	return scores, nil
 }
 
-// documentsInRows calls f for each part of a document that stands in a row, with how many of its tokens do, in the order of the
+// documentsInRows calls f for each part of a document in a row, with its number of tokens, in the order of the
 // stream.
 func (l *Loader) documentsInRows(f func(doc, row, n uint64)) error {
 	t, doc := uint64(l.context), uint64(0)
@@ -280,7 +283,7 @@ func (l *Loader) documentsInRows(f func(doc, row, n uint64)) error {
 	})
 }
 
-// orderChecksum is a checksum of what comes where, in hexadecimal; "" if every epoch is in plain random order.
+// orderChecksum returns a checksum of the order, in hexadecimal; "" if every epoch is in random order.
 func (l *Loader) orderChecksum() string {
 	if len(l.arranged) == 0 {
 		return ""

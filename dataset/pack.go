@@ -9,42 +9,41 @@ import (
 	"sort"
 )
 
-// Packing is how documents become rows of T positions. A document is EOT and its tokens; the target of its last token is
-// the EOT that ends it.
+// Packing defines how documents become rows of T positions. A document is EOT and its tokens; the target of its last
+// token is the EOT that ends it.
 type Packing string
 
 const (
-	// Concat cuts the stream of all documents every T tokens: no position is lost, and nearly every document that meets
-	// the end of a row is cut there. No memory. The default, and what validation always uses, whatever training does, so that
-	// its bits per byte stay comparable.
+	// Concat cuts the stream of all documents every T tokens: no position is wasted, but documents are cut at the end
+	// of a row. No memory. The default. Validation always uses it, so that its bits per byte stay comparable.
 	Concat Packing = "concat"
 
-	// BestFit cuts what is longer than a row into pieces of T tokens and a rest, and fills rows with the rests by best-fit
-	// decreasing (Ding et al. 2024, arXiv 2404.10830): from the longest to the shortest, each goes into the row that it leaves
-	// the least room in, or opens one. No document is cut that a row could hold, and every token is a target once an epoch; what
-	// stays free at the end of a row is padding with target Ignore, most often below 1 % of the positions. Pieces of one row
-	// do not belong together: keep data.document_mask on. O(n log₆₄ T) when the loader opens, from the document index alone;
-	// 12 bytes a piece and 4 bytes a row stay in memory. Not for documents that are much longer than T: concat does the same
-	// there, without memory.
+	// BestFit cuts documents longer than a row into pieces of T tokens and a rest, and packs the rests by best-fit
+	// decreasing (Ding et al. 2024, arXiv 2404.10830): from the longest to the shortest, each goes into the row where
+	// it leaves the least space, or into a new one. No document is cut that fits in a row, and every token is a
+	// target once per epoch. The rest of a row is padding with target Ignore, usually below 1 % of the positions.
+	// Pieces in one row are unrelated: keep data.document_mask on. It takes O(n log₆₄ T) when the loader opens, using
+	// only the document index; 12 bytes per piece and 4 bytes per row stay in memory. Not for documents much longer
+	// than T, where concat is equivalent and needs no memory.
 	BestFit Packing = "best_fit"
 
-	// Pad gives each document a row of its own, cut at T; the rest of the row is padding. It is what packing is measured
-	// against: of short documents most of the work is spent on padding, of long ones all after T tokens is lost. 8 bytes a
-	// document.
+	// Pad gives each document its own row, cut at T; the rest of the row is padding. It is the baseline of packing:
+	// with short documents most work is spent on padding, with long ones everything after T tokens is lost. 8 bytes
+	// per document.
 	Pad Packing = "pad"
 )
 
-// packing says which pieces of the stream stand in each row. Pieces are numbered from the longest to the shortest, and
+// packing holds the pieces of the stream in each row. Pieces are numbered from the longest to the shortest, and
 // equally long ones in the order of the stream.
 type packing struct {
 	kind    Packing
 	context int
 	rows    uint64
-	trained uint64   // targets that count, in all rows
+	trained uint64   // targets in all rows that are not ignored
 	start   []uint64 // of each piece in the stream
-	longer  []uint64 // [T+1] how many pieces are longer than a length; that is also the number of the first of this length
+	longer  []uint64 // [T+1] number of pieces longer than a length, which is also the number of the first piece of that length
 
-	head, next []uint32 // the first piece of each row, and the one that follows a piece in its row; nil: piece r is row r
+	head, next []uint32 // the first piece of each row, and the piece after each piece in its row; nil if piece r is row r
 }
 
 // noPiece ends the list of the pieces of a row.
@@ -53,7 +52,7 @@ const noPiece = math.MaxUint32
 // docSpans calls f for each document of a stream, in order, as split.documents does.
 type docSpans func(f func(start, end, prompt uint64)) error
 
-// pack packs documents by BestFit or Pad. It goes through them twice.
+// pack packs documents by BestFit or Pad. It reads them twice.
 func (d docSpans) pack(kind Packing, context int) (*packing, error) {
 	k := &packing{kind: kind, context: context}
 	pieces := make([]uint64, context+1) // of each length
@@ -83,14 +82,14 @@ func (d docSpans) pack(kind Packing, context int) (*packing, error) {
 	return k, err
 }
 
-// pieces calls f with the start in the stream and the length of every piece that is to stand in a row, and how many of its
-// targets count, in the order of the stream.
+// pieces calls f, in the order of the stream, with the start and length of every piece that goes into a row, and the
+// number of its targets that are not ignored.
 func (d docSpans) pieces(kind Packing, context int, f func(start, n, counted uint64)) error {
 	t := uint64(context)
 	return d(func(start, end, prompt uint64) {
 		for at := start; at < end; at += t {
 			n := min(t, end-at)
-			// Token i of the document is a target iff it stands from at+1 to at+n; tokens 1…prompt do not count.
+			// Token i of the document is a target of this piece iff at+1 ≤ i ≤ at+n; tokens 1…prompt are ignored.
 			ignored := min(max(start+prompt, at), at+n) - at
 			f(at, n, n-ignored)
 			if kind == Pad {
@@ -105,8 +104,8 @@ func (k *packing) bestFit() {
 	k.next = make([]uint32, len(k.start))
 	var (
 		room = newCapacities(k.context)
-		top  = make([]uint32, k.context) // of each capacity: the row that came to it last
-		down []uint32                    // of each row: the one that came to its capacity before it
+		top  = make([]uint32, k.context) // for each capacity: the last row that reached it
+		down []uint32                    // for each row: the one that reached its capacity before it
 	)
 	for i, length := uint64(0), k.context; i < uint64(len(k.start)); i++ {
 		for i == k.longer[length-1] {
@@ -157,7 +156,7 @@ func (k *packing) after(piece uint32) uint32 {
 	return k.next[piece]
 }
 
-// piece returns where in the stream a piece begins and how many tokens it has.
+// piece returns the start of a piece in the stream and its number of tokens.
 func (k *packing) piece(i uint32) (start uint64, n int) {
 	return k.start[i], sort.Search(k.context, func(n int) bool { return k.longer[n] <= uint64(i) })
 }
@@ -173,7 +172,7 @@ func (k *packing) rowOf() []uint32 {
 	return rows
 }
 
-// fingerprint is a checksum of what stands where.
+// fingerprint returns a checksum of the packing.
 func (k *packing) fingerprint() uint32 {
 	sum := crc32.New(castagnoli)
 	buf := make([]byte, 0, 1<<12)

@@ -2,10 +2,10 @@ package dataset
 
 import "math/bits"
 
-// permutation is a bijection of 0…n−1 that depends on a key. It is a Feistel network of eight rounds over the smallest
-// even number of bits that holds n−1 (Luby and Rackoff 1988), with cycle walking: a value that falls outside 0…n−1 is
-// permuted again until it falls inside (Black and Rogaway 2002). It needs no memory that grows with n; one value
-// costs on average fewer than four passes.
+// permutation is a bijection of 0…n−1 that depends on a key. It is a Feistel network of eight rounds over the
+// smallest even number of bits that holds n−1 (Luby and Rackoff 1988), with cycle walking: a value outside 0…n−1 is
+// permuted again until it is inside (Black and Rogaway 2002). Its memory does not grow with n; a value takes fewer
+// than four passes on average.
 type permutation struct {
 	n    uint64
 	half uint // bits of each half

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Prompts are the beginnings of documents that a model reads but is not trained to write: their targets are Ignore, so that
-// they count neither in the loss nor in its gradient nor in what the loss is divided by.
+// Prompts are the beginnings of documents that a model reads but is not trained to write. Their targets are Ignore,
+// so the loss, its gradient and its divisor exclude them.
 
-// readPrompts reads the document index of a shard with prompts into memory: 16 bytes a document.
+// readPrompts reads the document index of a shard with prompts into memory: 16 bytes per document.
 func (s *shard) readPrompts() error {
 	s.ends, s.prompts = make([]uint64, 0, s.h.docs), make([]uint64, 0, s.h.docs)
 	all := uint64(0)
@@ -24,7 +24,8 @@ func (s *shard) readPrompts() error {
 	return nil
 }
 
-// ignorePrompts sets the targets that are tokens of prompts to Ignore; the first target is the token at pos of the stream.
+// ignorePrompts sets the targets that are tokens of prompts to Ignore; the first target is the token at pos of the
+// stream.
 func (p *split) ignorePrompts(targets []int32, pos uint64) {
 	end := min(pos+uint64(len(targets)), p.tokens)
 	for at := pos; at < end; {
@@ -38,7 +39,7 @@ func (p *split) ignorePrompts(targets []int32, pos uint64) {
 		if exact {
 			doc++ // it ends before at
 		}
-		begin := first // its EOT, which is the target that ended the document before
+		begin := first // its EOT, which is the last target of the previous document
 		if doc > 0 {
 			begin += s.ends[doc-1]
 		}

@@ -1,6 +1,6 @@
 package dataset
 
-// Random is a Source of uniformly random tokens, for benchmarks: no files, no EOT, one document a row.
+// Random is a Source of uniformly random tokens, for benchmarks: no files, no EOT, one document per row.
 type Random struct {
 	vocab, context int
 	seed           uint64
@@ -9,10 +9,10 @@ type Random struct {
 // NewRandom returns random samples of context tokens below vocab.
 func NewRandom(vocab, context int, seed uint64) *Random { return &Random{vocab, context, seed} }
 
-// Context is T.
+// Context returns T.
 func (r *Random) Context() int { return r.context }
 
-// Vocab is the number of token ids.
+// Vocab returns the number of token ids.
 func (r *Random) Vocab() int { return r.vocab }
 
 // Batch fills b with samples first…first+rows−1.

@@ -19,8 +19,8 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Scores are one number for each document of the training split, in its order: how hard or how good it is. They lie beside the
-// shards, in DIR/scores/NAME.f32, little endian:
+// Scores hold one number for each document of the training split, in order: its difficulty or its quality. They are
+// stored with the shards, in DIR/scores/NAME.f32, little endian:
 //
 //	offset  size  field
 //	     0     8  magic: 93 'A' 'N' 'N' 'S' 'C' 'R' 0A
@@ -28,12 +28,12 @@ import (
 //	    12     4  CRC-32C of the numbers
 //	    16     8  number of documents (d)
 //	    24    32  fingerprint of the data set
-//	    56   196  how they were made, UTF-8, then zeros
+//	    56   196  how they were computed, UTF-8, then zeros
 //	   252     4  CRC-32C of bytes 0–251
-//	   256        d × float32; NaN for a document that has no score, never an infinity
+//	   256        d × float32; NaN for a document without a score, never an infinity
 type Scores struct {
-	Name   string    // of the file: small letters, digits, _ and -
-	About  string    // how they were made, at most 196 bytes
+	Name   string    // of the file: lower-case letters, digits, _ and -
+	About  string    // how they were computed, at most 196 bytes
 	Values []float32 // [documents]
 }
 
@@ -47,16 +47,16 @@ const (
 	aboutLimit    = scoresHeader - 4 - aboutAt
 )
 
-// ScoresName is what a name of scores looks like.
+// ScoresName matches valid names of scores.
 var ScoresName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// ScoresPath is where scores with a name lie.
+// ScoresPath returns the path of the named scores.
 func (d *Dataset) ScoresPath(name string) string {
 	return filepath.Join(d.Dir, scoresDir, name+scoresSuffix)
 }
 
-// WriteScores puts scores beside the data set, in the place of those with the same name. The file is complete and durable
-// before it has its name.
+// WriteScores stores scores with the data set and replaces those of the same name. The file gets its name after it is
+// complete and durable.
 func (d *Dataset) WriteScores(s Scores) error {
 	switch docs := d.Manifest.Train.Documents; {
 	case !ScoresName.MatchString(s.Name):
@@ -79,7 +79,7 @@ func (d *Dataset) encodeScores(s Scores) []byte {
 	b := make([]byte, scoresHeader, scoresHeader+4*len(s.Values))
 	for _, v := range s.Values {
 		if v != v {
-			v = float32(math.NaN()) // one NaN: the same scores are the same bytes
+			v = float32(math.NaN()) // one representation of NaN, so that equal scores are equal bytes
 		}
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
@@ -97,7 +97,7 @@ func (d *Dataset) encodeScores(s Scores) []byte {
 	return b
 }
 
-// ReadScores reads the scores with a name. It fails if there are none, and if they are of other data.
+// ReadScores reads the named scores. It returns an error if there are none, or if they belong to other data.
 func (d *Dataset) ReadScores(name string) (Scores, error) {
 	again := fmt.Sprintf("`anneal data score %s --by %s`, or import them with `--by file:PATH --name %[2]s`", d.Dir, name)
 	if !ScoresName.MatchString(name) {
@@ -128,7 +128,7 @@ func (d *Dataset) ReadScores(name string) (Scores, error) {
 	return s, nil
 }
 
-// decodeScores reads a file of so many bytes. What it allocates goes by the number of documents of the data set.
+// decodeScores reads a file of size bytes. Its allocations depend only on the number of documents of the data set.
 func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 	docs := d.Manifest.Train.Documents
 	head := make([]byte, scoresHeader)
@@ -172,7 +172,7 @@ func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 	return s, nil
 }
 
-// scoreNames returns the names of all scores beside the data set, sorted.
+// scoreNames returns the names of all scores of the data set, sorted.
 func (d *Dataset) scoreNames() (names []string) {
 	files, _ := filepath.Glob(filepath.Join(d.Dir, scoresDir, "*"+scoresSuffix))
 	for _, f := range files {
@@ -181,8 +181,8 @@ func (d *Dataset) scoreNames() (names []string) {
 	return names
 }
 
-// Heads returns the first tokens, at most limit, of some documents of the training split, and how many each has in all, without
-// EOT. The documents are in ascending order.
+// Heads returns the first tokens, at most limit, of some documents of the training split, and the number of tokens
+// that each has, without EOT. The documents are in ascending order.
 func (d *Dataset) Heads(documents []uint64, limit int) (heads [][]uint32, tokens []uint64, err error) {
 	var buf scratch
 	var failed error

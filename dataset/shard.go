@@ -11,7 +11,7 @@ import (
 	"anneal/internal/fileio"
 )
 
-// shard reads one token shard. Its methods may be called from several goroutines, each with its own scratch.
+// shard reads one token shard. Several goroutines may call its methods, each with its own scratch.
 type shard struct {
 	f    *os.File
 	path string
@@ -19,9 +19,9 @@ type shard struct {
 	l    layout
 	head uint32          // checksum of the header
 	crcs []byte          // checksum table
-	good []atomic.Uint32 // one bit for each block that has been checked
+	good []atomic.Uint32 // one bit for each verified block
 
-	ends, prompts []uint64 // of each document, if the shard has prompts: its end, the number of its prompt's tokens
+	ends, prompts []uint64 // for each document, if the shard has prompts: its end, and the number of tokens in its prompt
 }
 
 // scratch holds the buffers of one reading goroutine.
@@ -47,7 +47,7 @@ func openShard(path string) (*shard, error) {
 	return s, nil
 }
 
-// shardError says which shard cannot be used, why, and what to do.
+// shardError returns an error that names the shard, the reason, and the remedy.
 func shardError(path string, err error) error {
 	return fmt.Errorf("shard %s: %w\n  restore the file from a copy, or rebuild the data with `anneal data build`", path, err)
 }
@@ -114,7 +114,7 @@ func (s *shard) readTokens(dst []uint32, pos uint64, buf *scratch) error {
 	return s.widen(dst, raw, pos)
 }
 
-// checkOnce checks the blocks of bytes [start, end) of what the checksums cover that were not checked before.
+// checkOnce verifies the unverified blocks of bytes [start, end) of the checksummed part.
 func (s *shard) checkOnce(start, end int64, buf *scratch) error {
 	for b := start / blockSize; b*blockSize < end; b++ {
 		if s.good[b/32].Load()&(1<<(b%32)) == 0 {
@@ -127,7 +127,7 @@ func (s *shard) checkOnce(start, end int64, buf *scratch) error {
 	return nil
 }
 
-// widen turns raw tokens into ids, each of which must be in the vocabulary.
+// widen converts raw tokens to ids, which must be in the vocabulary.
 func (s *shard) widen(dst []uint32, raw []byte, pos uint64) error {
 	top := uint32(0)
 	if s.h.tokenBytes == 2 {
@@ -185,7 +185,7 @@ func (s *shard) verifyAll(buf *scratch) error {
 	const chunk = 1 << 16
 	tokens := make([]uint32, min(chunk, s.h.tokens))
 	index := docIndex{s: s}
-	next := uint64(0) // where the next document begins
+	next := uint64(0) // start of the next document
 	for pos := uint64(0); pos < s.h.tokens; pos += chunk {
 		part := tokens[:min(chunk, s.h.tokens-pos)]
 		if err := s.readTokens(part, pos, buf); err != nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A SkipList is the samples that training leaves out: half-open ranges [From, To) of the order in which it would visit
-// them, ascending, with samples between them and none empty. Leaving batches out and going on from an earlier checkpoint
-// is how PaLM got past loss spikes (Chowdhery et al. 2022, arXiv 2204.02311, §5.1).
+// A SkipList is the list of samples that training skips: half-open ranges [From, To) of the original order,
+// ascending, non-adjacent and non-empty. Skipping batches and continuing from an earlier checkpoint is PaLM's remedy
+// for loss spikes (Chowdhery et al. 2022, arXiv 2204.02311, §5.1).
 type SkipList []SkipRange
 
-// A SkipRange is samples From ≤ k < To.
+// A SkipRange covers the samples From ≤ k < To.
 type SkipRange struct{ From, To uint64 }
 
-// ParseSkips reads what String writes: ranges "from:to" with commas between them.
+// ParseSkips parses the format of String: comma-separated ranges "from:to".
 func ParseSkips(text string) (SkipList, error) {
 	if text == "" {
 		return nil, nil
@@ -42,7 +42,7 @@ func ParseSkips(text string) (SkipList, error) {
 	return list, nil
 }
 
-// String writes the list as "from:to,from:to".
+// String formats the list as "from:to,from:to".
 func (s SkipList) String() string {
 	parts := make([]string, len(s))
 	for i, r := range s {
@@ -51,7 +51,7 @@ func (s SkipList) String() string {
 	return strings.Join(parts, ",")
 }
 
-// At returns sample k of those that are not left out.
+// At returns sample k of those that are not skipped.
 func (s SkipList) At(k uint64) uint64 {
 	for _, r := range s {
 		if k < r.From {
@@ -62,7 +62,7 @@ func (s SkipList) At(k uint64) uint64 {
 	return k
 }
 
-// Without leaves out, of the samples that are left, numbers from ≤ k < to as well.
+// Without also skips the samples numbered from ≤ k < to among those that are not skipped.
 func (s SkipList) Without(from, to uint64) SkipList {
 	if from >= to {
 		return s
@@ -85,7 +85,7 @@ func (s SkipList) Without(from, to uint64) SkipList {
 	return merged
 }
 
-// below returns the part of the list that decides what the first k samples are.
+// below returns the part of the list that affects the first k samples.
 func (s SkipList) below(k uint64) SkipList {
 	if k == 0 {
 		return nil
@@ -98,7 +98,7 @@ func (s SkipList) below(k uint64) SkipList {
 	return s[:i]
 }
 
-// check fails unless the list leaves out, of what the run has consumed, what s says that it left out.
+// check returns an error unless the list agrees with run's on the samples that the run has read.
 func (s SkipList) check(run State) error {
 	was, err := ParseSkips(run.Skip)
 	if err != nil {

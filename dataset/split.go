@@ -10,18 +10,18 @@ import (
 	"anneal/internal/fileio"
 )
 
-// builder sends documents, in order, to the two splits.
+// builder distributes documents, in order, to the two splits.
 //
-// Until both splits have a document, it holds back the one that could best change sides: the one whose hash is nearest
-// to the threshold. It has the tokens of one document in memory for that, and the outcome depends on the documents alone.
+// Until both splits have a document, it holds back the best candidate for the other split: the document whose hash is
+// nearest to the threshold. That takes the memory of one document, and the outcome depends only on the documents.
 type builder struct {
 	opt        BuildOptions
 	train, val splitWriter
-	threshold  uint64 // documents with a smaller hash are for validation
+	threshold  uint64 // documents with a smaller hash go to validation
 
-	both   bool // both splits have a document, or only one is wanted
+	both   bool // both splits have a document, or only one is requested
 	held   document
-	copies int // of held, which has come that often; 0: nothing is held
+	copies int // number of copies of held; 0 if nothing is held
 }
 
 func newBuilder(opt BuildOptions) *builder {
@@ -41,7 +41,7 @@ func (b *builder) side(d document) *splitWriter {
 	return &b.train
 }
 
-// add takes the next document.
+// add adds the next document.
 func (b *builder) add(d document) error {
 	to := b.side(d)
 	switch {
@@ -74,7 +74,7 @@ func (b *builder) hold(d document) {
 	b.held, b.copies = document{append(b.held.tokens[:0], d.tokens...), d.textBytes, d.hash, d.prompt}, 1
 }
 
-// release writes what is held to a split.
+// release writes the held document to a split.
 func (b *builder) release(to *splitWriter) error {
 	for ; b.copies > 0; b.copies-- {
 		if err := to.add(b.held); err != nil {
@@ -86,7 +86,7 @@ func (b *builder) release(to *splitWriter) error {
 
 // finishSplits completes both splits.
 func (b *builder) finishSplits() error {
-	to := &b.train // a single document is for training
+	to := &b.train // a single document goes to training
 	if b.train.info.Documents > 0 {
 		to = &b.val
 	}
@@ -109,7 +109,7 @@ func (b *builder) finishSplits() error {
 	return b.val.finish()
 }
 
-// abort removes what was written.
+// abort removes the files written.
 func (b *builder) abort() {
 	b.train.abort()
 	b.val.abort()
@@ -148,7 +148,7 @@ func (w *splitWriter) create() (err error) {
 	return err
 }
 
-// finish completes the present shard, if there is one.
+// finish completes the current shard, if there is one.
 func (w *splitWriter) finish() error {
 	if w.shard == nil {
 		return nil

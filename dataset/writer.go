@@ -9,16 +9,16 @@ import (
 	"anneal/internal/fileio"
 )
 
-// temporary is added to the name of a file until it is complete.
+// temporary is the suffix of incomplete files.
 const temporary = ".tmp"
 
-// shardWriter appends documents to one shard. The file takes its name in finish; until then, close removes it.
+// shardWriter appends documents to one shard. finish gives the file its name; before that, close removes it.
 type shardWriter struct {
 	f     *os.File
 	path  string
 	h     header
 	ends  []byte // document index
-	block []byte // not yet written part of the current block
+	block []byte // unwritten part of the current block
 	crcs  []byte // checksum table
 }
 

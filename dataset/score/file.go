@@ -10,8 +10,8 @@ import (
 	"math"
 )
 
-// ReadLines reads the scores of documents from text with a line for each, in their order: a number, null for none, or an object
-// with such a "score". Lines are at most 1 MiB long.
+// ReadLines reads the scores of documents from text with one line per document, in order: a number, null for none, or
+// an object with such a "score". Lines are at most 1 MiB long.
 func ReadLines(r io.Reader, documents uint64) ([]float32, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)

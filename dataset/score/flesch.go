@@ -12,12 +12,13 @@ import (
 //
 // High is easy: 90 is for children of eleven, 30 for graduates. English only, and not for source code.
 //
-// A word has a letter a–z. Syllables are runs of the letters a, e, i, o, u and y; one less for an e at the end that follows neither a
-// vowel nor a consonant and l (as in "table"); at least one. A sentence ends at . ! ? or … before white space or the end, with
-// closing quotes and brackets in between, or at an empty line; without a word it does not count. NaN without a word. No memory.
+// A word has a letter a–z. Syllables are runs of the letters a, e, i, o, u and y, minus one for an e at the end,
+// unless it follows a vowel or a consonant and l (as in "table"); at least one. A sentence ends at . ! ? or … before
+// white space or the end, with optional closing quotes and brackets, or at an empty line; a sentence without a word
+// does not count. NaN without a word. No memory.
 func Flesch(text []byte) float64 {
 	count, syllables, sentences := 0, 0, 0
-	done := 0 // where the last sentence ended
+	done := 0 // end of the last sentence
 	pending := false
 	words(text, func(from, to int) {
 		n := syllablesOf(text[from:to])
@@ -32,11 +33,11 @@ func Flesch(text []byte) float64 {
 	if count == 0 {
 		return math.NaN()
 	}
-	sentences++ // the last one, ended or not
+	sentences++ // the last one, even without an end mark
 	return 206.835 - float64(1.015*(float64(count)/float64(sentences))) - float64(84.6*(float64(syllables)/float64(count)))
 }
 
-// endsSentence says whether a sentence ends in what stands between two words.
+// endsSentence reports whether a sentence ends in the text between two words.
 func endsSentence(gap []byte) bool {
 	for i, c := range gap {
 		switch {
@@ -59,7 +60,7 @@ func endsSentence(gap []byte) bool {
 	return false
 }
 
-// closing is the length of the closing quote or bracket, or of the mark, that text begins with, else 0.
+// closing returns the length of the closing quote, bracket or mark at the start of text, else 0.
 func closing(text []byte) int {
 	for _, c := range []string{"\"", "'", ")", "]", "}", "”", "’", "»", ".", "!", "?", "…"} {
 		if bytes.HasPrefix(text, []byte(c)) {

@@ -8,14 +8,14 @@ import (
 // mtldThreshold is the type-token ratio that ends a stretch.
 const mtldThreshold = 0.72
 
-// MTLD is the measure of textual lexical diversity (McCarthy and Jarvis 2010, doi 10.3758/BRM.42.2.381): how many words, on average,
-// a stretch of the text has until the share of different words among them has fallen to 0.72. Low is easy: few words, often
-// repeated. Prose has 50 to 120.
+// MTLD is the measure of textual lexical diversity (McCarthy and Jarvis 2010, doi 10.3758/BRM.42.2.381): the mean
+// number of words in a stretch of the text until the share of different words among them falls to 0.72. Low is easy:
+// few words, often repeated. Prose has 50 to 120.
 //
-// A factor is a stretch whose ratio has come down to the threshold; what is left at the end is the part (1 − ratio) / (1 − 0.72) of
-// one, and the measure is words / factors. It is the mean of one pass forwards and one backwards. A text that repeats no word counts as
-// one factor. Words are compared in lower case. NaN without a word; unreliable below about 50. Memory: 12 bytes a word. Hardly
-// useful for source code, whose names are not words.
+// A factor is a stretch whose ratio has fallen to the threshold; the rest at the end counts as (1 − ratio) / (1 −
+// 0.72) of a factor, and the measure is words / factors. It is the mean of a forward and a backward pass. A text
+// without repeated words counts as one factor. Words are compared in lower case. NaN without a word; unreliable below
+// about 50 words. Memory: 12 bytes per word. Hardly useful for source code, whose names are not words.
 func MTLD(text []byte) float64 {
 	ids := map[string]int32{} // in the order of appearance
 	var list []int32
@@ -32,7 +32,7 @@ func MTLD(text []byte) float64 {
 	if len(list) == 0 {
 		return math.NaN()
 	}
-	stretch := make([]int32, len(ids)) // of each word: the stretch that it came in last
+	stretch := make([]int32, len(ids)) // for each word: the stretch of its last occurrence
 	forwards := factors(list, stretch, 1, func(i int) int { return i })
 	backwards := factors(list, stretch, int32(len(list))+2, func(i int) int { return len(list) - 1 - i })
 	n := float64(len(list))

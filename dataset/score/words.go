@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// words calls f for each word of a text with where it stands: a maximal run of letters, marks, digits and underscores, in which a
-// single apostrophe or hyphen may stand between two of them. Invalid UTF-8 is in no word.
+// words calls f with the range of each word of a text: a maximal run of letters, marks, digits and underscores, in
+// which a single apostrophe or hyphen may join two of them. Invalid UTF-8 is in no word.
 func words(text []byte, f func(from, to int)) {
 	for at := 0; at < len(text); {
 		n := wordChar(text[at:])
@@ -28,7 +28,7 @@ func words(text []byte, f func(from, to int)) {
 	}
 }
 
-// wordChar is the length in bytes of the character that text begins with, if it belongs into words, else 0.
+// wordChar returns the length in bytes of the word character at the start of text, else 0.
 func wordChar(text []byte) int {
 	if len(text) == 0 {
 		return 0
@@ -46,7 +46,7 @@ func wordChar(text []byte) int {
 	return n
 }
 
-// joiner is the length in bytes of the apostrophe or hyphen that text begins with, else 0.
+// joiner returns the length in bytes of the apostrophe or hyphen at the start of text, else 0.
 func joiner(text []byte) int {
 	switch {
 	case len(text) > 0 && (text[0] == '\'' || text[0] == '-'):

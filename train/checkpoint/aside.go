@@ -10,17 +10,17 @@ import (
 	"anneal/internal/fileio"
 )
 
-// asideName is the directory, beside the checkpoints, of those that SetAside took out of the run.
+// asideName is the subdirectory for checkpoints that SetAside removes from the run.
 const asideName = "aside"
 
-// Before returns the newest checkpoint of a step at or before the given one whose every byte verifies, and fills state
-// from it. Info.Skipped names those that were nearer but do not verify. If there is none the error is ErrNone.
+// Before returns the newest checkpoint of a step at or before the given one whose every byte verifies, and fills
+// state from it. Info.Skipped names nearer ones that do not verify. If there is none the error is ErrNone.
 func (s *Store) Before(step int64, state any) (Info, error) {
 	entries, err := List(s.root)
 	if err != nil {
 		return Info{}, err
 	}
-	var best *Entry // List sorts by age; the nearest step counts here, of two of it the newer
+	var best *Entry // List sorts by age; here the nearest step counts, and among equal steps the newer one
 	var faults []error
 	bad := map[string]bool{}
 	for {
@@ -54,7 +54,7 @@ func (s *Store) Before(step int64, state any) (Info, error) {
 	}
 }
 
-// noneBefore says which steps there are instead.
+// noneBefore returns an error that lists the available steps.
 func (s *Store) noneBefore(step int64, entries []Entry, faults []error) error {
 	var steps []string
 	for _, e := range entries {
@@ -69,7 +69,7 @@ func (s *Store) noneBefore(step int64, entries []Entry, faults []error) error {
 	return errors.Join(append([]error{err}, faults...)...)
 }
 
-// After lists the checkpoints of later steps than the given one, usable or not: what SetAside would move.
+// After lists the checkpoints of steps after the given one, usable or not: those that SetAside would move.
 func (s *Store) After(step int64) ([]Entry, error) {
 	entries, err := List(s.root)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Store) After(step int64) ([]Entry, error) {
 	return later, nil
 }
 
-// SetAside moves the checkpoints of steps after the given one to the directory aside, where nothing looks for them and
-// nothing deletes them, and returns where they are. Stopped halfway it can be called again.
+// SetAside moves the checkpoints of steps after the given one to the directory aside, where they are neither loaded
+// nor deleted, and returns their new paths. After an interruption it can be called again.
 func (s *Store) SetAside(step int64) ([]string, error) {
 	later, err := s.After(step)
 	if err != nil || len(later) == 0 {
@@ -109,7 +109,7 @@ func (s *Store) SetAside(step int64) ([]string, error) {
 	return moved, errors.Join(s.fs.SyncDir(s.path(asideName)), s.fs.SyncDir(s.root), s.pointToNewest())
 }
 
-// pointToNewest mends the pointer to the latest checkpoint.
+// pointToNewest repairs the pointer to the latest checkpoint.
 func (s *Store) pointToNewest() error {
 	entries, err := List(s.root)
 	if err != nil {

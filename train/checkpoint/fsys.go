@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// filesystem is every change that the package makes on disk. Tests put one in its place that fails, or stops for good,
-// at a chosen operation.
+// filesystem has every operation that the package uses to change the disk. Tests replace it by one that fails, or
+// stops for good, at a chosen operation.
 type filesystem interface {
 	Mkdir(path string) error
 	Create(path string) (writable, error) // the file must not exist

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock of an open file, or returns errHeld. It is let go of when the file is closed. Windows keeps others
-// from reading what is locked, so the lock is on a byte far behind what the file holds.
+// tryLock takes the lock of an open file, or returns errHeld. Closing the file releases it. On Windows others cannot
+// read a locked range, so the lock is on a byte far behind the content of the file.
 func tryLock(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: 1}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)

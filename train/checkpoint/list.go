@@ -21,31 +21,31 @@ type Info struct {
 	Tokens      int64
 	ConfigHash  string
 	CodeVersion string
-	Bytes       int64    // of all files but the manifest
+	Bytes       int64    // of all files except the manifest
 	Averaged    bool     // it holds an average of the weights
-	Skipped     []error  // after LoadLatest: newer checkpoints that could not be used, and why
+	Skipped     []error  // set by LoadLatest: newer checkpoints that are unusable, with the reason
 	Ignored     []string // files in the directory that the manifest does not list
 }
 
 // Entry is a directory that is, or should be, a checkpoint.
 type Entry struct {
 	Info
-	Err error // why it cannot be used; then only Name and Step are set
+	Err error // why it is unusable; then only Name and Step are set
 
 	sequence int64
 	manifest *manifest
 }
 
-// ErrNone says that a directory has no checkpoint at all.
+// ErrNone means that a directory has no checkpoint.
 var ErrNone = errors.New("no checkpoint")
 
-// ErrOtherModel says that the tensors of a checkpoint are not those of the run.
+// ErrOtherModel means that the tensors of a checkpoint do not match those of the run.
 var ErrOtherModel = errors.New("belongs to another model")
 
 var stepDir = regexp.MustCompile(`^step-(\d{8,18})(-\d{1,9})?$`)
 
 // List reads the manifests under root: usable checkpoints from newest to oldest, then unusable ones. It does not read
-// tensors and needs no lock. A root that does not exist has none.
+// tensors and needs no lock. A missing root has none.
 func List(root string) ([]Entry, error) {
 	dirs, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func List(root string) ([]Entry, error) {
 		}
 		step, err := strconv.ParseInt(match[1], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("checkpoint: %w", err) // 18 digits always fit
+			return nil, fmt.Errorf("checkpoint: %w", err) // cannot fail: 18 digits fit
 		}
 		entries = append(entries, readEntry(root, d.Name(), step))
 	}

@@ -14,13 +14,13 @@ import (
 	"anneal/internal/units"
 )
 
-// LoadLatest fills tensors and state from the newest checkpoint under root that verifies, and says in Info.Skipped which
-// newer ones did not, and why. tensors must be exactly the checkpoint's weights, exactly its optimizer state, exactly its
-// average, or several of these. An average beside weights may also be missing from the checkpoint: it is then left as it
-// is, and Info.Averaged is false. state is a pointer for json.Unmarshal, or nil. If the directory has no checkpoint the error is ErrNone. After an
-// error the tensors hold nothing of use.
+// LoadLatest fills tensors and state from the newest checkpoint under root that verifies. Info.Skipped lists the
+// newer ones that do not, with the reason. tensors must be exactly the checkpoint's weights, exactly its optimizer
+// state, exactly its average, or several of these. If the checkpoint has weights but no average, the average's
+// tensors do not change and Info.Averaged is false. state is a pointer for json.Unmarshal, or nil. If the directory
+// has no checkpoint the error is ErrNone. After an error the contents of the tensors are undefined.
 //
-// It needs no lock: another process may be training and saving meanwhile.
+// It needs no lock: another process may train and save at the same time.
 func LoadLatest(root string, tensors []Tensor, state any) (info Info, err error) {
 	skipped, err := newest(root, func(e *Entry) error {
 		info, err = e.load(root, tensors, state)
@@ -40,8 +40,8 @@ func LoadState(root string, state any) (info Info, err error) {
 	return info, err
 }
 
-// newest calls use with the usable checkpoints from newest to oldest until it returns no *Fault, and returns the faults of
-// those that are newer. If all fail while a writer replaced them, it starts over.
+// newest calls use with the usable checkpoints from newest to oldest until it returns no *Fault, and returns the
+// faults of the newer ones. If all fail because a writer replaced them, it starts over.
 func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 	first := ""
 	for {
@@ -76,7 +76,7 @@ func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 	}
 }
 
-// LoadStep is LoadLatest for the newest checkpoint of one step. There is no falling back.
+// LoadStep is LoadLatest for the newest checkpoint of one step, without falling back to another.
 func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error) {
 	e, err := find(root, step)
 	if err != nil {
@@ -100,7 +100,7 @@ func LoadStepState(root string, step int64, state any) (Info, error) {
 	return e.fill(root, nil, state)
 }
 
-// find returns the newest checkpoint of a step; one that can be used, if there is any.
+// find returns the newest checkpoint of a step; a usable one, if there is any.
 func find(root string, step int64) (*Entry, error) {
 	entries, err := List(root)
 	if err != nil {
@@ -143,14 +143,14 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 	return info, nil
 }
 
-// fill reads the state and the tensors that have a place in dst.
+// fill reads the state and the tensors that have memory in dst.
 func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error) {
 	r := e.reader(root)
 	var stateText []byte
 	for _, f := range e.manifest.Files {
 		switch {
 		case f.Name == stateName:
-			// The manifest's claim of a size is honoured only when the file on disk has it.
+			// Memory for a file is only allocated if the file on disk has the manifest's size.
 			if st, err := os.Stat(filepath.Join(r.dir, f.Name)); err == nil && st.Size() == f.Size {
 				stateText = make([]byte, f.Size)
 			}
@@ -171,7 +171,8 @@ func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error
 	return e.info(root)
 }
 
-// match pairs the tensors of a run with those of the checkpoint and reports every difference. It makes room for what is remote.
+// match pairs the tensors of a run with those of the checkpoint and reports every difference. It allocates memory for
+// remote tensors.
 func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 	var problems []string
 	dst := make(map[string][]byte, len(tensors))
@@ -215,8 +216,8 @@ func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
 	return nil, errors.New(strings.Join(problems, "; "))
 }
 
-// LoadLatest is the function LoadLatest for the store's directory. It also warns of what was skipped, remembers it, and
-// mends the pointer to the latest checkpoint.
+// LoadLatest is the function LoadLatest for the store's directory. It also warns of skipped checkpoints, remembers
+// them, and repairs the pointer to the latest checkpoint.
 func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
 	if err := s.Wait(); err != nil {
 		return Info{}, err
@@ -234,8 +235,8 @@ func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
 	return info, s.goOn(info)
 }
 
-// LoadStep is the function LoadStep for the store's directory. The next save goes on from there: it counts as newer than
-// the checkpoints of later steps that exist already.
+// LoadStep is the function LoadStep for the store's directory. The next save continues from there: it counts as newer
+// than existing checkpoints of later steps.
 func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) {
 	if err := s.Wait(); err != nil {
 		return Info{}, err
@@ -247,7 +248,7 @@ func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) 
 	return info, s.goOn(info)
 }
 
-// goOn makes a loaded checkpoint the parent of the next, and points latest at it.
+// goOn makes a loaded checkpoint the parent of the next one, and points latest at it.
 func (s *Store) goOn(info Info) error {
 	s.parent = info.Name
 	for _, name := range info.Ignored {

@@ -10,16 +10,16 @@ import (
 	"path/filepath"
 )
 
-// LockedError says that another process writes checkpoints to the same directory.
+// LockedError means that another process writes checkpoints to the same directory.
 type LockedError struct {
 	Path string // of the lock file
 	Holder
 }
 
-// errHeld is tryLock's answer where another process holds the lock.
+// errHeld is returned by tryLock if another process holds the lock.
 var errHeld = errors.New("locked by another process")
 
-// Holder is what the lock file says about the process that holds it.
+// Holder is the description, in the lock file, of the process that holds the lock.
 type Holder struct {
 	PID  int    `json:"pid"`
 	Host string `json:"host"`
@@ -29,8 +29,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d on %s\n  stop that run first, or write to another directory", e.Path, e.PID, e.Host)
 }
 
-// lock takes the lock of root. The kernel drops it when the process ends in whatever way, so that a lock file which says
-// that somebody holds it while the lock is free is a leftover: it is taken over with a notice.
+// lock takes the lock of root. The kernel releases it however the process ends, so a lock file that names a holder
+// while the lock is free is a leftover: the lock is taken over with a notice.
 func lock(root string, log *slog.Logger) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -39,7 +39,7 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	var last Holder
 	text, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err == nil && len(text) > 0 {
-		// A torn lock file has no holder worth naming.
+		// A torn lock file has no usable holder.
 		_ = json.Unmarshal(text, &last)
 	}
 	switch err := tryLock(f); {
@@ -62,8 +62,8 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	return f, nil
 }
 
-// Lock takes a directory that one process at a time may write to, with the lock of a Store, until unlock is called. It is a
-// *LockedError if another process has it.
+// Lock locks a directory that only one process at a time may write to, with the lock of a Store, until unlock is
+// called. It returns a *LockedError if another process holds the lock.
 func Lock(dir string) (unlock func() error, err error) {
 	f, err := lock(dir, slog.Default())
 	if err != nil {
@@ -72,7 +72,8 @@ func Lock(dir string) (unlock func() error, err error) {
 	return func() error { return letGo(f) }, nil
 }
 
-// letGo empties the lock file and lets go of it. The file stays: removing it would race with a process that opened it.
+// letGo empties the lock file and releases the lock. The file remains: removing it would race with a process that has
+// opened it.
 func letGo(f *os.File) error { return errors.Join(writeHolder(f, nil), f.Close()) }
 
 func writeHolder(f *os.File, h *Holder) error {

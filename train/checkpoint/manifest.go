@@ -30,7 +30,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrFuture marks a checkpoint of a newer format. It is never deleted.
+// ErrFuture means that a checkpoint has a newer format. Such a checkpoint is never deleted.
 var ErrFuture = errors.New("written by a newer version of anneal")
 
 // checksum is a CRC-32C, written as eight hex digits.
@@ -54,23 +54,23 @@ func (c *checksum) UnmarshalText(b []byte) error {
 type manifest struct {
 	Format        string                 `json:"format"`
 	FormatVersion int                    `json:"format_version"`
-	Sequence      int64                  `json:"sequence"` // grows by one with every save, across resumes and rewinds
+	Sequence      int64                  `json:"sequence"` // incremented by every save, across resumes and rewinds
 	Step          int64                  `json:"step"`
 	Tokens        int64                  `json:"tokens"`
-	Parent        string                 `json:"parent,omitempty"` // the checkpoint that the run saved or loaded before
+	Parent        string                 `json:"parent,omitempty"` // the last checkpoint that the run saved or loaded
 	ConfigHash    string                 `json:"config_sha256,omitempty"`
 	CodeVersion   string                 `json:"code_version,omitempty"`
 	ChunkBytes    int64                  `json:"chunk_bytes"`
 	Files         []fileEntry            `json:"files"`
 	Tensors       map[string]tensorEntry `json:"tensors"`
-	CRC32C        checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; stays last
+	CRC32C        checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; must be the last field
 }
 
 type fileEntry struct {
 	Name   string     `json:"name"`
 	Size   int64      `json:"size"`
 	SHA256 string     `json:"sha256"`
-	CRC32C []checksum `json:"crc32c"` // one for each chunk
+	CRC32C []checksum `json:"crc32c"` // one per chunk
 }
 
 type tensorEntry struct {
@@ -100,8 +100,8 @@ func (m *manifest) encode() ([]byte, error) {
 	return text, nil
 }
 
-// decodeManifest parses and checks a manifest. What it returns is consistent in itself: every tensor lies within a listed
-// file, tensors do not overlap, every file has as many checksums as chunks.
+// decodeManifest parses and checks a manifest. Its result is consistent: every tensor lies within a listed file,
+// tensors do not overlap, and every file has as many checksums as chunks.
 func decodeManifest(text []byte) (*manifest, error) {
 	var head struct {
 		Format        string `json:"format"`
@@ -130,7 +130,7 @@ func decodeManifest(text []byte) (*manifest, error) {
 	return m, m.check()
 }
 
-// checkOwnSum compares the checksum that stands in text with the one of text.
+// checkOwnSum compares the checksum recorded in text with the checksum of text.
 func checkOwnSum(text []byte) error {
 	at := bytes.LastIndex(text, []byte(crcField))
 	if at < 0 || len(text) < at+len(crcField)+8 {
@@ -194,7 +194,7 @@ func (m *manifest) check() error {
 	return nil
 }
 
-// chunksOf is the number of chunks of a file.
+// chunksOf returns the number of chunks of a file.
 func chunksOf(size int64) int64 { return (size-1)/chunkBytes + min(size, 1) }
 
 type placedTensor struct {
@@ -216,7 +216,7 @@ func (m *manifest) placed(file string) []placedTensor {
 	return list
 }
 
-// bytes is the size of all files together, the manifest not counted.
+// bytes returns the size of all files together, without the manifest.
 func (m *manifest) bytes() (n int64) {
 	for _, f := range m.Files {
 		n += f.Size

@@ -7,10 +7,10 @@ import (
 	"regexp"
 )
 
-// leftover matches what a killed save or deletion leaves behind.
+// leftover matches the remains of a killed save or deletion.
 var leftover = regexp.MustCompile(`^(step-\d{8,}(-\d+)?|latest)\.tmp-[0-9a-f]{8}$`)
 
-// sweep removes leftovers. The lock is held, so no other save is under way.
+// sweep removes leftovers. The lock is held, so no other save is in progress.
 func (s *Store) sweep() error {
 	entries, err := os.ReadDir(s.root)
 	if err != nil {
@@ -28,9 +28,9 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-// prune keeps the newest Keep readable checkpoints that did not fail verification, one for each step, and deletes what is
-// older. It runs right after a commit: that one is the newest and is always kept, so at least one good one remains.
-// Checkpoints of a newer format are not ours to delete.
+// prune keeps the newest Keep readable checkpoints that did not fail verification, one per step, and deletes older
+// ones. It runs directly after a commit, whose checkpoint is the newest and is always kept, so at least one good one
+// remains. Checkpoints of a newer format are not deleted.
 func (s *Store) prune() {
 	entries, err := List(s.root)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) prune() {
 	}
 }
 
-// remove deletes a checkpoint, the manifest first: from then on it is none, however far the rest gets.
+// remove deletes a checkpoint, starting with the manifest: without it the rest is not a checkpoint.
 func (s *Store) remove(name string) error {
 	if err := s.fs.Remove(s.path(name, manifestName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -15,31 +15,31 @@ import (
 	"anneal/internal/machine"
 )
 
-// Options of a Store. The zero value is good.
+// Options of a Store. The zero value is usable.
 type Options struct {
 	Keep        int          // checkpoints to keep; at least 2, 0 means 3
-	Synchronous bool         // write within Save from live memory: no copy of the state, but training waits for the disk
-	ConfigHash  string       // of the run's configuration; comes back in Info
-	CodeVersion string       // comes back in Info
+	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits for the disk
+	ConfigHash  string       // of the run's configuration; returned in Info
+	CodeVersion string       // returned in Info
 	Log         *slog.Logger // notices and warnings; nil means slog.Default
 }
 
-// Store writes the checkpoints of one run. Its methods are for one goroutine.
+// Store writes the checkpoints of one run. Its methods must be called from one goroutine.
 type Store struct {
 	root     string
 	opt      Options
 	fs       filesystem
-	free     func(path string) (int64, error) // bytes a user may still write at path
+	free     func(path string) (int64, error) // bytes available at path
 	lock     *os.File
 	sequence int64           // of the next save
-	parent   string          // name of the checkpoint last saved or loaded, "" if none
+	parent   string          // name of the last checkpoint saved or loaded; "" if none
 	bad      map[string]bool // names of checkpoints that failed verification
 	buffer   []byte          // the snapshot, reused
-	inflight chan error      // nil when no write is under way
+	inflight chan error      // nil if no write is in progress
 }
 
-// Open locks the directory root (made if need be), clears what killed saves left there, and returns a Store. A directory
-// in use gives a *LockedError.
+// Open locks the directory root (created if needed), removes the remains of killed saves, and returns a Store. For a
+// directory in use it returns a *LockedError.
 func Open(root string, opt Options) (*Store, error) { return open(root, opt, disk{}) }
 
 func open(root string, opt Options, fs filesystem) (*Store, error) {
@@ -66,7 +66,7 @@ func open(root string, opt Options, fs filesystem) (*Store, error) {
 	return s, nil
 }
 
-// prepare sweeps leftovers and finds where the sequence goes on.
+// prepare sweeps leftovers and finds the next sequence number.
 func (s *Store) prepare() error {
 	if err := s.sweep(); err != nil {
 		return err
@@ -81,10 +81,10 @@ func (s *Store) prepare() error {
 	return nil
 }
 
-// Save takes a snapshot of tensors and state (encoded as JSON) and returns; a goroutine writes it. Live memory may change
-// as soon as Save returns. One write is under way at most: Save waits for the one before, and returns its error if it
-// failed. It has then started the new save all the same, unless the error says otherwise. A failed save leaves earlier
-// checkpoints as they were.
+// Save takes a snapshot of tensors and state (encoded as JSON) and returns; a goroutine writes it. Live memory may
+// change as soon as Save returns. At most one write is in progress: Save waits for the previous one, and returns its
+// error if it failed. The new save has then still been started, unless the error says otherwise. A failed save does
+// not change earlier checkpoints.
 func (s *Store) Save(step, tokens int64, tensors []Tensor, state any) error {
 	return errors.Join(s.Wait(), s.start(step, tokens, tensors, state))
 }
@@ -123,7 +123,7 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 	return nil
 }
 
-// snapshot moves the job from live memory into the store's buffer.
+// snapshot copies the job from live memory into the store's buffer.
 func (s *Store) snapshot(j *job) error {
 	if need := int(j.tensorBytes()); cap(s.buffer) < need {
 		s.buffer = make([]byte, need)
@@ -142,7 +142,7 @@ func (s *Store) snapshot(j *job) error {
 	return nil
 }
 
-// checkSpace refuses a save that cannot fit, before anything is copied or written.
+// checkSpace rejects a save that cannot fit, before anything is copied or written.
 func (s *Store) checkSpace(j *job) error {
 	if err := s.room(j.tensorBytes() + int64(len(j.state))); err != nil {
 		return fmt.Errorf("checkpoint: step %d not saved: %w", j.step, err)
@@ -150,7 +150,8 @@ func (s *Store) checkSpace(j *job) error {
 	return nil
 }
 
-// CheckSpace fails if there is no room for one checkpoint of these tensors, so that a run does not find out at its first save.
+// CheckSpace returns an error if one checkpoint of these tensors would not fit, so that a run need not find out at
+// its first save.
 func (s *Store) CheckSpace(tensors []Tensor) error {
 	n := int64(0)
 	for _, t := range tensors {
@@ -162,13 +163,14 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 	return nil
 }
 
-// room fails if the directory has not so many bytes free, and some for headers, the manifest and directories.
+// room returns an error if the directory does not have bytes free, plus some for headers, the manifest and
+// directories.
 func (s *Store) room(bytes int64) error {
 	const slack = 1 << 20
 	need := bytes + slack
 	free, err := s.free(s.root)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // the write itself will tell
+		return nil // the write itself will report it
 	}
 	if err != nil {
 		return err
@@ -180,7 +182,7 @@ func (s *Store) room(bytes int64) error {
 	return nil
 }
 
-// Wait waits for the write under way, if any, and returns its error.
+// Wait waits for the write in progress, if any, and returns its error.
 func (s *Store) Wait() error {
 	if s.inflight == nil {
 		return nil
@@ -190,7 +192,7 @@ func (s *Store) Wait() error {
 	return err
 }
 
-// Close waits for the write under way, gives up the lock, and returns the error of either.
+// Close waits for the write in progress, releases the lock, and returns the error of either.
 func (s *Store) Close() error {
 	if s.lock == nil {
 		return nil
@@ -200,7 +202,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// tempName makes a name for a directory that does not count yet, or no more.
+// tempName returns a name for a directory that is not yet, or no longer, valid.
 func tempName(name string) string {
 	var b [4]byte
 	rand.Read(b[:]) // never fails

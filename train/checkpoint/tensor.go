@@ -14,33 +14,33 @@ import (
 	"anneal/safetensors"
 )
 
-// Tensor is one tensor of a run: its bytes in live memory, which Save reads and Load fills.
+// Tensor is one tensor of a run, with its bytes in live memory, which Save reads and Load fills.
 type Tensor struct {
 	Name    string
 	DType   string // a safetensors dtype: "F32", "BF16", …
 	Shape   []int
 	Data    []byte
-	Remote  Remote // in place of Data, where the host cannot touch the bytes
-	Optim   bool   // optimizer state, kept in a file of its own
-	Average bool   // of an average of the weights, kept in a file of its own
+	Remote  Remote // instead of Data, if the host cannot access the bytes
+	Optim   bool   // optimizer state, kept in a separate file
+	Average bool   // of an average of the weights, kept in a separate file
 }
 
-// Remote is a tensor's bytes in the memory of a device. What a failing Read copied is worth nothing.
+// Remote accesses a tensor's bytes in the memory of a device. If Read fails, dst is undefined.
 type Remote interface {
 	Read(dst []byte) error  // all of them
 	Write(src []byte) error // all of them
 }
 
-// Bytes returns how many bytes the tensor has; if they are remote, those that it should have.
+// Bytes returns the size of the tensor; for a remote tensor, the size by its shape.
 func (t *Tensor) Bytes() int64 {
 	if t.Remote == nil {
 		return int64(len(t.Data))
 	}
-	n, _ := safetensors.DType(t.DType).ByteSize(t.Shape) // checkTensors has seen that there is no error
+	n, _ := safetensors.DType(t.DType).ByteSize(t.Shape) // checkTensors has excluded an error
 	return n
 }
 
-// bytes returns the tensor's bytes: live ones, or those of a remote tensor in the buffer, which grows as need be.
+// bytes returns the tensor's bytes: live ones, or a copy of a remote tensor in the buffer, which grows as needed.
 func (t *Tensor) bytes(buffer *[]byte) ([]byte, error) {
 	if t.Remote == nil {
 		return t.Data, nil
@@ -53,7 +53,7 @@ func (t *Tensor) bytes(buffer *[]byte) ([]byte, error) {
 	return b, t.Remote.Read(b)
 }
 
-// file is the name of the file that holds the tensor.
+// file returns the name of the file that holds the tensor.
 func (t *Tensor) file() string {
 	switch {
 	case t.Optim:
@@ -64,7 +64,7 @@ func (t *Tensor) file() string {
 	return modelName
 }
 
-// checkTensors demands different names and as much data as dtype and shape say.
+// checkTensors returns an error unless all names differ and all data have the size of their dtype and shape.
 func checkTensors(tensors []Tensor) error {
 	if len(tensors) == 0 {
 		return errors.New("checkpoint: no tensors")
@@ -88,8 +88,8 @@ func checkTensors(tensors []Tensor) error {
 }
 
 // HashTensors returns SHA-256 hashes, in hex, of the weights and of all other state (empty if there is none). A hash
-// covers name, dtype, shape and bytes of every tensor, in order of name; it depends neither on files nor on the order
-// given. Hash gives the same for a checkpoint on disk. Only remote tensors can fail to be read.
+// covers name, dtype, shape and bytes of every tensor, in order of name. It depends neither on files nor on the given
+// order. Hash returns the same for a checkpoint on disk. Reading can only fail for remote tensors.
 func HashTensors(tensors []Tensor) (weights, optimizer string, err error) {
 	var w, o digests
 	var buffer []byte
@@ -117,7 +117,7 @@ type digest struct {
 
 type digests []digest
 
-// sum is the SHA-256 of the digests in order of name.
+// sum returns the SHA-256 of the digests in order of name.
 func (d digests) sum() string {
 	if len(d) == 0 {
 		return ""
@@ -130,7 +130,7 @@ func (d digests) sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// newTensorHash has taken in name and dtype, each with its length, the rank and the dimensions.
+// newTensorHash returns a hash that has read name and dtype, each with its length, the rank and the dimensions.
 func newTensorHash(name, dtype string, shape []int) hash.Hash {
 	var b []byte
 	for _, s := range []string{name, dtype} {

@@ -23,7 +23,7 @@ type Fault struct {
 	Checkpoint string // name of its directory
 	File       string
 	Tensor     string // "" if it is not within a tensor
-	Offset     int64  // in the file, where the damaged chunk (of at most 4 MiB) of the tensor begins; -1 if not known
+	Offset     int64  // start in the file of the damaged chunk (of at most 4 MiB) of the tensor; -1 if unknown
 	Err        error
 }
 
@@ -41,9 +41,9 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Verify reads every byte of every checkpoint under root, newest first, and returns what it found good and the first
-// fault. It checks chunk and file checksums, sizes, and that the safetensors headers agree with the manifest. A root
-// without checkpoints gives ErrNone.
+// Verify reads every byte of every checkpoint under root, newest first, and returns the good ones and the first
+// fault. It checks chunk and file checksums, sizes, and that the safetensors headers agree with the manifest. For a
+// root without checkpoints it returns ErrNone.
 func Verify(root string) ([]Info, error) {
 	entries, err := List(root)
 	if err != nil {
@@ -83,12 +83,12 @@ func (e *Entry) verify(root string) (Info, error) {
 	return e.info(root)
 }
 
-// info lists the files that the manifest does not know.
+// info adds the files that the manifest does not list.
 func (e *Entry) info(root string) (Info, error) {
 	info := e.Info
 	files, err := os.ReadDir(filepath.Join(root, e.Name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return info, nil // a writer has retired it since; all of it was read
+		return info, nil // a writer has deleted it since, but everything was read
 	}
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %w", err)
@@ -102,11 +102,11 @@ func (e *Entry) info(root string) (Info, error) {
 	return info, nil
 }
 
-// reader reads the files of one checkpoint and verifies them on the way.
+// reader reads the files of one checkpoint and verifies them.
 type reader struct {
 	dir, name string
 	m         *manifest
-	scratch   []byte // for bytes nobody asked for
+	scratch   []byte // for bytes that nobody requested
 }
 
 func (e *Entry) reader(root string) *reader {
@@ -117,11 +117,11 @@ func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
 	return &Fault{r.name, file, tensor, offset, err}
 }
 
-// region is a stretch of a file up to end: a tensor, or ("") what lies between tensors.
+// region is a range of a file up to end: a tensor, or ("") the bytes between tensors.
 type region struct {
 	tensor string
 	end    int64
-	dst    []byte // where its bytes go, nil for nowhere
+	dst    []byte // destination of its bytes; nil discards them
 }
 
 func (r *reader) regions(f fileEntry, dst map[string][]byte) []region {
@@ -140,8 +140,9 @@ func (r *reader) regions(f fileEntry, dst map[string][]byte) []region {
 	return list
 }
 
-// read goes once through a file and checks every chunk. Tensors in dst land there, and each sees every piece with the
-// name of its tensor. A file without tensors goes to dst[""] whole. What dst got is worth nothing after an error.
+// read reads a file once and checks every chunk. Tensors in dst are stored there, and each is called with every piece
+// and the name of its tensor. A file without tensors goes to dst[""] as a whole. After an error the contents of dst
+// are undefined.
 func (r *reader) read(file fileEntry, dst map[string][]byte, each func(tensor string, p []byte)) error {
 	f, err := fileio.OpenRegular(filepath.Join(r.dir, file.Name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +198,7 @@ func (r *reader) tensorAt(file string, offset int64) string {
 	return ""
 }
 
-// blame finds which tensor of a damaged chunk is the damaged one, by the tensors' own checksums.
+// blame finds the damaged tensor in a damaged chunk, by the tensors' own checksums.
 func (r *reader) blame(f *os.File, file fileEntry, chunk int64, got checksum) error {
 	begin, end := chunk*chunkBytes, min((chunk+1)*chunkBytes, file.Size)
 	err := fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, but the manifest says %08x",
@@ -217,7 +218,7 @@ func (r *reader) blame(f *os.File, file fileEntry, chunk int64, got checksum) er
 	return r.fault(file.Name, "", begin, err)
 }
 
-// checkHeader demands that a safetensors file says of its tensors what the manifest says.
+// checkHeader returns an error unless a safetensors header agrees with the manifest.
 func (r *reader) checkHeader(file fileEntry) error {
 	if filepath.Ext(file.Name) != ".safetensors" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"anneal/safetensors"
 )
 
-// job is one save. Once it is planned its tensors are grouped by file and in file order.
+// job is one save. After plan its tensors are grouped by file, in file order.
 type job struct {
 	step, tokens, sequence int64
 	parent                 string
@@ -29,10 +29,10 @@ type job struct {
 type plannedFile struct {
 	name   string
 	prefix []byte             // safetensors header
-	infos  []safetensors.Info // parallel to the tensors of the file, which follow those of the file before
+	infos  []safetensors.Info // parallel to the tensors of the file, which follow those of the previous file
 }
 
-// plan lays out the files of tensors.
+// plan distributes the tensors over files.
 func (j *job) plan(tensors []Tensor) error {
 	for _, file := range []string{modelName, optimName, averageName} {
 		var infos []safetensors.Info
@@ -65,7 +65,7 @@ func (j *job) tensorBytes() (n int64) {
 	return n
 }
 
-// write runs the commit protocol. The order of its steps is what makes a kill harmless.
+// write runs the commit protocol. The order of its steps makes a kill harmless.
 func (s *Store) write(j *job) error {
 	tmp := s.path(tempName(fmt.Sprintf("step-%08d", j.step)))
 	m := &manifest{
@@ -75,7 +75,7 @@ func (s *Store) write(j *job) error {
 	}
 	name, err := s.commit(tmp, j, m)
 	if err != nil {
-		// What cannot be removed now is swept when the directory is opened next.
+		// What cannot be removed now is swept when the directory is next opened.
 		return errors.Join(fmt.Errorf("checkpoint: step %d not saved: %w", j.step, err), s.fs.RemoveAll(tmp))
 	}
 	s.parent = name
@@ -87,7 +87,7 @@ func (s *Store) write(j *job) error {
 	return nil
 }
 
-// commit writes everything to tmp and renames it to the name it returns.
+// commit writes everything to tmp, renames it, and returns the final name.
 func (s *Store) commit(tmp string, j *job, m *manifest) (name string, err error) {
 	if err := s.fs.Mkdir(tmp); err != nil {
 		return "", err
@@ -132,8 +132,8 @@ func (s *Store) commit(tmp string, j *job, m *manifest) (name string, err error)
 	return name, s.fs.SyncDir(s.root)
 }
 
-// freeName is step-N, or step-N-2, step-N-3 … for a step that was saved before (after a rewind, say). The older one stays
-// until the newer is complete.
+// freeName returns step-N, or step-N-2, step-N-3 … for a step that was saved before (for example before a rewind).
+// The older one remains until the newer is complete.
 func freeName(root string, step int64) (string, error) {
 	base := fmt.Sprintf("step-%08d", step)
 	name := base
@@ -164,7 +164,7 @@ func (s *Store) publish(name string) error {
 	return s.fs.SyncDir(s.root)
 }
 
-// writeTensors writes one safetensors file and enters it and its tensors into m.
+// writeTensors writes one safetensors file and records it and its tensors in m.
 func (s *Store) writeTensors(dir string, f plannedFile, tensors []Tensor, m *manifest) error {
 	entry, err := s.writeFile(dir, f.name, func(w io.Writer) error {
 		if _, err := w.Write(f.prefix); err != nil {
@@ -190,7 +190,7 @@ func (s *Store) writeTensors(dir string, f plannedFile, tensors []Tensor, m *man
 	return err
 }
 
-// writeFile creates dir/name, lets fill write it, syncs it, and returns its size and checksums.
+// writeFile creates dir/name, calls fill to write it, syncs it, and returns its size and checksums.
 func (s *Store) writeFile(dir, name string, fill func(io.Writer) error) (fileEntry, error) {
 	f, err := s.fs.Create(filepath.Join(dir, name))
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Store) writeFile(dir, name string, fill func(io.Writer) error) (fileEnt
 	return w.entry(name), nil
 }
 
-// summer passes bytes on and sums them: SHA-256 of all, CRC-32C of every chunk.
+// summer passes bytes on and computes the SHA-256 of all and the CRC-32C of every chunk.
 type summer struct {
 	w    io.Writer
 	sha  hash.Hash
@@ -224,7 +224,7 @@ type summer struct {
 }
 
 func (s *summer) Write(p []byte) (int, error) {
-	const piece = 256 << 10 // small enough to stay in cache from one sum to the next
+	const piece = 256 << 10 // small enough to stay in cache between the two sums
 	for rest := p; len(rest) > 0; {
 		b := rest[:min(len(rest), piece, chunkBytes-int(s.size%chunkBytes))]
 		s.sha.Write(b)
