@@ -2,14 +2,14 @@ package tokenizer
 
 import "math/bits"
 
-// blockSize is the number of bytes that are classified at once: one bit each in a 64-bit mask.
+// blockSize is the number of bytes classified at once: one bit each in a 64-bit mask.
 const blockSize = 64
 
-// masks has one bit per byte of a block and class; bits from limit on are zero. The assembly knows the order of the
-// first seven fields.
+// masks has one bit per byte of a block for each class; bits from limit on are zero. The assembly depends on the
+// order of the first seven fields.
 type masks struct {
 	letter, number uint64
-	space          uint64 // white space but \r and \n
+	space          uint64 // white space except \r and \n
 	blank          uint64 // the space character, also in space
 	newline        uint64 // \r, \n
 	apostrophe     uint64
@@ -17,9 +17,9 @@ type masks struct {
 	limit          int    // bytes before the first foreign one
 }
 
-// block finds the pretokens whose ends are certain from the next 64 bytes alone, and writes their ends; 0 means that
-// not even the first is certain. pos must be the start of a pretoken, so no state is carried from block to block: the
-// last pretoken, whose end is not known, starts the next one.
+// block finds the pretokens that can be determined from the next 64 bytes alone, and writes their ends; 0 means that
+// there are none. pos must be the start of a pretoken. No state is carried between blocks: the last pretoken, whose
+// end is unknown, starts the next block.
 func (s *handSplitter) block(ends []int) int {
 	var b *[blockSize]byte
 	var m masks
@@ -47,41 +47,43 @@ func (s *handSplitter) block(ends []int) int {
 	default:
 		starts = contractions(startsLlama3(&m, mostDigits[s.grammar]), &m, b, true)
 	}
-	starts = certain(starts, &m) &^ 1 // pos itself ends nothing
+	starts = certain(starts, &m) &^ 1 // pos itself is not an end
 
 	n := 0
 	ends = ends[:blockSize]
 	for ; starts != 0; starts &= starts - 1 {
-		ends[n&(blockSize-1)] = s.pos + bits.TrailingZeros64(starts) // n stays below 64; so the compiler knows
+		ends[n&(blockSize-1)] = s.pos + bits.TrailingZeros64(starts) // n stays below 64; the mask removes the bounds check
 		n++
 	}
 	return n
 }
 
-// startsGPT2 marks where pretokens of the GPT-2 pattern start, but for contractions.
+// startsGPT2 marks the starts of pretokens of the GPT-2 pattern, without contractions.
 func startsGPT2(m *masks) uint64 {
 	white := m.space | m.newline
 	odd := ^(m.letter | m.number | white) & below(m.limit)
 	ink := m.letter | m.number | odd
 	heads := m.letter&^(m.letter<<1) | m.number&^(m.number<<1) | odd&^(odd<<1)
-	heads &^= m.blank << 1 // the blank before a word belongs to it
+	heads &^= m.blank << 1 // a blank belongs to the word after it
 	// White space starts a pretoken, and its last character starts another.
 	return heads | white&^(white<<1) | white&(ink>>1)
 }
 
-// startsLlama3 marks where pretokens of the cl100k and Llama 3 patterns and their like start, but for contractions. They
-// differ in the number of digits, and in white space at the end of a text, which is never certain in a block.
+// startsLlama3 marks the starts of pretokens of the cl100k and Llama 3 patterns and similar ones, without
+// contractions. They differ in the number of digits, and in white space at the end of a text, which is never certain
+// within a block.
 func startsLlama3(m *masks, digits int) uint64 {
 	white := m.space | m.newline
 	odd := ^(m.letter | m.number | white) & below(m.limit)
 	ink := m.letter | m.number | odd
 
-	// A single odd character that starts a pretoken joins the letters after it, as any white space but newlines does.
+	// A single odd character at the start of a pretoken joins the letters after it, like white space other than
+	// newlines.
 	odds := odd &^ (odd << 1) &^ (m.blank << 1)
 	letters := m.letter &^ (m.letter << 1) &^ ((m.space | odds) << 1)
 	starts := odds | letters | numbers(m.number, digits)
 
-	// Newlines right after odd characters belong to them; what follows those newlines starts a pretoken.
+	// Newlines directly after odd characters belong to them; a pretoken starts after those newlines.
 	eaten := odd << 1 & m.newline
 	afterEaten := (m.newline + eaten) &^ m.newline
 	starts |= m.newline &^ (white << 1) &^ (odd << 1)
@@ -89,13 +91,14 @@ func startsLlama3(m *masks, digits int) uint64 {
 	return starts | whites(m, ink, afterEaten)
 }
 
-// whites marks where white space other than newlines starts a pretoken; ink is all that is not white, afterEaten what
-// follows newlines that belong to the characters before them.
+// whites marks the starts of pretokens at white space other than newlines. ink is everything that is not white space,
+// afterEaten the positions after newlines that belong to the characters before them.
 func whites(m *masks, ink, afterEaten uint64) uint64 {
 	// Its first character after ink, and its last character before ink.
 	heads := m.space &^ (m.space << 1)
 	starts := heads&(ink<<1|afterEaten) | m.space&(ink>>1)
-	// After a newline, white space starts a pretoken unless another newline follows it: `\s*[\r\n]+` takes all of that.
+	// After a newline, white space starts a pretoken unless another newline follows it, because `\s*[\r\n]+` takes
+	// all of it.
 	if lines := heads & (m.newline << 1); lines != 0 {
 		inner := m.space & (m.newline >> 1)
 		if inner != 0 {
@@ -106,7 +109,7 @@ func whites(m *masks, ink, afterEaten uint64) uint64 {
 	return starts
 }
 
-// numbers marks where pretokens of up to most digits start.
+// numbers marks the starts of pretokens of up to most digits.
 func numbers(number uint64, most int) uint64 {
 	if most == 1 {
 		return number
@@ -127,7 +130,7 @@ func numbers(number uint64, most int) uint64 {
 	return starts
 }
 
-// fillDown spreads the bits of from towards lower positions as far as through has an unbroken run of ones.
+// fillDown spreads the bits of from towards lower positions as long as through has an unbroken run of ones.
 func fillDown(from, through uint64) uint64 {
 	for shift := 1; shift < blockSize; shift <<= 1 {
 		from |= from >> shift & through
@@ -136,7 +139,7 @@ func fillDown(from, through uint64) uint64 {
 	return from
 }
 
-// contractions puts the ends of 's, 're … into starts. An apostrophe opens one when it starts a pretoken.
+// contractions adds the ends of 's, 're … to starts. An apostrophe opens a contraction if it starts a pretoken.
 func contractions(starts uint64, m *masks, b *[blockSize]byte, fold bool) uint64 {
 	odd := ^(m.letter | m.number | m.space | m.newline)
 	for open := m.apostrophe &^ (odd<<1 | m.blank<<1) & (m.letter >> 1); open != 0; open &= open - 1 {
@@ -144,13 +147,13 @@ func contractions(starts uint64, m *masks, b *[blockSize]byte, fold bool) uint64
 		if n := contraction(b[i:m.limit], fold); n > 0 {
 			starts = starts&^(1<<(i+1)) | 1<<(i+n)
 		} else if i+3 > m.limit {
-			starts &= below(i + 1) // it could be 're yet
+			starts &= below(i + 1) // it may still become 're
 		}
 	}
 	return starts
 }
 
-// certain removes the starts that the bytes from limit on could change: those after the first character of white space
+// certain removes the starts that bytes from limit on could change: those after the first character of white space
 // that reaches the limit.
 func certain(starts uint64, m *masks) uint64 {
 	starts &= below(m.limit)
@@ -158,7 +161,7 @@ func certain(starts uint64, m *masks) uint64 {
 	return starts & below(reach+1)
 }
 
-// below has the bits 0 … n-1 set.
+// below returns a mask of bits 0 … n-1.
 func below(n int) uint64 { return 1<<uint(n) - 1 }
 
 // trim sets limit and clears the bits from there on.

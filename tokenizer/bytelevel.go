@@ -2,13 +2,13 @@ package tokenizer
 
 import "unicode/utf8"
 
-// The byte-level alphabet of GPT-2 writes every byte as a printable character: the bytes 33–126, 161–172 and 174–255
-// as the code point of the same value, the other 68 in order as U+0100, U+0101, … (a space is Ġ).
+// The byte-level alphabet of GPT-2 represents every byte as a printable character: the bytes 33–126, 161–172 and
+// 174–255 as the code point of the same value, the other 68 in order as U+0100, U+0101, … (a space is Ġ).
 
 var (
 	byteRune  [256]rune    // byte → character
 	runeByte  [0x144]int16 // character → byte, -1: none
-	byteOrder [256]byte    // the bytes in the order of their characters: the order of ids in a trained vocabulary
+	byteOrder [256]byte    // the bytes in the order of their characters, which is the order of ids in a trained vocabulary
 )
 
 func init() {
@@ -42,7 +42,8 @@ func appendByteLevel(dst, token []byte) []byte {
 	return dst
 }
 
-// appendBytes appends the bytes that s, in the byte-level alphabet, stands for; false: s has a character outside it.
+// appendBytes appends the bytes that s represents in the byte-level alphabet; it returns false if s has another
+// character.
 func appendBytes(dst []byte, s []byte) ([]byte, bool) {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRune(s[i:])

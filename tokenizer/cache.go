@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// shortWord is the longest pretoken, in bytes, that packs into a word.
+// shortWord is the longest pretoken, in bytes, that fits in a word.
 const shortWord = 15
 
 // word is a pretoken of up to 15 bytes: the bytes, little-endian, and its length in the top byte of hi.
@@ -48,8 +48,8 @@ func (w word) hash() uint64 {
 	return hi ^ lo
 }
 
-// entry is a pretoken and its tokens. The number of tokens, 1 to 4, stands in the top four bits of hi, above the length
-// in the next four; no token: the entry is free.
+// entry is a pretoken with its tokens. The number of tokens, 1 to 4, is in the top four bits of hi, the length in the
+// next four; an entry without tokens is free.
 type entry struct {
 	lo, hi uint64
 	ids    [4]uint32
@@ -58,12 +58,12 @@ type entry struct {
 // word returns the pretoken of the entry.
 func (e *entry) word() word { return word{e.lo, e.hi << 4 >> 4} }
 
-// holds reports whether the entry is that of w.
+// holds reports whether the entry is for w.
 func (e *entry) holds(w word) bool { return e.lo == w.lo && (e.hi^w.hi)<<4 == 0 }
 
-// wordCache remembers the tokens of short pretokens, in lines of two entries: one cache line of the processor. The first
-// word of a line stays, as frequent words come early; the second place goes to whichever came last. The table grows with
-// use up to a bound.
+// wordCache caches the tokens of short pretokens, in lines of two entries: one cache line of the CPU. The first word
+// of a line stays, because frequent words come early; the second place holds the latest word. The table grows up to a
+// bound.
 type wordCache struct {
 	lines [][2]entry
 	used  int // lines
@@ -95,7 +95,7 @@ func (c *wordCache) find(w word) *entry {
 	return nil
 }
 
-// add stores e, whose word is not there yet, and returns the entry that had to go, if any.
+// add stores e, whose word must be new, and returns the evicted entry, if any.
 func (c *wordCache) add(e entry) (gone entry) {
 	if 4*c.used > 3*len(c.lines) && len(c.lines) < c.most {
 		c.grow()
@@ -126,7 +126,7 @@ func (c *wordCache) grow() {
 	}
 }
 
-// pieceCache remembers the tokens of pretokens that do not fit a wordCache. When full, it starts again.
+// pieceCache caches the tokens of pretokens that do not fit in a wordCache. When full, it is cleared.
 type pieceCache struct {
 	pieces interner
 	ids    []uint32
@@ -151,7 +151,7 @@ func (c *pieceCache) find(piece []byte) []uint32 {
 	return c.ids[start:c.ends[i]]
 }
 
-// add stores piece, which is not there yet.
+// add stores piece, which must be new.
 func (c *pieceCache) add(piece []byte, ids []uint32) {
 	if len(c.pieces.arena)+len(piece) > maxPieceBytes {
 		c.pieces.reset()

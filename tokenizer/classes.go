@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what the pre-tokenizer patterns can tell about a character. Bytes that are not valid UTF-8 are other.
+// class is the class of a character in pre-tokenizer patterns. Bytes of invalid UTF-8 are other.
 type class uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	space                // \s without \r and \n
 	newline              // \r, \n
 
-	// What only o200k tells apart; letter means \p{Lm} and \p{Lo} then.
+	// Distinguished only for o200k; letter then means \p{Lm} and \p{Lo}.
 	upper // \p{Lu}, \p{Lt}
 	lower // \p{Ll}
 	mark  // \p{M}
@@ -30,13 +30,13 @@ type runeClasses struct {
 	classes [][256]class
 }
 
-// Tables are built on first use: it takes a millisecond, which a program that never tokenizes need not pay.
+// Tables are built on first use. That takes a millisecond, which programs that never tokenize should not spend.
 var (
 	classTable = sync.OnceValue(func() *runeClasses { return newClasses(false) })
 	caseTable  = sync.OnceValue(func() *runeClasses { return newClasses(true) })
 )
 
-// newClasses builds the table with or without the classes that only o200k tells apart.
+// newClasses builds the table with or without the classes that only o200k distinguishes.
 func newClasses(cases bool) *runeClasses {
 	flat := make([]class, unicode.MaxRune+1)
 	set := func(table *unicode.RangeTable, c class) {
@@ -83,7 +83,7 @@ func (t *runeClasses) at(text []byte, i int) (class, int) {
 	if c < utf8.RuneSelf {
 		return t.ascii[c], 1
 	}
-	// Two-byte characters (Latin, Greek, Cyrillic, Hebrew, Arabic) by hand; c ≥ 0xc2 leaves out overlong forms.
+	// Fast path for two-byte characters (Latin, Greek, Cyrillic, Hebrew, Arabic); c ≥ 0xc2 excludes overlong forms.
 	if c >= 0xc2 && c < 0xe0 && i+1 < len(text) && text[i+1]&0xc0 == 0x80 {
 		r := rune(c&0x1f)<<6 | rune(text[i+1]&0x3f)
 		return t.classes[t.page[r>>8]][r&0xff], 2

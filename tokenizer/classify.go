@@ -7,8 +7,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// classify computes all masks but limit, eight bytes at a time: comparisons of all bytes of a word by additions whose
-// carries stay in their byte, then a multiplication that gathers the eight top bits.
+// classify computes all masks except limit, eight bytes at a time. It compares all bytes of a word by additions whose
+// carries stay within each byte, and gathers the eight top bits by a multiplication.
 func classify(b *[blockSize]byte) (m masks) {
 	for k := 0; k < blockSize; k += 8 {
 		x := binary.LittleEndian.Uint64(b[k:])
@@ -31,12 +31,12 @@ func classify(b *[blockSize]byte) (m masks) {
 	return m
 }
 
-// equal sets the top bit of each byte of y (all below 0x80) that is c.
+// equal sets the top bit of each byte of y (all below 0x80) that equals c.
 func equal(y uint64, c byte) uint64 {
 	return ^((y ^ uint64(c)*ones) + 0x7f*ones) & highs
 }
 
-// gather packs the top bits of the eight bytes, the only ones set, into one byte, lowest first.
+// gather packs the top bits of the eight bytes, the only bits set, into one byte, lowest first.
 func gather(x uint64) uint64 {
 	return x >> 7 * 0x0102040810204080 >> 56
 }

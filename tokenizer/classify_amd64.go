@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// useAVX2 chooses classifyAVX2 over classify. ANNEAL_CPU=generic asks for code without assembly here too.
+// useAVX2 selects classifyAVX2 instead of classify. ANNEAL_CPU=generic disables it.
 var useAVX2 = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
 
-// classifyAVX2 does what classify does, 32 bytes at a time.
+// classifyAVX2 is classify with 32 bytes at a time.
 //
 //go:noescape
 func classifyAVX2(b *[blockSize]byte, m *masks)

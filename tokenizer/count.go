@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// wordCounts counts pretokens: short ones in a table of their own bytes, longer ones by their number in an interner.
+// wordCounts counts pretokens: short ones in a table of their bytes, longer ones by their number in an interner.
 type wordCounts struct {
 	slots []countSlot
 	used  int
 	long  interner
 	longN []int64
 
-	limit int64                   // bytes that it may take; 0: any number
-	full  func(*wordCounts) error // puts everything down somewhere else, once limit is near
-	err   error                   // of full
-	peak  int64                   // bytes
+	limit int64                   // memory limit in bytes; 0 for none
+	full  func(*wordCounts) error // stores all counts elsewhere when the limit is near
+	err   error                   // error of full
+	peak  int64                   // memory peak in bytes
 }
 
 type countSlot struct {
@@ -27,7 +27,7 @@ type countSlot struct {
 
 func newWordCounts() *wordCounts { return &wordCounts{slots: make([]countSlot, 1<<12)} }
 
-// addWord counts w another n times.
+// addWord adds n to the count of w.
 func (c *wordCounts) addWord(w word, n int64) {
 	mask := uint64(len(c.slots) - 1)
 	for i := w.hash(); ; i++ {
@@ -49,12 +49,12 @@ func (c *wordCounts) addWord(w word, n int64) {
 // slotBytes is the size of a countSlot.
 const slotBytes = 24
 
-// size is the memory of c in bytes: of long pretokens with what growing and sorting take besides.
+// size returns the memory of c in bytes, including the overhead of growing and sorting for long pretokens.
 func (c *wordCounts) size() int64 {
 	return slotBytes*int64(len(c.slots)) + c.long.size()*9/4 + 22*int64(len(c.longN))
 }
 
-// makeRoom puts everything down where more memory than the limit would be needed. It reports whether everything is gone.
+// makeRoom stores all counts elsewhere if more bytes would exceed the limit. It reports whether it did.
 func (c *wordCounts) makeRoom(more int64) bool {
 	size := c.size() + more
 	if c.limit == 0 || size <= c.limit {
@@ -68,7 +68,7 @@ func (c *wordCounts) makeRoom(more int64) bool {
 	return true
 }
 
-// reset forgets all pretokens. The table keeps its size.
+// reset removes all pretokens. The table keeps its size.
 func (c *wordCounts) reset() {
 	clear(c.slots)
 	c.used, c.long, c.longN = 0, interner{}, nil
@@ -93,7 +93,7 @@ func (c *wordCounts) grow() {
 	}
 }
 
-// addLong counts piece, longer than shortWord, another n times.
+// addLong adds n to the count of piece, which must be longer than shortWord.
 func (c *wordCounts) addLong(piece []byte, n int64) {
 	i := c.long.add(piece)
 	if i == len(c.longN) {
@@ -104,9 +104,9 @@ func (c *wordCounts) addLong(piece []byte, n int64) {
 	c.longN[i] += n
 }
 
-// longestCounted is the longest pretoken, in bytes, that is counted whole; longer ones count as pieces of this length.
-// A merge looks through each word that it touches, so a genome without a line break would take hours otherwise. Tokens
-// as long as that serve nobody.
+// longestCounted is the longest pretoken, in bytes, that is counted whole; longer ones count as pieces of this
+// length. A merge scans each word that it changes, so a genome without line breaks would otherwise take hours, and
+// tokens of that length are useless.
 const longestCounted = 1024
 
 // addText counts the pretokens of text.
@@ -128,7 +128,7 @@ func (c *wordCounts) addText(s splitter, ends []int, text []byte) {
 	}
 }
 
-// merge adds the counts of o, which is used up.
+// merge adds the counts of o, and consumes o.
 func (c *wordCounts) merge(o *wordCounts) {
 	for _, s := range o.slots {
 		if s.hi != 0 {
@@ -160,17 +160,18 @@ func (c *wordCounts) each(see func(piece []byte, n int64) error) error {
 	return nil
 }
 
-// batchSize is about how many bytes of text a worker gets at a time.
+// batchSize is the approximate size in bytes of a worker's batch of text.
 const batchSize = 1 << 20
 
-// batch is a number of texts, one after the other.
+// batch is a number of consecutive texts.
 type batch struct {
 	text []byte
 	ends []int
 }
 
-// countDocuments counts the pretokens of all documents with several workers, each with counts of its own. Sums do not
-// depend on who counted what. With a limit, in bytes, on all counts together, they end up in runs, and the result is nil.
+// countDocuments counts the pretokens of all documents with several workers, each with its own counts. The sums do
+// not depend on the distribution of work. With a limit, in bytes for all counts together, the counts end up in runs,
+// and the result is nil.
 func countDocuments(ctx context.Context, p pattern, threads int, limit int64, runs *runFile, docs iter.Seq2[[]byte, error],
 	report func(bool, func(*Progress))) (all *wordCounts, peak int64, err error) {
 	if limit > 0 {
@@ -198,7 +199,7 @@ func countDocuments(ctx context.Context, p pattern, threads int, limit int64, ru
 					start = end
 				}
 				if c.err != nil {
-					stop() // the rest would be read in vain
+					stop() // stops reading
 				}
 				b.text, b.ends = b.text[:0], b.ends[:0]
 				empty <- b
@@ -227,7 +228,7 @@ func countDocuments(ctx context.Context, p pattern, threads int, limit int64, ru
 	return parts[0], parts[0].size(), nil
 }
 
-// minShare is the memory in bytes that a worker needs to count at all well.
+// minShare is the smallest useful memory of a worker, in bytes.
 const minShare = 1 << 20
 
 // fillBatches copies documents into batches. It stops at the first error of docs or of ctx.
@@ -262,9 +263,9 @@ func fillBatches(ctx context.Context, p pattern, docs iter.Seq2[[]byte, error], 
 	return nil
 }
 
-// seam returns a place at or after want where text can be cut without a change to its pretokens, or its length. With the
-// known patterns one is between an ASCII letter and a newline: letters end at it whatever follows, and what follows
-// starts a pretoken whatever came before.
+// seam returns a position at or after want where text can be cut without changing its pretokens, or its length. With
+// the known patterns such a position is between an ASCII letter and a newline: letters end there whatever follows,
+// and a pretoken starts there whatever came before.
 func seam(text []byte, want int) int {
 	for i := want; i < len(text); i++ {
 		if text[i] == '\n' && asciiLower(text[i-1]) >= 'a' && asciiLower(text[i-1]) <= 'z' {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Cut returns what [Train] gives for a smaller vocabulary of size tokens from the same text: its merges are the first ones
-// of this. Only what Train made can be cut.
+// Cut returns the result of [Train] for a smaller vocabulary of size tokens from the same text: its merges are the
+// first merges of t. It works only for tokenizers made by Train.
 func (t *Tokenizer) Cut(size int) (*Tokenizer, error) {
 	if size >= t.VocabSize() {
 		return t, nil

@@ -14,17 +14,17 @@ func (t *Tokenizer) Decode(dst []byte, ids []uint32) []byte {
 	return dst
 }
 
-// StreamDecoder decodes tokens as they are generated, holding back bytes until they are whole characters. Bytes that
-// can no longer become a character turn into U+FFFD.
+// StreamDecoder decodes tokens as they are generated. It holds back bytes until they form whole characters. Bytes
+// that can no longer become a character turn into U+FFFD.
 type StreamDecoder struct {
 	t    *Tokenizer
 	rest []byte
 }
 
-// NewStreamDecoder returns a decoder at the start of a text.
+// NewStreamDecoder returns a decoder for a new text.
 func (t *Tokenizer) NewStreamDecoder() *StreamDecoder { return &StreamDecoder{t: t} }
 
-// Next adds a token and returns the characters that are complete now.
+// Next adds a token and returns the characters completed by it.
 func (d *StreamDecoder) Next(id uint32) string {
 	d.rest = d.t.Decode(d.rest, []uint32{id})
 	var out []byte
@@ -38,7 +38,7 @@ func (d *StreamDecoder) Next(id uint32) string {
 	return string(out)
 }
 
-// Flush ends the text: it returns what was held back, an unfinished character as U+FFFD.
+// Flush ends the text and returns the bytes held back, an incomplete character as U+FFFD.
 func (d *StreamDecoder) Flush() string {
 	if len(d.rest) == 0 {
 		return ""

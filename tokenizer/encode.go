@@ -7,16 +7,16 @@ import (
 	"anneal/internal/nfc"
 )
 
-// Encoder encodes texts. It holds up to about 20 MiB of caches and belongs to one goroutine.
+// Encoder encodes texts. It holds up to about 20 MiB of caches and must be used from one goroutine.
 type Encoder struct {
 	t      *Tokenizer
 	split  splitter
 	merge  merger
 	words  wordCache
-	late   wordCache // words that had to leave words
+	late   wordCache // words evicted from words
 	pieces pieceCache
 	ends   [512]int
-	normal []byte // the text in hand, normalized
+	normal []byte // the current text, normalized
 }
 
 // NewEncoder returns an encoder with empty caches, which grow with use.
@@ -42,7 +42,7 @@ func (e *Encoder) Encode(dst []uint32, text []byte) []uint32 {
 	return e.encode(dst, text)
 }
 
-// normalize appends text to dst, composed if the tokenizer's file asks for that.
+// normalize appends text to dst, in NFC if the tokenizer's file asks for that.
 func (t *Tokenizer) normalize(dst, text []byte) []byte {
 	if !t.nfc {
 		return append(dst, text...)
@@ -50,7 +50,7 @@ func (t *Tokenizer) normalize(dst, text []byte) []byte {
 	return nfc.Append(dst, text)
 }
 
-// keepNormal is the most memory, in bytes, that is kept for the next text.
+// keepNormal is the largest buffer, in bytes, that is kept for the next text.
 const keepNormal = 1 << 22
 
 // encode appends the tokens of normalized text.
@@ -67,8 +67,8 @@ func (e *Encoder) encode(dst []uint32, text []byte) []uint32 {
 	}
 }
 
-// NewPretokenizer returns a function, for one goroutine, that cuts a text into pretokens and returns how many there are:
-// for measuring.
+// NewPretokenizer returns a function, for one goroutine, that splits a text into pretokens and returns their number,
+// for measurements.
 func (t *Tokenizer) NewPretokenizer() func(text []byte) int {
 	s, ends := t.pattern.new(), make([]int, 512)
 	return func(text []byte) (all int) {
@@ -88,7 +88,7 @@ func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int)
 	lines := e.words.lines
 	for i, end := range ends {
 		if size := end - start; size <= shortWord && start+16 <= len(text) {
-			// What packWord and find do, by hand: this is most of the work, and calls would cost as much again.
+			// packWord and find, inlined by hand: this is most of the work, and calls would double its time.
 			b, m := (*[16]byte)(text[start:]), &wordMasks[size&15]
 			w := word{
 				binary.LittleEndian.Uint64(b[:]) & m.lo,
@@ -100,7 +100,7 @@ func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int)
 				hit = &line[1]
 			}
 			if hit.holds(w) {
-				*(*[4]uint32)(room[n:]) = hit.ids // all four: cheaper than asking how many
+				*(*[4]uint32)(room[n:]) = hit.ids // copies all four: cheaper than checking the number
 				n += int(hit.hi >> 60)
 				start = end
 				continue
@@ -114,7 +114,7 @@ func (e *Encoder) encodePieces(dst []uint32, text []byte, start int, ends []int)
 	return room[:n]
 }
 
-// encodeNew appends the tokens of a pretoken that encodePieces did not find.
+// encodeNew appends the tokens of a pretoken that is not in the first cache.
 func (e *Encoder) encodeNew(dst []uint32, piece []byte) []uint32 {
 	if len(piece) > longestCached {
 		return e.merge.append(dst, piece)
@@ -122,7 +122,7 @@ func (e *Encoder) encodeNew(dst []uint32, piece []byte) []uint32 {
 	var w word
 	if len(piece) <= shortWord {
 		w = packWord(piece, 0, len(piece))
-		if hit := e.words.find(w); hit != nil { // at the end of a text encodePieces does not look
+		if hit := e.words.find(w); hit != nil { // encodePieces does not look up the end of a text
 			return append(dst, hit.ids[:hit.hi>>60]...)
 		}
 		if hit := e.late.find(w); hit != nil {
@@ -146,7 +146,7 @@ func (e *Encoder) encodeNew(dst []uint32, piece []byte) []uint32 {
 	return dst
 }
 
-// remember puts a word into the first cache; the one that goes for it moves to the second.
+// remember stores a word in the first cache; the evicted word moves to the second.
 func (e *Encoder) remember(found entry) {
 	if gone := e.words.add(found); gone.hi != 0 && e.late.find(gone.word()) == nil {
 		e.late.add(gone)

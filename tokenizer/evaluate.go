@@ -9,19 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// Stats says how well a tokenizer fits a text.
+// Stats measure how well a tokenizer fits a text.
 type Stats struct {
 	Documents  int64 `json:"documents"`
 	Bytes      int64 `json:"bytes"`
 	Characters int64 `json:"characters"`
-	Words      int64 `json:"words"` // words are what white space separates
+	Words      int64 `json:"words"` // words are separated by white space
 	Tokens     int64 `json:"tokens"`
 
-	BytesPerToken      float64 `json:"bytes_per_token"`      // compression: more is better
+	BytesPerToken      float64 `json:"bytes_per_token"`      // compression: higher is better
 	CharactersPerToken float64 `json:"characters_per_token"` // likewise
-	Fertility          float64 `json:"fertility"`            // tokens per word; of no use where words have no spaces between
-	ContinuedWords     float64 `json:"continued_words"`      // share of words that hold the start of a token behind their first byte
-	SingleByteTokens   float64 `json:"single_byte_tokens"`   // share of tokens that are one byte: what the vocabulary does not know
+	Fertility          float64 `json:"fertility"`            // tokens per word; useless for languages without spaces between words
+	ContinuedWords     float64 `json:"continued_words"`      // share of words in which a token starts after the first byte
+	SingleByteTokens   float64 `json:"single_byte_tokens"`   // share of one-byte tokens, which represent text unknown to the vocabulary
 	Coverage           float64 `json:"coverage"`             // share of the ordinary tokens that occur
 }
 
@@ -29,12 +29,12 @@ type Stats struct {
 type Group struct {
 	Name string `json:"name"`
 	Stats
-	// Parity is how many times as many tokens as in the best group a byte takes: its bytes per token over these. Text of
-	// one content differs in bytes from language to language; only parallel text shows what the same content takes.
+	// Parity is the bytes per token of the best group, divided by those of this group. The same content has different
+	// byte lengths in different languages; only parallel text compares the tokens for the same content.
 	Parity float64 `json:"parity"`
 }
 
-// Evaluator measures a tokenizer on documents in groups. It belongs to one goroutine.
+// Evaluator measures a tokenizer on documents in groups. It must be used from one goroutine.
 type Evaluator struct {
 	enc    *Encoder
 	total  counts
@@ -43,17 +43,17 @@ type Evaluator struct {
 	text   []byte
 }
 
-// counts adds up what Stats are made of.
+// counts accumulates the input of Stats.
 type counts struct {
 	Stats
 	continued, single int64
-	seen              []uint64 // a bit for each id
+	seen              []uint64 // one bit per id
 }
 
-// MaxGroups is how many groups an [Evaluator] tells apart; documents of further ones count as those of "(others)".
+// MaxGroups is the largest number of groups of an [Evaluator]; documents of further groups count as "(others)".
 const MaxGroups = 1000
 
-// NewEvaluator returns an Evaluator that has seen nothing.
+// NewEvaluator returns an empty Evaluator.
 func (t *Tokenizer) NewEvaluator() *Evaluator {
 	return &Evaluator{enc: t.NewEncoder(), groups: map[string]*counts{}}
 }
@@ -107,7 +107,7 @@ func (c *counts) add(o *counts) {
 	c.single += o.single
 }
 
-// stats fills in the ratios; ordinary is the number of tokens that could occur.
+// stats computes the ratios; ordinary is the number of ordinary tokens.
 func (c *counts) stats(ordinary int) Stats {
 	s := c.Stats
 	s.BytesPerToken = ratio(s.Bytes, s.Tokens)
@@ -123,10 +123,10 @@ func (c *counts) stats(ordinary int) Stats {
 	return s
 }
 
-// Total is what all documents together show.
+// Total returns the Stats of all documents together.
 func (e *Evaluator) Total() Stats { return e.total.stats(len(e.enc.t.ids)) }
 
-// Groups are the groups, the one with the most bytes first.
+// Groups returns the groups in descending order of bytes.
 func (e *Evaluator) Groups() []Group {
 	var all []Group
 	best := 0.0
@@ -144,7 +144,7 @@ func (e *Evaluator) Groups() []Group {
 	return all
 }
 
-// Evaluate encodes all documents and measures the outcome. It stops at the first error of docs.
+// Evaluate encodes all documents and returns their Stats. It stops at the first error of docs.
 func Evaluate(t *Tokenizer, docs iter.Seq2[[]byte, error]) (Stats, error) {
 	e := t.NewEvaluator()
 	for doc, err := range docs {
@@ -156,9 +156,9 @@ func Evaluate(t *Tokenizer, docs iter.Seq2[[]byte, error]) (Stats, error) {
 	return e.Total(), nil
 }
 
-// countWords counts the words of text and those of them in which a token of ids starts behind the first byte.
+// countWords counts the words of text, and those in which a token of ids starts after the first byte.
 func (t *Tokenizer) countWords(text []byte, ids []uint32) (words, continued int64) {
-	token, next := 0, 0 // the first token that starts at or behind the place in hand, and where
+	token, next := 0, 0 // the first token that starts at or after the current position, and its start
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
 		if unicode.IsSpace(r) {

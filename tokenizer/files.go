@@ -14,8 +14,8 @@ import (
 )
 
 // Open reads a tokenizer from a path: a tokenizer.json, a .tiktoken rank file (see [ReadTiktoken]), a vocab.json with
-// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json or those two. pattern and specials are for
-// files that do not say them, "" and nil for what is usual.
+// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json or those two. pattern and specials are
+// for files that do not contain them; "" and nil select the defaults.
 func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) 
 	return t, nil
 }
 
-// ErrOwnPattern says that a pattern or special tokens were given for a file that has them.
+// ErrOwnPattern means that a pattern or special tokens were given for a file that contains them.
 var ErrOwnPattern = errors.New("the file already defines a pattern and special tokens")
 
 func exists(path string) bool {
@@ -93,10 +93,10 @@ func openGPT2(path, pattern string, specials map[string]uint32) (t *Tokenizer, e
 	return t, err
 }
 
-// ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens in the byte-level alphabet with their ids, and
-// merges.txt, a line of two tokens for each merge. They do not say the pattern; "" is gpt2. Special tokens are those
-// given, and whatever vocab.json has that is longer than a byte and that no merge makes: as an ordinary token it could
-// never be encoded.
+// ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens in the byte-level alphabet with their ids,
+// and merges.txt, with two tokens per line for each merge. The files do not contain the pattern; "" means gpt2.
+// Special tokens are those given, plus all tokens of vocab.json longer than a byte that no merge produces: as
+// ordinary tokens they could never be encoded.
 func ReadGPT2(vocab, merges io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	if pattern == "" {
 		pattern = "gpt2"
@@ -116,7 +116,7 @@ func ReadGPT2(vocab, merges io.Reader, pattern string, specials map[string]uint3
 	if err != nil {
 		return nil, err
 	}
-	var made interner // what merges make
+	var made interner // the tokens that merges produce
 	var joined []byte
 	err = mergeLines(text, func(left, right []byte) error {
 		joined = append(append(joined[:0], left...), right...)
@@ -177,8 +177,8 @@ func mergeLines(text []byte, add func(left, right []byte) error) error {
 	return nil
 }
 
-// SaveGPT2 writes vocab.json and merges.txt into a directory. Pattern, normalizer and marks of special tokens are not in
-// them. A tokenizer that takes pretokens whole which its merges do not make cannot be written.
+// SaveGPT2 writes vocab.json and merges.txt into a directory. They do not contain the pattern, the normalizer or the
+// marks of special tokens. A tokenizer with whole-pretoken tokens that its merges do not produce cannot be written.
 func (t *Tokenizer) SaveGPT2(dir string) error {
 	if t.ignoreMerges {
 		if id, ok := t.unmade(); ok {
@@ -209,7 +209,7 @@ func (t *Tokenizer) SaveGPT2(dir string) error {
 	})
 }
 
-// unmade returns a token that is not what merging its bytes gives.
+// unmade returns a token that its merges do not produce.
 func (t *Tokenizer) unmade() (id uint32, ok bool) {
 	m := merger{t: t}
 	var ids []uint32
@@ -230,9 +230,9 @@ func (t *Tokenizer) unmade() (id uint32, ok bool) {
 // SaveTiktoken writes a rank file: see [Tokenizer.WriteTiktoken].
 func (t *Tokenizer) SaveTiktoken(path string) error { return fileio.Write(path, t.WriteTiktoken) }
 
-// SaveHF writes tokenizer.json and the files that Hugging Face loaders look for beside it, tokenizer_config.json and
-// special_tokens_map.json, into a directory. The beginning of a text is what the post-processor puts there first, its end
-// is [Tokenizer.EndOfText], if there is one.
+// SaveHF writes tokenizer.json and the files that Hugging Face loaders expect beside it, tokenizer_config.json and
+// special_tokens_map.json, into a directory. The beginning-of-text token is the first one of the post-processor, the
+// end token is EOT.
 func (t *Tokenizer) SaveHF(dir string) error {
 	if err := t.writeHF(filepath.Join(dir, "tokenizer.json")); err != nil {
 		return err

@@ -3,7 +3,7 @@ package tokenizer
 import "hash/maphash"
 
 // interner numbers byte strings 0, 1, 2, … in order of arrival: an open-addressing table over one arena, without a
-// pointer per string. The zero value is ready.
+// pointer per string. The zero value is usable.
 type interner struct {
 	arena []byte
 	start []uint64 // string i is arena[start[i]:start[i+1]]
@@ -13,17 +13,17 @@ type interner struct {
 
 type internSlot struct {
 	tag   uint32 // high bits of the hash
-	index uint32 // of the string, plus one; 0: free
+	index uint32 // of the string, plus one; 0 means free
 }
 
 func (t *interner) len() int { return max(len(t.start)-1, 0) }
 
-// size is the memory of the interner in bytes.
+// size returns the memory of the interner in bytes.
 func (t *interner) size() int64 {
 	return int64(cap(t.arena)) + 8*int64(cap(t.start)) + 8*int64(len(t.slots))
 }
 
-// at returns string i, which stays the interner's.
+// at returns string i, which must not be modified.
 func (t *interner) at(i int) []byte { return t.arena[t.start[i]:t.start[i+1]:t.start[i+1]] }
 
 // find returns the number of b, or -1.
@@ -35,7 +35,7 @@ func (t *interner) find(b []byte) int {
 	return i
 }
 
-// add returns the number of b, giving it the next one if it is new.
+// add returns the number of b, which is the next one if b is new.
 func (t *interner) add(b []byte) int {
 	if 4*t.len() >= 3*len(t.slots) {
 		t.grow()
@@ -51,7 +51,7 @@ func (t *interner) add(b []byte) int {
 	return i
 }
 
-// probe looks for b; if it is absent, i is -1 and slot is where it belongs.
+// probe looks up b; if it is absent, i is -1 and slot is its place.
 func (t *interner) probe(b []byte) (i, slot int, tag uint32) {
 	h := maphash.Bytes(t.seed, b)
 	tag = uint32(h >> 32)
@@ -84,7 +84,7 @@ func (t *interner) grow() {
 	}
 }
 
-// reset forgets all strings and keeps the memory.
+// reset removes all strings and keeps the memory.
 func (t *interner) reset() {
 	clear(t.slots)
 	t.arena = t.arena[:0]

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// jsonCursor walks through JSON that is known to be well-formed (checkJSON). It hands out vocabularies of a million
-// entries one by one, where encoding/json would build a map of them, and it sees keys that occur twice.
+// jsonCursor iterates over JSON that is known to be well-formed (checkJSON). It yields vocabularies of a million
+// entries one by one, where encoding/json would build a map, and it detects duplicate keys.
 type jsonCursor struct {
 	data []byte
 	pos  int
 }
 
-// checkJSON reports the first fault of syntax with its offset. data must hold an object.
+// checkJSON reports the first syntax error with its offset. data must hold an object.
 func checkJSON(data []byte) error {
 	var nothing struct{}
 	err := json.Unmarshal(data, &nothing)
@@ -29,7 +29,7 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// peek returns the first byte of the next value, behind white space.
+// peek returns the first byte of the next value, after white space.
 func (c *jsonCursor) peek() byte {
 	for {
 		switch b := c.data[c.pos]; b {
@@ -111,7 +111,7 @@ func (c *jsonCursor) rawString() []byte {
 	return c.data[start:c.pos]
 }
 
-// str consumes the string at the cursor, which must be one; it is valid until the data changes.
+// str consumes the string at the cursor, which must be a string; the result is valid until the data changes.
 func (c *jsonCursor) str() []byte {
 	c.peek()
 	raw := c.rawString()
@@ -120,7 +120,7 @@ func (c *jsonCursor) str() []byte {
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return raw // cannot be: the data is well-formed
+		return raw // impossible: the data is well-formed
 	}
 	return []byte(s)
 }

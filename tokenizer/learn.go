@@ -2,7 +2,7 @@ package tokenizer
 
 import "context"
 
-// learner makes merges from counted words.
+// learner computes merges from counted words.
 type learner struct {
 	symbols []uint32 // the tokens of all words
 	words   []trainWord
@@ -12,11 +12,11 @@ type learner struct {
 	merges  []merge
 	special map[string]bool // texts that no token may have, in the byte-level alphabet
 
-	lists int64 // bytes of the pairs' lists of words
-	limit int64 // bytes that it may take; 0: any number
+	lists int64 // bytes of the pairs' word lists
+	limit int64 // memory limit in bytes; 0 for none
 	peak  int64
 
-	left, right, lostLeft, lostRight neighbours // of the merge in hand
+	left, right, lostLeft, lostRight neighbours // buffers of the current merge
 }
 
 // trainWord is a distinct pretoken: symbols[start:start+len], which occurs count times.
@@ -26,11 +26,11 @@ type trainWord struct {
 	count int64
 }
 
-// neighbours collects, per token beside a merge, by how much the count of their pair changes, and in which words.
+// neighbours collects, for each token next to a merge, the change of their pair's count, and the words concerned.
 type neighbours struct {
 	change []int64 // by token
 	seen   []bool
-	tokens []uint32 // those seen, in order
+	tokens []uint32 // tokens seen, in order
 	at     []occurrence
 }
 
@@ -48,8 +48,8 @@ func (n *neighbours) add(token uint32, change int64) {
 	n.change[token] += change
 }
 
-// newLearner learns from the pretokens that each yields and that occur least times or more; size is about how many
-// there are.
+// newLearner returns a learner for the pretokens that each yields and that occur at least least times; size estimates
+// their number.
 func newLearner(size group, least int64, specials []string, each func(func(piece []byte, n int64) error) error) (*learner, error) {
 	l := &learner{pairs: newPairTable(), vocab: byteVocab(), special: map[string]bool{}}
 	var idOf [256]uint32
@@ -63,7 +63,7 @@ func newLearner(size group, least int64, specials []string, each func(func(piece
 	l.symbols = make([]uint32, 0, size.symbols)
 	err := each(func(piece []byte, n int64) error {
 		if len(piece) < 2 || n < least {
-			return nil // no pair, or left out
+			return nil // no pair, or dropped
 		}
 		l.words = append(l.words, trainWord{uint64(len(l.symbols)), uint32(len(piece)), n})
 		for _, b := range piece {
@@ -94,7 +94,7 @@ func (l *learner) firstPairs() {
 			l.lists += firstListBytes * int64(n)
 		}
 	}
-	numbers := make([]uint32, 1<<16) // by both bytes: a look-up without hashing
+	numbers := make([]uint32, 1<<16) // indexed by both bytes: a lookup without hashing
 	for n := range l.pairs.pairs {
 		key := l.pairs.pairs[n].key
 		numbers[key>>32<<8|key&0xff] = uint32(n)
@@ -116,7 +116,7 @@ func (l *learner) firstPairs() {
 	l.heap.init()
 }
 
-// learn adds want tokens, or as many as there are pairs for.
+// learn adds want tokens, or fewer if there are not enough pairs.
 func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*Progress))) error {
 	report(true, func(p *Progress) { p.Phase, p.Words = "merge", len(l.words) })
 	var name []byte
@@ -128,7 +128,7 @@ func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*P
 		l.peak = max(l.peak, size)
 		top := l.heap[0]
 		p := &l.pairs.pairs[top.number]
-		if p.count != top.count { // counts only fall after a pair is in the heap, or it was put there again
+		if p.count != top.count { // counts only fall after a pair is in the heap, unless it was added again
 			if p.count > 0 {
 				l.heap.settle(0, candidate{p.count, top.key, top.number})
 			} else {
@@ -143,7 +143,7 @@ func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*P
 			l.drop(p) // this text belongs to the special token
 			continue
 		}
-		// A token can be reached by two ways; the second one makes no new token.
+		// Two merges can produce the same token; the second one adds no new token.
 		before := l.vocab.len()
 		id := uint32(l.vocab.add(token))
 		made += l.vocab.len() - before
@@ -160,7 +160,7 @@ func (l *learner) learn(ctx context.Context, want int, report func(bool, func(*P
 	return nil
 }
 
-// apply replaces left, right by id in all words that have the pair, and updates the counts of the pairs around it.
+// apply replaces left, right by id in all words that contain the pair, and updates the counts of neighbouring pairs.
 func (l *learner) apply(number, left, right, id uint32) {
 	for _, w := range l.pairs.pairs[number].words {
 		l.mergeWord(w, left, right, id)
@@ -173,7 +173,7 @@ func (l *learner) apply(number, left, right, id uint32) {
 	l.drop(p)
 }
 
-// drop ends a pair that is no candidate any more.
+// drop removes a pair that is no longer a candidate.
 func (l *learner) drop(p *pair) {
 	if p.key>>32 < 256 && p.key&(1<<32-1) < 256 {
 		l.lists -= firstListBytes * int64(cap(p.words))
@@ -183,7 +183,7 @@ func (l *learner) drop(p *pair) {
 	p.count, p.words = 0, nil
 }
 
-// mergeWord replaces left, right by id in word w, from the left, and notes the pairs that go and come.
+// mergeWord replaces left, right by id in word w, from the left, and records removed and new pairs.
 func (l *learner) mergeWord(w, left, right, id uint32) {
 	word := &l.words[w]
 	s := l.symbols[word.start : word.start+uint64(word.len)]
@@ -197,7 +197,7 @@ func (l *learner) mergeWord(w, left, right, id uint32) {
 		i++
 		if n > 0 {
 			if before := s[n-1]; before == id {
-				l.right.add(left, -word.count) // the pair (id, left) of the merge just before
+				l.right.add(left, -word.count) // the pair (id, left) of the merge directly before
 			} else {
 				l.lostLeft.add(before, word.count)
 			}
@@ -215,7 +215,7 @@ func (l *learner) mergeWord(w, left, right, id uint32) {
 	word.len = uint32(n)
 }
 
-// lose takes the counts of n off the pairs named by key.
+// lose subtracts the counts of n from the pairs named by key.
 func (l *learner) lose(n *neighbours, key func(token uint32) uint64) {
 	for _, t := range n.tokens {
 		l.pairs.pairs[l.pairs.get(key(t))].count -= n.change[t]
@@ -231,7 +231,7 @@ func (l *learner) gain(n *neighbours, key func(token uint32) uint64) {
 		numbers[i] = l.pairs.get(key(t))
 		p := &l.pairs.pairs[numbers[i]]
 		p.count += n.change[t]
-		n.change[t] = int64(i) // from here on: the place in numbers
+		n.change[t] = int64(i) // reused as the index into numbers
 		if p.count > 0 {
 			l.heap.push(candidate{p.count, p.key, numbers[i]})
 		}

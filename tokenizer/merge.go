@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// shortPiece is the longest pretoken, in bytes, for which looking at all pairs each time beats a queue.
+// shortPiece is the longest pretoken, in bytes, for which scanning all pairs each time is faster than a queue.
 const shortPiece = 64
 
-// merger runs the merges on one pretoken: of all adjacent pairs the one of lowest rank, the leftmost of equals, until no
-// pair has a rank.
+// merger runs the merges on one pretoken: of all adjacent pairs it merges the one with the lowest rank, the leftmost
+// of equals, until no pair has a rank.
 type merger struct {
 	t *Tokenizer
 	queue
@@ -31,7 +31,7 @@ func (m *merger) append(dst []uint32, piece []byte) []uint32 {
 	return m.appendLong(dst, piece)
 }
 
-// appendShort is quadratic, on arrays that stay in the first cache.
+// appendShort takes quadratic time, on arrays in the first-level cache.
 func (m *merger) appendShort(dst []uint32, piece []byte) []uint32 {
 	var ids, ranks [shortPiece]uint32 // ranks[i] is that of the pair i, i+1
 	n := len(piece)
@@ -66,32 +66,33 @@ func (m *merger) appendShort(dst []uint32, piece []byte) []uint32 {
 	}
 }
 
-// queue is the state of appendLong: pairs waiting for their merge, by rank. Its memory, about 20 bytes per byte of the
-// longest pretoken seen, is kept for the next one up to keepQueue.
+// queue is the state of appendLong: the pairs to merge, by rank. Its memory, about 20 bytes per byte of the longest
+// pretoken seen, is reused up to keepQueue.
 type queue struct {
 	starts []uint64 // bit i: a token starts at byte i
 	ids    []uint32 // of the token that starts here
 	ranks  []uint32 // of that token with the next
 	nodes  []node   // lists of positions, one per rank
 	lists  []list   // by rank
-	free   uint32   // the first of the nodes that are in no list, plus one
-	heap   []uint32 // the ranks with a list, lowest first
-	at     []uint32 // positions of the ranks in hand, a stack
+	free   uint32   // first node that is in no list, plus one
+	heap   []uint32 // ranks with a list, lowest first
+	at     []uint32 // positions of the current ranks, a stack
 }
 
-// node is a position in a list; next is the number of the node that was there before it, plus one, or 0.
+// node is a position in a list; next is the number of the node before it, plus one, or 0.
 type node struct{ pos, next uint32 }
 
-// list is the nodes of a rank: the numbers of the newest and the oldest, plus one.
+// list is the list of nodes of a rank: the numbers of the newest and the oldest, plus one.
 type list struct{ newest, oldest, size uint32 }
 
 const (
 	keepQueue = 1 << 16 // bytes of pretoken
-	// maxPiece is where a pretoken is cut: positions and nodes have 32-bit numbers. It would take 20 GiB.
+	// maxPiece is the length at which pretokens are cut, because positions and nodes are 32-bit numbers. It would
+	// take 20 GiB.
 	maxPiece = 1 << 30
 )
 
-// appendLong takes time in proportion to the length of piece, but for what sorting positions and ranks may need.
+// appendLong takes linear time in the length of piece, apart from sorting positions and ranks.
 func (m *merger) appendLong(dst []uint32, piece []byte) []uint32 {
 	for len(piece) > maxPiece {
 		dst = m.appendLong(dst, piece[:maxPiece])
@@ -108,17 +109,17 @@ func (m *merger) appendLong(dst []uint32, piece []byte) []uint32 {
 	return dst
 }
 
-// drain runs all merges of a rank below limit: each round those of the lowest rank, from the left. In a vocabulary that
-// was trained, a merge only makes pairs of higher rank; where a file says otherwise, the lower ranks go before the rest
-// of the round. (They cannot make more pairs for this round: every token they make holds the one just made, so it is
-// longer than the two that the round looks for.)
+// drain runs all merges with ranks below limit. Each round merges the lowest rank, from the left. In a trained
+// vocabulary, a merge only creates pairs of higher rank; where a file violates that, the lower ranks go before the
+// rest of the round. (They cannot create more pairs for this round: every token they create contains the new one, so
+// it is longer than the two tokens of this round.)
 func (m *merger) drain(limit uint32, end int) {
 	for len(m.heap) > 0 && m.heap[0] < limit {
 		rank := m.pop()
 		kept := len(m.at)
 		for _, pos := range m.take(rank) {
 			if m.ranks[pos] != rank {
-				continue // one of the two tokens has gone into another merge
+				continue // one of the two tokens was merged otherwise
 			}
 			if m.join(int(pos), end) < rank {
 				m.drain(rank, end)
@@ -151,7 +152,7 @@ func (m *merger) fill(piece []byte) {
 	}
 }
 
-// join merges the token at pos with the next one. It returns the lower rank of the two pairs that this makes.
+// join merges the token at pos with the next one. It returns the lower rank of the two new pairs.
 func (m *merger) join(pos, end int) uint32 {
 	gone := m.after(pos, end)
 	m.starts[gone>>6] &^= 1 << (gone & 63)
@@ -172,7 +173,7 @@ func (m *merger) join(pos, end int) uint32 {
 	return low
 }
 
-// after returns the start of the token that follows the one at pos, or end.
+// after returns the start of the token after the one at pos, or end.
 func (q *queue) after(pos, end int) int {
 	pos++
 	w := pos >> 6
@@ -189,7 +190,7 @@ func (q *queue) after(pos, end int) int {
 	return min(w<<6+bits.TrailingZeros64(word), end)
 }
 
-// before returns the start of the token that precedes the one at pos > 0.
+// before returns the start of the token before the one at pos > 0.
 func (q *queue) before(pos int) int {
 	pos--
 	w := pos >> 6
@@ -201,7 +202,7 @@ func (q *queue) before(pos int) int {
 	return w<<6 + 63 - bits.LeadingZeros64(word)
 }
 
-// push puts the pair at pos on the list of its rank.
+// push adds the pair at pos to the list of its rank.
 func (q *queue) push(rank uint32, pos int) {
 	if rank == noRank {
 		return

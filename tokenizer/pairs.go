@@ -2,9 +2,9 @@ package tokenizer
 
 import "cmp"
 
-// pairTable numbers pairs of tokens and keeps, for each, its count and the words it occurs in.
+// pairTable numbers pairs of tokens and stores the count of each and the words that contain it.
 type pairTable struct {
-	slots []uint32 // number of the pair, plus one; 0: free
+	slots []uint32 // number of the pair, plus one; 0 means free
 	shift uint
 	pairs []pair
 }
@@ -13,12 +13,12 @@ type pairTable struct {
 type pair struct {
 	key   uint64
 	count int64
-	words []uint32 // where it occurs; may hold words it no longer occurs in
+	words []uint32 // words that contain it, and possibly words that no longer do
 }
 
 func newPairTable() *pairTable { return &pairTable{slots: make([]uint32, 1<<16), shift: 48} }
 
-// get returns the number of a pair, which is new with count 0 if it was not there.
+// get returns the number of a pair; a new pair has count 0.
 func (t *pairTable) get(key uint64) uint32 {
 	mask := uint64(len(t.slots) - 1)
 	i := mix(key) >> t.shift
@@ -48,14 +48,14 @@ func (t *pairTable) grow() {
 	}
 }
 
-// candidate is a pair in the heap, with the count it had when it was put there.
+// candidate is a pair in the heap, with its count at the time it was added.
 type candidate struct {
 	count  int64
 	key    uint64
 	number uint32
 }
 
-// before is the order of merges: larger count, then smaller ids.
+// before defines the order of merges: larger count first, then smaller ids.
 func (a candidate) before(b candidate) bool {
 	if c := cmp.Compare(a.count, b.count); c != 0 {
 		return c > 0
@@ -63,7 +63,7 @@ func (a candidate) before(b candidate) bool {
 	return a.key < b.key
 }
 
-// candidates is a heap, the next merge first.
+// candidates is a heap with the next merge first.
 type candidates []candidate
 
 func (h *candidates) push(c candidate) {
@@ -77,7 +77,7 @@ func (h *candidates) push(c candidate) {
 	s[i] = c
 }
 
-// settle puts c in place of the first candidate and moves it to where it belongs.
+// settle replaces the candidate at i by c and moves it down to its place.
 func (h candidates) settle(i int, c candidate) {
 	for {
 		child := 2*i + 1
@@ -106,7 +106,7 @@ func (h *candidates) pop() {
 	}
 }
 
-// init makes a heap of candidates in any order.
+// init turns candidates in any order into a heap.
 func (h candidates) init() {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		h.settle(i, h[i])

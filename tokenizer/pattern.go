@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The patterns of the hand-written splitters. The cl100k one is tiktoken's, with `\p{N}{1,3}` in place of its
-// `\p{N}{1,3}+`: equal there, and the regular expressions of Hugging Face tokenizers read a + after braces otherwise.
+// The patterns of the hand-written splitters. The cl100k one is tiktoken's, with `\p{N}{1,3}` instead of
+// `\p{N}{1,3}+`. They are equivalent, but Hugging Face tokenizers interpret a + after braces differently.
 const (
 	gpt2Regex     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	cl100kRegex   = `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`
@@ -18,8 +18,8 @@ const (
 		`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// otherNames are patterns that cut every text as a known one does, by name or as others write them: r50k and p50k as
-// tiktoken does, and its cl100k.
+// otherNames are patterns that split every text like a known one, by name or in another notation: r50k and p50k as in
+// tiktoken, and its cl100k.
 var otherNames = map[string]grammar{
 	"r50k": gpt2, "p50k": gpt2,
 	`'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`:                                       gpt2,
@@ -28,7 +28,7 @@ var otherNames = map[string]grammar{
 
 // pattern is a pre-tokenizer pattern: one of the known ones, or a regular expression.
 type pattern struct {
-	name  string // gpt2, cl100k, …; "" for a regular expression of the user's
+	name  string // gpt2, cl100k, …; "" for a custom regular expression
 	regex string
 	new   func() splitter
 	parts []pattern // of a chain
@@ -43,10 +43,10 @@ var patterns = []pattern{
 	o200k:    {name: "o200k", regex: o200kRegex, new: func() splitter { return newHandSplitter(o200k) }},
 }
 
-// patternNames is what an error offers.
+// patternNames lists the names for error messages.
 const patternNames = "gpt2 (r50k, p50k), cl100k, llama3, qwen2, nanochat, o200k"
 
-// parsePattern accepts a name or a regular expression; the text of a known pattern gets its hand-written splitter.
+// parsePattern accepts a name or a regular expression; the text of a known pattern selects its hand-written splitter.
 func parsePattern(s string) (pattern, error) {
 	for _, p := range patterns {
 		if s == p.name || s == p.regex {
@@ -66,7 +66,7 @@ func parsePattern(s string) (pattern, error) {
 	return pattern{regex: s, new: func() splitter { return &regexpSplitter{re: re} }}, nil
 }
 
-// String is the name of a known pattern, else the regular expression.
+// String returns the name of a known pattern, else the regular expression.
 func (p pattern) String() string {
 	if p.name != "" {
 		return p.name
@@ -74,7 +74,7 @@ func (p pattern) String() string {
 	return p.regex
 }
 
-// chain is the pattern that cuts by the first of parts, each piece by the second, and so on.
+// chain returns the pattern that splits by the first of parts, each piece by the second, and so on.
 func chain(parts []pattern) pattern {
 	if len(parts) == 1 {
 		return parts[0]
@@ -92,10 +92,10 @@ func chain(parts []pattern) pattern {
 	}}
 }
 
-// chainSplitter cuts a text with its first splitter, each piece with the second, and so on.
+// chainSplitter splits a text with its first splitter, each piece with the second, and so on.
 type chainSplitter struct {
 	links       []splitter
-	ends, finer []int // of all pretokens, in the text
+	ends, finer []int // of all pretokens, as offsets in the text
 	done        int
 	buf         [512]int
 }

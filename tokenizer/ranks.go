@@ -1,9 +1,9 @@
 package tokenizer
 
-// noRank says that two tokens do not merge; it is above every rank.
+// noRank means that two tokens do not merge; it is above every rank.
 const noRank = 1<<32 - 1
 
-// rankTable finds the rank of a pair of tokens: a full table for pairs of bytes, open addressing for the others.
+// rankTable maps pairs of tokens to ranks: a full table for pairs of bytes, open addressing for the others.
 type rankTable struct {
 	bytes [1 << 16]uint32 // by first byte << 8 | second byte
 	slots []rankSlot
@@ -19,7 +19,7 @@ const noPair = 1<<64 - 1 // ids stay below maxVocab, so no pair is this
 
 func pairKey(left, right uint32) uint64 { return uint64(left)<<32 | uint64(right) }
 
-// build fills the table; of a pair that occurs twice the later rank counts, as it does in Hugging Face tokenizers.
+// build fills the table. For a pair that occurs twice the later rank counts, as in Hugging Face tokenizers.
 func (t *rankTable) build(merges []merge, byteID *[256]uint32) {
 	size, shift := 16, uint(60)
 	for size < 2*len(merges) {
@@ -39,7 +39,7 @@ func (t *rankTable) build(merges []merge, byteID *[256]uint32) {
 	}
 }
 
-// slot returns the place of a pair: its own, or the free one where it belongs.
+// slot returns the slot of a pair: its own, or the free one where it belongs.
 func (t *rankTable) slot(pair uint64) *rankSlot {
 	mask := uint64(len(t.slots) - 1)
 	for i := mix(pair) >> t.shift; ; i++ {

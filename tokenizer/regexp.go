@@ -11,11 +11,11 @@ import (
 	"github.com/dlclark/regexp2/v2"
 )
 
-// regexpStack bounds the memory of one match, in stack slots. No pattern of a published tokenizer comes near it. It
-// must not be a time limit: the same text has to give the same tokens on a slow machine.
+// regexpStack limits the memory of one match, in stack slots. No pattern of a published tokenizer comes near it. It
+// is not a time limit, because a text must have the same tokens on a slow machine.
 const regexpStack = 1 << 22
 
-// maxRegexp is the longest pattern that is compiled, in bytes.
+// maxRegexp is the longest accepted pattern, in bytes.
 const maxRegexp = 1 << 14
 
 func compileRegexp(s string) (*regexp2.Regexp, error) {
@@ -29,11 +29,11 @@ func compileRegexp(s string) (*regexp2.Regexp, error) {
 	return re, checkRegexp(re, s)
 }
 
-// probeUnits are repeated, as the characters of the pattern are, to find out whether it takes exponential time.
+// probeUnits are repeated, like the characters of the pattern, to detect exponential time.
 var probeUnits = []string{"a", "A", "é", "1", " ", "\n", "-", "'", "ab", "a1", "a ", "\x00"}
 
-// checkRegexp refuses patterns such as `(\s+)+x`, whose time doubles with every character of an unlucky text: a text of
-// 40 takes them longer than anyone would wait. Patterns of tokenizers take microseconds here.
+// checkRegexp rejects patterns such as `(\s+)+x`, whose time doubles with every character of some texts, so that 40
+// characters take forever. Patterns of real tokenizers take microseconds here.
 func checkRegexp(re *regexp2.Regexp, pattern string) error {
 	re.MatchTimeout = time.Second
 	defer func() { re.MatchTimeout = regexp2.DefaultMatchTimeout }()
@@ -57,9 +57,9 @@ func checkRegexp(re *regexp2.Regexp, pattern string) error {
 	return nil
 }
 
-// regexpSplitter cuts a text at the matches of a regular expression; text between matches is a pretoken as well
-// (behaviour "Isolated" of Hugging Face). Where the pattern gives up, for want of stack, the rest of the text is one
-// pretoken. Slow: known patterns have a handSplitter.
+// regexpSplitter splits a text at the matches of a regular expression; text between matches is a pretoken as well
+// (behaviour "Isolated" of Hugging Face). If a match exceeds the stack limit, the rest of the text is one pretoken.
+// It is slow; known patterns use a handSplitter.
 type regexpSplitter struct {
 	re   *regexp2.Regexp
 	ends []int // of all pretokens
@@ -77,7 +77,7 @@ func (s *regexpSplitter) reset(text []byte) {
 		runes = append(runes, r)
 		i += n
 	}
-	rune0, byte0 := 0, 0 // the same place in runes and in text
+	rune0, byte0 := 0, 0 // the same position in runes and in text
 	cut := func(at int) {
 		for ; rune0 < at; rune0++ {
 			_, n := utf8.DecodeRune(text[byte0:])
@@ -87,7 +87,7 @@ func (s *regexpSplitter) reset(text []byte) {
 			s.ends = append(s.ends, byte0)
 		}
 	}
-	// An error means that a match ran out of stack; what was found before it stands.
+	// An error means that a match exceeded the stack limit; earlier matches remain valid.
 	_ = s.re.FindRunesMatches(runes, 0, func(m regexp2.MatchView) bool {
 		if at, n, ok := m.GroupRange(0); ok && n > 0 {
 			cut(at)

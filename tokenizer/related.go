@@ -2,8 +2,9 @@ package tokenizer
 
 import "bytes"
 
-// Related reports whether one of two tokenizers is the other with more merges or with other special tokens: they split text
-// alike and learned the same merges first, so that both cut text into the same tokens but for those that only one has.
+// Related reports whether one of two tokenizers is the other with more merges or with other special tokens: both
+// split text alike and start with the same merges, so they produce the same tokens except for those that only one of
+// them has.
 func Related(a, b *Tokenizer) bool {
 	if a.pattern.regex != b.pattern.regex || a.nfc != b.nfc || a.ignoreMerges != b.ignoreMerges {
 		return false

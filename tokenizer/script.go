@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// scripts has the script of every character, as an index into scriptNames; 0: none of its own, such as digits.
+// scripts maps every character to its script, as an index into scriptNames; 0 for characters without one, such as
+// digits.
 var scripts = sync.OnceValue(func() []uint8 {
 	of := make([]uint8, unicode.MaxRune+1)
 	for i, name := range scriptNames() {
@@ -30,13 +31,13 @@ var scripts = sync.OnceValue(func() []uint8 {
 	return of
 })
 
-// scriptNames are the names of scripts in Unicode, in order, behind "". There are about 170.
+// scriptNames lists the names of Unicode scripts, in order, after "". There are about 170.
 var scriptNames = sync.OnceValue(func() []string {
 	return append([]string{""}, slices.Sorted(maps.Keys(unicode.Scripts))...)
 })
 
-// Script is the name of the script, in Unicode, that most letters of text belong to, the first by name of several; "" if
-// it has none.
+// Script returns the name of the Unicode script of most letters in text, the alphabetically first if there is a tie;
+// "" if text has no letters.
 func Script(text []byte) string {
 	of, names := scripts(), scriptNames()
 	var counts [256]int

@@ -10,13 +10,13 @@ import (
 type matcher struct {
 	texts   interner
 	special []int      // the special token of each text
-	openers [256][]int // the lengths of texts that start with a byte, longest first
+	openers [256][]int // lengths of the texts that start with a byte, longest first
 }
 
-// add makes text stand for the special token number i.
+// add adds the text of special token number i.
 func (m *matcher) add(text []byte, i int) {
 	if m.texts.add(text) < len(m.special) {
-		return // normalized, it is like another: the first counts
+		return // equal to another one after normalization: the first one counts
 	}
 	m.special = append(m.special, i)
 	lengths := &m.openers[text[0]]
@@ -25,7 +25,7 @@ func (m *matcher) add(text []byte, i int) {
 	}
 }
 
-// next finds the first text of a special token at or after from, the longest of those that start there: number i, or -1.
+// next finds the first special token at or after from, the longest of those that start there: number i, or -1.
 func (m *matcher) next(text []byte, from int) (start, end, i int) {
 	if len(m.special) == 0 {
 		return 0, 0, -1
@@ -43,9 +43,9 @@ func (m *matcher) next(text []byte, from int) (start, end, i int) {
 	return 0, 0, -1
 }
 
-// EncodeSpecial encodes text in which the texts of special tokens, such as "<|endoftext|>", stand for those tokens. Of
-// two that start at the same place the longer one counts. Use it for text you wrote yourself; text from outside belongs
-// in [Encoder.Encode].
+// EncodeSpecial encodes text in which the texts of special tokens, such as "<|endoftext|>", represent those tokens.
+// Of two that start at the same place the longer one counts. Use it only for trusted text; encode text from outside
+// with [Encoder.Encode].
 func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 	e := t.encoders.Get().(*Encoder)
 	defer t.encoders.Put(e)
@@ -112,7 +112,8 @@ func startsWithWord(text []byte) bool {
 	return n > 0 && isWord(r)
 }
 
-// isWord is \w of Unicode regular expressions (UTS 18): letters and what counts as such, marks, digits, connectors, joiners.
+// isWord is \w of Unicode regular expressions (UTS 18): letters and letter-like characters, marks, digits,
+// connectors, joiners.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
 }

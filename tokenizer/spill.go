@@ -16,14 +16,14 @@ import (
 	"sync"
 )
 
-// Counts that do not fit in memory go to a file as sorted runs: records of a pretoken and its count (both as varints, the
-// pretoken's length before its bytes) in the order of bytes.Compare. Merged, equal pretokens summed, the runs are one list
-// that depends on the text alone: not on how often, or by whom, counts had to be put down.
+// Counts that do not fit in memory go to a file as sorted runs: records of a pretoken and its count (both as varints,
+// the pretoken's length before its bytes) in the order of bytes.Compare. Merging the runs, and summing equal
+// pretokens, gives one list that depends only on the text, not on when or by which worker counts were written.
 
-// runFile holds sorted runs. The zero value is ready; Close removes the file.
+// runFile holds sorted runs. The zero value is usable; Close removes the file.
 type runFile struct {
 	mu   sync.Mutex
-	dir  string // "": the system's place for temporary files
+	dir  string // "" selects the system's directory for temporary files
 	file *os.File
 	end  int64
 	runs []run
@@ -33,7 +33,7 @@ type runFile struct {
 type run struct{ from, to int64 }
 
 const (
-	minRunBuffer = 4 << 10 // bytes to read a run with
+	minRunBuffer = 4 << 10 // buffer per run, bytes
 	maxRunBuffer = 256 << 10
 	maxRuns      = 256 // merged at once
 )
@@ -64,8 +64,8 @@ func (r *runFile) add(c *wordCounts) error {
 	return w.close()
 }
 
-// sort puts the short pretokens, in order, at the start of the slots: the table is not one any more. It returns the order
-// of the long ones.
+// sort moves the short pretokens, in order, to the start of the slots, which are no longer a hash table. It returns
+// the order of the long ones.
 func (c *wordCounts) sort() (long []uint32) {
 	n := 0
 	for _, s := range c.slots {
@@ -83,7 +83,7 @@ func (c *wordCounts) sort() (long []uint32) {
 	return long
 }
 
-// compare orders words as bytes.Compare orders their bytes.
+// compare orders words like bytes.Compare orders their bytes.
 func (w word) compare(o word) int {
 	return cmp.Or(
 		cmp.Compare(bits.ReverseBytes64(w.lo), bits.ReverseBytes64(o.lo)),
@@ -107,7 +107,7 @@ func (r *runFile) writer() (*runWriter, error) {
 			return nil, fmt.Errorf("cannot create a temporary file for counts that exceed the memory limit: %w", err)
 		}
 		r.file = f
-		_ = os.Remove(f.Name()) // where the system allows it now, not even a kill leaves the file behind
+		_ = os.Remove(f.Name()) // if the system allows it, not even a kill leaves the file behind
 	}
 	return &runWriter{to: r, w: bufio.NewWriterSize(io.NewOffsetWriter(r.file, r.end), maxRunBuffer/4)}, nil
 }
@@ -119,7 +119,7 @@ func (w *runWriter) record(piece []byte, n int64) {
 	w.buf = binary.AppendUvarint(w.buf, uint64(n))
 	k, err := w.w.Write(w.buf)
 	w.size += int64(k)
-	w.err = err // bufio keeps the first one
+	w.err = err // bufio keeps the first error
 }
 
 func (w *runWriter) close() error {
@@ -131,7 +131,7 @@ func (w *runWriter) close() error {
 	return nil
 }
 
-// merge makes one run of all, reading with about memory bytes, and calls see for each record of it.
+// merge merges all runs into one, with about memory bytes of buffers, and calls see for each of its records.
 func (r *runFile) merge(memory int64, see func(piece []byte, n int64) error) error {
 	if len(r.runs) == 1 {
 		return r.read(r.runs, memory, see)
@@ -164,7 +164,8 @@ func (r *runFile) merge(memory int64, see func(piece []byte, n int64) error) err
 	}
 }
 
-// read calls see for each pretoken of some runs, in order and with the sum of its counts. piece is valid until the next.
+// read calls see for each pretoken of some runs, in order and with the sum of its counts. piece is valid until the
+// next call.
 func (r *runFile) read(runs []run, memory int64, see func(piece []byte, n int64) error) error {
 	var h runHeap
 	buffer := int(max(minRunBuffer, min(maxRunBuffer, memory/int64(max(len(runs), 1)))))
@@ -200,7 +201,7 @@ func (r *runFile) read(runs []run, memory int64, see func(piece []byte, n int64)
 	return nil
 }
 
-// Close gives the disk back.
+// Close deletes the file.
 func (r *runFile) Close() error {
 	if r.file == nil {
 		return nil
@@ -221,7 +222,7 @@ type runReader struct {
 	n     int64
 }
 
-// next reads a record; false: there is none left.
+// next reads a record; it returns false at the end.
 func (r *runReader) next() (bool, error) {
 	size, err := binary.ReadUvarint(r.in)
 	if err == io.EOF {
@@ -245,7 +246,7 @@ func (r *runReader) next() (bool, error) {
 	return true, nil
 }
 
-// runHeap has the run with the smallest pretoken first.
+// runHeap is a heap with the smallest pretoken first.
 type runHeap []*runReader
 
 func (h runHeap) Len() int           { return len(h) }

@@ -4,12 +4,12 @@ package tokenizer
 type splitter interface {
 	// reset starts a new text.
 	reset(text []byte)
-	// next writes the end offsets of the following pretokens to ends, as many as fit, and returns how many; 0 means
-	// that the text is used up.
+	// next writes the end offsets of the following pretokens to ends, as many as fit, and returns their number; 0
+	// means the end of the text.
 	next(ends []int) int
 }
 
-// grammar names a hand-written splitter.
+// grammar identifies a hand-written splitter.
 type grammar uint8
 
 const (
@@ -21,11 +21,11 @@ const (
 	o200k
 )
 
-// mostDigits is how many digits a pretoken has at most, but for gpt2, whose numbers are cut nowhere.
+// mostDigits is the largest number of digits in a pretoken, except for gpt2, where it is unlimited.
 var mostDigits = [...]int{cl100k: 3, llama3: 3, qwen2: 1, nanochat: 2, o200k: 3}
 
 // handSplitter finds pretokens of the known patterns in linear time: blocks of 64 ASCII bytes at once with bit masks
-// (block.go), anything else one pretoken at a time.
+// (block.go), all other text one pretoken at a time.
 type handSplitter struct {
 	grammar grammar
 	classes *runeClasses
@@ -51,8 +51,8 @@ func (s *handSplitter) next(ends []int) int {
 			s.pos = ends[n-1]
 			continue
 		}
-		// The pretoken at pos does not end within the ASCII bytes of its block. Stay here while the text is not ASCII:
-		// blocks would be cut short.
+		// The pretoken at pos does not end within the ASCII bytes of its block. Continue here while the text is not
+		// ASCII, because blocks would be short.
 		for s.pos < len(s.text) && n < len(ends) {
 			s.pos = s.one(s.pos)
 			ends[n] = s.pos
@@ -110,7 +110,7 @@ func (s *handSplitter) oneLlama3(i int) int {
 	case number:
 		return s.digits(j)
 	}
-	after, width := other, 0 // what follows the first character
+	after, width := other, 0 // class after the first character
 	if j < len(text) {
 		after, width = s.classes.at(text, j)
 	}
@@ -127,7 +127,7 @@ func (s *handSplitter) oneLlama3(i int) int {
 	return s.white(i)
 }
 
-// digits returns the end of the digits of which one stands before i.
+// digits returns the end of the digits, given that one precedes i.
 func (s *handSplitter) digits(i int) int {
 	for k := 1; k < mostDigits[s.grammar] && i < len(s.text); k++ {
 		c, n := s.classes.at(s.text, i)
@@ -153,7 +153,7 @@ func (s *handSplitter) white(i int) int {
 	return end
 }
 
-// run returns the end of the run of class c that goes on at i.
+// run returns the end of the run of class c that continues at i.
 func (s *handSplitter) run(c class, i int) int {
 	for i < len(s.text) {
 		d, n := s.classes.at(s.text, i)
@@ -165,7 +165,7 @@ func (s *handSplitter) run(c class, i int) int {
 	return i
 }
 
-// spaces returns the end of the run of white space at i, the offset after its last newline (0: it has none), and the
+// spaces returns the end of the run of white space at i, the offset after its last newline (0 without one), and the
 // start of its last character.
 func (s *handSplitter) spaces(i int) (end, line, last int) {
 	end = i
@@ -184,7 +184,7 @@ func (s *handSplitter) spaces(i int) (end, line, last int) {
 }
 
 // contraction returns the length of 's, 't, 'm, 'd, 're, 've or 'll at the start of text (which begins with the
-// apostrophe), or 0. With fold, case is ignored as Unicode does: ſ (U+017F) is an s.
+// apostrophe), or 0. With fold, case is ignored by Unicode rules: ſ (U+017F) is an s.
 func contraction(text []byte, fold bool) int {
 	var b [3]byte
 	copy(b[:], text)

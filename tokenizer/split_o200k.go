@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// The o200k pattern cuts words where their case changes from lower to upper, lets marks be parts of words, and keeps a
-// contraction with its word: it has functions of its own.
+// The o200k pattern splits words where their case changes from lower to upper, allows marks in words, and keeps a
+// contraction with its word, so it has separate functions.
 
 // oneO200k returns the end of the pretoken of the o200k pattern that starts at i.
 func (s *handSplitter) oneO200k(i int) int {
@@ -19,16 +19,16 @@ func (s *handSplitter) oneO200k(i int) int {
 	case number:
 		return s.digits(j)
 	}
-	after, width := newline, 0 // what follows the first character; newline: nothing that matters
+	after, width := newline, 0 // class after the first character; newline means none of interest
 	if j < len(text) {
 		after, width = s.classes.at(text, j)
 	}
-	// `[^\r\n\p{L}\p{N}]?` takes the first character, and a word follows.
+	// `[^\r\n\p{L}\p{N}]?` matches the first character, and a word follows.
 	if c != newline && width > 0 && inWord(after) {
 		if end := s.lowerWord(j); end > 0 {
 			return s.contracted(end)
 		}
-		if c == mark { // a mark is a word, too, without what follows it
+		if c == mark { // a mark is also a word, without what follows it
 			return s.contracted(j)
 		}
 		return s.contracted(s.word(j))
@@ -57,7 +57,7 @@ func (s *handSplitter) oneO200k(i int) int {
 
 func inWord(c class) bool { return c == upper || c == lower || c == letter || c == mark }
 
-// word returns the end of the word that starts at i, where a character of a word is.
+// word returns the end of the word that starts at i, where a character of a word must be.
 func (s *handSplitter) word(i int) int {
 	if end := s.lowerWord(i); end > 0 {
 		return end
@@ -65,10 +65,10 @@ func (s *handSplitter) word(i int) int {
 	return s.run(upper, i)
 }
 
-// lowerWord follows `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` from i, 0 if it does not match: then
-// there is nothing but upper case.
+// lowerWord matches `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` at i. It returns 0 if it does not
+// match, that is, if there is only upper case.
 func (s *handSplitter) lowerWord(i int) int {
-	both := 0 // the end of the last character that fits both parts
+	both := 0 // end of the last character that matches both parts
 	for i < len(s.text) {
 		c, n := s.classes.at(s.text, i)
 		if c != upper && c != letter && c != mark {
@@ -95,7 +95,7 @@ func (s *handSplitter) lowerWord(i int) int {
 	return i
 }
 
-// contracted returns the end of the word that ends at i and the contraction that follows it, if any.
+// contracted returns the end of the word that ends at i, including a contraction that follows it.
 func (s *handSplitter) contracted(i int) int {
 	if i < len(s.text) && s.text[i] == '\'' {
 		return i + contraction(s.text[i:], true)
@@ -103,7 +103,7 @@ func (s *handSplitter) contracted(i int) int {
 	return i
 }
 
-// startsO200k marks where pretokens of the o200k pattern start.
+// startsO200k marks the starts of pretokens of the o200k pattern.
 func startsO200k(m *masks, b *[blockSize]byte) uint64 {
 	up, slash := upperAndSlash(b)
 	up &= m.letter
@@ -112,16 +112,17 @@ func startsO200k(m *masks, b *[blockSize]byte) uint64 {
 	odd := ^(m.letter | m.number | white) & below(m.limit)
 	ink := m.letter | m.number | odd
 
-	// Newlines right after odd characters belong to them, and so do slashes after those newlines.
+	// Newlines directly after odd characters belong to them, and so do slashes after those newlines.
 	tail := m.newline | slash
 	eaten := odd << 1 & m.newline
 	afterEaten := (tail + eaten) &^ tail
-	loose := odd // odd characters that are not eaten
+	loose := odd // odd characters that are not part of a tail
 	if eaten != 0 && slash&(m.newline<<1) != 0 {
 		loose &^= fillUp(eaten, tail)
 	}
 
-	// A single odd character that starts a pretoken joins the letters after it, as any white space but newlines does.
+	// A single odd character at the start of a pretoken joins the letters after it, like white space other than
+	// newlines.
 	odds := loose &^ (loose << 1) &^ (m.blank << 1)
 	letters := m.letter &^ (m.letter << 1) &^ ((m.space | odds) << 1)
 	starts := odds | letters | up&((m.letter&^up)<<1) | numbers(m.number, 3)
@@ -132,7 +133,7 @@ func startsO200k(m *masks, b *[blockSize]byte) uint64 {
 
 // contractedWords joins 's, 're … to the words before them.
 func contractedWords(starts uint64, m *masks, b *[blockSize]byte) uint64 {
-	done := 0 // the end of the last contraction: a word and its contraction are a pretoken, another does not join it
+	done := 0 // end of the last contraction, which another contraction cannot extend
 	for open := m.apostrophe & (m.letter << 1); open != 0; open &= open - 1 {
 		i := bits.TrailingZeros64(open)
 		if i == done {
@@ -142,7 +143,7 @@ func contractedWords(starts uint64, m *masks, b *[blockSize]byte) uint64 {
 			starts = starts&^(below(i+n)&^below(i)) | 1<<(i+n)
 			done = i + n
 		} else if i+3 > m.limit {
-			return starts & below(i) // it could be 're or 'ſ yet
+			return starts & below(i) // it may still become 're or 'ſ
 		}
 	}
 	return starts
@@ -158,7 +159,7 @@ func upperAndSlash(b *[blockSize]byte) (up, slash uint64) {
 	return up, slash
 }
 
-// fillUp spreads the bits of from towards higher positions as far as through has an unbroken run of ones.
+// fillUp spreads the bits of from towards higher positions as long as through has an unbroken run of ones.
 func fillUp(from, through uint64) uint64 {
 	for shift := 1; shift < blockSize; shift <<= 1 {
 		from |= from << shift & through

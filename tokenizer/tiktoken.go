@@ -11,11 +11,11 @@ import (
 	"strconv"
 )
 
-// maxRankedToken bounds the length of a token in a rank file, whose splits are all looked up. Published ones stay below
-// 130 bytes.
+// maxRankedToken limits the length of a token in a rank file, because all of its splits are looked up. Published
+// tokens are shorter than 130 bytes.
 const maxRankedToken = 1024
 
-// published are the rank files that everybody has, by the number of their tokens: what they do not say themselves.
+// published lists well-known rank files by their number of tokens, with the properties that they do not contain.
 var published = map[int]struct {
 	pattern  grammar
 	specials map[string]uint32
@@ -27,14 +27,14 @@ var published = map[int]struct {
 	199998: {o200k, map[string]uint32{"<|endoftext|>": 199999, "<|endofprompt|>": 200018}},
 }
 
-// ReadTiktoken reads a tiktoken rank file: lines of a token in base64, a space, and its rank, which is its id. The file
-// has neither the pattern nor the special tokens, so they are given; pattern is as in [TrainOptions]. Without a pattern,
-// files with as many tokens as r50k, p50k, cl100k, o200k and Llama 3 have those patterns and, unless others are given,
-// those special tokens that mark the structure of a text.
+// ReadTiktoken reads a tiktoken rank file: lines of a token in base64, a space, and its rank, which is its id. The
+// file contains neither the pattern nor the special tokens, so they are given; pattern is as in [TrainOptions].
+// Without a pattern, files with as many tokens as r50k, p50k, cl100k, o200k and Llama 3 get the patterns of these
+// and, unless others are given, their special tokens that mark the structure of a text.
 //
-// A rank file says which tokens there are and which go first, not how they are made. As in other converters, each way
-// to put a token together from two others becomes a merge, in the order of (rank, rank of the left part), and a pretoken
-// that is a token is taken whole.
+// A rank file lists tokens and their priority, not how they are built. As in other converters, each way to build a
+// token from two others becomes a merge, in the order of (rank, rank of the left part), and a pretoken that is a
+// token is encoded as that token.
 func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	vocab, ids, err := readRanks(io.LimitReader(r, maxFile))
 	if err != nil {
@@ -87,7 +87,7 @@ func readRanks(r io.Reader) (*interner, []uint32, error) {
 	return vocab, ids, lines.Err()
 }
 
-// mergesOfRanks finds all ways to make each token from two others.
+// mergesOfRanks finds all ways to build each token from two others.
 func mergesOfRanks(vocab *interner, ids []uint32) []merge {
 	var merges []merge
 	for n, id := range ids {
@@ -106,16 +106,17 @@ func mergesOfRanks(vocab *interner, ids []uint32) []merge {
 	return merges
 }
 
-// WriteTiktoken writes the ordinary tokens as a tiktoken rank file. The pattern and the special tokens are not in it.
+// WriteTiktoken writes the ordinary tokens as a tiktoken rank file, which does not contain the pattern or the special
+// tokens.
 //
-// The ids are those of this tokenizer wherever the merge of two tokens into a third is the one that it learned: tiktoken
-// merges any two tokens that are a token together, which on text makes a difference for a few pretokens in a million.
-// Merges in another order than that of the ids cannot be written.
+// tiktoken produces the same ids wherever the merge of two tokens into a third is the learned one. It merges any two
+// tokens that form a token together, which on text makes a difference for a few pretokens in a million. Merges in
+// another order than that of the ids cannot be written.
 func (t *Tokenizer) WriteTiktoken(w io.Writer) error {
 	made, seen := uint32(0), make([]bool, len(t.byID))
 	for _, m := range t.merges {
 		if seen[m.id] {
-			continue // made in a second way
+			continue // another way to build the same token
 		}
 		if seen[m.id] = true; m.id < made {
 			return fmt.Errorf("token %.100q has a smaller id than a token that is merged earlier: a rank file cannot express that\n"+

@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// Tokenizer is a byte-level BPE vocabulary with its merges, its pre-tokenizer pattern and its special tokens. It does
-// not change once made and may be shared by goroutines.
+// Tokenizer is a byte-level BPE vocabulary with its merges, its pre-tokenizer pattern and its special tokens. It is
+// immutable and may be shared by goroutines.
 type Tokenizer struct {
 	pattern      pattern
-	nfc          bool // text is brought to Unicode normalization form C first
-	ignoreMerges bool // a pretoken that is a token is that token, whatever the merges say
+	nfc          bool // text is first converted to Unicode normalization form C
+	ignoreMerges bool // a pretoken that is a token is encoded as that token, whatever the merges
 
 	vocab    *interner // the ordinary tokens, numbered in any order
 	ids      []uint32  // by that number
@@ -29,7 +29,7 @@ type Tokenizer struct {
 	specials []Special // by id
 	texts    interner  // of the special tokens, numbered as in specials
 	raw      matcher   // of special tokens in text as it is
-	normal   matcher   // and of those with Normalized in normalized text
+	normal   matcher   // of special tokens with Normalized, in normalized text
 
 	post          json.RawMessage // post_processor of the file it was read from; kept for the way back
 	before, after []uint32        // what it puts around a text
@@ -39,32 +39,32 @@ type Tokenizer struct {
 	encoders sync.Pool
 }
 
-// merge replaces the tokens left, right, side by side, by id.
+// merge replaces the adjacent tokens left, right by id.
 type merge struct{ left, right, id uint32 }
 
-// tokenRef says what an id stands for: 0 nothing, n > 0 the ordinary token n-1, n < 0 the special token -n-1.
+// tokenRef identifies the token of an id: 0 none, n > 0 the ordinary token n-1, n < 0 the special token -n-1.
 type tokenRef int32
 
-// Special is a token that stands for no text of its own, such as <|endoftext|>. Encoding yields it only where it is
-// allowed: see [Tokenizer.EncodeSpecial].
+// Special is a token without text of its own, such as <|endoftext|>. Encoding yields it only where it is allowed: see
+// [Tokenizer.EncodeSpecial].
 type Special struct {
 	ID   uint32
 	Text string
-	// Added marks a token that was added to the vocabulary but is not "special" in the file it came from. It is
-	// treated like the others here; the mark is kept when the tokenizer is saved.
+	// Added marks a token that was added to the vocabulary but is not "special" in its source file. It is treated
+	// like other special tokens; the mark is kept when the tokenizer is saved.
 	Added bool
 
-	// How [Tokenizer.EncodeSpecial] finds it, as in Hugging Face files.
-	LStrip     bool // takes the white space before it
-	RStrip     bool // takes the white space after it
-	SingleWord bool // not where a character of a word is next to it
-	Normalized bool // is looked for after those without this mark, in normalized text
+	// How [Tokenizer.EncodeSpecial] matches it, as in Hugging Face files.
+	LStrip     bool // includes the white space before it
+	RStrip     bool // includes the white space after it
+	SingleWord bool // no match next to a word character
+	Normalized bool // matched after those without this mark, in normalized text
 }
 
-// maxVocab bounds ids.
+// maxVocab limits ids.
 const maxVocab = 1 << 24
 
-// newTokenizer builds the look-up tables. vocab holds the ordinary tokens and ids their ids.
+// newTokenizer builds the lookup tables. vocab holds the ordinary tokens and ids their ids.
 func newTokenizer(p pattern, nfc bool, vocab *interner, ids []uint32, merges []merge, specials []Special,
 	ignoreMerges bool) (*Tokenizer, error) {
 	t := &Tokenizer{pattern: p, nfc: nfc, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
@@ -88,8 +88,8 @@ func newTokenizer(p pattern, nfc bool, vocab *interner, ids []uint32, merges []m
 	return t, nil
 }
 
-// numberTokens fills byID. No two tokens may have one id, and ids must not be far beyond the number of tokens: memory
-// stays in proportion to what a file holds.
+// numberTokens fills byID. Ids must be unique, and not far beyond the number of tokens, so that memory is
+// proportional to the size of a file.
 func (t *Tokenizer) numberTokens() error {
 	count := len(t.ids) + len(t.specials)
 	limit := min(maxVocab, 2*count+1024)
@@ -130,7 +130,7 @@ func (t *Tokenizer) indexSpecials() error {
 		if s.Text == "" || !utf8.ValidString(s.Text) {
 			return fmt.Errorf("special token %d is %.100q: it must be non-empty UTF-8 text", s.ID, s.Text)
 		}
-		// In a file both are keys of one vocabulary, ordinary tokens in the byte-level alphabet.
+		// In a file both are keys of one vocabulary; ordinary tokens are in the byte-level alphabet.
 		if b, ok := appendBytes(nil, []byte(s.Text)); ok {
 			if n := t.vocab.find(b); n >= 0 {
 				return fmt.Errorf("special token %.100q has the same text as the ordinary token %d", s.Text, t.ids[n])
@@ -148,7 +148,7 @@ func (t *Tokenizer) indexSpecials() error {
 	return nil
 }
 
-// VocabSize is the largest id plus one: the rows that an embedding needs.
+// VocabSize returns the largest id plus one: the number of rows of an embedding.
 func (t *Tokenizer) VocabSize() int { return len(t.byID) }
 
 // ID returns the id of the token with exactly these bytes (as in " the"), or of the special token with this text.
@@ -163,7 +163,7 @@ func (t *Tokenizer) ID(token string) (uint32, bool) {
 }
 
 // Token returns the bytes of the token id, or the text of a special token; nil if there is none. The caller must not
-// change them.
+// modify them.
 func (t *Tokenizer) Token(id uint32) []byte {
 	if int64(id) >= int64(len(t.byID)) {
 		return nil
@@ -180,11 +180,12 @@ func (t *Tokenizer) Token(id uint32) []byte {
 // Specials returns the special tokens by id.
 func (t *Tokenizer) Specials() []Special { return slices.Clone(t.specials) }
 
-// Pattern is the name of the pre-tokenizer pattern (gpt2, cl100k, llama3, qwen2, nanochat, o200k), or the regular expression.
+// Pattern returns the name of the pre-tokenizer pattern (gpt2, cl100k, llama3, qwen2, nanochat, o200k), or the
+// regular expression.
 func (t *Tokenizer) Pattern() string { return t.pattern.String() }
 
-// Normalizer is "NFC" if text is brought to that Unicode normalization form before it is encoded, so that decoding gives
-// back the normalized text; else "".
+// Normalizer returns "NFC" if text is converted to that Unicode normalization form before encoding, so that decoding
+// returns the normalized text; else "".
 func (t *Tokenizer) Normalizer() string {
 	if t.nfc {
 		return "NFC"
@@ -192,14 +193,14 @@ func (t *Tokenizer) Normalizer() string {
 	return ""
 }
 
-// Around returns the tokens that the file it came from puts before and after a text, such as that of its beginning.
+// Around returns the tokens that the source file puts before and after a text, such as a beginning-of-text token.
 // Encoding does not add them.
 func (t *Tokenizer) Around() (before, after []uint32) {
 	return slices.Clone(t.before), slices.Clone(t.after)
 }
 
-// Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, normalizer, tokens, merges and special tokens. It does
-// not depend on the file format, and stays the same when the tokenizer is saved and loaded.
+// Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, normalizer, tokens, merges and special
+// tokens. It does not depend on the file format, and does not change when the tokenizer is saved and loaded.
 func (t *Tokenizer) Hash() string { return t.hash() }
 
 func (t *Tokenizer) computeHash() string {

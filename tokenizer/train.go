@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// TrainOptions says what vocabulary to build. The zero value of each field but VocabSize is a default.
+// TrainOptions are the options of [Train]. The zero value of each field except VocabSize selects a default.
 type TrainOptions struct {
-	VocabSize int      // tokens in all: 256 bytes, special tokens, the rest merges
+	VocabSize int      // tokens in total: 256 bytes, special tokens, the rest merges
 	Pattern   string   // llama3 (the default), gpt2, cl100k, qwen2, nanochat, o200k or a regular expression
 	Special   []string // default: <|endoftext|>; they get the last ids, and the first ends a text. Empty but not nil: none
 	Threads   int      // default: GOMAXPROCS. The result does not depend on it
 	Progress  func(Progress)
 
-	// Memory, if not 0, bounds the bytes that counting and learning take, 4 MiB at least. Texts in hand, about 3 MiB for
-	// each thread, and what the garbage collector has not collected yet come on top. Counts that do not fit go to TempDir;
-	// if the distinct pretokens are too many to learn from, those that occur least often are left out, which the Report
-	// says. What leaves nothing out gives the same vocabulary as no bound.
+	// Memory, if not 0, limits the bytes of counting and learning; at least 4 MiB. Current texts, about 3 MiB per
+	// thread, and uncollected garbage come on top. Counts that do not fit go to TempDir. If the distinct pretokens
+	// are too many to learn from, the rarest are dropped, and the Report says so. If nothing is dropped, the
+	// vocabulary is the same as without a limit.
 	Memory  int64
-	TempDir string // "": the system's place for temporary files
-	KeepAll bool   // an error rather than leaving pretokens out
+	TempDir string // "" selects the system's directory for temporary files
+	KeepAll bool   // return an error instead of dropping pretokens
 	Report  *TrainReport
 }
 
-// OptionError means that [TrainOptions] cannot be followed, whatever the text.
+// OptionError means that [TrainOptions] are invalid for any text.
 type OptionError struct{ Err error }
 
 func (e *OptionError) Error() string { return e.Err.Error() }
 
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// check finds what cannot be, before the work and not after it.
+// check validates the options before any work is done.
 func (opt *TrainOptions) check() (pattern, error) {
 	p, err := parsePattern(opt.Pattern)
 	if err != nil {
@@ -51,25 +51,25 @@ func (opt *TrainOptions) check() (pattern, error) {
 	return p, err
 }
 
-// Progress is what [Train] reports, a few times a second, from the goroutine that called it.
+// Progress is reported by [Train], a few times per second, from the goroutine that called it.
 type Progress struct {
 	Phase     string // "count", with TrainOptions.Memory "sort", then "merge"
 	Documents int64
 	Bytes     int64 // of text read
-	Words     int   // distinct pretokens; known from "merge" on
-	Merges    int   // made so far
-	Total     int   // merges to make
+	Words     int   // distinct pretokens; known from phase "merge" on
+	Merges    int   // done so far
+	Total     int   // merges in total
 }
 
-// Train learns a byte-level BPE vocabulary from docs: it counts pretokens, then makes the most frequent pair of adjacent
-// tokens a token of its own, again and again. Of pairs with equal counts the one with the smaller ids goes first, with
-// byte ids in the order of the byte-level alphabet, so the merges are those of the Hugging Face trainer, as long as no
-// pretoken is longer than 1,024 bytes (those count in pieces). They do not depend on the order of the documents or on
-// the number of threads.
+// Train learns a byte-level BPE vocabulary from docs: it counts pretokens, then repeatedly merges the most frequent
+// pair of adjacent tokens into a new token. Of pairs with equal counts the one with the smaller ids comes first, with
+// byte ids in the order of the byte-level alphabet. The merges are those of the Hugging Face trainer, as long as no
+// pretoken is longer than 1,024 bytes (longer ones are counted in pieces). They do not depend on the order of the
+// documents or on the number of threads.
 //
 // Bytes get the ids 0–255 in that order, merges the following ones, special tokens the last. Texts with too few pairs
 // for VocabSize give a smaller vocabulary. Memory grows with the number of distinct pretokens, not with the text. A
-// document is used only until the next one is asked for.
+// document is not used after the next one is requested.
 func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error]) (*Tokenizer, error) {
 	if opt.Pattern == "" {
 		opt.Pattern = "llama3"
@@ -97,7 +97,7 @@ func Train(ctx context.Context, opt TrainOptions, docs iter.Seq2[[]byte, error])
 	return assemble(p, l.vocab, l.merges, opt.Special)
 }
 
-// learn counts and makes want merges.
+// learn counts pretokens and makes want merges.
 func (opt *TrainOptions) learn(ctx context.Context, p pattern, want int, docs iter.Seq2[[]byte, error],
 	report func(bool, func(*Progress))) (*learner, error) {
 	r := opt.Report
@@ -137,11 +137,11 @@ func (opt *TrainOptions) learn(ctx context.Context, p pattern, want int, docs it
 			return nil, err
 		}
 		if l.limit = opt.Memory; l.limit == 0 {
-			counts, each = nil, nil // for the garbage collector: there is no second try
+			counts, each = nil, nil // frees the memory: no second try follows
 		}
 		err = l.learn(ctx, want, report)
 		r.Peak = max(r.Peak, l.peak)
-		if errors.Is(err, errMemory) { // a text with many more pairs than usual: again, with a quarter less
+		if errors.Is(err, errMemory) { // the text has many more pairs than usual: try again with a quarter less
 			memory = min(memory, learnerMemory(kept.words, kept.symbols)) * 3 / 4
 			continue
 		}
@@ -152,7 +152,7 @@ func (opt *TrainOptions) learn(ctx context.Context, p pattern, want int, docs it
 	}
 }
 
-// assemble makes the tokenizer of a vocabulary numbered in the order of its ids; the special tokens follow it.
+// assemble creates the tokenizer of a vocabulary numbered in the order of its ids; the special tokens follow it.
 func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string) (*Tokenizer, error) {
 	ids := make([]uint32, vocab.len())
 	for i := range ids {
@@ -169,7 +169,7 @@ func assemble(p pattern, vocab *interner, merges []merge, specialTexts []string)
 	return t, err
 }
 
-// byteVocab is the vocabulary before the first merge: the bytes in the order of the byte-level alphabet.
+// byteVocab returns the vocabulary before the first merge: the bytes in the order of the byte-level alphabet.
 func byteVocab() *interner {
 	v := &interner{}
 	for _, b := range byteOrder {
@@ -178,7 +178,7 @@ func byteVocab() *interner {
 	return v
 }
 
-// reporter returns a function that changes the progress and passes it on, at most ten times a second and always when
+// reporter returns a function that updates the progress and reports it, at most ten times per second and always if
 // force is set.
 func reporter(f func(Progress), p Progress) func(force bool, change func(*Progress)) {
 	last := time.Now()
