@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// DType is an element type by the name the format gives it.
+// DType is an element type, by its name in the format.
 type DType string
 
-// The dtypes that this module itself reads and writes. Files may hold any dtype of the format.
+// The dtypes that this module reads and writes. Files may hold any dtype of the format.
 const (
 	U8   DType = "U8"
 	F16  DType = "F16"
@@ -18,8 +18,8 @@ const (
 	I64  DType = "I64"
 )
 
-// dtypes lists every dtype of the format with its size in bits. Later entries come earlier in a canonical file, so that
-// wide types keep their natural alignment.
+// dtypes lists every dtype of the format with its size in bits. Later entries come earlier in a canonical file, so
+// that wide types keep their natural alignment.
 var dtypes = []struct {
 	name DType
 	bits int64
@@ -29,7 +29,7 @@ var dtypes = []struct {
 	{"I32", 32}, {"U32", 32}, {F32, 32}, {"C64", 64}, {F64, 64}, {I64, 64}, {"U64", 64},
 }
 
-// rank is the position of d in dtypes, or -1 for an unknown dtype.
+// rank returns the position of d in dtypes, or -1 for an unknown dtype.
 func (d DType) rank() int {
 	for i := range dtypes {
 		if dtypes[i].name == d {
@@ -39,8 +39,8 @@ func (d DType) rank() int {
 	return -1
 }
 
-// ByteSize is the number of bytes of a tensor of this dtype and shape. Unknown dtypes, negative dimensions, sizes past
-// int64 and sub-byte types that do not fill whole bytes are errors.
+// ByteSize returns the number of bytes of a tensor of this dtype and shape. Unknown dtypes, negative dimensions,
+// sizes beyond int64 and sub-byte types that do not fill whole bytes are errors.
 func (d DType) ByteSize(shape []int) (int64, error) {
 	r := d.rank()
 	if r < 0 {

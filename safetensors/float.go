@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// Float32 is a Tensor over float32 values, stored as F32 or rounded to nearest even as BF16 or F16 while they are written.
+// Float32 returns a Tensor of float32 values, stored as F32, or rounded to nearest even as BF16 or F16 on writing.
 func Float32(name string, dtype DType, shape []int, data []float32) Tensor {
 	return Tensor{Name: name, DType: dtype, Shape: shape, Data: &float32Reader{dtype, data}}
 }
 
-// float32Reader encodes values as they are read. Reads of fewer bytes than one element are errors; io.Copy makes none.
+// float32Reader encodes values as they are read. Reads shorter than one element are errors; io.Copy makes none.
 type float32Reader struct {
 	dtype DType
 	rest  []float32
@@ -56,7 +56,7 @@ func bfloat16(v float32) uint16 {
 	return uint16((u + 0x7fff + u>>16&1) >> 16)
 }
 
-// toFloat16 rounds to nearest, ties to even; from 65520 on to infinity. NaN stays a quiet NaN.
+// toFloat16 rounds to nearest, ties to even; values from 65520 on become infinity. NaN stays a quiet NaN.
 func toFloat16(v float32) uint16 {
 	u := math.Float32bits(v)
 	sign := uint16(u>>16) & 0x8000
@@ -65,7 +65,7 @@ func toFloat16(v float32) uint16 {
 		return sign | 0x7e00
 	case u >= 0x477ff000:
 		return sign | 0x7c00
-	case u < 0x38800000: // subnormal: multiples of 2⁻²⁴, the last place of a sum with ½
+	case u < 0x38800000: // subnormal: multiples of 2⁻²⁴, the last bit of a sum with ½
 		sum := math.Float32frombits(u) + 0.5
 		return sign | uint16(math.Float32bits(sum)-math.Float32bits(0.5))
 	}
@@ -92,7 +92,7 @@ type Source interface {
 }
 
 // ReadFloat32 fills dst with all elements of a tensor stored as F32, BF16, F16 or F64 (rounded to nearest). dst must
-// have exactly as many elements as the tensor. It works through a buffer of 64 KiB.
+// have exactly as many elements as the tensor. It uses a buffer of 64 KiB.
 func ReadFloat32(src Source, name string, dst []float32) error {
 	t, ok := src.Lookup(name)
 	if !ok {

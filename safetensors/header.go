@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what the reader accepts. MaxHeader is the format's own; the others are far past any real file.
+// Limits of the reader. MaxHeader is that of the format; the others are far beyond any real file.
 const (
 	MaxHeader  = 100_000_000 // bytes of JSON
 	MaxTensors = 1_000_000
@@ -28,14 +28,14 @@ type Info struct {
 	Size   int64 // bytes
 }
 
-// header is what the JSON of a file says, checked. tensors are in file order and tile the data exactly.
+// header is the checked content of the JSON header. tensors are in file order and tile the data exactly.
 type header struct {
 	tensors  []Info
 	metadata map[string]string
 }
 
-// parseHeader checks the JSON part of a file by the rules of the format. dataStart is the file offset of the first data
-// byte and fileSize where the data must end.
+// parseHeader checks the JSON header of a file by the rules of the format. dataStart is the file offset of the first
+// data byte, and fileSize the required end of the data.
 func parseHeader(text []byte, dataStart, fileSize int64) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, errors.New("header does not start with '{'")
@@ -126,7 +126,7 @@ func (z *scanner) tensor() (t Info, err error) {
 }
 
 // tile sorts the tensors by offset, makes offsets absolute, and checks that they cover the data from dataStart to
-// fileSize with neither holes nor overlaps.
+// fileSize without gaps or overlaps.
 func (h *header) tile(dataStart, fileSize int64) error {
 	slices.SortFunc(h.tensors, func(a, b Info) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))

@@ -18,7 +18,7 @@ type File struct {
 	byName map[string]int
 }
 
-// Open opens and checks the file at path. Only its header is read.
+// Open opens and checks the file at path. It reads only the header.
 func Open(path string) (*File, error) {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {
@@ -27,7 +27,8 @@ func Open(path string) (*File, error) {
 	return openFile(f)
 }
 
-// regular refuses, before it is opened in an os.Root, what is no file: opening a pipe would wait for a writer.
+// regular rejects everything except regular files, before it is opened in an os.Root: opening a pipe would wait for a
+// writer.
 func regular(st fs.FileInfo, err error) error {
 	if err == nil && !st.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", st.Name())
@@ -35,7 +36,7 @@ func regular(st fs.FileInfo, err error) error {
 	return err
 }
 
-// openFile takes over f, which it closes on error.
+// openFile takes ownership of f and closes it on error.
 func openFile(f *os.File) (*File, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -51,8 +52,8 @@ func openFile(f *os.File) (*File, error) {
 	return s, nil
 }
 
-// NewFile checks the header of a safetensors file of size bytes behind r. It allocates at most a small multiple of the
-// header that is really there.
+// NewFile checks the header of a safetensors file of size bytes in r. It allocates at most a small multiple of the
+// existing header.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
@@ -80,10 +81,10 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// Tensors lists the tensors in file order. The caller must not change it.
+// Tensors lists the tensors in file order. The caller must not modify the slice.
 func (f *File) Tensors() []Info { return f.header.tensors }
 
-// Metadata is the file's string map, nil if it has none. The caller must not change it.
+// Metadata returns the file's string map, nil if it has none. The caller must not modify it.
 func (f *File) Metadata() map[string]string { return f.header.metadata }
 
 // Lookup finds a tensor by name.
@@ -110,7 +111,7 @@ func (f *File) ReadAt(name string, p []byte, off int64) error {
 	return nil
 }
 
-// Close closes a file opened with Open. Files over a caller's ReaderAt stay open.
+// Close closes a file opened with Open. A caller's ReaderAt stays open.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
@@ -118,7 +119,7 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// readFull is ReadAt without the case of a full read that also reports EOF; a short read is ErrUnexpectedEOF.
+// readFull is ReadAt, but a full read never returns EOF, and a short read returns ErrUnexpectedEOF.
 func readFull(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {

@@ -7,7 +7,7 @@ import (
 )
 
 // scanner reads the small part of JSON that headers use: objects, strings, and arrays of unsigned integers. It exists
-// because encoding/json keeps the last of two equal keys, where the format demands an error. Errors carry the byte
+// because encoding/json keeps the last of two equal keys, where the format requires an error. Errors contain the byte
 // position in the header.
 type scanner struct {
 	s []byte // valid UTF-8
@@ -24,7 +24,7 @@ func (z *scanner) space() {
 	}
 }
 
-// accept skips white space and consumes c if it comes next.
+// accept skips white space and consumes c if it is next.
 func (z *scanner) accept(c byte) bool {
 	z.space()
 	if z.i < len(z.s) && z.s[z.i] == c {
@@ -65,7 +65,7 @@ func (z *scanner) list(open, shut byte, item func() error) error {
 	}
 }
 
-// object parses an object and hands each key to field, which parses the value.
+// object parses an object and passes each key to field, which parses the value.
 func (z *scanner) object(field func(key string) error) error {
 	return z.list('{', '}', func() error {
 		key, err := z.str()

@@ -17,19 +17,20 @@ const (
 	maxIndex   = 64 << 20 // bytes
 )
 
-// shardName is a plain file name. The index of a stranger's repository may say anything, "../../etc/passwd" included.
+// shardName matches a plain file name. An index from an untrusted repository may contain anything, including
+// "../../etc/passwd".
 var shardName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}\.safetensors$`)
 
-// Set is the weights of a model directory: one file, or shards with an index. Its methods may be called from several
-// goroutines.
+// Set holds the weights of a model directory: one file, or shards with an index. Its methods may be called from
+// several goroutines.
 type Set struct {
 	files   []*File
 	tensors []Info
 	file    map[string]*File // by tensor name
 }
 
-// OpenDir opens model.safetensors in dir, or the shards that model.safetensors.index.json names. The index and the
-// shards must agree in both directions. No file outside dir is ever opened, through symbolic links either.
+// OpenDir opens model.safetensors in dir, or the shards listed in model.safetensors.index.json. The index and the
+// shards must agree in both directions. It never opens a file outside dir, not even through symbolic links.
 func OpenDir(dir string) (*Set, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -152,10 +153,10 @@ func parseIndex(text []byte) (map[string]string, error) {
 	return m, nil
 }
 
-// Tensors lists all tensors, shard by shard. The caller must not change it.
+// Tensors lists all tensors, shard by shard. The caller must not modify the slice.
 func (s *Set) Tensors() []Info { return s.tensors }
 
-// Lookup finds a tensor by name. Its Offset is within the shard that holds it.
+// Lookup finds a tensor by name. Its Offset is relative to the shard that holds it.
 func (s *Set) Lookup(name string) (Info, bool) {
 	f := s.file[name]
 	if f == nil {
@@ -182,8 +183,8 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// WriteDir writes tensors to dir as model.safetensors or, above maxShard bytes, as shards of at most that size (a larger
-// tensor gets a shard of its own) and their index. dir must exist; the tensors keep their order across shards.
+// WriteDir writes tensors to dir as model.safetensors or, above maxShard bytes, as shards of at most that size (a
+// larger tensor gets its own shard) with an index. dir must exist; the tensors keep their order across shards.
 func WriteDir(dir string, tensors []Tensor, maxShard int64) error {
 	var shards [][]Tensor
 	var total, used int64

@@ -15,7 +15,7 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Tensor is one tensor to write: little-endian, row-major bytes that Data must deliver in full and no more.
+// Tensor is one tensor to write: little-endian, row-major bytes. Data must write exactly these bytes.
 type Tensor struct {
 	Name  string
 	DType DType
@@ -23,14 +23,14 @@ type Tensor struct {
 	Data  io.Reader
 }
 
-// Bytes is a Tensor over bytes in memory.
+// Bytes returns a Tensor of bytes in memory.
 func Bytes(name string, dtype DType, shape []int, data []byte) Tensor {
 	return Tensor{Name: name, DType: dtype, Shape: shape, Data: bytes.NewReader(data)}
 }
 
-// Layout plans a file: it returns the bytes that precede the data, and the tensors in file order (widest dtype first,
-// then by name) with Offset and Size set. Of the given infos only Name, DType and Shape count. metadata is written with
-// format "pt" unless it says otherwise; the transformers library refuses files without.
+// Layout plans a file. It returns the bytes before the data, and the tensors in file order (widest dtype first, then
+// by name) with Offset and Size set. It uses only Name, DType and Shape of the given infos. The metadata always
+// contains a format, by default "pt", because the transformers library rejects files without one.
 func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []Info, err error) {
 	order = slices.Clone(tensors)
 	slices.SortFunc(order, func(a, b Info) int {
@@ -60,7 +60,7 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 		return nil, nil, fmt.Errorf("safetensors: header of %d bytes exceeds the limit of %d", len(text), MaxHeader)
 	}
 	prefix = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
-	// The strict reader is the judge of what we are about to write, equal names under different dtypes included.
+	// The strict reader checks the header, including equal names with different dtypes.
 	h, err := parseHeader(text, int64(len(prefix)), int64(len(prefix))+at)
 	if err != nil {
 		return nil, nil, fmt.Errorf("safetensors: %w", err)
@@ -68,7 +68,7 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 	return prefix, h.tensors, nil
 }
 
-// headerText renders compact JSON, padded with spaces to a multiple of 8 bytes. Offsets are relative to the data.
+// headerText formats compact JSON, padded with spaces to a multiple of 8 bytes. Offsets are relative to the data.
 func headerText(order []Info, metadata map[string]string) []byte {
 	b := []byte(`{"` + metadataKey + `":{`)
 	if _, ok := metadata["format"]; !ok {
@@ -105,13 +105,13 @@ func headerText(order []Info, metadata map[string]string) []byte {
 	return b
 }
 
-// appendString appends s as a JSON string, leaving <, > and & as they are, as the reference implementation does.
+// appendString appends s as a JSON string, with <, > and & unescaped, like the reference implementation.
 func appendString(b []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always encodes
+		panic(err) // strings always encode
 	}
 	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }
@@ -143,12 +143,12 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// WriteFile writes a file that appears under path only when it is complete and on disk.
+// WriteFile writes a file that gets the name path only when it is complete and on disk.
 func WriteFile(path string, tensors []Tensor, metadata map[string]string) error {
 	return writeAtomic(path, func(w io.Writer) error { return Write(w, tensors, metadata) })
 }
 
-// writeAtomic buffers what fill writes, on its way to a file that appears whole.
+// writeAtomic buffers the output of fill for a file that gets its name when complete.
 func writeAtomic(path string, fill func(io.Writer) error) error {
 	return fileio.Write(path, func(f io.Writer) error {
 		w := bufio.NewWriterSize(f, 1<<20)

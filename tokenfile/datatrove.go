@@ -14,8 +14,9 @@ import (
 	"anneal/internal/fileio"
 )
 
-// datatrove is what its DocumentTokenizer writes: 00000.ds with ids alone, EOT after each document; 00000.ds.index with the
-// end of each document as a uint64 count of tokens; 00000.ds.metadata, text whose first line is "tokenizer|bytes per token".
+// datatrove is the format of its DocumentTokenizer: 00000.ds with ids only, EOT after each document; 00000.ds.index
+// with the end of each document as a uint64 token count; 00000.ds.metadata, text whose first line is "tokenizer|bytes
+// per token".
 var datatrove = Format{
 	Name: "datatrove", Help: "train/00000.ds, .ds.index, .ds.metadata: ids only, end of text after each document, an index of document ends",
 	pattern: func(split string) string { return filepath.Join(split, "*.ds") },
@@ -67,7 +68,7 @@ func (w *datatroveWriter) Close() error {
 	}))
 }
 
-// thousands writes a count as people read it: "1.2 M tokens".
+// thousands formats a count such as "1.2 M tokens".
 func thousands(n uint64) string {
 	for _, unit := range []struct {
 		size uint64
@@ -80,8 +81,8 @@ func thousands(n uint64) string {
 	return fmt.Sprintf("%d tokens", n)
 }
 
-// readDatatrove cuts documents by the index, if it is there, and else at EOT; the ids are as wide as the metadata says, and else as
-// the vocabulary needs.
+// readDatatrove splits documents by the index if it exists, otherwise at EOT. The width of ids comes from the
+// metadata if they exist, otherwise from the vocabulary.
 func readDatatrove(path string, v Vocabulary, d *documents) error {
 	width, err := datatroveWidth(path+".metadata", v)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package tokenfile reads and writes the token files of other training systems: nanoGPT and llm.c .bin, Megatron .bin and
-// .idx, OLMo .npy, datatrove .ds.
+// Package tokenfile reads and writes the token files of other training systems: nanoGPT and llm.c .bin, Megatron .bin
+// and .idx, OLMo .npy, datatrove .ds.
 //
-// A file is a stream of documents, each a slice of token ids. Where a format keeps an end-of-text token (EOT) before or after
-// each document, the writer adds it and the reader takes it away: what a caller sees never holds it. Formats without a
-// document index are cut at EOT, so that a document without a token does not survive them.
+// A file is a stream of documents, each a slice of token ids. If a format puts an end-of-text token (EOT) before or
+// after each document, the writer adds it and the reader removes it: callers never see it. Formats without a document
+// index are split at EOT, so empty documents are lost.
 //
-// One format is one file; tokenfile.go has what they share. The package imports nothing else of this module but
+// Each format has its own file; tokenfile.go has the shared code. Of this module the package imports only
 // internal/fileio.
 package tokenfile

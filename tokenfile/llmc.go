@@ -9,9 +9,9 @@ import (
 	"anneal/internal/fileio"
 )
 
-// llmC is what llm.c's dev/data scripts write: a header of 256 int32 (magic, version, number of tokens), then the ids, EOT
-// before each document. GPT-2's magic comes with uint16 ids, Llama 3's with uint32. A file holds 100 million tokens; documents
-// go on in the next one.
+// llmC is the format of llm.c's dev/data scripts: a header of 256 int32 (magic, version, number of tokens), then the
+// ids, with EOT before each document. GPT-2's magic means uint16 ids, Llama 3's uint32. A file holds 100 million
+// tokens; documents continue in the next file.
 var llmC = Format{
 	Name: "llmc", Help: "train_000001.bin …: a header of 1 KiB, 100 million ids per file, end of text before each document",
 	pattern: func(split string) string { return split + "_[0-9][0-9][0-9][0-9][0-9][0-9].bin" },
@@ -33,7 +33,7 @@ const (
 type llmcWriter struct {
 	dir, split string
 	v          Vocabulary
-	most       uint64 // tokens in a file
+	most       uint64 // tokens per file
 	files      int
 	raw        *rawWriter
 }
@@ -72,7 +72,7 @@ func (w *llmcWriter) tokens(ids []uint32) error {
 	return nil
 }
 
-// Close ends the present file.
+// Close ends the current file.
 func (w *llmcWriter) Close() error {
 	if w.raw == nil {
 		return nil

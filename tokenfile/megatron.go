@@ -13,9 +13,10 @@ import (
 	"anneal/internal/fileio"
 )
 
-// megatron is what tools/preprocess_data.py --append-eod writes for Megatron-LM: train.bin with the ids, and train.idx with a header,
-// the length (int32) and the byte offset (int64) of each sequence, and the sequences (int64) at which documents begin and the last ends.
-// A document is one sequence and ends in EOT. Ids are uint16 for vocabularies below 65,500, else int32.
+// megatron is the format of tools/preprocess_data.py --append-eod for Megatron-LM: train.bin with the ids, and
+// train.idx with a header, the length (int32) and the byte offset (int64) of each sequence, and the sequences (int64)
+// at which documents begin and the last one ends. A document is one sequence and ends in EOT. Ids are uint16 for
+// vocabularies below 65,500, else int32.
 var megatron = Format{
 	Name: "megatron", Help: "train.bin and train.idx: one sequence per document, with end of text at its end",
 	pattern: func(split string) string { return split + ".idx" },
@@ -30,14 +31,14 @@ const (
 	megatronHeader = 34
 )
 
-// megatronWidths are the bytes of each code of a type; 0 where ids cannot be of it.
+// megatronWidths are the bytes of each type code; 0 for types that ids cannot have.
 var megatronWidths = []int{1: 1, 3: 2, 4: 4, 5: 8, 8: 2}
 
 type megatronWriter struct {
 	raw     *rawWriter
 	path    string
 	v       Vocabulary
-	lengths []uint32 // 4 bytes a document stay in memory
+	lengths []uint32 // held in memory: 4 bytes per document
 }
 
 func createMegatron(path string, v Vocabulary) (Writer, error) {
@@ -110,7 +111,7 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 	}
 	docEnd, sum := uint64(0), uint64(0)
 	for i := range x.sequences {
-		for i == docEnd { // the next document; those without a sequence are empty
+		for i == docEnd { // the next document; documents without sequences are empty
 			if err := d.cut(); err != nil {
 				return err
 			}
@@ -145,7 +146,7 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 	return d.cut()
 }
 
-// megatronIndex is an .idx that is read from three places at once.
+// megatronIndex reads an .idx at three positions at once.
 type megatronIndex struct {
 	width, code                 int
 	sequences                   uint64
@@ -189,7 +190,7 @@ func openMegatron(f *os.File) (*megatronIndex, error) {
 	return x, nil
 }
 
-// sequence passes the ids of one sequence on.
+// sequence passes on the ids of one sequence.
 func (x *megatronIndex) sequence(r io.Reader, d *documents) error {
 	at := uint64(0)
 	for {

@@ -6,8 +6,8 @@ import (
 	"anneal/internal/fileio"
 )
 
-// nanoGPT is what its data/*/prepare.py writes: little-endian uint16 and nothing else, EOT after each document. Vocabularies above
-// 65,536 take uint32, which nanoGPT itself does not read.
+// nanoGPT is the format of its data/*/prepare.py: little-endian uint16 only, with EOT after each document.
+// Vocabularies above 65,536 use uint32, which nanoGPT itself cannot read.
 var nanoGPT = Format{
 	Name: "nanogpt", Help: "train.bin and val.bin: ids only, end of text after each document",
 	pattern: func(split string) string { return split + ".bin" },
@@ -30,7 +30,7 @@ func (w *nanoWriter) Write(document []uint32) error {
 
 func (w *nanoWriter) Close() error { return w.raw.close() }
 
-// readFile reads a file of ids alone.
+// readFile reads a file of ids only.
 func readFile(path string, v Vocabulary, d *documents) error {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// olmo is what `dolma tokens` writes for OLMo: part-0-00000.npy, ids alone in spite of the name (no NumPy header), EOT after each
-// document, and beside it part-0-00000.csv.gz with a row start,end,id,src,loc for each. The reader cuts at EOT and leaves the rows alone.
+// olmo is the format of `dolma tokens` for OLMo: part-0-00000.npy, ids only despite the name (no NumPy header), with
+// EOT after each document, and part-0-00000.csv.gz with a row start,end,id,src,loc for each document. The reader
+// splits at EOT and ignores the rows.
 var olmo = Format{
 	Name: "olmo", Help: "train/part-0-00000.npy and .csv.gz: ids only, end of text after each document",
 	pattern: func(split string) string { return filepath.Join(split, "*.npy") },

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// bufferBytes is how much is read or written at once.
+// bufferBytes is the size of read and write buffers.
 const bufferBytes = 1 << 20
 
 // rawWriter writes ids as little-endian numbers of width bytes.
@@ -29,7 +29,7 @@ func createRaw(path string, width int) (*rawWriter, error) {
 	return &rawWriter{f: f, w: bufio.NewWriterSize(f, bufferBytes), width: width}, nil
 }
 
-// write appends ids. The error is that of the file, and comes again in close.
+// write appends ids. It returns write errors of the file, which close returns again.
 func (w *rawWriter) write(ids ...uint32) error {
 	w.buf = w.buf[:0]
 	for _, id := range ids {
@@ -46,7 +46,8 @@ func (w *rawWriter) write(ids ...uint32) error {
 
 func (w *rawWriter) close() error { return errors.Join(w.w.Flush(), w.f.Sync(), w.f.Close()) }
 
-// readRaw passes the ids from here to the end of r on, numbers of width bytes: as many as count says, or all if it is negative.
+// readRaw passes on the ids from here to the end of r, numbers of width bytes: count of them, or all if count is
+// negative.
 func readRaw(r io.Reader, width int, count int64, d *documents) error {
 	if d.buf == nil {
 		d.buf, d.ids = make([]byte, bufferBytes), make([]uint32, bufferBytes/2)

@@ -12,14 +12,14 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Vocabulary is what a format must know of the tokens.
+// Vocabulary describes the tokens for a format.
 type Vocabulary struct {
 	Size int    // ids are below it
 	EOT  uint32 // ends, or begins, each document
-	Name string // of the tokenizer, for formats that keep one
+	Name string // of the tokenizer, for formats that store it
 }
 
-// Width is how many bytes hold an id, in the formats that say nothing of it: 2 up to 65,536 ids, else 4.
+// Width returns the bytes of an id, for formats that do not specify it: 2 up to 65,536 ids, else 4.
 func (v Vocabulary) Width() int {
 	if v.Size <= 1<<16 {
 		return 2
@@ -27,14 +27,14 @@ func (v Vocabulary) Width() int {
 	return 4
 }
 
-// Writer takes the documents of one split in order. The file is whole after Close.
+// Writer writes the documents of one split in order. The file is complete after Close.
 type Writer interface {
 	Write(document []uint32) error
 	Close() error
 }
 
-// A Reader yields the documents of files in their order, without EOT. The slices are reused. An error ends the sequence and names
-// the file and the place.
+// A Reader yields the documents of files in order, without EOT. It reuses the slices. An error ends the sequence and
+// names the file and the position.
 type Reader = iter.Seq2[[]uint32, error]
 
 // Format is a layout of token files.
@@ -42,18 +42,18 @@ type Format struct {
 	Name string
 	Help string // one line
 
-	// create begins the files of a split ("train", "val") in a directory that is there.
+	// create creates the files of a split ("train", "val") in an existing directory.
 	create func(dir, split string, v Vocabulary) (Writer, error)
-	// read reads one file and passes its documents on.
+	// read reads one file and passes on its documents.
 	read func(path string, v Vocabulary, d *documents) error
-	// pattern finds the files of a split in a directory.
+	// pattern returns a pattern for the files of a split in a directory.
 	pattern func(split string) string
 }
 
-// Formats are all of them.
+// Formats lists all formats.
 var Formats = []Format{nanoGPT, llmC, megatron, olmo, datatrove}
 
-// Named returns the format of a name.
+// Named returns the format with the given name.
 func Named(name string) (Format, error) {
 	for _, f := range Formats {
 		if f.Name == name {
@@ -67,7 +67,7 @@ func Named(name string) (Format, error) {
 	return Format{}, fmt.Errorf("unknown format %q of token files\n  try one of %s", name, strings.Join(names, ", "))
 }
 
-// Create begins the files of a split in dir, which it makes.
+// Create creates the files of a split in dir, which it creates if needed.
 func (f Format) Create(dir, split string, v Vocabulary) (Writer, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -75,14 +75,14 @@ func (f Format) Create(dir, split string, v Vocabulary) (Writer, error) {
 	return f.create(dir, split, v)
 }
 
-// Find returns the files of a split in dir, sorted, under the names that Create gives them; none if there are none.
+// Find returns the files of a split in dir, sorted, with the names that Create uses; none if there are none.
 func (f Format) Find(dir, split string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(escape(dir), f.pattern(split)))
 	slices.Sort(paths)
 	return paths, err
 }
 
-// About returns about how many tokens files hold, by their sizes: enough for an ETA.
+// About estimates the number of tokens in files from their sizes, for an ETA.
 func (f Format) About(paths []string, v Vocabulary) uint64 {
 	size := int64(0)
 	for _, path := range paths {
@@ -96,13 +96,14 @@ func (f Format) About(paths []string, v Vocabulary) uint64 {
 	return uint64(size) / uint64(v.Width())
 }
 
-// escape keeps the letters of a directory's name from being read as a pattern.
+// escape prevents characters of a directory's name from being read as a pattern.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// Read reads files, one stream: a document may begin in one file and end in the next, if the format cuts them so. Where an index
-// cuts documents, it counts those that EOT does not end: if these are all, the files were made without it, or with another tokenizer.
+// Read reads files as one stream: a document may start in one file and end in the next, if the format allows it. If
+// an index separates documents, Read counts in unended those that do not end in EOT: if all of them do, the files
+// were made without EOT, or with another tokenizer.
 func (f Format) Read(paths []string, v Vocabulary, unended *uint64) Reader {
 	return func(yield func([]uint32, error) bool) {
 		d := &documents{v: v, yield: yield, unended: unended}
@@ -121,13 +122,13 @@ func (f Format) Read(paths []string, v Vocabulary, unended *uint64) Reader {
 	}
 }
 
-// errStop says that the receiver wants no more documents.
+// errStop means that the caller wants no more documents.
 var errStop = errors.New("stop")
 
-// longestDocument bounds memory: a stream without EOT is not what it is taken for.
+// longestDocument limits memory: a stream without EOT has another format than expected.
 const longestDocument = 1 << 26
 
-// documents cuts tokens into documents and passes them on.
+// documents splits tokens into documents and passes them on.
 type documents struct {
 	v     Vocabulary
 	yield func([]uint32, error) bool
@@ -140,7 +141,7 @@ type documents struct {
 	ids []uint32
 }
 
-// stream takes the next tokens; at is where the first stands, for messages. EOT ends a document, if there is something in it.
+// stream adds tokens; at is the position of the first, for messages. EOT ends a document unless it is empty.
 func (d *documents) stream(ids []uint32, at uint64) error {
 	for i, id := range ids {
 		switch {
@@ -159,7 +160,7 @@ func (d *documents) stream(ids []uint32, at uint64) error {
 	return nil
 }
 
-// cut ends a document where an index says so.
+// cut ends a document at a position given by an index.
 func (d *documents) cut() error {
 	if len(d.doc) > 0 {
 		*d.unended++

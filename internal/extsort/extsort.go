@@ -1,6 +1,6 @@
-// Package extsort sorts more records than fit in memory. Records are byte strings of one length, ordered as
-// bytes.Compare orders them: numbers are stored big-endian. Since equal records are the same bytes, the sorted sequence
-// depends on the records alone, never on the memory given or on the order in which they came.
+// Package extsort sorts more records than fit in memory. Records are byte strings of equal length, ordered by
+// bytes.Compare: numbers are stored big-endian. Equal records have equal bytes, so the sorted sequence depends only
+// on the records, not on the memory limit or on their original order.
 package extsort
 
 import (
@@ -19,10 +19,10 @@ const (
 	maxRuns   = 256      // merged at once
 	minBuffer = 4 << 10  // bytes to read a run with
 	maxBuffer = 1 << 20  //
-	minMemory = 64 << 10 // bytes a Sorter works with, even if it is given less
+	minMemory = 64 << 10 // minimum of a Sorter's memory, bytes
 )
 
-// Sorter takes records and gives them back in order. Add may be called from any goroutine.
+// Sorter accepts records and returns them in order. Add may be called from any goroutine.
 type Sorter struct {
 	mu     sync.Mutex
 	size   int
@@ -39,13 +39,13 @@ type Sorter struct {
 // run is a sorted part of the file.
 type run struct{ from, to int64 }
 
-// New returns a Sorter of records of size bytes. It holds about memory bytes of them (64 KiB at least), and puts the
-// others in a file in dir (the system's place for these if it is empty) that Close removes.
+// New returns a Sorter of records of size bytes. It holds about memory bytes of them (at least 64 KiB), and writes
+// the others to a file in dir (the system's directory for temporary files if empty), which Close removes.
 func New(size int, memory int64, dir string) *Sorter {
 	return &Sorter{size: size, limit: int(max(memory, minMemory)) / size * size, dir: dir}
 }
 
-// Add takes records, one after another in rec. An error, of the disk, stays.
+// Add adds the concatenated records in rec. Disk errors persist.
 func (s *Sorter) Add(rec []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *Sorter) Add(rec []byte) error {
 	return s.err
 }
 
-// grow makes room for n more bytes, by doubling, but never beyond the limit.
+// grow makes room for n more bytes, by doubling up to the limit.
 func (s *Sorter) grow(n int) {
 	if need := len(s.buf) + n; need > cap(s.buf) {
 		bigger := make([]byte, len(s.buf), min(s.limit, max(2*cap(s.buf), need, minBuffer)))
@@ -74,10 +74,10 @@ func (s *Sorter) grow(n int) {
 	}
 }
 
-// Spilled is how many bytes went to disk.
+// Spilled returns the number of bytes written to disk.
 func (s *Sorter) Spilled() int64 { return s.end }
 
-// spill writes what is held as a run.
+// spill writes the held records as a run.
 func (s *Sorter) spill() error {
 	if err := s.open(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Sorter) open() (err error) {
 	return err
 }
 
-// Sorted ends the adding and yields the records in order; each is valid until the next.
+// Sorted ends the input and yields the records in order; each is valid until the next.
 func (s *Sorter) Sorted() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		s.mu.Lock()
@@ -128,7 +128,7 @@ func (s *Sorter) Sorted() iter.Seq2[[]byte, error] {
 	}
 }
 
-// finish sorts what is left, and merges runs until they can be read at once.
+// finish sorts the held records, and merges runs until all can be read at once.
 func (s *Sorter) finish() error {
 	if s.err != nil || s.sorted {
 		return s.err
@@ -170,7 +170,7 @@ func (s *Sorter) shorten(most int) error {
 	return nil
 }
 
-// Close gives back memory and disk.
+// Close frees memory and disk.
 func (s *Sorter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *Sorter) merge(runs []run) (*merger, error) {
 	return m, nil
 }
 
-// next moves past the smallest record.
+// next advances past the smallest record.
 func (m *merger) next() error {
 	first := m.runs[0]
 	switch _, err := io.ReadFull(first.in, first.head); err {

@@ -2,11 +2,12 @@ package extsort
 
 import "bytes"
 
-// few is up to how many records insertion beats counting.
+// few is the number of records up to which insertion sort is faster than counting.
 const few = 24
 
-// sortRecords orders the records of size bytes in b, in place, by American flag sort (McIlroy, Bostic and McIlroy 1993):
-// count the values of a byte, swap every record to where its value belongs, go on with the next byte in each part.
+// sortRecords sorts the records of size bytes in b, in place, by American flag sort (McIlroy, Bostic and McIlroy
+// 1993): it counts the values of a byte, swaps every record into its value's part, and continues with the next byte
+// in each part.
 func sortRecords(b []byte, size int) {
 	flag(b, size, 0, make([]byte, size))
 }
@@ -21,11 +22,11 @@ func flag(b []byte, size, at int, tmp []byte) {
 		for i := at; i < len(b); i += size {
 			end[b[i]]++
 		}
-		if end[b[at]]*size == len(b) { // all the same
+		if end[b[at]]*size == len(b) { // all equal
 			at++
 			continue
 		}
-		var next [256]int // where the next record of each value goes
+		var next [256]int // position of the next record of each value
 		sum := 0
 		for v, n := range end {
 			next[v] = sum

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the time that the thread has computed: unlike time on a clock, it does not count what other processes take.
+// threadTime returns the CPU time of the thread, which excludes the time of other processes.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	unix.Getrusage(unix.RUSAGE_THREAD, &u)

@@ -6,5 +6,5 @@ import "time"
 
 var begin = time.Now()
 
-// threadTime is the time on a clock.
+// threadTime returns wall-clock time.
 func threadTime() time.Duration { return time.Since(begin) }

@@ -1,5 +1,5 @@
-// Package filetest holds what tests of files share: directories that must have the same bytes, and files that must be refused. It
-// imports nothing of this module.
+// Package filetest holds helpers for tests of files: comparing directories byte by byte, and checking that bad files
+// are rejected. It imports nothing of this module.
 package filetest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Contents returns the content of every file under dir by its path from there, but of those whose names begin with except, if that
-// is not empty.
+// Contents returns the content of every file under dir by its relative path, except files whose names begin with
+// except, if that is not empty.
 func Contents(t testing.TB, dir, except string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

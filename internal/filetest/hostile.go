@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What reading a small hostile file may cost.
+// Limits for reading a small hostile file.
 const (
 	mostTime  = 100 * time.Millisecond
 	mostBytes = 64 << 20
@@ -24,11 +24,11 @@ func Refused(t testing.TB, what string, f func() error) error {
 	return err
 }
 
-// Bounded fails the test unless f returns within 100 ms and 64 MiB of allocations. It returns what f does.
+// Bounded fails the test unless f returns within 100 ms and 64 MiB of allocations. It returns the result of f.
 func Bounded(t testing.TB, what string, f func() error) error {
 	t.Helper()
 	var r ran
-	for range 10 { // on a busy machine some tries are late
+	for range 10 { // on a busy machine some tries are slow
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		select {
@@ -54,7 +54,7 @@ type ran struct {
 	took time.Duration
 }
 
-// run runs f in a thread of its own.
+// run runs f in a separate thread.
 func run(f func() error) <-chan ran {
 	done := make(chan ran, 1)
 	go func() {
@@ -66,8 +66,8 @@ func run(f func() error) <-chan ran {
 	return done
 }
 
-// NotFiles makes what can stand under a name where a small file belongs, all of which a reader must refuse, and returns the paths by
-// what is there: a directory, a file of 64 GiB and, where the system has them, a pipe and a device without end. Each path ends in
+// NotFiles creates things that are not small files, all of which a reader must reject, and returns their paths by
+// kind: a directory, a file of 64 GiB and, where the system has them, a pipe and an endless device. Each path ends in
 // name.
 func NotFiles(t testing.TB, name string) map[string]string {
 	t.Helper()
@@ -88,7 +88,7 @@ func NotFiles(t testing.TB, name string) map[string]string {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(huge, 64<<30); err != nil {
-		delete(paths, "64 GiB") // a file system without holes
+		delete(paths, "64 GiB") // the file system does not support sparse files
 	}
 	if pipe := place("a pipe"); makePipe(pipe) != nil {
 		delete(paths, "a pipe")

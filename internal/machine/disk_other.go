@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// FreeDisk is not known on this system.
+// FreeDisk is not supported on this system.
 func FreeDisk(path string) (int64, error) {
 	return 0, &os.PathError{Op: "free space", Path: path, Err: errors.ErrUnsupported}
 }

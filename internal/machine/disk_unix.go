@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeDisk is the bytes that an ordinary user may still write beside path.
+// FreeDisk returns the bytes available to an ordinary user on the file system of path.
 func FreeDisk(path string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// FreeDisk is the bytes that the user may still write beside path.
+// FreeDisk returns the bytes available to the user on the file system of path.
 func FreeDisk(path string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	var free uint64

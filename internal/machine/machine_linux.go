@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ReadMemory reads /proc/meminfo and the limits of the control groups (v1 and v2) that the process lives in.
+// ReadMemory reads /proc/meminfo and the limits of the process's control groups (v1 and v2).
 func ReadMemory() Memory {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -39,8 +39,8 @@ func field(text, name string) int64 {
 	return 0
 }
 
-// controlGroups yields the limit and the use of each control group from the process's own up to the root that has a
-// limit. Lines of /proc/self/cgroup are "0::/path" (v2) or "n:memory:/path" (v1).
+// controlGroups yields the limit and the use of each control group with a limit, from the process's own up to the
+// root. Lines of /proc/self/cgroup are "0::/path" (v2) or "n:memory:/path" (v1).
 func controlGroups(root, lines string) func(yield func(limit, used int64) bool) {
 	return func(yield func(limit, used int64) bool) {
 		for line := range strings.Lines(lines) {
@@ -56,7 +56,7 @@ func controlGroups(root, lines string) func(yield func(limit, used int64) bool) 
 			}
 			for dir := filepath.Clean("/" + parts[2]); ; dir = filepath.Dir(dir) {
 				limit := number(filepath.Join(base, dir, limitFile))
-				// v1 says "no limit" with a number near the largest.
+				// v1 represents "no limit" by a number near the largest.
 				if limit > 0 && limit < math.MaxInt64/2 {
 					if !yield(limit, number(filepath.Join(base, dir, usedFile))) {
 						return
@@ -70,7 +70,7 @@ func controlGroups(root, lines string) func(yield func(limit, used int64) bool) 
 	}
 }
 
-// number reads a file that holds one number; 0 if it does not ("max").
+// number reads a file with a single number; 0 for any other content ("max").
 func number(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func number(path string) int64 {
 	return n
 }
 
-// CPUName is what the processor calls itself, "" if it does not say.
+// CPUName returns the processor's name, "" if unknown.
 func CPUName() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -97,7 +97,7 @@ func CPUName() string {
 	return ""
 }
 
-// Resident is the memory that the process has in use, and the most it had, in bytes.
+// Resident returns the memory in use by the process, and its peak, in bytes.
 func Resident() (now, peak int64) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

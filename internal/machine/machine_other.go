@@ -2,11 +2,11 @@
 
 package machine
 
-// ReadMemory is not known on this system.
+// ReadMemory is not supported on this system.
 func ReadMemory() Memory { return Memory{} }
 
-// CPUName is not known on this system.
+// CPUName is not supported on this system.
 func CPUName() string { return "" }
 
-// Resident is not known on this system.
+// Resident is not supported on this system.
 func Resident() (now, peak int64) { return 0, 0 }

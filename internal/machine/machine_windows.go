@@ -14,7 +14,7 @@ var (
 	getProcessMemoryInfo = kernel32.NewProc("K32GetProcessMemoryInfo")
 )
 
-// ReadMemory asks GlobalMemoryStatusEx.
+// ReadMemory calls GlobalMemoryStatusEx.
 func ReadMemory() Memory {
 	var s struct { // MEMORYSTATUSEX
 		length, load                                         uint32
@@ -28,7 +28,7 @@ func ReadMemory() Memory {
 	return Memory{Total: int64(s.total), Available: int64(s.available)}
 }
 
-// CPUName is what the processor calls itself, "" if it does not say.
+// CPUName returns the processor's name, "" if unknown.
 func CPUName() string {
 	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `HARDWARE\DESCRIPTION\System\CentralProcessor\0`, registry.QUERY_VALUE)
 	if err != nil {
@@ -39,7 +39,7 @@ func CPUName() string {
 	return strings.TrimSpace(name)
 }
 
-// Resident is the memory that the process has in use, and the most it had, in bytes.
+// Resident returns the memory in use by the process, and its peak, in bytes.
 func Resident() (now, peak int64) {
 	var c struct { // PROCESS_MEMORY_COUNTERS
 		size, faults                                                 uint32

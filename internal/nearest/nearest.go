@@ -1,12 +1,12 @@
-// Package nearest finds the name that was meant by one that is unknown.
+// Package nearest finds the likely intended name for an unknown one.
 package nearest
 
 import "slices"
 
-// longest is how many letters a name has at most for which something is near: no key is so long.
+// longest limits the length of a name in letters; no key is that long.
 const longest = 256
 
-// To returns the candidate with the least edit distance to name, or "" if none is near enough to be meant.
+// To returns the candidate with the smallest edit distance to name, or "" if none is close enough.
 func To(name string, candidates []string) string {
 	x := []rune(name)
 	if len(x) > longest {
@@ -17,7 +17,7 @@ func To(name string, candidates []string) string {
 	for _, c := range candidates {
 		y := []rune(c)
 		if max(len(x)-len(y), len(y)-len(x)) >= at {
-			continue // a letter more is an insertion
+			continue // an extra letter is an insertion
 		}
 		if d := t.editDistance(x, y); d < at {
 			best, at = c, d
@@ -26,7 +26,7 @@ func To(name string, candidates []string) string {
 	return best
 }
 
-// table is three rows of edit distances, from the beginnings of one name to those of another.
+// table holds three rows of edit distances between prefixes of two names.
 type table [3][]int
 
 // editDistance counts insertions, deletions, replacements and swaps of neighbours between x and y.

@@ -1,5 +1,5 @@
-// Package nfc composes characters: normalization form C of Unicode (UAX 15) to the letter, for runs of marks of any length.
-// It imports nothing of this module.
+// Package nfc implements normalization form C of Unicode (UAX 15) exactly, for runs of marks of any length. It
+// imports nothing of this module.
 package nfc
 
 import (
@@ -9,12 +9,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Append appends the normalization of text to dst. Bytes that are not UTF-8 stay as they are.
+// Append appends the normalization of text to dst. Invalid UTF-8 is copied unchanged.
 func Append(dst, text []byte) []byte {
 	if norm.NFC.IsNormal(text) {
 		return append(dst, text...)
 	}
-	// The library breaks runs of more than 30 marks by a character of its own (the stream-safe format of UAX 15), which
+	// The library splits runs of more than 30 marks with an extra character (the stream-safe format of UAX 15), which
 	// neither tokenizers nor other libraries do.
 	for len(text) > 0 {
 		start, end := longMarks(text)
@@ -25,11 +25,11 @@ func Append(dst, text []byte) []byte {
 	return dst
 }
 
-// mostMarks is how many characters that are no starters the library takes at once, some of which decompose into several.
+// mostMarks is the number of non-starters that the library surely accepts in a row; some decompose into several.
 const mostMarks = 30 / 4
 
-// longMarks finds a stretch that has more marks in a row than the library takes: from the starter before them to the next
-// starter that composes with nothing before it. It is empty, at the end, if there is none.
+// longMarks finds a range with more marks in a row than the library accepts: from the starter before them to the next
+// starter that does not compose with anything before it. Without one it returns an empty range at the end.
 func longMarks(text []byte) (start, end int) {
 	run := 0
 	for i := 0; i < len(text); {
@@ -63,8 +63,8 @@ type combining struct {
 	class uint8
 }
 
-// composeMarks appends the normalization of text, which is a starter and what follows it, by the definition: decompose,
-// sort marks by class, compose each with the last starter unless a mark of its class or a higher one stands between.
+// composeMarks appends the normalization of text, a starter and what follows it, by the definition: decompose, sort
+// marks by class, compose each with the last starter unless a mark of equal or higher class is between them.
 func composeMarks(dst, text []byte) []byte {
 	var all []combining
 	for len(text) > 0 {
@@ -92,7 +92,7 @@ func appendComposed(dst []byte, all []combining) []byte {
 		i = k + 1
 	}
 	kept, starter := all[:0], -1
-	last := uint8(0) // class of what was kept last, behind the starter
+	last := uint8(0) // class of the last kept character after the starter
 	for _, c := range all {
 		if starter >= 0 && (last < c.class || starter == len(kept)-1) {
 			if both, ok := compose(kept[starter].r, c.r); ok {
@@ -111,7 +111,7 @@ func appendComposed(dst []byte, all []combining) []byte {
 	return dst
 }
 
-// compose returns the one character that a and b are together.
+// compose returns the composition of a and b, if there is one.
 func compose(a, b rune) (rune, bool) {
 	s := norm.NFC.String(string(a) + string(b))
 	r, n := utf8.DecodeRuneInString(s)
