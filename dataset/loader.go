@@ -119,7 +119,7 @@ var ErrNoValidation = errors.New("no validation split")
 var ErrNoTraining = errors.New("no training split")
 
 func (d *Dataset) noTraining() error {
-	return fmt.Errorf("%w in %s: all of its documents are held out, for `anneal eval`\n  re-build it with --val 0.01 to train on it", ErrNoTraining, d.Dir)
+	return fmt.Errorf("%w in %s: all of its documents are held out, for `anneal eval`\n  rebuild it with --val 0.01 to train on it", ErrNoTraining, d.Dir)
 }
 
 func (d *Dataset) loader(stream *split, context int) *Loader {

@@ -111,7 +111,7 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 		return nil, err
 	}
 	if d.Manifest.Train.Documents == 0 {
-		return nil, fmt.Errorf("%w in %s, and scores are those of its documents\n  re-build it with --val 0.01", dataset.ErrNoTraining, d.Dir)
+		return nil, fmt.Errorf("%w in %s, and scores are those of its documents\n  rebuild it with --val 0.01", dataset.ErrNoTraining, d.Dir)
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

@@ -206,7 +206,7 @@ func (r *Trained) evaluatorOf(sources []config.Source) (*corpus, *evaluator, err
 	}
 	if eot, err := r.Tokenizer.EndOfText(); err == nil && eot != c.set.Manifest.Tokenizer.EOT {
 		c.close()
-		return nil, nil, &DataError{fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  re-build the data with `anneal data build --tokenizer %s`",
+		return nil, nil, &DataError{fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  rebuild the data with `anneal data build --tokenizer %s`",
 			c.set.Dir, c.tok.Token(c.set.Manifest.Tokenizer.EOT), r.dir, r.Tokenizer.Token(eot), r.dir.tokenizer())}
 	}
 	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
