@@ -48,8 +48,8 @@ func kindOf(path string) kind {
 	return k
 }
 
-// jsonLines reports whether content that begins with head is JSON lines: always for .jsonl and .ndjson, for .json if the first
-// line is a whole object.
+// jsonLines reports whether content that begins with head is JSON lines: always for .jsonl and .ndjson, for .json if
+// the first line is a whole object.
 func (k kind) jsonLines(head []byte) bool {
 	if k.format != linesFile || k.ext != ".json" {
 		return k.format == linesFile
@@ -59,7 +59,8 @@ func (k kind) jsonLines(head []byte) bool {
 	return bytes.HasPrefix(first, []byte("{")) && (!more || bytes.HasSuffix(first, []byte("}")))
 }
 
-// maxWindow is the largest window of a zstd frame: that of `zstd -22 --ultra`, and the most that `zstd -d` accepts by default.
+// maxWindow is the largest window of a zstd frame: that of `zstd -22 --ultra`, and the most that `zstd -d` accepts by
+// default.
 const maxWindow = 128 << 20
 
 // freeExpansion is how much any stream may expand before its ratio counts; small files can have extreme ratios.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// What a document has besides its text stays with it. A line that is written holds the fields as they were read, in their
-// order, then the text, then where the document came from:
+// What a document has besides its text stays with it. A line that is written holds the fields as they were read, in
+// their order, then the text, then where the document came from:
 //
 //	{"id":"7","meta":{"lang":"en"},"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234}}
 //
@@ -18,7 +18,8 @@ const (
 	fromName  = "from"
 )
 
-// appendField appends a member of an object, whose value is JSON, to those of a document: to moved if its name is taken.
+// appendField appends a member of an object, whose value is JSON, to those of a document: to moved if its name is
+// taken.
 func appendField(fields, moved, name, value []byte) (newFields, newMoved []byte) {
 	switch {
 	case nameIs(name, placeName):

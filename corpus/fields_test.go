@@ -81,8 +81,8 @@ func TestLinesComeBack(t *testing.T) {
 	})
 }
 
-// The fields of rows of parquet are those of their columns, whatever splits they are read in; what cannot be a field is said
-// once, by its name.
+// The fields of rows of parquet are those of their columns, whatever splits they are read in; what cannot be a field
+// is said once, by its name.
 func TestFieldsOfRows(t *testing.T) {
 	golden := goldenParquet(t, "fields-v1")
 	dir := tree(t, map[string]string{"a.parquet": golden, "b.parquet": golden})

@@ -7,9 +7,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// entries returns parts of a compressed file, each of about size bytes, that begin where a decompressor can start. next returns
-// the size of the frame at an offset, on disk and decompressed; it reads headers only. Where it does not know, the rest of the
-// file is the last part.
+// entries returns parts of a compressed file, each of about size bytes, that begin where a decompressor can start.
+// next returns the size of the frame at an offset, on disk and decompressed; it reads headers only. Where it does not
+// know, the rest of the file is the last part.
 func entries(f io.ReaderAt, onDisk, size int64, next func(w *window, at int64) (disk, content int64, ok bool)) []part {
 	w := &window{r: f}
 	parts := []part{whole}
@@ -107,7 +107,8 @@ type window struct {
 	n    int
 }
 
-// at returns the n bytes at an offset, fewer where the file ends or cannot be read. They are valid until the next call.
+// at returns the n bytes at an offset, fewer where the file ends or cannot be read. They are valid until the next
+// call.
 func (w *window) at(offset int64, n int) []byte {
 	if offset < w.from || offset+int64(n) > w.from+int64(w.n) {
 		w.from = offset

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzObject holds object.parse against encoding/json: the same lines are valid, and the text and the other fields are the
-// same up to the bytes that are not UTF-8, which encoding/json replaces and we keep.
+// FuzzObject holds object.parse against encoding/json: the same lines are valid, and the text and the other fields are
+// the same up to the bytes that are not UTF-8, which encoding/json replaces and we keep.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{
 		`{"text":"a"}`, `{"id":1,"meta":{"a":[1,2.5e-3,null,true]},"text":"\u00e9\n\ud83d\ude42\ud800 \"q\""}`, `{}`, `{"text":1}`,

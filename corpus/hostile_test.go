@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// readSplits reads paths under dir in splits of size bytes, or whole if that is 0, and says how much memory was allocated.
+// readSplits reads paths under dir in splits of size bytes, or whole if that is 0, and says how much memory was
+// allocated.
 func readSplits(t testing.TB, dir string, size int64, opt Options) (docs []Document, rejects map[Reason]int, allocated uint64) {
 	t.Helper()
 	r, err := Open([]string{dir}, opt)

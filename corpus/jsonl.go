@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// lines delivers each line of JSON that begins in p. Blank lines are ignored; a broken line is rejected alone, with its number if
-// the lines before it were read.
+// lines delivers each line of JSON that begins in p. Blank lines are ignored; a broken line is rejected alone, with
+// its number if the lines before it were read.
 func (c *cutter) lines(p part) error {
 	c.offset = p.at
 	if p.at > 0 {
@@ -65,8 +65,8 @@ func (c *cutter) passLine(end int64) error {
 	return nil
 }
 
-// nextLine returns a line without its end, valid until the next call, and the number of bytes read. If the line is too long only
-// a part of it is kept.
+// nextLine returns a line without its end, valid until the next call, and the number of bytes read. If the line is too
+// long only a part of it is kept.
 func (c *cutter) nextLine() (line []byte, size int64, tooLong bool, err error) {
 	line, err = c.in.ReadSlice('\n')
 	size = int64(len(line))

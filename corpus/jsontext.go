@@ -27,10 +27,10 @@ type object struct {
 	name   []byte // parquet: of the column at hand
 }
 
-// parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole line must
-// be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of several texts the last
-// one counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists because a line should be
-// scanned once, at disk speed, without decoding its other fields.
+// parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole
+// line must be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of several
+// texts the last one counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists
+// because a line should be scanned once, at disk speed, without decoding its other fields.
 func (o *object) parse(line []byte, key string, fields bool) error {
 	s := jsonScanner{b: line}
 	s.space()
@@ -136,8 +136,8 @@ func (s *jsonScanner) value(depth int) error {
 	}
 }
 
-// list skips the members of an object (end is '}') or an array, inside depth others, after its opening bracket. member, if not
-// nil, skips a value instead; the name is quoted, and empty in an array.
+// list skips the members of an object (end is '}') or an array, inside depth others, after its opening bracket.
+// member, if not nil, skips a value instead; the name is quoted, and empty in an array.
 func (s *jsonScanner) list(end byte, depth int, member func(name []byte) error) error {
 	if depth >= maxNesting {
 		return errors.New("nested too deeply")
@@ -300,8 +300,8 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// decode reads a string as str does and returns its value, in dst if that has the room. Plain bytes are copied eight at a time,
-// possibly beyond an escape, which the next step overwrites.
+// decode reads a string as str does and returns its value, in dst if that has the room. Plain bytes are copied eight
+// at a time, possibly beyond an escape, which the next step overwrites.
 func (s *jsonScanner) decode(dst []byte) ([]byte, error) {
 	b := s.b
 	i := s.i + 1 // behind the quote

@@ -17,8 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// LineFile is a zstd file of lines that appears under its name only when it is complete and on disk. The same lines give the same
-// bytes. It is written in frames that end with a line and state their length, so that Reader.Splits can cut it.
+// LineFile is a zstd file of lines that appears under its name only when it is complete and on disk. The same lines
+// give the same bytes. It is written in frames that end with a line and state their length, so that Reader.Splits can
+// cut it.
 type LineFile struct {
 	path   string
 	f      *os.File
@@ -31,8 +32,8 @@ type LineFile struct {
 // frameBytes is about how much a frame holds. Larger frames compress hardly better.
 const frameBytes = 2 << 20
 
-// encoders are expensive to make: 1 MiB of tables and as much of window. Each uses one goroutine, so that its output is always
-// the same.
+// encoders are expensive to make: 1 MiB of tables and as much of window. Each uses one goroutine, so that its output
+// is always the same.
 var encoders = sync.Pool{New: func() any {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {
@@ -44,8 +45,8 @@ var encoders = sync.Pool{New: func() any {
 // quickEncoders take a third of the time; their output is half as large again.
 var quickEncoders = sync.Pool{New: func() any { return s2.NewWriter(nil, s2.WriterConcurrency(1)) }}
 
-// CreateLines begins the file at path, whose directory must exist. If path ends in .s2 it is compressed with S2 instead, for
-// temporary files that we read ourselves.
+// CreateLines begins the file at path, whose directory must exist. If path ends in .s2 it is compressed with S2
+// instead, for temporary files that we read ourselves.
 func CreateLines(path string) (*LineFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Loss is how much of the input could not be used. Nobody knows how many documents a file holds that cannot be read, or how
-// many bytes are missing where one is cut off: the least is counted.
+// Loss is how much of the input could not be used. Nobody knows how many documents a file holds that cannot be read,
+// or how many bytes are missing where one is cut off: the least is counted.
 type Loss struct {
 	Documents int        `json:"documents"`
 	Bytes     int64      `json:"bytes"`           // of input: lines, records, texts; of files that cannot be read, on disk
@@ -69,8 +69,8 @@ func (l *Loss) clone() *Loss {
 	return &c
 }
 
-// MaxLoss is the share of the documents, and of the bytes, that a command may lose one by one and still succeed: 0.001 is a
-// thousandth. A file that is damaged, cut off or unreadable is never tolerated.
+// MaxLoss is the share of the documents, and of the bytes, that a command may lose one by one and still succeed: 0.001
+// is a thousandth. A file that is damaged, cut off or unreadable is never tolerated.
 type MaxLoss float64
 
 // LossError says that more was lost than is tolerated. What could be read was used.

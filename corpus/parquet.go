@@ -8,8 +8,8 @@ import (
 	"anneal/internal/parquet"
 )
 
-// rows delivers the rows of the row groups of p. A null is passed over by itself; where a row group is damaged, the rest of
-// it is lost.
+// rows delivers the rows of the row groups of p. A null is passed over by itself; where a row group is damaged, the
+// rest of it is lost.
 func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
 	opt := &c.r.opt
 	f, err := parquet.Open(disk, onDisk, opt.TextField, opt.Fields)
@@ -99,7 +99,8 @@ func (c *cutter) row(value []byte, long bool) error {
 	return c.deliver(owned(value, c.line.fields, c.line.moved), valid)
 }
 
-// badRows leaves out the rest of a row group or, if row is 0, the file. It returns the errors that are no fault of the file's.
+// badRows leaves out the rest of a row group or, if row is 0, the file. It returns the errors that are no fault of the
+// file's.
 func (c *cutter) badRows(disk *meter, row int64, rest Reject, err error) error {
 	switch {
 	case disk.err != nil, errors.Is(err, errStop), errors.Is(err, errBomb):

@@ -55,8 +55,8 @@ func TestRowsOfAColumnAreDelivered(t *testing.T) {
 	}
 }
 
-// A damaged row group costs what follows in it and nothing else; a column that is not there or of another type, and a file
-// that is no parquet file, are said.
+// A damaged row group costs what follows in it and nothing else; a column that is not there or of another type, and a
+// file that is no parquet file, are said.
 func TestDamagedParquetIsRejected(t *testing.T) {
 	good := goldenParquet(t, "plain-v1")
 	bad := []byte(good)
@@ -103,7 +103,8 @@ func TestParquetBombIsStopped(t *testing.T) {
 	}
 }
 
-// parquetBomb is a file with a column of rows values, each the same 10,000 bytes of a dictionary (level 1) or null (level 0).
+// parquetBomb is a file with a column of rows values, each the same 10,000 bytes of a dictionary (level 1) or null
+// (level 0).
 func parquetBomb(rows int, level byte) string {
 	field := func(delta int, kind byte, content string) string {
 		return string([]byte{byte(delta)<<4 | kind}) + content

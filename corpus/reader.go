@@ -21,8 +21,9 @@ type Document struct {
 	Offset int64  // where it starts: bytes from the start of Source, after decompression; of parquet, the row, from 0
 	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
 
-	// Fields of the document besides its text, if Options.Fields is set: members of a JSON object, separated by commas.
-	// From JSON lines they are the bytes of the line, from parquet the other columns, from WARC the record's headers.
+	// Fields of the document besides its text, if Options.Fields is set: members of a JSON object, separated by
+	// commas. From JSON lines they are the bytes of the line, from parquet the other columns, from WARC the record's
+	// headers.
 	Fields []byte
 	Moved  []byte // members that are written inside of "anneal", see Line
 }
@@ -75,8 +76,8 @@ type Reader struct {
 	read    atomic.Int64
 }
 
-// Open finds the files under paths. It returns an error that names the path if one does not exist or cannot be read. What it
-// leaves out inside a directory is counted in the Report.
+// Open finds the files under paths. It returns an error that names the path if one does not exist or cannot be read.
+// What it leaves out inside a directory is counted in the Report.
 func Open(paths []string, opt Options) (*Reader, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no input\n  name at least one file or directory")

@@ -14,9 +14,9 @@ import (
 	"anneal/internal/parquet"
 )
 
-// Split is a share of the input that can be read independently: some whole files, or a part of one file. The documents of all
-// splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within the part of a
-// file, so that (File, Part, Index) orders all documents as they are read.
+// Split is a share of the input that can be read independently: some whole files, or a part of one file. The documents
+// of all splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within
+// the part of a file, so that (File, Part, Index) orders all documents as they are read.
 type Split struct {
 	First, Files int   // ordinals of the files
 	Part         int   // ordinal of this part among those of the file; 0 for whole files
@@ -26,8 +26,8 @@ type Split struct {
 	part part
 }
 
-// part is what a split reads of a file. A line or piece belongs to the part in which it begins, so that neighbouring parts agree
-// without reading each other's bytes.
+// part is what a split reads of a file. A line or piece belongs to the part in which it begins, so that neighbouring
+// parts agree without reading each other's bytes.
 //
 //	plain and compressed JSON lines: those that begin behind content byte at and not behind end; in the first part, also at 0
 //	plain text: the pieces of the sections that begin at the multiples of the section size in [at, end)
@@ -43,7 +43,8 @@ var whole = part{to: math.MaxInt64, end: math.MaxInt64}
 // Splits cuts the input into splits of about size bytes on disk (16 MiB if it is 0). They depend on the files, Options
 // and size alone. Small files are joined to runs. A larger file is cut if that is possible without reading it: plain
 // text and JSON lines anywhere, JSON lines under zstd where a frame begins, if all before it state how long their
-// content is, JSON lines under gzip where a block of BGZF begins, parquet between row groups. Other files are one split.
+// content is, JSON lines under gzip where a block of BGZF begins, parquet between row groups. Other files are one
+// split.
 //
 // A damaged file may yield more in splits than as a whole, because splits after the damage are read independently.
 func (r *Reader) Splits(size int64) []Split {
@@ -83,8 +84,8 @@ func (s Split) Open(onReject func(Reject)) *Reader {
 	return &Reader{opt: opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size, first: s.First, split: true, part: s.part}
 }
 
-// Identity is a hash of the split and of the paths, sizes, times and edges of its files. It tells whether a finished split has
-// changed.
+// Identity is a hash of the split and of the paths, sizes, times and edges of its files. It tells whether a finished
+// split has changed.
 func (s Split) Identity() string {
 	h := sha256.New()
 	fmt.Fprintln(h, s.part)
@@ -108,7 +109,8 @@ func (s Split) Identity() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// parts cuts a file into parts of about size bytes. A file that cannot be read or understood stays whole; reading it says why.
+// parts cuts a file into parts of about size bytes. A file that cannot be read or understood stays whole; reading it
+// says why.
 func (r *Reader) parts(i int, size int64) []part {
 	onDisk, kind := r.sizes[i], kindOf(r.files[i])
 	if onDisk < size+size/2 {

@@ -151,8 +151,8 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 	}
 }
 
-// Each way to cut a file is taken: a larger file of that kind becomes about as many splits as it has bytes for, and one
-// that cannot be cut stays one.
+// Each way to cut a file is taken: a larger file of that kind becomes about as many splits as it has bytes for, and
+// one that cannot be cut stays one.
 func TestFilesAreCutWhereTheyCanBe(t *testing.T) {
 	line := "{\"text\":\"some words, and their number\"}\n"
 	lines := strings.Repeat(line, 5000)

@@ -32,8 +32,8 @@ func (c *cutter) start(source string, file int) {
 
 var bom = []byte("\xef\xbb\xbf")
 
-// section is the length of the sections of a collection. A section begins at the first line end after a multiple of this length;
-// pieces are cut within a section, so that they do not depend on the sections before it.
+// section is the length of the sections of a collection. A section begins at the first line end after a multiple of
+// this length; pieces are cut within a section, so that they do not depend on the sections before it.
 func (o Options) section() int64 { return 64 * int64(o.Piece) }
 
 // isShort reports whether a file of size bytes that begins with head is one document.
@@ -117,8 +117,8 @@ func (c *cutter) text(p part) error {
 	return nil
 }
 
-// edge returns where a section begins in the text after a multiple of the section length: after the first line end within limit
-// bytes, else at the first whole character.
+// edge returns where a section begins in the text after a multiple of the section length: after the first line end
+// within limit bytes, else at the first whole character.
 func edge(text []byte, limit int) int {
 	text = text[:min(len(text), limit)]
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
@@ -142,8 +142,8 @@ func (c *cutter) fill(held []byte) (eof bool, err error) {
 	return false, err
 }
 
-// cut returns the length of the first piece of text, at most limit: it ends after the last blank line of its second half, else
-// after the last line end there, else where no character is broken.
+// cut returns the length of the first piece of text, at most limit: it ends after the last blank line of its second
+// half, else after the last line end there, else where no character is broken.
 func cut(text []byte, limit int) int {
 	if len(text) <= limit {
 		return len(text)

@@ -25,9 +25,9 @@ type record struct {
 	size                       int64 // of the content; -1 if that is not said
 }
 
-// warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, of HTML the main text. Records about
-// the crawl itself are ignored. After a broken record reading continues with the next line that begins a record; a text is
-// delivered only if its record ends where its length says.
+// warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, of HTML the main text.
+// Records about the crawl itself are ignored. After a broken record reading continues with the next line that begins a
+// record; a text is delivered only if its record ends where its length says.
 func (c *cutter) warc() error {
 	seen := false
 	for number := 1; ; number++ {

@@ -128,8 +128,8 @@ func TestPagesAreDeliveredAsTheirText(t *testing.T) {
 	}
 }
 
-// A record that lies about its length, has no length, an endless head or no head at all is rejected by itself; the ones
-// behind it are read.
+// A record that lies about its length, has no length, an endless head or no head at all is rejected by itself; the
+// ones behind it are read.
 func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 	text := strings.Repeat("words of a record that is longer than others\n", 8)
 	for name, c := range map[string]struct {
@@ -210,8 +210,8 @@ func TestCutOffWARC(t *testing.T) {
 	}
 }
 
-// A body is read under every coding that browsers ask for, several in a row, and as it is if it does not begin as its head
-// says; what cannot be decoded is lost, and grows no further than a record may.
+// A body is read under every coding that browsers ask for, several in a row, and as it is if it does not begin as its
+// head says; what cannot be decoded is lost, and grows no further than a record may.
 func TestBodiesAreDecoded(t *testing.T) {
 	text := strings.Repeat("A page under Brotli: words, words and more words. ", 3)
 	pack := func(s string, w interface {

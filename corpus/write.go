@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, that a Reader gives back byte for
-// byte: a Line with the fields of the document, its text, and the source, offset and index in it. Bytes that are not UTF-8
-// stay as they are.
+// Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, that a Reader gives back byte
+// for byte: a Line with the fields of the document, its text, and the source, offset and index in it. Bytes that are
+// not UTF-8 stay as they are.
 type Writer struct {
 	dir    string
 	most   int64 // bytes of text in a file
@@ -77,7 +77,8 @@ func (w *Writer) wrap(err error) error {
 	return fmt.Errorf("write documents to %s: %w", w.dir, err)
 }
 
-// AppendString appends s as a JSON string (RFC 8259): what must be escaped is, and the rest passes, bytes that are not UTF-8 too.
+// AppendString appends s as a JSON string (RFC 8259): what must be escaped is, and the rest passes, bytes that are not
+// UTF-8 too.
 func AppendString(dst, s []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -9,11 +9,13 @@ import (
 	"anneal/dedup"
 )
 
-// BadWords drops documents that hold a word or phrase of a list, as C4 did with the "List of Dirty, Naughty, Obscene or Otherwise
-// Bad Words" (Raffel et al. 2020, arXiv 1910.10683, section 2.2). A list is a text file with a phrase a line; it is the user's, none
-// comes with this package. Words are compared in lower case, whatever stands between them; digits count as one another.
+// BadWords drops documents that hold a word or phrase of a list, as C4 did with the "List of Dirty, Naughty, Obscene
+// or Otherwise Bad Words" (Raffel et al. 2020, arXiv 1910.10683, section 2.2). A list is a text file with a phrase a
+// line; it is the user's, none comes with this package. Words are compared in lower case, whatever stands between
+// them; digits count as one another.
 //
-// Not for text in which such words are the subject, medicine and law above all: C4's list is known to have taken those out.
+// Not for text in which such words are the subject, medicine and law above all: C4's list is known to have taken those
+// out.
 //
 //	found  phrases of the list, counted as often as they stand ≤ 0
 func BadWords(list *WordList) *Filter {

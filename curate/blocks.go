@@ -10,7 +10,8 @@ const (
 	lookahead = 2 // bytes after a block that its masks depend on
 )
 
-// block is what the rules ask of 64 bytes of a text, one bit for each byte. The assembly knows the order of the fields.
+// block is what the rules ask of 64 bytes of a text, one bit for each byte. The assembly knows the order of the
+// fields.
 type block struct {
 	letter  uint64 // a-z, A-Z; once decoded also every byte of \p{L}
 	digit   uint64 // 0-9
@@ -199,8 +200,9 @@ var spreadMarks = spreadOf(oneOf(`"')]`), oneOf(".?!"), oneOf("#"), oneOf("[{"),
 
 const leadBit = 8 * 4 // of spreadMarks: first letters of triples
 
-// classifyGeneric fills blocks with the masks of the text, of which two bytes more than those of the blocks are read. Eight
-// bytes at a time: a table has the bits of a byte in eight masks, and those of eight bytes fit beside each other.
+// classifyGeneric fills blocks with the masks of the text, of which two bytes more than those of the blocks are read.
+// Eight bytes at a time: a table has the bits of a byte in eight masks, and those of eight bytes fit beside each
+// other.
 func classifyGeneric(blocks []block, text []byte) {
 	for i := range blocks {
 		from := (*[blockSize + lookahead]byte)(text[blockSize*i:])

@@ -6,17 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// C4 cleans lines and drops documents by the rules of C4 (Raffel et al. 2020, arXiv 1910.10683, section 2.2), as datatrove's
-// C4QualityFilter does. A line goes if one of its words has more than 1000 characters, if it does not end in . ? ! " ' or
-// ends in "..." (unless anyEnd), if it has fewer than 3 words, or holds "javascript" or a phrase on cookies and terms of
-// use. [1], [edit] and [citation needed] are cut out of the lines that stay. Words here are runs without white space. Then
+// C4 cleans lines and drops documents by the rules of C4 (Raffel et al. 2020, arXiv 1910.10683, section 2.2), as
+// datatrove's C4QualityFilter does. A line goes if one of its words has more than 1000 characters, if it does not end
+// in . ? ! " ' or ends in "..." (unless anyEnd), if it has fewer than 3 words, or holds "javascript" or a phrase on
+// cookies and terms of use. [1], [edit] and [citation needed] are cut out of the lines that stay. Words here are runs
+// without white space. Then
 //
 //	lorem_ipsum     lines with "lorem ipsum" that would stay ≤ 0
 //	curly_brackets  lines with "{" that would stay ≤ 0
 //	sentences       in the lines that stay ≥ 5: ends in . ? or !, before quotes and brackets, before white space
 //	lines_dropped   share of the lines; no bound of its own
 //
-// Letters are compared without case in ASCII only. The list of bad words is not part of it. Not for code, which it empties.
+// Letters are compared without case in ASCII only. The list of bad words is not part of it. Not for code, which it
+// empties.
 func C4(anyEnd bool) *Filter {
 	var c c4
 	return &Filter{Name: "c4", Bounds: []Bound{
@@ -84,8 +86,8 @@ func (c *c4) line(start, end int) {
 	c.to = to + 1
 }
 
-// look reads the masks of a line without white space around it: whether it has something that only slow knows of, whether
-// a word may be too long, how many runs without white space, and how many sentences, as countSentences has it.
+// look reads the masks of a line without white space around it: whether it has something that only slow knows of,
+// whether a word may be too long, how many runs without white space, and how many sentences, as countSentences has it.
 func (c *c4) look(from, to int) (odd, long bool, fields, sentences int) {
 	ink, mark, carry := uint64(0), uint64(0), uint64(0) // of the block before: its last byte; a carry of the sum
 	unbroken := 0                                       // blocks in a row without white space

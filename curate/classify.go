@@ -8,14 +8,16 @@ import (
 	"anneal/fasttext"
 )
 
-// A model of fastText judges a document by the words of its whole text (Joulin et al. 2016, arXiv 1607.01759). As other tools do,
-// the text is taken as one line, with blanks for line ends, in the case it has. No model comes with this package: bring one, such
-// as lid.176 for languages, or train one (TrainClassifier).
+// A model of fastText judges a document by the words of its whole text (Joulin et al. 2016, arXiv 1607.01759). As
+// other tools do, the text is taken as one line, with blanks for line ends, in the case it has. No model comes with
+// this package: bring one, such as lid.176 for languages, or train one (TrainClassifier).
 //
-// A score is the probability of a label plus 1e-5, as fastText gives it, so that published thresholds hold: 0.65 for the language of
-// FineWeb and DCLM, 0.018112 for DCLM's quality model. It is 0 for a text of which the model knows nothing, and for a label that it does not know (in a pipeline that is an error).
+// A score is the probability of a label plus 1e-5, as fastText gives it, so that published thresholds hold: 0.65 for
+// the language of FineWeb and DCLM, 0.018112 for DCLM's quality model. It is 0 for a text of which the model knows
+// nothing, and for a label that it does not know (in a pipeline that is an error).
 //
-// Memory: the model, and up to 5 MiB a goroutine. Not for text of other kinds than the model has learnt from: it answers anyway.
+// Memory: the model, and up to 5 MiB a goroutine. Not for text of other kinds than the model has learnt from: it
+// answers anyway.
 
 var (
 	languageBounds = []Bound{atLeast("score", 0.65)}

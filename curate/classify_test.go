@@ -40,8 +40,8 @@ func writeLanguage(t *testing.T, path, name string, documents int, seed uint64) 
 	}
 }
 
-// A classifier that was learnt from documents keeps the languages it is told to in a pipeline, and says in the signals which
-// language each document is.
+// A classifier that was learnt from documents keeps the languages it is told to in a pipeline, and says in the signals
+// which language each document is.
 func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	dir := t.TempDir()
 	read, left := 0, 0

@@ -118,7 +118,8 @@ func someWords(r *rand.Rand, n int) string {
 	return strings.Join(w, " ")
 }
 
-// A document is found iff it holds 13 words in a row of an item, or a short item whole, by a naive search over strings.
+// A document is found iff it holds 13 words in a row of an item, or a short item whole, by a naive search over
+// strings.
 func TestDecontaminateFindsWhatANaiveSearchFinds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")

@@ -2,8 +2,8 @@ package curate
 
 import "bytes"
 
-// Code drops files that are data, minified or generated rather than written (Codex: Chen et al. 2021, arXiv 2107.03374,
-// section 3.1; StarCoder: Li et al. 2023, arXiv 2305.06161, section 3.2; lines: NeMo Curator):
+// Code drops files that are data, minified or generated rather than written (Codex: Chen et al. 2021, arXiv
+// 2107.03374, section 3.1; StarCoder: Li et al. 2023, arXiv 2305.06161, section 3.2; lines: NeMo Curator):
 //
 //	longest_line      characters ≤ 1000
 //	mean_line         characters of the text over its lines ≤ 100

@@ -23,8 +23,9 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Between two passes package dedup compares all documents that the first pass left, numbered in their order. The decisions go
-// to one file, which has a part for each split; the second pass carries them out. A decision in a part is:
+// Between two passes package dedup compares all documents that the first pass left, numbered in their order. The
+// decisions go to one file, which has a part for each split; the second pass carries them out. A decision in a part
+// is:
 //
 //	documents since the previous decision (uvarint)  rule that drops the document (byte)
 //	document of its cluster that stays, documents in the cluster (uvarints)
@@ -308,8 +309,8 @@ func (c *compared) Apply(d *Doc) Verdict {
 	return Verdict{}
 }
 
-// appendCluster appends a line about a document in a cluster: its number among those compared, the number of the one that
-// stays, and the size of the cluster.
+// appendCluster appends a line about a document in a cluster: its number among those compared, the number of the one
+// that stays, and the size of the cluster.
 func (c *compared) appendCluster(b []byte, d *Doc) []byte {
 	b = appendPlace(append(b, '{'), d)
 	for _, x := range []struct {

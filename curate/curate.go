@@ -2,7 +2,8 @@ package curate
 
 import "fmt"
 
-// Key is the place of a document in the order of an input. Where one of several documents is chosen, the smallest key decides.
+// Key is the place of a document in the order of an input. Where one of several documents is chosen, the smallest key
+// decides.
 type Key struct {
 	Source int // ordinal of the file
 	Split  int // ordinal of the part of the file

@@ -18,8 +18,8 @@ func between(name string, lo, hi float64) Bound { return Bound{name, lo, hi} }
 
 func (b Bound) holds(v float64) bool { return v >= b.Min && v <= b.Max }
 
-// Filter measures a document and compares the numbers with bounds. The first bound that fails, in order, drops the document. All
-// are measured, so that other bounds can be tried later without the text.
+// Filter measures a document and compares the numbers with bounds. The first bound that fails, in order, drops the
+// document. All are measured, so that other bounds can be tried later without the text.
 type Filter struct {
 	Name    string
 	Bounds  []Bound

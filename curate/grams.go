@@ -3,9 +3,9 @@ package curate
 import "slices"
 
 // gramFacts is how much of a text its repeated n-grams of tokens take. What is kept from n to n+1 is the places whose
-// n-gram occurred before, each with the first place of that n-gram: only there can a longer one have occurred before, and
-// mostly it goes on as at the first place, so that one comparison settles it. A table is needed where it does not, and for
-// the 2-grams.
+// n-gram occurred before, each with the first place of that n-gram: only there can a longer one have occurred before,
+// and mostly it goes on as at the first place, so that one comparison settles it. A table is needed where it does not,
+// and for the 2-grams.
 type gramFacts struct {
 	top [5]int  // [n]: characters of the most frequent n-gram, with spaces between its tokens, times its count
 	dup [11]int // [n]: characters of the n-grams that occurred before, none counted twice
@@ -21,7 +21,8 @@ type repeat struct {
 	at, first uint32 // tokens
 }
 
-// join is the hash of an n-gram from that of its first tokens, or another number that stands for them, and of its last.
+// join is the hash of an n-gram from that of its first tokens, or another number that stands for them, and of its
+// last.
 func join(gram, token uint64) uint64 { return gram*mix3 + token }
 
 func (g *gramFacts) scan(w *tokenFacts, t *table) {
@@ -45,9 +46,9 @@ func (g *gramFacts) scan(w *tokenFacts, t *table) {
 	}
 }
 
-// pairs fills repeats with the 2-grams. Each falls to a place of a table, which keeps the first that fell there: the tokens
-// are gone through backwards, so that no comparison is needed for that. Of those that share a place the later are repeats of
-// the first, or else t knows.
+// pairs fills repeats with the 2-grams. Each falls to a place of a table, which keeps the first that fell there: the
+// tokens are gone through backwards, so that no comparison is needed for that. Of those that share a place the later
+// are repeats of the first, or else t knows.
 func (g *gramFacts) pairs(hashes []uint64, t *table) {
 	n := len(hashes) - 1
 	size := sizeFor(2 * n)
@@ -127,8 +128,8 @@ func (g *gramFacts) best(w *tokenFacts, n int) int {
 	return (w.span(at, n) + n - 1) * int(most+1)
 }
 
-// walk goes over the text: an n-gram that was met before counts, and the walk goes on behind it. It does not meet those
-// that it passes over so.
+// walk goes over the text: an n-gram that was met before counts, and the walk goes on behind it. It does not meet
+// those that it passes over so.
 func (g *gramFacts) walk(w *tokenFacts, n int) int {
 	chars, next := 0, uint32(0)
 	for _, r := range g.repeats {

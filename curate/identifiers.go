@@ -5,9 +5,10 @@ import (
 	"net/netip"
 )
 
-// Identifiers replaces numbers that belong to somebody, above the addresses of PII: telephone numbers, bank accounts, payment cards,
-// public IPv6 addresses, and keys of two services. As there, the replacement is chosen by the hash of what it replaces, is a number that
-// its standard or its owner keeps for examples, and is left alone itself, so that a second pass changes nothing. It drops nothing.
+// Identifiers replaces numbers that belong to somebody, above the addresses of PII: telephone numbers, bank accounts,
+// payment cards, public IPv6 addresses, and keys of two services. As there, the replacement is chosen by the hash of
+// what it replaces, is a number that its standard or its owner keeps for examples, and is left alone itself, so that a
+// second pass changes nothing. It drops nothing.
 //
 //	phones  +, then 8 to 15 digits (E.164) in groups with single spaces, dots or hyphens between, or in brackets; without + too much else is meant
 //	ibans   ISO 13616: two letters, two check digits, 11 to 30 letters and digits, in fours or in one, remainder 1 by 97
@@ -52,7 +53,8 @@ var mayBegin = func() (t [256]bool) {
 	return t
 }()
 
-// appendWithoutIdentifiers appends text with its identifiers replaced and counts each kind. Where there are none it appends nothing.
+// appendWithoutIdentifiers appends text with its identifiers replaced and counts each kind. Where there are none it
+// appends nothing.
 func appendWithoutIdentifiers(out, text []byte, counts []float64) []byte {
 	done := 0
 	for i := 0; i < len(text); i++ {
@@ -101,8 +103,8 @@ func compact(dst, s []byte) []byte {
 	return dst
 }
 
-// grouped reads digits and letters that take says belong to a number, with at most one of the separators between two, and
-// returns them and where they end. More than most are none.
+// grouped reads digits and letters that take says belong to a number, with at most one of the separators between two,
+// and returns them and where they end. More than most are none.
 func grouped(text []byte, i, most int, separators string, take func(c byte) bool) (chars []byte, end int) {
 	chars = make([]byte, 0, 40)
 	end = i

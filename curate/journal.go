@@ -111,7 +111,8 @@ func openJournal(o Options) (*journal, error) {
 	return j, nil
 }
 
-// ErrForeign means that the directory holds files that no curation has made; those in docs/ might be removed at the end.
+// ErrForeign means that the directory holds files that no curation has made; those in docs/ might be removed at the
+// end.
 var ErrForeign = errors.New("holds files that no curation has made")
 
 // mayWrite refuses such a directory. A task that starts at the same time creates its journal first.
@@ -231,8 +232,8 @@ func (e *record) tally() (Report, error) {
 	return whole.Tally, nil
 }
 
-// sound reports whether the files of a record exist. Their sizes suffice unless the place was done from several inputs; then
-// their hashes are compared.
+// sound reports whether the files of a record exist. Their sizes suffice unless the place was done from several
+// inputs; then their hashes are compared.
 func (j *journal) sound(e *record, left func(name string) bool) bool {
 	several := slices.ContainsFunc(j.records[place{e.Step, e.Split}], func(o *record) bool { return o.Input != e.Input })
 	for name, w := range e.Files {

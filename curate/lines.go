@@ -184,8 +184,8 @@ func trim(text []byte, from, to int) (int, int) {
 // blank says whether c is white space of ASCII, as unicode.IsSpace has it.
 func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// endsSentence says whether the last character, which is above ASCII, is sentence-terminal punctuation (Unicode property
-// STerm, and the full stop of full width).
+// endsSentence says whether the last character, which is above ASCII, is sentence-terminal punctuation (Unicode
+// property STerm, and the full stop of full width).
 func endsSentence(line []byte) bool {
 	r, _ := utf8.DecodeLastRune(line)
 	return unicode.Is(unicode.STerm, r) || r == '．'

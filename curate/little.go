@@ -8,8 +8,8 @@ type LittleKept struct {
 	Hint             string  // what to try; "" if nothing is known
 }
 
-// littleKept is the share of the documents, or of the bytes, below which a user should be told. Published pipelines for the
-// web keep more of extracted text before they compare documents.
+// littleKept is the share of the documents, or of the bytes, below which a user should be told. Published pipelines
+// for the web keep more of extracted text before they compare documents.
 const littleKept = 0.2
 
 // LittleKept returns nil if the pipeline keeps at least a fifth of the documents and of the text, or has seen too few.

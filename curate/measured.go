@@ -11,10 +11,10 @@ import (
 	"anneal/corpus"
 )
 
-// measured is the output of the first pass of an earlier run with `signals: true` and `texts: true`: the text of every document
-// as the stages left it, and their measurements. The stages up to the first comparison are not run again; their bounds, which
-// may have changed, are applied to the measurements. The result is that of a new run, because no measurement and no change of
-// a text depends on a bound. Any other change in these stages is an error.
+// measured is the output of the first pass of an earlier run with `signals: true` and `texts: true`: the text of every
+// document as the stages left it, and their measurements. The stages up to the first comparison are not run again;
+// their bounds, which may have changed, are applied to the measurements. The result is that of a new run, because no
+// measurement and no change of a text depends on a bound. Any other change in these stages is an error.
 type measured struct {
 	dir     string
 	from    *pass

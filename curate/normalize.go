@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize cleans the form of a text and drops nothing but the empty: CR LF and CR become LF; control characters but tab
-// and LF, byte order marks and soft hyphens go; no-break spaces become spaces; white space before a line end goes; three and
-// more line ends in a row become two (the cap of RefinedWeb, Penedo et al. 2023, arXiv 2306.01116); bytes that are not UTF-8
-// become U+FFFD; white space around the text goes. Applied twice it changes nothing more.
+// Normalize cleans the form of a text and drops nothing but the empty: CR LF and CR become LF; control characters but
+// tab and LF, byte order marks and soft hyphens go; no-break spaces become spaces; white space before a line end goes;
+// three and more line ends in a row become two (the cap of RefinedWeb, Penedo et al. 2023, arXiv 2306.01116); bytes
+// that are not UTF-8 become U+FFFD; white space around the text goes. Applied twice it changes nothing more.
 //
 // Not for formats in which white space at line ends means something. Unicode composition is the stage nfc.
 //

@@ -6,8 +6,8 @@ import (
 	"anneal/dedup"
 )
 
-// pass is one reading of all documents. A pipeline has one more pass than comparisons, because a comparison needs all documents
-// that reach it. The pass after a comparison begins with the stage that carries out its decisions.
+// pass is one reading of all documents. A pipeline has one more pass than comparisons, because a comparison needs all
+// documents that reach it. The pass after a comparison begins with the stage that carries out its decisions.
 type pass struct {
 	number  int
 	last    bool

@@ -78,8 +78,8 @@ func writeCopies(t testing.TB, dir string, files int) {
 	}
 }
 
-// A pipeline with comparisons leaves the same files for any number of workers and tasks, stopped after every split and every
-// comparison, and nothing of what was between the passes.
+// A pipeline with comparisons leaves the same files for any number of workers and tasks, stopped after every split and
+// every comparison, and nothing of what was between the passes.
 func TestPassesDependOnTheInputAlone(t *testing.T) {
 	in := t.TempDir()
 	writeCopies(t, in, 9)

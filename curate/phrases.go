@@ -6,8 +6,9 @@ import (
 	"anneal/dedup"
 )
 
-// phrases is a set of runs of words, each of one of a few lengths, and what each run is from. Words are those of package dedup:
-// letters in lower case, digits as 0, whatever stands between them. About 24 bytes a run stay in memory.
+// phrases is a set of runs of words, each of one of a few lengths, and what each run is from. Words are those of
+// package dedup: letters in lower case, digits as 0, whatever stands between them. About 24 bytes a run stay in
+// memory.
 type phrases struct {
 	sizes []int // lengths in words that occur
 	from  map[uint64]int32

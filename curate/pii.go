@@ -9,13 +9,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// PII replaces e-mail addresses and public IPv4 addresses, as FineWeb does, but chooses the replacement by the hash of what
-// it replaces: the same address becomes the same replacement in every document, whatever the order of work (datatrove goes
-// round by a counter of the process). The replacements are addresses kept for documentation (RFC 2606, RFC 5737), which
-// are left alone themselves, so that a second pass changes nothing.
+// PII replaces e-mail addresses and public IPv4 addresses, as FineWeb does, but chooses the replacement by the hash of
+// what it replaces: the same address becomes the same replacement in every document, whatever the order of work
+// (datatrove goes round by a counter of the process). The replacements are addresses kept for documentation (RFC 2606,
+// RFC 5737), which are left alone themselves, so that a second pass changes nothing.
 //
-// An e-mail address is that of datatrove's pattern, without address literals, and not where another @ follows at once. An IPv4 address is four numbers up to 255
-// without leading zeros, neither beside further digits nor part of a longer chain such as a version 1.2.3.4.5. It drops nothing.
+// An e-mail address is that of datatrove's pattern, without address literals, and not where another @ follows at once.
+// An IPv4 address is four numbers up to 255 without leading zeros, neither beside further digits nor part of a longer
+// chain such as a version 1.2.3.4.5. It drops nothing.
 //
 //	emails, ips  how many were replaced; no bounds of their own
 func PII() *Filter {

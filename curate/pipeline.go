@@ -50,8 +50,8 @@ func (p *Problem) Error() string {
 // NewStages makes the stages for one goroutine. Stages that compare documents do nothing outside Run.
 func (p *Pipeline) NewStages() []Stage { return newStages(p.stages) }
 
-// Hash differs between pipelines that may decide differently. It covers the stages with all their bounds and options and the
-// bytes of the files they need, not the pipeline's file.
+// Hash differs between pipelines that may decide differently. It covers the stages with all their bounds and options
+// and the bytes of the files they need, not the pipeline's file.
 func (p *Pipeline) Hash() string { return p.hash }
 
 // Parse reads a pipeline, such as
@@ -62,7 +62,9 @@ func (p *Pipeline) Hash() string { return p.hash }
 //	  - gopher_quality: {words: {min: 20}}
 //	  - c4: {terminal_punctuation: false}
 //
-// A stage has its published bounds and default options unless the file gives others. Files that stages need are read now. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the base of the paths in it.
+// A stage has its published bounds and default options unless the file gives others. Files that stages need are read
+// now. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the base of the
+// paths in it.
 func Parse(text []byte, file string) (*Pipeline, error) {
 	p := new(Pipeline)
 	r := pipelineReader{file: file}

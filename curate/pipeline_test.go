@@ -71,7 +71,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A stage that is no filter, reads a file and has options: the words of the file, of at least so many letters, drop a document.
+// A stage that is no filter, reads a file and has options: the words of the file, of at least so many letters, drop a
+// document.
 type bannedWords struct {
 	words []string
 	least float64
@@ -104,7 +105,8 @@ func withBanned(t *testing.T) (loads *int) {
 	return loads
 }
 
-// A stage's file is read once, from beside the pipeline, by its bytes it is in the hash; its rules stand in the report.
+// A stage's file is read once, from beside the pipeline, by its bytes it is in the hash; its rules stand in the
+// report.
 func TestStageWithOptionsAndAFile(t *testing.T) {
 	loads := withBanned(t)
 	dir, in := t.TempDir(), t.TempDir()

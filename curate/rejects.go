@@ -13,8 +13,8 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Everything that is left out is listed, one corpus.Reject as JSON in each line: by split in rejects/, so that a stopped run
-// need not read again, and at the end in rejects.jsonl, after what belongs to no split.
+// Everything that is left out is listed, one corpus.Reject as JSON in each line: by split in rejects/, so that a
+// stopped run need not read again, and at the end in rejects.jsonl, after what belongs to no split.
 
 const rejectsDir = "rejects"
 

@@ -150,8 +150,8 @@ func (r *Report) add(p *pass, o Report) {
 	}
 }
 
-// write writes report.json and report.html, each atomically. A temporary file of a killed process has the name of its task, so
-// that the next process replaces it.
+// write writes report.json and report.html, each atomically. A temporary file of a killed process has the name of its
+// task, so that the next process replaces it.
 func (r *Report) write(dir string, task int) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"anneal/corpus"
 )
 
-// Options says what to curate and where to. The result depends only on Paths, Read, Pipeline and the bytes of the input.
+// Options says what to curate and where to. The result depends only on Paths, Read, Pipeline and the bytes of the
+// input.
 type Options struct {
 	Pipeline *Pipeline
 	Paths    []string
@@ -51,8 +52,8 @@ type Outcome struct {
 // ErrWaited means that other tasks did not finish in time.
 var ErrWaited = errors.New("waited for other tasks")
 
-// Run curates. If it is stopped at any moment and called again, it continues after the splits that are done. The reports are
-// written when every split is done.
+// Run curates. If it is stopped at any moment and called again, it continues after the splits that are done. The
+// reports are written when every split is done.
 func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if o.TaskCount > 1 && (o.TaskIndex < 0 || o.TaskIndex >= o.TaskCount) {
 		return out, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
@@ -262,8 +263,8 @@ func (r *runner) progress(what string, bytes, total int64) {
 	}
 }
 
-// finish writes the reports, and removes shards that no split of this input has made and files that were needed only between
-// passes.
+// finish writes the reports, and removes shards that no split of this input has made and files that were needed only
+// between passes.
 func (r *runner) finish(rep *Report) error {
 	wanted := map[string]bool{}
 	dirs := map[string]bool{"docs": true}

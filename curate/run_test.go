@@ -79,7 +79,8 @@ func contents(t testing.TB, dir string) map[string]string {
 
 var errStopped = errors.New("stopped by the test")
 
-// One, two and seven workers, four tasks, and runs that are stopped after every split and given again, leave the same files.
+// One, two and seven workers, four tasks, and runs that are stopped after every split and given again, leave the same
+// files.
 func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 12)
@@ -149,7 +150,8 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	filetest.Same(t, "four tasks", contents(t, o.Dir), want)
 }
 
-// cutJournal tears a line into the journal at some of the stops, as a killed process does, and leaves a file unfinished.
+// cutJournal tears a line into the journal at some of the stops, as a killed process does, and leaves a file
+// unfinished.
 func cutJournal(t *testing.T, dir string, stop int) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, "journal.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
@@ -260,7 +262,8 @@ func TestDryRunWritesNothing(t *testing.T) {
 	}
 }
 
-// The signals name each document, what dropped it and its numbers; the report's examples are those with the smallest draws.
+// The signals name each document, what dropped it and its numbers; the report's examples are those with the smallest
+// draws.
 func TestSignalsAndExamplesAgree(t *testing.T) {
 	in, dir := t.TempDir(), t.TempDir()
 	writeInput(t, in, 6)
@@ -315,8 +318,8 @@ func TestSignalsAndExamplesAgree(t *testing.T) {
 	}
 }
 
-// Files that no curation has made are never removed: a directory without a journal is refused, and in one of a curation only
-// shards go.
+// Files that no curation has made are never removed: a directory without a journal is refused, and in one of a
+// curation only shards go.
 func TestForeignFilesStay(t *testing.T) {
 	in, dir := t.TempDir(), t.TempDir()
 	writeInput(t, in, 2)

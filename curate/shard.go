@@ -18,8 +18,8 @@ import (
 	"anneal/corpus"
 )
 
-// A shard is what a pass writes about the documents of a split: a file of JSON lines, in order. Those of documents are a
-// corpus.Line, with the fields, the text and the place where the document was read:
+// A shard is what a pass writes about the documents of a split: a file of JSON lines, in order. Those of documents are
+// a corpus.Line, with the fields, the text and the place where the document was read:
 //
 //	{"id":7,"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234,"key":[0,0,7]}}
 
@@ -49,8 +49,9 @@ func appendPlace(b []byte, d *Doc) []byte {
 	return append(b, ']')
 }
 
-// appendSignals appends the measurements of a document: its place and bytes, the rule that dropped it, its numbers; and, so that
-// bounds can change later, which stages changed its text and by how many bytes, and which stages without bounds would drop it.
+// appendSignals appends the measurements of a document: its place and bytes, the rule that dropped it, its numbers;
+// and, so that bounds can change later, which stages changed its text and by how many bytes, and which stages without
+// bounds would drop it.
 func appendSignals(b []byte, d *Doc, h *history) []byte {
 	b = appendPlace(append(b, '{'), d)
 	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(h.bytes), 10)

@@ -13,7 +13,8 @@ import (
 	"anneal/corpus"
 )
 
-// Whatever bytes a document has, its line is JSON that other readers accept, with U+FFFD for each byte that is not UTF-8.
+// Whatever bytes a document has, its line is JSON that other readers accept, with U+FFFD for each byte that is not
+// UTF-8.
 func TestLinesAreJSONForAnyBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOf(rapid.SampledFrom([]byte("a\"\\\n\t\r\x00\x1f\xc3\xa9\xff\xe2\x82"))).Draw(t, "text")

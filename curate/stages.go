@@ -10,7 +10,8 @@ type kind struct {
 	options []option // its other keys
 	many    bool     // it may occur more than once; the second is called NAME_2
 
-	// load reads what the stage needs from disk, once for all goroutines. The function it returns makes the stage of one.
+	// load reads what the stage needs from disk, once for all goroutines. The function it returns makes the stage of
+	// one.
 	load func(o given) (func() Stage, error)
 
 	// compare replaces load in a stage that needs all documents that reach it.

@@ -53,8 +53,8 @@ func (s *state) done() (n int) {
 	return n
 }
 
-// survey finds the records of finished work that the state lacks, by the hash of their input, each pass from the one before. If
-// all is true, the files between passes must exist, too.
+// survey finds the records of finished work that the state lacks, by the hash of their input, each pass from the one
+// before. If all is true, the files between passes must exist, too.
 func (r *runner) survey(s *state, all bool) {
 	left := func(name string) bool { return !all && temporary(name) }
 	for k := range r.passes {

@@ -18,8 +18,8 @@ type slot struct {
 	n          uint32
 }
 
-// scatter spreads hashes over tables. It is another number in each process, so that no text can be made whose hashes meet
-// in one place; what is counted does not depend on it.
+// scatter spreads hashes over tables. It is another number in each process, so that no text can be made whose hashes
+// meet in one place; what is counted does not depend on it.
 var scatter = rand.Uint64() | 1
 
 // reset empties the table and makes room for n hashes.

@@ -18,7 +18,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Examples say what a classifier learns from or is measured on: documents that share a label, and lines that hold their labels.
+// Examples say what a classifier learns from or is measured on: documents that share a label, and lines that hold
+// their labels.
 type Examples struct {
 	Kinds []Kind
 	Lines []string // files in fastText's format: __label__good and the text, a line each
@@ -127,8 +128,9 @@ type ClassifierReport struct {
 	Held    fasttext.Evaluation `json:"held_out"`
 }
 
-// TrainClassifier learns to tell kinds of documents apart and returns how well it does so on the share holdout of the examples,
-// chosen by the hash of their text: copies of a text are all on one side. Examples wait in a file in dir, as large as they are.
+// TrainClassifier learns to tell kinds of documents apart and returns how well it does so on the share holdout of the
+// examples, chosen by the hash of their text: copies of a text are all on one side. Examples wait in a file in dir, as
+// large as they are.
 func TrainClassifier(ctx context.Context, x Examples, dir string, holdout float64, o fasttext.TrainOptions) (*fasttext.Model, ClassifierReport, error) {
 	var rep ClassifierReport
 	train, err := newSpool(dir)

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Classes of characters. A word is a maximal run of letters, marks, digits and underscores, in which a single apostrophe
-// or hyphen may stand between two of them; any other maximal run without white space is a symbol. Both are tokens.
+// Classes of characters. A word is a maximal run of letters, marks, digits and underscores, in which a single
+// apostrophe or hyphen may stand between two of them; any other maximal run without white space is a symbol. Both are
+// tokens.
 //
 // As a regular expression: [\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]+
 // Invalid UTF-8 is a symbol of one character per byte.

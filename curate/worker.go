@@ -152,7 +152,8 @@ func (w *worker) reread(ctx context.Context, split int) error {
 	return nil
 }
 
-// document runs one document through the stages. A dropped one continues only if signals are kept and it is no duplicate.
+// document runs one document through the stages. A dropped one continues only if signals are kept and it is no
+// duplicate.
 func (w *worker) document(in item) error {
 	d, h := &w.doc, &w.past
 	d.begin(in)

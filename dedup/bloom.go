@@ -9,18 +9,19 @@ import (
 	"anneal/tensor"
 )
 
-// Bloom drops documents most of whose n-grams of words were seen before, as bff of OLMo and DCLM do. It finds passages that
-// long documents share, which MinHash does not see. It remembers n-grams in a blocked Bloom filter (Bloom 1970; Putze, Sanders
-// and Singler 2007): one n-gram sets 7 bits of one line of 64 bytes, so that a look-up is one cache miss. With n n-grams in
-// m lines it takes one for another with probability
+// Bloom drops documents most of whose n-grams of words were seen before, as bff of OLMo and DCLM do. It finds passages
+// that long documents share, which MinHash does not see. It remembers n-grams in a blocked Bloom filter (Bloom 1970;
+// Putze, Sanders and Singler 2007): one n-gram sets 7 bits of one line of 64 bytes, so that a look-up is one cache
+// miss. With n n-grams in m lines it takes one for another with probability
 //
 //	Σ_j Poisson(j; n/m)·(1 − (1 − 1/512)^7j)^7: 0.00003 with 32 bits an n-gram, 0.0003 with 20, 0.004 with 12
 //
-// A document's n-grams are all looked up before any is remembered, so that none is a repetition of itself; and those of
-// a dropped document are remembered too. Not for code, where licences and imports repeat; not for short documents: one of
-// fewer than Words words is one n-gram.
+// A document's n-grams are all looked up before any is remembered, so that none is a repetition of itself; and those
+// of a dropped document are remembered too. Not for code, where licences and imports repeat; not for short documents:
+// one of fewer than Words words is one n-gram.
 //
-// Lines are divided among the workers, and each worker takes documents in order: the same answer for any number of them.
+// Lines are divided among the workers, and each worker takes documents in order: the same answer for any number of
+// them.
 type Bloom struct {
 	Words     int     // in an n-gram; default 13
 	Threshold float64 // share of n-grams seen before from which a document goes; default 0.8
@@ -87,7 +88,8 @@ func (f *Filter) at(gram uint64) int {
 	return int(hi)
 }
 
-// Shares appends to dst the share of n-grams seen before of each text, and remembers them all. A text without words has 0.
+// Shares appends to dst the share of n-grams seen before of each text, and remembers them all. A text without words
+// has 0.
 func (f *Filter) Shares(dst []float64, texts [][]byte) []float64 {
 	workers := len(f.part)
 	docs := make([]grams, len(texts))

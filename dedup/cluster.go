@@ -12,9 +12,9 @@ type Clusters struct {
 	size      []int32  // of the cluster; only at its first
 }
 
-// NewClusters joins the pairs by union-find, always under the smaller document, with path halving and without recursion,
-// so that a chain of any length is no deeper than another. The result does not depend on the order of the pairs, which
-// are read twice.
+// NewClusters joins the pairs by union-find, always under the smaller document, with path halving and without
+// recursion, so that a chain of any length is no deeper than another. The result does not depend on the order of the
+// pairs, which are read twice.
 func NewClusters(pairs iter.Seq2[Pair, error]) (*Clusters, error) {
 	c := &Clusters{}
 	for p, err := range pairs {
@@ -77,8 +77,8 @@ func (c *Clusters) index(document uint64) int32 {
 	return int32(i)
 }
 
-// Of returns the first document of the cluster that a document is in, which is the one to keep, and how many there are:
-// itself and 1 if it has no partner.
+// Of returns the first document of the cluster that a document is in, which is the one to keep, and how many there
+// are: itself and 1 if it has no partner.
 func (c *Clusters) Of(document uint64) (first uint64, size int) {
 	i := c.index(document)
 	if i < 0 {

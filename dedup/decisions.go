@@ -70,7 +70,8 @@ func (d *Decisions) stays(document uint64) bool {
 	return !dropped
 }
 
-// All yields a decision for each document that is dropped, cut or in a cluster, in order. Its Cuts are valid until the next.
+// All yields a decision for each document that is dropped, cut or in a cluster, in order. Its Cuts are valid until the
+// next.
 func (d *Decisions) All() iter.Seq2[Decision, error] {
 	return func(yield func(Decision, error) bool) {
 		var units []*repeated

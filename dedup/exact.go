@@ -15,8 +15,8 @@ import (
 type Unit int
 
 // The units. A document is compared by its bytes, except for blanks around it and the length of runs of blanks.
-// Paragraphs, which end at blank lines, and lines are compared by their normalised words (see Words), as in CCNet; one of
-// fewer than minWords words is never a duplicate, so that braces and blank lines stay.
+// Paragraphs, which end at blank lines, and lines are compared by their normalised words (see Words), as in CCNet; one
+// of fewer than minWords words is never a duplicate, so that braces and blank lines stay.
 const (
 	Document Unit = iota
 	Paragraph
@@ -35,8 +35,8 @@ type Exact struct {
 	repeated *extsort.Sorter // document 8, ordinal 4, document of the first 8
 }
 
-// NewExact makes room for hashes in about memory bytes, and the rest in files in dir. Paragraphs and lines of fewer than
-// minWords words are kept always.
+// NewExact makes room for hashes in about memory bytes, and the rest in files in dir. Paragraphs and lines of fewer
+// than minWords words are kept always.
 func NewExact(unit Unit, minWords int, memory int64, dir string) *Exact {
 	return &Exact{unit, max(minWords, 1), extsort.New(28, memory*3/4, dir), extsort.New(20, memory/4, dir)}
 }

@@ -31,8 +31,8 @@ var folded = func() (t [256]byte) {
 	return t
 }()
 
-// normaliseGeneric folds whole blocks of 64 bytes of src into dst, and sets in masks, one number a block, the bits of the
-// bytes that are part of words. It returns whether src had bytes above ASCII.
+// normaliseGeneric folds whole blocks of 64 bytes of src into dst, and sets in masks, one number a block, the bits of
+// the bytes that are part of words. It returns whether src had bytes above ASCII.
 func normaliseGeneric(dst, src []byte, masks []uint64) (high bool) {
 	var all byte
 	for i := range masks {

@@ -10,9 +10,9 @@ import (
 	"anneal/internal/extsort"
 )
 
-// Near collects the band keys of documents and finds documents that agree in a band. Each band is a sort of its own, of 16-byte
-// records (band key, document) that go to disk when they do not fit, so that documents may come from any goroutine in
-// any order, and bands are worked on in parallel.
+// Near collects the band keys of documents and finds documents that agree in a band. Each band is a sort of its own,
+// of 16-byte records (band key, document) that go to disk when they do not fit, so that documents may come from any
+// goroutine in any order, and bands are worked on in parallel.
 type Near struct{ bands []*extsort.Sorter }
 
 // NewNear makes room for band keys in about memory bytes, and the rest in files in dir.
@@ -28,8 +28,8 @@ func NewNear(m MinHash, memory int64, dir string) (*Near, error) {
 	return n, nil
 }
 
-// Add takes the band keys of a document, as a Signer of the same MinHash makes them. Any goroutine may call it. Documents
-// are numbered in the order that decides which of several is kept: the smallest.
+// Add takes the band keys of a document, as a Signer of the same MinHash makes them. Any goroutine may call it.
+// Documents are numbered in the order that decides which of several is kept: the smallest.
 func (n *Near) Add(document uint64, keys []uint64) error {
 	if len(keys) != 0 && len(keys) != len(n.bands) {
 		return fmt.Errorf("%d band keys for %d bands", len(keys), len(n.bands))

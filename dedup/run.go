@@ -76,14 +76,15 @@ type Report struct {
 	Input *corpus.Report `json:"input,omitempty"` // what was read, left out and lost; from Options.Input
 }
 
-// Run drops repeated documents and writes the rest to o.Out: docs/docs-*.jsonl.zst with all fields of the documents, a line in
-// clusters.jsonl for each document that has a duplicate, and report.json. The directory appears when it is complete.
+// Run drops repeated documents and writes the rest to o.Out: docs/docs-*.jsonl.zst with all fields of the documents, a
+// line in clusters.jsonl for each document that has a duplicate, and report.json. The directory appears when it is
+// complete.
 //
-// Run reads the documents twice, and once more for each of Verify, NGrams, and paragraphs or lines. documents is called for each
-// reading and must deliver the same documents each time, with their fields if fields is true.
+// Run reads the documents twice, and once more for each of Verify, NGrams, and paragraphs or lines. documents is
+// called for each reading and must deliver the same documents each time, with their fields if fields is true.
 //
-// All documents are compared first; then n-grams, then paragraphs and lines, each only in the documents that stay, so that no
-// text is dropped because of one that is itself dropped.
+// All documents are compared first; then n-grams, then paragraphs and lines, each only in the documents that stay, so
+// that no text is dropped because of one that is itself dropped.
 func Run(ctx context.Context, o Options, documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
 	o = o.withDefaults()
 	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}

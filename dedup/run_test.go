@@ -171,7 +171,8 @@ func TestRunNoticesChangedInput(t *testing.T) {
 	}
 }
 
-// A chain a quarter of a million long is one cluster, and no recursion runs out of stack; the order of the pairs does not matter.
+// A chain a quarter of a million long is one cluster, and no recursion runs out of stack; the order of the pairs does
+// not matter.
 func TestLongChainIsOneCluster(t *testing.T) {
 	const n = 1 << 18
 	for _, down := range []bool{false, true} {

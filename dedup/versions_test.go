@@ -29,8 +29,8 @@ func otherLibrary(t *testing.T) string {
 	return filepath.Join(m.Dir, "src")
 }
 
-// On two versions of the Go standard library mixed together, files of one path are found as often as the formula says for
-// their true similarities, within 2 %, and what is dropped is like what is kept.
+// On two versions of the Go standard library mixed together, files of one path are found as often as the formula says
+// for their true similarities, within 2 %, and what is dropped is like what is kept.
 func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 140 MB")

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Words cuts text into normalised words and hashes them. What counts as a word is what FineWeb's deduplication and CCNet
-// take it for, in short: letters in lower case, digits all 0, everything else a gap between words. So "Page 12:" and
-// "page 34" are the same two words. Text above ASCII is treated by rune (letters, marks and numbers make words; invalid
-// bytes stay as they are and make words too), and in scripts that leave no gaps (Han, Hiragana, Katakana, Thai, Lao,
-// Khmer, Burmese) each letter is a word. Accents stay.
+// Words cuts text into normalised words and hashes them. What counts as a word is what FineWeb's deduplication and
+// CCNet take it for, in short: letters in lower case, digits all 0, everything else a gap between words. So "Page 12:"
+// and "page 34" are the same two words. Text above ASCII is treated by rune (letters, marks and numbers make words;
+// invalid bytes stay as they are and make words too), and in scripts that leave no gaps (Han, Hiragana, Katakana,
+// Thai, Lao, Khmer, Burmese) each letter is a word. Accents stay.
 //
 // A Words is for one goroutine; its buffers grow to about four times the longest text.
 type Words struct {
@@ -158,8 +158,8 @@ func hashWord(text []byte, from, n int) uint64 {
 	return fold64(h^v<<(64-8*n)^k1, k2)
 }
 
-// NGrams replaces words, hashes of single words, by hashes of each n in a row, in place, and returns them. Fewer than n
-// words, but at least one, are one n-gram.
+// NGrams replaces words, hashes of single words, by hashes of each n in a row, in place, and returns them. Fewer than
+// n words, but at least one, are one n-gram.
 func NGrams(words []uint64, n int) []uint64 {
 	if len(words) == 0 {
 		return words

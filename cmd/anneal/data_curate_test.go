@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Curate reports on a sample without writing, writes the documents it keeps, goes on where it was, and build reads them.
+// Curate reports on a sample without writing, writes the documents it keeps, goes on where it was, and build reads
+// them.
 func TestCurateThenBuild(t *testing.T) {
 	w := newWorkshop(t)
 	write := func(name, text string) {
@@ -47,8 +48,8 @@ func TestCurateThenBuild(t *testing.T) {
 	}
 }
 
-// Other bounds are applied to the signals of an earlier curation; a dry run says that it compares the sample alone; a task
-// that waits too long says for which others.
+// Other bounds are applied to the signals of an earlier curation; a dry run says that it compares the sample alone; a
+// task that waits too long says for which others.
 func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("loose.yaml"), "signals: true\ntexts: true\nstages: [normalize, {gopher_quality: {stop_words: {min: 1}}}, dedup]\n")

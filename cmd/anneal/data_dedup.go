@@ -148,7 +148,8 @@ func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took 
 	s.closing(kept, c.Out, took, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs")))
 }
 
-// warnOfNGrams warns of a filter that was too small: it takes new n-grams for seen ones, and drops documents that are new.
+// warnOfNGrams warns of a filter that was too small: it takes new n-grams for seen ones, and drops documents that are
+// new.
 func (s *session) warnOfNGrams(r dedup.Report, option string) {
 	if r.NGramError > 0.1 {
 		s.warn(fmt.Sprintf("%s is too small: at the end %.0f %% of new n-grams counted as seen, so new documents may have been dropped; give it several times as much", option, 100*r.NGramError))

@@ -54,8 +54,8 @@ func (e *incomplete) Error() string {
 	return s + "\n  repair the input, or allow more with --max-rejects; then " + e.again
 }
 
-// finish ends a command that read text: it prints result for --json, or returns an error with it if too much of the input was
-// lost, of which the file marked tells.
+// finish ends a command that read text: it prints result for --json, or returns an error with it if too much of the
+// input was lost, of which the file marked tells.
 func (s *session) finish(f lossFlags, input corpus.Report, marked, again string, result map[string]any) error {
 	if loss := new(corpus.LossError); errors.As(f.limit().Check(input), &loss) {
 		return &incomplete{loss, marked, again, result}

@@ -33,8 +33,9 @@ func gz(s string) string {
 	return b.String()
 }
 
-// A file that is cut off fails every command that makes a corpus of it, with the output made of the rest and marked; so does
-// a share of broken lines, unless --max-rejects allows it. Curate, given again, fails again until the file is repaired.
+// A file that is cut off fails every command that makes a corpus of it, with the output made of the rest and marked;
+// so does a share of broken lines, unless --max-rejects allows it. Curate, given again, fails again until the file is
+// repaired.
 func TestLostTextFailsTheCommand(t *testing.T) {
 	w := newWorkshop(t)
 	os.Mkdir(w.path("in"), 0o777)

@@ -141,8 +141,8 @@ func readWhole(r io.Reader, out []byte) (int, error) {
 	return n + m, err
 }
 
-// hadoopBlocks fills out with blocks of LZ4 as Hadoop frames them: the length of some content in four bytes, the greatest
-// first, then blocks until it is there, each behind its own length.
+// hadoopBlocks fills out with blocks of LZ4 as Hadoop frames them: the length of some content in four bytes, the
+// greatest first, then blocks until it is there, each behind its own length.
 func hadoopBlocks(out, b []byte) (n int, err error) {
 	length := func() int {
 		if len(b) < 4 {

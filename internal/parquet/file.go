@@ -43,8 +43,9 @@ type Group struct {
 	at int // of what the footer says about the group
 }
 
-// Open reads the footer of a file of size bytes and finds the column of the text: its name, or for one inside structures
-// the names of all levels with dots between them. If others is true, Rows reads the other columns, but for those in Left.
+// Open reads the footer of a file of size bytes and finds the column of the text: its name, or for one inside
+// structures the names of all levels with dots between them. If others is true, Rows reads the other columns, but for
+// those in Left.
 func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) {
 	if size < 12 {
 		return nil, errors.New("too short for a parquet file")

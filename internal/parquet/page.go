@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// Values delivers the column in a row group in order. A value, nil if it is null, is good until yield returns; an error
-// of yield ends it. Rows that were delivered before an error are good, as far as checksums are written.
+// Values delivers the column in a row group in order. A value, nil if it is null, is good until yield returns; an
+// error of yield ends it. Rows that were delivered before an error are good, as far as checksums are written.
 func (f *File) Values(group int, yield func(value []byte) error) error {
 	g := f.Groups[group]
 	rows := int64(0)

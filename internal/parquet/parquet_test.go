@@ -61,7 +61,8 @@ func golden(t testing.TB) map[string][]byte {
 	return files
 }
 
-// What pyarrow has written comes back, for each codec, encoding, page version, with nulls and without; see testdata/make.py.
+// What pyarrow has written comes back, for each codec, encoding, page version, with nulls and without; see
+// testdata/make.py.
 func TestGoldenFiles(t *testing.T) {
 	for name, b := range golden(t) {
 		if name == "list" {
@@ -114,8 +115,8 @@ func TestWhatIsNotReadIsSaid(t *testing.T) {
 	}
 }
 
-// A file that is cut off anywhere, or has any byte changed, is refused or read in part; what a checksum covers is never
-// read wrongly, and nothing takes much memory.
+// A file that is cut off anywhere, or has any byte changed, is refused or read in part; what a checksum covers is
+// never read wrongly, and nothing takes much memory.
 func TestDamagedFilesAreRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var before, after runtime.MemStats
@@ -140,8 +141,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			if n := after.TotalAlloc - before.TotalAlloc; n > 2*freeExpansion+8<<20 {
 				t.Errorf("%s with bit %d of byte %d turned: %d bytes allocated", name, bit, at, n)
 			}
-			// Checksums do not cover headers: one may be there no more, or the pages be cut elsewhere. Values that come
-			// without an error are the right ones in nearly all cases; those behind an intact checksum in all.
+			// Checksums do not cover headers: one may be there no more, or the pages be cut elsewhere. Values that
+			// come without an error are the right ones in nearly all cases; those behind an intact checksum in all.
 			if err == nil && len(got) != len(want) {
 				t.Errorf("%s with bit %d of byte %d turned: %d values of %d, no error", name, bit, at, len(got), len(want))
 			}
@@ -201,7 +202,8 @@ func TestPagesThatLieAreRefused(t *testing.T) {
 	}
 }
 
-// compressions are content under every codec that is written here; LZ4 as Hadoop frames it, in two blocks of two contents.
+// compressions are content under every codec that is written here; LZ4 as Hadoop frames it, in two blocks of two
+// contents.
 func compressions(content []byte) map[int64][]byte {
 	block := func(b []byte) []byte {
 		out := make([]byte, lz4.CompressBlockBound(len(b)))

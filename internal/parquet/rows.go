@@ -10,9 +10,9 @@ var ErrLongRow = errors.New("the fields of the row are too long")
 
 var errRow = errors.New("columns do not hold the same rows")
 
-// Rows reads the columns besides the text in a row group, row by row. They may repeat and nest: the values of each column
-// come as entries, whose repetition levels say in which list a new element begins, and whose definition levels say how much
-// of what is around the value is there (Dremel, Melnik et al. 2010). Each column holds one page.
+// Rows reads the columns besides the text in a row group, row by row. They may repeat and nest: the values of each
+// column come as entries, whose repetition levels say in which list a new element begins, and whose definition levels
+// say how much of what is around the value is there (Dremel, Melnik et al. 2010). Each column holds one page.
 type Rows struct {
 	f       *File
 	limit   int
@@ -53,8 +53,8 @@ func (f *File) chunks(g Group, visit func(i int, c chunk, encodings uint32, faul
 	})
 }
 
-// Next delivers the fields of the next row, by their names, as JSON that is good until member returns. It says how many
-// entries of columns it read for that, whether there is an error or not.
+// Next delivers the fields of the next row, by their names, as JSON that is good until member returns. It says how
+// many entries of columns it read for that, whether there is an error or not.
 func (r *Rows) Next(member func(name string, value []byte)) (entries int, err error) {
 	r.size, r.entries = 0, 0
 	for _, n := range r.f.fields.nodes {

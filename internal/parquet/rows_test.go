@@ -51,8 +51,8 @@ func rowsOf(b []byte, limit int) (lines []string, left []Left, err error) {
 	return lines, f.Left(), nil
 }
 
-// Every kind of value, in structures, lists and maps, with nulls and empty ones, is the JSON that testdata/make.py expects, for
-// pages of both versions, with dictionaries and in every other encoding; what is left out is named.
+// Every kind of value, in structures, lists and maps, with nulls and empty ones, is the JSON that testdata/make.py
+// expects, for pages of both versions, with dictionaries and in every other encoding; what is left out is named.
 func TestRowsAreTheJSONOfTheirColumns(t *testing.T) {
 	files := golden(t)
 	b, err := os.ReadFile("testdata/fields.jsonl")

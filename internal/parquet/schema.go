@@ -96,7 +96,8 @@ func (e *element) readLogical(t *thrift) func(id int, kind byte) bool {
 // namedLeaves is how many columns an error names.
 const namedLeaves = 20
 
-// follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1 if it does not.
+// follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1
+// if it does not.
 func follow(column string, from int, name string, group bool) int {
 	rest, ok := strings.CutPrefix(column[from:], name)
 	switch {
@@ -108,8 +109,8 @@ func follow(column string, from int, name string, group bool) int {
 	return -1
 }
 
-// schema finds the column in the list of a tree's nodes, in depth-first order: its ordinal among the leaves, and how many
-// of the nodes above it and itself may be null.
+// schema finds the column in the list of a tree's nodes, in depth-first order: its ordinal among the leaves, and how
+// many of the nodes above it and itself may be null.
 func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 	type level struct {
 		path     string // of the first leaves alone, which errors name

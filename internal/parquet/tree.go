@@ -21,8 +21,8 @@ type fields struct {
 	held    int64 // by their pages
 }
 
-// node is a field, or a part of one. Levels are those of Dremel (Melnik et al. 2010): an entry of a column repeats at level
-// rep, and is there, down to the node, if its definition level is def at least.
+// node is a field, or a part of one. Levels are those of Dremel (Melnik et al. 2010): an entry of a column repeats at
+// level rep, and is there, down to the node, if its definition level is def at least.
 type node struct {
 	name     string
 	kind     nodeKind
@@ -140,8 +140,8 @@ func (r *treeReader) value(n *node, e *element, path string, rep, def int) *node
 	return n
 }
 
-// shaped is a group as what it stands for: a structure, a list or a map. A list is a group with one repeated child, whose
-// only child is the element, but for older writers, where that child is the element itself.
+// shaped is a group as what it stands for: a structure, a list or a map. A list is a group with one repeated child,
+// whose only child is the element, but for older writers, where that child is the element itself.
 func (n *node) shaped(e *element) *node {
 	if len(n.children) == 0 {
 		return nil

@@ -173,7 +173,8 @@ func (i *integers) next() ([]byte, error) {
 	return i.value[:i.n], err
 }
 
-// transposed values stand with all their first bytes in front, then all their second ones (encoding BYTE_STREAM_SPLIT).
+// transposed values stand with all their first bytes in front, then all their second ones (encoding
+// BYTE_STREAM_SPLIT).
 type transposed struct {
 	b        []byte
 	n, count int
@@ -328,8 +329,8 @@ func (h *hybrid) run() error {
 	return nil
 }
 
-// deltas reads numbers in encoding DELTA_BINARY_PACKED: a first one, then blocks of differences from it, each a smallest
-// difference and, in miniblocks of their own widths, what each difference is above it.
+// deltas reads numbers in encoding DELTA_BINARY_PACKED: a first one, then blocks of differences from it, each a
+// smallest difference and, in miniblocks of their own widths, what each difference is above it.
 type deltas struct {
 	b        []byte
 	perMini  int // numbers
