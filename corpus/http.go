@@ -126,7 +126,9 @@ func (d *bodyDecoder) decode(body []byte, coding string, limit int) ([]byte, err
 			return body, nil
 		}
 		if d.zstd == nil {
-			if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxBodyWindow)); err != nil {
+			d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxWindow(maxBodyWindow))
+			if err != nil {
 				return nil, err
 			}
 		}

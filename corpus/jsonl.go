@@ -96,6 +96,9 @@ func (c *cutter) object(line []byte, size int64, number int) error {
 	case errors.Is(err, errNull):
 		c.pass(number, Null, "")
 		return nil
+	case errors.Is(err, errNoField) && number == 1 && c.guessed && c.atEnd():
+		c.pass(number, NotText, "one line of JSON without a text field")
+		return nil
 	case errors.Is(err, errNoField):
 		reason = NoText
 	case errors.Is(err, errNoString):
@@ -117,6 +120,12 @@ func (c *cutter) object(line []byte, size int64, number int) error {
 	}
 	c.lose(number, reason, size, detail)
 	return nil
+}
+
+// atEnd reports whether nothing but blanks follows in the file.
+func (c *cutter) atEnd() bool {
+	rest, err := c.in.Peek(peekBytes)
+	return err == io.EOF && len(bytes.TrimSpace(rest)) == 0
 }
 
 // owned returns a document with copies of these parts, in one allocation.

@@ -97,7 +97,8 @@ func (m MaxLoss) Check(rep Report) error {
 func (e *LossError) Error() string {
 	var b strings.Builder
 	if e.FileCount > 0 {
-		fmt.Fprintf(&b, "%s could not be read to the end: at least %s and %s of input are lost", plural(e.FileCount, "file"), plural(e.Documents, "document"), Size(e.Bytes))
+		fmt.Fprintf(&b, "%s could not be read to the end: at least %s and %s of input are lost",
+			plural(e.FileCount, "file"), plural(e.Documents, "document"), Size(e.Bytes))
 		const shown = 10
 		for _, f := range e.Files[:min(len(e.Files), shown)] {
 			fmt.Fprintf(&b, "\n  %s: %s", f.Source, f.Reason)
@@ -112,7 +113,8 @@ func (e *LossError) Error() string {
 		return b.String()
 	}
 	all := e.Documents + e.Delivered.Documents
-	fmt.Fprintf(&b, "%s of %s documents (%.2g %%) and %s could not be used; ", group(int64(e.Documents)), group(int64(all)), 100*float64(e.Documents)/float64(max(all, 1)), Size(e.Bytes))
+	fmt.Fprintf(&b, "%s of %s documents (%.2g %%) and %s could not be used; ", group(int64(e.Documents)), group(int64(all)),
+		100*float64(e.Documents)/float64(max(all, 1)), Size(e.Bytes))
 	if e.Max == 0 {
 		b.WriteString("none may be lost")
 	} else {

@@ -93,7 +93,8 @@ func (c *cutter) row(value []byte, long bool) error {
 		reason, valid = judge(value)
 	}
 	if reason != "" {
-		c.r.reject(Reject{Source: c.source, Line: number, Reason: reason, Detail: detail, Documents: 1, Bytes: int64(len(value))})
+		lost := Reject{Source: c.source, Line: number, Reason: reason, Detail: detail, Documents: 1, Bytes: int64(len(value))}
+		c.r.reject(lost)
 		return nil
 	}
 	return c.deliver(owned(value, c.line.fields, c.line.moved), valid)
@@ -116,7 +117,8 @@ func (c *cutter) badRows(disk *meter, row int64, rest Reject, err error) error {
 	default:
 		rest.Reason = Corrupt
 	}
-	rest.Source, rest.Line, rest.Detail, rest.Rest, rest.Documents = c.source, int(row), err.Error(), true, max(rest.Documents, 1)
+	rest.Source, rest.Line, rest.Detail = c.source, int(row), err.Error()
+	rest.Rest, rest.Documents = true, max(rest.Documents, 1)
 	c.r.reject(rest)
 	return nil
 }

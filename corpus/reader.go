@@ -163,9 +163,9 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 	if disk.err != nil {
 		return fmt.Errorf("read %s: %s\n  the documents in its first %d bytes on disk were read, the rest is missing", path, fileio.Cause(disk.err), disk.n)
 	}
-	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: max(c.onDisk-disk.n, 0) + max(r.part.at+content.n-c.offset, 0)}
-	if content.n == 0 {
-		rest.Bytes = c.onDisk
+	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: c.onDisk}
+	if content.n > 0 { // what was not read, and what was not yet delivered
+		rest.Bytes = max(c.onDisk-disk.n, 0) + max(r.part.at+content.n-c.offset, 0)
 	}
 	if errors.Is(err, errBomb) {
 		rest.Reason = Bomb
@@ -197,6 +197,7 @@ func (r *Reader) content(c *cutter, src *bounded, k kind) error {
 	if k.format == warcFile {
 		return c.warc()
 	}
+	c.guessed = k.ext == ".json"
 	if head, _ := c.in.Peek(peekBytes); r.part.at > 0 && k.format == linesFile || k.jsonLines(head) {
 		return c.lines(r.part)
 	}

@@ -25,7 +25,7 @@ const (
 
 // What is lost: documents that cannot be used, and files that cannot be read.
 const (
-	Binary       Reason = "binary (holds NUL bytes)" // a whole file is skipped, a document in one is lost
+	Binary       Reason = "binary (NUL or control bytes)" // a whole file is skipped, a document in one is lost
 	NotUTF8      Reason = "not UTF-8 (over a tenth of the bytes)"
 	UTF16        Reason = "UTF-16 (convert it to UTF-8)"
 	BadJSON      Reason = "broken JSON line"
@@ -168,7 +168,8 @@ func (r *Report) Add(o Report) {
 
 // leave records a column that does not become a field, once by its name.
 func (r *Report) leave(f LeftField) {
-	if len(r.LeftFields) < maxLeftFields && !slices.ContainsFunc(r.LeftFields, func(o LeftField) bool { return o.Name == f.Name }) {
+	known := slices.ContainsFunc(r.LeftFields, func(o LeftField) bool { return o.Name == f.Name })
+	if !known && len(r.LeftFields) < maxLeftFields {
 		r.LeftFields = append(r.LeftFields, f)
 	}
 }
@@ -177,7 +178,8 @@ const maxLeftFields = 100
 
 // units are what is counted by a reason, where it is not documents.
 var units = map[Reason]string{
-	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
+	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link",
+	Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
 	BadJSON: "line", LongLine: "line", BadRecord: "record", NotText: "record", NoMainText: "page", BadBody: "record",
 }
 

@@ -12,18 +12,19 @@ const peekBytes = 64 << 10
 
 // cutter cuts the content of files into documents. Its buffers live as long as a call of Documents.
 type cutter struct {
-	r      *Reader
-	yield  func(Document, error) bool
-	in     *bufio.Reader // the content of the present file
-	source string        // its path
-	file   int           // its ordinal
-	index  int
-	onDisk int64  // bytes of the present file, or part of one
-	offset int64  // of the next content to be delivered or rejected
-	buf    []byte // text: what was read but not yet delivered; lines: a line longer than the buffer of in
-	line   object // lines: what the last one holds
-	fields []byte // WARC: of the last record
-	bodies bodyDecoder
+	r       *Reader
+	yield   func(Document, error) bool
+	in      *bufio.Reader // the content of the present file
+	source  string        // its path
+	file    int           // its ordinal
+	index   int
+	onDisk  int64  // bytes of the present file, or part of one
+	offset  int64  // of the next content to be delivered or rejected
+	buf     []byte // text: what was read but not yet delivered; lines: a line longer than the buffer of in
+	line    object // lines: what the last one holds
+	guessed bool   // lines: that the file has them is a guess from its name and beginning
+	fields  []byte // WARC: of the last record
+	bodies  bodyDecoder
 }
 
 func (c *cutter) start(source string, file int) {
@@ -172,9 +173,22 @@ func judge(text []byte) (reason Reason, valid bool) {
 		return Binary, false
 	}
 	if valid = utf8.Valid(text); !valid && 10*invalidBytes(text) > len(text) {
+		if 50*controlBytes(text) > len(text) {
+			return Binary, false
+		}
 		return NotUTF8, false
 	}
 	return "", valid
+}
+
+// controlBytes counts control characters that text in any character set hardly has; of random bytes a tenth are such.
+func controlBytes(text []byte) (n int) {
+	for _, c := range text {
+		if c < ' ' && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f {
+			n++
+		}
+	}
+	return n
 }
 
 func invalidBytes(text []byte) int {

@@ -232,7 +232,9 @@ func (c *cutter) page(rec record, reply httpResponse, number int) error {
 
 // appendFields appends what the heads say about the text.
 func (r *record) appendFields(b []byte, reply httpResponse) []byte {
-	for _, f := range []struct{ name, value string }{{`"url"`, r.url}, {`"date"`, r.date}, {`"id"`, r.id}, {`"content_type"`, reply.media}} {
+	for _, f := range []struct{ name, value string }{
+		{`"url"`, r.url}, {`"date"`, r.date}, {`"id"`, r.id}, {`"content_type"`, reply.media},
+	} {
 		if f.value != "" {
 			b = appendMember(b, []byte(f.name), AppendString(nil, []byte(f.value)))
 		}

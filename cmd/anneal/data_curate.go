@@ -170,7 +170,8 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 	for i, d := range r.Comparisons {
 		s.comparison(i, d)
 	}
-	kept := fmt.Sprintf("kept %s of %s, %s of %s of text", thousands(int64(r.Kept)), plural(r.Documents, "document"), megabytes(r.KeptBytes), megabytes(r.Bytes))
+	kept := fmt.Sprintf("kept %s of %s, %s of %s of text", thousands(int64(r.Kept)), plural(r.Documents, "document"),
+		megabytes(r.KeptBytes), megabytes(r.Bytes))
 	if alone {
 		kept += fmt.Sprintf(", %.1f MB/s", float64(r.Bytes)/1e6/took.Seconds())
 	}

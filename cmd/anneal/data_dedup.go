@@ -113,7 +113,8 @@ func (c dataDedupCmd) Run(s *session) error {
 		rep.Input = nil // it stands under "corpus"
 		return s.finish(c.lossFlags, r.Report(), filepath.Join(c.Out, "report.json"), "remove "+c.Out+" and give the same command again",
 			map[string]any{
-				"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled, "mb_per_second": float64(rep.Bytes) / 1e6 / took.Seconds(), "seconds": took.Seconds(),
+				"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled,
+				"mb_per_second": float64(rep.Bytes) / 1e6 / took.Seconds(), "seconds": took.Seconds(),
 			})
 	})
 }
