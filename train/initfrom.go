@@ -102,7 +102,7 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 	}
 	return nil, &DataError{fmt.Errorf("the data was built with another tokenizer than the weights have: only %d of its %d tokens have a row there\n"+
 		"  data     %s\n  weights  %s\n"+
-		"  re-build the data with `anneal data build --tokenizer %s`, or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
+		"  rebuild the data with `anneal data build --tokenizer %s`, or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
 }
 
 // startFrom fills the model with the weights of cfg.Init and records their origin in cfg. Without data, which may be

@@ -39,6 +39,8 @@ func TestValuesThatNothingReadsAreRefused(t *testing.T) {
 		"precision=fp8 fp8.margin=2",
 		"optimizer.name=sgd optimizer.dampening=0.5",
 		"optimizer.groups.bias.lr_ratio=3",
+		"init.step=3",
+		"init.tokenizer=any",
 	} {
 		if p := problemsOf(t, minimal, strings.Fields(o)...); len(p) != 1 || !strings.Contains(p[0].Message, "has no effect") {
 			t.Errorf("%s: %+v", o, p)
