@@ -26,7 +26,7 @@ func TestLRFind(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		if code, out, errs := anneal(args...); code != exitOK || !strings.Contains(out, "worth a try: optimizer.lr from") || !strings.Contains(out, "┤") {
+		if code, out, errs := anneal(args...); code != exitOK || !strings.Contains(out, "worth a try    optimizer.lr from") || !strings.Contains(out, "┤") {
 			t.Errorf("%s: exit %d; no chart or no suggestion in\n%s%s", optimizer, code, out, errs)
 		}
 		if svg, err := os.ReadFile(w.path("lr.svg")); err != nil || !strings.Contains(string(svg), "worth a try") {
