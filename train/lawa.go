@@ -73,7 +73,7 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 		return nil, err
 	}
 	cfg.DeriveText("average.ema", "0", "anneal ckpt average")
-	if err := dst.create(cfg, tok, t); err != nil {
+	if err := dst.begin(); err != nil {
 		return nil, err
 	}
 	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true})
@@ -84,7 +84,10 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	r := &AverageReport{Run: out, Steps: steps}
 	r.WeightsHash, _, _ = checkpoint.HashTensors(weightTensors(device.Host{}, m))
 	averaged := state{Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier}
-	return r, store.Save(steps[n-1], last.Progress.Tokens, weightTensors(device.Host{}, m), &averaged)
+	if err := store.Save(steps[n-1], last.Progress.Tokens, weightTensors(device.Host{}, m), &averaged); err != nil {
+		return nil, err
+	}
+	return r, dst.finish(cfg, tok, t)
 }
 
 // lastSteps returns the newest n steps that have a checkpoint, in ascending order.

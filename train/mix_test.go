@@ -192,7 +192,7 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 	if s.store, err = checkpoint.Open(runDir(dir).checkpoints(), checkpoint.Options{Keep: 2, Synchronous: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Save(step, 0, s.tensors, &last); err != nil {
+	if err := s.store.Save(step, int64(last["progress"].(map[string]any)["tokens"].(float64)), s.tensors, &last); err != nil {
 		t.Fatal(err)
 	}
 	s.close()

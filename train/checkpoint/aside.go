@@ -1,13 +1,10 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-
-	"anneal/internal/fileio"
 )
 
 // asideName is the subdirectory for checkpoints that SetAside removes from the run.
@@ -35,19 +32,15 @@ func (s *Store) Before(step int64, state any) (Info, error) {
 			return Info{Skipped: faults}, s.noneBefore(step, entries, faults)
 		}
 		info, err := best.verify(s.root)
+		if err == nil {
+			_, err = best.fill(s.root, nil, state)
+		}
 		if fault := (*Fault)(nil); errors.As(err, &fault) {
 			bad[best.Name], faults = true, append(faults, err)
 			continue
 		}
 		if err != nil {
 			return Info{}, err
-		}
-		text, err := fileio.ReadSmall(s.path(best.Name, stateName), maxState)
-		if err == nil {
-			err = json.Unmarshal(text, state)
-		}
-		if err != nil {
-			return Info{}, fmt.Errorf("checkpoint: %s: this version of anneal cannot read %s: %w", best.Name, stateName, err)
 		}
 		info.Skipped = faults
 		return info, nil

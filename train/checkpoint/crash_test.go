@@ -286,7 +286,7 @@ func TestOldCheckpointThatCannotBeDeletedIsAWarning(t *testing.T) {
 	}
 	defer s.Close()
 	mustSave(t, s, small, 1, 2)
-	s.fs = removeFails{}
+	s.fs = stays{}
 	mustSave(t, s, small, 3)
 	if !strings.Contains(log.String(), step(1)) || !strings.Contains(log.String(), "cannot delete") {
 		t.Errorf("log: %s", log.String())
@@ -298,6 +298,12 @@ func TestOldCheckpointThatCannotBeDeletedIsAWarning(t *testing.T) {
 	}
 }
 
-type removeFails struct{ disk }
+// stays does not let go of checkpoints.
+type stays struct{ disk }
 
-func (removeFails) Remove(string) error { return syscall.EROFS }
+func (d stays) Rename(from, to string) error {
+	if stepDir.MatchString(filepath.Base(from)) {
+		return syscall.EROFS
+	}
+	return d.disk.Rename(from, to)
+}

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -164,8 +163,8 @@ func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error
 		}
 	}
 	if state != nil {
-		if err := json.Unmarshal(stateText, state); err != nil {
-			return Info{}, fmt.Errorf("checkpoint: %s: this version of anneal cannot read %s: %w", e.Name, stateName, err)
+		if err := e.decodeState(stateText, state); err != nil {
+			return Info{}, err
 		}
 	}
 	return e.info(root)

@@ -62,6 +62,26 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	return f, nil
 }
 
+// keepLock makes sure that the lock still keeps others out: it does not once somebody has deleted its file. The lock is then taken
+// again, unless another process was faster.
+func (s *Store) keepLock() error {
+	held, err := s.lock.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(s.lock.Name()); err == nil && os.SameFile(held, now) {
+		return nil
+	}
+	again, err := lock(s.root, s.opt.Log)
+	if err != nil {
+		return err
+	}
+	s.opt.Log.Warn("the lock file was deleted and is made again: leave it, or two processes may write here", "path", again.Name())
+	s.lock.Close()
+	s.lock = again
+	return nil
+}
+
 // Lock locks a directory that only one process at a time may write to, with the lock of a Store, until unlock is
 // called. It returns a *LockedError if another process holds the lock.
 func Lock(dir string) (unlock func() error, err error) {

@@ -26,6 +26,7 @@ const (
 	chunkBytes    = 4 << 20
 	maxManifest   = 64 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB
 	maxState      = 64 << 20
+	maxSequence   = 1 << 53 // far more saves than a run can make
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -153,7 +154,7 @@ func checkOwnSum(text []byte) error {
 var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
 
 func (m *manifest) check() error {
-	if m.ChunkBytes != chunkBytes || m.Step < 0 || m.Tokens < 0 || m.Sequence < 0 {
+	if m.ChunkBytes != chunkBytes || m.Step < 0 || m.Tokens < 0 || m.Sequence < 0 || m.Sequence > maxSequence {
 		return errors.New("chunk_bytes, step, tokens or sequence is out of range")
 	}
 	files := map[string]int64{}

@@ -53,16 +53,13 @@ func (s *Store) prune() {
 	}
 }
 
-// remove deletes a checkpoint, starting with the manifest: without it the rest is not a checkpoint.
+// remove deletes a checkpoint. It loses its name first, in one step: nobody sees half of it.
 func (s *Store) remove(name string) error {
-	if err := s.fs.Remove(s.path(name, manifestName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := s.fs.SyncDir(s.path(name)); err != nil {
-		return err
-	}
 	tmp := s.path(tempName(name))
 	if err := s.fs.Rename(s.path(name), tmp); err != nil {
+		return err
+	}
+	if err := s.fs.SyncDir(s.root); err != nil {
 		return err
 	}
 	return s.fs.RemoveAll(tmp)

@@ -93,6 +93,9 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 	if s.lock == nil {
 		return errors.New("checkpoint: Save after Close")
 	}
+	if err := s.keepLock(); err != nil {
+		return fmt.Errorf("checkpoint: step %d not saved: %w", step, err)
+	}
 	if step < 0 || tokens < 0 {
 		return fmt.Errorf("checkpoint: negative step %d or tokens %d", step, tokens)
 	}

@@ -55,12 +55,24 @@ func Verify(root string) ([]Info, error) {
 	var good []Info
 	for i := range entries {
 		info, err := entries[i].verify(root)
+		if err != nil && entries[i].retired(root) {
+			continue
+		}
 		if err != nil {
 			return good, err
 		}
 		good = append(good, info)
 	}
+	if len(good) == 0 {
+		return Verify(root) // a writer has replaced them all meanwhile
+	}
 	return good, nil
+}
+
+// retired reports whether a writer has deleted the checkpoint since it was listed.
+func (e *Entry) retired(root string) bool {
+	_, err := os.Lstat(filepath.Join(root, e.Name))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (e *Entry) verify(root string) (Info, error) {
