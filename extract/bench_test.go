@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// page is a page as they are: a third of its bytes are text.
+// page returns a typical page: a third of its bytes are text.
 func page(r *rand.Rand, paragraphs int) string {
 	var b strings.Builder
 	words := func(n int) {
@@ -39,7 +39,7 @@ func page(r *rand.Rand, paragraphs int) string {
 	return b.String()
 }
 
-// Bytes of HTML per second: a page that is generated, and, where it is found, the specification of Go.
+// Bytes of HTML per second, for a generated page and, if it is installed, the Go specification.
 func BenchmarkText(b *testing.B) {
 	pages := map[string]string{"generated": page(rand.New(rand.NewPCG(1, 1)), 60)}
 	if root, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {

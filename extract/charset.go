@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// decode reads a page as UTF-8.
+// decode returns a reader of the page as UTF-8.
 func decode(page []byte, contentType string) io.Reader {
 	if text, ok := bytes.CutPrefix(page, []byte("\xef\xbb\xbf")); ok {
 		return bytes.NewReader(text)
@@ -28,8 +28,8 @@ func decode(page []byte, contentType string) io.Reader {
 	return transform.NewReader(bytes.NewReader(page), set.NewDecoder())
 }
 
-// isUTF8 says whether at least nine tenths of the bytes that are not ASCII, of which there is one, are UTF-8. Text in other
-// character sets is not, whatever it is declared to be.
+// isUTF8 reports whether at least nine tenths of the bytes that are not ASCII are UTF-8. The page has at least one
+// such byte. Text in other character sets fails this test, whatever the page declares.
 func isUTF8(page []byte) bool {
 	high, bad := 0, 0
 	for i := 0; i < len(page); {

@@ -11,7 +11,7 @@ const (
 	good
 )
 
-// The bounds of the thesis. Lengths are in characters.
+// The thresholds of the thesis. Lengths are in characters.
 const (
 	maxLinkDensity     = 0.2
 	lengthLow          = 70
@@ -19,7 +19,7 @@ const (
 	maxHeadingDistance = 200
 )
 
-// classify gives each paragraph the class it has by itself.
+// classify sets the class of each paragraph from its own content.
 func classify(ps []paragraph, text []byte) {
 	for i := range ps {
 		p := &ps[i]
@@ -39,7 +39,8 @@ func classify(ps []paragraph, text []byte) {
 	}
 }
 
-// revise gives each paragraph its class among the others. What lies before the first and behind the last one is bad.
+// revise sets the class of each paragraph from its context. The start and the end of the page count as bad
+// paragraphs.
 func revise(ps []paragraph) {
 	for i := range ps {
 		ps[i].class = ps[i].alone
@@ -58,7 +59,7 @@ func revise(ps []paragraph) {
 	}
 }
 
-// leads says whether a good paragraph is near among those that follow.
+// leads reports whether a good paragraph follows within maxHeadingDistance.
 func leads(ps []paragraph) bool {
 	distance := 0
 	for i := range ps {
@@ -73,7 +74,7 @@ func leads(ps []paragraph) bool {
 	return false
 }
 
-// blocks calls f with each longest run of paragraphs whose class is open, and the classes on its sides.
+// blocks calls f for each maximal run of paragraphs whose class is open, with the classes before and behind it.
 func blocks(ps []paragraph, open func(class) bool, f func(ps []paragraph, before, behind class)) {
 	before := bad
 	for i := 0; i < len(ps); {
@@ -92,10 +93,10 @@ func blocks(ps []paragraph, open func(class) bool, f func(ps []paragraph, before
 	}
 }
 
-// reviseShort decides the short ones of a run of short and neargood ones. If only one side is good, those on this side of a
-// neargood one are.
+// reviseShort decides the short paragraphs in a run of short and neargood ones. If only one side of the run is good,
+// the short paragraphs between that side and a neargood one are good.
 func reviseShort(ps []paragraph, before, behind class) {
-	first, last := len(ps), -1 // neargood
+	first, last := len(ps), -1 // positions of neargood paragraphs
 	for i := range ps {
 		if ps[i].class == neargood {
 			first, last = min(first, i), i
@@ -115,7 +116,7 @@ func reviseShort(ps []paragraph, before, behind class) {
 	}
 }
 
-// reviseNeargood decides a run of neargood ones.
+// reviseNeargood decides a run of neargood paragraphs.
 func reviseNeargood(ps []paragraph, before, behind class) {
 	c := bad
 	if before == good || behind == good {

@@ -1,24 +1,24 @@
 package extract
 
-// role is what an element does to the division into paragraphs.
+// role is the effect of an element on the division into paragraphs.
 type role uint8
 
 const (
-	inline    role = iota // nothing
-	lineBreak             // a line end, twice a cut
-	link                  // its characters are counted
+	inline    role = iota // no effect
+	lineBreak             // a line end; two in a row end a paragraph
+	link                  // its characters are counted as linked
 	edge                  // begins and ends paragraphs
-	cell                  // does so as an item of a list or table
-	block                 // does so, and its end closes what is open in it
-	listing               // does so, and holds cells
-	pre                   // does so, and keeps its white space
-	heading               // does so, and its paragraphs are headings
-	para                  // does so, and ends where another block begins
-	unread                // does so, and is left out
+	cell                  // like edge, for an item of a list or table
+	block                 // like edge, and its end closes the elements open in it
+	listing               // like edge, and holds cells
+	pre                   // like edge, and keeps its white space
+	heading               // like edge, and its paragraphs are headings
+	para                  // like edge, and ends where another block begins
+	unread                // like edge, and is left out
 	unseen                // is left out
 )
 
-// element is the place of a name in elements; 0 is that of all others.
+// element is an index in elements; 0 stands for all names not listed.
 type element uint8
 
 var elements = []struct {

@@ -15,11 +15,12 @@ func allocatedBy(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// ceiling is what a page of n bytes may allocate, in all: its text, in three bytes for one, and a paragraph for every four
-// bytes, while they grow, and the attributes of one tag while they do.
+// ceiling is the total number of bytes that a page of n bytes may allocate: its text (three bytes for one) and a
+// paragraph for every four bytes, with growth, and the attributes of one tag.
 func ceiling(n int) int { return 1<<20 + 60*n + 80*min(n, maxToken) }
 
-// FuzzText takes any bytes for a page: no panic, bounded memory, no NUL, UTF-8 stays UTF-8, and neighbours in the text are parted.
+// FuzzText reads any bytes as a page: it must not panic, must bound its memory, must return no NUL, must keep UTF-8
+// valid, and must keep neighbouring paragraphs apart.
 func FuzzText(f *testing.F) {
 	long := strings.Repeat("some words of it ", 20)
 	for _, s := range []string{

@@ -11,7 +11,7 @@ import (
 
 var classNames = map[class]string{short: "short", bad: "bad", neargood: "neargood", good: "good"}
 
-// said is what is known about a paragraph, as testdata/golden.py writes it.
+// said returns what is known about each paragraph, in the form of testdata/golden.py.
 func said(d *divider) [][]any {
 	var out [][]any
 	for _, p := range d.paragraphs {
@@ -25,7 +25,7 @@ func said(d *divider) [][]any {
 	return out
 }
 
-// Paragraphs, their characters in links and both classes are jusText's, page by page.
+// The paragraphs, their characters in links and both classes equal jusText's, page by page.
 func TestParagraphsAreThoseOfJusText(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden.json")
 	if err != nil {

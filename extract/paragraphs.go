@@ -8,35 +8,35 @@ import (
 	"golang.org/x/net/html"
 )
 
-// paragraph is a piece of the text of a page.
+// paragraph is a paragraph of a page.
 type paragraph struct {
-	from, to      uint32 // in divider.text
-	chars, linked uint32 // characters with white space collapsed; those of them in links
+	from, to      uint32 // positions in divider.text
+	chars, linked uint32 // characters with white space collapsed, and how many of them are in links
 	heading, item bool
-	alone, class  class // by itself, and among the others
+	alone, class  class // class by content, and by context
 }
 
-// maxOpen is how many open elements are remembered, as many as browsers do.
+// maxOpen is the number of open elements that are remembered, as in browsers.
 const maxOpen = 512
 
-// maxToken is the most bytes of a tag, a comment, a script or a text between tags. Attributes of a tag take up to 16 times
-// their length.
+// maxToken is the largest size of a tag, a comment, a script or a text between tags. Attributes of a tag take up to
+// 16 times their length.
 const maxToken = 4 << 20
 
-// divider cuts a page into paragraphs.
+// divider divides a page into paragraphs.
 type divider struct {
 	paragraphs []paragraph
 	text       []byte // of all paragraphs
 
-	p      paragraph       // the present one
-	gap    []byte          // white space behind it that is not yet in it
-	broken bool            // a <br> came behind it
-	lastBr bool            // nothing but white space came since a <br>
-	first  bool            // no text came since the start of an item
-	open   []element       // all but cells, edges and what is inline, from the outermost; at most maxOpen and one that is left out
-	beyond int             // how many more there are
-	opened [256]int        // how often each is in open
-	inside [unseen + 1]int // how many of each role are
+	p      paragraph       // the current one
+	gap    []byte          // white space behind p that has not been added yet
+	broken bool            // a <br> follows p
+	lastBr bool            // only white space since a <br>
+	first  bool            // no text since the start of an item
+	open   []element       // open elements except cells, edges and inline ones, outermost first; at most maxOpen and one that is left out
+	beyond int             // number of further open elements
+	opened [256]int        // how often each element is in open
+	inside [unseen + 1]int // how many open elements have each role
 }
 
 // divide reads a page in UTF-8.
@@ -124,7 +124,7 @@ func (d *divider) start(e element) {
 	case cell:
 		d.first = true
 	case listing, heading, para:
-		if elements[d.top()].role == heading { // without an end tag
+		if elements[d.top()].role == heading { // the end tag was missing
 			d.pop()
 		}
 	}
@@ -164,11 +164,11 @@ func (d *divider) end(e element) {
 
 func leavesOut(e element) bool { return elements[e].role >= unread }
 
-// leftOut says whether what comes is.
+// leftOut reports whether the current position is inside an element that is left out.
 func (d *divider) leftOut() bool { return d.inside[unread]+d.inside[unseen] > 0 }
 
-// closeParagraph closes the innermost <p>, unless it is around another block, and the links in it: what cuts ends it. Cells and
-// edges end links in any case, for no link is around them.
+// closeParagraph closes the innermost <p>, unless it is around another block, together with the links in it. Cells
+// and edges always close links, because a link cannot contain them.
 func (d *divider) closeParagraph(by role) {
 	n := len(d.open)
 	for n > 0 && elements[d.open[n-1]].role == link {
@@ -184,7 +184,7 @@ func (d *divider) closeParagraph(by role) {
 	}
 }
 
-// endLink closes the innermost link, and nothing in it.
+// endLink closes the innermost link, but not the elements in it.
 func (d *divider) endLink(e element) {
 	if d.opened[e] == 0 {
 		return
@@ -199,7 +199,7 @@ func (d *divider) endLink(e element) {
 	}
 }
 
-// top is the innermost open element, 0 if none is.
+// top returns the innermost open element, or 0 if there is none.
 func (d *divider) top() element {
 	if len(d.open) == 0 {
 		return 0
@@ -227,7 +227,7 @@ func (d *divider) pop() element {
 	return e
 }
 
-// cut ends the present paragraph. What is left out does not.
+// cut ends the current paragraph. It does nothing inside an element that is left out.
 func (d *divider) cut() {
 	if !d.leftOut() {
 		d.finish()

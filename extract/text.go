@@ -2,8 +2,9 @@ package extract
 
 import "strings"
 
-// Text returns the main text of an HTML page in UTF-8, empty if it has none. The contentType is that of the HTTP head, with its
-// charset; it may be empty. Any bytes are a page, but one tag, script or text between tags of more than 4 MiB is an error.
+// Text returns the main text of an HTML page in UTF-8; it is empty if the page has none. The contentType is the value
+// of the HTTP header, with its charset; it may be empty. Any bytes are a valid page, but a single tag, script or text
+// between tags of more than 4 MiB is an error.
 func Text(page []byte, contentType string) ([]byte, error) {
 	d, err := divide(decode(page, contentType), isXHTML(contentType))
 	if err != nil {
@@ -28,7 +29,7 @@ func (d *divider) good() []byte {
 		}
 	}
 	out := make([]byte, 0, size)
-	item := false // whether the last one was
+	item := false // whether the previous one was an item
 	for _, p := range d.paragraphs {
 		if p.class != good {
 			continue

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// long is a good paragraph by itself.
+// long is a paragraph that is good by itself.
 var long = strings.Repeat("some words of it ", 20) + "end"
 
 func mainText(t *testing.T, page, contentType string) string {
@@ -109,7 +109,7 @@ func TestCharacterSets(t *testing.T) {
 	}
 }
 
-// What could make a reader slow or large takes time and memory in proportion to its length.
+// Pages that could make a reader slow or large take time and memory in proportion to their length.
 func TestHostilePages(t *testing.T) {
 	const size = 512 << 10
 	for name, part := range map[string]string{
@@ -142,7 +142,7 @@ func TestTooLongTagsAreErrors(t *testing.T) {
 	}
 }
 
-// Elements beyond those that are remembered end without ending others.
+// Elements beyond the limit end without ending others.
 func TestDeepNestingEnds(t *testing.T) {
 	for _, n := range []int{maxOpen - 1, maxOpen, maxOpen + 1, 5000} {
 		p := "<nav>" + strings.Repeat("<div>", n) + long + strings.Repeat("</div>", n) + long + "</nav><p>" + long + " behind" +
@@ -153,7 +153,7 @@ func TestDeepNestingEnds(t *testing.T) {
 	}
 }
 
-// The fast revision of classes gives those of the rules read literally.
+// The fast revision of classes gives the same result as the rules read literally.
 func TestRevisionIsThatOfTheRules(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -171,7 +171,7 @@ func TestRevisionIsThatOfTheRules(t *testing.T) {
 	}
 }
 
-// literally looks around anew for every paragraph.
+// literally looks at the context of every paragraph anew.
 func literally(ps []paragraph) []class {
 	c := make([]class, len(ps))
 	for i, p := range ps {

@@ -9,7 +9,7 @@ import (
 const (
 	other = iota
 	space
-	perhapsSpace // begins a space that is not ASCII
+	perhapsSpace // first byte of a space that is not ASCII
 	null
 )
 
@@ -27,7 +27,7 @@ var kindOf = func() (kinds [256]uint8) {
 // write appends text.
 func (d *divider) write(s []byte) {
 	keep := d.inside[pre] > 0
-	chars, words := 0, false // as jusText counts the characters of links: each text with the white space around it
+	chars, words := 0, false // chars counts as jusText does in links: each text with the white space around it
 	for i := 0; i < len(s); {
 		from := i
 		for i < len(s) {
@@ -83,7 +83,7 @@ func (d *divider) flush(keep bool) {
 		return
 	}
 	switch {
-	case keep && d.p.chars == 0: // no blank lines at the start, but the indentation
+	case keep && d.p.chars == 0: // no blank lines at the start, but keep the indentation
 		d.text = append(d.text, d.gap[bytes.LastIndexByte(d.gap, '\n')+1:]...)
 	case d.p.chars == 0:
 	case keep:
@@ -99,7 +99,7 @@ func (d *divider) flush(keep bool) {
 	d.gap, d.broken = d.gap[:0], false
 }
 
-// spaceAt is the length of the white space that s begins with: one character, or none.
+// spaceAt returns the length of the white space character at the start of s, or 0.
 func spaceAt(s []byte) int {
 	switch kindOf[s[0]] {
 	case space:
@@ -112,7 +112,7 @@ func spaceAt(s []byte) int {
 	return 0
 }
 
-// isSpace says whether a character that is not ASCII is white space.
+// isSpace reports whether a character that is not ASCII is white space.
 func isSpace(r rune) bool {
 	switch r {
 	case 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000:

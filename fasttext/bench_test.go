@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// benchText is documents of prose, the comments of the Go standard library, and of code.
+// benchText returns documents of two kinds: prose (the comments of the Go standard library) and code.
 func benchText(b *testing.B) (docs map[string][][]byte) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -33,9 +33,9 @@ func benchText(b *testing.B) (docs map[string][][]byte) {
 	return docs
 }
 
-// drawn is a model of the size of those in use: lid.176 has vectors of 16, n-grams of 2 to 4 characters and 176 labels under a
-// tree; DCLM's quality model has vectors of 100 and pairs of words. Speed does not depend on what the vectors hold, but for
-// the words known.
+// drawn returns a model with random vectors of the size of published ones: lid.176 has vectors of 16, character
+// n-grams of 2 to 4 and 176 labels under a tree; DCLM's quality model has vectors of 100 and word pairs. Apart from
+// which words are known, the content of the vectors does not affect the speed.
 func drawn(docs [][]byte, labels int, change func(a *args)) *Model {
 	a := args{Model: supervised}
 	change(&a)

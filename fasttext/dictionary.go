@@ -8,15 +8,15 @@ import (
 // endOfLine is the token that ends each text.
 const endOfLine = "</s>"
 
-// dictionary knows the words and labels of a model, and which rows of the input belong to a token.
+// dictionary holds the words and labels of a model, and maps a token to its rows of the input matrix.
 type dictionary struct {
 	args   *args
 	words  []string // nwords words, then the labels
 	counts []int64
 	nwords int
-	tokens int64 // of the training data
+	tokens int64 // number of tokens in the training data
 	slots  []wordSlot
-	pruned *prunedGrams // which n-grams have a row; nil if all have
+	pruned *prunedGrams // the n-grams that have a row; nil if all have
 }
 
 type wordSlot struct {
@@ -37,7 +37,7 @@ func (d *dictionary) index() {
 	}
 }
 
-// find returns the index of a token, the first if a file has it twice, and −1 if it is unknown.
+// find returns the index of a token, or −1 if it is unknown. If a file has the token twice, it returns the first.
 func (d *dictionary) find(token []byte, hash uint32) int {
 	mask := uint32(len(d.slots) - 1)
 	for at := hash & mask; d.slots[at].id != 0; at = (at + 1) & mask {
@@ -48,7 +48,7 @@ func (d *dictionary) find(token []byte, hash uint32) int {
 	return -1
 }
 
-// isLabel says whether a token, which find has looked for, is a label: known ones are what the file says.
+// isLabel reports whether a token is a label. The id is the result of find; for known tokens the file decides.
 func (d *dictionary) isLabel(token []byte, id int) bool {
 	if id >= 0 {
 		return id >= d.nwords
@@ -56,13 +56,13 @@ func (d *dictionary) isLabel(token []byte, id int) bool {
 	return bytes.HasPrefix(token, []byte(LabelPrefix))
 }
 
-// hashStart and hashPrime are of 32-bit FNV-1a.
+// hashStart and hashPrime are the constants of 32-bit FNV-1a.
 const (
 	hashStart = 2166136261
 	hashPrime = 16777619
 )
 
-// hashByte takes bytes as signed: those above ASCII set the upper bits.
+// hashByte treats bytes as signed, as the original does: bytes above ASCII set the upper bits.
 func hashByte(h uint32, c byte) uint32 { return (h ^ uint32(int8(c))) * hashPrime }
 
 func hashToken(token []byte) uint32 {
@@ -75,8 +75,9 @@ func hashToken(token []byte) uint32 {
 
 func continuation(c byte) bool { return c&0xc0 == 0x80 }
 
-// charGrams appends the rows of the n-grams of characters of a word in < and >, from those that start at byte `from`, until
-// ids is nearly full; it returns where to go on, len(word) at the end. ids needs room for more than maxNgram.
+// charGrams appends the rows of the character n-grams of a word in < and >, starting with those at byte from. It
+// stops when ids is nearly full, and returns where to continue; len(word) means it is done. The capacity of ids must
+// exceed maxNgram.
 func (d *dictionary) charGrams(ids []int32, word []byte, from int) ([]int32, int) {
 	bucket, minn, maxn := uint32(d.args.Bucket), int(d.args.MinN), int(d.args.MaxN)
 	if maxn <= 0 {
@@ -103,7 +104,7 @@ func (d *dictionary) charGrams(ids []int32, word []byte, from int) ([]int32, int
 	return ids, len(word)
 }
 
-// pushGram appends the row of the n-gram in a bucket, if it has one.
+// pushGram appends the row of an n-gram's bucket, if it has one.
 func (d *dictionary) pushGram(ids []int32, bucket int32) []int32 {
 	if d.pruned != nil {
 		if bucket = d.pruned.find(bucket); bucket < 0 {
@@ -113,20 +114,20 @@ func (d *dictionary) pushGram(ids []int32, bucket int32) []int32 {
 	return append(ids, int32(d.nwords)+bucket)
 }
 
-// wordGrams makes the rows of n-grams of words from the hashes of words as they come.
+// wordGrams computes the rows of word n-grams from a sequence of word hashes.
 type wordGrams struct {
 	running []uint64 // hashes of the n-grams that end in the last word, the longest first
 }
 
 const wordGramFactor = 116049371
 
-// push appends to ids the rows of the n-grams that end in the word of this hash: n−1 at most.
+// push appends to ids the rows of the n-grams that end in the word with this hash: at most WordNgrams−1.
 func (g *wordGrams) push(d *dictionary, ids []int32, hash uint32) []int32 {
 	n := int(d.args.WordNgrams)
 	if n <= 1 {
 		return ids
 	}
-	h := uint64(int64(int32(hash))) // the original keeps hashes of words as signed numbers
+	h := uint64(int64(int32(hash))) // the original stores word hashes as signed numbers
 	for i, r := range g.running {
 		r = r*wordGramFactor + h
 		g.running[i] = r
@@ -143,10 +144,10 @@ func (g *wordGrams) push(d *dictionary, ids []int32, hash uint32) []int32 {
 
 func (g *wordGrams) reset() { g.running = g.running[:0] }
 
-// prunedGrams maps buckets to rows: open addressing over keys that are never negative.
+// prunedGrams maps buckets to rows. It is a hash table with open addressing; its keys are never negative.
 type prunedGrams struct {
 	keys, values []int32
-	order        []int32 // keys as a file has them
+	order        []int32 // keys in the order of the file
 }
 
 func newPrunedGrams(n int) *prunedGrams {
@@ -180,7 +181,7 @@ func (p *prunedGrams) find(key int32) int32 {
 	return -1
 }
 
-// blanks stand between tokens.
+// blanks are the characters that separate tokens.
 const blanks = " \n\r\t\v\f\x00"
 
 var separators = func() (t [256]bool) {
@@ -190,7 +191,8 @@ var separators = func() (t [256]bool) {
 	return t
 }()
 
-// nextToken returns the bounds of the token at or behind i; start is len(text) at the end.
+// nextToken returns the bounds of the first token that starts at or after i. At the end of the text, start is
+// len(text).
 func nextToken(text []byte, i int) (start, end int) {
 	for i < len(text) && separators[text[i]] {
 		i++

@@ -6,18 +6,18 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// The kernels in use; ANNEAL_CPU=generic or avx2 asks for less than the machine has.
+// The instruction sets in use. ANNEAL_CPU=generic or avx2 restricts them.
 var (
 	useAVX2   = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
 	useAVX512 = useAVX2 && cpu.X86.HasAVX512F && os.Getenv("ANNEAL_CPU") != "avx2"
 )
 
 const (
-	callMost  = 512 // rows that one call into assembly takes, so that none runs longer than about 50 µs
-	registers = 8   // that a block of columns takes
+	callMost  = 512 // rows per call into assembly, so that no call takes longer than about 50 µs
+	registers = 8   // registers per block of columns
 )
 
-// lanesInUse is −1 for lanes in use, at lanesInUse[8−n:] for n.
+// lanesInUse holds masks for VMASKMOVPS: lanesInUse[8−n:] starts with n lanes of −1.
 var lanesInUse = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
 func addRows(acc, matrix []float32, rows []int32) {
@@ -60,7 +60,8 @@ func addToRows(matrix, x []float32, rows []int32) {
 	}
 }
 
-// block is how many of the columns left go in one call, in how many registers, and how many lanes of the last are in use.
+// block returns how many of the remaining columns one call processes, in how many registers, and how many lanes of
+// the last register are used.
 func block(left int) (width, used, tail int) {
 	lanes := 8
 	if useAVX512 {

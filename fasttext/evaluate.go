@@ -2,25 +2,26 @@ package fasttext
 
 import "slices"
 
-// Evaluation is how well the best label of each text meets the right ones.
+// Evaluation compares the best label of each text with its true labels.
 type Evaluation struct {
 	Examples int           `json:"examples"`
 	Right    int           `json:"right"`
-	Accuracy float64       `json:"accuracy"` // Right of Examples
+	Accuracy float64       `json:"accuracy"` // Right / Examples
 	Labels   []LabelResult `json:"labels"`
 }
 
-// LabelResult is what became of one label.
+// LabelResult holds the counts of one label.
 type LabelResult struct {
 	Label     string  `json:"label"`
-	Examples  int     `json:"examples"`  // that have it
-	Predicted int     `json:"predicted"` // that the model gave it to
-	Right     int     `json:"right"`     // that the model gave it to and that have it
-	Precision float64 `json:"precision"` // Right of Predicted; 0 of none
-	Recall    float64 `json:"recall"`    // Right of Examples; 0 of none
+	Examples  int     `json:"examples"`  // texts that have the label
+	Predicted int     `json:"predicted"` // texts for which the model chose it
+	Right     int     `json:"right"`     // texts for which the model chose it and that have it
+	Precision float64 `json:"precision"` // Right / Predicted; 0 if none
+	Recall    float64 `json:"recall"`    // Right / Examples; 0 if none
 }
 
-// Add counts a text with these labels, for which the model's best is another or one of them; "" is none.
+// Add counts a text with the labels truth, for which the model chose best. An empty best means that the model chose
+// none.
 func (e *Evaluation) Add(truth []string, best string) {
 	e.Examples++
 	for _, name := range truth {

@@ -23,7 +23,7 @@ func fixtures(t testing.TB) map[string][]byte {
 	return files
 }
 
-// A model that is read and written is the same bytes. The order of pruned n-grams is the original's, as files have it.
+// A model that is read and written again has the same bytes, including the order of pruned n-grams.
 func TestFilesAreWrittenAsTheyWereRead(t *testing.T) {
 	for file, b := range fixtures(t) {
 		m, err := Read(bytes.NewReader(b), int64(len(b)))
@@ -44,14 +44,14 @@ func TestFilesAreWrittenAsTheyWereRead(t *testing.T) {
 	}
 }
 
-// A model that is cut off anywhere is refused, and says so.
+// A truncated model is rejected with an error that says so, wherever it is cut.
 func TestTruncatedModelsAreRefused(t *testing.T) {
 	for file, b := range fixtures(t) {
 		for n := 0; n < len(b); n += 1 + n/50 {
 			if _, err := Read(bytes.NewReader(b[:n]), int64(n)); err == nil {
 				t.Fatalf("%s: %d of %d bytes are read as a model", file, n, len(b))
 			}
-			_, err := Read(bytes.NewReader(b[:n]), int64(len(b))) // it shrinks while it is read
+			_, err := Read(bytes.NewReader(b[:n]), int64(len(b))) // the file shrinks while it is read
 			if err == nil || n > 64 && !strings.Contains(err.Error(), "is truncated") {
 				t.Fatalf("%s: %d of %d bytes: %v", file, n, len(b), err)
 			}
@@ -59,7 +59,8 @@ func TestTruncatedModelsAreRefused(t *testing.T) {
 	}
 }
 
-// Places of a .bin file: after the magic number and the version come 13 hyper-parameters, then the sizes of the dictionary.
+// Offsets in a .bin file: the magic number and the version, then 13 hyper-parameters, then the sizes of the
+// dictionary.
 func TestHostileModelsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, want string
@@ -96,8 +97,8 @@ func TestHostileModelsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzRead reads arbitrary bytes: no panic, memory in proportion to the bytes that are there, and what is read can be used and
-// written.
+// FuzzRead reads arbitrary bytes: it must not panic, must use memory in proportion to the input, and what it reads
+// must be usable and writable.
 func FuzzRead(f *testing.F) {
 	for _, b := range fixtures(f) {
 		f.Add(b, "some text </s> __label__a é")

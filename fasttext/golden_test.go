@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// goldenCase is a text with what the original predicts for it.
+// goldenCase is a text with the predictions of the original.
 type goldenCase struct {
 	Text string
-	All  []goldenScore // of all labels, or of the best
-	Two  []goldenScore // the best two of at least 0.2
+	All  []goldenScore // all labels, or the best ones
+	Two  []goldenScore // the best two with a score of at least 0.2
 }
 
 type goldenScore struct {
@@ -36,8 +36,8 @@ func readGolden(t testing.TB, name string) (g map[string][]goldenCase) {
 	return g
 }
 
-// Each loss, n-grams of words and of characters, product codes with and without norms, pruned dictionaries and quantised
-// outputs: labels and scores are the original's.
+// Labels and scores equal the original's for each loss, word and character n-grams, product codes with and without
+// norms, pruned dictionaries and quantised outputs.
 func TestPredictionsAreTheOriginals(t *testing.T) {
 	compareWithOriginal(t, "golden.json")
 }
@@ -79,7 +79,7 @@ func compareWithOriginal(t *testing.T, name string) {
 	t.Logf("%s: scores differ by %.1e at most", name, worst)
 }
 
-// Scores do not depend on what was scored before, nor on the table of tokens.
+// Scores do not depend on earlier texts or on the size of the token table.
 func TestScoresDependOnTheTextAlone(t *testing.T) {
 	for file, cases := range readGolden(t, "golden.json") {
 		m, err := Load(filepath.Join("testdata", file))
@@ -87,7 +87,7 @@ func TestScoresDependOnTheTextAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		warm, narrow := m.NewPredictor(), m.NewPredictor()
-		narrow.keys = narrow.keys[:1] // each token takes the place of the one before
+		narrow.keys = narrow.keys[:1] // each token replaces the one before
 		for range 2 {
 			for _, c := range cases {
 				want := m.NewPredictor().Scores([]byte(c.Text))

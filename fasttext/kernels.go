@@ -2,7 +2,7 @@ package fasttext
 
 //go:generate go run ./gen
 
-// addRowsGeneric adds rows of a matrix with as many columns as acc has to acc, one after the other.
+// addRowsGeneric adds rows of a matrix to acc, one after the other. The matrix has len(acc) columns.
 func addRowsGeneric(acc, matrix []float32, rows []int32) {
 	for _, r := range rows {
 		row := matrix[int(r)*len(acc):][:len(acc)]

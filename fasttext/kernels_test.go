@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The kernels in use add in the order of the portable ones: the bits are the same, and nothing beside the rows changes.
+// The assembly kernels add in the order of the portable ones: the bits are equal, and nothing outside the rows
+// changes.
 func TestKernelsAddAsThePortableOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	numbers := func(n int) []float32 {
@@ -23,7 +24,7 @@ func TestKernelsAddAsThePortableOnes(t *testing.T) {
 			matrix, x := numbers((rows+1)*dim), numbers(dim)
 			ids := make([]int32, n)
 			for i := range ids {
-				ids[i] = rng.Int32N(rows) // the last row stays as it is
+				ids[i] = rng.Int32N(rows) // the last row must not change
 			}
 			got, want := slices.Clone(x), slices.Clone(x)
 			addRows(got, matrix[:rows*dim], ids)

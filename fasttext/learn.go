@@ -7,10 +7,10 @@ import (
 	"sort"
 )
 
-// learn changes the output by what an example's labels say at learning rate lr, leaves in e.grad what each of its input rows
-// has to change by, and returns the loss.
+// learn updates the output matrix from one example at learning rate lr, stores in e.grad the update for each of its
+// input rows, and returns the loss.
 //
-//	row i of the output with the truth y and the score s:  α = lr·(y − s);  grad += α·V[i];  V[i] += α·h;  at last grad ← grad/n
+//	row i of the output with the truth y and the score s:  α = lr·(y − s);  grad += α·V[i];  V[i] += α·h;  at the end grad ← grad/n
 func (t *trainer) learn(e *example, lr float32) float32 {
 	clear(e.grad)
 	var rng rand.PCG
@@ -34,7 +34,7 @@ func (t *trainer) learn(e *example, lr float32) float32 {
 		}
 		loss = -smoothLog(t.scores[target])
 	case OneVsAll:
-		v.product(t.scores, e.hidden) // a row changes after its own product only
+		v.product(t.scores, e.hidden) // each row changes only after its own product
 		for i, x := range t.scores {
 			loss += logistic(e, v.row(i), x, slices.Contains(e.labels, int32(i)), lr)
 		}
@@ -60,7 +60,8 @@ func (t *trainer) logistic(e *example, row int, truth bool, lr float32) float32 
 	return logistic(e, t.m.output.row(row), t.m.output.dot(e.hidden, row), truth, lr)
 }
 
-// logistic learns that a row, whose product with the hidden vector is x, is on or off.
+// logistic trains one row as a binary classifier. The product of the row with the hidden vector is x; truth is the
+// target.
 func logistic(e *example, row []float32, x float32, truth bool, lr float32) float32 {
 	s, y := sigmoid(x), float32(0)
 	if truth {
@@ -81,7 +82,7 @@ func adjust(e *example, row []float32, alpha float32) {
 	}
 }
 
-// draw returns a label other than the right one, with a probability in proportion to the root of its count.
+// draw returns a label other than the right one, with probability proportional to the square root of its count.
 func (t *trainer) draw(rng *rand.Rand, right int) int {
 	for {
 		x := rng.Float64() * t.weights[len(t.weights)-1]

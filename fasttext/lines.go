@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CheckLabel refuses names that would not stay one token in a line.
+// CheckLabel returns an error if a name would not stay a single token in a line.
 func CheckLabel(name string) error {
 	if name == "" || strings.ContainsAny(name, blanks) {
 		return fmt.Errorf("%q is not a valid label: it is empty or contains blanks\n  try a name such as good", name)
@@ -14,8 +14,8 @@ func CheckLabel(name string) error {
 	return nil
 }
 
-// AppendLine appends a document as a line to train on: its label, and the text with blanks for line ends and without what
-// looks like a label. A Predictor takes the text as it is for the same words.
+// AppendLine appends a document as a training line: its label, then the text. Line ends become blanks, and words that
+// look like labels are dropped. A Predictor sees the same words in the original text.
 func AppendLine(dst []byte, label string, text []byte) []byte {
 	dst = append(append(append(dst, LabelPrefix...), label...), ' ')
 	if !bytes.Contains(text, []byte(LabelPrefix)) {
@@ -36,7 +36,7 @@ func AppendLine(dst []byte, label string, text []byte) []byte {
 	return append(dst, '\n')
 }
 
-// LineLabels returns the labels of a line to train on, without their prefix.
+// LineLabels returns the labels of a training line, without their prefix.
 func LineLabels(line []byte) (labels []string) {
 	for start, end := nextToken(line, 0); start < len(line); start, end = nextToken(line, end) {
 		token := line[start:end]

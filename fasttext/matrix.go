@@ -1,17 +1,17 @@
 package fasttext
 
-// matrix has rows of cols numbers, as they are or as product codes.
+// matrix has rows of cols numbers, stored as float32 or as product codes.
 type matrix struct {
 	rows, cols int
 	dense      []float32 // nil if quantised
 
 	codes     []byte // [rows, len(parts)]
 	parts     []part
-	normCodes []byte    // [rows]; nil if norms are not coded apart
+	normCodes []byte    // [rows]; nil if norms are not coded separately
 	norms     []float32 // the 256 norms
 }
 
-// part is some columns of a quantised matrix, with the 256 pieces of rows that codes stand for.
+// part is a range of columns of a quantised matrix, with the 256 centroids that its codes refer to.
 type part struct {
 	column, width int
 	centroids     []float32 // [256, width]
@@ -19,7 +19,7 @@ type part struct {
 
 const centroids = 256
 
-// row is a row of a matrix that is not quantised.
+// row returns a row of a matrix that is not quantised.
 func (m *matrix) row(i int) []float32 { return m.dense[i*m.cols:][:m.cols] }
 
 // sum adds rows to acc, in order.
@@ -45,7 +45,7 @@ func (m *matrix) sum(acc []float32, rows []int32) {
 	}
 }
 
-// product writes the products of all rows with x: dst[i] = Σ row[i]·x, each sum in the order of the columns.
+// product computes the product of each row with x: dst[i] = Σ row[i]·x. Each sum runs in the order of the columns.
 func (m *matrix) product(dst, x []float32) {
 	if m.codes != nil {
 		for i := range dst {
@@ -54,7 +54,7 @@ func (m *matrix) product(dst, x []float32) {
 		return
 	}
 	i, n := 0, len(x)
-	for ; i+4 <= len(dst); i += 4 { // four sums at once: none waits for its own last addition
+	for ; i+4 <= len(dst); i += 4 { // four independent sums, so that additions do not wait for each other
 		a, b := m.dense[i*n:][:n], m.dense[(i+1)*n:][:n]
 		c, d := m.dense[(i+2)*n:][:n], m.dense[(i+3)*n:][:n]
 		var s, t, u, v float32
@@ -71,7 +71,7 @@ func (m *matrix) product(dst, x []float32) {
 	}
 }
 
-// dot is the product of a row with x.
+// dot returns the product of a row with x.
 func (m *matrix) dot(x []float32, row int) float32 {
 	sum := float32(0)
 	if m.codes == nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// LabelPrefix is what the names of labels start with in files, and in lines to train on.
+// LabelPrefix is the prefix of label names in model files and in training lines.
 const LabelPrefix = "__label__"
 
-// Loss is how scores come from the hidden vector. The numbers are those in files.
+// Loss selects how scores are computed from the hidden vector. The values are those of the file format.
 type Loss int32
 
 const (
@@ -28,7 +28,7 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int32(l))
 }
 
-// ParseLoss returns the loss of that name: softmax, hs, ova or ns.
+// ParseLoss returns the loss with the given name: softmax, hs, ova or ns.
 func ParseLoss(name string) (Loss, error) {
 	for l := HierarchicalSoftmax; l <= OneVsAll; l++ {
 		if lossNames[l] == name {
@@ -38,25 +38,25 @@ func ParseLoss(name string) (Loss, error) {
 	return 0, fmt.Errorf("unknown loss %q\n  try softmax, hs, ova or ns", name)
 }
 
-// args are the hyper-parameters that a file holds, in its order.
+// args are the hyper-parameters of a model file, in the order of the file.
 type args struct {
 	Dim, Window, Epoch, MinCount, Neg, WordNgrams int32
 	Loss                                          Loss
-	Model                                         int32 // supervised is 3
+	Model                                         int32 // 3 is supervised
 	Bucket, MinN, MaxN, LRUpdateRate              int32
 	T                                             float64
 }
 
 const supervised = 3
 
-// Limits on what a file may ask for, far above what is in use: they bound the work for a byte of text.
+// Limits on the values in a file. They are far above those in use, and bound the work per byte of text.
 const (
 	maxDim    = 1 << 16
 	maxNgram  = 64
-	maxWeight = 1e6 // larger ones could overflow in a sum; trained ones are below 1e3
+	maxWeight = 1e6 // larger weights could overflow in a sum; trained ones are below 1e3
 )
 
-// check refuses hyper-parameters that no model can have.
+// check returns an error if no model can have these hyper-parameters.
 func (a *args) check() error {
 	switch {
 	case a.Model != supervised:
@@ -79,7 +79,7 @@ type Model struct {
 	dict   *dictionary
 	input  matrix // [words + n-grams, dim]
 	output matrix // [labels, dim]
-	tree   []node // of hierarchical softmax
+	tree   []node // for hierarchical softmax
 	labels []string
 }
 
@@ -94,10 +94,10 @@ func newModel(a args, d *dictionary, input, output matrix) *Model {
 	return m
 }
 
-// Labels are the names of the labels without their prefix, the most frequent first. Scores go by this order.
+// Labels returns the names of the labels without their prefix, the most frequent first. Scores use the same order.
 func (m *Model) Labels() []string { return m.labels }
 
-// Quantised says whether the vectors are product codes, as in .ftz files.
+// Quantised reports whether the vectors are product codes, as in .ftz files.
 func (m *Model) Quantised() bool { return m.input.codes != nil }
 
 func (m *Model) String() string {
@@ -110,18 +110,18 @@ func (m *Model) String() string {
 		m.input.rows, a.Dim, kind, a.Loss, max(a.WordNgrams, 1), a.MinN, a.MaxN)
 }
 
-// node is of the Huffman tree of hierarchical softmax; the leaves come first, and are the labels.
+// node is a node of the Huffman tree of hierarchical softmax. The leaves come first; they are the labels.
 type node struct {
 	parent, left, right int32
 	count               int64
-	binary              bool // it is the right child
+	binary              bool // is the right child
 }
 
-// manyTokens is above any count of tokens: nodes that are not made yet have it, so that none is chosen.
+// manyTokens exceeds any count of tokens. Nodes that do not exist yet have this count, so that they are not chosen.
 const manyTokens = 1e15
 
-// huffman builds the tree over counts that do not rise. The original's choices at equal counts are kept, as paths depend on
-// them.
+// huffman builds the tree from counts in descending order. For equal counts it chooses as the original does, because
+// the paths depend on it.
 func huffman(counts []int64) []node {
 	n := len(counts)
 	tree := make([]node, 2*n-1)
@@ -151,7 +151,7 @@ func huffman(counts []int64) []node {
 	return tree
 }
 
-// sigmoids is the table of σ over [−8, 8] that the original looks scores up in.
+// sigmoids is the original's look-up table of σ over [−8, 8].
 var sigmoids = func() (t [513]float32) {
 	for i := range t {
 		x := float32(i*16)/512 - 8
@@ -172,5 +172,5 @@ func sigmoid(x float32) float32 {
 	return sigmoids[int((x+8)*32)]
 }
 
-// smoothLog is the logarithm the original takes of scores: they rise by 1e-5 on their way through it.
+// smoothLog is the original's logarithm of a score: it adds 1e-5 first.
 func smoothLog(x float32) float32 { return float32(math.Log(float64(x) + 1e-5)) }

@@ -8,19 +8,19 @@ import (
 	"slices"
 )
 
-// Predictor scores texts. It is one goroutine's.
+// Predictor scores texts. It is not safe for concurrent use.
 //
-// A text is taken as the original takes a line: tokens are what stands between blanks, line ends count as blanks, the token
-// </s> ends it, in the middle as well as where the text does, and labels in it are passed over. Nothing is put in lower case,
-// and no limit is set on the length.
+// A text is treated as the original treats a line: tokens are separated by blanks, line ends count as blanks, the
+// token </s> ends the text even in the middle, and labels in it are skipped. Text is not put in lower case, and its
+// length is not limited.
 //
-// Most tokens have been seen before: the sum of the vectors of a token and its n-grams is kept in a table, so that a
-// repeated one costs a look-up and one addition. Sums are formed token by token, whether a token is in the table or not, so
-// that scores are a function of the text alone.
+// Most tokens have been seen before. A table keeps the sum of the vectors of a token and its n-grams, so that a
+// repeated token costs a look-up and one addition. Sums are formed token by token, whether or not a token is in the
+// table, so that scores depend only on the text.
 type Predictor struct {
 	m      *Model
-	words  []float32 // the sum over tokens
-	grams  []float32 // the sum over n-grams of words
+	words  []float32 // sum over tokens
+	grams  []float32 // sum over word n-grams
 	hidden []float32
 	scores []float32
 	reach  []float32 // scores of the inner nodes of the tree
@@ -28,18 +28,18 @@ type Predictor struct {
 	keys    []tokenKey
 	values  []tokenValue
 	vectors []float32 // [slots, dim]
-	pending []int32   // slots whose vectors have to be added to words yet
+	pending []int32   // slots whose vectors are still to be added to words
 	rows    []int32
 	running wordGrams
 	word    []byte
 	vector  []float32
 }
 
-// tokenKey is a token of at most 23 bytes and its length; the zero value is no token.
+// tokenKey is a token of at most 23 bytes and its length. The zero value means no token.
 type tokenKey [3]uint64
 
 type tokenValue struct {
-	rows int32 // how many were summed; −1 for a label
+	rows int32 // number of rows in the sum; −1 for a label
 	hash uint32
 }
 
@@ -49,10 +49,10 @@ const (
 	rowsAtOnce   = 512
 	addedAtOnce  = 64
 	mostSlots    = 1 << 15
-	cacheKeySize = 32 // with the value
+	cacheKeySize = 32 // including the value
 )
 
-// NewPredictor returns a Predictor; it takes at most 5 MiB.
+// NewPredictor returns a Predictor. It uses at most 5 MiB.
 func (m *Model) NewPredictor() *Predictor {
 	dim := int(m.args.Dim)
 	slots := min(1<<(bits.Len(uint(cacheBytes/(4*dim+cacheKeySize)))-1), mostSlots)
@@ -64,14 +64,14 @@ func (m *Model) NewPredictor() *Predictor {
 	}
 }
 
-// Prediction is a label and its score, which is the probability plus 1e-5, as the original gives it.
+// Prediction is a label and its score. The score is the probability plus 1e-5, as in the original.
 type Prediction struct {
 	Label string  `json:"label"`
 	Score float32 `json:"score"`
 }
 
-// Scores returns the score of each label, in the order of Labels: the probability plus 1e-5. They are valid until the next
-// call. They are nil for a text in which the model knows nothing.
+// Scores returns the score of each label, in the order of Labels: the probability plus 1e-5. The slice is valid until
+// the next call. It is nil if the model knows nothing in the text.
 func (p *Predictor) Scores(text []byte) []float32 {
 	if !p.average(text) {
 		return nil
@@ -83,7 +83,8 @@ func (p *Predictor) Scores(text []byte) []float32 {
 	return p.scores
 }
 
-// Predict returns at most k labels whose probability is at least the threshold, the best first; of equal ones the more frequent.
+// Predict returns at most k labels whose probability is at least the threshold, the best first. Labels with equal
+// scores are ordered by frequency.
 func (p *Predictor) Predict(text []byte, k int, threshold float32) []Prediction {
 	if !p.average(text) {
 		return nil
@@ -103,7 +104,7 @@ func (p *Predictor) Predict(text []byte, k int, threshold float32) []Prediction 
 	return out
 }
 
-// average makes the hidden vector of a text; false if no row belongs to it.
+// average computes the hidden vector of a text. It returns false if the text has no rows.
 func (p *Predictor) average(text []byte) bool {
 	clear(p.words)
 	clear(p.grams)
@@ -144,7 +145,7 @@ func (p *Predictor) average(text []byte) bool {
 	return true
 }
 
-// token sees to it that the vector of a token is added to p.words.
+// token adds the vector of a token to p.words, now or at the next addPending.
 func (p *Predictor) token(token []byte) tokenValue {
 	if len(token) > keyBytes {
 		p.addPending()
@@ -161,7 +162,7 @@ func (p *Predictor) token(token []byte) tokenValue {
 	hi, lo := bits.Mul64(key[0]^0x9e3779b97f4a7c15, key[1]^bits.RotateLeft64(key[2], 21)^0xd6e8feb86659fd93)
 	slot := int32((hi ^ lo) & uint64(len(p.keys)-1))
 	if p.keys[slot] != key {
-		p.addPending() // the old vector of the slot may be among them
+		p.addPending() // the old vector of the slot may be pending
 		p.keys[slot] = key
 		p.values[slot] = p.embed(p.vectors[int(slot)*len(p.words):][:len(p.words)], token)
 	}
@@ -215,13 +216,13 @@ func (p *Predictor) embed(vector []float32, token []byte) tokenValue {
 	return v
 }
 
-// appendBounded appends a word between the signs of its bounds.
+// appendBounded appends a word between the characters that mark its bounds.
 func appendBounded(dst, token []byte) []byte {
 	dst = append(append(dst, '<'), token...)
 	return append(dst, '>')
 }
 
-// output computes the logarithms of the scores; those below the threshold are −Inf.
+// output computes the logarithms of the scores. Those below the threshold become −Inf.
 func (p *Predictor) output(threshold float32) {
 	switch p.m.args.Loss {
 	case HierarchicalSoftmax:
@@ -245,7 +246,7 @@ func (p *Predictor) output(threshold float32) {
 	}
 }
 
-// descend scores the tree from its root, which is its last node: the children of a node come before it.
+// descend computes the scores of the tree from the root, which is the last node: children come before their parent.
 func (p *Predictor) descend(threshold float32) {
 	tree, labels := p.m.tree, len(p.scores)
 	below := float32(math.Inf(-1))

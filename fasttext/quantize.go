@@ -12,23 +12,24 @@ import (
 	"sync/atomic"
 )
 
-// QuantizeOptions are fastText's.
+// QuantizeOptions are the options of fastText's quantize command.
 type QuantizeOptions struct {
 	Cutoff int  // rows of the input to keep, those with the largest norms; 0 keeps all
-	Norms  bool // code the norms of rows apart (qnorm)
-	Width  int  // numbers that one code stands for (dsub): 2
+	Norms  bool // code the norms of rows separately (qnorm)
+	Width  int  // columns per code (dsub): 2
 
-	Threads int // 0 takes all processors; the result is the same
+	Threads int // 0 uses all processors; the result is the same
 }
 
-// Quantize makes a model several times smaller: product quantisation of its input (Jégou et al. 2011; Joulin et al. 2016,
-// arXiv 1612.03651). Each Width columns of a row become the number of one of 256 pieces, learnt by 25 rounds of k-means over
-// at most 65,536 rows, and rows with small norms go.
+// Quantize makes a model several times smaller by product quantisation of its input matrix (Jégou et al. 2011; Joulin
+// et al. 2016, arXiv 1612.03651). Each group of Width columns of a row is replaced by the number of one of 256
+// centroids. The centroids are learnt by 25 rounds of k-means over at most 65,536 rows. Rows with small norms are
+// dropped if Cutoff is set.
 //
-//	bytes a row: ⌈dim/Width⌉, and 1 more for the norm, where 4·dim were
+//	bytes per row: ⌈dim/Width⌉, and 1 more for the norm, instead of 4·dim
 //
-// Not for a model that has to stay exact; measure what it costs (`anneal data classifier eval`). The original also trains what
-// is left again (-retrain) and can quantise the output; this does neither.
+// Quantisation is lossy; measure the cost with `anneal data classifier eval`. Unlike the original, Quantize does not
+// retrain the remaining rows (-retrain) and does not quantise the output matrix.
 func (m *Model) Quantize(ctx context.Context, o QuantizeOptions) (*Model, error) {
 	dim := int(m.args.Dim)
 	switch {
@@ -83,7 +84,7 @@ func norm(row []float32) float32 {
 	return float32(math.Sqrt(sum))
 }
 
-// cut keeps the rows with the largest norms, and that of </s>.
+// cut keeps the rows with the largest norms, and the row of </s>.
 func (m *Model) cut(rows int) (*dictionary, matrix) {
 	norms := make([]float32, m.input.rows)
 	order := make([]int, len(norms))
@@ -118,19 +119,19 @@ func (m *Model) cut(rows int) (*dictionary, matrix) {
 	return d, input
 }
 
-// quantizer learns pieces and codes.
+// quantizer learns centroids and assigns codes.
 type quantizer struct {
 	ctx     context.Context
 	threads int
 }
 
 const (
-	quantizeRows   = 256 * centroids // that pieces are learnt from at most
+	quantizeRows   = 256 * centroids // at most this many rows are used to learn centroids
 	quantizeRounds = 25
-	quantizeSplit  = 1e-7 // by which the halves of a split piece differ
+	quantizeSplit  = 1e-7 // distance between the halves of a split centroid
 )
 
-// code learns the pieces of each width columns of a matrix, and finds the nearest for each row.
+// code learns the centroids of each group of width columns, and finds the nearest for each row.
 func (q quantizer) code(m matrix, width int) ([]part, []byte) {
 	parts := make([]part, (m.cols+width-1)/width)
 	codes := make([]byte, m.rows*len(parts))
@@ -158,7 +159,7 @@ func (q quantizer) code(m matrix, width int) ([]part, []byte) {
 	return parts, codes
 }
 
-// learn makes the pieces by k-means, from the first ones of x on, whose order is drawn.
+// learn computes the centroids by k-means. It starts from the first rows of x, which are in random order.
 func (p *part) learn(ctx context.Context, x []float32, rng *rand.Rand) {
 	w := p.width
 	p.centroids = slices.Clone(x[:centroids*w])
@@ -193,7 +194,7 @@ func (p *part) learn(ctx context.Context, x []float32, rng *rand.Rand) {
 	}
 }
 
-// split gives a piece that stands for nothing half of what another one stands for, drawn by how much that is.
+// split gives an empty centroid half of the rows of another one, drawn with probability proportional to its size.
 func (p *part) split(empty int, sizes *[centroids]int, n int, rng *rand.Rand) {
 	full := 0
 	for rng.Float64()*float64(n-centroids) >= float64(sizes[full]-1) {
@@ -212,7 +213,7 @@ func (p *part) split(empty int, sizes *[centroids]int, n int, rng *rand.Rand) {
 	sizes[full] -= sizes[empty]
 }
 
-// nearest returns the piece nearest to x, of equal ones the first.
+// nearest returns the centroid nearest to x, the first of several equally near ones.
 func (p *part) nearest(x []float32) byte {
 	best, least := 0, float32(math.Inf(1))
 	c := p.centroids

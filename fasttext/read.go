@@ -35,8 +35,8 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-// Read reads a model of at most size bytes. Every count in it is held against what is left of these before anything is
-// allocated: a model takes at most 20 bytes of memory for a byte of file.
+// Read reads a model of at most size bytes. It compares every count in the file with the bytes that remain before it
+// allocates: a model takes at most 20 bytes of memory per byte of file.
 func Read(in io.Reader, size int64) (*Model, error) {
 	r := &reader{in: bufio.NewReaderSize(in, 1<<16), left: size}
 	m := r.model()
@@ -46,7 +46,7 @@ func Read(in io.Reader, size int64) (*Model, error) {
 	return m, nil
 }
 
-// reader keeps the first fault; what it returns afterwards is empty.
+// reader keeps the first error. After an error it returns empty values.
 type reader struct {
 	in   *bufio.Reader
 	left int64
@@ -62,7 +62,7 @@ func (r *reader) fail(format string, a ...any) {
 	}
 }
 
-// holds says whether n things of some bytes can still come.
+// holds reports whether the rest of the file can hold n items of the given size.
 func (r *reader) holds(n, size int64) bool {
 	if r.err == nil && (n < 0 || n > r.left/size) {
 		r.err = errTruncated
@@ -101,7 +101,7 @@ func (r *reader) flag() bool {
 	return b[0] == 1
 }
 
-// floats reads n numbers, which must be finite and of a size that sums stay finite.
+// floats reads n numbers. They must be finite and small enough that sums stay finite.
 func (r *reader) floats(n int64) []float32 {
 	if !r.holds(n, 4) {
 		return nil
@@ -148,7 +148,7 @@ func (r *reader) model() *Model {
 		return nil
 	}
 	if version == 11 {
-		a.MaxN = 0 // supervised models had no n-grams of characters then
+		a.MaxN = 0 // supervised models of that version had no character n-grams
 	}
 	if err := a.check(); err != nil {
 		r.fail("%w", err)
@@ -222,7 +222,7 @@ func (r *reader) dictionary(a *args) *dictionary {
 	return d
 }
 
-// name reads up to a zero.
+// name reads a string that ends with a zero byte.
 func (r *reader) name(to *strings.Builder) {
 	for r.err == nil {
 		piece, err := r.in.ReadSlice(0)
@@ -278,7 +278,7 @@ func (r *reader) shape(m matrix) bool {
 	return r.err == nil
 }
 
-// quantiser reads what the codes of rows of dim numbers stand for.
+// quantiser reads the centroids for the codes of rows of dim numbers.
 func (r *reader) quantiser(dim int) []part {
 	var head struct{ Dim, Parts, Width, LastWidth int32 }
 	if r.value(&head); r.err != nil {
@@ -308,7 +308,7 @@ func (r *reader) quantiser(dim int) []part {
 	return parts
 }
 
-// check holds the parts of a model against each other.
+// check checks the parts of a model against each other.
 func (r *reader) check(m *Model) {
 	a, d := m.args, m.dict
 	need := int64(d.nwords)

@@ -13,30 +13,30 @@ import (
 	"sync/atomic"
 )
 
-// TrainOptions are fastText's, with its names and defaults for supervised models.
+// TrainOptions are fastText's options for supervised models, with its names and defaults.
 type TrainOptions struct {
-	Dim           int     // of the vectors: 100
-	LR            float64 // learning rate at the start, which falls to 0 in a straight line: 0.1
-	Epoch         int     // how often each line is read: 5
-	MinCount      int     // rarer words are left out: 1
-	MinCountLabel int     // rarer labels are left out: 0
-	WordNgrams    int     // longest n-gram of words: 1
-	MinN, MaxN    int     // n-grams of characters: 0 and 0, none
+	Dim           int     // size of the vectors: 100
+	LR            float64 // initial learning rate, which falls linearly to 0: 0.1
+	Epoch         int     // passes over the lines: 5
+	MinCount      int     // rarer words are dropped: 1
+	MinCountLabel int     // rarer labels are dropped: 0
+	WordNgrams    int     // longest word n-gram: 1
+	MinN, MaxN    int     // lengths of character n-grams: 0 and 0, none
 	Bucket        int     // rows for n-grams, if there are any: 2,000,000
 	Loss          Loss    // Softmax
-	Neg           int     // labels drawn against the right one, for NegativeSampling: 5
+	Neg           int     // negative labels per example, for NegativeSampling: 5
 	Seed          uint64
 
-	Threads  int                     // 0 takes all processors; the result is the same
-	Progress func(done, total int64) // bytes, over the counting and all epochs; may be nil
+	Threads  int                     // 0 uses all processors; the result is the same
+	Progress func(done, total int64) // counts bytes, over the counting pass and all epochs; may be nil
 }
 
-// DefaultTrainOptions are the original's.
+// DefaultTrainOptions returns the defaults of the original.
 func DefaultTrainOptions() TrainOptions {
 	return TrainOptions{Dim: 100, LR: 0.1, Epoch: 5, MinCount: 1, WordNgrams: 1, Bucket: 2_000_000, Loss: Softmax, Neg: 5}
 }
 
-// Check refuses options that cannot be.
+// Check returns an error if the options are invalid.
 func (o TrainOptions) Check() error {
 	_, err := o.args()
 	return err
@@ -70,29 +70,35 @@ func (o *TrainOptions) args() (args, error) {
 	return a, a.check()
 }
 
-// ErrDiverged says that training ran into numbers without bounds.
+// ErrDiverged says that the weights overflowed during training.
 var ErrDiverged = errors.New("training diverged: the weights overflowed\n  try a smaller learning rate")
 
 const (
-	batchLines  = 64      // that see the same input vectors, or fewer:
-	batchBytes  = 1 << 20 // a batch ends with the line that makes it this long
-	maxLineRows = 1 << 18 // that training takes of a line
+	batchLines  = 64      // lines per batch, at most; they see the same input vectors
+	batchBytes  = 1 << 20 // a batch ends with the line that reaches this size
+	maxLineRows = 1 << 18 // rows of a line that are used in training
 	maxParallel = 64      // threads that a batch can keep busy
 )
 
-// Train learns a model from lines of fastText's format, labels such as __label__good before or between the words; a line ends
-// at </s>, too. Lines without a label are counted for the dictionary only. The model depends on the lines and the options
-// alone, not on the number of threads.
+// Train learns a model from lines in fastText's format: words, with labels such as __label__good before or between
+// them. The token </s> also ends a line. Lines without a label only count for the dictionary. The model depends on
+// the lines and the options, not on the number of threads.
 //
-// The original's threads update one model as they run into each other (Hogwild), so that two runs differ. Here 64 lines at a
-// time, or 1 MiB of them, look at the same input vectors, side by side; then the output is learnt from line by line in their
-// order, and each input row takes its changes in that order. The lines are shuffled anew for each epoch, the learning rate falls
-// with the bytes read, not the tokens, and all input vectors start at random, where one thread of the original leaves nine in
-// ten at 0. Of a line the first MiB and 262,144 rows are learnt from.
+// Differences from the original:
 //
-// Lines are read where they lie, in the order that is drawn: quick where the operating system keeps the file in memory.
+//   - The original's threads update one model without synchronisation (Hogwild), so that two runs differ. Here a
+//     batch of 64 lines or 1 MiB reads the same input vectors in parallel. The output matrix is then updated line by
+//     line in order, and each input row receives its updates in that order.
+//   - The lines are shuffled anew for each epoch.
+//   - The learning rate falls with the bytes read, not with the tokens.
+//   - All input vectors start at random; one thread of the original leaves nine in ten at 0.
+//   - At most the first MiB and 262,144 rows of a line are used.
 //
-// Memory: the vectors, 16 bytes a line, about 70 bytes an entry of the dictionary while it is made, and up to 128 MiB.
+// Train reads the lines from the file in random order, which is fast if the operating system keeps the file in
+// memory.
+//
+// Memory: the vectors, 16 bytes per line, about 70 bytes per entry of the dictionary while it is built, and up to 128
+// MiB.
 func Train(ctx context.Context, lines io.ReaderAt, size int64, o TrainOptions) (*Model, error) {
 	a, err := o.args()
 	if err != nil {
@@ -148,22 +154,22 @@ func Train(ctx context.Context, lines io.ReaderAt, size int64, o TrainOptions) (
 	return m, nil
 }
 
-// trainer changes the model as lines come.
+// trainer updates the model line by line.
 type trainer struct {
 	m       *Model
 	o       TrainOptions
 	source  io.ReaderAt
 	size    int64  // bytes of all epochs
-	done    int64  // of these
-	before  int64  // bytes of the counting
-	drawn   uint64 // lines so far, which numbers the random draws of each
+	done    int64  // bytes read so far, of size
+	before  int64  // bytes of the counting pass
+	drawn   uint64 // lines so far; it seeds the random draws of each line
 	slots   [batchLines]example
 	scores  []float32
-	weights []float64 // cumulative, of the labels to draw against
+	weights []float64 // cumulative weights for drawing negative labels
 	shards  [][]int32
 }
 
-// example is a line in work.
+// example is a line with its rows, labels and vectors.
 type example struct {
 	text         []byte
 	rows, labels []int32
@@ -173,7 +179,7 @@ type example struct {
 	err          error
 }
 
-// start draws the input vectors, each row by its number, uniformly from ±1/dim.
+// start fills the input vectors with values drawn uniformly from ±1/dim, seeded by the row number.
 func (t *trainer) start() {
 	dim := t.o.Dim
 	var next atomic.Int64
@@ -223,7 +229,7 @@ func batchSize(lines []line) (n int) {
 	return n
 }
 
-// batch learns from some lines.
+// batch trains on some lines.
 func (t *trainer) batch(ctx context.Context, lines []line) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -261,7 +267,7 @@ func (t *trainer) batch(ctx context.Context, lines []line) error {
 	return nil
 }
 
-// shard returns those of the rows that belong to a thread, in their order.
+// shard returns the rows that belong to a thread, in order.
 func (t *trainer) shard(thread int, rows []int32) []int32 {
 	if t.threads() == 1 {
 		return rows
@@ -316,7 +322,7 @@ func (e *example) read(m *Model, source io.ReaderAt, l line) {
 	}
 }
 
-// token appends the rows of a word and its n-grams of characters.
+// token appends the rows of a word and its character n-grams.
 func (e *example) token(d *dictionary, token []byte, id int) {
 	if id >= 0 {
 		e.rows = append(e.rows, int32(id))

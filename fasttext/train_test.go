@@ -49,7 +49,7 @@ func encode(t testing.TB, m *Model) []byte {
 	return b.Bytes()
 }
 
-// The models of ours-*.bin, which the original has loaded and predicted with.
+// The models in ours-*.bin, which the original has loaded and used for prediction.
 var ourModels = map[string]func(o *TrainOptions){
 	"ours-softmax.bin": func(o *TrainOptions) { o.WordNgrams, o.Bucket = 2, 60 },
 	"ours-hs.bin":      func(o *TrainOptions) { o.Loss, o.MinN, o.MaxN, o.Bucket = HierarchicalSoftmax, 2, 3, 60 },
@@ -58,7 +58,7 @@ var ourModels = map[string]func(o *TrainOptions){
 	"ours-ns.bin":      func(o *TrainOptions) { o.Loss, o.MinN, o.MaxN, o.WordNgrams, o.Bucket = NegativeSampling, 3, 3, 3, 60 },
 }
 
-// The bytes of a model depend on the lines and the options alone, not on the number of threads.
+// The bytes of a model depend on the lines and the options, not on the number of threads.
 func TestTrainingIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	lines, err := os.ReadFile("testdata/lines.txt")
 	if err != nil {
@@ -88,7 +88,7 @@ func TestTrainingIsTheSameForAnyNumberOfThreads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if then, err := os.ReadFile(path); err != nil || runtime.GOARCH == "amd64" && !bytes.Equal(then, first) { // elsewhere exp may round otherwise
+		if then, err := os.ReadFile(path); err != nil || runtime.GOARCH == "amd64" && !bytes.Equal(then, first) { // exp may round differently on other architectures
 			t.Errorf("%s is another model now than the one the original has used (%v): run testdata/golden.py again", file, err)
 		}
 	}
@@ -98,10 +98,10 @@ func TestTrainingIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-// The original loads what our trainer writes, and predicts the same with it.
+// The original loads the files of our trainer and makes the same predictions.
 func TestOriginalPredictsTheSameAfterOurTraining(t *testing.T) { compareWithOriginal(t, "ours.json") }
 
-// generate writes lines of ten labels, which share most of their words.
+// generate writes lines with ten labels that share most of their words.
 func generate(lines int, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(1, 1))
 	words := func(n int) []string {
@@ -139,7 +139,7 @@ func generate(lines int, seed uint64) []byte {
 	return b.Bytes()
 }
 
-// accuracy is the share of lines whose best label is theirs.
+// accuracy returns the share of lines whose best label is the right one.
 func accuracy(m *Model, lines []byte) float64 {
 	var e Evaluation
 	p := m.NewPredictor()
@@ -149,7 +149,7 @@ func accuracy(m *Model, lines []byte) float64 {
 	return e.Accuracy
 }
 
-// A quantised model is several times smaller and nearly as good, with a third of its rows, too.
+// A quantised model is several times smaller and nearly as good, even with a third of its rows.
 func TestQuantisedModelsAreNearlyAsGood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds under the race detector")
@@ -188,7 +188,7 @@ func TestQuantisedModelsAreNearlyAsGood(t *testing.T) {
 	}
 }
 
-// On the same lines our models are as good as those that the original makes with 1 to 12 threads.
+// On the same lines our models are as good as those that the original trains with 1 to 12 threads.
 func TestTrainingIsAsGoodAsTheOriginals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds under the race detector")
@@ -259,7 +259,7 @@ func TestTrainingRefusesWhatCannotBeLearnt(t *testing.T) {
 	}
 }
 
-// Lines longer than what is learnt from, without an end, without words: none is in the way of the others.
+// Lines that are too long, have no end or have no words do not disturb the others.
 func TestOddLinesAreLearntFrom(t *testing.T) {
 	long := "__label__x " + strings.Repeat("word ", 300_000) // 1.5 MB
 	lines := long + "\n\n__label__y\n__label__y other </s> hidden\n__label__x word\n__label__y other __label__x both\n \n__label__y other"
@@ -272,7 +272,7 @@ func TestOddLinesAreLearntFrom(t *testing.T) {
 	}
 }
 
-// A text has the same scores as the line that AppendLine makes of it: what is learnt is what is asked for later.
+// A text has the same scores as the line that AppendLine makes of it.
 func TestLinesAreLearntAsTextsAreScored(t *testing.T) {
 	lines, err := os.ReadFile("testdata/lines.txt")
 	if err != nil {
@@ -296,7 +296,8 @@ func TestLinesAreLearntAsTextsAreScored(t *testing.T) {
 	})
 }
 
-// FuzzTrain learns from arbitrary bytes: no panic, memory in proportion to the bytes, and the same model with two threads.
+// FuzzTrain trains on arbitrary bytes: it must not panic, must use memory in proportion to the input, and must give
+// the same model with two threads.
 func FuzzTrain(f *testing.F) {
 	f.Add([]byte("__label__a one two\n__label__b two three </s> four\n"), uint8(0))
 	f.Add([]byte("__label__a __label__b\n\n__label__c \xff\x00é\n"), uint8(1))

@@ -10,13 +10,14 @@ import (
 	"slices"
 )
 
-// maxLine is how many bytes of a line training looks at.
+// maxLine is the number of bytes of a line that training uses.
 const maxLine = 1 << 20
 
-// maxEntries is how many words and labels are counted at once: when there are more, the rarest go, those seen once first.
+// maxEntries is the largest number of words and labels counted at once. When there are more, the rarest are dropped,
+// those seen once first.
 const maxEntries = 22_500_000
 
-// line is where a line to train on lies.
+// line is the position of a training line in the file.
 type line struct {
 	at   int64
 	size int32
@@ -26,9 +27,9 @@ type line struct {
 type vocabulary struct {
 	entries []entry
 	slots   []int32 // 1 + index; 0 is free
-	rarest  int64   // counts below it were dropped on the way
-	lines   []line  // that begin with a label: 16 bytes each
-	bytes   int64   // of these
+	rarest  int64   // entries with lower counts were dropped during the scan
+	lines   []line  // lines that begin with a label: 16 bytes each
+	bytes   int64   // total size of lines
 	tokens  int64
 }
 
@@ -49,7 +50,7 @@ func (v *vocabulary) scan(ctx context.Context, in io.Reader, progress func(int64
 		b, err := r.ReadSlice('\n')
 		size := int64(len(b))
 		if errors.Is(err, bufio.ErrBufferFull) {
-			long = append(long[:0], b...) // all that counts of it: the buffer is as long
+			long = append(long[:0], b...) // only this part is counted: the buffer has this size
 			for errors.Is(err, bufio.ErrBufferFull) {
 				b, err = r.ReadSlice('\n')
 				size += int64(len(b))
@@ -76,7 +77,7 @@ func (v *vocabulary) scan(ctx context.Context, in io.Reader, progress func(int64
 	}
 }
 
-// line counts the tokens of a line and says whether there is a label among them.
+// line counts the tokens of a line and reports whether it has a label.
 func (v *vocabulary) line(b []byte) (labelled bool) {
 	for i := 0; ; {
 		start, end := nextToken(b, i)
@@ -131,7 +132,7 @@ func (v *vocabulary) index() {
 	}
 }
 
-// drop leaves out words and labels that are rarer.
+// drop removes words and labels with lower counts.
 func (v *vocabulary) drop(words, labels int64) {
 	v.entries = slices.DeleteFunc(v.entries, func(e entry) bool {
 		return e.count < words && !e.label || e.count < labels && e.label
@@ -139,8 +140,8 @@ func (v *vocabulary) drop(words, labels int64) {
 	v.index()
 }
 
-// dictionary makes the dictionary of what is seen often enough: words before labels, frequent ones first, of equal ones that
-// which came first.
+// dictionary builds the dictionary from the frequent entries: words before labels, frequent entries first, and
+// entries with equal counts in the order of their first occurrence.
 func (v *vocabulary) dictionary(a *args, minLabel int) *dictionary {
 	v.drop(int64(a.MinCount), int64(minLabel))
 	slices.SortStableFunc(v.entries, func(x, y entry) int {

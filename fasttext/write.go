@@ -8,10 +8,10 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Save writes the model to a file, under another name until it is whole.
+// Save writes the model to a file. It writes to a temporary name and renames the file when it is complete.
 func (m *Model) Save(path string) error { return fileio.Write(path, m.Write) }
 
-// Write writes the model in the format of fastText, version 12: .ftz if it is quantised, else .bin.
+// Write writes the model in version 12 of fastText's format: .ftz if it is quantised, otherwise .bin.
 func (m *Model) Write(to io.Writer) error {
 	w := &writer{out: bufio.NewWriterSize(to, 1<<16)}
 	w.values(int32(fileMagic), int32(fileVersion), m.args)
@@ -23,7 +23,7 @@ func (m *Model) Write(to io.Writer) error {
 	return w.out.Flush()
 }
 
-// writer writes little-endian; its first error is that of Flush.
+// writer writes little-endian. Flush returns the first error.
 type writer struct {
 	out *bufio.Writer
 	buf []byte

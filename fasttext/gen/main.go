@@ -19,14 +19,14 @@ func main() {
 	}
 }
 
-// registers is how many a block of columns takes at most.
+// registers is the largest number of registers in a block of columns.
 const registers = 8
 
-// ahead is how many rows before its turn a row is asked for.
+// ahead is the prefetch distance in rows.
 const ahead = 8
 
-// tier is a set of instructions: its registers hold lanes numbers. The last register of a block may be partly in use: by a mask
-// of bits in K1, or of lanes in Y15.
+// tier is an instruction set; its registers hold lanes numbers. The last register of a block may be partly used, as
+// given by a bit mask in K1 or a lane mask in Y15.
 type tier struct {
 	name, reg string
 	lanes     int
@@ -70,7 +70,8 @@ func (t tier) store(fn *asmgen.Func, from int, to string, last bool) {
 	}
 }
 
-// rows writes a loop over rows for each number of registers that a block can take; do handles one register of a row.
+// rows writes a loop over rows for each number of registers that a block can use. The function do handles one
+// register of a row.
 func (t tier) rows(fn *asmgen.Func, before, after func(j int, last bool), do func(row string, j int, last bool)) {
 	fn.Arg("matrix", "DI")
 	fn.Arg("rows", "SI")
