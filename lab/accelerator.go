@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// cardCases returns the products of a training step of two models on a card: gpt2-small on 16,384 tokens and a Llama of 1.1B parameters on
-// 8,192, and square ones.
+// cardCases returns the matrix products of a training step of two models: gpt2-small on 16,384 tokens and a Llama of
+// 1.1B parameters on 8,192; and square products.
 func cardCases() []gemm.Case {
 	var cases []gemm.Case
 	for _, form := range []device.Form{device.NN, device.NT, device.TN} {
@@ -29,7 +29,7 @@ func cardCases() []gemm.Case {
 	return cases
 }
 
-// cardFormats are the operands that products are measured with, and their name.
+// cardFormats are the operand formats to measure, with their names.
 var cardFormats = []struct {
 	name    string
 	operand tensor.DType
@@ -41,9 +41,9 @@ var cardFormats = []struct {
 	{"fp32", tensor.F32, [2]tensor.DType{}},
 }
 
-// BenchCardGEMM measures the products of cases, those of cardCases for nil, on an accelerator, d each; each is called as they come. Operands
-// are stored as training stores them: weights in F32, so that their conversion counts. FP8 counts it, too, and where the device has no such products
-// those of BF16 stand in.
+// BenchCardGEMM measures the products of cases on an accelerator, each for the time d, and calls each with every
+// result. A nil cases means cardCases. Operands are stored as in training: weights in F32, so that their conversion
+// is included in the time. For FP8 the conversion is included too; a device without FP8 products uses those of BF16.
 func BenchCardGEMM(dev device.Accelerator, cases []gemm.Case, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
 	if cases == nil {
 		cases = cardCases()
@@ -66,13 +66,13 @@ func BenchCardGEMM(dev device.Accelerator, cases []gemm.Case, d time.Duration, e
 	return r, nil
 }
 
-// measureOn returns the GFLOP/s of a product that is asked for again and again for d.
+// measureOn returns the GFLOP/s of a product that is repeated for d.
 func measureOn(dev device.Accelerator, c gemm.Case, operand tensor.DType, fp8 [2]tensor.DType, d time.Duration) (float64, error) {
 	shapes := map[device.Form][4]int{device.NN: {c.M, c.K, c.K, c.N}, device.NT: {c.M, c.K, c.N, c.K}, device.TN: {c.K, c.M, c.K, c.N}}[c.Form]
-	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32 // of activations, of what they are multiplied with, of the result
+	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32 // formats of the activations, the other operand and the result
 	if operand == tensor.BF16 {
 		storeA, storeDst = tensor.BF16, tensor.BF16
-		if c.Form == device.TN { // a weight's gradient
+		if c.Form == device.TN { // the gradient of a weight
 			storeB, storeDst = tensor.BF16, tensor.F32
 		}
 		if fp8[0] != tensor.Invalid {
@@ -95,7 +95,7 @@ func measureOn(dev device.Accelerator, c gemm.Case, operand tensor.DType, fp8 [2
 	fillWave(dev, &a)
 	fillWave(dev, &b)
 	opt := device.MatMulOptions{Operand: operand, FP8: fp8}
-	dev.MatMul(&dst, &a, &b, c.Form, opt) // plans, and scratch memory
+	dev.MatMul(&dst, &a, &b, c.Form, opt) // warm-up: plans and scratch memory
 	if err := dev.Wait(); err != nil {
 		return 0, err
 	}

@@ -18,20 +18,20 @@ import (
 
 // AttentionOptions says what BenchAttention measures: every pattern on rows of every length.
 type AttentionOptions struct {
-	Patterns       []string // as package attention reads them
-	Lengths        []int    // tokens in a row
-	Heads, HeadDim int      // as many key-value heads as query heads
+	Patterns       []string // in the syntax of package attention
+	Lengths        []int    // tokens per row
+	Heads, HeadDim int      // there are as many key-value heads as query heads
 	DType          tensor.DType
 	Threads        int
-	Seconds        float64            // time for each case
-	Device         device.Accelerator // what computes, nil for the CPU
+	Seconds        float64            // time per case
+	Device         device.Accelerator // nil for the CPU
 }
 
-// AttentionCase is one pattern on one row, forward and backward, as measured.
+// AttentionCase is the measurement of one pattern on one row, forward and backward.
 type AttentionCase struct {
 	Pattern         string  `json:"pattern"` // with all its options
 	Length          int     `json:"length"`
-	Heads           int     `json:"heads"` // fewer than asked for where those would take longer than the time for a case
+	Heads           int     `json:"heads"` // fewer than requested where those would exceed the time per case
 	Seconds         float64 `json:"seconds"`
 	ForwardSeconds  float64 `json:"forward_seconds"`
 	BackwardSeconds float64 `json:"backward_seconds"`
@@ -40,42 +40,42 @@ type AttentionCase struct {
 	ScratchBytes    int     `json:"scratch_bytes"` // of the kernels
 	PeakBytes       int     `json:"peak_bytes"`
 
-	// Of patterns, not of linear attention: pairs of query and key as a part of those of full attention, and their operations,
-	// 4·E forward and 10·E backward for a pair, against the peak of the machine just before.
+	// Not for linear attention: the pairs of query and key as a fraction of those of full attention, and their
+	// operations (4·E forward and 10·E backward per pair) relative to the peak measured just before.
 	Density        float64 `json:"density,omitempty"`
 	FLOPs          float64 `json:"flops,omitempty"`
 	GFLOPS         float64 `json:"gflops,omitempty"`
 	FractionOfPeak float64 `json:"fraction_of_peak,omitempty"`
 
-	OfDense   float64 `json:"of_dense,omitempty"`   // time of a head as a part of what full attention takes on such a row
-	OverDense float64 `json:"over_dense,omitempty"` // that divided by the density: 1 wastes nothing
+	OfDense   float64 `json:"of_dense,omitempty"`   // time per head as a fraction of that of full attention on the same row
+	OverDense float64 `json:"over_dense,omitempty"` // OfDense divided by Density: 1 means no overhead
 }
 
-// AttentionGrowth is how the time of a head grows with the length of a row: as its power Exponent, over the longer half of the
-// lengths.
+// AttentionGrowth describes how the time per head grows with the length of a row: as the power Exponent, fitted to
+// the longer half of the lengths.
 type AttentionGrowth struct {
 	Pattern  string  `json:"pattern"`
-	From     int     `json:"from"` // the shortest row that counts
+	From     int     `json:"from"` // shortest row in the fit
 	Exponent float64 `json:"exponent"`
 }
 
-// AttentionReport is patterns of attention against the machine's peak and against full attention.
+// AttentionReport compares attention patterns with the peak of the machine and with full attention.
 type AttentionReport struct {
 	Tier       string            `json:"tier"`
 	Threads    int               `json:"threads"`
 	DType      string            `json:"dtype"`
 	HeadDim    int               `json:"head_dim"`
-	PeakGFLOPS float64           `json:"peak_gflops"` // of products of DType, the best of all times
+	PeakGFLOPS float64           `json:"peak_gflops"` // for products of DType; the highest of all measurements
 	Cases      []AttentionCase   `json:"cases"`
 	Growth     []AttentionGrowth `json:"growth"`
 
-	patterns int // cases of a length
+	patterns int // cases per length
 }
 
-// BenchAttention measures patterns length by length; each case is called as they come. The fastest run of a case counts, so that
-// other work on the machine shows least, and the peak is measured anew before each case, since the clock wanders: cases are compared by
-// what part of it they reach. A case of which one run would take longer than the time for it has fewer heads; one head
-// is measured however long it takes.
+// BenchAttention measures patterns length by length and calls each with every case. The fastest run of a case counts,
+// which reduces the influence of other work on the machine. The peak is measured anew before each case, because the
+// clock varies; cases are compared by their fraction of it. A case whose single run would exceed the time per case
+// gets fewer heads. One head is measured however long it takes.
 func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
 	bench := onCPU(tier, o)
 	if o.Device != nil {
@@ -91,7 +91,7 @@ func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase))
 			peak := bench.peak()
 			r.PeakGFLOPS = max(r.PeakGFLOPS, peak)
 			c, err := bench.measure(o, text, length, peak)
-			peak = cmp.Or(peak, 1) // times are compared as they are
+			peak = cmp.Or(peak, 1) // without a peak, times are compared directly
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +112,7 @@ func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase))
 	return r, nil
 }
 
-// attentionBench is what computes: a device for each case, and the peak of its products.
+// attentionBench provides a device for each case, and the peak of its products.
 type attentionBench struct {
 	report  *AttentionReport
 	peak    func() float64
@@ -121,7 +121,7 @@ type attentionBench struct {
 	close   func()
 }
 
-// onCPU has a new device for each case, whose scratch memory is the case's.
+// onCPU opens a new device for each case, so that its scratch memory is that of the case.
 func onCPU(tier isa.Tier, o AttentionOptions) attentionBench {
 	p := pool.New(o.Threads)
 	return attentionBench{
@@ -133,7 +133,7 @@ func onCPU(tier isa.Tier, o AttentionOptions) attentionBench {
 	}
 }
 
-// onAccelerator has one device, whose peak is known and whose scratch memory is not.
+// onAccelerator uses one device for all cases. Its peak is known; its scratch memory is not.
 func onAccelerator(o AttentionOptions) attentionBench {
 	return attentionBench{
 		report:  &AttentionReport{Tier: o.Device.Kernels()},
@@ -144,7 +144,7 @@ func onAccelerator(o AttentionOptions) attentionBench {
 	}
 }
 
-// kept is a device that its user does not close.
+// kept is a device whose Close does nothing.
 type kept struct{ device.Device }
 
 func (kept) Close() {}
@@ -164,7 +164,7 @@ func (r *AttentionReport) growth() {
 	}
 }
 
-// exponent is the slope of log time of a head over log length, by least squares.
+// exponent is the least-squares slope of log time per head over log length.
 func exponent(points []AttentionCase) float64 {
 	var x, y, xx, xy float64
 	for _, c := range points {
@@ -220,7 +220,7 @@ func (b attentionBench) measure(o AttentionOptions, text string, length int, pea
 	return c, nil
 }
 
-// attentionRun is one row with its kernels.
+// attentionRun is one row with its tensors and kernels.
 type attentionRun struct {
 	dev      device.Device
 	isLinear bool
@@ -229,10 +229,10 @@ type attentionRun struct {
 	mask     device.Mask
 
 	qkv, out, lse, dout, dqkv tensor.Tensor
-	gates, dgates             *tensor.Tensor // nil without
+	gates, dgates             *tensor.Tensor // nil if the pattern has none
 }
 
-// layOut makes the tensors of a row.
+// layOut creates the tensors of a row.
 func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 	make := func(arena *tensor.Arena) {
 		cols := a.heads.Q * a.heads.Size
@@ -251,7 +251,7 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 		return nil, err
 	}
 	make(arena)
-	for _, t := range []*tensor.Tensor{&a.qkv, &a.dout, &a.out, &a.dqkv, &a.lse} { // results, too: pages are touched here, not while they are timed
+	for _, t := range []*tensor.Tensor{&a.qkv, &a.dout, &a.out, &a.dqkv, &a.lse} { // fills the results too, so that their pages are touched before the timing
 		fillWave(a.dev, t)
 	}
 	if a.gated {
@@ -260,7 +260,7 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 	return arena, nil
 }
 
-// fillWave writes numbers of both signs up to 1, 1,021 of them over and over again.
+// fillWave fills t with numbers of both signs up to 1, in a pattern that repeats every 1,021 values.
 func fillWave(dev device.Memory, t *tensor.Tensor) {
 	const period = 1021
 	raw, size := make([]byte, t.Bytes()), t.DType().Size()
@@ -275,7 +275,7 @@ func fillWave(dev device.Memory, t *tensor.Tensor) {
 	dev.Write(t, raw)
 }
 
-// measure runs forward and backward for d after a first time, in which scratch is touched and which counts only if it is long.
+// measure runs forward and backward for d. The first run touches the scratch memory, and counts only if it is long.
 func (a *attentionRun) measure(c *AttentionCase, d time.Duration) {
 	forward, backward := a.once()
 	if forward+backward < 2*d {
@@ -295,7 +295,7 @@ func (a *attentionRun) measure(c *AttentionCase, d time.Duration) {
 func (a *attentionRun) once() (forward, backward time.Duration) {
 	begin := time.Now()
 	a.forward()
-	a.dev.Wait() // a failure stays
+	a.dev.Wait() // the device keeps an error for later
 	middle := time.Now()
 	a.backward()
 	a.dev.Wait()
@@ -318,7 +318,7 @@ func (a *attentionRun) backward() {
 	a.dev.AttentionGrad(&a.dqkv, &a.dout, &a.out, &a.lse, &a.qkv, a.heads, a.mask)
 }
 
-// Chart draws the time of a head over the length of the row.
+// Chart draws the time per head over the length of the row.
 func (r *AttentionReport) Chart() *chart.Chart {
 	c := &chart.Chart{
 		Title: "attention, forward and backward",

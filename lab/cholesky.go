@@ -2,8 +2,8 @@ package lab
 
 import "math"
 
-// cholesky replaces a symmetric positive definite matrix, of which rows hold the lower triangle, by its factor L with LLᵀ = a. It
-// reports whether the matrix was positive definite.
+// cholesky replaces a symmetric positive definite matrix by its factor L with LLᵀ = a. The rows hold the lower
+// triangle. It reports whether the matrix was positive definite.
 func cholesky(a [][]float64) bool {
 	for i, row := range a {
 		for j := range row {
@@ -21,7 +21,7 @@ func cholesky(a [][]float64) bool {
 	return true
 }
 
-// choleskySolve returns x with LLᵀx = b.
+// choleskySolve returns the solution x of LLᵀx = b.
 func choleskySolve(l [][]float64, b []float64) []float64 {
 	x := make([]float64, len(b))
 	for i := range x { // Lz = b

@@ -14,40 +14,40 @@ import (
 	"anneal/train/config"
 )
 
-// CompareOptions says which configurations are trained beside each other. They share the file, the data and the seed, so
-// that what differs between two runs is what their overrides say.
+// CompareOptions says which configurations to train for a comparison. All runs share the file, the data and the seed,
+// so that they differ only by their overrides.
 type CompareOptions struct {
 	Config    string     // the YAML file
-	Overrides []string   // of all runs
-	Variants  [][]string // overrides of one run each, on top; the run without any comes first by itself
-	Out       string     // directory that holds the runs
+	Overrides []string   // overrides of all runs
+	Variants  [][]string // further overrides, one list per run; the run without any comes first
+	Out       string     // directory of the runs
 	Threads   int
 
-	// SameCompute gives each variant that does not say train.steps as many as take the operations of the first run, by
-	// Foresight.FLOPsPerToken.
+	// SameCompute gives each variant without its own train.steps as many steps as use the operations of the first
+	// run, by Foresight.FLOPsPerToken.
 	SameCompute bool
-	// Context, unless it is "", is a second length of rows to evaluate on, as train.Reach has it: 4x.
+	// Context, if not "", is a second row length for the evaluation, in the syntax of train.Reach: 4x.
 	Context string
 
-	OnRun      func(name string, i, n int) // a run begins
+	OnRun      func(name string, i, n int) // called when a run begins
 	OnProgress func(train.Progress)
 }
 
-// Compared is how one of the runs ended.
+// Compared is the result of one of the runs.
 type Compared struct {
 	Name string // its overrides, or "as configured"
 	Run  string // its directory
 	*train.Result
-	Diverged bool    // the guard stopped it: it has no figures
-	Change   float64 // of the bits per byte against the first run, as a fraction; NaN where either is unknown
-	Far      float64 // bits per byte on rows of CompareOptions.Context; NaN without, and where the model cannot read them
+	Diverged bool    // the guard stopped the run; it has no figures
+	Change   float64 // relative change of the bits per byte from the first run; NaN if either is unknown
+	Far      float64 // bits per byte on rows of CompareOptions.Context; NaN without it, or if the model cannot read them
 }
 
-// baseline is the name of the run without a variant's overrides.
+// baseline is the name of the run without further overrides.
 const baseline = "as configured"
 
-// Compare trains the configured run and each variant, one after the other. A run that is already in Out is gone on
-// with, so that an interrupted comparison loses nothing. Every configuration is checked before the first step.
+// Compare trains the configured run and each variant, one after the other. It resumes runs that are already in Out,
+// so that an interrupted comparison loses nothing. It checks every configuration before the first step.
 func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 	if err := train.CheckForRuns(o.Out); err != nil {
 		return nil, err
@@ -97,13 +97,13 @@ func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 	return all, nil
 }
 
-// giveSteps stretches or shortens configuration i to the operations of the first.
+// giveSteps sets the steps of configuration i so that it uses the operations of the first.
 func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 	v := o.Variants[i-1]
 	if slices.ContainsFunc(v, func(s string) bool { return strings.HasPrefix(s, "train.steps=") }) {
 		return nil
 	}
-	var step [2]float64 // operations
+	var step [2]float64 // operations per step
 	for n, cfg := range []*config.Config{configs[0], configs[i]} {
 		f, err := Foresee(cfg.Clone())
 		if err != nil {
@@ -117,7 +117,7 @@ func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 	return err
 }
 
-// far evaluates a run on rows of o.Context. A model that cannot read them has no figure.
+// far evaluates a run on rows of o.Context. A model that cannot read such rows has no figure.
 func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions) (float64, error) {
 	r, err := train.OpenWith(c.Run, train.OpenOptions{Device: cfg.Device, Threads: o.Threads, Reach: train.Reach{Context: o.Context}})
 	var cannot config.Problem
@@ -136,7 +136,7 @@ func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions
 	return e.BitsPerByte, err
 }
 
-// train makes or finishes the run. One that diverges is a finding, not a failure.
+// train trains or finishes the run. Divergence is a result, not an error.
 func (c *Compared) train(ctx context.Context, cfg *config.Config, o CompareOptions) (err error) {
 	begin := train.Run
 	if train.Exists(c.Run) {
@@ -153,7 +153,7 @@ func (c *Compared) train(ctx context.Context, cfg *config.Config, o CompareOptio
 	return err
 }
 
-// sameRun refuses to take the run in dir for that of cfg if it computes something else.
+// sameRun returns an error if the run in dir is not a run of cfg.
 func sameRun(dir string, cfg *config.Config) error {
 	was, err := train.Config(dir)
 	if err != nil {
@@ -161,10 +161,10 @@ func sameRun(dir string, cfg *config.Config) error {
 	}
 	now := *cfg
 	if now.Model.Vocab == 0 {
-		now.Model.Vocab = was.Model.Vocab // what the data set decided
+		now.Model.Vocab = was.Model.Vocab // set from the data set
 	}
 	if now.Init.Weights == "" {
-		now.Init.Weights = was.Init.Weights // what was read
+		now.Init.Weights = was.Init.Weights // set from the weights that were read
 	}
 	if list := train.Changes(was, &now); len(list) > 0 {
 		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))
@@ -172,7 +172,7 @@ func sameRun(dir string, cfg *config.Config) error {
 	return nil
 }
 
-// CompareChart draws the runs' losses over the tokens seen, smoothed so that runs can be told apart.
+// CompareChart draws the losses of the runs over the tokens seen, smoothed so that the runs can be told apart.
 func CompareChart(all []Compared) (*chart.Chart, error) {
 	c := &chart.Chart{
 		Title: "Training loss, running mean",
@@ -189,7 +189,7 @@ func CompareChart(all []Compared) (*chart.Chart, error) {
 	return c, nil
 }
 
-// smooth is the running mean over about twenty values.
+// smooth returns the running mean over about twenty values.
 func smooth(values []float64) []float64 {
 	var mean debiased
 	out := make([]float64, len(values))
@@ -206,7 +206,7 @@ func variantName(overrides []string) string {
 	return strings.Join(overrides, " ")
 }
 
-// directoryName keeps what a file system everywhere takes: "02-optimizer.name-lion".
+// directoryName returns a name that is valid in every file system: "02-optimizer.name-lion".
 func directoryName(i int, overrides []string) string {
 	name := fmt.Sprintf("%02d-%s", i, variantName(overrides))
 	return strings.Map(func(r rune) rune {

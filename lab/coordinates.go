@@ -12,19 +12,20 @@ import (
 	"anneal/train/config"
 )
 
-// CoordinateOptions says how the coordinate check of muP is made.
+// CoordinateOptions are the options of the coordinate check of muP.
 type CoordinateOptions struct {
 	Family
 	Random bool    // train on random tokens instead of the configuration's data set
-	Steps  int     // updates; activations are seen before the first and after each
-	Seeds  int     // runs of each width, whose activations are averaged
-	LR     float64 // of the narrowest model; 0 takes optimizer.lr. A large rate shows more, and a too large one other things
+	Steps  int     // updates; activations are measured before the first and after each
+	Seeds  int     // runs per width; their activations are averaged
+	LR     float64 // of the narrowest model; 0 means optimizer.lr. A larger rate shows more; one that is too large shows other effects
 
-	OnRun func(width, seed int) // a run begins
+	OnRun func(width, seed int) // called when a run begins
 }
 
-// Coordinates is the outcome of a coordinate check (Yang et al. 2022, arXiv 2203.03466, appendix D.1): how large activations are at
-// each width, before and after a few updates. Under a right parametrisation they do not go by the width.
+// Coordinates is the result of a coordinate check (Yang et al. 2022, arXiv 2203.03466, appendix D.1): the size of
+// activations at each width, before and after a few updates. With a correct parametrisation it does not depend on the
+// width.
 type Coordinates struct {
 	Standard bool         `json:"standard"`
 	Widths   []int        `json:"widths"`
@@ -34,7 +35,7 @@ type Coordinates struct {
 	Rows     []Coordinate `json:"activations"`
 }
 
-// A Coordinate is one kind of activation after so many updates.
+// A Coordinate is one kind of activation after a number of updates.
 type Coordinate struct {
 	Tensor string    `json:"tensor"`
 	Step   int       `json:"step"`
@@ -44,9 +45,9 @@ type Coordinate struct {
 }
 
 const (
-	maxSlope    = 0.15 // of what should be flat
-	slopeSteps  = 3    // until which it is demanded: later the models have learned different things
-	checkTokens = 1024 // of a step
+	maxSlope    = 0.15 // largest slope that counts as flat
+	slopeSteps  = 3    // steps that must be flat: later the models have learned different things
+	checkTokens = 1024 // tokens per step
 )
 
 // NotFlatError says that activations change with the width.
@@ -63,8 +64,8 @@ func (e *NotFlatError) Error() string {
 	return what + "\n  try more --seeds or a smaller --lr; if the slope remains, learning rates will not transfer between widths"
 }
 
-// CheckCoordinates trains the configuration at every width for a few steps. Activations that are not flat are a
-// *NotFlatError beside the full result.
+// CheckCoordinates trains the configuration at every width for a few steps. If activations are not flat, it returns
+// the full result together with a *NotFlatError.
 func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, error) {
 	if err := o.setWidths(); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 	return c, c.judge(size)
 }
 
-// observe trains one width and returns what was seen before each step and after the last.
+// observe trains one width and returns the activations before each step and after the last.
 func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr float64, seed uint64) ([][seenKinds]float64, error) {
 	rows := max(checkTokens/cfg.Model.Context, 1)
 	more := append(append(leavesOut("schedule."), leavesOut("train.batch_ramp")...),
@@ -143,8 +144,8 @@ func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr 
 	return all, nil
 }
 
-// judge fits the slopes and says which activation goes with the width the most, if any does too much. Logits may shrink: a
-// random head's do, and what it learns does not.
+// judge fits the slopes. It returns an error with the activation that depends most on the width, if any exceeds the
+// limit. Logits may shrink: those of a random head do, and those of a trained head do not.
 func (c *Coordinates) judge(size [][][seenKinds]float64) error {
 	var worst *Coordinate
 	excess := func(r *Coordinate) float64 {
@@ -166,7 +167,7 @@ func (c *Coordinates) judge(size [][][seenKinds]float64) error {
 	}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if !r.Flat && (worst == nil || !(excess(r) <= excess(worst))) { // what is not a number is the worst
+		if !r.Flat && (worst == nil || !(excess(r) <= excess(worst))) { // NaN is the worst
 			worst = r
 		}
 	}
@@ -176,7 +177,8 @@ func (c *Coordinates) judge(size [][][seenKinds]float64) error {
 	return &NotFlatError{*worst, c.Standard}
 }
 
-// Chart shows how much larger activations are than at the smallest width, after the last update. Flat lines are muP's.
+// Chart shows the size of activations relative to the smallest width, after the last update. With muP the lines are
+// flat.
 func (c *Coordinates) Chart() *chart.Chart {
 	pic := &chart.Chart{
 		Title: Parametrisation(c.Standard) + ": activations over the width",
@@ -199,8 +201,8 @@ func (c *Coordinates) Chart() *chart.Chart {
 	return pic
 }
 
-// logSlope is the slope of the least-squares line through log y over log x: the exponent of a power law. What is zero
-// everywhere, as the output of a head that starts at zero, is flat.
+// logSlope is the slope of the least-squares line through log y over log x: the exponent of a power law. Values that
+// are all zero, such as the output of a head that starts at zero, count as flat.
 func logSlope(x []int, y []float64) float64 {
 	var n, sx, sy, sxx, sxy float64
 	zero := true

@@ -11,14 +11,14 @@ import (
 	"anneal/train"
 )
 
-// Text says where the text of a tokenizer or a data set comes from.
+// Text names the source of the text of a tokenizer or a data set.
 type Text struct {
 	Paths    []string // files and directories
 	Options  corpus.Options
 	Progress func(read, total int64) // bytes on disk, after each document; may be nil
 }
 
-// open returns the documents as plain bytes, until ctx ends, with the reader that accounts for them.
+// open returns the documents as plain bytes until ctx ends, and the reader, which holds the counts.
 func (t Text) open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error], error) {
 	r, docs, err := t.documents(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (t Text) open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error
 	}, nil
 }
 
-// documents is open with where they come from.
+// documents is like open, but also says where each document comes from.
 func (t Text) documents(ctx context.Context) (*corpus.Reader, iter.Seq2[corpus.Document, error], error) {
 	r, err := corpus.Open(t.Paths, t.Options)
 	if err != nil {
@@ -66,7 +66,7 @@ func (t Text) each(ctx context.Context, see func(corpus.Document)) (corpus.Repor
 	return r.Report(), nil
 }
 
-// TrainTokenizer learns a vocabulary from text; the report accounts for what was read and what was left out.
+// TrainTokenizer learns a vocabulary from text. The report counts what was read and what was left out.
 func TrainTokenizer(ctx context.Context, text Text, o tokenizer.TrainOptions) (*tokenizer.Tokenizer, corpus.Report, error) {
 	r, docs, err := text.open(ctx)
 	if err != nil {
@@ -79,15 +79,16 @@ func TrainTokenizer(ctx context.Context, text Text, o tokenizer.TrainOptions) (*
 // DataOptions says how to build a data set for training.
 type DataOptions struct {
 	Dir           string
-	Replace       bool                 // a data set that is in Dir already
-	Tokenizer     *tokenizer.Tokenizer // which knows what ends a text
-	TokenizerPath string               // where it was read from, for messages
+	Replace       bool                 // replace an existing data set in Dir
+	Tokenizer     *tokenizer.Tokenizer // defines the token that ends a text
+	TokenizerPath string               // the file it was read from, for messages
 	PromptEnd     string               // ends a prompt, which is read but not trained on; "" for none
 	ValFraction   float64
 	Threads       int
 }
 
-// BuildData tokenises text into a data set at o.Dir and puts the tokenizer beside it, so that a run needs nothing else.
+// BuildData tokenises text into a data set at o.Dir and stores the tokenizer beside it, so that a run needs nothing
+// else.
 func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest, corpus.Report, error) {
 	if _, err := o.Tokenizer.EndOfText(); err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err

@@ -16,35 +16,35 @@ import (
 	"anneal/tokenizer"
 )
 
-// DataSpeed is how fast each part of the data wing works on this machine, in megabytes (10⁶ bytes) of text a second on Threads
-// threads together. Each is the median of three runs, reading not counted but for Pipeline.
+// DataSpeed is the speed of each part of the data wing on this machine, in megabytes (10⁶ bytes) of text per second
+// on Threads threads together. Each value is the median of three runs. Only Pipeline includes reading.
 type DataSpeed struct {
 	Pretokenize float64 `json:"pretokenize_mb_per_second"` // text to pretokens
 	EncodeCold  float64 `json:"encode_cold_mb_per_second"` // text to tokens, with empty caches
 	EncodeWarm  float64 `json:"encode_warm_mb_per_second"` // the same text again
 	MinHash     float64 `json:"minhash_mb_per_second"`     // text to clusters of near-duplicates: 112 permutations, 14 bands of 8
 	Bloom       float64 `json:"bloom_mb_per_second"`       // 13-grams through a blocked Bloom filter of 256 MiB
-	Filters     float64 `json:"filters_mb_per_second"`     // normalize, both of Gopher's, C4, FineWeb, PII: all of them
+	Filters     float64 `json:"filters_mb_per_second"`     // all of: normalize, both of Gopher's, C4, FineWeb, PII
 	Pipeline    float64 `json:"pipeline_mb_per_second"`    // files to shards: read, all filters, dedup, tokenize, write
 
 	BPETrainSeconds float64 `json:"bpe_train_seconds"` // to learn 32,768 tokens from Bytes of text
 	Threads         int     `json:"threads"`
 	Bytes           int64   `json:"bytes"`       // of source text
-	ProseBytes      int64   `json:"prose_bytes"` // of the text that filters and pipeline work on
+	ProseBytes      int64   `json:"prose_bytes"` // of the text for filters and pipeline
 }
 
-// DataSpeedOptions says what BenchData measures on.
+// DataSpeedOptions says what BenchData measures.
 type DataSpeedOptions struct {
-	Text     Text  // all of it is measured on; without paths: Go source, and its comments for what is made for prose
-	Bytes    int64 // of text to read at most
+	Text     Text  // used for all measurements; without paths: Go source, and its comments for the parts made for prose
+	Bytes    int64 // limit on the text to read
 	Threads  int   // default 1
 	Progress func(what string)
 }
 
-// benchPipeline is what Pipeline and Filters run.
+// benchPipeline is the configuration for Pipeline and Filters.
 const benchPipeline = "stages: [normalize, gopher_repetition, gopher_quality, c4, fineweb, pii%s]\n"
 
-// benchSplit is small, so that a few megabytes of text keep every worker at work as gigabytes would.
+// benchSplit is small, so that a few megabytes of text keep every worker busy, as gigabytes would.
 const benchSplit = 1 << 20
 
 // BenchData measures the data wing.
@@ -79,7 +79,7 @@ func BenchData(ctx context.Context, o DataSpeedOptions) (*DataSpeed, error) {
 		{"pipeline", []*float64{&r.Pipeline}, func() ([]float64, error) { return one(b.pipeline(tok)) }},
 	} {
 		o.Progress(m.name)
-		rates := make([][]float64, len(m.to)) // of each figure: three
+		rates := make([][]float64, len(m.to)) // three for each figure
 		for range 3 {
 			now, err := m.rate()
 			if err != nil {
@@ -100,7 +100,7 @@ func BenchData(ctx context.Context, o DataSpeedOptions) (*DataSpeed, error) {
 	return r, nil
 }
 
-// one is the figures of what measures one.
+// one wraps the result of a function that measures one figure.
 func one(rate float64, err error) ([]float64, error) { return []float64{rate}, err }
 
 // dataBench holds the texts.
@@ -125,7 +125,7 @@ func (b *dataBench) read(o DataSpeedOptions, r *DataSpeed) (err error) {
 	return err
 }
 
-// rate runs work on every thread, each on its share of the documents, and returns megabytes a second of all together.
+// rate runs work on every thread, each on its share of the documents, and returns the total megabytes per second.
 func (b *dataBench) rate(docs [][]byte, work func(thread, first int, docs [][]byte)) float64 {
 	runtime.GC()
 	start := time.Now()
@@ -157,7 +157,7 @@ func (b *dataBench) pretokenize(tok *tokenizer.Tokenizer) float64 {
 	})
 }
 
-// encode encodes twice: with new caches, and with those that are then filled.
+// encode encodes twice: with empty caches, and with the caches filled by the first time.
 func (b *dataBench) encode(tok *tokenizer.Tokenizer) (cold, warm float64) {
 	encoders := make([]*tokenizer.Encoder, b.threads)
 	for i := range encoders {
@@ -208,14 +208,14 @@ func (b *dataBench) minHash() (rate float64, err error) {
 	return float64(size) / 1e6 / time.Since(start).Seconds(), err
 }
 
-// bloom passes documents through a new filter, some megabytes at a time, as dedup does.
+// bloom passes documents through a new filter in batches of some megabytes, as dedup does.
 func (b *dataBench) bloom() (float64, error) {
 	f, err := dedup.Bloom{}.NewFilter(b.threads)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	f.Shares(nil, b.source[:1]) // touches what is not there yet
+	f.Shares(nil, b.source[:1]) // touches the memory of the filter
 	size, start := 0, time.Now()
 	var shares []float64
 	for from := 0; from < len(b.source); {
@@ -229,7 +229,7 @@ func (b *dataBench) bloom() (float64, error) {
 	return float64(size) / 1e6 / time.Since(start).Seconds(), nil
 }
 
-// filters measures every rule of each document, dropped ones too.
+// filters applies every rule to each document, even after it was dropped.
 func (b *dataBench) filters() (float64, error) {
 	p, err := curate.Parse(fmt.Appendf(nil, benchPipeline, ""), "bench")
 	if err != nil {
@@ -248,7 +248,7 @@ func (b *dataBench) filters() (float64, error) {
 	}), nil
 }
 
-// pipeline takes files of JSON lines to shards of tokens, on disk.
+// pipeline processes files of JSON lines into shards of tokens, on disk.
 func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error) {
 	dir, err := os.MkdirTemp("", "anneal-bench-")
 	if err != nil {
@@ -280,7 +280,7 @@ func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error)
 	return float64(size) / 1e6 / time.Since(start).Seconds(), err
 }
 
-// writeLines writes documents as lines of JSON into some files in a directory.
+// writeLines writes documents as JSON lines into several files in a directory.
 func writeLines(dir string, docs [][]byte) (size int64, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return 0, err

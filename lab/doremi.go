@@ -11,21 +11,21 @@ import (
 	"anneal/train/config"
 )
 
-// DoReMiOptions says how DoReMi searches.
+// DoReMiOptions are the options of DoReMi.
 type DoReMiOptions struct {
 	MixtureOptions
 	Rate      float64 // η of train.GroupDRO
-	Smoothing float64 // c
-	Rounds    int     // at most so many searches, each with a reference trained on what the one before has found
+	Smoothing float64 // c of train.GroupDRO
+	Rounds    int     // limit on the rounds; each trains its reference on the weights found by the previous one
 }
 
-// DoReMiResult is what a search found.
+// DoReMiResult is the result of DoReMi.
 type DoReMiResult struct {
 	Mixture
 	Rounds []DoReMiRound `json:"rounds"`
 }
 
-// DoReMiRound is one search.
+// DoReMiRound is one round: a reference and a proxy.
 type DoReMiRound struct {
 	Reference []float64   `json:"reference_weights"`
 	Weights   []float64   `json:"weights"` // the mean over the steps
@@ -33,17 +33,21 @@ type DoReMiRound struct {
 	Curve     [][]float64 `json:"-"`       // [step][source]
 }
 
-// settled is how little weights may move in a round for the search to be at its end.
+// settled is the largest change of a weight in a round at which the search ends.
 const settled = 1e-3
 
-// DoReMi finds the weights of a mixture with two small models (Xie et al. 2023, arXiv 2305.10429): a reference, trained on the natural
-// mixture, and a proxy of the same size, trained by group DRO (train.GroupDRO) to come close to the reference wherever it lags behind
-// most. The weights that the proxy had, on average over its steps, are the outcome. Neither model is needed afterwards.
+// DoReMi finds the weights of a mixture with two small models (Xie et al. 2023, arXiv 2305.10429). A reference is
+// trained on the natural mixture. A proxy of the same size is trained by group DRO (train.GroupDRO), which gives more
+// weight to the sources where the proxy is worst relative to the reference. The result is the average of the proxy's
+// weights over its steps. Neither model is needed afterwards.
 //
-// It takes 8/3 of the time of one training of the small model; both are runs in o.Out, as long as the configuration says, and when
-// the search is stopped and called again, it goes on from the last checkpoint. Weights depend on the tokenizer and on the reference: with
-// rounds above 1 the next reference is trained on what was found, until weights stay. Not for sources of which one is noise or far too small
-// for the run: what a reference has learned by heart looks as if it could be learned.
+// The search takes 8/3 of the time of one training of the small model. Both models are runs in o.Out with the number
+// of steps of the configuration; a search that was stopped resumes from the last checkpoint. The weights depend on
+// the tokenizer and on the reference. With more than one round, the next reference is trained on the weights found,
+// until they no longer change.
+//
+// Do not use DoReMi if a source is noise or far too small for the run: what the reference has memorised looks as if
+// it could be learned.
 func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	if o.Rounds < 1 {
 		return nil, config.Problem{Message: fmt.Sprintf("a search needs at least one round, not %d", o.Rounds), Try: "1"}
@@ -54,7 +58,7 @@ func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	}
 	defer s.unlock()
 	if err := (train.GroupDRO{Rate: o.Rate, Smoothing: o.Smoothing}).Check(s.cfg); err != nil {
-		return nil, err // before the reference is trained
+		return nil, err // fails before the reference is trained
 	}
 	r := &DoReMiResult{}
 	weights := s.weights
@@ -76,7 +80,7 @@ func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	return r, nil
 }
 
-// round makes search number n, with a reference trained on these weights.
+// round runs search number n, with a reference trained on these weights.
 func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []float64) (r DoReMiRound, err error) {
 	r.Reference = weights
 	cfg, err := s.with(weights)
@@ -104,7 +108,8 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 	return r, err
 }
 
-// shared is a configuration whose steps have as many rows of every source, in micro-batches of one source each, all through the run.
+// shared returns a configuration for the whole run whose steps have the same number of rows from every source. Each
+// micro-batch has rows of one source.
 func (s *search) shared() (*config.Config, error) {
 	even := make([]float64, len(s.sources))
 	for i := range even {

@@ -13,31 +13,31 @@ import (
 	"anneal/train/config"
 )
 
-// Foresight is what a run will need, said before it starts.
+// Foresight is the forecast of what a run will need.
 type Foresight struct {
 	Parameters    int64         `json:"parameters"`
 	FLOPsPerToken float64       `json:"flops_per_token"`
 	Tokens        int64         `json:"tokens"`         // of the whole run
-	Trained       int64         `json:"trained_tokens"` // of Tokens, those whose targets count: not padding, not prompts
-	Epochs        float64       `json:"epochs"`         // how often the run sees its data; 0 without data
+	Trained       int64         `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
+	Epochs        float64       `json:"epochs"`         // passes over the data; 0 without data
 	Memory        plan.Estimate `json:"memory"`
 	Bytes         int64         `json:"memory_bytes"`
-	Device        string        `json:"device"`          // what would compute
+	Device        string        `json:"device"`          // the device of the run
 	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
 	Fits          bool          `json:"fits"`
 	Emulated      string        `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
-	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it runs again
+	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
 	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
 	Mix           *MixPlan      `json:"mix,omitempty"`       // what is read of each source of data.mix
-	Packing       string        `json:"packing,omitempty"`   // what data.packing makes of the data, unless it is concat
-	Order         string        `json:"order,omitempty"`     // what data.order makes of the samples
+	Packing       string        `json:"packing,omitempty"`   // the effect of data.packing, unless it is concat
+	Order         string        `json:"order,omitempty"`     // the effect of data.order
 	Unchecked     string        `json:"unchecked,omitempty"` // what is not known without data
 
-	Read   []string `json:"-"` // how the config was read, where that is not as it is written
+	Read   []string `json:"-"` // how the config was interpreted, where that differs from its text
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
 }
 
-// Remarks is what people should be told, line by line.
+// Remarks returns notes for the user, one per line.
 func (f *Foresight) Remarks() []string {
 	list := append(slices.Clone(f.Read), f.Unchecked, f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
 	if f.Absent != nil {
@@ -50,8 +50,9 @@ func (f *Foresight) Remarks() []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// Foresee derives what the config leaves to the data set and says what the run will need. A config that is only planned with needs no data
-// if it names a vocabulary: all but the epochs is known without. Nothing is allocated and nothing is written.
+// Foresee derives the values that the config leaves to the data set, and computes what the run will need. A config
+// for planning needs no data if it names a vocabulary: only the epochs are unknown without. Foresee allocates nothing
+// and writes nothing.
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	var data dataset.Utilisation
 	var mix *MixPlan
@@ -92,7 +93,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		f.Recompute = fmt.Sprintf("recompute %s, %s of activations", p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
 	}
 	f.Remark = p.OptimizerRemark(cfg)
-	if cfg.Device == "cpu" { // of another device the copy is in the host's memory
+	if cfg.Device == "cpu" { // on other devices the copy is in host memory
 		f.planSnapshot(state)
 	}
 	f.planData(data)
@@ -102,7 +103,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	return f, nil
 }
 
-// withoutData says what cannot be checked where there is no data; "" if there is.
+// withoutData says what cannot be checked if there is no data; it returns "" if there is.
 func withoutData(cfg *config.Config) string {
 	const what = "tokenizer, epochs, packing and order are not checked"
 	if !cfg.HasData() {
@@ -110,7 +111,7 @@ func withoutData(cfg *config.Config) string {
 	}
 	list, err := cfg.Sources()
 	if err != nil {
-		return "" // who reads the data says so
+		return "" // reading the data reports the error
 	}
 	for _, s := range list {
 		if !dataset.Exists(s.Path) {
@@ -120,8 +121,8 @@ func withoutData(cfg *config.Config) string {
 	return ""
 }
 
-// readData derives the vocabulary from the data and returns what data.packing makes of it, and what the run reads of each source
-// of a mix.
+// readData derives the vocabulary from the data. It returns the effect of data.packing, and what the run reads of
+// each source of a mix.
 func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err error) {
 	list, err := cfg.Sources()
 	if err != nil {
@@ -146,7 +147,7 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err erro
 	return mix.utilisation(), mix, nil
 }
 
-// planData says how often the run goes through the data, and how much of what it computes is trained on.
+// planData computes how often the run reads the data, and which share of the computed tokens is trained on.
 func (f *Foresight) planData(u dataset.Utilisation) {
 	f.Trained = f.Tokens
 	if u.Positions == 0 {
@@ -160,7 +161,8 @@ func (f *Foresight) planData(u dataset.Utilisation) {
 	}
 }
 
-// planAverage adds the moving average of the weights, which takes as much as their gradients, and returns its bytes.
+// planAverage adds the moving average of the weights, which takes as much memory as their gradients, and returns its
+// bytes.
 func (f *Foresight) planAverage() int64 {
 	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Note: "a copy of the weights (average.ema)"}
 	f.Memory = append(f.Memory, average)
@@ -168,8 +170,8 @@ func (f *Foresight) planAverage() int64 {
 	return average.Bytes
 }
 
-// planSnapshot adds the copy of weights and state from which checkpoints are written beside training. Where
-// there is no room for it, training does without and waits for each checkpoint.
+// planSnapshot adds the copy of weights and state that allows checkpoints to be written during training. If there is
+// no memory for the copy, training waits for each checkpoint.
 func (f *Foresight) planSnapshot(state int64) {
 	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Note: "weights and state, if memory allows"}
 	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {

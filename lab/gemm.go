@@ -9,13 +9,13 @@ import (
 	"anneal/tensor"
 )
 
-// PeakGFLOPS is what the best multiply-add instructions reach on registers alone.
+// PeakGFLOPS is the throughput of the best multiply-add instructions on registers alone.
 type PeakGFLOPS struct {
 	BF16 float64 `json:"bf16"`
 	FP32 float64 `json:"fp32"`
 }
 
-// GEMMCase is one matrix product as measured.
+// GEMMCase is the measurement of one matrix product.
 type GEMMCase struct {
 	Name           string  `json:"name"`
 	Form           string  `json:"form"` // nn, nt or tn
@@ -25,18 +25,18 @@ type GEMMCase struct {
 	DType          string  `json:"dtype"` // bf16 or fp32
 	Threads        int     `json:"threads"`
 	GFLOPS         float64 `json:"gflops"`
-	FractionOfPeak float64 `json:"fraction_of_peak"` // of the peak with as many threads just before
+	FractionOfPeak float64 `json:"fraction_of_peak"` // of the peak with as many threads, measured just before
 }
 
-// GEMMReport is the products of training against the machine's peak.
+// GEMMReport compares the products of training with the peak of the machine.
 type GEMMReport struct {
 	Tier    string     `json:"tier"`
 	Threads int        `json:"threads"`
-	Peak    PeakGFLOPS `json:"peak_gflops"` // with all threads that were measured, the best of all times
+	Peak    PeakGFLOPS `json:"peak_gflops"` // with the largest number of threads; the highest of all measurements
 	Cases   []GEMMCase `json:"cases"`
 }
 
-// MeasurePeak measures the peak of a tier with a number of threads, 0 for all.
+// MeasurePeak measures the peak of a tier with a number of threads; 0 means all.
 func MeasurePeak(tier isa.Tier, threads int) PeakGFLOPS {
 	p := pool.New(threads)
 	defer p.Close()
@@ -48,8 +48,8 @@ func peakOf(tier isa.Tier, p *pool.Pool) PeakGFLOPS {
 	return PeakGFLOPS{BF16: gemm.Peak(tier, tensor.BF16, p, d), FP32: gemm.Peak(tier, tensor.F32, p, d)}
 }
 
-// BenchGEMM measures the products of gemm.Cases in BF16 and FP32 for each number of threads, d each; each is called as
-// they come. The peak is measured anew before each product, since the clock wanders.
+// BenchGEMM measures the products of gemm.Cases in BF16 and FP32 for each number of threads, each for the time d, and
+// calls each with every result. The peak is measured anew before each product, because the clock varies.
 func BenchGEMM(tier isa.Tier, threads []int, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
 	r := &GEMMReport{Tier: tier.String()}
 	for _, n := range threads {

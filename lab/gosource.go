@@ -12,8 +12,8 @@ import (
 var ErrNoGoSource = errors.New("cannot find the source of the Go standard library\n" +
 	"  install Go and add it to PATH, or set GOROOT to its directory")
 
-// GoSource returns the directory with the source of the Go standard library: the src of $GOROOT, else of what
-// `go env GOROOT` says.
+// GoSource returns the directory with the source of the Go standard library: the src directory of $GOROOT, otherwise
+// of the output of `go env GOROOT`.
 func GoSource() (string, error) {
 	if dir := sourceOf(os.Getenv("GOROOT")); dir != "" {
 		return dir, nil
@@ -28,8 +28,8 @@ func GoSource() (string, error) {
 	return "", ErrNoGoSource
 }
 
-// standardLibrary returns the directories of the source that hold the standard library: all but the tools in cmd, whose
-// generated tables would outweigh what people wrote, and copies of other projects.
+// standardLibrary returns the directories of the standard library. It leaves out the tools in cmd, whose generated
+// tables would outweigh the rest, and copies of other projects.
 func standardLibrary(source string) ([]string, error) {
 	entries, err := os.ReadDir(source)
 	if err != nil {
@@ -44,7 +44,7 @@ func standardLibrary(source string) ([]string, error) {
 	return dirs, nil
 }
 
-// sourceOf returns root/src if the standard library is there, else "".
+// sourceOf returns root/src if the standard library is there, otherwise "".
 func sourceOf(root string) string {
 	if root == "" {
 		return ""

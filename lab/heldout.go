@@ -7,12 +7,12 @@ import (
 	"anneal/dataset"
 )
 
-// enoughHeldOut is how many tokens the validation split should have: the losses of single tokens spread by 2 to 3 nats, so that the
-// mean of 10,000 is known to about 0.03, a hundredth of what it is.
+// enoughHeldOut is the recommended number of tokens in the validation split. The losses of single tokens have a
+// standard deviation of 2 to 3 nats, so that the mean of 10,000 is known to about 0.03, a hundredth of its value.
 const enoughHeldOut = 10_000
 
-// RemarkHeldOut says that the validation split of a data set is too small to tell models apart, and what to do; "" if it is not,
-// or if none was asked for.
+// RemarkHeldOut returns a warning, with advice, if the validation split of a data set is too small to tell models
+// apart. It returns "" if the split is large enough or was not requested.
 func RemarkHeldOut(m dataset.Manifest) string {
 	val, all := m.Val.Counts, m.Train.Tokens+m.Val.Tokens
 	switch {
@@ -35,7 +35,7 @@ func RemarkHeldOut(m dataset.Manifest) string {
 	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f", share, share*float64(all))
 }
 
-// roundUp returns the next number with one digit that counts.
+// roundUp rounds up to one significant digit.
 func roundUp(x float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(x)))
 	return math.Round(math.Ceil(x/unit-1e-9)*unit*1e9) / 1e9

@@ -7,7 +7,7 @@ import (
 	"anneal/dataset"
 )
 
-// DataReport says what a data set holds and what each way of packing makes of its training split.
+// DataReport describes a data set and the effect of each packing on its training split.
 type DataReport struct {
 	Train         dataset.Counts        `json:"train"`
 	Val           dataset.Counts        `json:"val"`
@@ -15,14 +15,14 @@ type DataReport struct {
 	VocabSize     int                   `json:"vocab_size"`
 	Fingerprint   string                `json:"fingerprint"`
 	Context       int                   `json:"context"`
-	Lengths       dataset.Lengths       `json:"lengths"`    // of the training split, or of the other if that is all there is
+	Lengths       dataset.Lengths       `json:"lengths"`    // of the training split, or of the validation split if there is no other
 	LengthsOf     string                `json:"lengths_of"` // "train" or "val"
 	Packings      []dataset.Utilisation `json:"packings"`
-	Shares        map[string]float64    `json:"utilisation"` // of each packing: the share of positions that train
+	Shares        map[string]float64    `json:"utilisation"` // for each packing: the share of positions that are trained on
 }
 
-// InspectData reads the document index of the data set in dir; rows are of context tokens. A packing that the data is too
-// small for is left out.
+// InspectData reads the document index of the data set in dir. Rows have context tokens. Packings that need more data
+// are left out.
 func InspectData(dir string, context int) (*DataReport, error) {
 	d, err := dataset.Open(dir)
 	if err != nil {
@@ -59,7 +59,7 @@ func InspectData(dir string, context int) (*DataReport, error) {
 	return r, nil
 }
 
-// Measured is the split that the lengths are of.
+// Measured returns the counts of the split that Lengths describes.
 func (r *DataReport) Measured() dataset.Counts {
 	if r.LengthsOf == "val" {
 		return r.Val
@@ -67,7 +67,7 @@ func (r *DataReport) Measured() dataset.Counts {
 	return r.Train
 }
 
-// Chart draws which part of the documents, and of their tokens, is in documents up to a length.
+// Chart draws the cumulative share of documents, and of their tokens, over the length of the documents.
 func (r *DataReport) Chart() *chart.Chart {
 	docs, tokens := chart.Series{Name: "documents", Style: chart.Both}, chart.Series{Name: "tokens", Style: chart.Both}
 	var n, t uint64

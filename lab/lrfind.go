@@ -10,7 +10,7 @@ import (
 	"anneal/train/config"
 )
 
-// LROptions says how a learning-rate range test is made.
+// LROptions are the options of a learning-rate range test.
 type LROptions struct {
 	Config    *config.Config
 	Threads   int
@@ -20,16 +20,17 @@ type LROptions struct {
 	OnStep func(step int, lr, loss float64)
 }
 
-// LRRange is the outcome of a learning-rate range test (Smith 2015, arXiv 1506.01186): the model is trained from its initial
-// weights for a few steps while the rate rises exponentially. Where the loss falls fastest the rate is large enough to
-// learn; beyond its lowest point the rate is too large. Rates from the first to a third of the second are worth a try.
+// LRRange is the result of a learning-rate range test (Smith 2015, arXiv 1506.01186). The model is trained from its
+// initial weights for a few steps while the rate rises exponentially. Where the loss falls fastest, the rate is large
+// enough to learn; beyond the lowest loss, the rate is too large. The suggested rates lie between the first and a
+// third of the second.
 type LRRange struct {
 	Points   []LRPoint `json:"points"`
 	Steepest float64   `json:"steepest_lr"` // where the loss falls fastest per factor of the rate
 	Lowest   float64   `json:"lowest_lr"`   // where the loss is lowest
-	Loss     float64   `json:"lowest_loss"` // nats per token there
-	Diverges *float64  `json:"diverges_lr"` // the first rate beyond Lowest that is worse than no training; nil if there was none
-	Low      float64   `json:"low"`         // the suggested bracket
+	Loss     float64   `json:"lowest_loss"` // nats per token at Lowest
+	Diverges *float64  `json:"diverges_lr"` // the first rate beyond Lowest that is worse than no training; nil if there is none
+	Low      float64   `json:"low"`         // the suggested range
 	High     float64   `json:"high"`
 }
 
@@ -40,10 +41,10 @@ type LRPoint struct {
 	Smoothed float64 `json:"smoothed"` // without the lag of a running mean
 }
 
-// minSweep is the least number of steps that a test can be read from.
+// minSweep is the smallest number of steps for a readable test.
 const minSweep = 30
 
-// FindLR makes a range test. It leaves nothing behind: no file is written and no run is touched.
+// FindLR runs a range test. It writes no file and changes no run.
 func FindLR(ctx context.Context, o LROptions) (*LRRange, error) {
 	if !(o.Low > 0) || !(o.High > o.Low) || math.IsInf(o.High, 0) || o.Steps < minSweep {
 		return nil, config.Problem{
@@ -75,10 +76,10 @@ func FindLR(ctx context.Context, o LROptions) (*LRRange, error) {
 	return &r, r.read(o.Steps)
 }
 
-// divergence is the factor over the best loss at which a test ends (fastai).
+// divergence is the factor over the lowest loss at which a test ends (as in fastai).
 const divergence = 4
 
-// read finds the places of the curve; steps is how many were asked for.
+// read finds the points of interest on the curve; steps is the number of steps requested.
 func (r *LRRange) read(steps int) error {
 	n := len(r.Points)
 	unreadable := func(what, try string) error {
@@ -88,7 +89,7 @@ func (r *LRRange) read(steps int) error {
 		return unreadable(fmt.Sprintf("the loss diverged after %d steps, too few for a result", n), "a lower --low, or more --steps")
 	}
 	r.smooth(steps)
-	// The first steps are those of a mean over few, and the last are on their way up.
+	// The first steps average few values, and the last ones already rise.
 	from, to := n/10, n-5
 	initial, lowest := 0.0, from
 	for i := range max(from, 1) {
@@ -119,13 +120,13 @@ func (r *LRRange) read(steps int) error {
 		}
 	}
 	r.High = r.Lowest / 3
-	r.Low = min(r.Steepest, r.High/3) // where the loss falls right before its lowest point, still a range
+	r.Low = min(r.Steepest, r.High/3) // keep a range even if the loss falls until just before its lowest point
 	return nil
 }
 
-// smooth fills the smoothed losses: a debiased running mean forward and one over it backward, so that the curve does not lag
-// behind the rates. A hundred steps are averaged over about five. Losses far above the first count as half as large again as
-// that: what a model that diverged says would otherwise cover the rates before it.
+// smooth fills in the smoothed losses: a debiased running mean forward, and another one backward over it, so that the
+// curve does not lag behind the rates. A hundred steps are averaged over about five. Losses are limited to one and a
+// half times the first: the losses of a diverged model would otherwise hide the rates before it.
 func (r *LRRange) smooth(steps int) {
 	beta := 1 - 1/max(float64(steps)/25, 1.5)
 	var forward, backward debiased
@@ -160,7 +161,7 @@ func (r *LRRange) Chart() *chart.Chart {
 	c := &chart.Chart{
 		Title:  "learning-rate range test",
 		X:      chart.Axis{Label: "learning rate", Log: true},
-		Y:      chart.Axis{Label: "loss (nats per token)", Min: r.Loss - 0.3*fall, Max: min(top, initial+fall)}, // divergence would leave nothing else to see
+		Y:      chart.Axis{Label: "loss (nats per token)", Min: r.Loss - 0.3*fall, Max: min(top, initial+fall)}, // the losses after divergence would hide the rest
 		Series: []chart.Series{smoothed, raw},
 		Bands:  []chart.Band{{Name: fmt.Sprintf("worth a try: %.2g to %.2g", r.Low, r.High), From: r.Low, To: r.High}},
 	}

@@ -10,41 +10,43 @@ import (
 	"anneal/train/config"
 )
 
-// manyEpochs is how often tokens can be read before they are worth clearly less than new ones (Muennighoff et al. 2023, arXiv 2305.16264).
+// manyEpochs is the number of epochs after which repeated tokens are worth clearly less than new ones (Muennighoff et
+// al. 2023, arXiv 2305.16264).
 const manyEpochs = 4
 
-// SourcePlan is what a run reads of one source of a mix.
+// SourcePlan describes what a run reads of one source of a mix.
 type SourcePlan struct {
 	Name   string  `json:"name"`
 	Path   string  `json:"path"`
-	Tokens uint64  `json:"tokens"`        // of its training split
-	Weight float64 `json:"weight"`        // its share of the rows of the whole run
-	Drawn  int64   `json:"drawn_tokens"`  // read of it
+	Tokens uint64  `json:"tokens"`        // in its training split
+	Weight float64 `json:"weight"`        // share of the rows of the whole run
+	Drawn  int64   `json:"drawn_tokens"`  // tokens read from the source
 	Epochs float64 `json:"epochs"`        // how often its rows are read
-	Again  int64   `json:"repeat_tokens"` // of those drawn, read before
+	Again  int64   `json:"repeat_tokens"` // tokens of Drawn that were read before
 
-	// These are not of the report.
+	// Not part of the report.
 	use    dataset.Utilisation
 	hasVal bool
 }
 
-// WeightsChange is the weights of the sources, in their order, from a token of the run on.
+// WeightsChange holds the weights of the sources, in their order, from a token of the run on.
 type WeightsChange struct {
 	From    int64     `json:"from_tokens"`
 	Weights []float64 `json:"weights"`
-	To      []float64 `json:"to,omitempty"` // what they move to along a line until the next change
+	To      []float64 `json:"to,omitempty"` // the weights change linearly to these until the next entry
 }
 
-// MixPlan is what a run reads of the sources of its mix.
+// MixPlan describes what a run reads of the sources of its mix.
 type MixPlan struct {
 	Sources []SourcePlan    `json:"sources"`
-	Weights []WeightsChange `json:"weights"` // one if they stay
+	Weights []WeightsChange `json:"weights"` // one entry if the weights are constant
 	Context int             `json:"context"`
 
-	cap float64 // epochs that unimax permits; 0 is no bound
+	cap float64 // epochs that unimax permits; 0 means no limit
 }
 
-// openSources measures the data sets of sources in rows of context tokens. check looks at each; it may be nil.
+// openSources measures the data sets of a list in rows of context tokens. If check is not nil, it is called for each
+// data set.
 func openSources(list []config.Source, packing string, context int, check func(*dataset.Dataset) error) (plans []SourcePlan, vocab int, err error) {
 	var sets []*dataset.Dataset
 	defer func() {
@@ -83,7 +85,7 @@ func rowsOf(sources []SourcePlan) []uint64 {
 	return rows
 }
 
-// planMix says what the first samples of a mix read.
+// planMix computes what the first samples of a mix read.
 func planMix(sources []SourcePlan, m dataset.Mix, samples uint64, context int) *MixPlan {
 	p := &MixPlan{Sources: sources, Context: context}
 	for _, phase := range m {
@@ -103,7 +105,7 @@ func planMix(sources []SourcePlan, m dataset.Mix, samples uint64, context int) *
 	return p
 }
 
-// utilisation is what the packing makes of all sources, each counting as much as the run reads of it.
+// utilisation returns the effect of the packing on all sources, weighted by how much the run reads of each.
 func (p *MixPlan) utilisation() dataset.Utilisation {
 	u := dataset.Utilisation{Packing: p.Sources[0].use.Packing}
 	share := 0.0
@@ -115,12 +117,12 @@ func (p *MixPlan) utilisation() dataset.Utilisation {
 	return u
 }
 
-// Remarks is what people should be told of the mix.
+// Remarks returns notes about the mix for the user.
 func (p *MixPlan) Remarks() (list []string) {
 	for _, s := range p.Sources {
 		if p.cap > 0 && s.Epochs > 1.01*p.cap {
 			list = append(list, fmt.Sprintf("warning: unimax:%g is impossible: with that many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.cap, s.Name, s.Epochs))
-			break // the others are beyond it, too
+			break // the remaining sources exceed it too
 		}
 	}
 	for _, s := range p.Sources {
@@ -137,7 +139,7 @@ func (p *MixPlan) Remarks() (list []string) {
 	return list
 }
 
-// MixConfig is what a training configuration says of sources with weights that stay.
+// MixConfig returns the lines of a training configuration for sources with constant weights.
 func MixConfig(sources []config.Source, weights []float64, comment string) string {
 	paths, words := make([]string, len(sources)), make([]string, len(sources))
 	for i, s := range sources {
@@ -146,17 +148,18 @@ func MixConfig(sources []config.Source, weights []float64, comment string) strin
 	return fmt.Sprintf("data:\n  mix: %q\n  weights: %q  # %s\n", strings.Join(paths, ", "), strings.Join(words, " "), comment)
 }
 
-// MixOptions is a question what a method makes of sources.
+// MixOptions are the options of PlanMix.
 type MixOptions struct {
 	Sources []config.Source
 	Weights config.Weighting
-	Method  string // how Weights are called
-	Tokens  int64  // of the run; 0 takes one pass over all of the data
+	Method  string // the name of the Weights
+	Tokens  int64  // of the run; 0 means one pass over all data
 	Context int
 	Packing string
 }
 
-// PlanMix says what a method makes of sources, and what a configuration says of it. Nothing is trained.
+// PlanMix computes the mix that a method gives for the sources, and returns the matching lines of a configuration. It
+// trains nothing.
 func PlanMix(o MixOptions) (*MixPlan, string, error) {
 	sources, _, err := openSources(o.Sources, o.Packing, o.Context, nil)
 	if err != nil {

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// The regression of RegMix: from the weights w of k sources to the loss of a model trained on them. Two families of features
-// compete, standardised, each by ridge regression with a free intercept:
+// The regression of RegMix predicts the loss of a model from the weights w of k sources. Two families of features
+// compete. They are standardised and fitted by ridge regression with a free intercept:
 //
 //	linear:         w₁ … w_k
-//	log-quadratic:  ln wᵢ and ln wᵢ · ln wⱼ, for losses fall like powers of the weight and rise again where others go without
+//	log-quadratic:  ln wᵢ and ln wᵢ · ln wⱼ, because losses fall like powers of a weight, and rise when other sources lose theirs
 //
-// Family and penalty are those with the least leave-one-out error. Ridge regression is solved in its dual form (Saunders,
-// Gammerman & Vovk 1998), with one unknown for each of n mixtures, and has that error in closed form:
+// The family and the penalty with the least leave-one-out error are used. Ridge regression is solved in its dual form
+// (Saunders, Gammerman & Vovk 1998), with one unknown for each of n mixtures, which gives that error in closed form:
 //
 //	K = XXᵀ + λnI;  α = K⁻¹y;  slopes = Xᵀα;  error i = αᵢ / (K⁻¹ᵢᵢ − 1/(λn²))
 //
-// where the last term is the intercept's share.
+// where the last term is the contribution of the intercept.
 
-// least is the weight below which a source counts as left out of a mixture: it would be a few rows of a proxy's run.
+// least is the weight below which a source is left out of a mixture: it would be only a few rows of a proxy's run.
 const least = 1e-3
 
-// families of features, by what the report calls them.
+// families of features, with their names in the report.
 var families = []struct {
 	name     string
 	features func(w []float64) []float64
@@ -42,15 +42,15 @@ var families = []struct {
 	}},
 }
 
-// penalties are the λ that compete, for standardised features and a mean over observations.
+// penalties are the values of λ that compete, for standardised features and a mean over observations.
 var penalties = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1}
 
-// mostFeatures of a family that competes: the time goes by them.
+// mostFeatures is the largest number of features of a family; it bounds the time.
 const mostFeatures = 1000 // 43 sources
 
 // A mixRegression predicts a loss from weights.
 type mixRegression struct {
-	Family  string  // of features
+	Family  string  // family of features
 	Penalty float64 // λ
 	Error   float64 // root mean square of the leave-one-out errors, in the unit of the loss
 
@@ -60,7 +60,7 @@ type mixRegression struct {
 	intercept float64
 }
 
-// fitMix fits losses over mixtures, at least three of them.
+// fitMix fits the losses of at least three mixtures.
 func fitMix(mixtures [][]float64, losses []float64) mixRegression {
 	best := mixRegression{Error: math.Inf(1)}
 	for _, f := range families {
@@ -77,7 +77,7 @@ func fitMix(mixtures [][]float64, losses []float64) mixRegression {
 	return best
 }
 
-// fit reports whether it came to an answer.
+// fit reports whether the system could be solved.
 func (r *mixRegression) fit(mixtures [][]float64, losses []float64) bool {
 	n := float64(len(mixtures))
 	x := make([][]float64, len(mixtures)) // [n, features], standardised
@@ -119,7 +119,7 @@ func (r *mixRegression) fit(mixtures [][]float64, losses []float64) bool {
 	return !math.IsNaN(r.Error)
 }
 
-// standardise gives each column of x a mean of 0 and a deviation of 1, and keeps what it took and divided by.
+// standardise gives each column of x a mean of 0 and a standard deviation of 1, and stores both in r.
 func (r *mixRegression) standardise(x [][]float64) {
 	r.mean, r.std = make([]float64, len(x[0])), make([]float64, len(x[0]))
 	column := make([]float64, len(x))
@@ -133,7 +133,7 @@ func (r *mixRegression) standardise(x [][]float64) {
 		}
 		r.std[j] = math.Sqrt(r.std[j] / float64(len(x)))
 		if r.std[j] < 1e-12 {
-			r.std[j] = math.Inf(1) // a constant says nothing
+			r.std[j] = math.Inf(1) // a constant feature has no effect
 		}
 		for i := range x {
 			x[i][j] = (x[i][j] - r.mean[j]) / r.std[j]
@@ -141,7 +141,7 @@ func (r *mixRegression) standardise(x [][]float64) {
 	}
 }
 
-// predict returns the loss that a model trained on these weights is expected to have.
+// predict returns the expected loss of a model trained on these weights.
 func (r *mixRegression) predict(w []float64) float64 {
 	sum := r.intercept
 	for j, f := range r.features(w) {
@@ -150,11 +150,11 @@ func (r *mixRegression) predict(w []float64) float64 {
 	return sum
 }
 
-// folds of the cross-validation that crossPredict makes.
+// folds is the number of folds in crossPredict.
 const folds = 5
 
-// crossPredict predicts each loss by a regression that has not seen it: five-fold cross-validation, with the choice of family and penalty made
-// anew in each fold.
+// crossPredict predicts each loss by a regression that has not seen it. It uses five-fold cross-validation, and
+// chooses family and penalty anew in each fold.
 func crossPredict(mixtures [][]float64, losses []float64) []float64 {
 	predicted := make([]float64, len(losses))
 	for fold := range folds {
@@ -173,10 +173,10 @@ func crossPredict(mixtures [][]float64, losses []float64) []float64 {
 	return predicted
 }
 
-// rankCorrelation is Spearman's: that of the ranks. Where all of x or all of y are equal nothing is ranked: 0.
+// rankCorrelation is Spearman's rank correlation. It is 0 if all values of x or all of y are equal.
 func rankCorrelation(x, y []float64) float64 {
 	x, y = ranks(x), ranks(y)
-	middle := mean(x) // of both
+	middle := mean(x) // mean rank, the same for both
 	for i := range x {
 		x[i], y[i] = x[i]-middle, y[i]-middle
 	}
@@ -186,7 +186,7 @@ func rankCorrelation(x, y []float64) float64 {
 	return 0
 }
 
-// ranks returns the rank of each value; equal values share the mean of theirs.
+// ranks returns the rank of each value. Equal values share the mean of their ranks.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {

@@ -17,48 +17,48 @@ import (
 	"anneal/train/config"
 )
 
-// MixtureOptions is what every search for the weights of a mixture takes: the configuration of the small models to train, whose
-// data.mix names the sources and whose data.weights the search begins with, and where models and outcome are kept.
+// MixtureOptions are the options of every search for the weights of a mixture. The configuration describes the small
+// models; its data.mix names the sources, and its data.weights are the start of the search.
 type MixtureOptions struct {
 	Config    string // the YAML file
 	Overrides []string
-	Out       string // directory: what is there already is gone on with
-	Budget    int64  // tokens of the run that the weights are for; 0 takes those of the configuration
+	Out       string // directory; a search that is already there is resumed
+	Budget    int64  // tokens of the run that will use the weights; 0 means those of the configuration
 	Threads   int    // overrides the configuration's if above 0
 
 	OnPhase    func(what string)
 	OnProgress func(train.Progress)
 }
 
-// Mixture is the outcome of a search for weights.
+// Mixture is the result of a search for weights.
 type Mixture struct {
 	Method  string          `json:"method"`
 	Sources []MixtureSource `json:"sources"`
 	Tokens  int64           `json:"tokens"` // the budget
-	Config  string          `json:"config"` // the lines of a training configuration that say it
+	Config  string          `json:"config"` // the matching lines of a training configuration
 }
 
 // MixtureSource is a data set in a mixture.
 type MixtureSource struct {
 	Name    string  `json:"name"`
 	Path    string  `json:"path"`    // its directory
-	Data    string  `json:"data"`    // fingerprint of what is in there
-	Tokens  uint64  `json:"tokens"`  // of its training split
+	Data    string  `json:"data"`    // fingerprint of the data set
+	Tokens  uint64  `json:"tokens"`  // in its training split
 	Natural float64 `json:"natural"` // its share of all tokens
-	Weight  float64 `json:"weight"`  // its share in the mixture that was found
+	Weight  float64 `json:"weight"`  // its share in the mixture found
 	Epochs  float64 `json:"epochs"`  // how often the budget reads it
 }
 
 // search is a search for weights in progress.
 type search struct {
 	MixtureOptions
-	cfg     *config.Config // as it was given
+	cfg     *config.Config // as given
 	sources []MixtureSource
-	weights []float64 // that cfg gives the sources
+	weights []float64 // the weights of the sources in cfg
 	unlock  func() error
 }
 
-// newSearch measures the sources and takes o.Out for this process until unlock is called.
+// newSearch measures the sources and locks o.Out for this process until unlock is called.
 func newSearch(o MixtureOptions) (*search, error) {
 	if err := train.CheckForRuns(o.Out); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func newSearch(o MixtureOptions) (*search, error) {
 	return s, err
 }
 
-// add takes a data set as the next source.
+// add adds a data set as the next source.
 func (s *search) add(d *dataset.Dataset) error {
 	if d.Manifest.Val.Tokens < 2 {
 		return &train.DataError{Err: fmt.Errorf("%s: %w, which is needed to compare mixtures\n  rebuild it with `anneal data build --val 0.01`", d.Dir, dataset.ErrNoValidation)}
@@ -114,7 +114,7 @@ func (s *search) add(d *dataset.Dataset) error {
 	return nil
 }
 
-// with is the configuration with these weights of the sources.
+// with returns the configuration with these weights.
 func (s *search) with(weights []float64) (*config.Config, error) {
 	cfg, err := config.Load(s.Config, append(append([]string(nil), s.Overrides...), "data.weights="+s.text(weights)))
 	if err == nil && s.Threads > 0 {
@@ -123,7 +123,7 @@ func (s *search) with(weights []float64) (*config.Config, error) {
 	return cfg, err
 }
 
-// text is what data.weights says of weights, to the last bit.
+// text formats weights for data.weights without loss of precision.
 func (s *search) text(weights []float64) string {
 	words := make([]string, len(weights))
 	for i, w := range weights {
@@ -132,7 +132,7 @@ func (s *search) text(weights []float64) string {
 	return strings.Join(words, " ")
 }
 
-// shares is weights for people.
+// shares formats weights for people.
 func (s *search) shares(weights []float64) string {
 	words := make([]string, len(weights))
 	for i, w := range weights {
@@ -141,7 +141,7 @@ func (s *search) shares(weights []float64) string {
 	return strings.Join(words, ", ")
 }
 
-// train makes or finishes the run in dir.
+// train trains or finishes the run in dir.
 func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro *train.GroupDRO) (*train.Result, error) {
 	begin := train.Run
 	if train.Exists(dir) {
@@ -157,7 +157,7 @@ func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro 
 	return r, err
 }
 
-// found is the outcome, which it writes to mix.json.
+// found returns the result, and writes it to mix.json.
 func (s *search) found(method string, weights []float64) (*Mixture, error) {
 	m := &Mixture{Method: method, Sources: s.sources, Tokens: s.Budget}
 	if m.Tokens == 0 {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// mixtureSampler draws mixtures around the one that a search begins with, which is the natural one by default, as RegMix's authors do:
-// from Dirichlet(s·p), p ∝ √natural, s log-uniform from 0.1, where one source has nearly all, to 5, where mixtures are like p. A source
-// has at most 15 times its natural share.
+// mixtureSampler draws mixtures around the initial one, which is the natural mixture by default. As in RegMix, they
+// come from Dirichlet(s·p), p ∝ √natural, with s log-uniform from 0.1, where one source has nearly all the weight, to
+// 5, where mixtures are close to p. A source has at most 15 times its natural share.
 type mixtureSampler struct{ prior, most []float64 }
 
 const (
@@ -31,7 +31,7 @@ func newMixtureSampler(natural []float64) mixtureSampler {
 	return s
 }
 
-// draw returns mixture number index of a seed.
+// draw returns mixture number index for a seed.
 func (s mixtureSampler) draw(seed uint64, index int) []float64 {
 	src := rand.New(rand.NewPCG(seed, uint64(index)))
 	w := make([]float64, len(s.prior))
@@ -51,10 +51,11 @@ func (s mixtureSampler) draw(seed uint64, index int) []float64 {
 	}
 }
 
-// settle makes w a mixture: shares that sum to 1, of which those below least are none. It reports whether the bounds hold.
+// settle normalises w to a mixture that sums to 1, with shares below least set to 0. It reports whether the bounds
+// hold.
 func (s mixtureSampler) settle(w []float64, sum float64) bool {
 	if !(sum > 1e-300) {
-		return false // all underflowed
+		return false // all values underflowed
 	}
 	kept := 0.0
 	for i := range w {
@@ -72,13 +73,13 @@ func (s mixtureSampler) settle(w []float64, sum float64) bool {
 }
 
 const (
-	firstCandidate = 1 << 20 // numbers of mixtures below it are those that proxies are trained on
-	candidates     = 100_000 // mixtures that are predicted
-	winners        = 100     // of which the mean is taken
+	firstCandidate = 1 << 20 // lower numbers are the mixtures of the proxies
+	candidates     = 100_000 // mixtures with a predicted loss
+	winners        = 100     // the result is the mean of this many
 )
 
-// bestMix is the mean of those mixtures, of many drawn, for which the regression predicts the least loss. The mean is steadier
-// than the best one, which is where the regression errs most in its own favour.
+// bestMix draws many mixtures and returns the mean of those with the lowest predicted losses. The mean is more stable
+// than the best one, whose prediction is the most likely to be too optimistic.
 func bestMix(r mixRegression, s mixtureSampler, seed uint64) []float64 {
 	type candidate struct {
 		loss float64
@@ -99,8 +100,9 @@ func bestMix(r mixRegression, s mixtureSampler, seed uint64) []float64 {
 	return mean
 }
 
-// gamma draws from the gamma distribution of a shape above 0 and scale 1 (Marsaglia & Tsang 2000): a cubed normal variate, accepted
-// or not; shapes below 1 take one of the shape plus 1 times a power of a uniform variate.
+// gamma draws from the gamma distribution with a shape above 0 and scale 1 (Marsaglia & Tsang 2000): a cubed normal
+// variate, accepted or rejected. For a shape below 1 it draws with shape plus 1 and multiplies by a power of a
+// uniform variate.
 func gamma(r *rand.Rand, shape float64) float64 {
 	if shape < 1 {
 		u := 1 - r.Float64() // from (0, 1]

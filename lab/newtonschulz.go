@@ -11,21 +11,21 @@ import (
 	"anneal/tensor"
 )
 
-// NewtonSchulzCase is the orthogonalisation of one matrix as measured.
+// NewtonSchulzCase is the measurement of the orthogonalisation of one matrix.
 type NewtonSchulzCase struct {
 	M       int `json:"m"`
 	N       int `json:"n"`
 	Threads int `json:"threads"`
-	// GFLOPS counts all operations of the plain products, of which symmetric ones are computed by little more than half.
+	// GFLOPS counts all operations of the plain products; symmetric products need little more than half of them.
 	GFLOPS         float64 `json:"gflops"`
 	FractionOfPeak float64 `json:"fraction_of_peak"` // of the FP32 peak with as many threads
 }
 
-// newtonSchulzShapes are the hidden matrices of the widths 384 and 768, as Muon takes fused ones apart.
+// newtonSchulzShapes are the hidden matrices of the widths 384 and 768, with fused matrices split as Muon does.
 var newtonSchulzShapes = [][2]int{{384, 384}, {1024, 384}, {384, 1024}, {768, 768}, {2048, 768}, {768, 2048}}
 
-// BenchNewtonSchulz measures Muon's iteration on the matrices of two widths, d each; each is called as they come. The peak is
-// measured anew before each matrix, since the clock wanders.
+// BenchNewtonSchulz measures Muon's iteration on the matrices of two widths, each for the time d, and calls each with
+// every result. The peak is measured anew before each matrix, because the clock varies.
 func BenchNewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
 	dev := cpu.NewTier(tier, threads)
 	defer dev.Close()
@@ -48,7 +48,7 @@ func BenchNewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(Ne
 	return cases, nil
 }
 
-// newtonSchulz returns what orthogonalises the same matrix again and again; copying it counts.
+// newtonSchulz returns a function that orthogonalises the same matrix each time. The time includes copying it.
 func newtonSchulz(dev *cpu.Device, a *tensor.Arena, rows, cols int) func() {
 	x, u := a.New(tensor.F32, rows, cols), a.New(tensor.F32, rows, cols)
 	rng := tensor.NewRNG(1, tensor.PurposeData, 0)
@@ -64,7 +64,8 @@ func newtonSchulz(dev *cpu.Device, a *tensor.Arena, rows, cols int) func() {
 	}
 }
 
-// fastest returns the least time that f takes, of as many calls as fit in d and at least one, after one that is not counted.
+// fastest returns the shortest time of f. It calls f once without counting, then as often as fits in d, at least
+// once.
 func fastest(d time.Duration, f func()) time.Duration {
 	f()
 	best := time.Duration(math.MaxInt64)

@@ -13,19 +13,19 @@ import (
 	"anneal/train/config"
 )
 
-// OptimCase is one optimizer's step as measured.
+// OptimCase is the measurement of one optimizer's step.
 type OptimCase struct {
 	Name                   string  `json:"name"`
 	Parameters             int     `json:"parameters"`
-	StateBytesPerParameter float64 `json:"state_bytes_per_parameter"` // as its arena holds them
-	BytesPerParameter      float64 `json:"bytes_per_parameter"`       // that a step reads and writes
+	StateBytesPerParameter float64 `json:"state_bytes_per_parameter"` // in its arena
+	BytesPerParameter      float64 `json:"bytes_per_parameter"`       // read and written by a step
 	StepMs                 float64 `json:"step_ms"`
 	NsPerParameter         float64 `json:"ns_per_parameter"`
 	GBs                    float64 `json:"gbs"`
 	FractionOfBandwidth    float64 `json:"fraction_of_bandwidth"`
 }
 
-// OptimReport is the optimizers' steps against the memory's bandwidth, measured beside them.
+// OptimReport compares the optimizers' steps with the bandwidth of the memory, measured beside them.
 type OptimReport struct {
 	Tier         string      `json:"tier"`
 	Threads      int         `json:"threads"`
@@ -35,12 +35,13 @@ type OptimReport struct {
 	NewtonSchulz []NewtonSchulzCase `json:"newton_schulz"` // Muon's arithmetic
 }
 
-// optimRows and optimCols are the matrix that is updated: 128 MiB a tensor, so that a step's tensors lie beyond any cache.
+// optimRows and optimCols are the shape of the matrix that is updated: 128 MiB per tensor, so that the tensors of a
+// step exceed any cache.
 const optimRows, optimCols = 4096, 8192
 
-// optimCases are the optimizers whose steps wait for memory, each with the bytes per parameter that a step moves beside
-// reading and writing the weight and its state once and reading the gradient once: further passes. What waits for
-// arithmetic, Muon, is in newtonschulz.go.
+// optimCases are the optimizers whose steps are bound by memory. The number is the bytes per parameter that a step
+// moves in further passes, in addition to reading and writing the weight and its state once and reading the gradient
+// once. Muon, which is bound by arithmetic, is in newtonschulz.go.
 var optimCases = []struct {
 	name  string
 	set   []string
@@ -54,15 +55,16 @@ var optimCases = []struct {
 	{"adam8bit", []string{"optimizer.name=adam8bit"}, 0},
 	{"lion", []string{"optimizer.name=lion"}, 0},
 	{"ademamix", []string{"optimizer.name=ademamix"}, 0},
-	{"sophia", []string{"optimizer.name=sophia"}, -4},                                          // the curvature is read only
+	{"sophia", []string{"optimizer.name=sophia"}, -4},                                          // the curvature is only read
 	{"adafactor", []string{"optimizer.name=adafactor"}, 3 * 4},                                 // gradient and weight for their sizes, gradient for the step
 	{"adafactor, palm", []string{"optimizer.name=adafactor", "optimizer.variant=palm"}, 4 * 4}, // gradient, weight and second moment again
 }
 
-// BenchOptim times one update of a large matrix with every optimizer, d each, on a number of threads; each is called as
-// they come. The bandwidth is that of a kernel that reads two tensors and writes one of them, x ← a·x − b·y. Steps and
-// kernel take turns and are timed by their fastest run, so that other work on the machine shows least and in both; a case's
-// fraction is of the bandwidth beside it, the report's bandwidth the best of all.
+// BenchOptim times one update of a large matrix with every optimizer on a number of threads, each for the time d, and
+// calls each with every result. The bandwidth is that of a kernel that reads two tensors and writes one of them, x ←
+// a·x − b·y. Steps and kernel alternate, and the fastest run of each counts, so that other work on the machine has
+// little influence and affects both. The fraction of a case is relative to the bandwidth measured beside it; the
+// report has the highest bandwidth of all.
 func BenchOptim(threads int, d time.Duration, each func(OptimCase)) (*OptimReport, error) {
 	dev, err := cpu.New(threads)
 	if err != nil {
@@ -96,8 +98,8 @@ func BenchOptim(threads int, d time.Duration, each func(OptimCase)) (*OptimRepor
 	return r, nil
 }
 
-// measureUpdate times updates of a matrix by the optimizer of a configuration, and beside them another function, in
-// nanoseconds.
+// measureUpdate times updates of a matrix by the optimizer of a configuration, and alternates them with another
+// function, in nanoseconds.
 func measureUpdate(dev device.Device, set []string, d time.Duration, other func()) (m OptimCase, beside float64, err error) {
 	const n = optimRows * optimCols
 	cfg, err := config.Load("", append([]string{"data.path=none"}, set...))
@@ -124,7 +126,7 @@ func measureUpdate(dev device.Device, set []string, d time.Duration, other func(
 	return OptimCase{Parameters: n, StateBytesPerParameter: float64(state) / n, StepMs: ns / 1e6, NsPerParameter: ns / n}, beside, nil
 }
 
-// fillMatrix writes numbers of both signs up to a size, in a pattern without a short period.
+// fillMatrix fills t with numbers of both signs up to size, in a pattern without a short period.
 func fillMatrix(t *tensor.Tensor, size float32) {
 	x := t.F32()
 	for i := range x {
@@ -132,8 +134,8 @@ func fillMatrix(t *tensor.Tensor, size float32) {
 	}
 }
 
-// inTurns runs f and g in turns for d, at least three times after a first, and returns the shortest time of each in
-// nanoseconds.
+// inTurns alternates f and g for d, at least three times after a first run that does not count, and returns the
+// shortest time of each in nanoseconds.
 func inTurns(d time.Duration, f, g func()) (fNs, gNs float64) {
 	timed := func(f func()) float64 {
 		begin := time.Now()

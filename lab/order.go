@@ -9,11 +9,11 @@ import (
 	"anneal/train/config"
 )
 
-// checkOrder fails unless the data set has the scores that data.order goes by.
+// checkOrder returns an error if the data set lacks the scores that data.order needs.
 func checkOrder(cfg *config.Config, set *dataset.Dataset) error {
 	o, err := cfg.Order()
 	if err != nil {
-		return err // validation has passed it already
+		return err // cannot happen after validation
 	}
 	for _, scores := range []string{o.First.Scores, o.Last.Scores} {
 		if scores == "" {
@@ -26,7 +26,8 @@ func checkOrder(cfg *config.Config, set *dataset.Dataset) error {
 	return nil
 }
 
-// describeOrder says what data.order of a valid config makes of a run whose epochs have so many rows; "" for nothing.
+// describeOrder describes the effect of data.order in a valid config, for epochs of the given number of rows; "" if
+// there is none.
 func describeOrder(cfg *config.Config, rows uint64) string {
 	o, _ := cfg.Order()
 	end := map[bool]string{false: "lowest", true: "highest"}

@@ -7,10 +7,10 @@ import (
 	"anneal/tensor"
 )
 
-// The activations that a coordinate check looks at.
+// The activations that a coordinate check measures.
 const (
 	seenQKV       = iota // queries, keys and values, before norm and rotation
-	seenAttention        // what attention returns
+	seenAttention        // the output of attention
 	seenFFN              // the hidden units of the feed-forward layer
 	seenResidual         // the residual stream after the last layer
 	seenLogits
@@ -19,18 +19,18 @@ const (
 
 var seenNames = [seenKinds]string{"qkv", "attention", "ffn", "residual", "logits"}
 
-// A probe is a device that notes the mean magnitude of activations as kernels read and write them. Models and tape know
-// nothing of it.
+// A probe is a device that records the mean magnitude of activations when kernels read and write them. Models and the
+// tape do not know about it.
 type probe struct {
 	device.Device
 	layers int
 
-	norms int // of the stream in this pass
+	norms int // norms of the residual stream in this pass
 	sum   [seenKinds]float64
 	n     [seenKinds]float64
 }
 
-// take returns the mean magnitudes since the last call, over all layers; NaN of what was not seen.
+// take returns the mean magnitudes since the last call, over all layers. Kinds that were not seen are NaN.
 func (p *probe) take() (mean [seenKinds]float64) {
 	for k := range mean {
 		mean[k] = p.sum[k] / p.n[k]
@@ -39,8 +39,8 @@ func (p *probe) take() (mean [seenKinds]float64) {
 	return mean
 }
 
-// see adds the mean magnitude of t. Of a large one it takes some columns of every row, others in each: rows are positions, which
-// differ in size, since what the first of them attends to is itself.
+// see adds the mean magnitude of t. Of a large tensor it samples some columns of every row, different ones in each
+// row. It uses every row because rows are positions, and these differ in size: the first one attends only to itself.
 func (p *probe) see(kind int, t *tensor.Tensor) {
 	const enough = 1 << 15
 	t = device.OnHost(p.Device, t)
@@ -85,7 +85,7 @@ func (p *probe) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads devi
 	p.see(seenAttention, out)
 }
 
-// projections sees queries, keys and values unless something before has.
+// projections records queries, keys and values unless an earlier kernel of the layer already has.
 func (p *probe) projections(qkv *tensor.Tensor) {
 	if p.n[seenQKV] == p.n[seenAttention] {
 		p.see(seenQKV, qkv)
@@ -122,7 +122,7 @@ func (p *probe) LayerNorm(y, xhat, rstd, x, gain, bias *tensor.Tensor, eps float
 	p.Device.LayerNorm(y, xhat, rstd, x, gain, bias, eps)
 }
 
-// norm counts the norms of the stream: two in each layer, and the last.
+// norm counts the norms of the residual stream: two in each layer, and the last.
 func (p *probe) norm(x *tensor.Tensor) {
 	if p.norms == 2*p.layers {
 		p.see(seenResidual, x)

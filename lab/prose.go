@@ -7,11 +7,11 @@ import (
 	"anneal/corpus"
 )
 
-// proseBytes is how long a document of prose is at least.
+// proseBytes is the least length of a document of prose.
 const proseBytes = 4 << 10
 
-// prose gathers the comments of Go source into documents, as a crawl might have them: the only prose that every machine with Go
-// holds.
+// prose collects the comments of Go source into documents, similar to those of a crawl. It is the only prose that
+// every machine with Go has.
 func prose(ctx context.Context, source string, limit int64) (docs [][]byte, size int64, err error) {
 	_, files, err := Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}}.open(ctx)
 	if err != nil {

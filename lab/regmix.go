@@ -18,45 +18,49 @@ import (
 	"anneal/train/config"
 )
 
-// RegMixOptions says how RegMix searches.
+// RegMixOptions are the options of RegMix.
 type RegMixOptions struct {
 	MixtureOptions
 	Proxies int      // models to train, at least leastProxies
-	Target  []string // names of the sources whose mean held-out loss is to be low; nil for all
+	Target  []string // names of the sources whose mean held-out loss is minimised; nil means all
 
 	OnProxy func(done, all int)
 }
 
-// leastProxies is how many losses a regression and its cross-validation need.
+// leastProxies is the number of losses that a regression and its cross-validation need.
 const leastProxies = 10
 
-// RegMixResult is what a search found.
+// RegMixResult is the result of RegMix.
 type RegMixResult struct {
 	Mixture
 	Family    string         `json:"regression"`       // linear or log-quadratic, see fitMix
 	Error     float64        `json:"error"`            // of a prediction, in bits per byte: root mean square, leave one out
-	Rank      float64        `json:"rank_correlation"` // Spearman's, of held-out predictions with losses (cross-validation)
+	Rank      float64        `json:"rank_correlation"` // Spearman's, between held-out predictions and losses (cross-validation)
 	Predicted float64        `json:"predicted"`        // bits per byte, for the weights found
-	AtStart   float64        `json:"start"`            // predicted for the weights that the search began with
+	AtStart   float64        `json:"start"`            // bits per byte, for the initial weights
 	Proxies   []TrainedProxy `json:"proxies"`
-	HeldOut   []float64      `json:"-"` // prediction for each proxy by a regression that had not seen it
+	HeldOut   []float64      `json:"-"` // for each proxy, the prediction of a regression that had not seen it
 	Target    []float64      `json:"-"` // the loss of each proxy
 }
 
-// TrainedProxy is a line of the journal: a mixture and what a small model trained on it came to.
+// TrainedProxy is a line of the journal: a mixture, and the losses of a small model trained on it.
 type TrainedProxy struct {
 	Index       int       `json:"proxy"`
 	Weights     []float64 `json:"weights"`
 	BitsPerByte []float64 `json:"bits_per_byte"` // of the held-out text of each source
 }
 
-// RegMix finds the weights of a mixture by regression (Liu et al. 2024, arXiv 2407.01492): many tiny models are trained for a few steps, each
-// on another mixture drawn around the natural one (mixtureSampler); a regression from weights to loss (fitMix: ridge, where the paper has
-// LightGBM, which needs hundreds of proxies) predicts the loss of many more mixtures, and the mean of the best ones is the outcome.
+// RegMix finds the weights of a mixture by regression (Liu et al. 2024, arXiv 2407.01492). Many tiny models are
+// trained for a few steps, each on another mixture drawn around the natural one (mixtureSampler). A regression from
+// weights to loss predicts the loss of many more mixtures, and the result is the mean of the best ones. The
+// regression (fitMix) is ridge regression; the paper uses LightGBM, which needs hundreds of proxies.
 //
-// It takes Proxies trainings of what the configuration says, which should be small: what counts is their order, and the result says how well
-// the regression ranks mixtures that it has not seen. Finished proxies are kept in o.Out/proxies.jsonl and never trained again; asking for more
-// of them later adds to those. Not for more sources than about a third of the proxies, and not for weights far beyond those of the proxies.
+// RegMix trains Proxies models as configured. They should be small: only their ranking matters, and the result says
+// how well the regression ranks mixtures that it has not seen. Finished proxies are kept in o.Out/proxies.jsonl and
+// never trained again; a later call with more proxies adds to them.
+//
+// Use at most about a third as many sources as proxies. Do not use the regression for weights far outside those of
+// the proxies.
 func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
 	if o.Proxies < leastProxies {
 		return nil, config.Problem{Message: fmt.Sprintf("%d proxies are too few to validate a regression", o.Proxies), Try: fmt.Sprintf("%d or more", leastProxies)}
@@ -96,7 +100,7 @@ func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
 	return r, nil
 }
 
-// target returns the numbers of the sources whose loss counts, all if none is named.
+// target returns the indices of the sources whose loss counts; all if none is named.
 func (s *search) target(names []string) (list []int, err error) {
 	for i, source := range s.sources {
 		if len(names) == 0 || slices.Contains(names, source.Name) {
@@ -111,7 +115,7 @@ func (s *search) target(names []string) (list []int, err error) {
 	return list, nil
 }
 
-// trainProxies returns the proxies, training those that the journal lacks.
+// trainProxies returns the proxies, and trains those that are not in the journal.
 func (s *search) trainProxies(ctx context.Context, o RegMixOptions) ([]TrainedProxy, error) {
 	journal, proxies, err := openProxyJournal(filepath.Join(s.Out, "proxies.jsonl"), proxyHeader{s.cfg, s.sources})
 	if err != nil {
@@ -133,7 +137,7 @@ func (s *search) trainProxies(ctx context.Context, o RegMixOptions) ([]TrainedPr
 	return proxies[:o.Proxies], nil
 }
 
-// trainProxy trains a model on p's weights and measures it.
+// trainProxy trains a model on the weights of p and measures it.
 func (s *search) trainProxy(ctx context.Context, p *TrainedProxy) error {
 	cfg, err := s.with(p.Weights)
 	if err != nil {
@@ -163,13 +167,13 @@ func (s *search) trainProxy(ctx context.Context, p *TrainedProxy) error {
 	return nil
 }
 
-// proxyHeader is the first line of the journal: all that decides what a proxy comes to.
+// proxyHeader is the first line of the journal: everything that the results of the proxies depend on.
 type proxyHeader struct {
 	Config  *config.Config  `json:"config"`
 	Sources []MixtureSource `json:"sources"`
 }
 
-// differs says what a journal that begins with h has otherwise than now; "" for nothing.
+// differs says how a journal with header h differs from the current search; "" if it does not.
 func (h *proxyHeader) differs(now proxyHeader) string {
 	if h.Config == nil {
 		return "the configuration is not recorded"
@@ -190,7 +194,8 @@ func (h *proxyHeader) differs(now proxyHeader) string {
 	return strings.Join(list, "\n  ")
 }
 
-// openProxyJournal opens the journal at path for more lines, and returns those it has. A last line cut short by a kill is dropped.
+// openProxyJournal opens the journal at path for appending, and returns its lines. It drops an incomplete last line,
+// which an interrupted write leaves.
 func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -234,7 +239,7 @@ func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy
 	return f, proxies, nil
 }
 
-// appendLine makes a line of JSON durable.
+// appendLine appends a line of JSON and syncs the file.
 func appendLine(f *os.File, v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -246,7 +251,7 @@ func appendLine(f *os.File, v any) error {
 	return f.Sync()
 }
 
-// Chart draws losses over what regressions predicted that had not seen them.
+// Chart draws losses over the predictions of regressions that had not seen them.
 func (r *RegMixResult) Chart() *chart.Chart {
 	low, high := slices.Min(r.Target), slices.Max(r.Target)
 	return &chart.Chart{

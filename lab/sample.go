@@ -10,24 +10,25 @@ import (
 	"anneal/tokenizer"
 )
 
-// SampleOptions says where to make a data set from the source of the Go standard library, and how large its vocabulary is.
+// SampleOptions says where to build a data set from the source of the Go standard library, and the size of its
+// vocabulary.
 type SampleOptions struct {
 	Dir     string // of the data set
-	Replace bool   // a data set that is in Dir already
-	Vocab   int    // tokens; 0 takes 4,096
+	Replace bool   // replace an existing data set in Dir
+	Vocab   int    // tokens; 0 means 4,096
 	Threads int
 
-	OnStage func(string)                         // says what is done
+	OnStage func(string)                         // called with the name of each stage
 	OnText  func(what string, read, total int64) // progress of reading
 }
 
 const (
 	sampleVocab = 4096
-	sampleVal   = 0.02 // of the files are held out
+	sampleVal   = 0.02 // share of the files that is held out
 )
 
-// SampleData learns a vocabulary from the source of the Go standard library, which every machine with Go has, and tokenises
-// it into a data set with held-out files.
+// SampleData learns a vocabulary from the source of the Go standard library, which every machine with Go has, and
+// tokenises the source into a data set with held-out files.
 func SampleData(ctx context.Context, o SampleOptions) (dataset.Manifest, error) {
 	if !o.Replace && dataset.Exists(o.Dir) {
 		return dataset.Manifest{}, fmt.Errorf("%s %w\n  use it as it is, replace it with --replace, or choose another --out", o.Dir, dataset.ErrExists)

@@ -24,20 +24,20 @@ import (
 // ScoreOptions says how to score the documents of a data set.
 type ScoreOptions struct {
 	Dir      string
-	By       string // a metric of package score, length, loss, or file:PATH with lines as score.ReadLines reads them
-	Model    string // of loss: the directory of a run
-	Name     string // of the scores; "" for the metric's, or the file's
+	By       string // a metric of package score, length, loss, or file:PATH with lines in the format of score.ReadLines
+	Model    string // for loss: the directory of a run
+	Name     string // of the scores; "" means that of the metric or of the file
 	Threads  int
 	Progress func(done, total int64) // tokens; may be nil
 }
 
-// Scorings are the values of By, with what the numbers are.
+// Scorings returns the values of By with a description of each.
 func Scorings() []score.Metric {
 	return append(slices.Clone(score.Metrics), score.Metric{Name: "length", About: "tokens"}, score.Metric{Name: "loss", About: "bits per byte under the model of a run"},
 		score.Metric{Name: "file:PATH", About: "imported: one line per document, with a number, null or an object with a \"score\""})
 }
 
-// Check says what is wrong with what was asked for, and fills in the name.
+// Check returns an error if the options are invalid, and fills in the name.
 func (o *ScoreOptions) Check() error {
 	path, isFile := strings.CutPrefix(o.By, "file:")
 	known := slices.ContainsFunc(Scorings(), func(m score.Metric) bool { return m.Name == o.By })
@@ -64,24 +64,24 @@ func (o *ScoreOptions) Check() error {
 	return nil
 }
 
-// ScoreReport says what the scores of a data set are.
+// ScoreReport summarises the scores of a data set.
 type ScoreReport struct {
 	Name      string         `json:"name"`
 	About     string         `json:"about"`
 	Path      string         `json:"path"`
 	Documents int            `json:"documents"`
-	Unscored  int            `json:"unscored"` // documents that have no score
+	Unscored  int            `json:"unscored"` // documents without a score
 	Bytes     uint64         `json:"text_bytes"`
-	Quantiles [7]float64     `json:"quantiles"` // of ScoreQuantiles
+	Quantiles [7]float64     `json:"quantiles"` // for the shares in ScoreQuantiles
 	Bins      []ScoreBin     `json:"bins"`
 	Low       []ScoreExample `json:"lowest"`
 	High      []ScoreExample `json:"highest"`
 }
 
-// ScoreQuantiles are the shares of the documents below the quantiles of a report.
+// ScoreQuantiles are the shares of documents for the quantiles of a report.
 var ScoreQuantiles = [7]float64{0, 0.01, 0.1, 0.5, 0.9, 0.99, 1}
 
-// ScoreBin counts the documents with From ≤ score < To; the first and the last bin have those beyond, too.
+// ScoreBin counts the documents with From ≤ score < To. The first and the last bin include those beyond.
 type ScoreBin struct {
 	From      float64 `json:"from"`
 	To        float64 `json:"to"`
@@ -96,7 +96,7 @@ type ScoreExample struct {
 	Text     string  `json:"text"` // its beginning
 }
 
-// Score scores the documents of the training split and puts the numbers beside the data set.
+// Score scores the documents of the training split and stores the scores beside the data set.
 func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (o *ScoreOptions) scores(ctx context.Context, d *dataset.Dataset, tok *toke
 	return s, err
 }
 
-// readScores reads the scores that somebody else has given.
+// readScores reads scores from a file.
 func readScores(path string, d *dataset.Dataset) ([]float32, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func readScores(path string, d *dataset.Dataset) ([]float32, error) {
 	return values, err
 }
 
-// losses scores documents by a small model.
+// losses scores documents by the loss of a small model.
 func (o *ScoreOptions) losses(ctx context.Context) (string, []float32, error) {
 	model, err := train.Open(o.Model, o.Threads)
 	if err != nil {
@@ -181,14 +181,14 @@ func (o *ScoreOptions) losses(ctx context.Context) (string, []float32, error) {
 	return fmt.Sprintf("bits per byte under %s at step %d", filepath.Base(filepath.Clean(o.Model)), model.Step), values, err
 }
 
-// scoreTexts scores the text of each document, several at a time. The result does not depend on how many.
+// scoreTexts scores the text of each document in parallel. The result does not depend on the number of threads.
 func (o *ScoreOptions) scoreTexts(ctx context.Context, d *dataset.Dataset, tok *tokenizer.Tokenizer, m score.Metric) ([]float32, error) {
 	type batch struct {
 		first  int
 		tokens []uint32
 		ends   []int
 	}
-	const size = 1 << 16 // tokens of a batch, but for longer documents
+	const size = 1 << 16 // tokens per batch, unless a document is longer
 	values := make([]float32, d.Manifest.Train.Documents)
 	work := make(chan batch)
 	var done atomic.Int64
@@ -229,7 +229,7 @@ func (o *ScoreOptions) scoreTexts(ctx context.Context, d *dataset.Dataset, tok *
 	return values, fault
 }
 
-// reportScores counts scores.
+// reportScores summarises scores.
 func reportScores(s dataset.Scores) *ScoreReport {
 	r := &ScoreReport{Name: s.Name, About: s.About, Documents: len(s.Values)}
 	var sorted []float64
@@ -268,7 +268,7 @@ func reportScores(s dataset.Scores) *ScoreReport {
 
 const (
 	scoreExamples = 3  // at each end
-	exampleTokens = 60 // of a document's beginning
+	exampleTokens = 60 // tokens of the beginning of a document
 )
 
 // examples adds the documents at both ends.

@@ -13,16 +13,16 @@ import (
 	"anneal/train"
 )
 
-// ExportReport says what was written where.
+// ExportReport says what was written and where.
 type ExportReport struct {
 	Format    string `json:"format"`
 	Documents uint64 `json:"documents"`
 	Tokens    uint64 `json:"tokens"`
-	Prompts   uint64 `json:"prompt_tokens,omitempty"` // of the tokens: the files do not say that they are not to be trained on
+	Prompts   uint64 `json:"prompt_tokens,omitempty"` // tokens that are not to be trained on; the files do not record this
 }
 
-// ExportData writes a data set as the token files of another system into the directory out, which must not exist or be empty and
-// which appears when it is complete.
+// ExportData writes a data set as token files of another system into the directory out. The directory must not exist
+// or must be empty; it appears when it is complete.
 func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, progress func(done, total int64)) (ExportReport, error) {
 	r := ExportReport{Format: format.Name}
 	d, err := dataset.Open(dir)
@@ -74,19 +74,20 @@ func exportSplit(ctx context.Context, d *dataset.Dataset, val bool, create func(
 	return w.Close()
 }
 
-// ImportOptions says which token files become a data set.
+// ImportOptions says which token files to import as a data set.
 type ImportOptions struct {
 	Format        tokenfile.Format
-	Paths         []string // files in the order of the stream, or one directory, in which files are found by the format's names
+	Paths         []string // files in the order of the stream, or one directory with files named as in the format
 	Dir           string   // of the data set
 	Replace       bool
-	Tokenizer     *tokenizer.Tokenizer // the one that the files were made with
+	Tokenizer     *tokenizer.Tokenizer // the tokenizer that produced the files
 	TokenizerPath string
 	ValFraction   float64                 // share of documents held out, if the directory has no files of a validation split
-	Progress      func(done, total int64) // tokens; the total is about right
+	Progress      func(done, total int64) // tokens; the total is approximate
 }
 
-// ImportData makes a data set of token files. It returns how many documents of an index no end of text ends.
+// ImportData creates a data set from token files. It returns how many documents of an index do not end with an
+// end-of-text token.
 func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unended uint64, err error) {
 	if _, err := o.Tokenizer.EndOfText(); err != nil {
 		return m, 0, err

@@ -15,16 +15,16 @@ import (
 	"anneal/tokenizer"
 )
 
-// EvalTokenizer measures how well a tokenizer fits a text, by the groups that by puts its documents into.
+// EvalTokenizer measures how well a tokenizer fits a text, for each group that by assigns its documents to.
 func EvalTokenizer(ctx context.Context, text Text, tok *tokenizer.Tokenizer, by func(corpus.Document) string) (*tokenizer.Evaluator, corpus.Report, error) {
 	e := tok.NewEvaluator()
 	report, err := text.each(ctx, func(d corpus.Document) { e.Add(by(d), d.Text) })
 	return e, report, err
 }
 
-// GroupBy returns what puts the documents of text into groups: by "ext" (of the file's name, but for .gz and .zst), "dir"
-// (the first below a path of the text), "file", "script" (of most letters), or "model:FILE", by the label that a fastText model gives. "" makes one
-// group of all.
+// GroupBy returns a function that assigns the documents of text to groups: by "ext" (the extension of the file name,
+// without .gz and .zst), "dir" (the first directory below a path of the text), "file", "script" (of most letters), or
+// "model:FILE" (the label that a fastText model predicts). For "" all documents are one group.
 func GroupBy(text Text, by string) (func(corpus.Document) string, error) {
 	if path, ok := strings.CutPrefix(by, "model:"); ok {
 		m, err := fasttext.Load(path)
@@ -57,10 +57,10 @@ func GroupBy(text Text, by string) (func(corpus.Document) string, error) {
 	return nil, fmt.Errorf("%w by %q", ErrGroup, by)
 }
 
-// ErrGroup says that [GroupBy] knows no such groups.
+// ErrGroup says that [GroupBy] does not know the grouping.
 var ErrGroup = errors.New("documents cannot be grouped")
 
-// firstDir is the first directory of path below the longest of roots that it is in, "." if it is right there.
+// firstDir returns the first directory of path below the longest matching root, or "." if the file is directly in it.
 func firstDir(roots []string, path string) string {
 	best, found := "", "."
 	for _, root := range roots {
@@ -76,9 +76,9 @@ func firstDir(roots []string, path string) string {
 	return found
 }
 
-// TokenizerSpeed is how fast a tokenizer is learnt and used.
+// TokenizerSpeed is the speed of training and using a tokenizer.
 type TokenizerSpeed struct {
-	TrainMBPerSecond       float64 `json:"train_mb_per_second"`       // all threads, reading not counted
+	TrainMBPerSecond       float64 `json:"train_mb_per_second"`       // all threads, without reading
 	PretokenizeMBPerSecond float64 `json:"pretokenize_mb_per_second"` // one core
 	EncodeColdMBPerSecond  float64 `json:"encode_cold_mb_per_second"` // one core, empty caches
 	EncodeWarmMBPerSecond  float64 `json:"encode_warm_mb_per_second"` // one core, the same text again
@@ -88,11 +88,11 @@ type TokenizerSpeed struct {
 	TrainSeconds           float64 `json:"train_seconds"`
 }
 
-// encodeBytes is how much text one pass of the encoder measures: seconds even on slow machines.
+// encodeBytes is the size of the text for one pass of the encoder: it takes seconds even on slow machines.
 const encodeBytes = 32 << 20
 
-// BenchTokenizer reads up to limit bytes of text into memory, of the Go source if it has no paths, learns a vocabulary from it
-// and encodes it twice.
+// BenchTokenizer reads up to limit bytes of text into memory, or of the Go source if text has no paths. It learns a
+// vocabulary from it and encodes it twice.
 func BenchTokenizer(ctx context.Context, text Text, limit int64, o tokenizer.TrainOptions) (TokenizerSpeed, error) {
 	text, _, err := text.orGoSource()
 	if err != nil {
@@ -126,7 +126,7 @@ func BenchTokenizer(ctx context.Context, text Text, limit int64, o tokenizer.Tra
 	return s, err
 }
 
-// orGoSource is the text, or, if it has no paths, the Go source on this machine, in the directory source.
+// orGoSource returns the text, or, if it has no paths, the Go source on this machine, in the directory source.
 func (t Text) orGoSource() (text Text, source string, err error) {
 	if len(t.Paths) > 0 {
 		return t, "", nil

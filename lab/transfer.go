@@ -16,23 +16,23 @@ import (
 // TransferOptions says which models a sweep trains: each width at each rate.
 type TransferOptions struct {
 	Family
-	Rates []float64 // values of optimizer.lr, rising; nil takes seven, from an eighth of the configuration's to eight times it
+	Rates []float64 // values of optimizer.lr, rising; nil means seven, from an eighth of the configuration's to eight times it
 
-	OnRun func(width int, rate float64, i, n int) // a run begins
+	OnRun func(width int, rate float64, i, n int) // called when a run begins
 }
 
-// Transfer is the outcome of a sweep over learning rates at several widths: with muP the best rate stays where it is (Yang
-// et al. 2022, arXiv 2203.03466, figure 1).
+// Transfer is the result of a sweep over learning rates at several widths. With muP the best rate does not change
+// with the width (Yang et al. 2022, arXiv 2203.03466, figure 1).
 type Transfer struct {
 	Standard bool
 	Widths   []int
 	Rates    []float64
 	Steps    int
 	Loss     [][]float64 // [width][rate], nats per token of held-out text; NaN where training failed
-	Best     []float64   // the rate of the lowest loss at each width; NaN if all failed
+	Best     []float64   // the rate with the lowest loss at each width; NaN if all failed
 }
 
-// SweepRates trains the configuration at every width and rate, from the same seed on the same data, and keeps nothing but the
+// SweepRates trains the configuration at every width and rate, from the same seed on the same data. It keeps only the
 // losses.
 func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
 	if err := o.setWidths(); err != nil {
@@ -68,7 +68,7 @@ func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
 	return t, nil
 }
 
-// setRates fills Rates in, if they were left out.
+// setRates fills in Rates if it is empty.
 func (o *TransferOptions) setRates() error {
 	if o.Rates == nil {
 		cfg, err := o.member(o.Widths[0])
@@ -117,10 +117,10 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	return r.Loss, nil
 }
 
-// Shift is the best rate of the widest model over that of the narrowest: 1 is perfect transfer.
+// Shift is the best rate of the widest model divided by that of the narrowest: 1 is perfect transfer.
 func (t *Transfer) Shift() float64 { return t.Best[len(t.Best)-1] / t.Best[0] }
 
-// Chart shows the loss over the rate, a line for each width.
+// Chart shows the loss over the rate, with a line for each width.
 func (t *Transfer) Chart() *chart.Chart {
 	pic := &chart.Chart{
 		Title: Parametrisation(t.Standard) + ": loss by learning rate",

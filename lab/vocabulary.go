@@ -12,8 +12,8 @@ import (
 	"anneal/tokenizer"
 )
 
-// VocabularySweep shows what the size of a vocabulary does to held-out text. Pretokens are counted once and merges learned
-// once, for the largest size: the merges of a smaller vocabulary are the first of those of a larger one.
+// VocabularySweep shows the effect of the vocabulary size on held-out text. Pretokens are counted once, and merges
+// are learned once, for the largest size: the merges of a smaller vocabulary are the first of those of a larger one.
 type VocabularySweep struct {
 	Points  []VocabularyPoint     `json:"points"`
 	Width   int                   `json:"width"`
@@ -31,15 +31,15 @@ type VocabularyPoint struct {
 	EncodeMBPerSecond float64 `json:"encode_mb_per_second"`
 }
 
-// VocabularyOptions says what to sweep over.
+// VocabularyOptions are the options of a sweep.
 type VocabularyOptions struct {
 	Sizes []int
-	Width int  // of the model that the embedding is for
+	Width int  // width of the model, for the size of the embedding
 	Val   Text // held-out text; without paths, every 20th document of the text is held out
 	Train tokenizer.TrainOptions
 }
 
-// heldOut is how many documents there are to one that is held out.
+// heldOut: one document in so many is held out.
 const heldOut = 20
 
 // SweepVocabulary learns from text and measures each size on held-out text.
@@ -52,7 +52,7 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens is too small: it must hold 256 bytes and %d special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
 	}
 	s := VocabularySweep{Width: o.Width}
-	val, own := o.Val, len(o.Val.Paths) > 0 // own: the text for learning holds nothing out
+	val, own := o.Val, len(o.Val.Paths) > 0 // own: nothing is held out of the training text
 	if !own {
 		val.Paths, val.Options = text.Paths, text.Options
 	}
@@ -88,7 +88,7 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		}
 		toks, evals = append(toks, tok), append(evals, tok.NewEvaluator())
 		if tok == all {
-			break // there are no more merges to learn from this text
+			break // the text has no more merges to learn
 		}
 	}
 	var sample [][]byte // for the speed
@@ -118,7 +118,7 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 	return s, nil
 }
 
-// speedBytes is how much text the speed of a vocabulary is measured on.
+// speedBytes is the size of the text for measuring the speed of a vocabulary.
 const speedBytes = 8 << 20
 
 // warmSpeed returns the MB/s of encoding docs a second time.
@@ -137,7 +137,7 @@ func warmSpeed(tok *tokenizer.Tokenizer, docs [][]byte) float64 {
 	return float64(bytes) / 1e6 / time.Since(start).Seconds()
 }
 
-// Chart draws what a larger vocabulary buys.
+// Chart shows the effect of a larger vocabulary.
 func (s *VocabularySweep) Chart() *chart.Chart {
 	bytes := chart.Series{Name: "bytes per token", Style: chart.Both}
 	words := chart.Series{Name: "tokens per word", Style: chart.Both}

@@ -10,13 +10,13 @@ import (
 
 // Family is a configuration at several widths.
 type Family struct {
-	Config    string   // the YAML file; "" takes the defaults
+	Config    string   // the YAML file; "" means the defaults
 	Overrides []string // section.key=value
-	Widths    []int    // values of model.dim, rising; nil takes four, from about 64 on, each twice the one before
+	Widths    []int    // values of model.dim, rising; nil means four, from about 64 on, each twice the one before
 	Standard  bool     // the standard parametrisation instead of muP with the smallest width as its base model
 }
 
-// Parametrisation names the way in which a family's weights, rates and outputs follow the width.
+// Parametrisation returns the name of the rule by which weights, rates and outputs scale with the width.
 func Parametrisation(standard bool) string {
 	if standard {
 		return "standard parametrisation"
@@ -24,8 +24,8 @@ func Parametrisation(standard bool) string {
 	return "muP"
 }
 
-// member returns the family's configuration at a width, with more overrides on top. Heads keep their size and grow in
-// number, the feed-forward layer keeps its ratio.
+// member returns the configuration at a width, with further overrides. The head size stays the same and the number of
+// heads grows; the feed-forward layer keeps its ratio.
 func (f *Family) member(width int, more ...string) (*config.Config, error) {
 	shape, err := f.shape()
 	if err != nil {
@@ -54,7 +54,8 @@ func (f *Family) member(width int, more ...string) (*config.Config, error) {
 	return config.Load(f.Config, append(overrides, more...))
 }
 
-// overrides returns what the family sets at every width; muP is on or off as a whole, whatever the configuration says.
+// overrides returns the overrides for every width. They switch muP on or off as a whole, whatever the configuration
+// says.
 func (f *Family) overrides() []string {
 	list := append([]string(nil), f.Overrides...)
 	if f.Standard {
@@ -66,7 +67,7 @@ func (f *Family) overrides() []string {
 // shape returns the configuration at its own width.
 func (f *Family) shape() (*config.Config, error) { return config.Load(f.Config, f.overrides()) }
 
-// leavesOut returns the overrides that take back what a configuration says of the keys that begin so.
+// leavesOut returns the overrides that undo the settings of a configuration whose keys have this prefix.
 func leavesOut(prefix string) []string {
 	var list []string
 	for _, k := range config.Keys() {
@@ -82,7 +83,7 @@ func leavesOut(prefix string) []string {
 	return list
 }
 
-// setWidths fills Widths in, if they were left out, and refuses those that say nothing of growth.
+// setWidths fills in Widths if it is empty, and rejects widths that cannot show growth.
 func (f *Family) setWidths() error {
 	if f.Widths != nil {
 		for i := range f.Widths {
