@@ -71,7 +71,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case helped || out.err != nil:
 		err = nil // help was asked for, and printed as far as that was possible
 	case err != nil:
-		err = parseError(err)
+		err = parseError(err, unknownFlag(parser.Model, args))
 	default:
 		// Here, for all commands: the kernels of the data wing know ANNEAL_CPU, but not how to refuse it.
 		if _, err = isa.Choose(); err == nil {

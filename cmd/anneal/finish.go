@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"anneal/lab"
@@ -26,7 +27,7 @@ type finished struct {
 // finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to go on.
 func (s *session) finishRun(r *train.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
-		s.printf("%-17s "+format+"\n", append([]any{name}, args...)...)
+		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
 	}
 	fact("steps", "%s", thousands(int64(r.Step)))
 	rate := "no step was made now"

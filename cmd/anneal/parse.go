@@ -12,18 +12,42 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parseError says what is wrong with a command line, and what may be meant.
-func parseError(err error) error {
+// unknownFlag returns the first flag that no command has; "" if there is none. Its value may have been taken for an argument.
+func unknownFlag(app *kong.Application, args []string) string {
+	known := map[string]bool{}
+	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
+		if f, ok := n.(*kong.Flag); ok {
+			known["--"+f.Name] = true
+			known["--no-"+f.Name] = f.IsBool()
+		}
+		return next(nil)
+	})
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		switch {
+		case a == "--":
+			return ""
+		case strings.HasPrefix(name, "--") && !known[name]:
+			return name
+		}
+	}
+	return ""
+}
+
+// parseError says what is wrong with a command line, and what may be meant. unknown is a flag that no command has, or "".
+func parseError(err error, unknown string) error {
 	help := "anneal --help"
 	command, selected := commandOf(err)
 	if command != "" {
 		help = fmt.Sprintf("anneal %s --help", command)
 	}
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag ")
-	if !unknown {
+	name := unknown
+	if of, ok := strings.CutPrefix(err.Error(), "unknown flag "); ok { // it may be another command's
+		name, _, _ = strings.Cut(of, ",") // without the parser's own guess
+	}
+	if name == "" {
 		return &usageError{err.Error(), "try `" + help + "`"}
 	}
-	name, _, _ = strings.Cut(name, ",") // the parser's own guess
 	e := &usageError{"unknown flag " + name, "try `" + help + "`"}
 	var flags []string
 	if selected != nil {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A flag that does not exist is named, with the flag or the config key that is meant.
+func TestUnknownFlagsLeadToTheNearest(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"train c.yaml --thread 2", "`anneal train` has no flag --thread\n  did you mean --threads?"},
+		{"train c.yaml --ot runs/x", "did you mean --out?"},
+		{"train c.yaml --lr 3e-4", "it is a config key: write optimizer.lr=VALUE"},
+		{"train c.yaml --batch-tokens 3", "it is a config key: write train.batch_tokens=VALUE"},
+		{"train c.yaml --name x", "optimizer.name=VALUE or schedule.name=VALUE"},
+		{"lr-find c.yaml --modle.dim 3", "try `anneal lr-find --help`"},
+		{"compare c.yaml --stpes 3", "is it a config key? write train.steps=VALUE"},
+		{"eval run --dta d", "did you mean --data?"},
+		{"eval run --lr 3", "try `anneal eval --help`"},
+		{"--foo", "unknown flag --foo\n  try `anneal --help`"},
+	} {
+		if code, _, errs := anneal(strings.Fields(c.args)...); code != exitUsage || !strings.Contains(errs, c.says) {
+			t.Errorf("anneal %s: exit %d, %q does not hold %q", c.args, code, errs, c.says)
+		}
+	}
+}
+
+// Flags take numbers with multiples and times with units.
+func TestFlagsTakeQuantities(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"attention show window:64 --len 1Ki", exitOK, "keys 0 … 1023"},
+		{"attention show window:64 --len 1.5K", exitOK, "keys 0 … 1499"},
+		{"attention show window:64 --len 1.5", exitUsage, `"1.5" is not a whole number, such as 2000, 2K or 64Ki`},
+		{"demo --minutes 5days", exitUsage, `"5days" is not a duration, such as 90s, 30m or 1h30m, or a number of minutes`},
+		{"bench step --seconds x", exitUsage, "or a number of seconds"},
+		{"data curate p.yaml --memory 5x", exitUsage, "not an amount of memory, such as 512MiB"},
+		{"data curate p.yaml --wait soon", exitUsage, "not a duration"},
+	} {
+		if code, out, errs := anneal(strings.Fields(c.args)...); code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("anneal %s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.says, out, errs)
+		}
+	}
+	for text, want := range map[string]float64{"3": 3, "90s": 1.5, "1h30m": 90} {
+		var m inMinutes
+		if err := m.UnmarshalText([]byte(text)); err != nil || float64(m) != want {
+			t.Errorf("%s: %v minutes, %v; want %v", text, m, err, want)
+		}
+	}
+	for text, want := range map[string]float64{"3": 3, "0.2": 0.2, "2m": 120, "500ms": 0.5} {
+		var s inSeconds
+		if err := s.UnmarshalText([]byte(text)); err != nil || float64(s) != want {
+			t.Errorf("%s: %v seconds, %v; want %v", text, s, err, want)
+		}
+	}
+}
+
+// A key is explained by the end of its name; several are listed.
+func TestExplainFindsKeysByTheirEnd(t *testing.T) {
+	for _, c := range []struct {
+		key, says string
+		keys      int
+	}{
+		{"lr", "optimizer.lr: Peak learning rate", 1}, {"warmup", "schedule.warmup: ", 1}, {"name", "", 2}, {"lr_ratio", "", 5}, {"model.dim", "model.dim: ", 1},
+		{"groups", "", 10}, {"schedule", "", 6},
+	} {
+		code, out, errs := anneal("explain", c.key)
+		if lines := strings.Count(out, "\n"); code != exitOK || !strings.Contains(out, c.says) || c.keys > 1 && lines != c.keys {
+			t.Errorf("explain %s: exit %d, want %q or %d keys\n%s%s", c.key, code, c.says, c.keys, out, errs)
+		}
+	}
+	if code, _, errs := anneal("explain", "learning_rate"); code != exitUsage || !strings.Contains(errs, "try optimizer.lr") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}
