@@ -16,8 +16,8 @@ type dataInspectCmd struct {
 func (dataInspectCmd) Help() string {
 	return example("anneal data inspect data/go --context 1024", "anneal data inspect data/go --json --svg lengths.svg") +
 		"\n\nDocuments and their lengths, and what each value of data.packing would make of them in one pass over the training split:" +
-		"\ntrained is the share of positions that are neither padding nor a prompt, cut are documents that no row holds whole," +
-		"\nleft out are tokens that no row holds. It reads the document index, not the tokens."
+		"\ntrained: share of positions that are neither padding nor a prompt; cut: documents split across rows;" +
+		"\nleft out: tokens not used. It reads the document index, not the tokens."
 }
 
 func (c dataInspectCmd) Run(s *session) error {
