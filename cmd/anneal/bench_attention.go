@@ -49,7 +49,7 @@ func (c benchAttentionCmd) Run(s *session) error {
 	}
 	s.printf(" tokens  heads          ms     memory  density   GFLOP/s  of peak  over dense  pattern\n")
 	report, err := lab.BenchAttention(tier, o, func(m lab.AttentionCase) {
-		s.printf("%7d  %5d  %10.1f  %9s  ", m.Length, m.Heads, 1e3*m.Seconds, mebibytes(int64(m.PeakBytes)))
+		s.printf("%7d  %5d  %10.1f  %9s  ", m.Length, m.Heads, 1e3*m.Seconds, memorySize(int64(m.PeakBytes)))
 		if m.Density > 0 {
 			s.printf("%7s  %8s  %6.0f%%  ", attention.Percent(m.Density), strings.TrimSuffix(units.Rate(m.GFLOPS), " GFLOP/s"), 100*m.FractionOfPeak)
 		} else {

@@ -39,7 +39,7 @@ func (c benchMemoryCmd) Run(s *session) error {
 			r.Shape, r.Precision, r.Tier, r.Threads, r.Sequences, r.Context, r.Rounds)
 		s.printf("%-16s %12s %12s %6s %10s %11s %14s\n", "strategy", "activations", "planned", "less", "time", "extra time", "extra compute")
 		for _, m := range r.Cases {
-			s.printf("%-16s %12s %12s %5.1f× %7.1f ms %+10.1f%% %+13.1f%%\n", m.Strategy, mebibytes(m.ActivationBytes), mebibytes(m.PlannedBytes),
+			s.printf("%-16s %12s %12s %5.1f× %7.1f ms %+10.1f%% %+13.1f%%\n", m.Strategy, memorySize(m.ActivationBytes), memorySize(m.PlannedBytes),
 				m.Less, m.StepMs, 100*m.ExtraTime, 100*m.ExtraCompute)
 		}
 		return s.emit(r)

@@ -42,7 +42,7 @@ func (c benchStepCmd) Run(s *session) error {
 		if r.FractionOfPeak > 0 {
 			share = fmt.Sprintf("%.0f%% of the peak of %s", 100*r.FractionOfPeak, units.Rate(r.PeakGFLOPS))
 		}
-		s.printf("%s, %s; peak memory %s\n", units.Rate(r.GFLOPS), share, mebibytes(r.PeakRSSBytes))
+		s.printf("%s, %s; peak memory %s\n", units.Rate(r.GFLOPS), share, memorySize(r.PeakRSSBytes))
 		return s.emit(r)
 	})
 }

@@ -112,7 +112,7 @@ func comparedLine(r lab.Compared, far bool) string {
 	if !math.IsNaN(r.TokensPerSecond) {
 		rate = thousands(int64(r.TokensPerSecond))
 	}
-	return fmt.Sprintf("%6d  %13.4f  %8s%s  %10.4f  %12s  %s", r.Step, r.ValBitsPerByte, change, beyond, r.TrainLoss, rate, mebibytes(arenaBytes(r)))
+	return fmt.Sprintf("%6d  %13.4f  %8s%s  %10.4f  %12s  %s", r.Step, r.ValBitsPerByte, change, beyond, r.TrainLoss, rate, memorySize(arenaBytes(r)))
 }
 
 // arenaBytes is the memory laid out for the run's tensors.

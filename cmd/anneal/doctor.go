@@ -47,7 +47,7 @@ func (doctorCmd) Run(s *session) error {
 	s.printf("kernels     %s (%s)\n", tier, why)
 	s.printf("            this CPU runs: %s\n", strings.Join(tiers, ", "))
 	s.printFault(kernelsNote())
-	s.printf("memory      %s available of %s\n", known(memory.Available, mebibytes), known(memory.Total, mebibytes))
+	s.printf("memory      %s available of %s\n", known(memory.Available, memorySize), known(memory.Total, memorySize))
 	s.printf("disk        %s free here\n", known(disk, megabytes))
 	s.printf("go          %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	s.printf("demo text   %s\n", source)
@@ -74,7 +74,7 @@ func (s *session) printCUDA(r cuda.Report) {
 		return
 	}
 	for _, c := range r.Cards {
-		s.printf("cuda        %s, compute capability %s, %s free of %s\n", c.Name, c.Capability, mebibytes(int64(c.Free)), mebibytes(int64(c.Memory)))
+		s.printf("cuda        %s, compute capability %s, %s free of %s\n", c.Name, c.Capability, memorySize(int64(c.Free)), memorySize(int64(c.Memory)))
 		s.printFault(c.Fault)
 	}
 	if len(r.Cards) == 0 {

@@ -54,16 +54,16 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 	}
 	fact("weights", "%.16s…", r.WeightsHash)
 	if r.DeviceMemory > 0 {
-		fact("host memory", "%s", mebibytes(r.PeakRSS))
+		fact("host memory", "%s", memorySize(r.PeakRSS))
 	}
 	planned := ""
 	if f.plan != nil {
-		planned = fmt.Sprintf(" (planned %s)", mebibytes(f.plan.Bytes))
+		planned = fmt.Sprintf(" (planned %s)", memorySize(f.plan.Bytes))
 	}
-	fact("peak memory", "%s%s", mebibytes(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned)
+	fact("peak memory", "%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned)
 	for _, a := range r.Arenas {
 		if a.Peak >= 1<<20 {
-			fact("  "+a.Name, "%s", mebibytes(a.Peak))
+			fact("  "+a.Name, "%s", memorySize(a.Peak))
 		}
 	}
 	if !r.Interrupted {

@@ -63,7 +63,7 @@ func (c generateCmd) Run(s *session) error {
 
 // summary says how generating went, in a line.
 func summary(g *train.Generated) string {
-	mib := func(n int) string { return mebibytes(int64(n)) }
+	mib := func(n int) string { return memorySize(int64(n)) }
 	text := fmt.Sprintf("%d tokens", g.Tokens)
 	if g.Tokens > 0 {
 		text += fmt.Sprintf(", the first after %.2f s (%d of prompt)", g.First.Seconds(), g.Prompt)

@@ -24,7 +24,7 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 		return nil, plan.Absent
 	}
 	s.notef("anneal %s  %s %.1fM params · %s (%s) · %s tokens/step · plan: %s", version, cfg.Model.Family,
-		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), mebibytes(plan.Bytes))
+		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), memorySize(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {
 			s.notef("  %s", line)

@@ -145,8 +145,8 @@ func plural(n int, what string) string {
 	return thousands(int64(n)) + " " + what
 }
 
-// mebibytes writes a size of memory.
-func mebibytes(n int64) string { return units.FormatBytes(n) }
+// memorySize writes a size of memory.
+func memorySize(n int64) string { return units.FormatBytes(n) }
 
 // thousands writes 65536 as 65,536.
 func thousands(n int64) string {

@@ -150,9 +150,9 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 		}
 	}
 	for _, i := range p.Memory {
-		s.prosef("#"+strings.Repeat(" ", 32), "#   %-15s %11s  %s\n", i.Name, mebibytes(i.Bytes), i.Note)
+		s.prosef("#"+strings.Repeat(" ", 32), "#   %-15s %11s  %s\n", i.Name, memorySize(i.Bytes), i.Note)
 	}
-	s.printf("#   %-15s %11s\n", "total", mebibytes(p.Memory.Total()))
+	s.printf("#   %-15s %11s\n", "total", memorySize(p.Memory.Total()))
 	if text := initialWeights(cfg); text != "" {
 		s.printf("# %s\n", text)
 	}
@@ -164,7 +164,7 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 
 // verdict says in a sentence whether the run fits.
 func verdict(p *lab.Foresight) string {
-	need := mebibytes(p.Bytes)
+	need := memorySize(p.Bytes)
 	if p.Bytes >= 1e6<<20 {
 		need += fmt.Sprintf(" (%s GB)", thousands(p.Bytes/1e9))
 	}
@@ -172,9 +172,9 @@ func verdict(p *lab.Foresight) string {
 	case p.Available == 0:
 		return "needs " + need + "; how much memory is available is not known"
 	case p.Fits:
-		return fmt.Sprintf("fits: needs %s of %s available", need, mebibytes(p.Available))
+		return fmt.Sprintf("fits: needs %s of %s available", need, memorySize(p.Available))
 	}
-	return fmt.Sprintf("does not fit: needs %s, %s are available", need, mebibytes(p.Available))
+	return fmt.Sprintf("does not fit: needs %s, %s are available", need, memorySize(p.Available))
 }
 
 func fits(p *lab.Foresight) error {
