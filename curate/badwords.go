@@ -2,11 +2,12 @@ package curate
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
-	"os"
 	"strings"
 
 	"anneal/dedup"
+	"anneal/internal/fileio"
 )
 
 // BadWords drops documents that hold a word or phrase of a list, as C4 did with the "List of Dirty, Naughty, Obscene
@@ -41,19 +42,21 @@ var badWords = kind{
 	},
 }
 
+// maxWordList is the size of the largest list, in bytes, which can hold a million phrases.
+const maxWordList = 16 << 20
+
 // longestPhrase is how many words a phrase of a list may have.
 const longestPhrase = 16
 
 // ReadWordList reads a file with a word or phrase a line.
 func ReadWordList(path string) (*WordList, error) {
-	f, err := os.Open(path)
+	text, err := fileio.ReadSmall(path, maxWordList)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	p := newPhrases()
 	var words dedup.Words
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(bytes.NewReader(text))
 	number := 0
 	for lines.Scan() {
 		number++

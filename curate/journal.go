@@ -2,15 +2,18 @@ package curate
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"anneal/internal/fileio"
+	"anneal/internal/jsonlimit"
 )
 
 // entry is a line of the journal: a finished split of a pass, or a finished comparison.
@@ -155,7 +158,7 @@ func (j *journal) line(v any) error {
 
 // readHead reads the first line of a journal and returns its length.
 func readHead(path string) (head journalHead, size int64, ok bool) {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return head, 0, false
 	}
@@ -181,27 +184,63 @@ func (j *journal) follow() {
 
 // from reads the complete lines of a journal from an offset and returns the offset after them.
 func (j *journal) from(path string, at int64) int64 {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return at
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(io.NewSectionReader(f, at, 1<<62), 1<<20)
-	for {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return at // the line was cut off, or is still being written
-		}
-		e := &record{path: path, at: at, length: len(line)}
-		at += int64(len(line))
-		if json.Unmarshal(line, e) == nil && e.Input != "" {
+	lines := bufio.NewScanner(io.NewSectionReader(f, at, math.MaxInt64-at))
+	lines.Buffer(nil, longestRecord)
+	lines.Split(wholeLines)
+	for lines.Scan() {
+		line := lines.Bytes()
+		if e := readRecord(line); e != nil {
+			e.path, e.at, e.length = path, at, len(line)
 			p := place{e.Step, e.Split}
 			if len(j.records[p]) == 0 {
 				j.count[e.Step]++
 			}
 			j.records[p] = append(j.records[p], e)
 		}
+		at += int64(len(line))
 	}
+	return at
+}
+
+// longestRecord is far above the line of a comparison of a million splits.
+const longestRecord = 64 << 20
+
+// wholeLines cuts lines, their end included. One without end was cut off, or is still to come.
+func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
+	if n := bytes.IndexByte(data, '\n') + 1; n > 0 {
+		return n, data[:n], nil
+	}
+	return 0, nil, nil
+}
+
+// readRecord reads a line; nil for one that no curation has written. Every place that the record names is then within the directory
+// and its files.
+func readRecord(line []byte) *record {
+	e := new(record)
+	if (jsonlimit.Limits{Objects: len(line)/8 + 64, Values: len(line)}).Check(line) != nil || json.Unmarshal(line, e) != nil {
+		return nil
+	}
+	if e.Input == "" || e.Step < 0 || e.Split < 0 || e.Kept < 0 {
+		return nil
+	}
+	size := int64(0)
+	for name, w := range e.Files {
+		if !filepath.IsLocal(filepath.FromSlash(name)) || w.Bytes < 0 {
+			return nil
+		}
+		size = max(size, w.Bytes)
+	}
+	for i, p := range e.Parts {
+		if p.At < 0 || p.At > size || i > 0 && p.At < e.Parts[i-1].At {
+			return nil
+		}
+	}
+	return e
 }
 
 // find returns a record of a place with this input, or nil; all records of the same input are equal.
@@ -216,7 +255,7 @@ func (j *journal) find(p place, input string) *record {
 
 // tally reads the counts of an entry.
 func (e *record) tally() (Report, error) {
-	f, err := os.Open(e.path)
+	f, err := fileio.OpenRegular(e.path)
 	if err != nil {
 		return Report{}, err
 	}

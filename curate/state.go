@@ -5,8 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"anneal/internal/fileio"
 )
 
 // betweenDir holds what one pass leaves for the next; it is removed when everything is done.
@@ -59,7 +60,7 @@ func (r *runner) survey(s *state, all bool) {
 	left := func(name string) bool { return !all && temporary(name) }
 	for k := range r.passes {
 		if k > 0 && s.compared[k] == nil && s.whole(k-1) {
-			if e := r.journal.find(place{2*k - 1, 0}, r.sums(s, k-1)); e != nil && r.journal.sound(e, left) {
+			if e := r.journal.find(place{2*k - 1, 0}, r.sums(s, k-1)); e != nil && len(e.Parts) == len(r.splits) && r.journal.sound(e, left) {
 				s.compared[k] = e
 			}
 		}
@@ -130,7 +131,7 @@ func (r *runner) changed() (n int) {
 
 // fileSum is the SHA-256 of a file.
 func fileSum(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return "", err
 	}

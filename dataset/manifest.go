@@ -14,6 +14,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/internal/fileio"
+	"anneal/internal/jsonlimit"
 )
 
 const (
@@ -22,8 +23,11 @@ const (
 	tokenizerConfigName = "tokenizer_config.json"
 	manifestFormat      = "anneal-dataset"
 	manifestVersion     = 1
-	manifestLimit       = 64 << 20 // bytes
+	manifestLimit       = 16 << 20 // bytes; a shard takes 200
 )
+
+// manifestMost is for 100,000 shards, of 13 trillion tokens.
+var manifestMost = jsonlimit.Limits{Objects: 100_000, Values: 1_000_000}
 
 // Manifest is the content of dataset.json.
 type Manifest struct {
@@ -76,17 +80,10 @@ type ShardInfo struct {
 // readManifest reads dataset.json and checks everything that does not need the shards.
 func readManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	info, err := os.Stat(path)
+	b, err := fileio.ReadSmall(path, manifestLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer tok.json --out %s FILES…`; an interrupted build leaves no manifest", dir, manifestName, dir)
 	}
-	if err != nil {
-		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))
-	}
-	if info.Size() > manifestLimit {
-		return Manifest{}, fmt.Errorf("manifest %s: %d bytes, more than %d", path, info.Size(), manifestLimit)
-	}
-	b, err := os.ReadFile(path)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))
 	}
@@ -99,6 +96,9 @@ func readManifest(dir string) (Manifest, error) {
 
 func parseManifest(b []byte) (Manifest, error) {
 	var m Manifest
+	if err := manifestMost.Check(b); err != nil {
+		return m, err
+	}
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, err
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"anneal/chart"
+	"anneal/internal/fileio"
+	"anneal/internal/jsonlimit"
 	"anneal/train"
 	"anneal/train/config"
 )
@@ -194,32 +196,51 @@ func (h *proxyHeader) differs(now proxyHeader) string {
 	return strings.Join(list, "\n  ")
 }
 
-// openProxyJournal opens the journal at path for appending, and returns its lines. It drops an incomplete last line,
-// which an interrupted write leaves.
-func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy, error) {
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	lines := bytes.SplitAfter(whole, []byte("\n"))
-	var proxies []TrainedProxy
-	for i, line := range lines[:len(lines)-1] {
-		if i == 0 {
+const maxJournal = 64 << 20 // bytes; 1,000 proxies on mixtures of 1,000 sources have 40 MB
+
+// journalMost is for a configuration and its sources, or the numbers of a proxy.
+var journalMost = jsonlimit.Limits{Objects: 10_000, Values: 100_000}
+
+// readProxies reads the lines of a journal.
+func readProxies(lines []byte, path string, header proxyHeader) (proxies []TrainedProxy, err error) {
+	n := 0
+	for line := range bytes.Lines(lines) {
+		n++
+		if n == 1 {
 			var h proxyHeader
-			if err := json.Unmarshal(line, &h); err != nil {
-				return nil, nil, fmt.Errorf("%s is not a proxy journal: %w", path, err)
+			err := journalMost.Check(line)
+			if err == nil {
+				err = json.Unmarshal(line, &h)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s is not a proxy journal: %w", path, err)
 			}
 			if list := h.differs(header); list != "" {
-				return nil, nil, config.Problem{Message: path + " holds proxies with another configuration or other data:\n  " + list, Try: "another --out, or the original configuration and data"}
+				return nil, config.Problem{Message: path + " holds proxies with another configuration or other data:\n  " + list, Try: "another --out, or the original configuration and data"}
 			}
 			continue
 		}
 		var p TrainedProxy
-		if err := json.Unmarshal(line, &p); err != nil || p.Index != len(proxies) {
-			return nil, nil, fmt.Errorf("%s: line %d is damaged: remove it and all later lines", path, i+1)
+		sources := len(header.Sources)
+		damaged := journalMost.Check(line) != nil || json.Unmarshal(line, &p) != nil
+		if damaged || p.Index != len(proxies) || len(p.Weights) != sources || len(p.BitsPerByte) != sources {
+			return nil, fmt.Errorf("%s: line %d is damaged: remove it and all later lines", path, n)
 		}
 		proxies = append(proxies, p)
+	}
+	return proxies, nil
+}
+
+// openProxyJournal opens the journal at path for more lines, and returns those it has. A last line cut short by a kill is dropped.
+func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy, error) {
+	text, err := fileio.ReadSmall(path, maxJournal)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	proxies, err := readProxies(whole, path, header)
+	if err != nil {
+		return nil, nil, err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {

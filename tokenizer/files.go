@@ -70,13 +70,10 @@ func withFile(path string, read func(io.Reader) error) error {
 func openGPT2(path, pattern string, specials map[string]uint32) (t *Tokenizer, err error) {
 	added := filepath.Join(filepath.Dir(path), "added_tokens.json")
 	if specials == nil && exists(added) {
-		err := withFile(added, func(r io.Reader) error {
-			data, err := readAll(r)
-			if err == nil {
-				err = json.Unmarshal(data, &specials)
-			}
-			return err
-		})
+		data, err := fileio.ReadSmall(added, maxPart)
+		if err == nil {
+			err = json.Unmarshal(data, &specials)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("added_tokens.json: %w", err)
 		}

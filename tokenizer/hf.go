@@ -11,8 +11,12 @@ import (
 	"anneal/internal/fileio"
 )
 
-// maxFile is the largest tokenizer file that is read. The largest in use are about 40 MB.
-const maxFile = 1 << 30
+const (
+	// MaxFile is the largest tokenizer file that is read, in bytes. The largest in use are about 40 MB.
+	MaxFile   = 128 << 20
+	maxPart   = 1 << 20 // bytes of what a file says besides tokens and merges, each
+	mostAdded = 1 << 16 // added tokens
+)
 
 // Load reads a Hugging Face tokenizer.json. See [Read]. Files beside it say which token ends a text: see [Tokenizer.EndOfText].
 func Load(path string) (*Tokenizer, error) {
@@ -50,17 +54,17 @@ func Read(r io.Reader) (*Tokenizer, error) {
 	return f.tokenizer()
 }
 
-// readAll reads a tokenizer file, up to maxFile. Files are read in one piece, without the garbage of growing buffers.
+// readAll reads a tokenizer file, up to MaxFile. Files are read in one piece, without the garbage of growing buffers.
 func readAll(r io.Reader) ([]byte, error) {
 	var buf bytes.Buffer
 	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < maxFile {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < MaxFile {
 			buf.Grow(int(info.Size()) + bytes.MinRead)
 		}
 	}
-	n, err := buf.ReadFrom(io.LimitReader(r, maxFile+1))
-	if err == nil && n > maxFile {
-		err = fmt.Errorf("larger than %d bytes", maxFile)
+	n, err := buf.ReadFrom(io.LimitReader(r, MaxFile+1))
+	if err == nil && n > MaxFile {
+		err = fileio.TooLargeError(MaxFile)
 	}
 	return buf.Bytes(), err
 }
@@ -90,6 +94,9 @@ func (f *hfFile) field(key string, c *jsonCursor) error {
 	switch key {
 	case "added_tokens":
 		err := c.array(func(i int) error {
+			if i == mostAdded {
+				return fmt.Errorf("added_tokens: more than %d", mostAdded)
+			}
 			var a hfAdded
 			if err := strict(c.value(), &a); err != nil {
 				return fmt.Errorf("added_tokens[%d]: %w", i, err)
@@ -102,6 +109,9 @@ func (f *hfFile) field(key string, c *jsonCursor) error {
 		return f.model(c)
 	}
 	v := c.value()
+	if len(v) > maxPart {
+		return fmt.Errorf("%.100s: %w", key, fileio.TooLargeError(maxPart))
+	}
 	switch key {
 	case "version":
 	case "pre_tokenizer":

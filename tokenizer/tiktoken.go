@@ -36,7 +36,7 @@ var published = map[int]struct {
 // token from two others becomes a merge, in the order of (rank, rank of the left part), and a pretoken that is a
 // token is encoded as that token.
 func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
-	vocab, ids, err := readRanks(io.LimitReader(r, maxFile))
+	vocab, ids, err := readRanks(io.LimitReader(r, MaxFile))
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"anneal/dataset"
+	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/tokenizer"
 	"anneal/train/config"
@@ -65,7 +65,7 @@ func (c *corpus) open(cfg *config.Config) error {
 	}
 	c.set = c.sources[0].set
 	c.path = filepath.Join(c.set.Dir, "tokenizer.json")
-	if c.tokenizerJSON, err = os.ReadFile(c.path); err != nil {
+	if c.tokenizerJSON, err = fileio.ReadSmall(c.path, tokenizer.MaxFile); err != nil {
 		return fmt.Errorf("the data set has no tokenizer: %w\n  rebuild it with `anneal data build`", err)
 	}
 	if c.tok, err = OpenTokenizer(c.set); err != nil {

@@ -3,14 +3,15 @@ package train
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 
 	"anneal/hf"
+	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
+	"anneal/tokenizer"
 )
 
 // ExportReport is what an export wrote and how its self-check went.
@@ -36,7 +37,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	if err != nil {
 		return nil, err
 	}
-	tok, err := os.ReadFile(r.dir.tokenizer())
+	tok, err := fileio.ReadSmall(r.dir.tokenizer(), tokenizer.MaxFile)
 	if err != nil {
 		return nil, err
 	}

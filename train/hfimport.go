@@ -3,12 +3,12 @@ package train
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"anneal/device"
 	"anneal/hf"
+	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
@@ -91,7 +91,7 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := nameEndOfText(t, src, endOfText); err != nil {
 		return nil, &DataError{err}
 	}
-	tok, err := os.ReadFile(path)
+	tok, err := fileio.ReadSmall(path, tokenizer.MaxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,10 @@ package train
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"anneal/device"
+	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/tensor"
 	"anneal/tokenizer"
@@ -39,7 +39,7 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err := CheckNewRun(out); err != nil {
 		return nil, err
 	}
-	tok, err := os.ReadFile(src.tokenizer())
+	tok, err := fileio.ReadSmall(src.tokenizer(), tokenizer.MaxFile)
 	if err != nil {
 		return nil, &DataError{err}
 	}

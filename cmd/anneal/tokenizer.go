@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"anneal/corpus"
+	"anneal/internal/fileio"
 	"anneal/lab"
 	"anneal/tokenizer"
 )
@@ -127,10 +127,17 @@ func teachTokenizer(err error) error {
 	return asData(err)
 }
 
+// maxInput is the longest text that is encoded or decoded in one piece.
+const maxInput = 64 << 20
+
 // input reads a file, or standard input if path is "".
 func (s *session) input(path string) ([]byte, error) {
-	if path == "" {
-		return io.ReadAll(s.stdin)
+	if path != "" {
+		return fileio.ReadSmall(path, maxInput)
 	}
-	return os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(s.stdin, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		err = asData(fmt.Errorf("standard input: %w", fileio.TooLargeError(maxInput)))
+	}
+	return text, err
 }

@@ -1,13 +1,17 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"anneal/internal/fileio"
 )
 
 // LockedError means that another process writes checkpoints to the same directory.
@@ -35,6 +39,10 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(root, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // reading a pipe would wait for a writer
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: f.Name(), Err: cmp.Or(err, fileio.ErrNotRegular)}
 	}
 	var last Holder
 	text, err := io.ReadAll(io.LimitReader(f, 4096))

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 
+	"anneal/internal/jsonlimit"
 	"anneal/safetensors"
 )
 
@@ -24,9 +25,16 @@ const (
 	formatName    = "anneal checkpoint"
 	formatVersion = 1
 	chunkBytes    = 4 << 20
-	maxManifest   = 64 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB
-	maxState      = 64 << 20
+	maxManifest   = 16 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB
+	maxFiles      = 1024
+	maxState      = 4 << 20 // the largest window of the guard needs 3 MB
 	maxSequence   = 1 << 53 // far more saves than a run can make
+)
+
+// What a manifest and a state hold at most: tensors and chunks, and the numbers that the guard keeps.
+var (
+	manifestMost = jsonlimit.Limits{Objects: 100_000, Values: 2_000_000}
+	stateMost    = jsonlimit.Limits{Objects: 10_000, Values: 500_000}
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -104,6 +112,9 @@ func (m *manifest) encode() ([]byte, error) {
 // decodeManifest parses and checks a manifest. Its result is consistent: every tensor lies within a listed file,
 // tensors do not overlap, and every file has as many checksums as chunks.
 func decodeManifest(text []byte) (*manifest, error) {
+	if err := manifestMost.Check(text); err != nil {
+		return nil, err
+	}
 	var head struct {
 		Format        string `json:"format"`
 		FormatVersion int    `json:"format_version"`
@@ -157,6 +168,9 @@ func (m *manifest) check() error {
 	if m.ChunkBytes != chunkBytes || m.Step < 0 || m.Tokens < 0 || m.Sequence < 0 || m.Sequence > maxSequence {
 		return errors.New("chunk_bytes, step, tokens or sequence is out of range")
 	}
+	if len(m.Files) > maxFiles {
+		return fmt.Errorf("%d files, more than %d", len(m.Files), maxFiles)
+	}
 	files := map[string]int64{}
 	for _, f := range m.Files {
 		_, dup := files[f.Name]
@@ -183,9 +197,13 @@ func (m *manifest) check() error {
 			return fmt.Errorf("tensor %.80q does not match its place in %s", name, t.File)
 		}
 	}
+	placed := map[string][]placedTensor{}
+	for name, t := range m.Tensors {
+		placed[t.File] = append(placed[t.File], placedTensor{name, t})
+	}
 	for _, f := range m.Files {
 		at, last := int64(0), ""
-		for _, p := range m.placed(f.Name) {
+		for _, p := range inOrder(placed[f.Name]) {
 			if p.Offset < at {
 				return fmt.Errorf("tensors %.80q and %.80q overlap in %s", last, p.name, f.Name)
 			}
@@ -211,6 +229,10 @@ func (m *manifest) placed(file string) []placedTensor {
 			list = append(list, placedTensor{name, t})
 		}
 	}
+	return inOrder(list)
+}
+
+func inOrder(list []placedTensor) []placedTensor {
 	slices.SortFunc(list, func(a, b placedTensor) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.name, b.name))
 	})

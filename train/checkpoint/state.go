@@ -18,7 +18,10 @@ func (e *Entry) decodeState(text []byte, state any) error {
 	into := reflect.ValueOf(state).Elem()
 	fresh := reflect.New(into.Type())
 	fresh.Elem().Set(into)
-	err := json.Unmarshal(text, fresh.Interface())
+	err := stateMost.Check(text)
+	if err == nil {
+		err = json.Unmarshal(text, fresh.Interface())
+	}
 	if c, ok := fresh.Interface().(Checker); ok && err == nil {
 		err = c.Check(e.Step, e.Tokens)
 	}
