@@ -58,7 +58,12 @@ func Read(r io.Reader) (*Tokenizer, error) {
 func readAll(r io.Reader) ([]byte, error) {
 	var buf bytes.Buffer
 	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < MaxFile {
+		info, err := f.Stat()
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+		case info.Size() > MaxFile:
+			return nil, fileio.TooLargeError(MaxFile)
+		default:
 			buf.Grow(int(info.Size()) + bytes.MinRead)
 		}
 	}

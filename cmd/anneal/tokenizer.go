@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"anneal/corpus"
@@ -130,14 +131,22 @@ func teachTokenizer(err error) error {
 // maxInput is the longest text that is encoded or decoded in one piece.
 const maxInput = 64 << 20
 
-// input reads a file, or standard input if path is "".
-func (s *session) input(path string) ([]byte, error) {
-	if path != "" {
-		return fileio.ReadSmall(path, maxInput)
+// input reads a file, or standard input if path is "", - or /dev/stdin.
+func (s *session) input(path string) (text []byte, err error) {
+	switch path {
+	case "", "-", "/dev/stdin":
+		text, err = io.ReadAll(io.LimitReader(s.stdin, maxInput+1))
+		if err == nil && len(text) > maxInput {
+			err = &fs.PathError{Op: "read", Path: "standard input", Err: fileio.TooLargeError(maxInput)}
+		}
+	default:
+		text, err = fileio.ReadSmall(path, maxInput)
 	}
-	text, err := io.ReadAll(io.LimitReader(s.stdin, maxInput+1))
-	if err == nil && len(text) > maxInput {
-		err = asData(fmt.Errorf("standard input: %w", fileio.TooLargeError(maxInput)))
+	if large := fileio.TooLargeError(0); errors.As(err, &large) {
+		err = fmt.Errorf("%w\n  cut it into parts; `anneal data build` reads text of any size", err)
+	}
+	if errors.Is(err, fileio.ErrNotRegular) {
+		err = fmt.Errorf("%w\n  try it as standard input: < %s", err, path)
 	}
 	return text, err
 }
