@@ -61,7 +61,7 @@ func checkTokens(tokens token.Tokens) *Error {
 			continue
 		}
 		if n++; n > maxTokens {
-			return fault(t.Position, "a shorter file", "more than %d keys, values and signs between them", maxTokens)
+			return fault(t.Position, "", "more than %d keys, values and signs between them", maxTokens)
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
@@ -78,7 +78,7 @@ func checkTokens(tokens token.Tokens) *Error {
 			}
 		}
 		if d.add(tokens, i); d.now() > maxDepth {
-			return fault(t.Position, "values that are nested less", "more than %d values nested in each other", maxDepth)
+			return fault(t.Position, "fewer levels", "more than %d values nested in each other", maxDepth)
 		}
 	}
 	return nil
