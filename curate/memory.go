@@ -3,6 +3,8 @@ package curate
 import (
 	"fmt"
 	"os"
+
+	"anneal/internal/machine"
 )
 
 // Memory is what a run may use, in bytes. Each worker holds one document, and the queue of a comparison a few.
@@ -42,7 +44,16 @@ func (m Memory) String() string {
 	return s
 }
 
-// Plan divides o.Memory: what is needed, and the rest for sorting. If o.Memory is 0, sorting has 1 GiB.
+// parts lists the memory with what changes it.
+func (m Memory) parts(sorting int64) []machine.Part {
+	return []machine.Part{
+		{What: "the process", Bytes: m.Base}, {What: "its workers", Bytes: m.Workers, Flag: "--threads"}, {What: "files of stages", Bytes: m.Models},
+		{What: "the filter of n-grams", Bytes: m.NGrams, Flag: "ngram_mib of dedup"}, {What: "sorting", Bytes: sorting, Flag: "--memory"},
+	}
+}
+
+// Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB, or less where less is available.
+// If more is needed than is available, the error is a *machine.RoomError.
 func (o Options) Plan() (m Memory, err error) {
 	workers := o.workers()
 	m = Memory{Base: baseMemory, Workers: int64(workers) * workerMemory}
@@ -63,16 +74,25 @@ func (o Options) Plan() (m Memory, err error) {
 		}
 	}
 	need := m.Total() + least
+	sorting := least
+	if least > 0 {
+		sorting = max(least, o.Memory-m.Total())
+	}
+	if err := machine.Room(o.Available, m.parts(sorting)...); err != nil {
+		return m, err
+	}
 	if o.Memory > 0 && o.Memory < need {
 		return m, fmt.Errorf("%d MiB of memory are not enough: the process needs %d, %d workers %d, files of stages %d, the Bloom filter of n-grams %d, sorting at least %d\n  try %d MiB, or fewer threads",
 			o.Memory>>20, m.Base>>20, workers, m.Workers>>20, m.Models>>20, m.NGrams>>20, least>>20, need>>20+1)
 	}
 	switch {
 	case least == 0:
-	case o.Memory == 0:
-		m.Sorting = commonSorting
-	default:
+	case o.Memory > 0:
 		m.Sorting = o.Memory - need + least
+	case o.Available > 0:
+		m.Sorting = min(commonSorting, max(least, machine.Most(o.Available)-need+least))
+	default:
+		m.Sorting = commonSorting
 	}
 	return m, nil
 }

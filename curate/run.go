@@ -20,15 +20,16 @@ import (
 // Options says what to curate and where to. The result depends only on Paths, Read, Pipeline and the bytes of the
 // input.
 type Options struct {
-	Pipeline *Pipeline
-	Paths    []string
-	Read     corpus.Options
-	Measured string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
-	Dir      string // docs/, signals/, the journals and the reports go here
-	Workers  int    // 0 takes all processors
-	Memory   int64  // bytes for everything, see Plan; 0 is as much as needed, plus 1 GiB for deduplication
-	Split    int64  // about how many bytes on disk are one unit of work, which a crash loses; default 16 MiB. Each split becomes one shard
-	Sample   int    // look at this many documents, spread over the input, and write nothing; 0 for a whole run
+	Pipeline  *Pipeline
+	Paths     []string
+	Read      corpus.Options
+	Measured  string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
+	Dir       string // docs/, signals/, the journals and the reports go here
+	Workers   int    // 0 takes all processors
+	Memory    int64  // bytes for everything, see Plan; 0 is as much as needed, plus 1 GiB or what is available for deduplication
+	Available int64  // bytes of memory that there are; 0 is unknown
+	Split     int64  // about how many bytes on disk are one unit of work, which a crash loses; default 16 MiB. Each split becomes one shard
+	Sample    int    // look at this many documents, spread over the input, and write nothing; 0 for a whole run
 
 	TaskIndex, TaskCount int           // this process does every TaskCount-th split, from TaskIndex on; counts 0 and 1 do all
 	Wait                 time.Duration // how long to wait for other tasks between passes; 0 waits forever

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"anneal/curate"
 	"anneal/dedup"
 	"anneal/internal/fileio"
+	"anneal/internal/machine"
 	"anneal/internal/yaml"
 )
 
@@ -26,7 +26,7 @@ type dataCurateCmd struct {
 	TextField   string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
 	DryRun      bool     `help:"Print what each rule would drop from a sample; write nothing."`
 	Sample      count    `default:"1000" help:"Documents in a dry run, spread over the input."`
-	Memory      byteSize `placeholder:"2GiB" help:"Memory of the whole command; deduplication uses the disk beyond it. The result is the same. Default: as much as needed, plus 1 GiB for deduplication."`
+	Memory      autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the whole command, such as 2GiB; deduplication uses the disk beyond it. The result is the same. auto: as much as needed, plus 1 GiB for deduplication, or what is available."`
 	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Size of one unit of work, in bytes on disk; a crash loses at most one for each thread. Each unit becomes one output file."`
 	FromSignals string   `placeholder:"DIR" help:"Apply changed bounds to the measurements of an earlier curation with texts: true; no input is read."`
 	lossFlags
@@ -92,7 +92,7 @@ func (c dataCurateCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		o := curate.Options{
-			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads), Memory: int64(c.Memory), Split: int64(c.Split),
+			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads), Memory: int64(c.Memory), Available: availableMemory(), Split: int64(c.Split),
 			Read:     corpus.Options{Extensions: c.Ext, TextField: c.TextField},
 			Progress: s.readProgress(),
 		}
@@ -103,12 +103,17 @@ func (c dataCurateCmd) Run(s *session) error {
 			o.Waiting = func(what string) { s.status.update(func(int) string { return "waiting for " + what }) }
 		}
 		memory, err := o.Plan()
+		if room := (*machine.RoomError)(nil); errors.As(err, &room) {
+			return err
+		}
 		if err != nil {
 			return asUsage(err)
 		}
 		if c.Memory > 0 {
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory.Heap()))
+			defer limitHeap(memory.Heap())()
 			s.notef("memory: %s", memory)
+		} else if o.Available > 0 {
+			defer limitHeap(memory.Heap() + max(machine.Most(o.Available)-memory.Total(), 0))()
 		}
 		out, err := curate.Run(ctx, o)
 		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) || errors.Is(err, fileio.ErrLocked) {

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
 	"anneal/corpus"
 	"anneal/dedup"
+	"anneal/internal/machine"
 )
 
 type dataDedupCmd struct {
@@ -27,7 +31,7 @@ type dataDedupCmd struct {
 	NGramLen int      `name:"ngram-words" default:"13" placeholder:"N" help:"Words in an n-gram of --ngrams."`
 	NGramMin float64  `name:"ngram-share" default:"0.8" placeholder:"S" help:"Drop a document if this share of its n-grams was seen before."`
 	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes for each n-gram are plenty. It changes the result slightly."`
-	Memory   byteSize `default:"1GiB" placeholder:"SIZE" help:"Memory for sorting; what does not fit goes to disk. The result is the same."`
+	Memory   autoSize `default:"auto" placeholder:"SIZE" help:"Memory for sorting, such as 4GiB; what does not fit goes to disk. The result is the same. auto: 1 GiB, or what is available."`
 	threadsFlag
 }
 
@@ -68,11 +72,45 @@ func (c dataDedupCmd) check() error {
 	return nil
 }
 
+const (
+	commonSorting = 1 << 30
+	leastSorting  = 16 << 20
+)
+
+// plan divides the available memory, 0 of which is unknown: bytes to sort in, and the most that the heap may hold. If it does not suffice, the
+// error is a *machine.RoomError.
+func (c dataDedupCmd) plan(available int64) (sorting, heap int64, err error) {
+	workers := cmp.Or(int64(c.Threads), int64(runtime.GOMAXPROCS(0))) * workerMemory
+	filter := int64(0)
+	if c.NGrams {
+		filter = int64(c.Bloom)
+	}
+	sorting = cmp.Or(int64(c.Memory), leastSorting)
+	err = machine.Room(available,
+		machine.Part{What: "the process", Bytes: processMemory}, machine.Part{What: "its workers", Bytes: workers, Flag: "--threads"},
+		machine.Part{What: "the filter of n-grams", Bytes: filter, Flag: "--bloom"}, machine.Part{What: "sorting", Bytes: sorting, Flag: "--memory"})
+	if err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case available == 0:
+		return cmp.Or(int64(c.Memory), commonSorting), math.MaxInt64, nil
+	case c.Memory == 0:
+		sorting = min(commonSorting, max(sorting, machine.Most(available)-processMemory-workers-filter))
+	}
+	return sorting, machine.Most(available) - filter - programMemory, nil
+}
+
 func (c dataDedupCmd) Run(s *session) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: int64(c.Memory), Verify: c.Verify, Out: c.Out}
+	sorting, heap, err := c.plan(availableMemory())
+	if err != nil {
+		return err
+	}
+	defer limitHeap(heap)()
+	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: sorting, Verify: c.Verify, Out: c.Out}
 	for _, name := range c.Exact {
 		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
 			if u.String() == name {

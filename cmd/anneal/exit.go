@@ -10,6 +10,7 @@ import (
 	"anneal/dataset"
 	"anneal/device/cpu/isa"
 	"anneal/internal/fileio"
+	"anneal/internal/machine"
 	"anneal/lab"
 	"anneal/tokenizer"
 	"anneal/train"
@@ -71,6 +72,7 @@ func exitCode(err error) int {
 		stop  *interrupted
 		away  *train.DivergedError
 		large *train.MemoryError
+		room  *machine.RoomError
 		gone  *train.DeviceError
 		data  *train.DataError
 		lost  *incomplete
@@ -94,7 +96,7 @@ func exitCode(err error) int {
 		return exitDiverged
 	case errors.As(err, &slope):
 		return exitCheck
-	case errors.As(err, &large), errors.As(err, &gone), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
 		return exitCheckpoint

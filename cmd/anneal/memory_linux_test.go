@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -72,5 +74,115 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	}
 	if peak>>10 > memory || !strings.Contains(errs.String(), "memory: 96 MiB at most: 72 for the process and its workers") {
 		t.Errorf("peak %d MiB, want %d at most\n%s", peak>>10, memory, errs.String())
+	}
+}
+
+// controlGroup makes a control group of so many bytes, and returns its directory. It skips where this process may not.
+func controlGroup(t *testing.T, limit int) string {
+	t.Helper()
+	lines, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Skip("no control groups here")
+	}
+	parent, limitFile := "", "memory.max"
+	for line := range strings.Lines(string(lines)) {
+		switch parts := strings.SplitN(strings.TrimSpace(line), ":", 3); {
+		case len(parts) == 3 && parts[1] == "memory":
+			parent, limitFile = "/sys/fs/cgroup/memory"+parts[2], "memory.limit_in_bytes"
+		case len(parts) == 3 && parts[1] == "" && parent == "":
+			parent = "/sys/fs/cgroup" + parts[2]
+		}
+	}
+	dir, err := os.MkdirTemp(parent, "anneal-test-*")
+	if err != nil {
+		t.Skip("control groups cannot be made here: ", err)
+	}
+	t.Cleanup(func() { syscall.Rmdir(dir) })
+	for _, file := range []string{limitFile, "cgroup.procs"} {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Skip("control groups here do not bound memory: ", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, limitFile), fmt.Append(nil, limit), 0); err != nil {
+		t.Skip("control groups here do not bound memory: ", err)
+	}
+	return dir
+}
+
+// In a control group or under ulimit, where the kernel would kill or refuse, commands on data refuse themselves, or live with what
+// there is.
+func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 24 MB")
+	}
+	w := workshop{t, t.TempDir()}
+	r := rand.New(rand.NewPCG(7, 7))
+	var lines strings.Builder
+	for lines.Len() < 24<<20 {
+		lines.WriteString(`{"text":"`)
+		for range 300 {
+			fmt.Fprintf(&lines, "%x ", r.Uint32N(1<<24))
+		}
+		lines.WriteString("\"}\n")
+	}
+	write(t, w.path("text.jsonl"), lines.String())
+	write(t, w.path("p.yaml"), "stages: [normalize, {dedup: {exact: [document, paragraph]}}]\n")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dedup := []string{"data", "dedup", w.path("text.jsonl"), "--threads", "2", "--out", w.path("d"), "--ngrams"}
+	commands := []struct {
+		args []string
+		code int
+		want string
+	}{
+		{dedup, exitResources, "(--bloom)"},
+		{append(dedup, "--bloom", "24MiB", "--exact", "document,paragraph"), exitOK, "kept"},
+		{[]string{"data", "curate", w.path("p.yaml"), w.path("text.jsonl"), "--threads", "2", "--out", w.path("c")}, exitOK, "kept"},
+		{[]string{"tokenizer", "train", "--vocab", "1000", w.path("text.jsonl"), "--threads", "2", "--out", w.path("t.json")}, exitOK, "1,000 tokens"},
+	}
+	for name, enter := range map[string]string{
+		"a control group": fmt.Sprintf("echo $$ > %s/cgroup.procs", controlGroup(t, 176<<20)),
+		"ulimit -v":       fmt.Sprintf("ulimit -v %d", virtual(t, exe)+(256+176)<<10),
+	} {
+		for _, c := range commands {
+			cmd := exec.Command("sh", append([]string{"-c", enter + ` && exec "$0" "$@"`, exe}, c.args...)...)
+			cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
+			out, err := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) {
+				t.Errorf("%s, %s: %v, exit %d, want %d\n%.3000s", name, strings.Join(c.args[:2], " "), err, code, c.code, out)
+			}
+			for _, out := range []string{"d", "c"} {
+				os.RemoveAll(w.path(out))
+			}
+		}
+	}
+}
+
+// virtual is the address space in KiB that the command takes to do nothing.
+func virtual(t *testing.T, exe string) int {
+	t.Helper()
+	cmd := exec.Command(exe, "doctor")
+	cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	peak := 0
+	over := make(chan error)
+	go func() { over <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-over:
+			if err != nil || peak == 0 {
+				t.Fatalf("%v, %d KiB", err, peak)
+			}
+			return peak
+		case <-time.After(time.Millisecond):
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+			if _, size, ok := strings.Cut(string(status), "VmPeak:"); ok {
+				fmt.Sscan(size, &peak)
+			}
+		}
 	}
 }

@@ -29,9 +29,11 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 	o := lab.VocabularyOptions{Sizes: c.Vocab, Width: c.Width}
 	var learned tokenizer.TrainReport
 	var err error
-	if o.Train, err = c.options(s, &learned); err != nil {
+	var heap int64
+	if o.Train, heap, err = c.options(s, &learned); err != nil {
 		return err
 	}
+	defer limitHeap(heap)()
 	val := c.textArgs
 	val.Paths = c.Val
 	o.Val = val.text(s, "encoding")

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"math"
 	"time"
 
+	"anneal/internal/machine"
 	"anneal/lab"
 	"anneal/tokenizer"
 )
@@ -30,7 +32,7 @@ func (tokenizerTrainCmd) Help() string {
 type learnFlags struct {
 	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
 	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
-	Memory  byteSize `placeholder:"SIZE" help:"Memory for all of it, 64 MiB at least; counts that do not fit go to disk. Without it the number of distinct words is the only bound."`
+	Memory  autoSize `default:"auto" placeholder:"SIZE" help:"Memory for all of it, such as 2GiB, 64 MiB at least. Counts that do not fit go to disk; the rarest words that do not fit are left out. auto: what is available, and no word is left out."`
 	TempDir string   `placeholder:"DIR" help:"Where they go; by default the system's place for temporary files."`
 	KeepAll bool     `help:"Fail if the memory is too little to learn from all words, rather than leave out the rarest."`
 	threadsFlag
@@ -39,9 +41,9 @@ type learnFlags struct {
 // leastLearnMemory is what --memory must be at least: the program, texts in hand and some words.
 const leastLearnMemory = 64 << 20
 
-// options are those of the tokenizer package. learned is filled in by the learning.
-func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (tokenizer.TrainOptions, error) {
-	o := tokenizer.TrainOptions{
+// options are those of the tokenizer package, with the bytes that the heap may hold. learned is filled in by the learning.
+func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (o tokenizer.TrainOptions, heap int64, err error) {
+	o = tokenizer.TrainOptions{
 		Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll, Report: learned,
 		Progress: func(p tokenizer.Progress) {
 			switch p.Phase {
@@ -54,26 +56,34 @@ func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (tokeniz
 			}
 		},
 	}
-	if c.Memory == 0 {
-		return o, nil
+	if c.Memory > 0 && c.Memory < leastLearnMemory {
+		return o, 0, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory), "try --memory 256MiB, or at least 64MiB"}
 	}
-	if c.Memory < leastLearnMemory {
-		return o, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory), "try --memory 256MiB, or at least 64MiB"}
+	available := availableMemory()
+	if err := machine.Room(available, machine.Part{What: "learning", Bytes: cmp.Or(int64(c.Memory), leastLearnMemory), Flag: "--memory"}); err != nil {
+		return o, 0, err
 	}
-	heap := int64(c.Memory) - programMemory
-	debug.SetMemoryLimit(heap) // garbage is collected before it counts
-	o.Memory = heap * 3 / 4    // the rest is for the texts in hand
-	return o, nil
+	all := int64(c.Memory)
+	switch {
+	case all == 0 && available == 0:
+		return o, math.MaxInt64, nil
+	case all == 0:
+		all = max(machine.Most(available), leastLearnMemory)
+		o.KeepAll = true // what is learned depends on no machine
+	}
+	heap = all - programMemory
+	o.Memory = heap * 3 / 4 // the rest is for the texts in hand
+	return o, heap, nil
 }
-
-// programMemory is what the program takes besides its heap.
-const programMemory = 16 << 20
 
 // teachMemory says in terms of the flags that the memory is too little.
 func (c learnFlags) teachMemory(err error) error {
 	var e *tokenizer.MemoryError
 	if !errors.As(err, &e) {
 		return asData(err)
+	}
+	if need := e.Need*4/3 + programMemory; c.Memory == 0 {
+		return &machine.RoomError{Available: availableMemory(), Parts: []machine.Part{{What: fmt.Sprintf("learning from %s distinct words", thousands(e.Words)), Bytes: need}}, Try: "--memory SIZE, which leaves out the rarest words"}
 	}
 	enough := fmt.Sprintf("--memory %dMiB", (e.Need*4/3+programMemory)>>20+1)
 	if c.KeepAll && e.Below > 0 {
@@ -92,10 +102,11 @@ func (s *session) reportDropped(learned tokenizer.TrainReport) {
 
 func (c tokenizerTrainCmd) Run(s *session) error {
 	var learned tokenizer.TrainReport
-	o, err := c.options(s, &learned)
+	o, heap, err := c.options(s, &learned)
 	if err != nil {
 		return err
 	}
+	defer limitHeap(heap)()
 	o.VocabSize = c.Vocab
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()

@@ -6,22 +6,36 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// ReadMemory reads /proc/meminfo and the limits of the process's control groups (v1 and v2).
+// ReadMemory reads /proc/meminfo, the limits of the control groups (v1 and v2) that the process lives in, and its own (ulimit -v, -d).
 func ReadMemory() Memory {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return Memory{}
 	}
 	m := Memory{Total: field(string(info), "MemTotal:") << 10, Available: field(string(info), "MemAvailable:") << 10}
-	groups, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return m
-	}
-	for limit, used := range controlGroups("/sys/fs/cgroup", string(groups)) {
+	bound := func(limit, used int64) {
 		m.Total = min(m.Total, limit)
-		m.Available = min(m.Available, max(limit-used, 0))
+		m.Available = min(m.Available, max(limit-used, 1)) // 0 would be unknown
+	}
+	if groups, err := os.ReadFile("/proc/self/cgroup"); err == nil {
+		for limit, used := range controlGroups("/sys/fs/cgroup", string(groups)) {
+			bound(limit, used)
+		}
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	for _, own := range []struct {
+		resource int
+		used     string
+		reserved int64 // threads to come and the heap take addresses that they do not use
+	}{{unix.RLIMIT_AS, "VmSize:", 256 << 20}, {unix.RLIMIT_DATA, "VmData:", 128 << 20}} {
+		var r unix.Rlimit
+		if unix.Getrlimit(own.resource, &r) == nil && r.Cur < math.MaxInt64/2 {
+			bound(int64(r.Cur), field(string(status), own.used)<<10+own.reserved)
+		}
 	}
 	return m
 }
@@ -39,8 +53,8 @@ func field(text, name string) int64 {
 	return 0
 }
 
-// controlGroups yields the limit and the use of each control group with a limit, from the process's own up to the
-// root. Lines of /proc/self/cgroup are "0::/path" (v2) or "n:memory:/path" (v1).
+// controlGroups yields the limit and the use of each control group from the process's own up to the root that has a
+// limit. Pages of files do not count as use: the kernel takes them back before it kills. Lines of /proc/self/cgroup are "0::/path" (v2) or "n:memory:/path" (v1).
 func controlGroups(root, lines string) func(yield func(limit, used int64) bool) {
 	return func(yield func(limit, used int64) bool) {
 		for line := range strings.Lines(lines) {
@@ -48,9 +62,9 @@ func controlGroups(root, lines string) func(yield func(limit, used int64) bool) 
 			if len(parts) != 3 {
 				continue
 			}
-			base, limitFile, usedFile := root, "memory.max", "memory.current"
+			base, limitFile, usedFile, prefix := root, "memory.max", "memory.current", ""
 			if parts[1] == "memory" {
-				base, limitFile, usedFile = filepath.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"
+				base, limitFile, usedFile, prefix = filepath.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
 			} else if parts[1] != "" {
 				continue
 			}
@@ -58,7 +72,9 @@ func controlGroups(root, lines string) func(yield func(limit, used int64) bool) 
 				limit := number(filepath.Join(base, dir, limitFile))
 				// v1 represents "no limit" by a number near the largest.
 				if limit > 0 && limit < math.MaxInt64/2 {
-					if !yield(limit, number(filepath.Join(base, dir, usedFile))) {
+					stat, _ := os.ReadFile(filepath.Join(base, dir, "memory.stat"))
+					pages := field(string(stat), prefix+"inactive_file") + field(string(stat), prefix+"active_file")
+					if !yield(limit, max(number(filepath.Join(base, dir, usedFile))-pages, 0)) {
 						return
 					}
 				}
