@@ -100,9 +100,11 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 	if cfg.Init.Tokenizer == "any" || tokenizer.Related(w.tokenizer, now) {
 		return v, nil
 	}
-	return nil, &DataError{fmt.Errorf("the data was built with another tokenizer than the weights have: only %d of its %d tokens have a row there\n"+
+	return nil, &DataError{fmt.Errorf("the data was built with another tokenizer than the weights have: "+
+		"only %d of its %d tokens have a row there\n"+
 		"  data     %s\n  weights  %s\n"+
-		"  rebuild the data with `anneal data build --tokenizer %s`, or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
+		"  rebuild the data with `anneal data build --tokenizer %s`, "+
+		"or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
 }
 
 // startFrom fills the model with the weights of cfg.Init and records their origin in cfg. Without data, which may be
@@ -134,7 +136,8 @@ func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
 	}
 	if want := cfg.Init.Weights; want != "" && want != hash {
 		return config.Problem{
-			Key: "init.weights", At: cfg.Origin("init.weights").Place(), Try: "the weights that were meant, or leaving init.weights out",
+			Key: "init.weights", At: cfg.Origin("init.weights").Place(),
+			Try:     "the weights that were meant, or removing init.weights",
 			Message: fmt.Sprintf("%s have the hash %.16s…, but init.weights = %.16s…", w.source(), hash, want),
 		}
 	}

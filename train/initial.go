@@ -39,17 +39,22 @@ func openInitial(i config.Init) (*initial, error) {
 	case isFile(filepath.Join(w.dir, "config.json")):
 		w.path = filepath.Join(w.dir, "tokenizer.json")
 		if i.Step != 0 {
-			return nil, config.Problem{Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is no run: it has no steps", i.Step, w.dir), Try: "leaving it out"}
+			return nil, config.Problem{
+				Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is no run: it has no steps", i.Step, w.dir),
+				Try: "removing init.step",
+			}
 		}
 		if w.config, err = configOf(w.dir); err != nil {
 			err = &DataError{fmt.Errorf("%s: %w", w.dir, err)}
 		}
 	default:
-		message := fmt.Sprintf("%s is neither a run (config.yaml) nor a model in the layout of Hugging Face (config.json)", w.dir)
+		message := w.dir + " is neither a run (config.yaml) nor a model in the layout of Hugging Face (config.json)"
 		if _, err := os.Stat(w.dir); err != nil {
 			message = fmt.Sprintf("there are no weights to start from: %v", err)
 		}
-		return nil, config.Problem{Key: "init.from", Message: message, Try: "the directory of a run, or of a model with its config.json"}
+		return nil, config.Problem{
+			Key: "init.from", Message: message, Try: "the directory of a run, or of a model with its config.json",
+		}
 	}
 	if err != nil {
 		return nil, err

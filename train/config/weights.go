@@ -54,14 +54,15 @@ func (c *Config) CheckModel(was *Config, source string) error {
 			continue
 		}
 		problems = append(problems, Problem{
-			Key: k.Name, At: c.origins[k.Name].Place(), Try: fmt.Sprintf("removing %s: the shape is that of the weights", k.Name),
+			Key: k.Name, At: c.origins[k.Name].Place(),
+			Try:     fmt.Sprintf("removing %s: the shape is that of the weights", k.Name),
 			Message: fmt.Sprintf("%s = %s, but %s have %s", k.Name, c.value(k), source, was.value(k)),
 		})
 	}
 	if now, then := c.Model.Context, was.Model.Context; was.Model.Positions == "learned" && now > then {
 		problems = append(problems, Problem{
 			Key: "model.context", At: c.origins["model.context"].Place(),
-			Message: fmt.Sprintf("model.context = %d, but %s have learned %d positions and know nothing of later ones", now, source, then),
+			Message: fmt.Sprintf("model.context = %d, but %s have learned %d positions and know no later ones", now, source, then),
 			Try:     fmt.Sprintf("model.context = %d or less, or weights with model.positions = rope or alibi", then),
 		})
 	}
@@ -75,7 +76,8 @@ func (c *Config) remarkOnPositions(was *Config, source string) {
 	case m.RopeScaling != then.RopeScaling:
 		c.Remark(fmt.Sprintf("model.rope_scaling = %s; %s have %s", m.RopeScaling, source, then.RopeScaling))
 	case m.Context > then.Context && m.Rotates():
-		c.Remark(fmt.Sprintf("model.context = %d is longer than the %d tokens of %s: later positions are new to them (model.rope_scaling = yarn:%.3g slows them)",
+		c.Remark(fmt.Sprintf("model.context = %d is longer than the %d tokens of %s: later positions are new to them "+
+			"(model.rope_scaling = yarn:%.3g slows them)",
 			m.Context, then.Context, source, float64(m.Context)/float64(then.Context)))
 	}
 }
