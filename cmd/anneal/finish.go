@@ -67,7 +67,7 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 		}
 	}
 	if !r.Interrupted {
-		s.closing(fmt.Sprintf("a run of %s steps", thousands(int64(r.Step))), f.dir, f.elapsed, f.next)
+		s.closing("a run of "+plural(r.Step, "step"), f.dir, f.elapsed, f.next)
 	}
 	if err := s.emit(finishedJSON(r, f)); err != nil || !r.Interrupted {
 		return err
