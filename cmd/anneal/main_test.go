@@ -135,7 +135,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"train", bad, "--out", dir}, exitUsage, "error: unknown key model.dmi\n  at " + bad + ":4:3\n  try model.dim\n"},
 		{[]string{"train", filepath.Join(dir, "none.yaml"), "--out", dir}, exitUsage, "cannot read the config"},
 		{[]string{"explain", "modle.dim"}, exitUsage, "try model.dim"},
-		{[]string{"generate", dir, "--temperature=-1"}, exitUsage, "--temperature -1 is not a number from 0 up"},
+		{[]string{"generate", dir, "--temperature=-1"}, exitUsage, "--temperature -1 is not a finite number of at least 0"},
 		{[]string{"generate", dir, "--temperature=nan"}, exitUsage, "--temperature NaN is not"},
 		{[]string{"generate", dir, "--top-p=2"}, exitUsage, "--top-p 2 is not a probability"},
 		{[]string{"generate", dir, "--top-k=-3"}, exitUsage, "-3 is not a number from 0 up"},
