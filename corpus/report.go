@@ -178,9 +178,9 @@ const maxLeftFields = 100
 
 // units are what is counted by a reason, where it is not documents.
 var units = map[Reason]string{
-	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link",
+	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Binary: "file",
 	Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
-	BadJSON: "line", LongLine: "line", BadRecord: "record", NotText: "record", NoMainText: "page", BadBody: "record",
+	BadJSON: "line", LongLine: "line", BadRecord: "record", NoMainText: "page", BadBody: "record",
 }
 
 // Text says for people what a count is about: "skipped 8 files (extension not in --ext), such as …".
@@ -194,6 +194,9 @@ func (c RejectCount) Text() string {
 		unit, verb = "file", "lost all or the rest of"
 	case first.Documents > 0:
 		verb = "lost"
+		if unit == "file" { // a document in one
+			unit = ""
+		}
 	}
 	s := verb + " " + plural(c.Count, cmp.Or(unit, "document"))
 	if c.Reason != Hidden {
