@@ -135,7 +135,7 @@ func (r *runner) ahead(ctx context.Context, name string, to chan<- batch) {
 	size, before := 0, int64(0)
 	for d, err := range in.documents() {
 		b.documents, b.err = append(b.documents, d.Document), err
-		if size += len(d.Text); size < batchBytes && err == nil {
+		if size += len(d.Text) + len(d.Fields); size < batchBytes && err == nil {
 			continue
 		}
 		if err != nil {
