@@ -20,8 +20,8 @@ func (m *Decoder) FLOPsPerToken(n int) float64 {
 	return 3 * forward
 }
 
-// BatchFLOPs counts forward and backward of a batch in training. It differs from FLOPsPerToken in attention, of which it counts the
-// pairs of query and key that are in one document.
+// BatchFLOPs counts forward and backward of a batch in training. It differs from FLOPsPerToken in attention, of which
+// it counts the pairs of query and key that are in one document.
 func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 	start := b.Host.Start
 	forward := 2 * float64(m.head.Value.Len()) * float64(len(start))
@@ -32,7 +32,8 @@ func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 	return 3 * forward
 }
 
-// attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their pairs once.
+// attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their
+// pairs once.
 func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
 	a := &m.blocks[layer].shared().attention
 	if a.linear {

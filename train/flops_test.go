@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What a step counts as its work for the share of peak is what its attention looks at: with document masks the pairs inside documents,
-// counted here one by one, without them the causal pairs.
+// What a step counts as its work for the share of peak is what its attention looks at: with document masks the pairs
+// inside documents, counted here one by one, without them the causal pairs.
 func TestStepCountsThePairsItComputes(t *testing.T) {
 	data := testData(t)
 	flops := map[bool]float64{}

@@ -21,7 +21,8 @@ func (d runDir) place() []byte {
 	if err != nil {
 		return nil
 	}
-	return fmt.Appendf(nil, "%s%q; if this run and its data are moved together, the data is still found.\n", placeComment, abs)
+	const note = "if this run and its data are moved together, the data is still found."
+	return fmt.Appendf(nil, "%s%q; %s\n", placeComment, abs, note)
 }
 
 // findData replaces paths of missing data sets by their location if they were moved along with the run.

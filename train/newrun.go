@@ -28,13 +28,17 @@ func CheckNewRun(dir string) error {
 		return err
 	}
 	begun := slices.Contains(names, filepath.Base(d.unfinished()))
-	own := []string{filepath.Base(d.unfinished()), filepath.Base(d.tokenizer()), filepath.Base(d.tokenizerConfig()), filepath.Base(d.checkpoints())}
+	var own []string
+	for _, path := range []string{d.unfinished(), d.tokenizer(), d.tokenizerConfig(), d.checkpoints()} {
+		own = append(own, filepath.Base(path))
+	}
 	for _, name := range names {
 		log := slices.Contains([]string{".log", ".out", ".err"}, filepath.Ext(name))
 		if log || strings.HasPrefix(name, ".") || begun && slices.Contains(own, name) {
 			continue
 		}
-		return fmt.Errorf("%s %w: it holds %s\n  a run needs a directory of its own: try --out %s, or another that is new or empty", dir, ErrOccupied, holdings(dir, names), example(dir))
+		return fmt.Errorf("%s %w: it holds %s\n  a run needs a directory of its own: "+
+			"try --out %s, or another that is new or empty", dir, ErrOccupied, holdings(dir, names), example(dir))
 	}
 	return checkWritable(dir)
 }
@@ -49,7 +53,8 @@ func CheckForRuns(dir string) error {
 		return err
 	}
 	if dataset.Exists(dir) {
-		return fmt.Errorf("%s %w: it holds a data set\n  choose another --out, such as %s", dir, ErrOccupied, example(dir))
+		return fmt.Errorf("%s %w: it holds a data set\n  choose another --out, such as %s",
+			dir, ErrOccupied, example(dir))
 	}
 	return checkWritable(dir)
 }
@@ -61,7 +66,8 @@ func CheckEmpty(dir string) error {
 		return err
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%s %w: it holds %s\n  choose a directory for --out that is new or empty", dir, ErrOccupied, holdings(dir, names))
+		return fmt.Errorf("%s %w: it holds %s\n  choose a directory for --out that is new or empty",
+			dir, ErrOccupied, holdings(dir, names))
 	}
 	return checkWritable(dir)
 }

@@ -53,8 +53,8 @@ func (d runDir) create(cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.
 	return d.finish(cfg, tokenizerJSON, tok)
 }
 
-// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun, so that a start that
-// was killed can be made again.
+// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun, so
+// that a start that was killed can be made again.
 func (d runDir) begin() error {
 	if err := CheckNewRun(string(d)); err != nil {
 		return err
@@ -88,7 +88,8 @@ func (d runDir) clear() error {
 	return err
 }
 
-// finish makes a run of the directory: its tokenizer, as a file and with what tok says ends a text, and its configuration.
+// finish makes a run of the directory: its tokenizer, as a file and with what tok says ends a text, and its
+// configuration.
 func (d runDir) finish(cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) error {
 	if err := os.WriteFile(d.tokenizer(), tokenizerJSON, 0o666); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)

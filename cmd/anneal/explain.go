@@ -43,16 +43,17 @@ func (c explainCmd) Run(s *session) error {
 
 // listKeys prints a line for each key.
 func (s *session) listKeys(keys []config.Key) {
-	name := 0
+	name, value := 0, 0
 	for _, k := range keys {
-		name = max(name, len(k.Name))
+		name, value = max(name, len(k.Name)), max(value, len(k.Default))
 	}
 	for _, k := range keys {
-		s.row(fmt.Sprintf("%-*s %-10s", name, k.Name, k.Default), firstSentence(k.Doc))
+		s.row(fmt.Sprintf("%-*s %-*s", name, k.Name, value, k.Default), firstSentence(k.Doc))
 	}
 }
 
-// keysOf returns the keys that have a name or end in it and those of the section of that name, all for "", or nil if there is nothing of that name.
+// keysOf returns the keys that have a name or end in it and those of the section of that name, all for "", or nil if
+// there is nothing of that name.
 func keysOf(name string) (keys []config.Key) {
 	found := config.Find(name)
 	for _, k := range config.Keys() {

@@ -33,15 +33,16 @@ func explainPrecision(s *session, k config.Key) error {
 		rows = append(rows, r)
 	}
 	line := func(r policyRow) {
-		s.printf("  %-8s %-8s %-12s %-7s %-11s %-8s %s\n", r.Name, r.Weights, r.Master, r.Stream, r.Activation, r.Operand, r.Hidden)
+		s.printf("  %-8s %-8s %-12s %-7s %-11s %-8s %s\n",
+			r.Name, r.Weights, r.Master, r.Stream, r.Activation, r.Operand, r.Hidden)
 	}
 	s.printf("\n")
 	line(policyRow{"policy", "weights", "gradients, …", "stream", "activations", "operands", "hidden operands", "", ""})
 	for _, r := range rows {
 		line(r)
 	}
-	s.prosef("    ", "\n  …: also moments, gains, statistics and sums of norms and products, softmax, logits, loss. hidden operands: those of hidden matrices. "+
-		"Operands of what is stored wider are rounded.\n\n")
+	s.prosef("    ", "\n  …: also moments, gains, statistics and sums of norms and products, softmax, logits, loss. "+
+		"hidden operands: those of hidden matrices. Operands of what is stored wider are rounded.\n\n")
 	for _, r := range rows {
 		s.row(fmt.Sprintf("  %-8s", r.Name), r.Doc)
 		if r.Emulated != "" {

@@ -25,7 +25,9 @@ var quantities = []kong.Option{
 		target.SetInt(n)
 		return nil
 	})),
-	kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+	kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(
+		ctx *kong.DecodeContext, target reflect.Value,
+	) error {
 		var text string
 		if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
 			return err

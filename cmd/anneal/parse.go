@@ -12,7 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// unknownFlag returns the first flag that no command has; "" if there is none. Its value may have been taken for an argument.
+// unknownFlag returns the first flag that no command has; "" if there is none. Its value may have been taken for an
+// argument.
 func unknownFlag(app *kong.Application, args []string) string {
 	known := map[string]bool{}
 	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
@@ -34,7 +35,8 @@ func unknownFlag(app *kong.Application, args []string) string {
 	return ""
 }
 
-// parseError says what is wrong with a command line, and what may be meant. unknown is a flag that no command has, or "".
+// parseError says what is wrong with a command line, and what may be meant. unknown is a flag that no command has, or
+// "".
 func parseError(err error, unknown string) error {
 	help := "anneal --help"
 	command, selected := commandOf(err)
@@ -70,9 +72,11 @@ func parseError(err error, unknown string) error {
 	return e
 }
 
-// overridden returns the config keys that a flag may mean, of a command that takes such: those that end in its name, or in the nearest one.
+// overridden returns the config keys that a flag may mean, of a command that takes such: those that end in its name, or
+// in the nearest one.
 func overridden(command *kong.Node, name string) (exact, close []string) {
-	if command == nil || !slices.ContainsFunc(command.Positional, func(p *kong.Positional) bool { return p.Name == "section.key=value" }) {
+	takes := func(p *kong.Positional) bool { return p.Name == "section.key=value" }
+	if command == nil || !slices.ContainsFunc(command.Positional, takes) {
 		return nil, nil
 	}
 	name = strings.ReplaceAll(name, "-", "_")
@@ -93,7 +97,8 @@ func commandOf(err error) (words string, command *kong.Node) {
 		return "", nil
 	}
 	list := strings.Fields(p.Context.Command())
-	if i := slices.IndexFunc(list, func(w string) bool { return strings.HasPrefix(w, "<") || strings.HasPrefix(w, "[") }); i >= 0 {
+	argument := func(w string) bool { return strings.HasPrefix(w, "<") || strings.HasPrefix(w, "[") }
+	if i := slices.IndexFunc(list, argument); i >= 0 {
 		list = list[:i]
 	}
 	return strings.Join(list, " "), p.Context.Selected()

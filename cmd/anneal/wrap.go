@@ -15,7 +15,8 @@ import (
 // helpColumns is how wide help is where there is no terminal.
 const helpColumns = 100
 
-// columns returns how many columns lines may have that are written to w: those of a terminal, or the variable COLUMNS; 0 for no limit.
+// columns returns how many columns lines may have that are written to w: those of a terminal, or the variable COLUMNS;
+// 0 for no limit.
 func columns(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 20 {
 		return n
@@ -34,8 +35,8 @@ func columns(w io.Writer) int {
 	return width
 }
 
-// wrap breaks the lines of a text at spaces, so that none has more columns than that if its words permit; hang begins the lines that are added.
-// Without columns the text stays as it is.
+// wrap breaks the lines of a text at spaces, so that none has more columns than that if its words permit; hang begins
+// the lines that are added. Without columns the text stays as it is.
 func wrap(text string, columns int, hang string) string {
 	if columns <= utf8.RuneCountInString(hang)+10 {
 		return text
@@ -61,8 +62,8 @@ func wrap(text string, columns int, hang string) string {
 	return b.String()
 }
 
-// breakAt returns the index of the last space that leaves at most so many columns, or else of the first one behind; −1 if there is none. What
-// comes before column least is not broken.
+// breakAt returns the index of the last space that leaves at most so many columns, or else of the first one behind; −1
+// if there is none. What comes before column least is not broken.
 func breakAt(line string, columns, least int) int {
 	at, column := -1, 0
 	for i, r := range line {
@@ -165,7 +166,8 @@ func commandWords(line string) []string {
 	})
 }
 
-// lastColumn returns where the last column of a line of help begins: behind two spaces, in its first half; else a little indented.
+// lastColumn returns where the last column of a line of help begins: behind two spaces, in its first half; else a
+// little indented.
 func lastColumn(line string) int {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	if gap := strings.LastIndex(line[:min(len(line), 40)], "  "); gap > indent {

@@ -10,9 +10,11 @@ import (
 	"time"
 )
 
-// multiples are what may stand behind a number: K, M, B or G, and T are powers of 1000, Ki, Mi, Gi and Ti powers of 1024.
+// multiples are what may stand behind a number: K, M, B or G, and T are powers of 1000, Ki, Mi, Gi and Ti powers of
+// 1024.
 var multiples = map[string]float64{
-	"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+	"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12,
+	"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
 }
 
 var errNumber = errors.New("not a number, such as 2000, 2K, 1.5M or 64Ki")
@@ -55,7 +57,8 @@ func Bytes(text string) (int64, error) {
 
 // Duration reads 90s, 30m, 1h30m, or a number of units.
 func Duration(text string, unit time.Duration) (time.Duration, error) {
-	wrong := fmt.Errorf("not a duration, such as 90s, 30m or 1h30m, or a number of %s", map[time.Duration]string{time.Second: "seconds", time.Minute: "minutes"}[unit])
+	name := map[time.Duration]string{time.Second: "seconds", time.Minute: "minutes"}[unit]
+	wrong := fmt.Errorf("not a duration, such as 90s, 30m or 1h30m, or a number of %s", name)
 	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
 	if d, err := time.ParseDuration(strings.ReplaceAll(text, " ", "")); err == nil && text != "0" {
 		return d, nil
@@ -74,7 +77,8 @@ func split(text string) (number, unit string) {
 	return text[:end], strings.ToLower(strings.TrimSpace(text[end:]))
 }
 
-// FormatBytes writes an amount of memory with the unit that makes it readable: 0 B, 12 KiB, 1.5 MiB, 4,083 MiB, 22.1 GiB.
+// FormatBytes writes an amount of memory with the unit that makes it readable: 0 B, 12 KiB, 1.5 MiB, 4,083 MiB, 22.1
+// GiB.
 func FormatBytes(n int64) string {
 	x := float64(n)
 	switch {

@@ -11,16 +11,20 @@ var definedTwice = regexp.MustCompile(`mapping key "(.*)" already defined at \[(
 // explain says in plain words why a text is not YAML, and what to do, where the parser's own words do not.
 func explain(e *Error, text []byte) *Error {
 	if line, column := tabbed(text); line > 0 && (e.Line == 0 || line <= e.Line+1) {
-		return &Error{line, column, fmt.Sprintf("line %d is indented with a tab, which YAML does not allow", line), "two spaces in place of each tab"}
+		return &Error{
+			Line: line, Column: column, Try: "two spaces in place of each tab",
+			Message: fmt.Sprintf("line %d is indented with a tab, which YAML does not allow", line),
+		}
 	}
 	if m := definedTwice.FindStringSubmatch(e.Message); m != nil {
-		e.Message, e.Try = fmt.Sprintf("%s stands twice, first on line %s", m[1], m[2]), "removing one of them; a section stands once, with all its keys below"
+		e.Message = fmt.Sprintf("%s stands twice, first on line %s", m[1], m[2])
+		e.Try = "removing one of them; a section stands once, with all its keys below"
 		return e
 	}
 	for _, known := range []struct{ part, try string }{
 		{"end token", "adding the missing bracket: every { needs a } and every [ a ]"},
 		{"unexpected key name", "a colon after the name, such as model:"},
-		{"not allowed in this context", "indenting all keys of a section by the same number of spaces, each as key: value"},
+		{"not allowed in this context", "indenting all keys of a section alike, each as key: value"},
 		{"could not find end character", "adding the missing quote"},
 	} {
 		if strings.Contains(e.Message, known.part) {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"anneal/internal/units"
@@ -30,7 +29,8 @@ func parseAmount(text string) (amount, error) {
 	}
 	value, ok := quantity(number, unit != "%")
 	if ok && bare && strings.ContainsAny(number, "KkMmBbGgTt") {
-		return amount{}, fmt.Errorf("%q may be steps or tokens; write %[2]s steps or %[2]s tokens", text, strings.TrimSpace(text))
+		number = strings.TrimSpace(number)
+		return amount{}, fmt.Errorf("%q may be steps or tokens; write %[2]s steps or %[2]s tokens", text, number)
 	}
 	if !ok || unit == "steps" && value != math.Trunc(value) {
 		return amount{}, wrong
@@ -41,7 +41,7 @@ func parseAmount(text string) (amount, error) {
 // quantity reads a number from 0 up to 2⁵⁰, with a multiple such as K or Mi behind it if that is allowed.
 func quantity(text string, multiple bool) (float64, bool) {
 	x, err := units.Number(text)
-	if _, plain := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64); plain != nil && !multiple {
+	if !multiple && strings.ContainsAny(text, "KkMmBbGgTt") {
 		return 0, false
 	}
 	return x, err == nil && x >= 0 && x <= 1<<50

@@ -2,38 +2,52 @@ package config
 
 import "anneal/precision"
 
-// notes holds what reflection cannot tell. A test keeps it in step with Config. The first sentence of a Doc is all that a list of keys
-// shows; a line of its own explains a value.
+// notes holds what reflection cannot tell. A test keeps it in step with Config. The first sentence of a Doc is all that
+// a list of keys shows; a line of its own explains a value.
 var notes = map[string]Key{
-	"seed": {Doc: "Seed of the initial weights, the data order, dropout and samples. The same seed gives the same bits."},
+	"seed": {Doc: "Seed of the initial weights, the data order, dropout and samples. The same seed gives the same " +
+		"bits."},
 	"device": {Values: []string{"cpu", "cuda"}, Doc: "The device that computes.\n" +
 		"cpu: this machine's processor.\n" +
-		"cuda: one NVIDIA GPU (Ampere or later), the first in CUDA_VISIBLE_DEVICES. Needs a binary built with `go build -tags cuda ./cmd/anneal`.\n" +
+		"cuda: one NVIDIA GPU (Ampere or later), the first in CUDA_VISIBLE_DEVICES. Needs a binary built with `go " +
+		"build -tags cuda ./cmd/anneal`.\n" +
 		"The two differ in the last bits of their results. A run can be resumed on the other device."},
-	"precision": {Values: precision.Names(), Doc: "Number formats of training. `anneal explain precision` describes each policy. bf16 reads BF16 in matrix products and sums in FP32; " +
+	"precision": {Values: precision.Names(), Doc: "Number formats of training. `anneal explain precision` " +
+		"describes each policy. bf16 reads BF16 in matrix products and sums in FP32; " +
 		"master weights, gradients, norms, softmax, loss and optimizer stay in FP32."},
-	"threads": {Unit: "threads", Doc: "Worker threads. 0 uses all cores available to the process. The result does not depend on it."},
+	"threads": {Unit: "threads", Doc: "Worker threads. 0 uses all cores available to the process. The result does " +
+		"not depend on it."},
 
 	"model.family": {Values: familyNames(), Doc: "Architecture. Each part can be changed by a key of its own.\n" +
 		"llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases.\n" +
 		"gpt2: LayerNorm, learned positions, GELU, biases.\n" +
-		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a skip connection from the embedding, capped logits and sliding windows."},
-	"model.layers":         {Unit: "blocks", Doc: "Number of transformer blocks."},
-	"model.dim":            {Doc: "Width of the residual stream."},
-	"model.heads":          {Unit: "heads", Doc: "Number of query heads. Must divide model.dim unless model.head_dim is set."},
-	"model.kv_heads":       {Unit: "heads", Doc: "Number of key and value heads. Fewer than model.heads is grouped-query attention. Must divide model.heads.", Rule: "kv_heads = heads"},
-	"model.head_dim":       {Doc: "Width of one head. Must be even with rotary positions.", Rule: "head_dim = dim / heads"},
-	"model.ffn":            {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple of 64; 4 · dim with gelu or relu2"},
-	"model.context":        {Unit: "tokens", Doc: "Context length: tokens in a training sequence, and the most that generation looks back on."},
-	"model.vocab":          {Unit: "tokens", Doc: "Vocabulary size. It may exceed the tokenizer's by padding to a multiple of 64.", Rule: "vocab = the vocabulary of the data set's tokenizer"},
+		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
+		"skip connection from the embedding, capped logits and sliding windows."},
+	"model.layers": {Unit: "blocks", Doc: "Number of transformer blocks."},
+	"model.dim":    {Doc: "Width of the residual stream."},
+	"model.heads":  {Unit: "heads", Doc: "Number of query heads. Must divide model.dim unless model.head_dim is set."},
+	"model.kv_heads": {Unit: "heads", Doc: "Number of key and value heads. Fewer than model.heads is grouped-query " +
+		"attention. Must divide model.heads.", Rule: "kv_heads = heads"},
+	"model.head_dim": {Doc: "Width of one head. Must be even with rotary positions.", Rule: "head_dim = dim / heads"},
+	"model.ffn": {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple " +
+		"of 64; 4 · dim with gelu or relu2"},
+	"model.context": {Unit: "tokens", Doc: "Context length: tokens in a training sequence, and the most that " +
+		"generation looks back on."},
+	"model.vocab": {Unit: "tokens", Doc: "Vocabulary size. It may exceed the tokenizer's by padding to a multiple " +
+		"of 64.", Rule: "vocab = the vocabulary of the data set's tokenizer"},
 	"model.tie_embeddings": {Doc: "Share one table between the input embedding and the output head."},
-	"model.qk_norm":        {Doc: "Apply RMSNorm to each query and key head before rotary positions. It stabilises high learning rates."},
-	"model.norm_eps":       {Doc: "Epsilon of RMSNorm and LayerNorm."},
-	"model.attention":      {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three windows of context / 4, then one full layer, in turn"},
-	"model.logit_softcap": {Doc: "Logit soft-capping: logits z become c·tanh(z/c), where c is this value, in training, evaluation and generation. " +
+	"model.qk_norm": {Doc: "Apply RMSNorm to each query and key head before rotary positions. It stabilises high " +
+		"learning rates."},
+	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
+	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
+		"windows of context / 4, then one full layer, in turn"},
+	"model.logit_softcap": {Doc: "Logit soft-capping: logits z become c·tanh(z/c), where c is this value, in " +
+		"training, evaluation and generation. " +
 		"Gemma 2 uses 30. 0 turns it off. Hugging Face's Llama format cannot store it."},
-	"model.init_std": {Doc: "Standard deviation of the initial embedding and head, and of the matrices with model.init = gpt2."},
-	"model.init": {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "Standard deviation of the initial matrices.\n" +
+	"model.init_std": {Doc: "Standard deviation of the initial embedding and head, and of the matrices with " +
+		"model.init = gpt2."},
+	"model.init": {Values: []string{"gpt2", "he", "xavier", "small"}, Doc: "Standard deviation of the initial " +
+		"matrices.\n" +
 		"gpt2: init_std; init_std / √(2·layers) for matrices that write to the residual stream.\n" +
 		"he: √(2 / fan_in).\n" +
 		"xavier: √(2 / (fan_in + fan_out)).\n" +
@@ -45,90 +59,135 @@ var notes = map[string]Key{
 		"swiglu: silu(gate)·up, three matrices (llama, anneal).\n" +
 		"gelu: two matrices (gpt2).\n" +
 		"relu2: max(up, 0)², two matrices (anneal)."},
-	"model.value_embeddings": {Values: []string{"none", "alternate", "all"}, Doc: "Family anneal only: layers with a table of value embeddings, [vocab, kv_heads·head_dim], whose row is added to the values of each token. It costs no FLOPs.\n" +
+	"model.value_embeddings": {Values: []string{"none", "alternate", "all"}, Doc: "Family anneal only: layers with " +
+		"a table of value embeddings, [vocab, kv_heads·head_dim], whose row is added to the values of each token. " +
+		"It costs no FLOPs.\n" +
 		"alternate: every second layer and the last."},
-	"model.x0_skip": {Doc: "Family anneal only: mix the embedding into the residual stream before every layer, with two learned factors."},
-	"model.dropout": {Doc: "Dropout probability of the embedding and of each branch's output. 0 turns it off. Try 0.1 for several epochs over little data."},
-	"model.stochastic_depth": {Doc: "Probability that training skips a whole branch of the last layer for one micro-batch. It rises linearly from the first layer. " +
+	"model.x0_skip": {Doc: "Family anneal only: mix the embedding into the residual stream before every layer, " +
+		"with two learned factors."},
+	"model.dropout": {Doc: "Dropout probability of the embedding and of each branch's output. 0 turns it off. Try " +
+		"0.1 for several epochs over little data."},
+	"model.stochastic_depth": {Doc: "Probability that training skips a whole branch of the last layer for one " +
+		"micro-batch. It rises linearly from the first layer. " +
 		"Skipped branches are not computed. 0 turns it off; 0.1 to 0.2 are usual."},
 
-	"model.positions": {list: true, Doc: "How attention knows positions: one scheme, or a list that layers take in turn, such as [rope, rope, rope, none].\n" +
+	"model.positions": {list: true, Doc: "How attention knows positions: one scheme, or a list that layers take in " +
+		"turn, such as [rope, rope, rope, none].\n" +
 		"rope: rotary positions, which turn queries and keys.\n" +
 		"alibi: attention scores fall with the distance. The model can read rows longer than those of training.\n" +
-		"learned: a learned vector for each position is added to the embedding. It applies to the whole model and ends at model.context.\n" +
+		"learned: a learned vector for each position is added to the embedding. It applies to the whole model and " +
+		"ends at model.context.\n" +
 		"none: no positions; order comes from the causal mask alone."},
 	"model.rope_theta": {Doc: "Base of the rotary wavelengths."},
-	"model.rope_scaling": {Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
-		"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, llama3:8:low=1:high=4. none turns it off."},
-	"model.rope_original_context": {Unit: "tokens", Doc: "Context length before rotary scaling. Read by yarn and llama3.", Rule: "rope_original_context = context / the factor of rope_scaling"},
-	"model.rope_layout": {Values: []string{"half", "interleaved"}, Doc: "Which elements of a head rotary positions pair.\n" +
+	"model.rope_scaling": {Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
+		"first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
+		"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, " +
+		"llama3:8:low=1:high=4. none turns it off."},
+	"model.rope_original_context": {Unit: "tokens", Doc: "Context length before rotary scaling. Read by yarn and " +
+		"llama3.", Rule: "rope_original_context = context / the factor of rope_scaling"},
+	"model.rope_layout": {Values: []string{"half", "interleaved"}, Doc: "Which elements of a head rotary positions " +
+		"pair.\n" +
 		"half: i with i + head_dim/2, as in Hugging Face's models.\n" +
 		"interleaved: 2i with 2i + 1, as in GPT-J and Meta's Llama.\n" +
 		"The two are the same model with permuted query and key rows."},
 
-	"model.mup": {Doc: "Maximal update parametrisation (muP): initial weights, learning rates, decays, attention scale and logit scale follow the width, so that a learning rate tuned on a narrow model " +
+	"model.mup": {Doc: "Maximal update parametrisation (muP): initial weights, learning rates, decays, attention " +
+		"scale and logit scale follow the width, so that a learning rate tuned on a narrow model " +
 		"holds for a wide one. See docs/mup.md."},
-	"model.mup_base_dim":      {Doc: "muP: model.dim of the base model, on which optimizer.lr and model.init_std were tuned. At this width muP changes nothing."},
+	"model.mup_base_dim": {Doc: "muP: model.dim of the base model, on which optimizer.lr and model.init_std were " +
+		"tuned. At this width muP changes nothing."},
 	"model.mup_base_head_dim": {Doc: "muP: model.head_dim of the base model.", Rule: "mup_base_head_dim = head_dim"},
-	"model.mup_base_ffn":      {Doc: "muP: model.ffn of the base model.", Rule: "mup_base_ffn = ffn derived from mup_base_dim, if ffn is derived from dim; else ffn · mup_base_dim / dim"},
-	"model.mup_base_layers":   {Unit: "blocks", Doc: "muP: model.layers of the base model. The output of each block then scales with the depth (CompleteP), so that the learning rate holds for deeper models. 0 ignores the depth."},
-	"model.mup_input_scale":   {Doc: "muP: factor of the embedding, the same at every width."},
-	"model.mup_output_scale":  {Doc: "muP: factor of the logits, on top of the width's factor mup_base_dim / dim."},
+	"model.mup_base_ffn": {Doc: "muP: model.ffn of the base model.", Rule: "mup_base_ffn = ffn derived from " +
+		"mup_base_dim, if ffn is derived from dim; else ffn · mup_base_dim / dim"},
+	"model.mup_base_layers": {Unit: "blocks", Doc: "muP: model.layers of the base model. The output of each block " +
+		"then scales with the depth (CompleteP), so that the learning rate holds for deeper models. 0 ignores the " +
+		"depth."},
+	"model.mup_input_scale":  {Doc: "muP: factor of the embedding, the same at every width."},
+	"model.mup_output_scale": {Doc: "muP: factor of the logits, on top of the width's factor mup_base_dim / dim."},
 
-	"init.from": {Doc: "Start from trained weights: the directory of a run or of a Hugging Face model. The model's shape comes from there; the optimizer starts fresh and the schedule at step 0. " +
+	"init.from": {Doc: "Start from trained weights: the directory of a run or of a Hugging Face model. The model's " +
+		"shape comes from there; the optimizer starts fresh and the schedule at step 0. " +
 		"`anneal train --init-from DIR` sets it. A resume reads the run's own checkpoints, never this directory."},
-	"init.step":    {Doc: "Checkpoint step of the run in init.from.", Rule: "step = the newest checkpoint"},
-	"init.weights": {Doc: "Expected SHA-256 of the weights in init.from, as `anneal ckpt hash` prints it. Other weights are refused.", Rule: "weights = the hash of what was read"},
-	"init.tokenizer": {Values: []string{"related", "any"}, Doc: "Which tokenizer the data may have, compared with that of init.from.\n" +
+	"init.step": {Doc: "Checkpoint step of the run in init.from.", Rule: "step = the newest checkpoint"},
+	"init.weights": {Doc: "Expected SHA-256 of the weights in init.from, as `anneal ckpt hash` prints it. Other " +
+		"weights are refused.", Rule: "weights = the hash of what was read"},
+	"init.tokenizer": {Values: []string{"related", "any"}, Doc: "Which tokenizer the data may have, compared with " +
+		"that of init.from.\n" +
 		"related: the same, or one with more or fewer merges and special tokens.\n" +
 		"any: a different one, too.\n" +
-		"Rows of the embedding and the head are copied by token. A new token starts as the mean of the rows of the old tokens that spell it, or of all copied rows."},
+		"Rows of the embedding and the head are copied by token. A new token starts as the mean of the rows of the " +
+		"old tokens that spell it, or of all copied rows."},
 
-	"data.path": {Doc: "Directory of a data set, made by `anneal data build`. A path in a file is relative to that file, one on the command line to the working directory."},
-	"data.mix": {list: true, Doc: "Several data sets in place of data.path: a list of NAME=DIR, such as [web=data/web, code=data/code]. data.weights says how much is read of each. All need the same tokenizer. " +
+	"data.path": {Doc: "Directory of a data set, made by `anneal data build`. A path in a file is relative to that " +
+		"file, one on the command line to the working directory."},
+	"data.mix": {list: true, Doc: "Several data sets in place of data.path: a list of NAME=DIR, such as " +
+		"[web=data/web, code=data/code]. data.weights says how much is read of each. All need the same tokenizer. " +
 		"Paths are relative as in data.path."},
-	"data.weights": {list: true, Doc: "Share of each source of data.mix in the training rows. `anneal data mix` shows the outcome.\n" +
+	"data.weights": {list: true, Doc: "Share of each source of data.mix in the training rows. `anneal data mix` " +
+		"shows the outcome.\n" +
 		"natural: proportional to size, so that all sources have the same number of epochs.\n" +
 		"temperature:T: proportional to size^(1/T). A higher T is more even.\n" +
 		"unimax:N: as even as possible with at most N epochs of any source.\n" +
 		"web=0.7 code=0.3: as given, in any unit.\n" +
-		"The weights can change during the run: a list such as [natural, web=1 best=3 from 80% to 85%] moves them linearly between two points; `from 80%` alone switches at once. Points are steps, percentages of the run or tokens."},
-	"data.packing": {Values: []string{"concat", "best_fit", "pad"}, Doc: "How documents fill rows of model.context tokens. `anneal data inspect` compares the three.\n" +
+		"The weights can change during the run: a list such as [natural, web=1 best=3 from 80% to 85%] moves them " +
+		"linearly between two points; `from 80%` alone switches at once. Points are steps, percentages of the run " +
+		"or tokens."},
+	"data.packing": {Values: []string{"concat", "best_fit", "pad"}, Doc: "How documents fill rows of model.context " +
+		"tokens. `anneal data inspect` compares the three.\n" +
 		"concat: join all documents and cut the stream into rows.\n" +
 		"best_fit: split only documents longer than a row, and pack the others whole where they fit best.\n" +
 		"pad: one document per row; tokens beyond the row are dropped.\n" +
-		"Free positions are padding, which is not trained on. Validation always uses concat, so that bits per byte are comparable."},
+		"Free positions are padding, which is not trained on. Validation always uses concat, so that bits per byte " +
+		"are comparable."},
 	"data.document_mask": {Doc: "Let tokens attend only to their own document when a row holds several."},
-	"data.order": {Doc: "Order of the samples by scores that `anneal data score` made; random without it. Example: first compression over 15%, last quality over 10%.\n" +
+	"data.order": {Doc: "Order of the samples by scores that `anneal data score` made; random without it. Example: " +
+		"first compression over 15%, last quality over 10%.\n" +
 		"first SCORES over LENGTH: start with the easiest rows and admit the rest gradually.\n" +
 		"last SCORES over LENGTH: keep the best rows for the end of the run.\n" +
-		"Options of first: from 10% (the share of rows at the start), by linear, root or step (how the share grows).\n" +
-		"Options of last: of 20% (the share of rows that count as best), since 500 steps (from when they are kept back).\n" +
-		"low or high before SCORES names the end of the scale that is meant. By default first takes low scores and last high ones; for flesch it is the other way round.\n" +
+		"Options of first: from 10% (the share of rows at the start), by linear, root or step (how the share " +
+		"grows).\n" +
+		"Options of last: of 20% (the share of rows that count as best), since 500 steps (from when they are kept " +
+		"back).\n" +
+		"low or high before SCORES names the end of the scale that is meant. By default first takes low scores and " +
+		"last high ones; for flesch it is the other way round.\n" +
 		"Every epoch still contains every row once."},
-	"data.skip": {Unit: "samples", Doc: "Samples to leave out: ranges FROM:TO in training order, such as 1024:2048, separated by commas. Counted from 0; TO is not included. `anneal rewind` sets it. Only samples still to come can be skipped."},
+	"data.skip": {Unit: "samples", Doc: "Samples to leave out: ranges FROM:TO in training order, such as " +
+		"1024:2048, separated by commas. Counted from 0; TO is not included. `anneal rewind` sets it. Only samples " +
+		"still to come can be skipped."},
 
-	"train.steps":        {Unit: "steps", Doc: "Optimizer steps of the whole run. The learning-rate schedule spans them."},
-	"train.minutes":      {Unit: "minutes", Doc: "Time limit of one process, such as 90s, 30m or 1h30m; a plain number is minutes. The run stops there if it has not reached train.steps. 0 sets no limit."},
-	"train.batch_tokens": {Unit: "tokens", Doc: "Tokens in one optimizer step, over all micro-batches. Must be a multiple of model.context."},
-	"train.micro_batch": {Unit: "sequences", Doc: "Sequences in one forward pass. A larger number needs more memory; the mathematics stays the same.",
+	"train.steps": {Unit: "steps", Doc: "Optimizer steps of the whole run. The learning-rate schedule spans them."},
+	"train.minutes": {Unit: "minutes", Doc: "Time limit of one process, such as 90s, 30m or 1h30m; a plain number " +
+		"is minutes. The run stops there if it has not reached train.steps. 0 sets no limit."},
+	"train.batch_tokens": {Unit: "tokens", Doc: "Tokens in one optimizer step, over all micro-batches. Must be a " +
+		"multiple of model.context."},
+	"train.micro_batch": {Unit: "sequences", Doc: "Sequences in one forward pass. A larger number needs more " +
+		"memory; the mathematics stays the same.",
 		Rule: "micro_batch = the largest divisor of batch_tokens / context with at most 4096 tokens"},
 	"train.batch_ramp": {Doc: "Smaller batches at the beginning.\n" +
-		"FROM over TOKENS: grow linearly from FROM tokens a step to train.batch_tokens, such as 4096 over 2M tokens.\n" +
+		"FROM over TOKENS: grow linearly from FROM tokens a step to train.batch_tokens, such as 4096 over 2M " +
+		"tokens.\n" +
 		"SIZE until TOKENS, …: grow in stages, such as 4096 until 1M tokens, 8192 until 3M tokens.\n" +
 		"The micro-batch stays the same; steps take more of them. The schedule then counts tokens instead of steps."},
-	"train.batch_ramp_lr": {Values: []string{"none", "sqrt", "linear"}, Doc: "How train.batch_ramp scales the learning rate of a smaller step.\n" +
+	"train.batch_ramp_lr": {Values: []string{"none", "sqrt", "linear"}, Doc: "How train.batch_ramp scales the " +
+		"learning rate of a smaller step.\n" +
 		"none: not at all.\n" +
 		"sqrt: by √(step / batch_tokens).\n" +
 		"linear: by step / batch_tokens."},
-	"train.length_warmup": {Doc: "Shorter sequences at the beginning: FROM over LENGTH, such as 64 over 10%, 64 over 500 steps or 64 over 2M tokens. " +
-		"Rows are cut into equal pieces, so that a step keeps its number of tokens. Lengths are multiples of 8 that divide model.context."},
-	"train.noise_scale_every": {Unit: "steps", Doc: "Estimate the gradient noise scale this often. It is the batch size in tokens beyond which a larger batch helps little. 0 never does. Needs at least two micro-batches a step."},
-	"train.clip":              {Doc: "Maximum global L2 norm of the gradient. Longer gradients are scaled down to it. 0 turns clipping off."},
-	"train.z_loss":            {Doc: "Coefficient of the z-loss, log²Z of the softmax, which keeps logits from drifting. PaLM uses 1e-4. It is not part of the reported loss. 0 turns it off."},
-	"train.eval_every":        {Unit: "steps", Doc: "Evaluate on held-out documents this often. 0 evaluates only at the end."},
-	"train.eval_tokens":       {Unit: "tokens", Doc: "Held-out tokens of one evaluation. 0 uses all."},
-	"train.log_every":         {Unit: "steps", Doc: "Print a line of progress this often when the output is not a terminal."},
+	"train.length_warmup": {Doc: "Shorter sequences at the beginning: FROM over LENGTH, such as 64 over 10%, 64 " +
+		"over 500 steps or 64 over 2M tokens. " +
+		"Rows are cut into equal pieces, so that a step keeps its number of tokens. Lengths are multiples of 8 " +
+		"that divide model.context."},
+	"train.noise_scale_every": {Unit: "steps", Doc: "Estimate the gradient noise scale this often. It is the batch " +
+		"size in tokens beyond which a larger batch helps little. 0 never does. Needs at least two micro-batches a " +
+		"step."},
+	"train.clip": {Doc: "Maximum global L2 norm of the gradient. Longer gradients are scaled down to it. 0 turns " +
+		"clipping off."},
+	"train.z_loss": {Doc: "Coefficient of the z-loss, log²Z of the softmax, which keeps logits from drifting. PaLM " +
+		"uses 1e-4. It is not part of the reported loss. 0 turns it off."},
+	"train.eval_every": {Unit: "steps", Doc: "Evaluate on held-out documents this often. 0 evaluates only at the " +
+		"end."},
+	"train.eval_tokens": {Unit: "tokens", Doc: "Held-out tokens of one evaluation. 0 uses all."},
+	"train.log_every":   {Unit: "steps", Doc: "Print a line of progress this often when the output is not a terminal."},
 
 	"optimizer.name": {Values: optimizerNames(), Doc: "Update rule.\n" +
 		"adamw: Adam with decoupled weight decay.\n" +
@@ -146,40 +205,59 @@ var notes = map[string]Key{
 	"optimizer.nesterov":  {Doc: "SGD only: Nesterov momentum."},
 	"optimizer.beta3":     {Doc: "AdEMAMix only: decay of the slow first moment."},
 	"optimizer.alpha":     {Doc: "AdEMAMix only: weight of the slow first moment in the update."},
-	"optimizer.ramp":      {Unit: "steps", Doc: "AdEMAMix only: updates over which alpha and beta3 rise to their values. 1 starts with the full values.", Rule: "ramp = train.steps"},
+	"optimizer.ramp": {Unit: "steps", Doc: "AdEMAMix only: updates over which alpha and beta3 rise to their " +
+		"values. 1 starts with the full values.", Rule: "ramp = train.steps"},
 	"optimizer.variant": {Values: []string{"t5", "palm"}, Doc: "Adafactor only: the published variant.\n" +
 		"t5: factored second moment, no momentum.\n" +
 		"palm: full second moment, momentum, decay by the square of the learning rate."},
-	"optimizer.relative_step":   {Doc: "Adafactor only: cap the learning rate at 1/√update."},
-	"optimizer.scale_parameter": {Doc: "Adafactor only: multiply the learning rate by the root mean square of the weights."},
-	"optimizer.muon_scale": {Values: []string{"match_rms", "jordan", "spectral_mup"}, Doc: "Muon only: scale of an update.\n" +
+	"optimizer.relative_step": {Doc: "Adafactor only: cap the learning rate at 1/√update."},
+	"optimizer.scale_parameter": {Doc: "Adafactor only: multiply the learning rate by the root mean square of the " +
+		"weights."},
+	"optimizer.muon_scale": {Values: []string{"match_rms", "jordan", "spectral_mup"}, Doc: "Muon only: scale of an " +
+		"update.\n" +
 		"match_rms: the size of AdamW's updates, so that AdamW's learning rate and decay can be used.\n" +
 		"jordan: the learning rate is the spectral norm of an update, times √(rows/cols) for tall matrices.\n" +
 		"spectral_mup: the learning rate times √(rows/cols) is the spectral norm, for model.mup."},
-	"optimizer.newton_schulz": {Values: []string{"polar_express", "jordan"}, Doc: "Muon only: coefficients of the five Newton–Schulz steps.\n" +
+	"optimizer.newton_schulz": {Values: []string{"polar_express", "jordan"}, Doc: "Muon only: coefficients of the " +
+		"five Newton–Schulz steps.\n" +
 		"polar_express: a different polynomial at each step; closer to orthogonal at the same cost.\n" +
 		"jordan: the original coefficients."},
-	"optimizer.normuon":          {Doc: "Muon only: normalise the rows of updates by a running mean of their squares (NorMuon), with decay beta2."},
-	"optimizer.adamw_lr":         {Doc: "Muon only: peak learning rate of the parameters that AdamW updates: embeddings, head and norms.", Rule: "adamw_lr = lr with muon_scale = match_rms, else lr / 20"},
-	"optimizer.rho":              {Doc: "Sophia only: weight of the curvature. A larger value clips fewer weights. Choose it so that win_rate in metrics.jsonl is 0.1 to 0.5."},
-	"optimizer.hessian_every":    {Unit: "updates", Doc: "Sophia only: updates between two estimates of the curvature. Each costs a forward and a backward pass."},
-	"optimizer.beta1":            {Doc: "Decay of the first moment."},
-	"optimizer.beta2":            {Doc: "Decay of the second moment."},
-	"optimizer.eps":              {Doc: "Epsilon, added to the square root of the second moment."},
-	"optimizer.weight_decay":     {Doc: "Weight decay of matrices and the head: w ← w·(1 − lr·decay). With adam and sgd it is added to the gradient instead."},
-	"optimizer.cautious_decay":   {Doc: "Decay a weight only where its update has the same sign, so that decay never works against the update."},
+	"optimizer.normuon": {Doc: "Muon only: normalise the rows of updates by a running mean of their squares " +
+		"(NorMuon), with decay beta2."},
+	"optimizer.adamw_lr": {Doc: "Muon only: peak learning rate of the parameters that AdamW updates: embeddings, " +
+		"head and norms.", Rule: "adamw_lr = lr with muon_scale = match_rms, else lr / 20"},
+	"optimizer.rho": {Doc: "Sophia only: weight of the curvature. A larger value clips fewer weights. Choose it so " +
+		"that win_rate in metrics.jsonl is 0.1 to 0.5."},
+	"optimizer.hessian_every": {Unit: "updates", Doc: "Sophia only: updates between two estimates of the " +
+		"curvature. Each costs a forward and a backward pass."},
+	"optimizer.beta1": {Doc: "Decay of the first moment."},
+	"optimizer.beta2": {Doc: "Decay of the second moment."},
+	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},
+	"optimizer.weight_decay": {Doc: "Weight decay of matrices and the head: w ← w·(1 − lr·decay). With adam and " +
+		"sgd it is added to the gradient instead."},
+	"optimizer.cautious_decay": {Doc: "Decay a weight only where its update has the same sign, so that decay never " +
+		"works against the update."},
 	"optimizer.decay_embeddings": {Doc: "Decay the embedding table as well. A tied head counts as embedding."},
 
-	"optimizer.groups.matrix.lr_ratio":        {Doc: "Learning rate of hidden matrices, as a multiple of optimizer.lr. 0 freezes them."},
-	"optimizer.groups.matrix.weight_decay":    {Doc: "Weight decay of hidden matrices.", Rule: "weight_decay = optimizer.weight_decay"},
-	"optimizer.groups.embedding.lr_ratio":     {Doc: "Learning rate of embeddings (tokens, positions, values), as a multiple of optimizer.lr. 0 freezes them."},
-	"optimizer.groups.embedding.weight_decay": {Doc: "Weight decay of embeddings (tokens, positions, values).", Rule: "weight_decay = optimizer.weight_decay with optimizer.decay_embeddings, else 0"},
-	"optimizer.groups.head.lr_ratio":          {Doc: "Learning rate of an untied output head, as a multiple of optimizer.lr. 0 freezes it."},
-	"optimizer.groups.head.weight_decay":      {Doc: "Weight decay of an untied output head.", Rule: "weight_decay = optimizer.weight_decay"},
-	"optimizer.groups.norm.lr_ratio":          {Doc: "Learning rate of norm gains and of the factors of model.x0_skip and model.value_embeddings, as a multiple of optimizer.lr. 0 freezes them."},
-	"optimizer.groups.norm.weight_decay":      {Doc: "Weight decay of norm gains and of those factors.", Rule: "weight_decay = 0"},
-	"optimizer.groups.bias.lr_ratio":          {Doc: "Learning rate of biases (gpt2, linear:gated), as a multiple of optimizer.lr. 0 freezes them."},
-	"optimizer.groups.bias.weight_decay":      {Doc: "Weight decay of biases.", Rule: "weight_decay = 0"},
+	"optimizer.groups.matrix.lr_ratio": {Doc: "Learning rate of hidden matrices, as a multiple of optimizer.lr. 0 " +
+		"freezes them."},
+	"optimizer.groups.matrix.weight_decay": {Doc: "Weight decay of hidden matrices.", Rule: "weight_decay = " +
+		"optimizer.weight_decay"},
+	"optimizer.groups.embedding.lr_ratio": {Doc: "Learning rate of embeddings (tokens, positions, values), as a " +
+		"multiple of optimizer.lr. 0 freezes them."},
+	"optimizer.groups.embedding.weight_decay": {Doc: "Weight decay of embeddings (tokens, positions, " +
+		"values).", Rule: "weight_decay = optimizer.weight_decay with optimizer.decay_embeddings, else 0"},
+	"optimizer.groups.head.lr_ratio": {Doc: "Learning rate of an untied output head, as a multiple of " +
+		"optimizer.lr. 0 freezes it."},
+	"optimizer.groups.head.weight_decay": {Doc: "Weight decay of an untied output head.", Rule: "weight_decay = " +
+		"optimizer.weight_decay"},
+	"optimizer.groups.norm.lr_ratio": {Doc: "Learning rate of norm gains and of the factors of model.x0_skip and " +
+		"model.value_embeddings, as a multiple of optimizer.lr. 0 freezes them."},
+	"optimizer.groups.norm.weight_decay": {Doc: "Weight decay of norm gains and of those " +
+		"factors.", Rule: "weight_decay = 0"},
+	"optimizer.groups.bias.lr_ratio": {Doc: "Learning rate of biases (gpt2, linear:gated), as a multiple of " +
+		"optimizer.lr. 0 freezes them."},
+	"optimizer.groups.bias.weight_decay": {Doc: "Weight decay of biases.", Rule: "weight_decay = 0"},
 
 	"schedule.name": {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"}, Doc: "Learning rate after the warmup.\n" +
 		"cosine: falls over the whole run along a cosine.\n" +
@@ -188,38 +266,57 @@ var notes = map[string]Key{
 		"linear: falls over the whole run along a line.\n" +
 		"inverse_sqrt: falls as √(warmup / t).\n" +
 		"constant: stays at the peak."},
-	"schedule.warmup": {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly from 0 to its peak. A percentage of train.steps (2%) or an amount of tokens (1M tokens) is rounded up to whole steps. 0 and 1 mean no warmup.",
+	"schedule.warmup": {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly from " +
+		"0 to its peak. A percentage of train.steps (2%) or an amount of tokens (1M tokens) is rounded up to whole " +
+		"steps. 0 and 1 mean no warmup.",
 		Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
-	"schedule.final_ratio":    {Doc: "Learning rate at the end, as a fraction of the peak. With inverse_sqrt it is the minimum.", Rule: finalRatioRule},
-	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd decays. With wsds, fraction of the run up to the end of each branch."},
-	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "Shape of the decay of wsd and wsds, for x from 0 to 1.\n" +
+	"schedule.final_ratio": {Doc: "Learning rate at the end, as a fraction of the peak. With inverse_sqrt it is " +
+		"the minimum.", Rule: finalRatioRule},
+	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd decays. With wsds, fraction of the run up " +
+		"to the end of each branch."},
+	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "Shape of the decay " +
+		"of wsd and wsds, for x from 0 to 1.\n" +
 		"linear: 1 − x.\n" +
 		"sqrt: 1 − √x.\n" +
 		"cosine: ½(1 + cos πx).\n" +
 		"exponential: 2·½ˣ − 1."},
-	"schedule.branches": {Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the peak: steps, percentages of the run or tokens, such as 25%, 50%. The end of the run is always the last.", Rule: branchesRule},
+	"schedule.branches": {Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the " +
+		"peak: steps, percentages of the run or tokens, such as 25%, 50%. The end of the run is always the " +
+		"last.", Rule: branchesRule},
 
-	"loss_scale.dynamic":  {Doc: "fp16 only: dynamic loss scaling. An overflow halves the scale and skips the update; loss_scale.interval updates without overflow double it. false keeps loss_scale.init."},
-	"loss_scale.init":     {Doc: "fp16 only: initial loss scale. A power of two adds no rounding."},
-	"loss_scale.interval": {Unit: "updates", Doc: "fp16 only: updates without overflow after which the loss scale is doubled."},
-	"loss_scale.floor":    {Doc: "fp16 only: smallest loss scale. An overflow there counts as a skip (guard.max_skips)."},
+	"loss_scale.dynamic": {Doc: "fp16 only: dynamic loss scaling. An overflow halves the scale and skips the " +
+		"update; loss_scale.interval updates without overflow double it. false keeps loss_scale.init."},
+	"loss_scale.init": {Doc: "fp16 only: initial loss scale. A power of two adds no rounding."},
+	"loss_scale.interval": {Unit: "updates", Doc: "fp16 only: updates without overflow after which the loss scale " +
+		"is doubled."},
+	"loss_scale.floor": {Doc: "fp16 only: smallest loss scale. An overflow there counts as a skip " +
+		"(guard.max_skips)."},
 
-	"fp8.scaling": {Values: []string{"current", "delayed"}, Doc: "fp8 only: where the scale of an operand comes from.\n" +
+	"fp8.scaling": {Values: []string{"current", "delayed"}, Doc: "fp8 only: where the scale of an operand comes " +
+		"from.\n" +
 		"current: its own largest magnitude.\n" +
 		"delayed: the largest magnitude of the last steps."},
 	"fp8.history": {Unit: "steps", Doc: "fp8 with delayed scaling only: steps whose largest magnitude counts."},
 	"fp8.margin":  {Doc: "fp8 with delayed scaling only: headroom of the scales, in powers of two."},
 
-	"checkpoint.every": {Unit: "steps", Doc: "Save a checkpoint this often. 0 saves only at the end and when the run is stopped."},
-	"checkpoint.keep":  {Unit: "checkpoints", Doc: "Number of newest checkpoints to keep. At least 2, so that a damaged one can be replaced."},
+	"checkpoint.every": {Unit: "steps", Doc: "Save a checkpoint this often. 0 saves only at the end and when the " +
+		"run is stopped."},
+	"checkpoint.keep": {Unit: "checkpoints", Doc: "Number of newest checkpoints to keep. At least 2, so that a " +
+		"damaged one can be replaced."},
 
-	"guard.max_skips": {Unit: "steps", Doc: "Stop the run after this many skipped updates in a row. An update is skipped if the loss or gradient is not finite, or is a spike."},
-	"guard.spike_z":   {Unit: "standard deviations", Doc: "Skip an update whose loss or gradient norm is this far above the mean of the last accepted steps. OLMo uses 6. 0 turns the check off."},
-	"guard.window":    {Unit: "steps", Doc: "Accepted steps that guard.spike_z compares with. Checking begins after half as many."},
+	"guard.max_skips": {Unit: "steps", Doc: "Stop the run after this many skipped updates in a row. An update is " +
+		"skipped if the loss or gradient is not finite, or is a spike."},
+	"guard.spike_z": {Unit: "standard deviations", Doc: "Skip an update whose loss or gradient norm is this far " +
+		"above the mean of the last accepted steps. OLMo uses 6. 0 turns the check off."},
+	"guard.window": {Unit: "steps", Doc: "Accepted steps that guard.spike_z compares with. Checking begins after " +
+		"half as many."},
 
-	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes a parameter. 0 turns it off."},
+	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
+		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
+		"a parameter. 0 turns it off."},
 
-	"memory.recompute": {Doc: "Activations that the backward pass computes again instead of keeping (activation checkpointing). The gradients have the same bits.\n" +
+	"memory.recompute": {Doc: "Activations that the backward pass computes again instead of keeping (activation " +
+		"checkpointing). The gradients have the same bits.\n" +
 		"none: keep all.\n" +
 		"selective: compute only attention again.\n" +
 		"every_layer: keep only the input of each layer.\n" +

@@ -27,9 +27,9 @@ func (c *Config) MapPaths(f func(key, path string) string) {
 	c.Data.Mix = mixText(list)
 }
 
-// absolute returns the absolute form of a path, so that a run does not depend on the working directory. A relative path in a file is relative
-// to the file; one that exists only in the working directory, where all were looked for once, is found there, with a remark. A path on the
-// command line is relative to the working directory.
+// absolute returns the absolute form of a path, so that a run does not depend on the working directory. A relative path
+// in a file is relative to the file; one that exists only in the working directory, where all were looked for once, is
+// found there, with a remark. A path on the command line is relative to the working directory.
 func (c *Config) absolute(key, path string) string {
 	here, err := filepath.Abs(path)
 	from := c.origins[key]
@@ -51,8 +51,8 @@ func (c *Config) absolute(key, path string) string {
 	if err != nil {
 		try = here
 	}
-	c.Remark(fmt.Sprintf("%s: %s is found in the working directory, not beside %s; paths in a config are relative to its file: write %s",
-		key, path, from.File, try))
+	c.Remark(fmt.Sprintf("%s: %s is found in the working directory, not beside %s; "+
+		"paths in a config are relative to its file: write %s", key, path, from.File, try))
 	return here
 }
 

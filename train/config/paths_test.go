@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A path in a file is relative to the file, one on the command line to the working directory. One that exists in the working directory
-// only is found there, and said.
+// A path in a file is relative to the file, one on the command line to the working directory. One that exists in the
+// working directory only is found there, and said.
 func TestRelativePaths(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

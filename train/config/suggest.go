@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,10 +8,10 @@ import (
 	"anneal/internal/nearest"
 )
 
-// unknownKey names what may be meant: keys of the same name in other sections, the one a few letters away, or those whose explanation has
-// the words of the name.
+// unknownKey names what may be meant: keys of the same name in other sections, the one a few letters away, or those
+// whose explanation has the words of the name.
 func unknownKey(name, at string) Problem {
-	p := Problem{Key: name, Message: fmt.Sprintf("unknown key %s", name), At: at, Try: "`anneal explain` for the list of keys"}
+	p := Problem{Key: name, Message: "unknown key " + name, At: at, Try: "`anneal explain` for the list of keys"}
 	leaf := name[strings.LastIndexByte(name, '.')+1:]
 	if same := Find(leaf); same != nil {
 		p.Try = strings.Join(same, " or ")
@@ -43,17 +42,21 @@ func leaves() (list []string) {
 	return list
 }
 
-// keysAbout returns up to four keys that have all words of a name in their own, or else in their explanation, the shortest first.
+// keysAbout returns up to four keys that have all words of a name in their own, or else in their explanation, the
+// shortest first.
 func keysAbout(name string) (keys []string) {
 	split := func(text string) []string {
-		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+		return strings.FieldsFunc(strings.ToLower(text), between)
 	}
 	words := split(name)
 	if len(words) == 0 || isSection(name) {
 		return nil
 	}
-	for _, text := range []func(Key) string{func(k Key) string { return k.Name }, func(k Key) string { return k.Doc }} {
-		for _, k := range slices.SortedStableFunc(slices.Values(allKeys), func(a, b Key) int { return len(text(a)) - len(text(b)) }) {
+	byName, byDoc := func(k Key) string { return k.Name }, func(k Key) string { return k.Doc }
+	for _, text := range []func(Key) string{byName, byDoc} {
+		shorter := func(a, b Key) int { return len(text(a)) - len(text(b)) }
+		for _, k := range slices.SortedStableFunc(slices.Values(allKeys), shorter) {
 			has := split(text(k))
 			if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) }) {
 				keys = append(keys, k.Name)

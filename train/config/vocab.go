@@ -2,15 +2,16 @@ package config
 
 import "fmt"
 
-// A vocabulary may be larger than that of the tokenizer for the sake of its shape or of tokens to come: a multiple of vocabUnit with fewer than
-// maxPadding tokens more. Published models are within these bounds.
+// A vocabulary may be larger than that of the tokenizer for the sake of its shape or of tokens to come: a multiple of
+// vocabUnit with fewer than maxPadding tokens more. Published models are within these bounds.
 const (
 	vocabUnit  = 64
 	maxPadding = 1024
 )
 
-// SetVocabulary derives model.vocab from the tokens of the tokenizer of the data in dir, or checks that it goes with them: rows of the embedding
-// that no token reads are never trained. The vocabulary of a run that has begun is what it is, and so is that of the weights it starts from.
+// SetVocabulary derives model.vocab from the tokens of the tokenizer of the data in dir, or checks that it goes with
+// them: rows of the embedding that no token reads are never trained. The vocabulary of a run that has begun is what it
+// is, and so is that of the weights it starts from.
 func (c *Config) SetVocabulary(tokens int, dir string) error {
 	const key = "model.vocab"
 	vocab := c.Model.Vocab
@@ -25,8 +26,10 @@ func (c *Config) SetVocabulary(tokens int, dir string) error {
 		p.Message = fmt.Sprintf("%s = %d is smaller than the %d tokens of the tokenizer of %s", key, vocab, tokens, dir)
 		return p
 	case vocab > tokens && free && (vocab%vocabUnit != 0 || vocab-tokens >= maxPadding):
-		p.Message = fmt.Sprintf("%s = %d, but the tokenizer of %s has %d tokens: the others would never be trained", key, vocab, dir, tokens)
-		p.Try = fmt.Sprintf("%s = %d, or a multiple of %d that is fewer than %d above, such as %d", key, tokens, vocabUnit, maxPadding, (tokens/vocabUnit+1)*vocabUnit)
+		p.Message = fmt.Sprintf("%s = %d, but the tokenizer of %s has %d tokens: the others would never be trained",
+			key, vocab, dir, tokens)
+		p.Try = fmt.Sprintf("%s = %d, or a multiple of %d that is fewer than %d above, such as %d",
+			key, tokens, vocabUnit, maxPadding, (tokens/vocabUnit+1)*vocabUnit)
 		return p
 	case vocab > tokens && free:
 		c.Remark(fmt.Sprintf("%s = %d pads the %d tokens of the tokenizer", key, vocab, tokens))

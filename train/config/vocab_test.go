@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A vocabulary other than the tokenizer's is an error that says both, unless it is padding or that of a run that has begun.
+// A vocabulary other than the tokenizer's is an error that says both, unless it is padding or that of a run that has
+// begun.
 func TestVocabularyGoesWithTheTokenizer(t *testing.T) {
 	for _, c := range []struct {
 		vocab, tokens int
