@@ -25,11 +25,14 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 	if err != nil {
 		return nil, asConfigError(err, runDir(from))
 	}
+	if err := runDir(from).checkOrigin(info); err != nil {
+		return nil, err
+	}
 	if err := s.adopt(info); err != nil {
 		return nil, err
 	}
 	s.warnOfAnotherPast(from)
-	if err := s.createWithState(); err != nil {
+	if err := s.create(true); err != nil {
 		return nil, err
 	}
 	return s.run(ctx)

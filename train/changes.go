@@ -20,10 +20,10 @@ var harmless = map[string]bool{
 // Changes lists the keys with different values that affect the result of a run, as "key: was → now", in the order of
 // the file.
 func Changes(was, now *config.Config) []string {
-	return differences("", reflect.ValueOf(*was), reflect.ValueOf(*now))
+	return differences("", reflect.ValueOf(*was), reflect.ValueOf(*now), false)
 }
 
-func differences(section string, was, now reflect.Value) (list []string) {
+func differences(section string, was, now reflect.Value, all bool) (list []string) {
 	for i := range was.NumField() {
 		f := was.Type().Field(i)
 		if !f.IsExported() {
@@ -32,20 +32,21 @@ func differences(section string, was, now reflect.Value) (list []string) {
 		key := section + f.Tag.Get("yaml")
 		switch a, b := was.Field(i), now.Field(i); {
 		case f.Type.Kind() == reflect.Struct:
-			list = append(list, differences(key+".", a, b)...)
-		case !a.Equal(b) && !harmless[key]:
+			list = append(list, differences(key+".", a, b, all)...)
+		case !a.Equal(b) && (all || !harmless[key]):
 			list = append(list, fmt.Sprintf("%s: %v → %v", key, a, b))
 		}
 	}
 	return list
 }
 
-// warnOfChanges lists the values with which a run continues that differ from those so far.
-func (s *session) warnOfChanges() {
+// warnOfChanges lists the values with which a run continues that differ from those so far. If its configuration was edited, those are all
+// that differ: the file may have been damaged.
+func (s *session) warnOfChanges(edited bool) {
 	if s.last.Config == nil {
 		return
 	}
-	if list := Changes(s.last.Config, s.cfg); len(list) > 0 {
+	if list := differences("", reflect.ValueOf(*s.last.Config), reflect.ValueOf(*s.cfg), edited); len(list) > 0 {
 		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s", s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
 	}
 }

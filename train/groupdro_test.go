@@ -234,7 +234,7 @@ func killedAtOnce(t *testing.T, p proxy) string {
 	s, err := newSession(p.cfg.Clone(), Options{Dir: p.dir + "-killed", DRO: &p.dro})
 	if err == nil {
 		defer s.close()
-		err = s.createWithState()
+		err = s.create(true)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,8 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := dir.begin(); err != nil {
 		return nil, err
 	}
-	store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{Synchronous: true})
+	files := newRunFiles(dir, cfg, tok, t)
+	store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{Synchronous: true, Origin: files.origin()})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := store.Save(0, 0, weights, &state{Model: m.Config, Tokenizer: t.Hash()}); err != nil {
 		return nil, err
 	}
-	return r, dir.finish(cfg, tok, t)
+	return r, dir.finish(files)
 }
 
 // storedAs returns the dtype of the weights in a directory.

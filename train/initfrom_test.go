@@ -192,7 +192,7 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	cfg := initConfig(t, from, data)
 	s, err := newSession(cfg, Options{Dir: filepath.Join(t.TempDir(), "killed")})
 	if err == nil {
-		err = errors.Join(s.trainer.startFrom(cfg, s.corpus), s.createWithState())
+		err = errors.Join(s.trainer.startFrom(cfg, s.corpus), s.create(true))
 		s.close()
 	}
 	if err != nil {

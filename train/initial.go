@@ -92,6 +92,9 @@ func (w *initial) openRun(step int64) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := d.checkOrigin(info); err != nil {
+		return err
+	}
 	w.step = info.Step
 	return last.checkModel(modelConfig(w.config), d)
 }

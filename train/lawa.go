@@ -76,7 +76,8 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err := dst.begin(); err != nil {
 		return nil, err
 	}
-	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true})
+	files := newRunFiles(dst, cfg, tok, t)
+	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true, Origin: files.origin()})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err := store.Save(steps[n-1], last.Progress.Tokens, weightTensors(device.Host{}, m), &averaged); err != nil {
 		return nil, err
 	}
-	return r, dst.finish(cfg, tok, t)
+	return r, dst.finish(files)
 }
 
 // lastSteps returns the newest n steps that have a checkpoint, in ascending order.
@@ -132,12 +133,15 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 	var last *state
 	for _, step := range steps {
 		last = &state{}
-		_, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(device.Host{}, m), last)
+		info, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(device.Host{}, m), last)
 		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
 			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err, d)
 		}
 		if err != nil {
 			return nil, asConfigError(err, d)
+		}
+		if err := d.checkOrigin(info); err != nil {
+			return nil, err
 		}
 		if err := last.checkModel(m.Config, d); err != nil {
 			return nil, err

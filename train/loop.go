@@ -41,30 +41,29 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if trained || s.DRO != nil {
-		err = s.createWithState() // which has the weights, or says that it is no ordinary run
-	} else if err = s.dir.create(o.Config, s.corpus.tokenizerJSON, s.corpus.tok); err == nil {
-		err = s.openStore()
-	}
-	if err != nil {
+	// Without its state such a run has no weights, or does not say that it is no ordinary run.
+	if err := s.create(trained || s.DRO != nil); err != nil {
 		return nil, err
 	}
 	return s.run(ctx)
 }
 
-// createWithState makes the run directory of a run that must not begin at step 0 without the state it has now. The state comes first:
-// a directory without a configuration is not yet a run.
-func (s *session) createWithState() error {
+// create makes the run directory, with a checkpoint of the present state if the run must not begin without it. The checkpoint comes
+// first: a directory without a configuration is not yet a run.
+func (s *session) create(withState bool) error {
 	if err := s.dir.begin(); err != nil {
 		return err
 	}
-	if err := s.openStore(); err != nil {
+	files := newRunFiles(s.dir, s.cfg, s.corpus.tokenizerJSON, s.corpus.tok)
+	if err := s.openStore(files.origin()); err != nil {
 		return err
 	}
-	if err := errors.Join(s.save(), s.store.Wait()); err != nil {
-		return err
+	if withState {
+		if err := errors.Join(s.save(), s.store.Wait()); err != nil {
+			return err
+		}
 	}
-	return s.dir.finish(s.cfg, s.corpus.tokenizerJSON, s.corpus.tok)
+	return s.dir.finish(files)
 }
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.
@@ -87,7 +86,11 @@ func Resume(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	if err := s.openStore(); err != nil {
+	files, err := s.dir.readFiles()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.openStore(files.origin()); err != nil {
 		return nil, err
 	}
 	if err := s.restore(); err != nil {
@@ -168,8 +171,10 @@ func (s *session) openTraining() error {
 	return s.corpus.takeTurns(s.cfg.Train.MicroBatch)
 }
 
-func (s *session) openStore() (err error) {
-	o := checkpoint.Options{Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Log: slog.New(warnings{s.Warn})}
+func (s *session) openStore(origin checkpoint.Origin) (err error) {
+	o := checkpoint.Options{
+		Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Origin: origin, Log: slog.New(warnings{s.Warn}),
+	}
 	if o.Synchronous {
 		s.Warn("memory is short: training waits while checkpoints are written")
 	}
@@ -208,10 +213,13 @@ func (s *session) restore() error {
 	if err != nil {
 		return asConfigError(err, s.dir)
 	}
+	if err := s.dir.checkOrigin(info); err != nil {
+		return err
+	}
 	if err := s.adopt(info); err != nil {
 		return err
 	}
-	s.warnOfChanges()
+	s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
 	s.saved = s.trainer.progress.Step
 	return nil
 }

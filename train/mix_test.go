@@ -167,6 +167,7 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
+	lines[0] = "# Made in \"" + dir + "\"; \n" // nor do runs have an id
 	if err := os.WriteFile(runDir(dir).config(), []byte(strings.Join(lines, "")), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.openStore(); err != nil {
+	if err := s.openStore(checkpoint.Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.store.LoadLatest(s.tensors, &last); err != nil {

@@ -3,26 +3,28 @@ package train
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"anneal/dataset"
+	"anneal/internal/fileio"
+	"anneal/internal/yaml"
 	"anneal/train/config"
 )
 
 // A run's config.yaml names its data by absolute paths, so that the run can be moved without its data. Its first line
 // says where the run was made. If run and data are moved together, the data is found at the same relative path.
-const placeComment = "# Made in "
+var place = regexp.MustCompile(`\A# (?:Run [0-9a-f]{16}, m|M)ade in (".*"); `)
 
-// place returns the line that records the run's directory.
-func (d runDir) place() []byte {
+// firstLine returns the line that records the run's id and directory.
+func (d runDir) firstLine(id string) []byte {
 	abs, err := filepath.Abs(string(d))
 	if err != nil {
-		return nil
+		abs = string(d)
 	}
 	const note = "if this run and its data are moved together, the data is still found."
-	return fmt.Appendf(nil, "%s%q; %s\n", placeComment, abs, note)
+	return fmt.Appendf(nil, "# Run %s, made in %q; %s\n", id, abs, note)
 }
 
 // findData replaces paths of missing data sets by their location if they were moved along with the run.
@@ -47,14 +49,14 @@ func (d runDir) findData(cfg *config.Config) error {
 
 // madeIn returns the directory where the run was made; "" if its configuration does not record it.
 func (d runDir) madeIn() (string, error) {
-	text, err := os.ReadFile(d.config())
+	text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes)
 	if err != nil {
 		return "", err
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
-	quoted, err := strconv.QuotedPrefix(string(bytes.TrimPrefix(line, []byte(placeComment))))
-	if err != nil || !bytes.HasPrefix(line, []byte(placeComment)) {
-		return "", nil // from an earlier version, or edited
+	m := place.FindSubmatch(line)
+	if m == nil {
+		return "", nil // edited
 	}
-	return strconv.Unquote(quoted)
+	return strconv.Unquote(string(m[1]))
 }

@@ -33,14 +33,18 @@ func CheckNewRun(dir string) error {
 		own = append(own, filepath.Base(path))
 	}
 	for _, name := range names {
-		log := slices.Contains([]string{".log", ".out", ".err"}, filepath.Ext(name))
-		if log || strings.HasPrefix(name, ".") || begun && slices.Contains(own, name) {
+		if isLog(name) || begun && slices.Contains(own, name) {
 			continue
 		}
 		return fmt.Errorf("%s %w: it holds %s\n  a run needs a directory of its own: "+
 			"try --out %s, or another that is new or empty", dir, ErrOccupied, holdings(dir, names), example(dir))
 	}
 	return checkWritable(dir)
+}
+
+// isLog reports whether a file of this name, beside a run, is a log or hidden.
+func isLog(name string) bool {
+	return slices.Contains([]string{".log", ".out", ".err"}, filepath.Ext(name)) || strings.HasPrefix(name, ".")
 }
 
 // CheckForRuns returns an error unless dir can hold several runs in subdirectories: it must be neither a run nor a

@@ -11,6 +11,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/internal/fileio"
+	"anneal/internal/yaml"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -92,6 +93,9 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	}
 	switch {
 	case err == nil:
+		if err := d.checkOrigin(info); err != nil {
+			return nil, err
+		}
 		r.Step, r.Checkpoint = int(info.Step), info.Name
 	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
 		return nil, fmt.Errorf("%w of step 0, which had the weights of %s\n  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
@@ -106,6 +110,9 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 		return nil, err
 	}
 	plan := rewindPlan{Step: r.Step, Skip: skip.String()}
+	if len(plan.Skip) > maxSkips {
+		return nil, rewindError("fewer ranges", "with these batches data.skip in %s would have %d KiB, more than %d", d.config(), len(plan.Skip)>>10, maxSkips>>10)
+	}
 	if err := plan.write(d); err != nil {
 		return nil, err
 	}
@@ -188,8 +195,10 @@ type rewindPlan struct {
 	Skip string `json:"skip"`
 }
 
-// maxRewind limits the size of rewind.json, which can hold 50,000 ranges to skip.
-const maxRewind = 1 << 20
+const (
+	maxSkips  = yaml.MaxBytes / 2 // what data.skip may take of config.yaml: some 2,000 ranges
+	maxRewind = 2 * maxSkips      // size of rewind.json
+)
 
 // write makes the plan durable; from then on the rewind will be completed.
 func (p rewindPlan) write(d runDir) error {

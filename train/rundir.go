@@ -1,16 +1,18 @@
 package train
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"anneal/internal/fileio"
-	"anneal/tokenizer"
+	"anneal/internal/yaml"
 	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
@@ -44,14 +46,6 @@ var (
 	// ErrNoRun means that a directory does not hold a run.
 	ErrNoRun = errors.New("is not a run: it has no config.yaml")
 )
-
-// create makes the directory of a new run and writes its configuration and tokenizer.
-func (d runDir) create(cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) error {
-	if err := d.begin(); err != nil {
-		return err
-	}
-	return d.finish(cfg, tokenizerJSON, tok)
-}
 
 // begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun, so
 // that a start that was killed can be made again.
@@ -88,25 +82,26 @@ func (d runDir) clear() error {
 	return err
 }
 
-// finish makes a run of the directory: its tokenizer, as a file and with what tok says ends a text, and its
-// configuration.
-func (d runDir) finish(cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) error {
-	if err := os.WriteFile(d.tokenizer(), tokenizerJSON, 0o666); err != nil {
-		return fmt.Errorf("cannot start the run: %w", err)
-	}
-	if err := os.WriteFile(d.tokenizerConfig(), tok.ConfigJSON(), 0o666); err != nil {
-		return fmt.Errorf("cannot start the run: %w", err)
-	}
-	// The configuration comes last and whole: a directory without it is not yet a run.
-	if err := d.configure(cfg); err != nil {
+// finish makes a run of the directory.
+func (d runDir) finish(f runFiles) error {
+	if err := f.write(d); err != nil {
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	return nil
 }
 
-// configure writes the run's configuration.
+// configure replaces the values of the run's configuration.
 func (d runDir) configure(cfg *config.Config) error {
-	return writeDurably(d.config(), append(d.place(), cfg.YAML()...))
+	text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes)
+	if err != nil {
+		return err
+	}
+	first := place.Find(text)
+	if first != nil {
+		first, _, _ = bytes.Cut(text, []byte("\n"))
+		first = append(first, '\n')
+	}
+	return writeDurably(d.config(), slices.Concat(first, cfg.YAML()))
 }
 
 // writeDurably puts a whole file in the place of what path holds, or leaves that as it is.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/dataset"
@@ -23,7 +24,8 @@ type Trained struct {
 	Model     *model.Decoder
 	Tokenizer *tokenizer.Tokenizer
 	Step      int64
-	Skipped   []error // unusable newer checkpoints
+	Skipped   []error  // unusable newer checkpoints
+	Changed   []string // keys of the model in config.yaml whose values are not those of the training: "key: was → now"
 
 	dir     runDir
 	average bool // the weights are the moving average
@@ -84,7 +86,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if r.policy, err = policyOf(r.Config); err != nil {
 		return err
 	}
-	was := modelConfig(r.Config)
+	was, read := modelConfig(r.Config), *r.Config
 	r.trained = was.Context
 	context, err := o.Reach.apply(r.Config)
 	if err != nil {
@@ -122,6 +124,9 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if err := info.Newest(r.dir.checkpoints()); err != nil && !o.AllowOlder {
 		return err
 	}
+	if err := r.dir.checkOrigin(info); err != nil {
+		return err
+	}
 	if err := last.checkModel(was, r.dir); err != nil {
 		return err
 	}
@@ -132,6 +137,11 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return &DataError{err}
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
+	if last.Config != nil {
+		r.Changed = slices.DeleteFunc(Changes(last.Config, &read), func(change string) bool {
+			return !strings.HasPrefix(change, "model.") && !strings.HasPrefix(change, "precision:")
+		})
+	}
 	r.Config.Model.Context, r.Model.Config.Context = context, context // may be less than the table of learned positions
 	return nil
 }

@@ -93,6 +93,9 @@ func (w weightsFlag) open(s *session, dir, device string, threads count, reach r
 	})
 	if err == nil {
 		s.noteOlder(r.Step, r.Skipped)
+		for _, change := range r.Changed {
+			s.warn(fmt.Sprintf("%s was changed after step %d: %s", filepath.Join(dir, "config.yaml"), r.Step, change))
+		}
 	}
 	return r, err
 }

@@ -11,7 +11,7 @@ import (
 
 type ckptCmd struct {
 	Ls     ckptLsCmd     `cmd:"" help:"List checkpoints, newest first."`
-	Verify ckptVerifyCmd `cmd:"" help:"Check every byte of every checkpoint."`
+	Verify ckptVerifyCmd `cmd:"" help:"Check every byte of every file of a run."`
 	Hash   ckptHashCmd   `cmd:"" help:"Hash the weights and the optimizer state of the newest checkpoint."`
 
 	Average ckptAverageCmd `cmd:"" help:"Make a run of the mean of the last checkpoints' weights."`
@@ -53,23 +53,28 @@ func (c ckptLsCmd) Run(s *session) error {
 type ckptVerifyCmd struct{ runArg }
 
 func (ckptVerifyCmd) Help() string {
-	return example("anneal ckpt verify runs/go") + "\n\nExits 0, or 5 with the first fault: file, tensor and offset."
+	return example("anneal ckpt verify runs/go") +
+		"\n\nChecks checkpoints, configuration, tokenizer, metrics and data, and that all of them belong to this run, which may be training." +
+		"\n\nExits 0, or 5 with the first fault in a checkpoint: file, tensor and offset; 3 for another file."
 }
 
 func (c ckptVerifyCmd) Run(s *session) error {
-	good, err := checkpoint.Verify(c.checkpoints())
+	r, err := train.Verify(c.Dir)
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(good))
-	for i, info := range good {
+	names := make([]string, len(r.Checkpoints))
+	for i, info := range r.Checkpoints {
 		names[i] = info.Name
 		s.printf("%-16s ok  %s\n", info.Name, megabytes(info.Bytes))
-		for _, f := range info.Ignored {
-			s.notef("warning: %s/%s is not part of the checkpoint", info.Name, f)
-		}
 	}
-	return s.emit(map[string]any{"ok": true, "checkpoints": names})
+	for _, info := range r.Aside {
+		s.printf("%-16s ok  %s, set aside by a rewind\n", info.Name, megabytes(info.Bytes))
+	}
+	for _, remark := range r.Remarks {
+		s.warn(remark)
+	}
+	return s.emit(map[string]any{"ok": true, "checkpoints": names, "remarks": append([]string{}, r.Remarks...)})
 }
 
 type ckptHashCmd struct {
@@ -87,6 +92,9 @@ func (c ckptHashCmd) Run(s *session) error {
 		return err
 	}
 	if err := info.Newest(c.checkpoints()); err != nil && !c.AllowOlder {
+		return err
+	}
+	if err := train.CheckOrigin(c.Dir, info); err != nil {
 		return err
 	}
 	s.noteOlder(info.Step, info.Skipped)

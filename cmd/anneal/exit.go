@@ -98,7 +98,7 @@ func exitCode(err error) int {
 		return exitCheck
 	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
 		return exitResources
-	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture):
+	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture), errors.Is(err, checkpoint.ErrOtherRun):
 		return exitCheckpoint
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
 	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):

@@ -157,7 +157,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"tokenizer", "train", "--vocab", "300", "--out", dir, dir}, exitUsage, "try --out " + filepath.Join(dir, "tokenizer.json")},
 		{[]string{"tokenizer", "train", "--vocab", "300", "--out", filepath.Join(bad, "t.json"), dir}, exitUsage, "not a directory"},
 		{[]string{"ckpt", "hash", dir}, exitCheckpoint, "no checkpoint"},
-		{[]string{"ckpt", "verify", dir}, exitCheckpoint, "no checkpoint"},
+		{[]string{"ckpt", "verify", dir}, exitUsage, "is not a run"},
 		{[]string{"ckpt", "ls", dir}, exitCheckpoint, dir + ": no checkpoint"},
 	} {
 		code, out, errs := anneal(c.args...)

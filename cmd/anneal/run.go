@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"anneal/internal/buildinfo"
 	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/train"
@@ -23,7 +24,7 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	if plan.Absent != nil {
 		return nil, plan.Absent
 	}
-	s.notef("anneal %s  %s %.1fM params · %s (%s) · %s tokens/step · plan: %s", version, cfg.Model.Family,
+	s.notef("anneal %s  %s %.1fM params · %s (%s) · %s tokens/step · plan: %s", buildinfo.Version, cfg.Model.Family,
 		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), memorySize(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// asideName is the subdirectory for checkpoints that SetAside removes from the run.
-const asideName = "aside"
+// AsideName is the subdirectory for checkpoints that SetAside removes from the run.
+const AsideName = "aside"
 
 // Before returns the newest checkpoint of a step at or before the given one whose every byte verifies, and fills
 // state from it. Info.Skipped names nearer ones that do not verify. If there is none the error is ErrNone.
@@ -84,22 +84,22 @@ func (s *Store) SetAside(step int64) ([]string, error) {
 	if err != nil || len(later) == 0 {
 		return nil, err
 	}
-	if err := s.fs.Mkdir(s.path(asideName)); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := s.fs.Mkdir(s.path(AsideName)); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	var moved []string
 	for _, e := range later {
-		name, err := freeName(s.path(asideName), e.Step)
+		name, err := freeName(s.path(AsideName), e.Step)
 		if err != nil {
 			return moved, fmt.Errorf("checkpoint: %w", err)
 		}
-		to := s.path(asideName, name)
+		to := s.path(AsideName, name)
 		if err := s.fs.Rename(s.path(e.Name), to); err != nil {
 			return moved, fmt.Errorf("checkpoint: %w", err)
 		}
 		moved = append(moved, to)
 	}
-	return moved, errors.Join(s.fs.SyncDir(s.path(asideName)), s.fs.SyncDir(s.root), s.pointToNewest())
+	return moved, errors.Join(s.fs.SyncDir(s.path(AsideName)), s.fs.SyncDir(s.root), s.pointToNewest())
 }
 
 // pointToNewest repairs the pointer to the latest checkpoint.

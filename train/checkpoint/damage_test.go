@@ -115,7 +115,7 @@ func TestBrokenFilesAreFallenBackFrom(t *testing.T) {
 		}, manifestName, "", -1},
 		"manifest of an older format": {func(t *testing.T, root string) {
 			edit(t, at(root, 2, manifestName), func(b []byte) []byte {
-				return bytes.Replace(b, []byte(`"format_version": 1`), []byte(`"format_version": 0`), 1)
+				return bytes.Replace(b, []byte(`"format_version": 2`), []byte(`"format_version": 0`), 1)
 			})
 		}, manifestName, "", -1},
 	} {
@@ -181,7 +181,7 @@ func TestFutureCheckpointsAreKept(t *testing.T) {
 	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
 	mustSave(t, s, small, 1, 2)
 	edit(t, at(root, 2, manifestName), func(b []byte) []byte {
-		return bytes.Replace(b, []byte(`"format_version": 1`), []byte(`"format_version": 2, "novelty": []`), 1)
+		return bytes.Replace(b, []byte(`"format_version": 2`), []byte(`"format_version": 3, "novelty": []`), 1)
 	})
 	info := wantLatest(t, root, 1, small)
 	if len(info.Skipped) != 1 || !errors.Is(info.Skipped[0], ErrFuture) || !strings.Contains(info.Skipped[0].Error(), "newer version of anneal") {

@@ -16,15 +16,14 @@ import (
 
 // Info describes a checkpoint by its manifest.
 type Info struct {
-	Name        string // of its directory
-	Step        int64
-	Tokens      int64
-	ConfigHash  string
-	CodeVersion string
-	Bytes       int64    // of all files except the manifest
-	Averaged    bool     // it holds an average of the weights
-	Skipped     []error  // set by LoadLatest: newer checkpoints that are unusable, with the reason
-	Ignored     []string // files in the directory that the manifest does not list
+	Name   string // of its directory
+	Step   int64
+	Tokens int64
+	Origin
+	Bytes    int64    // of all files except the manifest
+	Averaged bool     // it holds an average of the weights
+	Skipped  []error  // set by LoadLatest: newer checkpoints that are unusable, with the reason
+	Ignored  []string // files in the directory that the manifest does not list
 }
 
 // Entry is a directory that is, or should be, a checkpoint.
@@ -45,7 +44,8 @@ var ErrOtherModel = errors.New("belongs to another model")
 var stepDir = regexp.MustCompile(`^step-(\d{8,18})(-\d{1,9})?$`)
 
 // List reads the manifests under root: usable checkpoints from newest to oldest, then unusable ones. It does not read
-// tensors and needs no lock. A missing root has none.
+// tensors and needs no lock. A missing root has none. If the checkpoints are not all of one run, it returns them with
+// ErrOtherRun.
 func List(root string) ([]Entry, error) {
 	dirs, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func List(root string) ([]Entry, error) {
 		}
 		return cmp.Or(cmp.Compare(b.sequence, a.sequence), cmp.Compare(b.Step, a.Step), cmp.Compare(b.Name, a.Name))
 	})
-	return entries, nil
+	return entries, sameRun(root, entries)
 }
 
 func readEntry(root, name string, step int64) Entry {
@@ -85,7 +85,7 @@ func readEntry(root, name string, step int64) Entry {
 		e.Err = &Fault{Checkpoint: name, File: manifestName, Offset: -1, Err: err}
 		return e
 	}
-	e.Tokens, e.ConfigHash, e.CodeVersion, e.Bytes = m.Tokens, m.ConfigHash, m.CodeVersion, m.bytes()
+	e.Tokens, e.Origin, e.Bytes = m.Tokens, m.Origin, m.bytes()
 	e.sequence, e.manifest, e.Averaged = m.Sequence, m, len(m.placed(averageName)) > 0
 	return e
 }

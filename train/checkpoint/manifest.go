@@ -23,7 +23,7 @@ const (
 	optimName     = "optim.safetensors"
 	averageName   = "average.safetensors"
 	formatName    = "anneal checkpoint"
-	formatVersion = 1
+	formatVersion = 2 // 1 had no Origin
 	chunkBytes    = 4 << 20
 	maxManifest   = 16 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB
 	maxFiles      = 1024
@@ -61,18 +61,17 @@ func (c *checksum) UnmarshalText(b []byte) error {
 
 // manifest is MANIFEST.json.
 type manifest struct {
-	Format        string                 `json:"format"`
-	FormatVersion int                    `json:"format_version"`
-	Sequence      int64                  `json:"sequence"` // incremented by every save, across resumes and rewinds
-	Step          int64                  `json:"step"`
-	Tokens        int64                  `json:"tokens"`
-	Parent        string                 `json:"parent,omitempty"` // the last checkpoint that the run saved or loaded
-	ConfigHash    string                 `json:"config_sha256,omitempty"`
-	CodeVersion   string                 `json:"code_version,omitempty"`
-	ChunkBytes    int64                  `json:"chunk_bytes"`
-	Files         []fileEntry            `json:"files"`
-	Tensors       map[string]tensorEntry `json:"tensors"`
-	CRC32C        checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; must be the last field
+	Format        string `json:"format"`
+	FormatVersion int    `json:"format_version"`
+	Sequence      int64  `json:"sequence"` // incremented by every save, across resumes and rewinds
+	Step          int64  `json:"step"`
+	Tokens        int64  `json:"tokens"`
+	Parent        string `json:"parent,omitempty"` // the last checkpoint that the run saved or loaded
+	Origin
+	ChunkBytes int64                  `json:"chunk_bytes"`
+	Files      []fileEntry            `json:"files"`
+	Tensors    map[string]tensorEntry `json:"tensors"`
+	CRC32C     checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; must be the last field
 }
 
 type fileEntry struct {
@@ -127,7 +126,7 @@ func decodeManifest(text []byte) (*manifest, error) {
 		return nil, fmt.Errorf("format is %.40q, not %q", head.Format, formatName)
 	case head.FormatVersion > formatVersion:
 		return nil, fmt.Errorf("%w: format version %d; this version reads up to %d", ErrFuture, head.FormatVersion, formatVersion)
-	case head.FormatVersion != formatVersion:
+	case head.FormatVersion < 1:
 		return nil, fmt.Errorf("unknown format version %d", head.FormatVersion)
 	}
 	if err := checkOwnSum(text); err != nil {
@@ -167,6 +166,9 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$`)
 func (m *manifest) check() error {
 	if m.ChunkBytes != chunkBytes || m.Step < 0 || m.Tokens < 0 || m.Sequence < 0 || m.Sequence > maxSequence {
 		return errors.New("chunk_bytes, step, tokens or sequence is out of range")
+	}
+	if err := m.Origin.check(); err != nil {
+		return err
 	}
 	if len(m.Files) > maxFiles {
 		return fmt.Errorf("%d files, more than %d", len(m.Files), maxFiles)

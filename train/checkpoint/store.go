@@ -19,8 +19,7 @@ import (
 type Options struct {
 	Keep        int          // checkpoints to keep; at least 2, 0 means 3
 	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits for the disk
-	ConfigHash  string       // of the run's configuration; returned in Info
-	CodeVersion string       // returned in Info
+	Origin      Origin       // recorded in every checkpoint, and returned in Info
 	Log         *slog.Logger // notices and warnings; nil means slog.Default
 }
 
@@ -80,6 +79,9 @@ func (s *Store) prepare() error {
 	}
 	return nil
 }
+
+// Origin returns what the store records in every checkpoint.
+func (s *Store) Origin() Origin { return s.opt.Origin }
 
 // Save takes a snapshot of tensors and state (encoded as JSON) and returns; a goroutine writes it. Live memory may
 // change as soon as Save returns. At most one write is in progress: Save waits for the previous one, and returns its

@@ -18,13 +18,14 @@ import (
 )
 
 func TestSavedStateComesBack(t *testing.T) {
+	origin := Origin{Run: "00112233445566ff", Config: strings.Repeat("c0ffee00", 8), CodeVersion: "v1"}
 	for _, synchronous := range []bool{false, true} {
 		root := filepath.Join(t.TempDir(), "run", "checkpoints")
-		s := mustOpen(t, root, Options{Synchronous: synchronous, ConfigHash: "c0ffee", CodeVersion: "v1", Log: quiet})
+		s := mustOpen(t, root, Options{Synchronous: synchronous, Origin: origin, Log: quiet})
 		const big = 9<<20 + 40 // three chunks and a bit
 		mustSave(t, s, big, 7)
 		info := wantLatest(t, root, 7, big)
-		if info.ConfigHash != "c0ffee" || info.CodeVersion != "v1" || info.Name != "step-00000007" || info.Bytes < 2*big {
+		if info.Origin != origin || info.Name != "step-00000007" || info.Bytes < 2*big {
 			t.Errorf("info = %+v", info)
 		}
 		got := names(t, filepath.Join(root, info.Name))

@@ -70,7 +70,7 @@ func (s *Store) write(j *job) error {
 	tmp := s.path(tempName(fmt.Sprintf("step-%08d", j.step)))
 	m := &manifest{
 		Format: formatName, FormatVersion: formatVersion, Sequence: j.sequence, Step: j.step, Tokens: j.tokens,
-		Parent: j.parent, ConfigHash: s.opt.ConfigHash, CodeVersion: s.opt.CodeVersion,
+		Parent: j.parent, Origin: s.opt.Origin,
 		ChunkBytes: chunkBytes, Tensors: map[string]tensorEntry{},
 	}
 	name, err := s.commit(tmp, j, m)

@@ -8,11 +8,18 @@ import (
 	"strings"
 )
 
+// The first and the last line of a config that YAML wrote. Load refuses one that begins but does not end: what was cut off
+// would silently have become defaults.
+const (
+	firstLine = "# All values of the run, and where each came from. `anneal explain KEY` says what a key is."
+	lastLine  = "# This is the last line: a file without it was cut off."
+)
+
 // YAML writes the config with every value and, beside it, where the value came from. Load reads it back to the same
 // values.
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Every value of the run and where it came from. `anneal explain KEY` says what a key is.\n")
+	b.WriteString(firstLine + "\n")
 	var sections []string // that the last key stands in
 	for _, k := range allKeys {
 		path := strings.Split(k.Name, ".")
@@ -35,7 +42,13 @@ func (c *Config) YAML() []byte {
 		}
 		fmt.Fprintf(&b, "%-34s # %s\n", indent+name+": "+value, printable(c.origins[k.Name].String()))
 	}
+	b.WriteString("\n" + lastLine + "\n")
 	return b.Bytes()
+}
+
+// cutOff reports whether text is a config that YAML wrote, without its end.
+func cutOff(text []byte) bool {
+	return bytes.Contains(text, []byte(firstLine+"\n")) && !bytes.Contains(text, []byte("\n"+lastLine))
 }
 
 var plain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_/.-]*$`)

@@ -1,0 +1,116 @@
+package train
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+
+	"anneal/internal/buildinfo"
+	"anneal/internal/fileio"
+	"anneal/internal/yaml"
+	"anneal/tokenizer"
+	"anneal/train/checkpoint"
+	"anneal/train/config"
+)
+
+// runFiles are the files that say what a run is. Every checkpoint records the run's id and their hashes, so that a file
+// that was damaged or belongs to another run is noticed.
+type runFiles struct {
+	config, tokenizer, tokenizerConfig []byte
+}
+
+// newRunFiles returns the files of a run that is to be made in d, with a new id.
+func newRunFiles(d runDir, cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) runFiles {
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	return runFiles{slices.Concat(d.firstLine(hex.EncodeToString(id[:])), cfg.YAML()), tokenizerJSON, tok.ConfigJSON()}
+}
+
+// readFiles reads the files of an existing run. A run of an early version has no tokenizer_config.json.
+func (d runDir) readFiles() (f runFiles, err error) {
+	if f.config, err = fileio.ReadSmall(d.config(), yaml.MaxBytes); err != nil {
+		return f, fmt.Errorf("cannot read the run: %w", err)
+	}
+	if f.tokenizer, err = fileio.ReadSmall(d.tokenizer(), tokenizer.MaxFile); err != nil {
+		return f, &DataError{err}
+	}
+	f.tokenizerConfig, err = fileio.ReadSmall(d.tokenizerConfig(), tokenizer.MaxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f, &DataError{err}
+	}
+	return f, nil
+}
+
+// origin is what the run's checkpoints record.
+func (f *runFiles) origin() checkpoint.Origin {
+	return checkpoint.Origin{
+		Run: f.run(), Config: sha256Of(f.config), Tokenizer: sha256Of(f.tokenizer), TokenizerConfig: sha256Of(f.tokenizerConfig),
+		CodeVersion: buildinfo.String(),
+	}
+}
+
+func sha256Of(text []byte) string {
+	if text == nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+var firstRunLine = regexp.MustCompile(`\A# Run ([0-9a-f]{16}), made in `)
+
+// run returns the id of the run, or "" if it has none.
+func (f *runFiles) run() string {
+	if m := firstRunLine.FindSubmatch(f.config); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// write puts the files into the directory. The configuration comes last and whole: a directory without it is not yet a run.
+func (f *runFiles) write(d runDir) error {
+	if err := os.WriteFile(d.tokenizer(), f.tokenizer, 0o666); err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.tokenizerConfig(), f.tokenizerConfig, 0o666); err != nil {
+		return err
+	}
+	return writeDurably(d.config(), f.config)
+}
+
+// CheckOrigin returns an error if a checkpoint of the run in dir was made by another run, or with another tokenizer.
+func CheckOrigin(dir string, info checkpoint.Info) error { return runDir(dir).checkOrigin(info) }
+
+// checkOrigin returns an error if a checkpoint in d was made by another run, or with another tokenizer than the run has now.
+// A changed config.yaml is no error: people change it. A checkpoint of an early version says nothing of either.
+func (d runDir) checkOrigin(info checkpoint.Info) error {
+	f, err := d.readFiles()
+	if err != nil {
+		return err
+	}
+	made, now := info.Origin, f.origin()
+	switch {
+	case made.Run == now.Run:
+	case now.Run == "":
+		return &DataError{fmt.Errorf("%s does not say which run it is of, but %s is of the run %[3]s\n"+
+			"  restore the file, whose first line begins with \"# Run %[3]s\"", d.config(), info.Name, made.Run)}
+	default:
+		return fmt.Errorf("%s in %s %w: it is of the run %s, but %s is of the run %s\n  move away what was copied here from another run",
+			info.Name, d.checkpoints(), checkpoint.ErrOtherRun, made.RunName(), d.config(), now.Run)
+	}
+	for _, c := range []struct{ path, made, now string }{
+		{d.tokenizer(), made.Tokenizer, now.Tokenizer}, {d.tokenizerConfig(), made.TokenizerConfig, now.TokenizerConfig},
+	} {
+		if c.made != "" && c.made != c.now {
+			return &DataError{fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but was %.12s…\n"+
+				"  restore it; the directory of the data set has the same file", c.path, info.Name, c.now, c.made)}
+		}
+	}
+	return nil
+}
