@@ -13,7 +13,7 @@ import (
 // configArgs are a config and what replaces parts of it.
 type configArgs struct {
 	Config    string   `arg:"" help:"The YAML config; a run's config.yaml will do."`
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 }
 
 // remark says how the config was read, where that is not as it is written, and whether kernels are slow. What is wrong with the config
@@ -40,33 +40,33 @@ func (r runArg) checkpoints() string { return filepath.Join(r.Dir, "checkpoints"
 
 // threadsFlag is on commands that no config tells how many threads to use.
 type threadsFlag struct {
-	Threads count `help:"Worker threads; 0 takes all."`
+	Threads count `help:"Worker threads; 0: one per core."`
 }
 
 // runThreadsFlag is on commands that train by a config.
 type runThreadsFlag struct {
-	Threads count `help:"Worker threads; 0 takes as many as the config says. The result is the same."`
+	Threads count `help:"Worker threads; 0: as many as the config says. The result does not depend on it."`
 }
 
 // deviceFlag is on commands that no config tells what computes.
 type deviceFlag struct {
-	Device string `default:"cpu" enum:"cpu,cuda" help:"What computes: ${enum}."`
+	Device string `default:"cpu" enum:"cpu,cuda" help:"Device: ${enum}."`
 }
 
 // runDeviceFlag is on commands that go on with a run.
 type runDeviceFlag struct {
-	Device string `placeholder:"NAME" help:"What computes, cpu or cuda; without it, what the config says."`
+	Device string `placeholder:"NAME" help:"Device: cpu or cuda. Default: that of the config."`
 }
 
 // weightsFlag says which weights of a run to use.
 type weightsFlag struct {
-	Weights string `default:"last" enum:"last,ema" help:"Weights of the newest checkpoint: last as they are, or ema, their moving average (average.ema)."`
+	Weights string `default:"last" enum:"last,ema" help:"last: the weights of the newest checkpoint. ema: their moving average (average.ema)."`
 	olderFlag
 }
 
 // olderFlag is on commands that read the newest checkpoint of a run.
 type olderFlag struct {
-	AllowOlder bool `help:"If the newest checkpoint is damaged, use the newest that is not."`
+	AllowOlder bool `help:"If the newest checkpoint is damaged, use an older one."`
 }
 
 // noteOlder says that a checkpoint of a step was used because newer ones are damaged.
@@ -102,6 +102,6 @@ func (w weightsFlag) open(s *session, dir, device string, threads count, reach r
 
 // reachFlags are on commands that use a model on rows of other lengths than those of its training.
 type reachFlags struct {
-	Context     string `placeholder:"N" help:"Context to read, in tokens, such as 4096, or as a multiple of that of training, such as 4x."`
-	RopeScaling string `placeholder:"KIND:FACTOR" help:"Slow the rotary positions, such as yarn:4, to read beyond the context of training."`
+	Context     string `placeholder:"N" help:"Context in tokens, such as 4096, or as a multiple of the training context, such as 4x."`
+	RopeScaling string `placeholder:"KIND:FACTOR" help:"Stretch RoPE, such as yarn:4, to read contexts longer than in training."`
 }

@@ -13,11 +13,11 @@ type attentionCmd struct {
 }
 
 type attentionShowCmd struct {
-	Pattern string `arg:"" help:"A pattern, or those of several layers with commas between them: window:256,full."`
+	Pattern string `arg:"" help:"A pattern, or one per layer with commas between them: window:256,full."`
 	Len     int    `default:"1024" help:"Tokens in a row."`
 	Heads   int    `default:"2" help:"Query heads."`
-	Head    *int   `help:"Draw this head, counted from 0; none draws the first two that differ."`
-	Seed    uint64 `default:"1" help:"Seed of random blocks that the pattern gives none for."`
+	Head    *int   `help:"Head to draw, from 0. Default: the first two that differ."`
+	Seed    uint64 `default:"1" help:"Seed of random blocks, if the pattern sets none."`
 	svgFlag
 }
 
@@ -26,8 +26,8 @@ func (attentionShowCmd) Help() string {
 		"anneal attention show bigbird --len 4096 --head 0 --svg bigbird.svg",
 		"anneal attention show longnet:512/1:2048/4 --len 16384 --heads 8",
 		"anneal attention show fixed:128:8 --len 8192 --heads 4 --json") +
-		"\n\n`anneal explain model.attention` lists the patterns. Relative cost counts keys in whole tiles of 64, as the kernel" +
-		"\nloads them."
+		"\n\n`anneal explain model.attention` lists the patterns. Relative cost counts keys in tiles of 64, as the kernel" +
+		" loads them."
 }
 
 // drawnHeads is how many heads that differ are drawn if none is asked for.

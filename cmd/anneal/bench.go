@@ -1,11 +1,11 @@
 package main
 
 type benchCmd struct {
-	Attention benchAttentionCmd `cmd:"" help:"Patterns of attention over the length of a row, against full attention."`
-	Data      benchDataCmd      `cmd:"" help:"Every part of the way from text to shards of tokens."`
-	Gemm      benchGemmCmd      `cmd:"" help:"Matrix products of training against the measured peak."`
-	Memory    benchMemoryCmd    `cmd:"" help:"Activations and time of each way to recompute them."`
-	Optim     benchOptimCmd     `cmd:"" help:"Optimizer steps against the memory bandwidth."`
+	Attention benchAttentionCmd `cmd:"" help:"Attention patterns at several lengths, beside full attention."`
+	Data      benchDataCmd      `cmd:"" help:"Every stage from text to token shards."`
+	Gemm      benchGemmCmd      `cmd:"" help:"Matrix products of training, beside the measured peak."`
+	Memory    benchMemoryCmd    `cmd:"" help:"Memory and time of each way to recompute activations."`
+	Optim     benchOptimCmd     `cmd:"" help:"Optimizer steps, beside the memory bandwidth."`
 	Step      benchStepCmd      `cmd:"" help:"Whole training steps on random tokens."`
 	Tokenizer benchTokenizerCmd `cmd:"" help:"Learning a vocabulary and encoding with it."`
 }

@@ -11,7 +11,7 @@ type benchTokenizerCmd struct {
 	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text; none takes the Go source on this machine."`
 	Vocab   int      `default:"32768" help:"Tokens of the vocabulary to learn."`
 	MB      count    `name:"mb" default:"100" help:"Text to read, in MB."`
-	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
+	Pattern string   `default:"llama3" help:"How text is split before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
 	Threads count    `help:"Threads that learn; 0 takes all. Encoding is measured on one."`
 }
 

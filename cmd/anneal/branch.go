@@ -9,9 +9,9 @@ import (
 
 type branchCmd struct {
 	runArg
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"What the branch does otherwise, such as train.steps=2000."`
-	At        count    `placeholder:"STEP" help:"Checkpoint to begin at; without it the last one up to which the new run would have had the same samples and learning rates."`
-	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run; made, and refused if it holds one already."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that differ from those of the run, such as train.steps=2000."`
+	At        count    `placeholder:"STEP" help:"Step of the checkpoint to start from. Default: the last one up to which both runs have the same samples and learning rates."`
+	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run. It must be new or empty."`
 	runThreadsFlag
 }
 
@@ -19,8 +19,8 @@ func (branchCmd) Help() string {
 	return example("anneal branch runs/long train.steps=2000 --out runs/decayed-2000",
 		"anneal branch runs/long --at 1600 schedule.name=wsd schedule.decay_fraction=0.2 train.steps=2000 --out runs/decayed-2000") +
 		"\n\nFrom the stable phase of one wsd or constant run, branches decay to models of several lengths. Each is the same," +
-		"\nbit for bit, as a run of that length from the start. The run itself is left as it is; checkpoint.keep says how many" +
-		"\nof its checkpoints stay to branch from."
+		"\nbit for bit, as a run of that length from the start. The original run does not change; its checkpoint.keep says" +
+		"\nhow many checkpoints there are to branch from."
 }
 
 func (c branchCmd) Run(s *session) error {

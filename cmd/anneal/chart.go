@@ -10,7 +10,7 @@ import (
 
 // svgFlag is on every command that draws a chart.
 type svgFlag struct {
-	SVG outFile `name:"svg" placeholder:"FILE" example:"chart.svg" help:"Also write the chart as a picture; - is standard output."`
+	SVG outFile `name:"svg" placeholder:"FILE" example:"chart.svg" help:"Also write the chart as an SVG file; - is standard output."`
 }
 
 // columns is how wide drawings are: as the terminal, up to 120 characters.

@@ -14,7 +14,7 @@ type ckptCmd struct {
 	Verify ckptVerifyCmd `cmd:"" help:"Check every byte of every file of a run."`
 	Hash   ckptHashCmd   `cmd:"" help:"Hash the weights and the optimizer state of the newest checkpoint."`
 
-	Average ckptAverageCmd `cmd:"" help:"Make a run of the mean of the last checkpoints' weights."`
+	Average ckptAverageCmd `cmd:"" help:"Average the weights of the last checkpoints into a new run."`
 }
 
 type ckptLsCmd struct{ runArg }
@@ -106,13 +106,13 @@ func (c ckptHashCmd) Run(s *session) error {
 
 type ckptAverageCmd struct {
 	runArg
-	Last count  `required:"" placeholder:"N" help:"How many checkpoints, from the newest back."`
+	Last count  `required:"" placeholder:"N" help:"Number of checkpoints, counted from the newest."`
 	Out  string `required:"" placeholder:"RUN" help:"Directory of the run to make."`
 }
 
 func (ckptAverageCmd) Help() string {
 	return example("anneal ckpt average runs/go --last 3 --out runs/go-mean", "anneal eval runs/go-mean --data data/go") +
-		"\n\nSums are in float64; all that is read is verified. The result is for generate, eval, export and train --init-from."
+		"\n\nSums are in float64, and every byte read is verified. Use the result with generate, eval, export and train --init-from."
 }
 
 func (c ckptAverageCmd) Run(s *session) error {

@@ -17,24 +17,24 @@ type cli struct {
 	Demo      demoCmd      `cmd:"" help:"Train a small model on the Go standard library's source and print samples."`
 	Tokenizer tokenizerCmd `cmd:"" help:"Train and use tokenizers."`
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
-	Recipe    recipeCmd    `cmd:"" help:"Configs of models that are known by their papers."`
-	Attention attentionCmd `cmd:"" help:"Draw patterns of attention."`
-	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try learning rates from tiny to far too large, and suggest a range."`
-	Mix       mixCmd       `cmd:"" name:"mix" help:"Find how much of each source to train on, with small models."`
-	Mup       mupCmd       `cmd:"" name:"mup" help:"Check and use the width transfer of muP."`
+	Recipe    recipeCmd    `cmd:"" help:"List and print configs of published models."`
+	Attention attentionCmd `cmd:"" help:"Draw attention patterns."`
+	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Find a learning rate: try a range of them and suggest the best."`
+	Mix       mixCmd       `cmd:"" name:"mix" help:"Find the best shares of several data sets, with small models."`
+	Mup       mupCmd       `cmd:"" name:"mup" help:"Check muP, and find the learning rate that holds for every width."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
-	Resume    resumeCmd    `cmd:"" help:"Go on with a run where it stopped."`
-	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another, such as a decay from its stable phase."`
-	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and leave batches out."`
-	Compare   compareCmd   `cmd:"" help:"Train variants of a run beside each other."`
+	Resume    resumeCmd    `cmd:"" help:"Continue a run that was stopped."`
+	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another run, such as a decay from its stable phase."`
+	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and skip batches."`
+	Compare   compareCmd   `cmd:"" help:"Train variants of a run and compare their losses."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`
-	Export    exportCmd    `cmd:"" help:"Write a trained model for other tools."`
-	Import    importCmd    `cmd:"" help:"Make a run from a model that other tools wrote."`
+	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face format."`
+	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash and average the checkpoints of a run."`
-	Explain   explainCmd   `cmd:"" help:"Say what a config key is."`
-	Doctor    doctorCmd    `cmd:"" help:"Look at this machine: what can run, how fast, what is missing."`
-	Bench     benchCmd     `cmd:"" help:"Measure this machine against its own peak."`
+	Explain   explainCmd   `cmd:"" help:"Explain a config key."`
+	Doctor    doctorCmd    `cmd:"" help:"Show what this machine can run, how fast, and what is missing."`
+	Bench     benchCmd     `cmd:"" help:"Measure speed, beside the peak of this machine."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 

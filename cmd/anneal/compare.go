@@ -12,11 +12,11 @@ import (
 
 type compareCmd struct {
 	configArgs
-	With []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more run; may be given many times."`
-	Out  string   `required:"" placeholder:"DIR" help:"Directory that holds the runs. Those that are there already are gone on with."`
+	With []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more run. May be repeated."`
+	Out  string   `required:"" placeholder:"DIR" help:"Directory of the runs. Runs that are already there are continued."`
 
-	SameCompute bool   `help:"Give each run as many steps as take the operations of the first, unless its --with says train.steps."`
-	Context     string `placeholder:"N" help:"Evaluate on rows of this many tokens, too, such as 4096, or of a multiple of those of training, such as 4x."`
+	SameCompute bool   `help:"Give each run the same number of operations as the first, unless its --with sets train.steps."`
+	Context     string `placeholder:"N" help:"Also evaluate with this context, in tokens, such as 4096, or as a multiple of the training context, such as 4x."`
 	svgFlag
 	runThreadsFlag
 }
@@ -24,7 +24,7 @@ type compareCmd struct {
 func (compareCmd) Help() string {
 	return example("anneal compare examples/tiny.yaml train.steps=200 --with optimizer.name=lion --with \"optimizer.name=sgd optimizer.lr=0.1\" --out runs/which",
 		"anneal compare examples/ablation.yaml --with model.attention=window:64 --with model.attention=longnet:64 --same-compute --context 4x --out runs/long") +
-		"\n\nEvery run has the same data in the same order and starts from the same weights, so what differs is what --with says."
+		"\n\nAll runs have the same data, order and initial weights. They differ only in what --with says."
 }
 
 func (c compareCmd) Run(s *session) error {

@@ -16,13 +16,13 @@ type dataCmd struct {
 	Curate     dataCurateCmd     `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
 	Dedup      dataDedupCmd      `cmd:"" help:"Drop repeated documents, paragraphs and lines."`
 	Classifier dataClassifierCmd `cmd:"" help:"Train and use classifiers of language and quality."`
-	Sample     dataSampleCmd     `cmd:"" help:"Make a data set of the Go standard library's source, to try things on."`
+	Sample     dataSampleCmd     `cmd:"" help:"Make a data set from the Go standard library's source, to try anneal with."`
 	Build      dataBuildCmd      `cmd:"" help:"Tokenise text into shards for training."`
 	Import     dataImportCmd     `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Export     dataExportCmd     `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Score      dataScoreCmd      `cmd:"" help:"Score documents by how hard or how good they are, for data.order."`
-	Mix        dataMixCmd        `cmd:"" help:"Show what a run over several data sets would read of each, and how often."`
-	Inspect    dataInspectCmd    `cmd:"" help:"Show documents, their lengths, and what each way of packing makes of them."`
+	Mix        dataMixCmd        `cmd:"" help:"Show how often a run would read each of several data sets."`
+	Inspect    dataInspectCmd    `cmd:"" help:"Show documents, their lengths, and how each packing would use them."`
 	Verify     dataVerifyCmd     `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
 
@@ -31,7 +31,7 @@ type dataBuildCmd struct {
 	lossFlags
 	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
-	Val       float64 `default:"0.01" help:"Share of documents held out for validation; 1 is all of them, for a set that is only evaluated on."`
+	Val       float64 `default:"0.01" help:"Share of the documents to hold out for validation. 1: all, for a set that is only for evaluation."`
 	PromptEnd string  `placeholder:"TEXT" help:"Where a document's prompt ends: what comes before this text, and itself, is read but not trained on."`
 	Replace   bool    `help:"Replace a data set that is in DIR already."`
 	endOfTextFlag

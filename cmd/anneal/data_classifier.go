@@ -16,17 +16,17 @@ import (
 )
 
 type dataClassifierCmd struct {
-	Train    classifierTrainCmd    `cmd:"" help:"Learn to tell kinds of documents apart."`
-	Eval     classifierEvalCmd     `cmd:"" help:"Measure a classifier on documents whose kind is known."`
-	Predict  classifierPredictCmd  `cmd:"" help:"Say of what kind documents are."`
+	Train    classifierTrainCmd    `cmd:"" help:"Train a document classifier."`
+	Eval     classifierEvalCmd     `cmd:"" help:"Measure a classifier on labelled documents."`
+	Predict  classifierPredictCmd  `cmd:"" help:"Classify documents."`
 	Quantize classifierQuantizeCmd `cmd:"" help:"Make a classifier several times smaller."`
 }
 
 // exampleArgs name documents whose labels are known.
 type exampleArgs struct {
-	Label     []string `sep:"none" placeholder:"NAME=PATH" help:"Documents of this label: a file, a directory, or DIR/*.md for the files of DIR's tree with that ending. Repeat it for each label and path."`
-	Lines     []string `arg:"" optional:"" name:"line-files" help:"Files with an example a line: __label__NAME and the text, as fastText has it."`
-	TextField string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
+	Label     []string `sep:"none" placeholder:"NAME=PATH" help:"Documents of one label: a file, a directory, or DIR/*.md for all .md files below DIR. May be repeated."`
+	Lines     []string `arg:"" optional:"" name:"line-files" help:"Files with one example per line: __label__NAME and the text, as in fastText."`
+	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
 }
 
 func (a exampleArgs) examples(s *session) (curate.Examples, error) {
@@ -53,20 +53,20 @@ func (a exampleArgs) examples(s *session) (curate.Examples, error) {
 
 type classifierTrainCmd struct {
 	exampleArgs
-	Out           outFile `required:"" placeholder:"FILE" example:"q.bin" help:"Where the model goes, a .bin that fastText reads, too; - is standard output."`
-	Holdout       float64 `default:"0.1" help:"Share of the examples that are kept back and measured on."`
+	Out           outFile `required:"" placeholder:"FILE" example:"q.bin" help:"The model to write: a .bin, which fastText reads too; - is standard output."`
+	Holdout       float64 `default:"0.1" help:"Share of the examples to hold out and measure on."`
 	Dim           int     `default:"100" help:"Length of the vectors."`
 	LR            float64 `name:"lr" default:"0.1" help:"Learning rate at the start; it falls to 0."`
-	Epoch         int     `default:"5" help:"How often each example is read."`
-	Loss          string  `default:"softmax" enum:"softmax,hs,ova,ns" help:"softmax, hs (a tree, for many labels), ova (each label for itself) or ns (against drawn labels)."`
+	Epoch         int     `default:"5" help:"Passes over the examples."`
+	Loss          string  `default:"softmax" enum:"softmax,hs,ova,ns" help:"softmax, hs (hierarchical softmax, for many labels), ova (one against all) or ns (negative sampling)."`
 	WordNgrams    int     `default:"1" help:"Longest n-grams of words."`
 	Minn          int     `default:"0" help:"Shortest n-grams of characters."`
 	Maxn          int     `default:"0" help:"Longest n-grams of characters; 0 for none."`
-	Bucket        int     `default:"2000000" help:"Rows for n-grams, if there are any: 4 bytes times --dim each, in memory and in the file."`
-	MinCount      int     `default:"1" help:"Rarer words are left out."`
-	MinCountLabel int     `default:"0" help:"Rarer labels are left out."`
-	Neg           int     `default:"5" help:"Labels drawn against the right one, with --loss ns."`
-	Seed          uint64  `default:"0" help:"Of the first vectors, the order of the examples and the draws."`
+	Bucket        int     `default:"2000000" help:"Hash buckets for n-grams. Each takes 4 bytes times --dim, in memory and in the file."`
+	MinCount      int     `default:"1" help:"Drop words that occur less often."`
+	MinCountLabel int     `default:"0" help:"Drop labels that occur less often."`
+	Neg           int     `default:"5" help:"Negative samples per example, with --loss ns."`
+	Seed          uint64  `default:"0" help:"Seed of the initial vectors, the order of examples and the samples."`
 	threadsFlag
 }
 
@@ -164,9 +164,9 @@ func (c classifierEvalCmd) Run(s *session) error {
 type classifierPredictCmd struct {
 	Model string `arg:"" help:"A fastText model, .bin or .ftz."`
 	textArgs
-	Top   count   `default:"1" help:"Labels of a document."`
-	Min   float64 `default:"0" help:"Only labels of at least this probability."`
-	Limit count   `default:"1000" help:"Documents to print; all are counted."`
+	Top   count   `default:"1" help:"Labels to print per document."`
+	Min   float64 `default:"0" help:"Print only labels with at least this probability."`
+	Limit count   `default:"1000" help:"Documents to print. All are counted."`
 }
 
 func (classifierPredictCmd) Help() string {

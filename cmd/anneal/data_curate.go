@@ -22,8 +22,8 @@ type dataCurateCmd struct {
 	Pipeline    string   `arg:"" help:"The YAML file with the stages."`
 	Paths       []string `arg:"" optional:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
 	Out         string   `placeholder:"DIR" help:"Directory of the kept documents, the journal and the report."`
-	Ext         []string `placeholder:".go" help:"From directories take only files with these extensions."`
-	TextField   string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
+	Ext         []string `placeholder:".go" help:"Take only files with these extensions from directories."`
+	TextField   string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
 	DryRun      bool     `help:"Print what each rule would drop from a sample; write nothing."`
 	Sample      count    `default:"1000" help:"Documents in a dry run, spread over the input."`
 	Memory      autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the whole command, such as 2GiB; deduplication uses the disk beyond it. The result is the same. auto: as much as needed, plus 1 GiB for deduplication, or what is available."`

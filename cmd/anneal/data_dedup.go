@@ -19,18 +19,18 @@ import (
 type dataDedupCmd struct {
 	textArgs
 	lossFlags
-	Out      string   `required:"" placeholder:"DIR" help:"Directory for what is kept (DIR/docs) and the reports; it must not exist or be empty."`
-	Exact    []string `default:"document" enum:"document,paragraph,line,none" help:"Drop exact repeats of these units: document, paragraph, line, several of them, or none."`
-	MinWords int      `default:"3" placeholder:"N" help:"Keep repeated paragraphs and lines that have fewer words."`
+	Out      string   `required:"" placeholder:"DIR" help:"Directory for the kept documents (DIR/docs) and the reports. It must be new or empty."`
+	Exact    []string `default:"document" enum:"document,paragraph,line,none" help:"Units whose exact repeats are dropped: document, paragraph, line, several of them, or none."`
+	MinWords int      `default:"3" placeholder:"N" help:"Keep repeated paragraphs and lines with fewer words than this."`
 	Near     bool     `default:"true" negatable:"" help:"Also drop documents that are nearly the same as an earlier one (MinHash)."`
 	Words    int      `default:"5" placeholder:"N" help:"Words in the n-grams that MinHash compares."`
-	Bands    int      `default:"14" placeholder:"N" help:"Bands of MinHash; more bands find less similar documents."`
-	Rows     int      `default:"8" placeholder:"N" help:"Rows in a band; more rows need greater similarity."`
-	Verify   float64  `placeholder:"S" help:"Verify near-duplicates in one more reading: drop them only if their similarity is at least S, such as 0.7."`
+	Bands    int      `default:"14" placeholder:"N" help:"MinHash bands. More bands also find less similar documents."`
+	Rows     int      `default:"8" placeholder:"N" help:"MinHash rows per band. More rows require greater similarity."`
+	Verify   float64  `placeholder:"S" help:"Read near-duplicates once more, and drop them only if their similarity is at least S, such as 0.7."`
 	NGrams   bool     `name:"ngrams" help:"Also drop documents whose n-grams of words were mostly seen before (Bloom filter)."`
 	NGramLen int      `name:"ngram-words" default:"13" placeholder:"N" help:"Words in an n-gram of --ngrams."`
 	NGramMin float64  `name:"ngram-share" default:"0.8" placeholder:"S" help:"Drop a document if this share of its n-grams was seen before."`
-	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes for each n-gram are plenty. It changes the result slightly."`
+	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes per n-gram are plenty. It changes the result slightly."`
 	Memory   autoSize `default:"auto" placeholder:"SIZE" help:"Memory for sorting, such as 4GiB; what does not fit goes to disk. The result is the same. auto: 1 GiB, or what is available."`
 	threadsFlag
 }

@@ -22,7 +22,7 @@ func tokenFiles() string {
 
 type dataExportCmd struct {
 	Dir string `arg:"" help:"Directory of the data set."`
-	Out string `arg:"" name:"out-dir" help:"Directory to write; it must not hold files."`
+	Out string `arg:"" name:"out-dir" help:"Directory to write. It must be new or empty."`
 	To  string `required:"" placeholder:"FORMAT" help:"nanogpt, llmc, megatron, olmo or datatrove."`
 }
 
@@ -55,11 +55,11 @@ func (c dataExportCmd) Run(s *session) error {
 }
 
 type dataImportCmd struct {
-	Paths     []string `arg:"" name:"files-or-dir" help:"Token files in their order, or a directory with files under the names that data export gives them."`
+	Paths     []string `arg:"" name:"files-or-dir" help:"Token files in order, or a directory whose files are named as by anneal data export."`
 	From      string   `required:"" placeholder:"FORMAT" help:"nanogpt, llmc, megatron, olmo or datatrove."`
 	Tokenizer string   `required:"" placeholder:"FILE" help:"The tokenizer.json that the files were made with."`
 	Out       string   `required:"" placeholder:"DIR" help:"Directory of the data set."`
-	Val       float64  `default:"0.01" help:"Share of documents held out for validation, where the directory has no validation files."`
+	Val       float64  `default:"0.01" help:"Share of the documents to hold out for validation, if the directory has no validation files."`
 	Replace   bool     `help:"Replace a data set that is in DIR already."`
 	endOfTextFlag
 }

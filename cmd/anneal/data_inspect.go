@@ -9,14 +9,14 @@ import (
 
 type dataInspectCmd struct {
 	Dir     string `arg:"" help:"Directory of the data set."`
-	Context int    `default:"2048" placeholder:"N" help:"Tokens in a row, as model.context."`
+	Context int    `default:"2048" placeholder:"N" help:"Tokens in a row, like model.context."`
 	svgFlag
 }
 
 func (dataInspectCmd) Help() string {
 	return example("anneal data inspect data/go --context 1024", "anneal data inspect data/go --json --svg lengths.svg") +
-		"\n\nDocuments and their lengths, and what each value of data.packing would make of them in one pass over the training split:" +
-		"\ntrained: share of positions that are neither padding nor a prompt; cut: documents split across rows;" +
+		"\n\nFor each value of data.packing, in one pass over the training split:" +
+		" trained: share of positions that are neither padding nor a prompt; cut: documents split across rows;" +
 		"\nleft out: tokens not used. It reads the document index, not the tokens."
 }
 

@@ -11,19 +11,19 @@ import (
 
 type dataMixCmd struct {
 	Sources     []string `arg:"" name:"NAME=DIR" help:"Data sets, each with a name."`
-	Method      string   `default:"natural" enum:"natural,temperature,unimax" help:"natural: by size; temperature: by size^(1/T); unimax: evenly, but none for more than --epochs."`
-	Temperature float64  `placeholder:"T" help:"Of temperature: 1 is natural, more is more even; such as 3.3."`
-	Epochs      float64  `placeholder:"N" help:"Of unimax: how often a source may be read; such as 4."`
-	Weights     string   `placeholder:"TEXT" help:"Weights in the place of a method, such as 'web=0.7 code=0.3'."`
-	Tokens      tokens   `placeholder:"N" help:"Tokens of the run, such as 1B; without it, as many as there are in all."`
-	Context     int      `default:"2048" placeholder:"N" help:"Tokens in a row, as model.context."`
+	Method      string   `default:"natural" enum:"natural,temperature,unimax" help:"natural: by size; temperature: by size^(1/T); unimax: evenly, but no source more than --epochs times."`
+	Temperature float64  `placeholder:"T" help:"Temperature T, such as 3.3: 1 is natural, higher is more even."`
+	Epochs      float64  `placeholder:"N" help:"Epochs of a source at most, for unimax; such as 4."`
+	Weights     string   `placeholder:"TEXT" help:"Explicit weights instead of a method, such as 'web=0.7 code=0.3'."`
+	Tokens      tokens   `placeholder:"N" help:"Tokens of the run, such as 1B. Default: all tokens of the data sets."`
+	Context     int      `default:"2048" placeholder:"N" help:"Tokens in a row, like model.context."`
 	Packing     string   `default:"concat" enum:"concat,best_fit,pad" help:"How documents become rows, as data.packing."`
 }
 
 func (dataMixCmd) Help() string {
 	return example("anneal data mix --method unimax --epochs 4 --tokens 1B web=data/web code=data/code",
 		"anneal data mix --weights 'web=0.7 code=0.3' --tokens 1B web=data/web code=data/code --json") +
-		"\n\nWhat a run would read of each source, how often, and the lines for its config. Nothing is trained."
+		"\n\nPrints the tokens and epochs of each source, and the lines for the config. Nothing is trained."
 }
 
 func (c dataMixCmd) Run(s *session) error {

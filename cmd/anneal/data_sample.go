@@ -10,7 +10,7 @@ import (
 
 type dataSampleCmd struct {
 	Out     string `default:"data/go" placeholder:"DIR" help:"Directory of the data set."`
-	Vocab   count  `default:"4096" placeholder:"N" help:"Tokens of the vocabulary."`
+	Vocab   count  `default:"4096" placeholder:"N" help:"Size of the vocabulary."`
 	Replace bool   `help:"Replace a data set that is in DIR already."`
 	threadsFlag
 }

@@ -13,15 +13,15 @@ import (
 type dataScoreCmd struct {
 	Dir   string `arg:"" help:"Directory of the data set."`
 	By    string `required:"" placeholder:"METRIC" help:"compression, mtld, flesch, length, loss, or file:PATH."`
-	Model string `placeholder:"RUN" help:"Of loss: a run that was trained with the tokenizer of the data."`
-	Name  string `placeholder:"NAME" help:"What data.order calls the scores; the metric's or the file's name if left out."`
+	Model string `placeholder:"RUN" help:"For loss: a run trained with the data's tokenizer."`
+	Name  string `placeholder:"NAME" help:"Name of the scores for data.order. Default: the name of the metric or file."`
 	threadsFlag
 }
 
 func (dataScoreCmd) Help() string {
 	var b strings.Builder
 	b.WriteString(example("anneal data score data/go --by compression", "anneal data score data/go --by loss --model runs/small", "anneal data score data/go --by file:quality.jsonl"))
-	b.WriteString("\n\nA number for each document of the training split, kept in DIR/scores/NAME.f32, by which data.order orders samples:\n")
+	b.WriteString("\n\nWrites one number per document of the training split to DIR/scores/NAME.f32; data.order orders samples by it:\n")
 	for _, m := range lab.Scorings() {
 		b.WriteString(fmt.Sprintf("\n    %-12s %s", m.Name, m.About))
 	}

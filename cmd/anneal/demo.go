@@ -9,13 +9,13 @@ import (
 )
 
 type demoCmd struct {
-	Minutes inMinutes `default:"3" env:"ANNEAL_DEMO_MINUTES" placeholder:"M" help:"Training time in minutes, or such as 90s or 1h30m; 0 sets no limit."`
-	Steps   count     `placeholder:"N" help:"Most optimizer steps; the earlier limit counts."`
-	Out     string    `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. A run that is there already is resumed."`
-	Seed    uint64    `default:"1" help:"Seed of weights, data order and samples."`
+	Minutes inMinutes `default:"3" env:"ANNEAL_DEMO_MINUTES" placeholder:"M" help:"Training time, such as 90s, 1h30m, or a number of minutes; 0: no limit."`
+	Steps   count     `placeholder:"N" help:"Optimizer steps at most. The earlier limit counts."`
+	Out     string    `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. A run that is already there is resumed."`
+	Seed    uint64    `default:"1" help:"Seed of the weights, the data order and the samples."`
 	threadsFlag
 
-	SampleTokens count `default:"120" placeholder:"N" help:"Length of a sample."`
+	SampleTokens count `default:"120" placeholder:"N" help:"Tokens in a sample."`
 }
 
 func (demoCmd) Help() string {

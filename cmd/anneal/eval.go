@@ -11,7 +11,7 @@ type evalCmd struct {
 	runArg
 	weightsFlag
 	Data   []string `required:"" sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
-	Tokens count    `help:"Score exactly this many targets, the first of the held-out text; 0 scores all."`
+	Tokens count    `help:"Score this many tokens of the held-out text, from its start. 0: all."`
 	reachFlags
 	deviceFlag
 	threadsFlag

@@ -10,7 +10,7 @@ import (
 )
 
 type explainCmd struct {
-	Key string `arg:"" optional:"" help:"A config key or a section, such as model.dim or model; none lists all."`
+	Key string `arg:"" optional:"" help:"A key or section, such as model.dim or model. Default: list all keys."`
 }
 
 func (explainCmd) Help() string { return example("anneal explain schedule.warmup") }

@@ -15,12 +15,12 @@ type exportCmd struct {
 	Out string `arg:"" name:"out-dir" help:"Directory to write."`
 	To  string `default:"hf" enum:"hf" help:"Format: hf is the layout of a Hugging Face repository."`
 
-	DType string `name:"dtype" default:"f32" enum:"f32,bf16,f16" help:"Weights: f32 is exact, bf16 and f16 half the size."`
+	DType string `name:"dtype" default:"f32" enum:"f32,bf16,f16" help:"Number format of the weights: f32 is exact; bf16 and f16 take half the space."`
 }
 
 func (exportCmd) Help() string {
 	return example("anneal export runs/go --to hf exports/go") +
-		"\n\nBefore it ends, it reads back what it wrote and compares the model's output on a probe."
+		"\n\nThe export is read back, and its logits are compared with the model's."
 }
 
 func (c exportCmd) Run(s *session) error {

@@ -16,7 +16,7 @@ type importCmd struct {
 
 func (importCmd) Help() string {
 	return example("anneal import models/llama --out runs/llama", "anneal train CONFIG --init-from runs/llama --out runs/tuned") +
-		"\n\nWeights of BF16 are used in bf16, of F16 in fp16, of F32 and F64 in fp32: precision in the run's config.yaml."
+		"\n\nThe run computes in the format of the weights: BF16 in bf16, F16 in fp16, F32 and F64 in fp32. To change it, edit precision in the run's config.yaml."
 }
 
 func (c importCmd) Run(s *session) error {

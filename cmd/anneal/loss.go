@@ -11,8 +11,8 @@ import (
 
 // lossFlags say how much of its input a command that reads text may lose. The policy is corpus.MaxLoss.
 type lossFlags struct {
-	MaxRejects percent `default:"0.1%" placeholder:"SHARE" help:"Fail (exit code 3, after the work) if more of the documents or bytes cannot be used. Files that are damaged, cut off or unreadable fail the command at any share."`
-	Strict     bool    `help:"Fail if a single document cannot be used."`
+	MaxRejects percent `default:"0.1%" placeholder:"SHARE" help:"Largest share of documents or bytes that may be unusable. Above it, or if a file is damaged or cut off, the command ends with exit code 3 after its work."`
+	Strict     bool    `help:"End with exit code 3 if even one document cannot be used."`
 }
 
 func (f lossFlags) limit() corpus.MaxLoss {

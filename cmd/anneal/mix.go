@@ -12,15 +12,15 @@ import (
 )
 
 type mixCmd struct {
-	DoReMi doremiCmd `cmd:"" name:"doremi" help:"Find the weights of sources with a reference and a proxy model (group DRO)."`
-	RegMix regmixCmd `cmd:"" name:"regmix" help:"Find the weights of sources by regression over many tiny models."`
+	DoReMi doremiCmd `cmd:"" name:"doremi" help:"Find mixture weights with a reference and a proxy model (DoReMi, group DRO)."`
+	RegMix regmixCmd `cmd:"" name:"regmix" help:"Find mixture weights by regression over many tiny models (RegMix)."`
 }
 
 // mixtureArgs are on every search for the weights of a mixture.
 type mixtureArgs struct {
 	configArgs
-	Out    string `required:"" placeholder:"DIR" help:"Directory for the models and mix.json. What is there already is gone on with."`
-	Budget amount `placeholder:"TOKENS" help:"Tokens of the run that the weights are for, such as 1e9, by which epochs are counted; without it those of the config."`
+	Out    string `required:"" placeholder:"DIR" help:"Directory for the models and mix.json. What is already there is continued."`
+	Budget amount `placeholder:"TOKENS" help:"Tokens of the run that the weights are for, such as 1e9, to count epochs. Default: those of the config."`
 	svgFlag
 	runThreadsFlag
 }
@@ -67,16 +67,16 @@ func searchError(err error) error {
 type doremiCmd struct {
 	mixtureArgs
 	Rate      float64 `default:"1" placeholder:"ETA" help:"How fast weights follow the excess loss."`
-	Smoothing float64 `default:"1e-3" placeholder:"C" help:"Share of the uniform weights that is mixed in at each step."`
-	Rounds    int     `default:"1" help:"Searches at most, each with a reference trained on what the last one found; fewer where weights stay."`
+	Smoothing float64 `default:"1e-3" placeholder:"C" help:"Share of uniform weights mixed in at each step."`
+	Rounds    int     `default:"1" help:"Rounds at most. Each trains its reference with the weights of the last; it stops when they no longer change."`
 }
 
 func (doremiCmd) Help() string {
 	return example("anneal mix doremi examples/tiny.yaml data.mix=code=data/code,asm=data/asm,text=data/text --out runs/mix",
 		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix --budget 1B --svg weights.svg") +
 		"\n\nA small model, the reference, is trained on the sources in their natural shares; a second one, the proxy, is then trained on all of them evenly," +
-		"\nand each source counts the more, the further the proxy is behind the reference there. The mean of these weights is the outcome." +
-		"\nIt takes 8/3 of the config's training; give it a small model. Stopped, the same command goes on."
+		"\nand a source gets more weight while the proxy is further behind the reference on it. The result is the mean of these weights." +
+		"\nIt takes 8/3 of the config's training; give it a small model. If it is stopped, give the same command again: it continues."
 }
 
 func (c doremiCmd) Run(s *session) error {
@@ -105,8 +105,8 @@ func (c doremiCmd) Run(s *session) error {
 
 type regmixCmd struct {
 	mixtureArgs
-	Proxies int      `default:"32" help:"Models to train, at least 10. Asking for more later adds to those that are there."`
-	Target  []string `placeholder:"NAME,…" help:"Sources whose held-out loss is to be low; without it all, with the same weight each."`
+	Proxies int      `default:"32" help:"Models to train, at least 10. A larger number later adds models to those already trained."`
+	Target  []string `placeholder:"NAME,…" help:"Sources whose held-out loss to minimise. Default: all, equally weighted."`
 }
 
 func (regmixCmd) Help() string {
@@ -114,7 +114,7 @@ func (regmixCmd) Help() string {
 		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/regmix --svg regression.svg") +
 		"\n\nEach proxy is trained on another mixture, drawn around the natural one. A regression from weights to held-out loss predicts the" +
 		"\nloss of 100,000 mixtures; the mean of the best hundred is the outcome. Predictions for proxies that the regression has not seen show how far to" +
-		"\ntrust it: a rank correlation well below 0.8 asks for more proxies or more steps. Stopped, the same command goes on."
+		"\ntrust it: a rank correlation well below 0.8 asks for more proxies or more steps. If it is stopped, give the same command again: it continues."
 }
 
 func (c regmixCmd) Run(s *session) error {

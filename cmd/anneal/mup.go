@@ -16,10 +16,10 @@ type mupCmd struct {
 
 type mupCheckCmd struct {
 	configArgs
-	Widths   []int  `placeholder:"D,…" help:"Values of model.dim; without them four, from about 64 on, each twice the one before."`
-	Steps    int    `default:"3" help:"Updates; activations are seen before the first and after each."`
-	Seeds    int    `default:"3" help:"Runs of each width, whose activations are averaged."`
-	LR       amount `name:"lr" placeholder:"LR" help:"Learning rate of the narrowest model; without it optimizer.lr."`
+	Widths   []int  `placeholder:"D,…" help:"Values of model.dim. Default: four, from about 64, each twice the last."`
+	Steps    int    `default:"3" help:"Updates. Activations are measured before the first and after each."`
+	Seeds    int    `default:"3" help:"Runs per width; their activations are averaged."`
+	LR       amount `name:"lr" placeholder:"LR" help:"Learning rate of the narrowest model. Default: optimizer.lr."`
 	Standard bool   `help:"Check the standard parametrisation instead: it fails, as it should."`
 	Random   bool   `help:"Train on random tokens instead of the config's data."`
 	svgFlag
@@ -28,7 +28,7 @@ type mupCheckCmd struct {
 func (mupCheckCmd) Help() string {
 	return example("anneal mup check examples/mup.yaml --svg check.svg",
 		"anneal mup check examples/mup.yaml --random --standard") +
-		"\n\nThe narrowest width is the base model; heads keep their size, the feed-forward layer its ratio. Activations that go with the width are exit code 7."
+		"\n\nThe narrowest width is the base model; heads keep their size, and the feed-forward layer its ratio. Exit code 7: activations grow or shrink with the width."
 }
 
 func (c mupCheckCmd) Run(s *session) error {

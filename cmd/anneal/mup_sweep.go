@@ -11,8 +11,8 @@ import (
 
 type mupSweepCmd struct {
 	configArgs
-	Widths   []int     `placeholder:"D,…" help:"Values of model.dim; without them four, from about 64 on, each twice the one before."`
-	Rates    []float64 `placeholder:"LR,…" help:"Values of optimizer.lr; without them seven, from an eighth of the config's to eight times it."`
+	Widths   []int     `placeholder:"D,…" help:"Values of model.dim. Default: four, from about 64, each twice the last."`
+	Rates    []float64 `placeholder:"LR,…" help:"Values of optimizer.lr. Default: seven, from 1/8 to 8 times that of the config."`
 	Standard bool      `help:"Use the standard parametrisation instead, whose best rate moves."`
 	svgFlag
 }

@@ -11,15 +11,15 @@ import (
 
 type rewindCmd struct {
 	runArg
-	To          count        `required:"" placeholder:"STEP" help:"Go on after the last checkpoint at or before this step."`
-	Skip        []batchRange `placeholder:"FROM:TO" help:"Leave out the batches of these steps, both included, as metrics.jsonl numbers them; may be given more than once."`
-	SkipBatches count        `placeholder:"N" help:"Leave out this many batches, from the checkpoint on."`
+	To          count        `required:"" placeholder:"STEP" help:"Continue after the last checkpoint at or before this step."`
+	Skip        []batchRange `placeholder:"FROM:TO" help:"Skip the batches of these steps, FROM and TO included, as numbered in metrics.jsonl. May be repeated."`
+	SkipBatches count        `placeholder:"N" help:"Skip this many batches, counted from the checkpoint."`
 }
 
 func (rewindCmd) Help() string {
 	return example("anneal rewind runs/go --to 1100 --skip 1180:1220", "anneal rewind runs/go --to 1100 --skip-batches 300", "anneal resume runs/go") +
-		"\n\nFor loss spikes: go back some hundred steps and leave out the batches before and during the spike. The list of what is left" +
-		" out is data.skip in the run's config.yaml, which every resume follows. Later checkpoints are moved to checkpoints/aside;" +
+		"\n\nAfter a loss spike, go back some hundred steps and skip the batches before and during the spike. The run's config.yaml" +
+		" lists them (data.skip), and every resume follows it. Later checkpoints are moved to checkpoints/aside;" +
 		" their lines in metrics.jsonl stay and are marked."
 }
 
@@ -59,7 +59,7 @@ func (c rewindCmd) Run(s *session) error {
 		s.printf("set aside  %s\n", path)
 	}
 	if r.Samples > 0 {
-		s.printf("left out   %s samples; in all data.skip = %s\n", thousands(int64(r.Samples)), r.Skip)
+		s.printf("skipped    %s samples; data.skip = %s in all\n", thousands(int64(r.Samples)), r.Skip)
 	}
 	s.closing(fmt.Sprintf("back from step %s to %s", thousands(int64(r.From)), to), c.Dir, time.Since(start), command("anneal", "resume", c.Dir))
 	return s.emit(r)

@@ -18,15 +18,15 @@ type tokenizerCmd struct {
 	Encode  tokenizerEncodeCmd  `cmd:"" help:"Turn text into token ids."`
 	Decode  tokenizerDecodeCmd  `cmd:"" help:"Turn token ids into text."`
 	Eval    tokenizerEvalCmd    `cmd:"" help:"Measure how well a tokenizer suits a text."`
-	Sweep   tokenizerSweepCmd   `cmd:"" help:"Compare sizes of a vocabulary on held-out text."`
+	Sweep   tokenizerSweepCmd   `cmd:"" help:"Compare vocabulary sizes on held-out text."`
 	Convert tokenizerConvertCmd `cmd:"" help:"Write a tokenizer in the format of Hugging Face, GPT-2 or tiktoken."`
 }
 
 // textArgs names the text that a command reads.
 type textArgs struct {
 	Paths     []string `arg:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
-	Ext       []string `placeholder:".go" help:"From directories take only files with these extensions."`
-	TextField string   `default:"text" help:"Where the text is: the key in a line of .jsonl, the column of .parquet (a.b is b in a)."`
+	Ext       []string `placeholder:".go" help:"Take only files with these extensions from directories."`
+	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
 }
 
 // words are the arguments again, for a command on the same text; where they are many, a placeholder.
@@ -71,7 +71,7 @@ func (s *session) reportText(r corpus.Report) { s.notef("%s", r) }
 // tokenizerArg names a tokenizer to use.
 type tokenizerArg struct {
 	Tokenizer string `arg:"" help:"A tokenizer.json, a .tiktoken rank file, a vocab.json beside its merges.txt, or a directory of these."`
-	Pattern   string `placeholder:"cl100k" help:"How text is cut before merging; only for files that do not say: .tiktoken and vocab.json."`
+	Pattern   string `placeholder:"cl100k" help:"How text is split before merging, for files that do not say: .tiktoken and vocab.json."`
 }
 
 func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) { return a.loadWith(nil) }
@@ -93,7 +93,7 @@ func loadTokenizer(path string) (*tokenizer.Tokenizer, error) {
 
 // endOfTextFlag is on commands that take a tokenizer whose files may not say what ends a text.
 type endOfTextFlag struct {
-	EndOfText string `placeholder:"TOKEN" help:"Special token that ends a text; without it, eos_token of tokenizer_config.json beside the tokenizer, or the one whose name says so."`
+	EndOfText string `placeholder:"TOKEN" help:"Special token that ends a text. Default: eos_token of tokenizer_config.json beside the tokenizer, or the token whose name says so."`
 }
 
 // load reads a tokenizer.json that has to know what ends a text.

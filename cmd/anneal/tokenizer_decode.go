@@ -9,7 +9,7 @@ import (
 
 type tokenizerDecodeCmd struct {
 	tokenizerArg
-	File string `arg:"" optional:"" help:"Token ids, separated by spaces; none reads standard input."`
+	File string `arg:"" optional:"" help:"A file of token ids with spaces between them. Default: standard input."`
 }
 
 func (tokenizerDecodeCmd) Help() string {

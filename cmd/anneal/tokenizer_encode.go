@@ -9,8 +9,8 @@ import (
 
 type tokenizerEncodeCmd struct {
 	tokenizerArg
-	File    string `arg:"" optional:"" help:"Text; none reads standard input."`
-	Special bool   `help:"Take the names of special tokens in the text for the tokens themselves."`
+	File    string `arg:"" optional:"" help:"A text file. Default: standard input."`
+	Special bool   `help:"Encode the names of special tokens as the tokens themselves."`
 }
 
 func (tokenizerEncodeCmd) Help() string { return example("anneal tokenizer encode tok.json main.go") }

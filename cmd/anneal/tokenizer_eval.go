@@ -13,14 +13,14 @@ import (
 type tokenizerEvalCmd struct {
 	tokenizerArg
 	textArgs
-	By string `placeholder:"GROUP" help:"Also measure groups of documents, by ext, dir, file, script (of most letters) or model:FILE, the label that a fastText model gives, such as the language."`
+	By string `placeholder:"GROUP" help:"Also measure groups of documents: by ext, dir, file, script (of most letters), or model:FILE (the label from a fastText model, such as the language)."`
 }
 
 func (tokenizerEvalCmd) Help() string {
 	return example("anneal tokenizer eval tok.json --ext .go src/", "anneal tokenizer eval tok.json --by script crawl/",
 		"anneal tokenizer eval tok.json --by model:lid.176.ftz crawl/") +
-		"\n\nparity: how many times as many tokens as in the best group a byte takes. Languages differ in the bytes that the same content\n" +
-		"takes; what it costs in tokens only parallel text shows. Words are what white space separates; some scripts have none."
+		"\n\nparity: tokens per byte, divided by that of the best group. Languages need different numbers of bytes for the same content,\n" +
+		"so only parallel text shows what the content costs in tokens. Words are separated by white space, which some scripts lack."
 }
 
 func (c tokenizerEvalCmd) Run(s *session) error {

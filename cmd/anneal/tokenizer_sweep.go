@@ -12,7 +12,7 @@ import (
 type tokenizerSweepCmd struct {
 	textArgs
 	Vocab []int    `default:"4096,8192,16384,32768,65536" placeholder:"N,…" help:"Sizes to compare."`
-	Val   []string `placeholder:"PATH,…" help:"Held-out text; without it every 20th document is held out."`
+	Val   []string `placeholder:"PATH,…" help:"Held-out text. Default: every 20th document."`
 	Width int      `default:"768" help:"Width of the model, for the parameters of its embedding."`
 	learnFlags
 	svgFlag
@@ -22,7 +22,7 @@ func (tokenizerSweepCmd) Help() string {
 	return example(
 		"anneal tokenizer sweep --vocab 4096,16384,65536 --svg vocabulary.svg --ext .go src/",
 		"anneal tokenizer sweep --val news.jsonl --width 1024 --memory 4GiB crawl/",
-	) + "\n\nThe text is counted once and learned from once: the merges of a smaller vocabulary are the first of those of a larger one."
+	) + "\n\nThe text is read once and the merges are learned once: a smaller vocabulary has the first merges of a larger one."
 }
 
 func (c tokenizerSweepCmd) Run(s *session) error {

@@ -16,8 +16,8 @@ import (
 type tokenizerTrainCmd struct {
 	textArgs
 	lossFlags
-	Vocab int     `required:"" placeholder:"N" help:"Tokens in all: 256 bytes, the special tokens, the rest merges."`
-	Out   outFile `required:"" placeholder:"FILE" example:"tokenizer.json" help:"Where the tokenizer.json goes; - is standard output."`
+	Vocab int     `required:"" placeholder:"N" help:"Size of the vocabulary: 256 bytes, the special tokens, and merges."`
+	Out   outFile `required:"" placeholder:"FILE" example:"tokenizer.json" help:"The tokenizer.json to write; - is standard output."`
 	learnFlags
 }
 
@@ -30,11 +30,11 @@ func (tokenizerTrainCmd) Help() string {
 
 // learnFlags say how a vocabulary is learned.
 type learnFlags struct {
-	Pattern string   `default:"llama3" help:"How text is cut before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
-	Special []string `default:"<|endoftext|>" help:"Special tokens; the first ends a document."`
-	Memory  autoSize `default:"auto" placeholder:"SIZE" help:"Memory for all of it, such as 2GiB, 64 MiB at least. Counts that do not fit go to disk; the rarest words that do not fit are left out. auto: what is available, and no word is left out."`
-	TempDir string   `placeholder:"DIR" help:"Where they go; by default the system's place for temporary files."`
-	KeepAll bool     `help:"Fail if the memory is too little to learn from all words, rather than leave out the rarest."`
+	Pattern string   `default:"llama3" help:"How text is split before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
+	Special []string `default:"<|endoftext|>" help:"Special tokens. The first ends a document."`
+	Memory  autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the command, such as 2GiB; at least 64 MiB. Counts that do not fit go to disk, and the rarest words are dropped if they do not fit. auto: what is available, and no word is dropped."`
+	TempDir string   `placeholder:"DIR" help:"Directory for the counts on disk. Default: the system's directory for temporary files."`
+	KeepAll bool     `help:"Fail instead of dropping the rarest words if memory does not suffice."`
 	threadsFlag
 }
 

@@ -16,16 +16,16 @@ import (
 
 type trainCmd struct {
 	Config    string   `arg:"" optional:"" help:"The YAML config; a run's config.yaml will do. With --recipe it may be left out."`
-	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the file."`
-	Recipe    string   `placeholder:"NAME" help:"Begin with a config of anneal recipe list; the file and the values replace parts of it."`
-	Scale     float64  `placeholder:"N" help:"Make the recipe's model N times smaller, and the run with it."`
+	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
+	Recipe    string   `placeholder:"NAME" help:"Start from this recipe (see anneal recipe list). The config and the values replace parts of it."`
+	Scale     float64  `placeholder:"N" help:"Make the recipe's model and its run N times smaller."`
 
 	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run, or of a model in the layout of Hugging Face."`
-	InitStep count  `placeholder:"N" help:"With a run: its checkpoint of step N; without it the newest."`
-	Only     string `default:"model" enum:"model" help:"What to take from DIR. model, the only choice: weights, without optimizer and step."`
+	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. Default: the newest."`
+	Only     string `default:"model" enum:"model" help:"What to take from DIR. Only model: the weights, without optimizer state and step."`
 
-	Out    string `placeholder:"RUN" help:"Directory of the run; made, and refused if it holds one already."`
-	DryRun bool   `help:"Print the resolved config and what the run will need, and stop."`
+	Out    string `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
+	DryRun bool   `help:"Print the resolved config and the memory that the run needs. Train nothing."`
 	runDeviceFlag
 	runThreadsFlag
 }
@@ -36,7 +36,7 @@ func (trainCmd) Help() string {
 		"anneal train --recipe llama2-70b --dry-run",
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
 		"anneal train examples/continue.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
-		"\n\n--init-from takes the shape of the model and its weights from DIR; everything else is that of CONFIG, and the run begins at step 0." +
+		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; the run begins at step 0." +
 		" The state of the optimizer is not taken: it belongs to the schedule that made it. `anneal branch` continues with both." +
 		" Build the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
 		"\n\nCtrl-C saves and says how to go on; a second one stops at once. `anneal explain` lists the keys."
