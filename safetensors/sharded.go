@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 const (
@@ -30,15 +32,16 @@ type Set struct {
 }
 
 // OpenDir opens model.safetensors in dir, or the shards listed in model.safetensors.index.json. The index and the
-// shards must agree in both directions. It never opens a file outside dir, not even through symbolic links.
+// shards must agree in both directions. It never opens a file outside dir, not even through symbolic links, except within one
+// model of Hugging Face's cache: the files of models--NAME/snapshots/REVISION are links to models--NAME/blobs.
 func OpenDir(dir string) (*Set, error) {
-	root, err := os.OpenRoot(dir)
+	in, err := openModelDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer in.root.Close()
 	s := &Set{file: map[string]*File{}}
-	err = s.open(root)
+	err = s.open(in)
 	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -46,15 +49,52 @@ func OpenDir(dir string) (*Set, error) {
 	return s, nil
 }
 
-func (s *Set) open(root *os.Root) error {
-	index, err := readIndex(root)
+// modelDir is a directory within a root that nothing read from it leaves.
+type modelDir struct {
+	root *os.Root
+	dir  string // within the root, with slashes
+}
+
+func openModelDir(dir string) (modelDir, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return modelDir{}, err
+	}
+	snapshots, revision := filepath.Split(real)
+	model := filepath.Dir(filepath.Clean(snapshots))
+	if filepath.Base(snapshots) == "snapshots" && strings.HasPrefix(filepath.Base(model), "models--") {
+		root, err := os.OpenRoot(model)
+		return modelDir{root, path.Join("snapshots", revision)}, err
+	}
+	root, err := os.OpenRoot(dir)
+	return modelDir{root, "."}, err
+}
+
+// open opens a regular file.
+func (m modelDir) open(name string) (*os.File, error) {
+	if err := regular(m.root.Stat(path.Join(m.dir, name))); err != nil {
+		return nil, err
+	}
+	return m.root.Open(path.Join(m.dir, name))
+}
+
+// lstat describes a file, or the link that it is.
+func (m modelDir) lstat(name string) (fs.FileInfo, error) {
+	return m.root.Lstat(path.Join(m.dir, name))
+}
+
+func (s *Set) open(in modelDir) error {
+	index, err := readIndex(in)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s.add(root, singleName)
+		return s.add(in, singleName)
 	case err != nil:
 		return err
 	}
-	if _, err := root.Lstat(singleName); err == nil {
+	if _, err := in.lstat(singleName); err == nil {
 		return fmt.Errorf("it has both %s and %s; remove the outdated one", singleName, indexName)
 	}
 	opened := map[string]*File{}
@@ -65,7 +105,7 @@ func (s *Set) open(root *os.Root) error {
 		if !shardName.MatchString(shard) {
 			return fmt.Errorf("%s: shard name %q of tensor %q is not a plain *.safetensors file name", indexName, shard, name)
 		}
-		if err := s.add(root, shard); err != nil {
+		if err := s.add(in, shard); err != nil {
 			return err
 		}
 		opened[shard] = s.files[len(s.files)-1]
@@ -84,14 +124,10 @@ func (s *Set) open(root *os.Root) error {
 }
 
 // add opens one file of the set.
-func (s *Set) add(root *os.Root, name string) error {
-	err := regular(root.Stat(name))
-	var f *os.File
-	if err == nil {
-		f, err = root.Open(name)
-	}
+func (s *Set) add(in modelDir, name string) error {
+	f, err := in.open(name)
 	if err != nil {
-		if st, serr := root.Lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
+		if st, serr := in.lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%w\n  %s is a symbolic link out of the directory, which is not followed; put the file itself there", err, name)
 		}
 		return err
@@ -112,11 +148,8 @@ func (s *Set) add(root *os.Root, name string) error {
 }
 
 // readIndex returns the weight map of an index: tensor name to shard name.
-func readIndex(root *os.Root) (map[string]string, error) {
-	if err := regular(root.Stat(indexName)); err != nil {
-		return nil, err
-	}
-	f, err := root.Open(indexName)
+func readIndex(in modelDir) (map[string]string, error) {
+	f, err := in.open(indexName)
 	if err != nil {
 		return nil, err
 	}

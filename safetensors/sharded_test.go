@@ -80,6 +80,51 @@ func TestIndexCannotLeaveTheDirectory(t *testing.T) {
 	}
 }
 
+// The snapshots of Hugging Face's cache are links to blobs of the same model: those are followed, and no others.
+func TestLinksWithinACachedModelAreFollowed(t *testing.T) {
+	cache := t.TempDir()
+	model := filepath.Join(cache, "models--who--what")
+	blobs, snapshot := filepath.Join(model, "blobs"), filepath.Join(model, "snapshots", "0a1b2c")
+	for _, dir := range []string{blobs, snapshot, filepath.Join(cache, "models--who--else")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := WriteFile(filepath.Join(blobs, "77e1"), numbered(3), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(filepath.Join(cache, "models--who--else", "77e1"), numbered(3), nil); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(snapshot, singleName)
+	current := filepath.Join(t.TempDir(), "current") // people link to snapshots, too
+	if err := os.Symlink(snapshot, current); err != nil {
+		t.Fatal(err)
+	}
+	for target, followed := range map[string]bool{
+		"../../blobs/77e1": true, "../../../models--who--else/77e1": false, filepath.Join(blobs, "77e1"): false, "/etc/passwd": false,
+	} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{snapshot, current} {
+			s, err := OpenDir(dir)
+			switch {
+			case err == nil && len(s.Tensors()) != 3:
+				t.Errorf("a link to %s: %d tensors", target, len(s.Tensors()))
+			case (err == nil) != followed:
+				t.Errorf("a link to %s: %v", target, err)
+			}
+			if err == nil {
+				s.Close()
+			}
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestIndexAndShardsMustAgree(t *testing.T) {
 	const a, b = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 	for name, c := range map[string]struct{ index, want string }{
