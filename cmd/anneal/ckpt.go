@@ -59,6 +59,7 @@ func (ckptVerifyCmd) Help() string {
 }
 
 func (c ckptVerifyCmd) Run(s *session) error {
+	start := time.Now()
 	r, err := train.Verify(c.Dir)
 	if err != nil {
 		return err
@@ -74,6 +75,7 @@ func (c ckptVerifyCmd) Run(s *session) error {
 	for _, remark := range r.Remarks {
 		s.warn(remark)
 	}
+	s.closing("every byte checked", "", time.Since(start), "")
 	return s.emit(map[string]any{"ok": true, "checkpoints": names, "remarks": append([]string{}, r.Remarks...)})
 }
 

@@ -64,14 +64,22 @@ func (c dataBuildCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("read %s of text, %.1f MB/s\n", megabytes(report.Bytes), rate)
-		result := s.finishData(c.Out, m, tok, elapsed)
+		result := s.finishData(c.Out, m, tok, elapsed, c.next(report, nextOfData(c.Out, m)))
 		result["corpus"], result["mb_per_second"] = report, rate
 		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"), "give the same command again with --replace", result)
 	})
 }
 
+// nextOfData is the command that uses a new data set.
+func nextOfData(dir string, m dataset.Manifest) string {
+	if m.Train.Tokens == 0 {
+		return "anneal eval RUN " + command("--data", dir)
+	}
+	return command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
+}
+
 // finishData says what a new data set holds, and returns it for the JSON object.
-func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Tokenizer, elapsed time.Duration) map[string]any {
+func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Tokenizer, elapsed time.Duration, next string) map[string]any {
 	s.printSplit("train", m.Train.Counts)
 	s.printSplit("val", m.Val.Counts)
 	end := string(tok.Token(m.Tokenizer.EOT))
@@ -80,10 +88,6 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	if remark := lab.RemarkHeldOut(m); remark != "" {
 		s.warn(remark)
 		remarks = append(remarks, remark)
-	}
-	next := command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
-	if m.Train.Tokens == 0 {
-		next = "anneal eval RUN " + command("--data", dir)
 	}
 	s.closing("a data set of "+thousands(int64(m.Train.Tokens+m.Val.Tokens))+" tokens", dir, elapsed, next)
 	return map[string]any{
@@ -114,6 +118,7 @@ type dataVerifyCmd struct {
 func (dataVerifyCmd) Help() string { return example("anneal data verify data/go") }
 
 func (c dataVerifyCmd) Run(s *session) error {
+	start := time.Now()
 	d, err := dataset.Open(c.Dir)
 	if err != nil {
 		return asData(err)
@@ -127,5 +132,6 @@ func (c dataVerifyCmd) Run(s *session) error {
 	}
 	s.printSplit("train", d.Manifest.Train.Counts)
 	s.printSplit("val", d.Manifest.Val.Counts)
+	s.closing("every byte checked", "", time.Since(start), "")
 	return s.emit(map[string]any{"ok": true, "train": d.Manifest.Train.Counts, "val": d.Manifest.Val.Counts, "fingerprint": d.Fingerprint()})
 }

@@ -152,11 +152,13 @@ func (c classifierEvalCmd) Run(s *session) error {
 		return asData(err)
 	}
 	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
 		e, err := curate.EvaluateClassifier(ctx, m, x)
 		if err != nil {
 			return asData(err)
 		}
 		s.printEvaluation(c.Model, e)
+		s.closing("measured, nothing written", "", time.Since(start), command("anneal", "data", "classifier", "predict", c.Model)+" PATHS")
 		return s.emit(map[string]any{"model": m.String(), "evaluation": e})
 	})
 }
@@ -196,8 +198,8 @@ func (c classifierPredictCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		p, bytes := m.NewPredictor(), 0
 		var shown []predicted
-		counts := map[string]int{}
-		var spent time.Duration
+		counts, total := map[string]int{}, 0
+		began, spent := time.Now(), time.Duration(0)
 		for d, err := range r.Documents() {
 			if err != nil {
 				return asData(err)
@@ -214,6 +216,7 @@ func (c classifierPredictCmd) Run(s *session) error {
 				best = labels[0].Label
 			}
 			counts[best]++
+			total++
 			if len(shown) < int(c.Limit) {
 				shown = append(shown, predicted{d.Source, d.Index, labels})
 				s.printf("%s#%d", d.Source, d.Index)
@@ -232,6 +235,7 @@ func (c classifierPredictCmd) Run(s *session) error {
 			}
 		}
 		s.printf("%.1f MB/s for the model alone\n", rate)
+		s.closing(plural(total, "document")+" classified, nothing written", "", time.Since(began), "")
 		return s.emit(map[string]any{"documents": shown, "counts": counts, "corpus": r.Report(), "mb_per_second": rate})
 	})
 }

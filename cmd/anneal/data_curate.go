@@ -193,7 +193,7 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 		s.closing(fmt.Sprintf("%d of %d splits are done; the report comes with the last one", out.Done, out.Splits), "", took, "")
 	default:
 		s.printf("report: %s\n", filepath.Join(c.Out, "report.html"))
-		s.closing(kept, c.Out, took, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs")))
+		s.closing(kept, c.Out, took, c.next(r.Input, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
 	}
 }
 

@@ -184,7 +184,7 @@ func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took 
 	}
 	kept := fmt.Sprintf("kept %s of %s, %s of %s of text, %.1f MB/s", thousands(rep.Kept), plural(int(rep.Documents), "document"),
 		megabytes(rep.KeptBytes), megabytes(rep.Bytes), float64(rep.Bytes)/1e6/took.Seconds())
-	s.closing(kept, c.Out, took, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs")))
+	s.closing(kept, c.Out, took, c.next(*rep.Input, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
 }
 
 // warnOfNGrams warns of a filter that was too small: it takes new n-grams for seen ones, and drops documents that are

@@ -94,6 +94,6 @@ func (c dataImportCmd) Run(s *session) error {
 			s.warn(fmt.Sprintf("no document ends with %s, the end of text of %s: the files were made without it, with another tokenizer, or with another --end-of-text",
 				tok.Token(m.Tokenizer.EOT), c.Tokenizer))
 		}
-		return s.emit(s.finishData(c.Out, m, tok, time.Since(start)))
+		return s.emit(s.finishData(c.Out, m, tok, time.Since(start), nextOfData(c.Out, m)))
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"anneal/lab"
 )
@@ -24,6 +25,7 @@ func (c dataInspectCmd) Run(s *session) error {
 	if c.Context < 1 || c.Context > 1<<20 {
 		return &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
 	}
+	start := time.Now()
 	r, err := lab.InspectData(c.Dir, c.Context)
 	if err != nil {
 		return asData(err)
@@ -37,6 +39,7 @@ func (c dataInspectCmd) Run(s *session) error {
 	if err := s.picture(c.SVG, r.Chart().SVG); err != nil {
 		return err
 	}
+	s.closing("inspected, nothing written", "", time.Since(start), command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "--dry-run"))
 	return s.emit(r)
 }
 

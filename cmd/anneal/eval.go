@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"anneal/train/config"
 )
@@ -35,6 +36,7 @@ func (c evalCmd) Run(s *session) error {
 	}
 	defer r.Close()
 	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
 		e, err := r.EvaluateSources(ctx, sources, int(c.Tokens), s.status.tokensProgress("scored"))
 		if err != nil {
 			return err
@@ -50,6 +52,7 @@ func (c evalCmd) Run(s *session) error {
 		for _, p := range e.ByPosition {
 			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n", p.From, p.To-1, p.Loss, p.BitsPerByte, thousands(p.Tokens))
 		}
+		s.closing(thousands(e.Tokens)+" tokens scored", "", time.Since(start), "")
 		report := map[string]any{
 			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes, "step": r.Step, "context": r.Context(),
 			"precision": r.Config.Precision, "damaged": faults(r.Skipped),

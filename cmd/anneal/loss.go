@@ -22,6 +22,14 @@ func (f lossFlags) limit() corpus.MaxLoss {
 	return corpus.MaxLoss(f.MaxRejects)
 }
 
+// next returns the command to type next, or "" if too much of the input was lost: the error then says what to do.
+func (f lossFlags) next(input corpus.Report, command string) string {
+	if f.limit().Check(input) != nil {
+		return ""
+	}
+	return command
+}
+
 // percent is a share on the command line, such as 0.1%.
 type percent float64
 

@@ -66,6 +66,9 @@ func TestLostTextFailsTheCommand(t *testing.T) {
 			t.Errorf("%s: %s is not marked", name, marked[name])
 		}
 	}
+	if code, out, errs := anneal(append(slices.Clone(commands["build"]), "--replace")...); code != exitData || strings.Contains(out, "next:") {
+		t.Errorf("build of damaged files: exit %d, and a next command before the error\n%s%s", code, out, errs)
+	}
 	if v := w.object(exitData, commands["curate"]...); v["resumed"] != v["splits"] || v["report"].(map[string]any)["kept"].(float64) < 600 {
 		t.Errorf("again: %v of %v splits are taken over, %v kept", v["resumed"], v["splits"], v["report"].(map[string]any)["kept"])
 	}

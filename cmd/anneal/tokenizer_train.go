@@ -126,7 +126,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("%s distinct words in %s, %.1f MB/s; pattern %s, hash %.16s…\n", thousands(learned.Words), megabytes(report.Bytes), rate, tok.Pattern(), tok.Hash())
 		next := c.Out.next("anneal data build --tokenizer", command(append([]string{"--out", "data/" + nameOf(c.Paths[0])}, c.words()...)...))
-		s.closing("a tokenizer of "+thousands(int64(tok.VocabSize()))+" tokens", c.Out.String(), elapsed, next)
+		s.closing("a tokenizer of "+thousands(int64(tok.VocabSize()))+" tokens", c.Out.String(), elapsed, c.next(report, next))
 		return s.finish(c.lossFlags, report, "", "give the same command again", map[string]any{
 			"out": c.Out, "seconds": elapsed.Seconds(), "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
 			"learned": learned,
