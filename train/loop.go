@@ -16,13 +16,14 @@ import (
 
 // Options of a run.
 type Options struct {
-	Config     *config.Config // Run fills in what the data set decides (model.vocab); Resume reads it from the run
-	Dir        string         // the run directory
-	Device     string         // overrides Config.Device unless it is ""
-	Threads    int            // overrides Config.Threads if above 0
-	OnProgress func(Progress) // called after every step; may be nil
-	Warn       func(string)   // takes remarks for people; may be nil
-	DRO        *GroupDRO      // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+	Config     *config.Config  // Run fills in what the data set decides (model.vocab); Resume reads it from the run
+	Dir        string          // the run directory
+	Device     string          // overrides Config.Device unless it is ""
+	Threads    int             // overrides Config.Threads if above 0
+	OnProgress func(Progress)  // called after every step; may be nil
+	Warn       func(string)    // takes remarks for people; may be nil
+	Notes      func() []string // asked after every step for remarks that belong in the run's journal; may be nil
+	DRO        *GroupDRO       // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
@@ -110,6 +111,7 @@ type session struct {
 	store   *checkpoint.Store
 	tensors []checkpoint.Tensor
 	metrics *metricsFile
+	journal *journal
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	tokens  int64   // of the whole run
@@ -173,7 +175,8 @@ func (s *session) openTraining() error {
 
 func (s *session) openStore(origin checkpoint.Origin) (err error) {
 	o := checkpoint.Options{
-		Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Origin: origin, Log: slog.New(warnings{s.Warn}),
+		Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Origin: origin,
+		Log: slog.New(warnings{func(text string) { s.Warn(text) }}),
 	}
 	if o.Synchronous {
 		s.Warn("memory is short: training waits while checkpoints are written")
@@ -186,6 +189,7 @@ func (s *session) close() {
 	if s.metrics != nil {
 		s.metrics.close()
 	}
+	s.journal.close()
 	if s.store != nil {
 		s.store.Close()
 	}
@@ -252,10 +256,19 @@ func (s *session) adopt(info checkpoint.Info) error {
 	return nil
 }
 
-// run steps to the end, evaluating, logging and saving on the way.
+// run trains to the end under the run's journal.
 func (s *session) run(ctx context.Context) (*Result, error) {
+	if err := s.startJournal(); err != nil {
+		return nil, err
+	}
+	r, err := s.train(ctx)
+	s.endJournal(r, err)
+	return r, err
+}
+
+// train steps to the end, evaluating, logging and saving on the way.
+func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	t := s.trainer
-	var err error
 	if s.metrics, err = openMetrics(s.dir.metrics(), t.progress.Step, s.Warn); err != nil {
 		return nil, err
 	}

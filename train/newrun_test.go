@@ -73,7 +73,7 @@ func TestAKilledStartIsMadeAgain(t *testing.T) {
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: cfg, Dir: dir})
-	if err := errors.Join(os.Rename(runDir(dir).config(), runDir(dir).unfinished()), os.Remove(runDir(dir).metrics())); err != nil {
+	if err := errors.Join(os.Rename(runDir(dir).config(), runDir(dir).unfinished()), os.Remove(runDir(dir).metrics()), os.Remove(runDir(dir).journal())); err != nil {
 		t.Fatal(err)
 	}
 	stopped, cancel := context.WithCancel(context.Background())

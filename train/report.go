@@ -122,6 +122,7 @@ func (s *session) report(stats StepStats, eval evaluation) {
 	}
 	s.sourceMetrics(&line, eval.weights)
 	s.metrics.write(line)
+	s.noteStep()
 	if s.OnProgress == nil {
 		return
 	}

@@ -23,6 +23,7 @@ import (
 //	tokenizer.json   the tokenizer the data was built with, as it was there
 //	tokenizer_config.json   which of its tokens ends a text
 //	metrics.jsonl    one line a step
+//	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	checkpoints/     see package checkpoint
 //	rewind.json      only while a rewind is under way
 type runDir string

@@ -30,7 +30,7 @@ func (r *VerifyReport) remark(format string, args ...any) {
 }
 
 // Verify reads every file of the run in dir and returns the first damage: every byte of every checkpoint, the configuration, the
-// tokenizer and the metrics; and that all of them, and the data if it is in its place, belong to this run. The run may be in progress.
+// tokenizer, the metrics and the journal; and that all of them, and the data if it is in its place, belong to this run. The run may be in progress.
 func Verify(dir string) (*VerifyReport, error) {
 	d, r := runDir(dir), &VerifyReport{}
 	cfg, err := d.load()
@@ -47,6 +47,9 @@ func Verify(dir string) (*VerifyReport, error) {
 		return r, err
 	}
 	if err := d.verifyMetrics(); err != nil {
+		return r, err
+	}
+	if err := d.verifyJournal(); err != nil {
 		return r, err
 	}
 	if err := d.verifyRewind(); err != nil {
@@ -101,13 +104,28 @@ func firstLineOf(err error) string {
 	return line
 }
 
-// verifyMetrics returns an error for a line that cannot be read. The last may be incomplete: the run is writing it, or was killed.
+// verifyMetrics returns an error for a line of the metrics that cannot be read.
 func (d runDir) verifyMetrics() error {
+	return verifyLines(d.metrics(), "the next resume leaves it out", func(line []byte) error {
+		_, err := readLoggedStep(line)
+		return err
+	})
+}
+
+// verifyJournal returns an error for a line of the journal that cannot be read.
+func (d runDir) verifyJournal() error {
+	return verifyLines(d.journal(), "nothing depends on it: remove the line", func(line []byte) error {
+		return json.Unmarshal(line, &journalLine{})
+	})
+}
+
+// verifyLines returns an error for a line that check refuses. The last may be incomplete: the run is writing it, or was killed.
+func verifyLines(path, remedy string, check func(line []byte) error) error {
 	n := 0
-	return eachMetricsLine(d.metrics(), func(line []byte) error {
+	return eachMetricsLine(path, func(line []byte) error {
 		n++
-		if _, err := readLoggedStep(line); err != nil && (line == nil || bytes.HasSuffix(line, []byte("\n"))) {
-			return &DataError{fmt.Errorf("%s: line %d cannot be read: %w\n  the next resume leaves it out", d.metrics(), n, err)}
+		if err := check(line); err != nil && (line == nil || bytes.HasSuffix(line, []byte("\n"))) {
+			return &DataError{fmt.Errorf("%s: line %d cannot be read: %w\n  %s", path, n, err, remedy)}
 		}
 		return nil
 	})
@@ -151,7 +169,7 @@ func (r *VerifyReport) strangers(d runDir) error {
 func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{
-		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.rewind(), d.checkpoints(), d.unfinished(),
+		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.rewind(), d.checkpoints(), d.unfinished(),
 	} {
 		own = append(own, filepath.Base(path))
 	}

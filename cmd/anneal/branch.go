@@ -43,9 +43,9 @@ func (c branchCmd) Run(s *session) error {
 		return err
 	}
 	s.notef("branching off %s at step %d", c.Dir, step)
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		r, err := train.Branch(ctx, train.Options{
-			Config: cfg, Dir: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn,
+			Config: cfg, Dir: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes,
 		}, c.Dir, step)
 		if err != nil {
 			return err

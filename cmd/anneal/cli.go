@@ -45,12 +45,13 @@ Start with: anneal demo`
 // run is main with its surroundings as arguments; it returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
-	out := &results{w: stdout}
+	out, console := &results{w: stdout}, newConsole(stderr)
+	defer console.Close(consolePatience)
 	helped := false
 	parser := kong.Must(&c, append(slices.Clone(quantities),
 		kong.Name("anneal"),
 		kong.Description(description),
-		kong.Writers(out, stderr),
+		kong.Writers(out, console),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.Help(printHelp),
@@ -66,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	parsed, err := parser.Parse(flagsLast(parser.Model, args))
 	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
 	asJSON := c.JSON || slices.Contains(args, "--json")
-	s := &session{stdin: stdin, stdout: out, stderr: stderr, json: asJSON, status: newStatus(stderr)}
+	s := &session{stdin: stdin, stdout: out, stderr: console, json: asJSON, status: newStatus(console)}
 	switch {
 	case helped || out.err != nil:
 		err = nil // help was asked for, and printed as far as that was possible

@@ -42,7 +42,7 @@ func (c compareCmd) Run(s *session) error {
 	for _, w := range c.With {
 		wide = max(wide, len(w))
 	}
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		all, err := lab.Compare(ctx, o)
 		if err != nil {
 			return err

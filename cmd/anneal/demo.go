@@ -26,7 +26,7 @@ func (demoCmd) Help() string {
 func (c demoCmd) Run(s *session) error {
 	start := time.Now()
 	s.noteKernels()
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.Demo(ctx, lab.DemoOptions{
 			Minutes: float64(c.Minutes), Steps: int(c.Steps), Out: c.Out, Seed: c.Seed, Threads: int(c.Threads), SampleTokens: int(c.SampleTokens),
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(), OnProgress: s.trainProgress(0),

@@ -32,6 +32,7 @@ const (
 	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
 	exitHangup     = 129
 	exitInterrupt  = 130
+	exitPipe       = 141 // nobody reads the results any more
 	exitTerminate  = 143
 )
 
@@ -103,7 +104,7 @@ func exitCode(err error) int {
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
 	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
-	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, lab.ErrNoGoSource), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, lab.ErrNoGoSource), errors.Is(err, errStalled), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
 		return exitData
 	}
 	return exitInternal

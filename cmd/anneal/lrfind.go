@@ -35,7 +35,7 @@ func (c lrFindCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.FindLR(ctx, lab.LROptions{
 			Config: cfg, Threads: int(c.Threads), Low: float64(c.Low), High: float64(c.High), Steps: c.Steps,
 			OnStep: func(step int, lr, loss float64) {

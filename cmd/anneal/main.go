@@ -1,14 +1,18 @@
 // Command anneal pre-trains language models: raw text to a trained model that other tools open.
 //
 // This package parses the command line, calls the packages that do the work, and prints. Each command is a file; cli.go
-// lists them, args.go and session.go hold what they share, exit.go the exit codes. Results go to standard output, everything for
+// lists them, args.go and session.go hold what they share, console.go and signals.go how they outlast their readers and end,
+// exit.go the exit codes. Results go to standard output, everything for
 // people's eyes to standard error.
 package main
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // who stops reading standard error must not end a run; results.Write ends the rest
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

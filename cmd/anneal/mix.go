@@ -82,7 +82,7 @@ func (doremiCmd) Help() string {
 func (c doremiCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.DoReMi(ctx, lab.DoReMiOptions{MixtureOptions: c.options(s), Rate: c.Rate, Smoothing: c.Smoothing, Rounds: c.Rounds})
 		if err != nil {
 			return searchError(err)
@@ -120,7 +120,7 @@ func (regmixCmd) Help() string {
 func (c regmixCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		first, show := -1, s.status.progress("proxies", thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
 		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target, OnProxy: func(done, all int) {
 			if first < 0 {

@@ -41,7 +41,7 @@ func (c mupCheckCmd) Run(s *session) error {
 	o.OnRun = func(width, seed int) {
 		s.status.update(func(int) string { return fmt.Sprintf("width %d  seed %d of %d", width, seed+1, c.Seeds) })
 	}
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.CheckCoordinates(ctx, o)
 		var bad *lab.NotFlatError
 		if err != nil && !errors.As(err, &bad) {

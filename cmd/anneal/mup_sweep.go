@@ -29,7 +29,7 @@ func (c mupSweepCmd) Run(s *session) error {
 	o.OnRun = func(width int, rate float64, i, n int) {
 		s.status.update(func(int) string { return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate) })
 	}
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		t, err := lab.SweepRates(ctx, o)
 		if err != nil {
 			return err

@@ -29,8 +29,8 @@ func (c resumeCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.untilSignal(func(ctx context.Context) error {
-		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Device: c.Device, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn})
+	return s.whileTraining(func(ctx context.Context) error {
+		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Device: c.Device, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes})
 		if err != nil {
 			return err
 		}

@@ -1,43 +1,22 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"anneal/train/config"
 )
-
-// results is standard output. Its first error stays: who printed something need not look, the end of the command does.
-type results struct {
-	w   io.Writer
-	err error
-}
-
-func (r *results) Write(p []byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	n, err := r.w.Write(p)
-	if err != nil {
-		r.err = fmt.Errorf("cannot write the results: %w", err)
-	}
-	return n, r.err
-}
 
 // session is what every command needs: where to print, and when to stop.
 type session struct {
 	stdin  io.Reader
 	stdout *results
-	stderr io.Writer
+	stderr io.Writer // a *console, except in tests
 	json   bool
 	piped  bool // a file is written to standard output
 	status *status
@@ -54,6 +33,7 @@ func (s *session) out() io.Writer {
 // printf writes results for people.
 func (s *session) printf(format string, args ...any) {
 	s.status.clear()
+	s.settle()
 	fmt.Fprintf(s.out(), format, args...)
 }
 
@@ -69,6 +49,7 @@ func (s *session) emit(v any) error {
 		return nil
 	}
 	s.status.clear()
+	s.settle()
 	e := json.NewEncoder(s.stdout)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
@@ -109,51 +90,4 @@ func (s *session) fail(err error) int {
 		s.notef("error: %s", emitErr)
 	}
 	return code
-}
-
-// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel; a second signal ends the process at once. Work
-// that gave up because of the signal returns an *interrupted.
-func (s *session) untilSignal(work func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup a terminal that goes away is no reason to stop
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	defer func() {
-		signal.Stop(signals)
-		close(signals)
-		cancel(nil)
-	}()
-	go func() {
-		sig, ok := <-signals
-		if !ok {
-			return
-		}
-		s.notef("stopping; once more to stop at once")
-		cancel(&interrupted{sig})
-		if sig, ok = <-signals; ok {
-			os.Exit((&interrupted{sig}).code())
-		}
-	}()
-	err := work(ctx)
-	if errors.Is(err, context.Canceled) {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// interrupted is the cause of a context that a signal cancelled.
-type interrupted struct{ signal os.Signal }
-
-func (i *interrupted) Error() string { return "stopped by signal: " + i.signal.String() }
-
-func (i *interrupted) code() int {
-	switch i.signal {
-	case syscall.SIGHUP:
-		return exitHangup
-	case syscall.SIGTERM:
-		return exitTerminate
-	}
-	return exitInterrupt
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"anneal/internal/units"
-
-	"golang.org/x/term"
 )
 
 const (
@@ -31,7 +29,7 @@ type status struct {
 
 func newStatus(w io.Writer) *status {
 	s := &status{w: w, now: time.Now, terminal: func() int { return 0 }}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+	if f := screen(w); f != nil && os.Getenv("TERM") != "dumb" {
 		s.terminal = func() int { return columns(f) }
 	}
 	s.last = s.now()

@@ -69,9 +69,9 @@ func (c trainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.untilSignal(func(ctx context.Context) error {
+	return s.whileTraining(func(ctx context.Context) error {
 		r, err := train.Run(ctx, train.Options{
-			Config: cfg, Dir: c.Out, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn,
+			Config: cfg, Dir: c.Out, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes,
 		})
 		if err != nil {
 			return err

@@ -21,11 +21,8 @@ func columns(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 20 {
 		return n
 	}
-	if r, ok := w.(*results); ok {
-		w = r.w
-	}
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := screen(w)
+	if f == nil {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
@@ -33,6 +30,21 @@ func columns(w io.Writer) int {
 		return 80
 	}
 	return width
+}
+
+// screen returns the terminal that w writes to, nil if it is none.
+func screen(w io.Writer) *os.File {
+	switch under := w.(type) {
+	case *results:
+		return screen(under.w)
+	case *console:
+		return screen(under.w)
+	case *os.File:
+		if term.IsTerminal(int(under.Fd())) {
+			return under
+		}
+	}
+	return nil
 }
 
 // wrap breaks the lines of a text at spaces, so that none has more columns than that if its words permit; hang begins

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. Once SIGINT or SIGTERM has come a second time, the
+// process ends at once, whatever is stuck. Work that gave up because of the signal returns an *interrupted.
+func (s *session) untilSignal(work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals, done := make(chan os.Signal, 8), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup a terminal that goes away is no reason to stop
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	defer func() {
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}()
+	go func() {
+		asked := 0 // by SIGINT and SIGTERM; a terminal that goes away may send SIGHUP several times
+		for {
+			select {
+			case <-done:
+				return
+			case sig := <-signals:
+				if sig != syscall.SIGHUP {
+					asked++
+				}
+				if asked > 1 {
+					os.Exit((&interrupted{sig}).code())
+				}
+				if ctx.Err() == nil {
+					cancel(&interrupted{sig})
+					s.notef("stopping; once more to stop at once")
+				}
+			}
+		}
+	}()
+	err := work(ctx)
+	if errors.Is(err, context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// whileTraining is untilSignal for commands that train: their results are no longer all that they made, so that a reader of standard
+// output that stalls or is gone does not end them.
+func (s *session) whileTraining(work func(ctx context.Context) error) error {
+	s.stdout.outlasts = true
+	return s.untilSignal(work)
+}
+
+// interrupted is the cause of a context that a signal cancelled.
+type interrupted struct{ signal os.Signal }
+
+func (i *interrupted) Error() string { return "stopped by signal: " + i.signal.String() }
+
+func (i *interrupted) code() int {
+	switch i.signal {
+	case syscall.SIGHUP:
+		return exitHangup
+	case syscall.SIGTERM:
+		return exitTerminate
+	}
+	return exitInterrupt
+}
