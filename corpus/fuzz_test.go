@@ -1,8 +1,10 @@
 package corpus
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"anneal/internal/filetest"
 )
 
 // FuzzObject holds object.parse against encoding/json: the same lines are valid, and the text and the other fields are
@@ -58,8 +62,8 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// FuzzDocuments reads arbitrary bytes as each kind of file: no panic, no document beyond the limits, and memory that
-// does not depend on what the bytes claim.
+// FuzzDocuments reads a damaged file of each kind: no panic, no document beyond the limits, and memory that does not
+// depend on what the bytes claim.
 func FuzzDocuments(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
 	reply := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip", "3\r\nabc\r\n0\r\n\r\n"))
@@ -70,12 +74,15 @@ func FuzzDocuments(f *testing.F) {
 	}
 	seeds = append(seeds, pages)
 	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet", "g.warc", "g.parquet", "h.warc"}
-	for kind, content := range seeds {
-		f.Add(uint8(kind), []byte(content))
+	for kind := range seeds {
+		f.Add(uint8(kind), []byte{})
 	}
+	f.Add(uint8(5), filetest.Splice(0, 1000, "(\xb5/\xfd\x04x20\n0")) // a frame of zstd that claims a window
 	opt := Options{MaxDocument: 4096, Piece: 512, MaxLine: 4096, Fields: true}
-	f.Fuzz(func(t *testing.T, kind uint8, content []byte) {
-		path := filepath.Join(t.TempDir(), names[int(kind)%len(names)])
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, kind uint8, edits []byte) {
+		path := filepath.Join(dir, names[int(kind)%len(names)])
+		content := filetest.Edit(t, []byte(seeds[int(kind)%len(seeds)]), edits)
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -113,17 +120,20 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzSplits reads arbitrary bytes in splits: they are as many as the bytes allow and, if nothing is damaged, have the
+// FuzzSplits reads a damaged file in splits: they are as many as the bytes allow and, if nothing is damaged, have the
 // documents of the whole. (A member of gzip that lies about its size, which only BGZF states, is the exception.)
 func FuzzSplits(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
 	names := []string{"f.txt", "f.jsonl", "f.jsonl.zst", "f.jsonl.gz"}
-	for kind, content := range []string{strings.Repeat("plain\n\ntext", 100), strings.Repeat(line, 10), zstFrames(strings.Repeat(line, 20), 30), bgzf(strings.Repeat(line, 10), 30)} {
-		f.Add(uint8(kind), []byte(content), uint16(50))
+	good := []string{strings.Repeat("plain\n\ntext", 12), strings.Repeat(line, 4), zstFrames(strings.Repeat(line, 4), 30), bgzf(strings.Repeat(line, 4), 30)}
+	for kind := range good {
+		f.Add(uint8(kind), []byte{}, uint16(50))
 	}
 	opt := Options{MaxDocument: 64, Piece: 16, MaxLine: 4096}
-	f.Fuzz(func(t *testing.T, kind uint8, content []byte, size uint16) {
-		path := filepath.Join(t.TempDir(), names[int(kind)%len(names)])
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, kind uint8, edits []byte, size uint16) {
+		path := filepath.Join(dir, names[int(kind)%len(names)])
+		content := filetest.Edit(t, []byte(good[int(kind)%len(good)]), edits)
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +141,7 @@ func FuzzSplits(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size = max(size, 20)
+		size = max(size, 20, uint16(len(content)/6)) // few splits: to open one takes longer than to read it
 		splits := r.Splits(int64(size))
 		if len(splits) > 2+2*len(content)/int(size) {
 			t.Fatalf("%d bytes in %d splits of %d", len(content), len(splits), size)
@@ -158,6 +168,62 @@ func FuzzSplits(f *testing.F) {
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%d splits of %d bytes: %s", len(splits), size, d)
+		}
+	})
+}
+
+// FuzzResponse takes damaged HTTP responses apart: no panic, a body within the limit unless nothing was decoded, and
+// bounded memory.
+func FuzzResponse(f *testing.F) {
+	const limit = 4096
+	var good []string
+	for _, c := range [][2]string{{"identity", "text"}, {"chunked", "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"}, {"gzip", gz("text")}, {"zstd", zst("text")}, {"br", "\x0b\x01\x80text\x03"}, {"deflate", "\x2b\x49\xad\x28\x01\x00"}} {
+		head := "200 OK\r\nContent-Type: text/plain\r\n"
+		good = append(good, httpReply(head+"Content-Encoding: "+c[0], c[1]), httpReply(head+"Transfer-Encoding: "+c[0]+", gzip", c[1]))
+	}
+	for i := range good {
+		f.Add(uint8(i), []byte{})
+	}
+	d := new(bodyDecoder)
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		message := filetest.Edit(t, []byte(good[int(which)%len(good)]), edits)
+		size := len(message) // a body is decoded in place
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := d.response(message, limit)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 2*maxBodyWindow+16<<20 {
+			t.Errorf("%d bytes allocate %d", size, n)
+		}
+		switch {
+		case len(r.body) > max(limit, size):
+			t.Errorf("%d bytes of body from a message of %d", len(r.body), size)
+		case len(r.body) > 0 && (err != nil || r.unread != "" || r.unwanted != ""):
+			t.Errorf("a body, and %v, %q, %q", err, r.unread, r.unwanted)
+		}
+	})
+}
+
+// FuzzChunks: any body in chunks of any sizes comes back, and nothing comes back of one whose end is missing.
+func FuzzChunks(f *testing.F) {
+	f.Add([]byte("a body of text"), []byte{3, 1, 200})
+	f.Fuzz(func(t *testing.T, body, sizes []byte) {
+		var chunked []byte
+		rest := body
+		for i := 0; len(rest) > 0; i++ {
+			n := len(rest)
+			if i < len(sizes) {
+				n = min(n, 1+int(sizes[i]))
+			}
+			chunked = append(fmt.Appendf(chunked, "%x;extension=%d\r\n%s", n, i, rest[:n]), "\r\n"...)
+			rest = rest[n:]
+		}
+		whole := append(bytes.Clone(chunked), "0\r\n\r\n"...)
+		if got, err := unchunk(whole); err != nil || !bytes.Equal(got, body) {
+			t.Fatalf("%q in chunks of %v comes back as %q, %v", body, sizes, got, err)
+		}
+		if got, err := unchunk(chunked); len(body) > 0 && err == nil {
+			t.Fatalf("%q in chunks of %v without an end comes back as %q", body, sizes, got)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -195,7 +196,9 @@ func (l *lineParser) pairs(visit func(name string, value float64)) {
 			return
 		}
 		value, err := strconv.ParseFloat(string(l.rest[:i]), 64)
-		l.bad = err != nil // also for "null": what is not a number cannot be judged
+		if l.bad = err != nil || math.IsNaN(value) || math.IsInf(value, 0); l.bad { // no bound can judge it, nor null
+			return
+		}
 		visit(name, value)
 		if l.rest = l.rest[i:]; l.rest[0] == ',' {
 			l.rest = l.rest[1:]

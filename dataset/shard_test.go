@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 // oneShard builds a dataset of one training shard and returns the path of the shard.
@@ -246,22 +248,22 @@ func TestManifestIsChecked(t *testing.T) {
 	}
 }
 
-// FuzzShard opens and verifies arbitrary bytes: no panic, and no allocation that the size of the file does not justify.
-// The file is head, zeros up to the checksum of the header, and body, cut to size; seal sets the checksums right, so
-// that the checks behind them are reached.
+// FuzzShard opens and verifies damaged shards: no panic, and no allocation that the size of the file does not justify.
+// The input edits the head and the body of a good file, and cuts it to size; seal sets the checksums right, so that the
+// checks behind them are reached.
 func FuzzShard(f *testing.F) {
 	_, path := oneShard(f, []string{"ab", "c"})
 	good, err := os.ReadFile(path)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(good[:128], good[headerSize:], len(good), true)
-	f.Add(good[:128], good[headerSize:], len(good), false)
-	f.Add(good[:128], []byte{}, 100, false)
+	f.Add([]byte{}, []byte{}, len(good), true)
+	f.Add([]byte{}, []byte{}, len(good), false)
+	f.Add([]byte{}, []byte{}, 100, false)
 	f.Fuzz(func(t *testing.T, head, body []byte, size int, seal bool) {
-		content := make([]byte, headerSize, headerSize+len(body))
-		copy(content, head)
-		content = append(content, body...)
+		content := make([]byte, headerSize)
+		copy(content, filetest.Edit(t, good[:128], head))
+		content = append(content, filetest.Edit(t, good[headerSize:], body)...)
 		if end := len(content) - 4; seal && end >= headerSize {
 			binary.LittleEndian.PutUint32(content[end:], crc32.Checksum(content[headerSize:end], castagnoli))
 			binary.LittleEndian.PutUint32(content[124:], crc32.Checksum(content[end:], castagnoli))
@@ -270,7 +272,6 @@ func FuzzShard(f *testing.F) {
 			binary.LittleEndian.PutUint32(content[headerSize-4:], crc32.Checksum(content[:headerSize-4], castagnoli))
 		}
 		content = content[:min(len(content), max(size, 0))]
-		path := filepath.Join(t.TempDir(), "shard")
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -291,15 +292,16 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
-// FuzzManifest parses arbitrary bytes as a manifest: no panic, and what is accepted stays inside the directory.
+// FuzzManifest parses damaged manifests: no panic, and what is accepted stays inside the directory.
 func FuzzManifest(f *testing.F) {
 	d, _ := oneShard(f, []string{"one", "two"})
 	good, err := os.ReadFile(filepath.Join(d.Dir, manifestName))
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(good)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		b := filetest.Edit(t, good, edits)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		m, err := parseManifest(b)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"anneal/internal/filetest"
 )
 
 func allocatedBy(f func()) int {
@@ -19,18 +21,20 @@ func allocatedBy(f func()) int {
 // paragraph for every four bytes, with growth, and the attributes of one tag.
 func ceiling(n int) int { return 1<<20 + 60*n + 80*min(n, maxToken) }
 
-// FuzzText reads any bytes as a page: it must not panic, must bound its memory, must return no NUL, must keep UTF-8
+// FuzzText reads damaged pages: it must not panic, must bound its memory, must return no NUL, must keep UTF-8
 // valid, and must keep neighbouring paragraphs apart.
 func FuzzText(f *testing.F) {
 	long := strings.Repeat("some words of it ", 20)
-	for _, s := range []string{
+	pages := []string{
 		"<p>" + long + "<br><br>" + long, "<ul><li>a<li>b</ul>" + long, "<nav><a href=x>y</a></nav><h1>t</h1><pre>\n x\n</pre>" + long, "<script><!--<script></script>" + long,
 		"<table><td>" + long + "<select><option>x</select>&copy;&amp;\x00", "\xff\xfe<\x00p\x00", "<meta charset=gbk>\xb0\xa1" + long, "<a href=x><div></a><h1><button></div>" + long,
-	} {
-		f.Add([]byte(s), "text/html")
-		f.Add([]byte(s), "application/xhtml+xml; charset=shift_jis")
 	}
-	f.Fuzz(func(t *testing.T, page []byte, contentType string) {
+	for i := range pages {
+		f.Add(uint8(i), []byte{}, "text/html")
+		f.Add(uint8(i), []byte{}, "application/xhtml+xml; charset=shift_jis")
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte, contentType string) {
+		page := filetest.Edit(t, []byte(pages[int(which)%len(pages)]), edits)
 		var text []byte
 		var err error
 		if got := allocatedBy(func() { text, err = Text(page, contentType) }); got > ceiling(len(page)) {

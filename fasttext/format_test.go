@@ -3,11 +3,15 @@ package fasttext
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 func fixtures(t testing.TB) map[string][]byte {
@@ -97,13 +101,16 @@ func TestHostileModelsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzRead reads arbitrary bytes: it must not panic, must use memory in proportion to the input, and what it reads
+// FuzzRead reads damaged models: it must not panic, must use memory in proportion to the input, and what it reads
 // must be usable and writable.
 func FuzzRead(f *testing.F) {
-	for _, b := range fixtures(f) {
-		f.Add(b, "some text </s> __label__a é")
+	files := fixtures(f)
+	names := slices.Sorted(maps.Keys(files))
+	for i := range names {
+		f.Add(uint8(i), []byte{}, "some text </s> __label__a é")
 	}
-	f.Fuzz(func(t *testing.T, b []byte, text string) {
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte, text string) {
+		b := filetest.Edit(t, files[names[int(which)%len(names)]], edits)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		m, err := Read(bytes.NewReader(b), int64(len(b)))

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"anneal/internal/filetest"
 )
 
 // The bytes that other systems make of documents, and ours of the same, are one; see testdata/golden.py.
@@ -254,21 +256,24 @@ func TestCutFilesAreFoundOut(t *testing.T) {
 	}
 }
 
-// Whatever the bytes say, a reader takes about as much memory as they are long, and ends.
+// Whatever the bytes of a damaged file say, a reader takes about as much memory as they are long, and ends.
 func FuzzRead(f *testing.F) {
 	v := Vocabulary{Size: 300, EOT: 299}
+	first, second := make([][]byte, len(Formats)), make([][]byte, len(Formats))
 	for i, format := range Formats {
 		dir := f.TempDir()
 		write(f, format, dir, v, [][]uint32{{1, 2, 3}, {4}})
 		paths, _ := format.Find(dir, "train")
-		a, _ := os.ReadFile(paths[0])
-		b, _ := os.ReadFile(beside(paths[0]))
-		f.Add(uint8(i), a, b)
+		first[i], _ = os.ReadFile(paths[0])
+		second[i], _ = os.ReadFile(beside(paths[0]))
+		f.Add(uint8(i), []byte{}, []byte{})
 	}
-	f.Add(uint8(2), []byte(megatronMagic+"\x01\x00\x00\x00\x00\x00\x00\x00\x08"+strings.Repeat("\xff", 40)), []byte{})
-	f.Fuzz(func(t *testing.T, which uint8, a, b []byte) {
-		format := Formats[int(which)%len(Formats)]
-		path := filepath.Join(t.TempDir(), "x.idx")
+	f.Add(uint8(2), filetest.Splice(0, 1<<16-1, megatronMagic+"\x01\x00\x00\x00\x00\x00\x00\x00\x08"+strings.Repeat("\xff", 36)), filetest.Splice(0, 1<<16-1, ""))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, which uint8, edits, others []byte) {
+		n := int(which) % len(Formats)
+		format, a, b := Formats[n], filetest.Edit(t, first[n], edits), filetest.Edit(t, second[n], others)
+		path := filepath.Join(dir, "x.idx")
 		if os.WriteFile(path, a, 0o666) != nil || os.WriteFile(beside(path), b, 0o666) != nil || os.WriteFile(path+".index", b, 0o666) != nil {
 			t.Skip()
 		}

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 // Whatever a file asks for that is not done here is refused, and the error names the field.
@@ -223,9 +225,10 @@ func FuzzReadTiktoken(f *testing.F) {
 		fmt.Fprintf(&all, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
 	}
 	for _, extra := range []string{"", "YWI= 256\nYWJj 257\n", "YWI= 400\n\n", "YWI= 16777215\n", "=\n", "YWI=", "YWI= 256 7\n"} {
-		f.Add(append(bytes.Clone(all.Bytes()), extra...))
+		f.Add(filetest.Splice(all.Len(), 0, extra))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		data := filetest.Edit(t, all.Bytes(), edits)
 		checkAccepted(t, len(data), data, func() (*Tokenizer, error) {
 			return ReadTiktoken(bytes.NewReader(data), "o200k", map[string]uint32{"<x>": 300})
 		})
@@ -254,8 +257,18 @@ func FuzzReadGPT2(f *testing.F) {
 	})
 }
 
+// Thousands of parts within each other are refused, or read in memory that goes by the size of the file.
+func TestDeeplyNestedParts(t *testing.T) {
+	for key, list := range map[string]string{"post_processor": "processors", "normalizer": "normalizers", "pre_tokenizer": "pretokenizers"} {
+		open := `{"type":"Sequence","` + list + `":[`
+		data := []byte(`{"` + key + `":` + strings.Repeat(open, 3000) + strings.Repeat("]}", 3000) + "}")
+		checkAccepted(t, len(data), data, func() (*Tokenizer, error) { return Read(bytes.NewReader(data)) })
+	}
+}
+
 // FuzzRead feeds Read hostile files.
 func FuzzRead(f *testing.F) {
+	var files [][]byte
 	for _, name := range []string{"gpt2", "llama3", "digits"} {
 		small := edit(f, "testdata/hf_"+name+".json", func(doc map[string]any) {
 			model := doc["model"].(map[string]any)
@@ -266,16 +279,15 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		})
-		f.Add(small)
-		f.Add(bytes.Replace(small, []byte(`:259`), []byte(`:16000000`), 1))
-		f.Add(small[:len(small)/2])
+		files = append(files, small, bytes.Replace(small, []byte(`:259`), []byte(`:16000000`), 1))
 	}
-	for key, list := range map[string]string{"post_processor": "processors", "normalizer": "normalizers", "pre_tokenizer": "pretokenizers"} {
-		open := `{"type":"Sequence","` + list + `":[`
-		f.Add([]byte(`{"` + key + `":` + strings.Repeat(open, 3000) + strings.Repeat("]}", 3000) + "}"))
+	files = append(files, []byte(`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
+	for i := range files {
+		f.Add(uint8(i), []byte{})
 	}
-	f.Add([]byte(`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Add(uint8(0), filetest.Splice(len(files[0])/2, 1<<16-1, ""))
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		data := filetest.Edit(t, files[int(which)%len(files)], edits)
 		checkAccepted(t, len(data), data, func() (*Tokenizer, error) { return Read(bytes.NewReader(data)) })
 	})
 }

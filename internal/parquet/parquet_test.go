@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +19,8 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"anneal/internal/filetest"
 )
 
 // readAll opens a file and reads all values of a column; a null is "null!".
@@ -224,12 +228,25 @@ func compressions(content []byte) map[int64][]byte {
 	}
 }
 
+// damaged adds every golden file of less than 10 kB to the corpus of a fuzz target, and returns the function that edits
+// one of them.
+func damaged(f *testing.F) func(t *testing.T, which uint8, edits []byte) []byte {
+	files := golden(f)
+	names := slices.Sorted(maps.Keys(files))
+	names = slices.DeleteFunc(names, func(name string) bool { return len(files[name]) >= 10_000 })
+	for i := range names {
+		f.Add(uint8(i), []byte{})
+	}
+	return func(t *testing.T, which uint8, edits []byte) []byte {
+		return filetest.Edit(t, files[names[int(which)%len(names)]], edits)
+	}
+}
+
 // FuzzFile: no panic, and memory that does not depend on what the bytes claim.
 func FuzzFile(f *testing.F) {
-	for _, b := range golden(f) {
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	file := damaged(f)
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		b := file(t, which, edits)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		total := 0
