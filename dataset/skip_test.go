@@ -115,3 +115,25 @@ func TestOnlyComingSamplesCanBeLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSkips: a list that is accepted is the same after it is written and read again, and its samples ascend.
+func FuzzSkips(f *testing.F) {
+	f.Add("1:2,2:4, 7:9")
+	f.Add("0:4611686018427387903")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := ParseSkips(text)
+		if err != nil || len(text) > 200 {
+			return
+		}
+		if again, err := ParseSkips(list.String()); err != nil || !slices.Equal(again, list) {
+			t.Fatalf("%q is read as %v, written and read again as %v, %v", text, list, again, err)
+		}
+		for k, before := uint64(0), uint64(0); k < 20; k++ {
+			at := list.At(k)
+			if k > 0 && at <= before || slices.ContainsFunc(list, func(r SkipRange) bool { return r.From <= at && at < r.To }) {
+				t.Fatalf("%q: sample %d is %d, after %d", text, k, at, before)
+			}
+			before = at
+		}
+	})
+}

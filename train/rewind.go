@@ -209,6 +209,23 @@ func (p rewindPlan) write(d runDir) error {
 	return writeDurably(d.rewind(), text)
 }
 
+// parseRewind reads a plan.
+func parseRewind(text []byte) (p rewindPlan, err error) {
+	var saved struct {
+		Step *int    `json:"step"`
+		Skip *string `json:"skip"`
+	}
+	err = json.Unmarshal(text, &saved)
+	switch {
+	case err != nil:
+		return p, err
+	case saved.Step == nil || *saved.Step < 0 || saved.Skip == nil:
+		return p, errors.New("it does not say which step to return to, or which samples to skip")
+	}
+	_, err = dataset.ParseSkips(*saved.Skip)
+	return rewindPlan{*saved.Step, *saved.Skip}, err
+}
+
 // carryOut executes the plan and removes it.
 func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store) (aside []string, err error) {
 	for _, part := range p.parts(d, store, &aside) {
@@ -251,8 +268,8 @@ func finishRewind(d runDir, warn func(string)) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the run: %w", err)
 	}
-	var p rewindPlan
-	if err := json.Unmarshal(text, &p); err != nil {
+	p, err := parseRewind(text)
+	if err != nil {
 		return fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)
 	}
 	store, err := openToRewind(d, warn)

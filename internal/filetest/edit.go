@@ -2,6 +2,7 @@ package filetest
 
 import (
 	"encoding/binary"
+	"os"
 	"slices"
 	"testing"
 )
@@ -34,4 +35,14 @@ func Splice(at, n int, text string) []byte {
 	edit := binary.LittleEndian.AppendUint16(nil, uint16(at))
 	edit = binary.LittleEndian.AppendUint16(edit, uint16(n))
 	return append(append(edit, byte(len(text))), text...)
+}
+
+// MemoryDir returns an empty directory, in memory if the system has such a file system: there, syncing takes no time.
+func MemoryDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "anneal-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
