@@ -79,7 +79,7 @@ func FuzzDocuments(f *testing.F) {
 	}
 	f.Add(uint8(5), filetest.Splice(0, 1000, "(\xb5/\xfd\x04x20\n0")) // a frame of zstd that claims a window
 	opt := Options{MaxDocument: 4096, Piece: 512, MaxLine: 4096, Fields: true}
-	dir := f.TempDir()
+	dir := filetest.MemoryDir(f)
 	f.Fuzz(func(t *testing.T, kind uint8, edits []byte) {
 		path := filepath.Join(dir, names[int(kind)%len(names)])
 		content := filetest.Edit(t, []byte(seeds[int(kind)%len(seeds)]), edits)
@@ -130,7 +130,7 @@ func FuzzSplits(f *testing.F) {
 		f.Add(uint8(kind), []byte{}, uint16(50))
 	}
 	opt := Options{MaxDocument: 64, Piece: 16, MaxLine: 4096}
-	dir := f.TempDir()
+	dir := filetest.MemoryDir(f)
 	f.Fuzz(func(t *testing.T, kind uint8, edits []byte, size uint16) {
 		path := filepath.Join(dir, names[int(kind)%len(names)])
 		content := filetest.Edit(t, []byte(good[int(kind)%len(good)]), edits)

@@ -257,6 +257,7 @@ func FuzzShard(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	path = filepath.Join(filetest.MemoryDir(f), "shard")
 	f.Add([]byte{}, []byte{}, len(good), true)
 	f.Add([]byte{}, []byte{}, len(good), false)
 	f.Add([]byte{}, []byte{}, 100, false)

@@ -269,7 +269,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(uint8(i), []byte{}, []byte{})
 	}
 	f.Add(uint8(2), filetest.Splice(0, 1<<16-1, megatronMagic+"\x01\x00\x00\x00\x00\x00\x00\x00\x08"+strings.Repeat("\xff", 36)), filetest.Splice(0, 1<<16-1, ""))
-	dir := f.TempDir()
+	dir := filetest.MemoryDir(f)
 	f.Fuzz(func(t *testing.T, which uint8, edits, others []byte) {
 		n := int(which) % len(Formats)
 		format, a, b := Formats[n], filetest.Edit(t, first[n], edits), filetest.Edit(t, second[n], others)

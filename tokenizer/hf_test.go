@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -289,5 +291,33 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
 		data := filetest.Edit(t, files[int(which)%len(files)], edits)
 		checkAccepted(t, len(data), data, func() (*Tokenizer, error) { return Read(bytes.NewReader(data)) })
+	})
+}
+
+// FuzzAddedTokens feeds the reader of GPT-2's files hostile files of added tokens.
+func FuzzAddedTokens(f *testing.F) {
+	vocab := map[string]int{}
+	for i, b := range byteOrder {
+		vocab[string(byteRune[b])] = i
+	}
+	text, err := json.Marshal(vocab)
+	if err != nil {
+		f.Fatal(err)
+	}
+	dir := filetest.MemoryDir(f)
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "vocab.json"), text, 0o666), os.WriteFile(filepath.Join(dir, "merges.txt"), nil, 0o666)); err != nil {
+		f.Fatal(err)
+	}
+	for _, added := range []string{`{"<x>":256,"<y>":257}`, `{"<x>":3}`, `{"":300}`, `{"a":300}`, `{"<x>":-1}`, `{"<x>":4294967295}`, `{"<x>":256,"<y>":256}`, `null`, `[]`} {
+		f.Add([]byte(added))
+	}
+	f.Fuzz(func(t *testing.T, added []byte) {
+		if len(added) > 64 {
+			t.Skip("long files take long to minimize")
+		}
+		if err := os.WriteFile(filepath.Join(dir, "added_tokens.json"), added, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		checkAccepted(t, len(text)+len(added), added, func() (*Tokenizer, error) { return openGPT2(filepath.Join(dir, "vocab.json"), "", nil) })
 	})
 }
