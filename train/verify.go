@@ -2,7 +2,6 @@ package train
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -138,7 +137,7 @@ func (d runDir) verifyRewind() error {
 		return nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &rewindPlan{})
+		_, err = parseRewind(text)
 	}
 	if err != nil {
 		return &DataError{fmt.Errorf("%s is damaged: %w\n  remove it and rewind again", d.rewind(), err)}
