@@ -3,7 +3,6 @@ package train
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,7 @@ import (
 // journal is journal.jsonl, which tells what happened to a run beside its steps: one line for each start and end,
 // warning and remark. A disk that stalls or fails does not hold the run up: lines wait in memory, the newest thousand.
 type journal struct {
-	f     *os.File
+	f     *appendFile
 	relay *relay.Relay
 	step  atomic.Int64 // that the run is at: warnings also come from the goroutine that saves
 }
@@ -38,7 +37,7 @@ func (d runDir) journal() string { return filepath.Join(string(d), "journal.json
 
 // openJournal opens the journal of a run that is at a step.
 func openJournal(d runDir, step int) (*journal, error) {
-	f, err := os.OpenFile(d.journal(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	f, err := openAppend(d.journal())
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the journal: %w", err)
 	}

@@ -60,7 +60,7 @@ func (s *session) create(withState bool) error {
 		return err
 	}
 	if withState {
-		if err := errors.Join(s.save(), s.store.Wait()); err != nil {
+		if err := s.saveLast(); err != nil {
 			return err
 		}
 	}
@@ -116,8 +116,8 @@ type session struct {
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	tokens  int64   // of the whole run
 	last    state   // what the last step and evaluation gave
-	saved   int     // step of the last checkpoint started; −1 if none
-	done    bool    // the step just made is the last, by number or by time
+	saving  saving
+	done    bool // the step just made is the last, by number or by time
 	clock   clock
 	started time.Time
 
@@ -125,7 +125,7 @@ type session struct {
 }
 
 func newSession(cfg *config.Config, o Options) (*session, error) {
-	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saved: -1, started: time.Now()}
+	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: time.Now()}
 	if s.Warn == nil {
 		s.Warn = func(string) {}
 	}
@@ -224,7 +224,7 @@ func (s *session) restore() error {
 		return err
 	}
 	s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
-	s.saved = s.trainer.progress.Step
+	s.saving.step = s.trainer.progress.Step
 	return nil
 }
 
@@ -290,11 +290,8 @@ func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	if err != nil && !interrupted {
 		return nil, errors.Join(s.locate(err), s.store.Wait())
 	}
-	if err := s.save(); err != nil {
+	if err := s.saveLast(); err != nil {
 		return nil, s.locate(err)
-	}
-	if err := s.store.Wait(); err != nil {
-		return nil, err
 	}
 	return s.result(interrupted)
 }
@@ -330,29 +327,11 @@ func (s *session) step(ctx context.Context) error {
 		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR, LossScale: t.scaleOfGradients(), Dir: s.Dir}
 	}
 	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done {
-		return s.save()
+		return s.saveDue()
 	}
-	return nil
-}
-
-// save starts a checkpoint of the current step, unless it has one.
-func (s *session) save() error {
-	t := s.trainer
-	if s.saved == t.progress.Step {
-		return nil
+	if s.store.Done() {
+		return s.settleSave()
 	}
-	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
-	s.last.LossScale = t.lossScale
-	s.last.Domains = t.robust.saved()
-	s.last.Model, s.last.Tier = t.model.Config, kernels(s.dev)
-	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
-	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
-		if failed := wait(s.dev); failed != nil {
-			return failed
-		}
-		return fmt.Errorf("cannot save step %d: %w\n  earlier checkpoints in %s are intact; free space and run `anneal resume %s`", t.progress.Step, err, s.dir.checkpoints(), s.Dir)
-	}
-	s.saved = t.progress.Step
 	return nil
 }
 

@@ -66,24 +66,17 @@ type metricsLine struct {
 	ValBitsPerByteEMA *number `json:"val_bits_per_byte_ema,omitempty"`
 }
 
-// metricsFile appends lines to metrics.jsonl. A full disk must not end a run: the first failure is reported once, and
-// writing stops.
-type metricsFile struct {
-	f    *os.File
-	warn func(string)
-}
-
 // openMetrics opens the file for a run at the given step. It removes lines of later steps, written before a kill by
 // steps that will run again, and a truncated last line.
 func openMetrics(path string, step int, warn func(string)) (*metricsFile, error) {
 	if err := trimMetrics(path, step); err != nil {
 		return nil, fmt.Errorf("cannot read metrics: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	f, err := openAppend(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write metrics: %w", err)
 	}
-	return &metricsFile{f, warn}, nil
+	return newMetricsFile(f, metricsRetry, warn), nil
 }
 
 func trimMetrics(path string, step int) error {
@@ -209,27 +202,6 @@ func markRewound(path string, step int) error {
 		return errors.Join(err, out.Flush())
 	})
 	return unlessStopped(err)
-}
-
-func (m *metricsFile) write(l metricsLine) {
-	if m.f == nil {
-		return
-	}
-	line, err := json.Marshal(l)
-	if err == nil {
-		_, err = m.f.Write(append(line, '\n'))
-	}
-	if err != nil {
-		m.warn(fmt.Sprintf("metrics are no longer recorded: %v", err))
-		m.close()
-	}
-}
-
-func (m *metricsFile) close() {
-	if m.f != nil {
-		m.f.Close()
-		m.f = nil
-	}
 }
 
 // A LossCurve holds the losses of a run's steps, in order; both slices have the same length.

@@ -54,27 +54,6 @@ func TestMetricsAreTrimmedToTheCheckpoint(t *testing.T) {
 	}
 }
 
-// A disk that fails is reported once and does not end the run.
-func TestMetricsThatCannotBeWrittenAreReportedOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "metrics.jsonl")
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path) // for reading: every write fails
-	if err != nil {
-		t.Fatal(err)
-	}
-	warnings := 0
-	m := &metricsFile{f: f, warn: func(string) { warnings++ }}
-	for step := range 3 {
-		m.write(metricsLine{Step: step})
-	}
-	m.close()
-	if warnings != 1 {
-		t.Errorf("%d warnings for 3 lines that could not be written, want 1", warnings)
-	}
-}
-
 func TestNumbersThatJSONLacksAreNull(t *testing.T) {
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1.5, 1e300, math.SmallestNonzeroFloat64} {
 		data, err := json.Marshal(number(f))

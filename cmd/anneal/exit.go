@@ -97,7 +97,7 @@ func exitCode(err error) int {
 		return exitDiverged
 	case errors.As(err, &slope):
 		return exitCheck
-	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
 		return exitResources
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture), errors.Is(err, checkpoint.ErrOtherRun):
 		return exitCheckpoint

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -63,5 +64,16 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	}
 	if asData(nil) != nil {
 		t.Error("no error became one")
+	}
+}
+
+// What an error advises does not help where the process has too many files open.
+func TestTooManyOpenFilesAdviseTheLimit(t *testing.T) {
+	err := asData(fmt.Errorf("shard a.bin: %w\n  rebuild the data with `anneal data build`", &fs.PathError{Op: "open", Path: "a.bin", Err: syscall.EMFILE}))
+	if text := message(err); strings.Contains(text, "rebuild") || !strings.Contains(text, "a.bin: too many open files") || !strings.Contains(text, "ulimit -n") {
+		t.Errorf("it says %q", text)
+	}
+	if code := exitCode(err); code != exitResources {
+		t.Errorf("exit %d, want %d", code, exitResources)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"syscall"
 
 	"anneal/train/config"
 )
@@ -65,6 +66,16 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
+// message is an error for people. If the process has too many files open, what the error advises is beside the point.
+func message(err error) string {
+	text := strings.TrimRight(err.Error(), "\n")
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		text, _, _ = strings.Cut(text, "\n")
+		text += "\n  the limit of open files is too low: raise it, as with `ulimit -n 65536`, and give the command again"
+	}
+	return text
+}
+
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
 	code := exitCode(err)
@@ -79,13 +90,13 @@ func (s *session) fail(err error) int {
 			s.notef("error: %s", p.Error())
 		}
 	default:
-		s.notef("error: %s", strings.TrimRight(err.Error(), "\n"))
+		s.notef("error: %s", message(err))
 	}
 	result := map[string]any{}
 	if part := new(incomplete); errors.As(err, &part) {
 		maps.Copy(result, part.result)
 	}
-	result["error"], result["exit_code"] = err.Error(), code
+	result["error"], result["exit_code"] = message(err), code
 	if emitErr := s.emit(result); emitErr != nil && !errors.Is(err, emitErr) {
 		s.notef("error: %s", emitErr)
 	}

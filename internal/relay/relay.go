@@ -16,7 +16,7 @@ type Options struct {
 	Retry  time.Duration // a piece that could not be written is tried again this often; 0 drops it
 
 	Failed    func(error)            // the writer begins to fail; may be nil
-	Lost      func(piece []byte)     // a piece was dropped; may be nil
+	Lost      func(piece []byte)     // a piece was dropped, or only its beginning written; may be nil
 	Recovered func(err error) []byte // the writer works again after a loss or a failure (nil if it was slow); the result is written; may be nil
 }
 
@@ -148,8 +148,8 @@ func (r *Relay) next() ([]byte, bool) {
 }
 
 // deliver writes a piece, or drops it if it cannot.
-func (r *Relay) deliver(p []byte) {
-	for {
+func (r *Relay) deliver(piece []byte) {
+	for p := piece; ; {
 		r.mu.Lock()
 		r.since = time.Now()
 		r.mu.Unlock()
@@ -161,7 +161,7 @@ func (r *Relay) deliver(p []byte) {
 		}
 		if last := r.fail(err); last {
 			r.mu.Lock()
-			r.drop(p)
+			r.drop(piece)
 			r.mu.Unlock()
 			return
 		}

@@ -197,6 +197,9 @@ func (s *Store) Wait() error {
 	return err
 }
 
+// Done reports whether no write is in progress: Wait then returns at once.
+func (s *Store) Done() bool { return s.inflight == nil || len(s.inflight) > 0 }
+
 // Close waits for the write in progress, releases the lock, and returns the error of either.
 func (s *Store) Close() error {
 	if s.lock == nil {

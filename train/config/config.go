@@ -139,8 +139,9 @@ type FP8 struct {
 
 // Checkpoint is when the run's state is saved and how much of it is kept.
 type Checkpoint struct {
-	Every int `yaml:"every"`
-	Keep  int `yaml:"keep"`
+	Every       int `yaml:"every"`
+	Keep        int `yaml:"keep"`
+	MaxFailures int `yaml:"max_failures"`
 }
 
 // Guard is when an update is skipped and when a run gives up.
@@ -184,7 +185,7 @@ func Default() *Config {
 		Schedule:   Schedule{Name: "cosine", FinalRatio: derived, DecayFraction: 0.2, DecayShape: "sqrt"},
 		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
 		FP8:        FP8{Scaling: "current", History: 1024},
-		Checkpoint: Checkpoint{Every: 200, Keep: 3},
+		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128},
 		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},

@@ -303,6 +303,9 @@ var notes = map[string]Key{
 		"run is stopped."},
 	"checkpoint.keep": {Unit: "checkpoints", Doc: "Number of newest checkpoints to keep. At least 2, so that a " +
 		"damaged one can be replaced."},
+	"checkpoint.max_failures": {Unit: "checkpoints", Doc: "Stop the run after this many checkpoints in a row could not " +
+		"be written. After fewer, it warns, goes on and saves again after checkpoint.every steps. A run without any " +
+		"checkpoint stops at the first."},
 
 	"guard.max_skips": {Unit: "steps", Doc: "Stop the run after this many skipped updates in a row. An update is " +
 		"skipped if the loss or gradient is not finite, or is a spike."},

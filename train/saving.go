@@ -1,0 +1,133 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"anneal/train/checkpoint"
+)
+
+// saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as an
+// earlier one exists: the next is tried after the usual number of steps.
+type saving struct {
+	step     int  // of the last checkpoint that was started and has not failed; −1 if none
+	underway bool // its outcome is not known yet
+	failures int  // checkpoints in a row that failed
+}
+
+// metricsPatience is how long a checkpoint waits for the lines of its steps, so that a kill after it leaves no hole.
+const metricsPatience = time.Second
+
+// saveDue starts a checkpoint in the middle of the run. It returns an error only if the run should stop.
+func (s *session) saveDue() error {
+	if err := s.settleSave(); err != nil {
+		return err
+	}
+	if err := s.save(); err != nil {
+		return s.tolerate(err)
+	}
+	return nil
+}
+
+// settleSave waits for the checkpoint under way, if any, like saveDue.
+func (s *session) settleSave() error {
+	if !s.saving.underway {
+		return nil
+	}
+	err := s.store.Wait()
+	s.saving.underway = false
+	if err != nil {
+		return s.tolerate(s.saveError(s.saving.step, err))
+	}
+	s.saving.failures = 0
+	return nil
+}
+
+// tolerate counts a checkpoint that failed. It returns its error if the run should stop: this is the last of
+// checkpoint.max_failures in a row, there is no other to go back to, or trying again is pointless.
+func (s *session) tolerate(err error) error {
+	s.saving.step = -1
+	s.saving.failures++
+	most := s.cfg.Checkpoint.MaxFailures
+	device, locked := (*DeviceError)(nil), (*checkpoint.LockedError)(nil)
+	if s.saving.failures >= most || !s.hasCheckpoint() || errors.As(err, &device) || errors.As(err, &locked) {
+		return err
+	}
+	next := (s.trainer.progress.Step/s.cfg.Checkpoint.Every + 1) * s.cfg.Checkpoint.Every
+	s.Warn(fmt.Sprintf("%v\n  training goes on and saves again at step %d; after %d failures in a row it stops (checkpoint.max_failures; so far %d)",
+		firstLineOf(err), min(next, s.cfg.Train.Steps), most, s.saving.failures))
+	return nil
+}
+
+// saveLast saves the state at the end of the run, or where it is stopped, and waits until it is safe.
+func (s *session) saveLast() error {
+	if s.saving.underway {
+		if err := s.store.Wait(); err != nil {
+			s.Warn(firstLineOf(s.saveError(s.saving.step, err)))
+			s.saving.step = -1
+		}
+		s.saving.underway = false
+	}
+	if err := s.save(); err != nil {
+		return err
+	}
+	if err := s.store.Wait(); err != nil {
+		return s.saveError(s.saving.step, err)
+	}
+	s.saving.underway = false
+	return nil
+}
+
+// save starts a checkpoint of the current step, unless it has one.
+func (s *session) save() error {
+	t := s.trainer
+	if s.saving.step == t.progress.Step {
+		return nil
+	}
+	s.metrics.flush(metricsPatience)
+	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
+	s.last.LossScale = t.lossScale
+	s.last.Domains = t.robust.saved()
+	s.last.Model, s.last.Tier = t.model.Config, kernels(s.dev)
+	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
+	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
+		if failed := wait(s.dev); failed != nil {
+			return failed
+		}
+		return s.saveError(t.progress.Step, err)
+	}
+	s.saving.step, s.saving.underway = t.progress.Step, true
+	return nil
+}
+
+// saveError says what a checkpoint that failed means for the run.
+func (s *session) saveError(step int, err error) error {
+	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over", s.Dir)
+	switch last, ok := s.lastCheckpoint(); {
+	case !Exists(s.Dir):
+		remedy = "the run has not begun: remove the cause and give the command again"
+	case ok:
+		remedy = fmt.Sprintf("the run has its checkpoint of step %d: remove the cause and run `anneal resume %s`", last, s.Dir)
+	}
+	return fmt.Errorf("cannot save step %d: %w\n  %s", step, err, remedy)
+}
+
+func (s *session) hasCheckpoint() bool {
+	_, ok := s.lastCheckpoint()
+	return ok
+}
+
+// lastCheckpoint returns the step of the newest checkpoint; false if there is none.
+func (s *session) lastCheckpoint() (step int64, ok bool) {
+	list, err := checkpoint.List(s.dir.checkpoints())
+	if err != nil {
+		return 0, false
+	}
+	for _, e := range list {
+		if e.Err == nil {
+			return e.Step, true
+		}
+	}
+	return 0, false
+}
