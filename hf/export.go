@@ -17,6 +17,7 @@ import (
 type Export struct {
 	Tensors        []safetensors.Tensor // exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
 	TokenizerJSON  []byte               // tokenizer.json; the config's special ids must be among its added tokens
+	Before, After  []uint32             // what TokenizerJSON puts around a text
 	Card           Card
 	MaxShard       int64 // bytes of weights in one file; 0 means 5 GB
 	AllowNonFinite bool  // export weights that are NaN or infinite; otherwise they are an error
@@ -27,6 +28,7 @@ type Card struct {
 	Name    string      // heading
 	License string      // an identifier of the hub, such as "mit"; empty leaves it out
 	Facts   [][2]string // rows of a table: parameters, tokens, loss, …
+	Start   string      // special tokens that the tokenizer puts before a text; empty for none
 }
 
 // Write writes a model directory. dir must be empty or absent; it appears when it is complete.
@@ -94,12 +96,13 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 		"model_max_length":             positions,
 		"clean_up_tokenization_spaces": false,
 		"add_prefix_space":             false,
-		"add_bos_token":                false,
-		"add_eos_token":                false,
 		"model_input_names":            []string{"input_ids", "attention_mask"}, // the default adds token_type_ids, which these models do not take
 	}
 	for key, token := range special {
 		tokenizer[key] = token
+	}
+	if bos, eos, ok := e.around(c.tokens()); ok {
+		tokenizer["add_bos_token"], tokenizer["add_eos_token"] = bos, eos
 	}
 	for name, v := range map[string]any{
 		"config.json":             configJSON(c, dtype),
@@ -117,6 +120,15 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 		files[name] = text.Bytes()
 	}
 	return files, nil
+}
+
+// around says in the words of tokenizer_config.json what is around a text: the token that begins one, the token that
+// ends one. Programs that convert models read these; transformers reads tokenizer.json. ok is false if the words
+// cannot say it.
+func (e Export) around(t Tokens) (bos, eos, ok bool) {
+	is := func(ids []uint32, token int) bool { return len(ids) == 1 && int(ids[0]) == token }
+	bos, eos = is(e.Before, t.BOS), len(t.EOS) > 0 && is(e.After, t.EOS[0])
+	return bos, eos, (bos || len(e.Before) == 0) && (eos || len(e.After) == 0)
 }
 
 // dtypeName is what PyTorch calls the one dtype of all tensors.
@@ -185,6 +197,22 @@ func (f float) MarshalJSON() ([]byte, error) {
 	return []byte(s), nil
 }
 
+// usage is the call that answers as `anneal generate` does at temperature 0. bench/peers/check_greedy.py makes it.
+func (k Card) usage() string {
+	start := "The tokenizer puts nothing around a text."
+	if k.Start != "" {
+		start = "The tokenizer starts a text with `" + k.Start + "`."
+	}
+	return "\n" + start + " This call continues it greedily, with the tokens that\n" +
+		"`anneal generate RUN --temperature 0` makes in fp32:\n\n" +
+		"```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n" +
+		"tokenizer = AutoTokenizer.from_pretrained(\".\")\n" +
+		"model = AutoModelForCausalLM.from_pretrained(\".\").float()\n" +
+		"inputs = tokenizer(\"Once\", return_tensors=\"pt\")\n" +
+		"outputs = model.generate(**inputs, max_new_tokens=50, do_sample=False)\n" +
+		"print(tokenizer.decode(outputs[0], skip_special_tokens=True))\n```\n"
+}
+
 func (k Card) markdown() string {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -204,10 +232,6 @@ func (k Card) markdown() string {
 			fmt.Fprintf(&b, "| %s | %s |\n", cell.Replace(f[0]), cell.Replace(f[1]))
 		}
 	}
-	b.WriteString("\n```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n" +
-		"tokenizer = AutoTokenizer.from_pretrained(\".\")\n" +
-		"model = AutoModelForCausalLM.from_pretrained(\".\")\n" +
-		"inputs = tokenizer(\"Once\", return_tensors=\"pt\")\n" +
-		"print(tokenizer.decode(model.generate(**inputs, max_new_tokens=50)[0]))\n```\n")
+	b.WriteString(k.usage())
 	return b.String()
 }

@@ -180,8 +180,8 @@ type hfPost struct {
 
 // hfPiece is a part of a template: a token by name, or the text.
 type hfPiece struct {
-	SpecialToken *hfSlot
-	Sequence     *hfSlot
+	SpecialToken *hfSlot `json:",omitempty"`
+	Sequence     *hfSlot `json:",omitempty"`
 }
 
 type hfSlot struct {

@@ -193,12 +193,6 @@ func (t *Tokenizer) Normalizer() string {
 	return ""
 }
 
-// Around returns the tokens that the source file puts before and after a text, such as a beginning-of-text token.
-// Encoding does not add them.
-func (t *Tokenizer) Around() (before, after []uint32) {
-	return slices.Clone(t.before), slices.Clone(t.after)
-}
-
 // Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, normalizer, tokens, merges and special
 // tokens. It does not depend on the file format, and does not change when the tokenizer is saved and loaded.
 func (t *Tokenizer) Hash() string { return t.hash() }

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 
 	"anneal/hf"
-	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
-	"anneal/tokenizer"
 )
 
 // ExportReport is what an export wrote and how its self-check went.
@@ -37,12 +36,14 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	if err != nil {
 		return nil, err
 	}
-	tok, err := fileio.ReadSmall(r.dir.tokenizer(), tokenizer.MaxFile)
+	tok, err := r.exportedTokenizer()
 	if err != nil {
 		return nil, err
 	}
-	e := hf.Export{TokenizerJSON: tok, Tensors: hfTensors(r.Model, dtype), Card: hf.Card{
-		Name: filepath.Base(filepath.Clean(dir)),
+	before, after := r.Tokenizer.Around()
+	start, _ := r.Around()
+	e := hf.Export{TokenizerJSON: tok, Before: before, After: after, Tensors: hfTensors(r.Model, dtype), Card: hf.Card{
+		Name: filepath.Base(filepath.Clean(dir)), Start: strings.Join(start, ""),
 		Facts: [][2]string{
 			{"parameters", fmt.Sprint(r.Model.Count())}, {"trained with", "anneal"}, {"steps", fmt.Sprint(r.Step)},
 		},

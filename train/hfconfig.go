@@ -73,11 +73,15 @@ func inexpressible(key, value, without, at string) error {
 	}
 }
 
-// hfTokens returns the special tokens: documents of the training data begin and end with the same one.
+// hfTokens returns the special tokens: what a text starts with, which is the end-of-text token if nothing else is put
+// there, and what ends it.
 func hfTokens(tok *tokenizer.Tokenizer) hf.Tokens {
 	t := hf.Tokens{BOS: -1, Pad: -1}
 	if eot, err := tok.EndOfText(); err == nil {
 		t.BOS, t.EOS = int(eot), []int{int(eot)}
+	}
+	if before, _ := tok.Around(); len(before) > 0 {
+		t.BOS = int(before[0])
 	}
 	return t
 }

@@ -110,7 +110,7 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if r.WeightsHash, _, err = checkpoint.HashTensors(weights); err != nil {
 		return nil, err
 	}
-	if err := store.Save(0, 0, weights, &state{Model: m.Config, Tokenizer: t.Hash()}); err != nil {
+	if err := store.Save(0, 0, weights, &state{Model: m.Config, Tokenizer: t.Hash(), Imported: true}); err != nil {
 		return nil, err
 	}
 	return r, dir.finish(files)

@@ -208,7 +208,7 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 			}
 		}
 		if done, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
-			t.Errorf("%s: generates %d tokens: %v", policy, done.Tokens, err)
+			t.Errorf("%s: generates %d tokens: %v", policy, len(done.IDs), err)
 		}
 		for _, dtype := range []string{"F32", "BF16", "F16"} {
 			if _, err := r.ExportHF(filepath.Join(t.TempDir(), "out"), safetensors.DType(dtype)); err != nil {

@@ -30,7 +30,9 @@ type state struct {
 	Tier  string       `json:"tier"`  // of the kernels; another tier gives other bits
 
 	Tokenizer string         `json:"tokenizer"` // hash of the tokenizer
-	Config    *config.Config `json:"config"`    // of the last training; nil if the weights were imported
+	Config    *config.Config `json:"config"`    // of the last training; nil if these are weights alone
+
+	Imported bool `json:"imported,omitempty"` // the weights are those of a model that other tools made
 
 	// Last results, which a finished run reports again.
 	TrainLoss      number `json:"train_loss"`

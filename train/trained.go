@@ -27,13 +27,14 @@ type Trained struct {
 	Skipped   []error  // unusable newer checkpoints
 	Changed   []string // keys of the model in config.yaml whose values are not those of the training: "key: was → now"
 
-	dir     runDir
-	average bool // the weights are the moving average
-	trained int  // context of training
-	policy  precision.Policy
-	dev     device.Device
-	lent    bool // the device belongs to the caller
-	params  *tensor.Arena
+	dir      runDir
+	imported bool // other tools made the model
+	average  bool // the weights are the moving average
+	trained  int  // context of training
+	policy   precision.Policy
+	dev      device.Device
+	lent     bool // the device belongs to the caller
+	params   *tensor.Arena
 }
 
 // OpenOptions changes how a run is opened. The zero value opens it unchanged.
@@ -134,6 +135,10 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return err
 	}
 	if _, err := r.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
+		return &DataError{err}
+	}
+	r.imported = last.Imported
+	if err := r.placeAround(); err != nil {
 		return &DataError{err}
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped

@@ -30,7 +30,7 @@ func openRun(t *testing.T, change func(dir string)) (*Trained, error) {
 func generate(r *Trained, o GenerateOptions) (int, string, error) {
 	var text strings.Builder
 	done, err := r.Generate(context.Background(), o, func(s string) { text.WriteString(s) })
-	return done.Tokens, text.String(), err
+	return len(done.IDs), text.String(), err
 }
 
 // A tokenizer with ids that the model has no rows for would end in a panic at the first such token.
@@ -87,8 +87,9 @@ func TestBadGenerationsAreErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if done, err := r.Generate(ctx, GenerateOptions{MaxTokens: 3}, func(string) {}); done.Tokens != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %d tokens, %v", done.Tokens, err)
+	done, err := r.Generate(ctx, GenerateOptions{MaxTokens: 3}, func(string) {})
+	if len(done.IDs) != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %d tokens, %v", len(done.IDs), err)
 	}
 	if n, text, err := generate(r, GenerateOptions{}); n != 0 || text != "" || err != nil {
 		t.Errorf("no tokens asked for: %d, %q, %v", n, text, err)

@@ -85,7 +85,8 @@ func exitCode(err error) int {
 	)
 	switch {
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind), errors.As(err, &conf), errors.As(err, &tier),
-		errors.Is(err, train.ErrExists), errors.Is(err, train.ErrOccupied), errors.Is(err, dataset.ErrExists), errors.Is(err, train.ErrNoRun):
+		errors.Is(err, train.ErrExists), errors.Is(err, train.ErrOccupied), errors.Is(err, dataset.ErrExists),
+		errors.Is(err, train.ErrNoRun), errors.Is(err, train.ErrNoText):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped

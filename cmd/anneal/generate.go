@@ -13,6 +13,7 @@ type generateCmd struct {
 	runArg
 	weightsFlag
 	Prompt      string  `help:"What the text begins with."`
+	NoStart     bool    `help:"Put nothing before the prompt."`
 	MaxTokens   count   `default:"200" help:"Most tokens to add."`
 	Temperature float64 `default:"0.8" help:"0 always takes the likeliest token; 1 samples as the model predicts."`
 	TopK        count   `help:"Sample among this many likeliest tokens; 0 sets no limit."`
@@ -39,11 +40,12 @@ func (c generateCmd) Run(s *session) error {
 		return err
 	}
 	defer r.Close()
+	before, after := around(s, r, c.NoStart)
 	return s.untilSignal(func(ctx context.Context) error {
 		var text strings.Builder
 		s.printf("%s", c.Prompt)
 		done, err := r.Generate(ctx, train.GenerateOptions{
-			Prompt: c.Prompt, MaxTokens: int(c.MaxTokens), Sampling: sampling,
+			Prompt: c.Prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling,
 		}, func(piece string) {
 			text.WriteString(piece)
 			s.printf("%s", piece)
@@ -54,19 +56,44 @@ func (c generateCmd) Run(s *session) error {
 		}
 		s.notef("%s · %s", summary(&done), strings.ToUpper(r.Config.Precision))
 		return s.emit(map[string]any{
-			"prompt": c.Prompt, "text": text.String(), "tokens": done.Tokens, "step": r.Step, "prompt_tokens": done.Prompt,
+			"prompt": c.Prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
+			"prompt_tokens": len(done.PromptIDs), "start": before, "end": after, "prompt_ids": done.PromptIDs,
+			"ids": done.IDs, "ended": done.Ended,
 			"first_token_seconds": done.First.Seconds(), "tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache, "damaged": faults(r.Skipped),
 			"precision": r.Config.Precision,
 		})
 	})
 }
 
+// around returns the special tokens that are put before and after the prompt, and says so; none if none are to be.
+func around(s *session, r *train.Trained, none bool) (before, after []string) {
+	if none {
+		return []string{}, []string{}
+	}
+	before, after = r.Around()
+	var says []string
+	if len(before) > 0 {
+		says = append(says, "starts with "+strings.Join(before, ""))
+	}
+	if len(after) > 0 {
+		says = append(says, "is followed by "+strings.Join(after, ""))
+	}
+	why := "as documents did in training"
+	if r.Imported() {
+		why = "as the tokenizer of the imported model has it"
+	}
+	if len(says) > 0 {
+		s.notef("the text %s, %s; --no-start leaves it out", strings.Join(says, " and "), why)
+	}
+	return before, after
+}
+
 // summary says how generating went, in a line.
 func summary(g *train.Generated) string {
 	mib := func(n int) string { return memorySize(int64(n)) }
-	text := fmt.Sprintf("%d tokens", g.Tokens)
-	if g.Tokens > 0 {
-		text += fmt.Sprintf(", the first after %.2f s (%d of prompt)", g.First.Seconds(), g.Prompt)
+	text := fmt.Sprintf("%d tokens", len(g.IDs))
+	if len(g.IDs) > 0 {
+		text += fmt.Sprintf(", the first after %.2f s (%d of prompt)", g.First.Seconds(), len(g.PromptIDs))
 	}
 	if rate := g.Rate(); rate > 0 {
 		text += fmt.Sprintf(", then %.4g a second", rate)
