@@ -12,7 +12,7 @@ import (
 type generateCmd struct {
 	runArg
 	weightsFlag
-	Prompt      string  `help:"What the text begins with."`
+	promptFlags
 	NoStart     bool    `help:"Put nothing before the prompt."`
 	MaxTokens   count   `default:"200" help:"Most tokens to add."`
 	Temperature float64 `default:"0.8" help:"0 always takes the likeliest token; 1 samples as the model predicts."`
@@ -25,9 +25,15 @@ type generateCmd struct {
 }
 
 func (generateCmd) Help() string {
-	return example(`anneal generate runs/go --prompt "func main" --max-tokens 100`) +
-		"\n\nKeys and values of the tokens so far are kept, so that a token takes as long as reading the weights; the bits are those without. " +
-		"Of a text longer than the context the model sees the end, at least three quarters of a context."
+	return example(`anneal generate runs/go --prompt "func main" --max-tokens 100`,
+		"anneal generate runs/go                       # at a terminal: write with the model in turns",
+		"anneal generate runs/go < notes.txt           # the prompt is what standard input holds",
+		"anneal generate runs/go --prompt-file notes.txt --temperature 0 --json",
+	) +
+		"\n\nWithout a prompt, at a terminal, it asks for text and continues it; there, /help lists commands." +
+		"\n\nKeys and values of the tokens so far are kept, so that a token takes as long as reading the weights;" +
+		" the bits are those without. If the text is longer than the context, only its end is used, at least three" +
+		" quarters of a context."
 }
 
 func (c generateCmd) Run(s *session) error {
@@ -35,18 +41,27 @@ func (c generateCmd) Run(s *session) error {
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
 	}
+	prompt, ask, err := c.promptFlags.read(s)
+	if err != nil {
+		return err
+	}
+	if ask && s.json {
+		return &usageError{"--json needs a prompt", "try --prompt TEXT, or --prompt \"\" for a text of the model alone"}
+	}
 	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	before, after := around(s, r, c.NoStart)
+	options := train.GenerateOptions{Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling}
+	if ask {
+		return c.talk(s, r, options)
+	}
 	return s.untilSignal(func(ctx context.Context) error {
 		var text strings.Builder
-		s.printf("%s", c.Prompt)
-		done, err := r.Generate(ctx, train.GenerateOptions{
-			Prompt: c.Prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling,
-		}, func(piece string) {
+		s.printf("%s", prompt)
+		done, err := r.Generate(ctx, options, func(piece string) {
 			text.WriteString(piece)
 			s.printf("%s", piece)
 		})
@@ -56,11 +71,11 @@ func (c generateCmd) Run(s *session) error {
 		}
 		s.notef("%s · %s", summary(&done), strings.ToUpper(r.Config.Precision))
 		return s.emit(map[string]any{
-			"prompt": c.Prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
+			"prompt": prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
 			"prompt_tokens": len(done.PromptIDs), "start": before, "end": after, "prompt_ids": done.PromptIDs,
-			"ids": done.IDs, "ended": done.Ended,
-			"first_token_seconds": done.First.Seconds(), "tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache, "damaged": faults(r.Skipped),
-			"precision": r.Config.Precision,
+			"ids": done.IDs, "ended": done.Ended, "first_token_seconds": done.First.Seconds(),
+			"tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
+			"damaged": faults(r.Skipped), "precision": r.Config.Precision,
 		})
 	})
 }

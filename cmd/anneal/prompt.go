@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// promptFlags say what a text begins with.
+type promptFlags struct {
+	Prompt     *string `xor:"prompt" placeholder:"TEXT" help:"What the text begins with; - reads standard input."`
+	PromptFile string  `xor:"prompt" placeholder:"FILE" help:"File with what the text begins with; its last line break does not count."`
+}
+
+// read returns the prompt. Without one, a person at a terminal is to be asked, and anything else on standard input is the
+// prompt.
+func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
+	path := f.PromptFile
+	switch {
+	case f.Prompt != nil && *f.Prompt != "-":
+		return *f.Prompt, false, nil
+	case f.Prompt == nil && path == "" && s.atTerminal():
+		return "", true, nil
+	}
+	text, err := s.input(path)
+	return withoutLastBreak(string(text)), false, asData(err)
+}
+
+// withoutLastBreak cuts off the line break that ends the last line of a file: a model would go on in a line of its own.
+func withoutLastBreak(text string) string {
+	text, cut := strings.CutSuffix(text, "\n")
+	if cut {
+		text = strings.TrimSuffix(text, "\r")
+	}
+	return text
+}
+
+// atTerminal reports whether standard input is a terminal.
+func (s *session) atTerminal() bool {
+	f, ok := s.stdin.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
