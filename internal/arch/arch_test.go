@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -143,4 +144,28 @@ func room(pkg string) (name string, floor int) {
 		}
 	}
 	return name, floor
+}
+
+// go test -torture=5m ./... gives the flag to the tests of every package, and those that do not know it fail.
+func TestEveryTestKnowsTheFlagsOfTorture(t *testing.T) {
+	const torture = module + "/internal/torture"
+	out, err := exec.Command("go", "list", "-json=ImportPath,TestImports,XTestImports", module+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath                string
+			TestImports, XTestImports []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		imports := append(p.TestImports, p.XTestImports...)
+		if len(imports) > 0 && p.ImportPath != torture && !slices.Contains(imports, torture) {
+			t.Errorf("the tests of %s do not know the flag -torture\n  write import _ %q into one of its test files", p.ImportPath, torture)
+		}
+	}
 }

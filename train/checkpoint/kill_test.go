@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"anneal/internal/torture"
 )
 
 // The test binary runs itself as the process that is killed.
@@ -82,12 +84,15 @@ func saver(root string) error {
 	}
 }
 
-// SIGKILL at 30 random instants of a process that saves all the time: every time the newest checkpoint verifies, is one
-// that was saved, and is not older than what the process knew to be committed.
-func TestKillAtRandomInstants(t *testing.T) {
+// SIGKILL at random instants of a process that saves all the time: every time the newest checkpoint verifies, is one that
+// was saved, and is not older than what the process knew to be committed. A kill follows the start of the process or one of
+// its first saves by up to the time of two saves.
+func TestTortureKilledSaves(t *testing.T) {
 	root := t.TempDir()
-	newest := int64(0)
-	for round := range 30 {
+	newest, rounds := int64(0), 0
+	save := 2 * time.Millisecond // what the last one took
+	torture.Run(t, 20, func(r *rand.Rand) (fault, outcome string) {
+		rounds++
 		cmd := child("saver", root)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -98,7 +103,13 @@ func TestKillAtRandomInstants(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(rand.IntN(200))*time.Millisecond, func() { cmd.Process.Kill() })
+		seen, until, before := 0, r.IntN(4), time.Now()
+		kill := func() {
+			time.AfterFunc(time.Duration(r.Int64N(int64(2*save))), func() { cmd.Process.Kill() })
+		}
+		if until == 0 {
+			kill()
+		}
 		committed := int64(0)
 		lines := bufio.NewReader(out)
 		for {
@@ -112,31 +123,38 @@ func TestKillAtRandomInstants(t *testing.T) {
 			if committed, err = strconv.ParseInt(strings.TrimSpace(line), 10, 64); err != nil {
 				t.Fatal(err)
 			}
+			if seen++; seen > 1 {
+				save = time.Since(before)
+			}
+			before = time.Now()
+			if seen == until {
+				kill()
+			}
 		}
 		err = cmd.Wait()
-		timer.Stop()
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
-			t.Fatalf("round %d: the saver ended by itself: %v: %s", round, err, stderr.String())
+			t.Fatalf("the saver ended by itself: %v: %s", err, stderr.String())
 		}
+		fault, outcome = "kill -9 while checkpoints are saved", "the newest one is whole"
 		tensors, state := blank(childBytes), runState{}
 		info, err := LoadLatest(root, tensors, &state)
 		if errors.Is(err, ErrNone) && newest == 0 && committed == 0 {
-			continue // killed before the first save was complete
+			return fault, "no checkpoint yet"
 		}
 		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
+			t.Fatal(err)
 		}
 		if d := differs(tensors, state, info.Step, childBytes); d != "" {
-			t.Fatalf("round %d, step %d: %s", round, info.Step, d)
+			t.Fatalf("step %d: %s", info.Step, d)
 		}
 		if info.Step < max(newest, committed) || len(info.Skipped) > 0 {
-			t.Fatalf("round %d: step %d is the newest, but step %d was committed; skipped: %v",
-				round, info.Step, max(newest, committed), info.Skipped)
+			t.Fatalf("step %d is the newest, but step %d was committed; skipped: %v", info.Step, max(newest, committed), info.Skipped)
 		}
 		newest = info.Step
-	}
-	if newest < 5 {
-		t.Errorf("only %d steps in 30 rounds: the kills came too early to test anything", newest)
+		return fault, outcome
+	})
+	if newest < int64(rounds)/2 {
+		t.Errorf("only %d steps in %d rounds", newest, rounds)
 	}
 	var log journal
 	s := mustOpen(t, root, Options{Log: log.logger()})

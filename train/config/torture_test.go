@@ -1,0 +1,3 @@
+package config
+
+import _ "anneal/internal/torture" // its flags: go test gives them to every package
