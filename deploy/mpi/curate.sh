@@ -1,6 +1,6 @@
 #!/bin/sh
-# curate.sh PROCESSES PIPELINE.yaml OUT INPUT…: curates with the processes of mpirun (Open MPI, MPICH). They talk through the file
-# system alone; mpirun only starts them, and tells each its rank.
+# curate.sh PROCESSES PIPELINE.yaml OUT INPUT…: curates with the processes of mpirun (Open MPI, MPICH). They communicate only through
+# the file system; mpirun starts them and gives each its rank.
 set -eu
 [ $# -ge 4 ] || { echo "usage: curate.sh PROCESSES PIPELINE.yaml OUT INPUT..." >&2; exit 2; }
 n=$1 pipeline=$2 out=$3

@@ -1,6 +1,6 @@
 #!/bin/sh
-# curate.sh PIPELINE.yaml OUT TASKS INPUT…: curates with TASKS processes of this machine. One that dies is started again, at most
-# twice more; given again after anything else, the command goes on where it stopped.
+# curate.sh PIPELINE.yaml OUT TASKS INPUT…: curates with TASKS processes on this machine. A process that dies is restarted at
+# most twice. Run again, the command continues where it stopped.
 set -eu
 [ $# -ge 4 ] || { echo "usage: curate.sh PIPELINE.yaml OUT TASKS INPUT..." >&2; exit 2; }
 pipeline=$1 out=$2 tasks=$3
@@ -15,7 +15,7 @@ task() { # INDEX INPUT...
 		code=0
 		"$anneal" data curate "$pipeline" "$@" --out "$out" --task-index "$index" --task-count "$tasks" --threads "$threads" || code=$?
 		case $code in
-		0 | 2) return $code ;;               # done, or a mistake that stays one
+		0 | 2) return $code ;;               # done, or a mistake that a retry would repeat
 		75 | 129 | 130 | 143) return $code ;; # stopped by hand
 		esac
 		echo "task $index ended with $code (attempt $attempt of 3)" >&2
