@@ -34,12 +34,7 @@ func stalled(t *testing.T) (reader, writer *os.File) {
 // process starts the command in a process of its own.
 func process(t *testing.T, stdout, stderr *os.File, args ...string) *exec.Cmd {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, args...)
-	cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
+	cmd := program(t, args...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"anneal/internal/torture"
 )
 
-// process is a process of anneal, which is this test binary.
-func process(t *testing.T, args ...string) *exec.Cmd {
+// program is a process of anneal, which is this test binary.
+func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -105,7 +105,7 @@ func (js *jobs) draw(r *rand.Rand) (job, whole) {
 	done, ok := js.done[j.name]
 	if !ok {
 		out := js.out(j)
-		cmd := process(js.w.t, j.args(out)...)
+		cmd := program(js.w.t, j.args(out)...)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			js.w.t.Fatalf("%s: %v\n%s", j.name, err, text)
 		}
@@ -172,7 +172,7 @@ func TestTortureKilledCommands(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(out, "config.yaml")); err == nil && (j.name == "train" || j.name == "branch") {
 				args = []string{"resume", out}
 			}
-			if !torture.Kill(t, r, process(t, args...), want.cpu) {
+			if !torture.Kill(t, r, program(t, args...), want.cpu) {
 				break
 			}
 			if _, err := os.Stat(out); err == nil && !j.run && j.name != "data curate" {
@@ -194,7 +194,7 @@ func TestTortureFullDisks(t *testing.T) {
 		j, want := js.draw(r)
 		out := js.out(j)
 		blocks := r.IntN(want.bytes/1024 + 1) // of 512 or 1,024 bytes, as the shell has it
-		cmd := process(t, j.args(out)...)
+		cmd := program(t, j.args(out)...)
 		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), cmd.Path}, cmd.Args[1:]...)
 		cmd.Path, _ = exec.LookPath("sh")
 		text, _ := cmd.CombinedOutput()
@@ -237,7 +237,7 @@ func TestTortureKilledRewinds(t *testing.T) {
 			return args(dir)
 		}
 		whole, killed := w.copyOf(base), w.copyOf(base)
-		first := process(t, same(whole)...)
+		first := program(t, same(whole)...)
 		if text, err := first.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -248,7 +248,7 @@ func TestTortureKilledRewinds(t *testing.T) {
 		if rewound == unchanged {
 			t.Fatalf("a rewind to step %d changes nothing", to)
 		}
-		torture.Kill(t, r, process(t, same(killed)...), cpu)
+		torture.Kill(t, r, program(t, same(killed)...), cpu)
 		fault = "kill -9 of `anneal rewind`"
 		switch got := resume(killed); got {
 		case unchanged:
