@@ -34,7 +34,7 @@ func stalled(t *testing.T) (reader, writer *os.File) {
 // process starts the command in a process of its own.
 func process(t *testing.T, stdout, stderr *os.File, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := program(t, args...)
+	cmd := child(t, args...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

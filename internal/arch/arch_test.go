@@ -146,7 +146,7 @@ func room(pkg string) (name string, floor int) {
 	return name, floor
 }
 
-// go test -torture=5m ./... gives the flag to the tests of every package, and those that do not know it fail.
+// go test ./... -torture=5m gives the flag to the tests of every package, and those that do not know it fail.
 func TestEveryTestKnowsTheFlagsOfTorture(t *testing.T) {
 	const torture = module + "/internal/torture"
 	out, err := exec.Command("go", "list", "-json=ImportPath,TestImports,XTestImports", module+"/...").Output()

@@ -3,10 +3,12 @@ package torture
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +34,7 @@ func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) 
 	defer func() {
 		fault := recover()
 		if t.Failed() || fault != nil {
-			t.Logf("repeat it with: go test -run '^%s$' -torture.seed=%d", t.Name(), at)
+			t.Logf("repeat it with: go test . -run '^%s$' -torture.seed=%d", t.Name(), at)
 		}
 		if fault != nil {
 			panic(fault)
@@ -142,7 +144,7 @@ func Root() (string, error) {
 	return "", err
 }
 
-// machine names the processors.
+// machine names the processors and the system.
 func machine() string {
 	name := "unknown processor"
 	text, _ := os.ReadFile("/proc/cpuinfo")
@@ -152,5 +154,5 @@ func machine() string {
 			break
 		}
 	}
-	return name
+	return fmt.Sprintf("%d × %s, %s/%s", runtime.NumCPU(), name, runtime.GOOS, runtime.GOARCH)
 }

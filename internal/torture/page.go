@@ -1,0 +1,70 @@
+package torture
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Files of the report and its page, from the module's root.
+const (
+	ReportFile = "docs/reliability.jsonl"
+	PageFile   = "docs/reliability.md"
+)
+
+const pageHead = `# Reliability
+
+What was broken on purpose, how often, and what happened then. The page is written from the results of tests that were run as
+below, on the day and the machine that the last section names: do not edit it. A test fails, and gives no row, if a fault gives a
+wrong result in silence, a panic, or an exit code that [commands.md](commands.md) does not list.
+
+`
+
+const pageCommands = "```sh\n" + `go test ./... -run Torture                                # a few tries of each test
+go test ./... -run Torture -torture=1h -timeout=0         # each package that has such tests takes an hour
+rm docs/reliability.jsonl                                 # the numbers of this page
+go test ./... -run Torture -torture=10m -timeout=0 -torture.report=docs/reliability.jsonl
+go generate ./internal/torture
+` + "```\n\n"
+
+// ParseReport reads the lines of a report.
+func ParseReport(text []byte) (records []Record, err error) {
+	for line := range bytes.Lines(text) {
+		var r Record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(records)+1, err)
+		}
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Test, b.Test)) })
+	return records, nil
+}
+
+// Page returns the page of a report.
+func Page(records []Record) []byte {
+	var b bytes.Buffer
+	b.WriteString(pageHead)
+	b.WriteString(pageCommands)
+	b.WriteString("| fault | tries | what happened | test |\n|---|---:|---|---|\n")
+	for _, r := range records {
+		for _, fault := range slices.Sorted(maps.Keys(r.Rows)) {
+			tries := 0
+			var list []string
+			for _, outcome := range slices.Sorted(maps.Keys(r.Rows[fault])) {
+				n := r.Rows[fault][outcome]
+				tries += n
+				list = append(list, fmt.Sprintf("%d × %s", n, outcome))
+			}
+			fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", fault, tries, strings.Join(list, "<br>"), r.Test)
+		}
+	}
+	b.WriteString("\n## The runs behind these numbers\n\n| test | package | day | time | first seed | machine |\n|---|---|---|---:|---:|---|\n")
+	for _, r := range records {
+		fmt.Fprintf(&b, "| %s | %s | %s | %d s | %d | %s |\n", r.Test, r.Package, r.Date, r.Seconds, r.Seed, r.Machine)
+	}
+	return b.Bytes()
+}
