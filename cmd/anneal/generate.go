@@ -46,7 +46,7 @@ func (c generateCmd) Run(s *session) error {
 		return err
 	}
 	if ask && s.json {
-		return &usageError{"--json needs a prompt", "try --prompt TEXT, or --prompt \"\" for a text of the model alone"}
+		return &usageError{"--json needs a prompt", `try --prompt TEXT, or --prompt "" for a text of the model alone`}
 	}
 	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {

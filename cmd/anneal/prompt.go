@@ -10,11 +10,11 @@ import (
 // promptFlags say what a text begins with.
 type promptFlags struct {
 	Prompt     *string `xor:"prompt" placeholder:"TEXT" help:"What the text begins with; - reads standard input."`
-	PromptFile string  `xor:"prompt" placeholder:"FILE" help:"File with what the text begins with; its last line break does not count."`
+	PromptFile string  `xor:"prompt" placeholder:"FILE" help:"File with the prompt; its last line break is left out."`
 }
 
-// read returns the prompt. Without one, a person at a terminal is to be asked, and anything else on standard input is the
-// prompt.
+// read returns the prompt. Without one, a person at a terminal is to be asked, and anything else on standard input
+// is the prompt.
 func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	path := f.PromptFile
 	switch {
@@ -27,7 +27,8 @@ func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	return withoutLastBreak(string(text)), false, asData(err)
 }
 
-// withoutLastBreak cuts off the line break that ends the last line of a file: a model would go on in a line of its own.
+// withoutLastBreak cuts off the line break that ends the last line of a file: a model would go on in a line of its
+// own.
 func withoutLastBreak(text string) string {
 	text, cut := strings.CutSuffix(text, "\n")
 	if cut {

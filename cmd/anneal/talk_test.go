@@ -50,8 +50,8 @@ func conversation(t *testing.T, e *echo, interrupt chan os.Signal, lines ...stri
 // Lines are added to the text until a reset, each in a line of its own; commands are no text.
 func TestTalkAddsLinesToTheText(t *testing.T) {
 	e := &echo{}
-	said, noted := conversation(t, e, nil,
-		"func main", "", "// main", "/reset", "/usr/bin", "/temperature 0.25", "/max-tokens 7", "a", "/quit", "not read")
+	said, noted := conversation(t, e, nil, "func main", "", "// main", "/reset", "/usr/bin",
+		"/temperature 0.25", "/max-tokens 7", "a", "/quit", "not read")
 	var prompts []string
 	for _, o := range e.asked {
 		prompts = append(prompts, o.Prompt)
@@ -128,7 +128,8 @@ func TestPromptsFromFilesAndStandardInput(t *testing.T) {
 		args := append([]string{"generate", w.path("run"), "--max-tokens", "2"}, c.flags...)
 		code := run(args, strings.NewReader(c.stdin), &out, &errs)
 		if code != exitOK || !strings.HasPrefix(out.String(), c.want) {
-			t.Errorf("%q with %q on standard input: exit %d, %q, %s", c.flags, c.stdin, code, out.String(), errs.String())
+			t.Errorf("%q with %q on standard input: exit %d, %q, %s",
+				c.flags, c.stdin, code, out.String(), errs.String())
 		}
 		if n := strings.Count(errs.String(), "the text starts with <|endoftext|>"); n != 1 {
 			t.Errorf("%q: what the text starts with is said %d times: %s", c.flags, n, errs.String())
