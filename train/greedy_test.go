@@ -1,7 +1,10 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,6 +109,19 @@ func TestATextStartsAsDocumentsDid(t *testing.T) {
 	}
 	if err != nil || !said.AddBOS || said.AddEOS == nil || *said.AddEOS || said.BOS != string(tok.Token(eot)) {
 		t.Errorf("tokenizer_config.json says %s; %v", text, err)
+	}
+}
+
+// The most tokens that a number can say are no fewer than one.
+func TestAnAnswerOfAnyLengthIsMade(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done, err := r.Generate(ctx, GenerateOptions{Prompt: "one", MaxTokens: math.MaxInt}, func(string) { cancel() })
+	if len(done.IDs) == 0 || err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("%d tokens, %v", len(done.IDs), err)
 	}
 }
 

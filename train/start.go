@@ -38,14 +38,13 @@ func (r *Trained) texts(ids []uint32) []string {
 // Imported reports whether the weights are those of a model that other tools made.
 func (r *Trained) Imported() bool { return r.imported }
 
-// exportedTokenizer is the tokenizer.json of an export: that of the run, which is kept to the byte where it says
-// already what is around a text.
+// exportedTokenizer is the tokenizer.json of an export. That of an imported model already says what is around a text,
+// and comes back to the byte.
 func (r *Trained) exportedTokenizer() ([]byte, error) {
-	file, err := fileio.ReadSmall(r.dir.tokenizer(), tokenizer.MaxFile)
-	if err != nil || r.imported {
-		return file, err
+	if r.imported {
+		return fileio.ReadSmall(r.dir.tokenizer(), tokenizer.MaxFile)
 	}
 	var text bytes.Buffer
-	_, err = r.Tokenizer.WriteTo(&text)
+	_, err := r.Tokenizer.WriteTo(&text)
 	return text.Bytes(), err
 }

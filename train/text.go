@@ -58,7 +58,7 @@ func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text s
 		}
 	}()
 	end := x.r.end()
-	for start := time.Now(); len(x.ids) < n+o.MaxTokens; {
+	for start := time.Now(); len(x.ids)-n < o.MaxTokens; {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
