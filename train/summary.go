@@ -213,8 +213,9 @@ func lastMetrics(path string) []metricsLine {
 	return lines
 }
 
-// FindRuns returns the directories of the runs in and below dir, in order of their names. It follows no links, and
-// looks neither into runs nor into hidden directories. What cannot be read is handed to warn.
+// FindRuns returns the directories of the runs in and below dir, in order of their names. dir may be a link; below
+// it links are not followed. It looks neither into runs nor into hidden directories. What cannot be read is handed
+// to warn.
 func FindRuns(dir string, warn func(error)) ([]string, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -222,17 +223,18 @@ func FindRuns(dir string, warn func(error)) ([]string, error) {
 		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
 	var runs []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	root := filepath.Clean(dir) + string(filepath.Separator) // what a link leads to, not the link
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			warn(err)
 			return nil
 		case !e.IsDir():
 			return nil
-		case path != dir && strings.HasPrefix(e.Name(), "."):
+		case path != root && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
 		case runDir(path).looksLikeRun():
-			runs = append(runs, path)
+			runs = append(runs, filepath.Clean(path))
 			return fs.SkipDir
 		}
 		return nil

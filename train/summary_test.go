@@ -174,6 +174,13 @@ func TestRunsAreFoundBelowADirectory(t *testing.T) {
 	if again, err := FindRuns(run, func(error) {}); err != nil || !slices.Equal(again, []string{run}) {
 		t.Errorf("in a run: %v, %v", again, err)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(root, "a"), link); err == nil {
+		again, err := FindRuns(link, func(error) {})
+		if err != nil || !slices.Equal(again, []string{filepath.Join(link, "run")}) {
+			t.Errorf("below a link: %v, %v", again, err)
+		}
+	}
 	if _, err := FindRuns(filepath.Join(root, "missing"), func(error) {}); err == nil {
 		t.Error("a missing directory was searched")
 	}
