@@ -172,15 +172,16 @@ func sameRun(dir string, cfg *config.Config) error {
 	return nil
 }
 
-// CompareChart draws the losses of the runs over the tokens seen, smoothed so that the runs can be told apart.
-func CompareChart(all []Compared) (*chart.Chart, error) {
+// CompareChart draws the losses of the runs over the tokens seen, smoothed so that the runs can be told apart. warn takes
+// what is missing.
+func CompareChart(all []Compared, warn func(string)) (*chart.Chart, error) {
 	c := &chart.Chart{
 		Title: "Training loss, running mean",
 		X:     chart.Axis{Label: "tokens"},
 		Y:     chart.Axis{Label: "loss (nats per token)", Log: true},
 	}
 	for _, r := range all {
-		curve, err := train.Losses(r.Run)
+		curve, err := train.Losses(r.Run, warn)
 		if err != nil {
 			return nil, err
 		}

@@ -104,7 +104,7 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 	for i, w := range r.Weights {
 		r.Moved = max(r.Moved, math.Abs(w-weights[i]))
 	}
-	r.Curve, err = train.DomainWeights(proxy)
+	r.Curve, err = train.DomainWeights(proxy, s.OnPhase)
 	return r, err
 }
 

@@ -157,7 +157,7 @@ func TestGroupDROFindsWhatCanBeLearned(t *testing.T) {
 	if sum := w[0] + w[1] + w[2]; math.Abs(sum-1) > 1e-12 {
 		t.Errorf("the weights sum to %v", sum)
 	}
-	curve, err := DomainWeights(p.dir)
+	curve, err := DomainWeights(p.dir, func(text string) { t.Error(text) })
 	if err != nil || len(curve) != 120 {
 		t.Fatalf("metrics.jsonl has the weights of %d steps of 120: %v", len(curve), err)
 	}

@@ -117,7 +117,7 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 		return nil, err
 	}
 	r.Skip = plan.Skip
-	r.SetAside, err = plan.carryOut(d, store)
+	r.SetAside, err = plan.carryOut(d, store, o.Warn)
 	return r, err
 }
 
@@ -227,8 +227,8 @@ func parseRewind(text []byte) (p rewindPlan, err error) {
 }
 
 // carryOut executes the plan and removes it.
-func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store) (aside []string, err error) {
-	for _, part := range p.parts(d, store, &aside) {
+func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store, warn func(string)) (aside []string, err error) {
+	for _, part := range p.parts(d, store, &aside, warn) {
 		if err := part(); err != nil {
 			return aside, fmt.Errorf("the rewind to step %d is not complete: %w\n  `anneal resume %s` completes it", p.Step, err, d)
 		}
@@ -237,10 +237,16 @@ func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store) (aside []string,
 }
 
 // parts returns the changes of a rewind, in order.
-func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string) []func() error {
+func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string, warn func(string)) []func() error {
 	return []func() error{
 		func() (err error) { *aside, err = store.SetAside(int64(p.Step)); return err },
-		func() error { return markRewound(d.metrics(), p.Step) },
+		func() error {
+			check, err := markRewound(d.metrics(), p.Step)
+			if text := check.faults(d.metrics()); err == nil && text != "" {
+				warn(text)
+			}
+			return err
+		},
 		func() error { return p.configure(d) },
 		func() error {
 			defer fileio.SyncDir(string(d)) // repeating the plan later would set aside newer checkpoints
@@ -277,7 +283,7 @@ func finishRewind(d runDir, warn func(string)) error {
 		return err
 	}
 	defer store.Close()
-	if _, err = p.carryOut(d, store); err == nil {
+	if _, err = p.carryOut(d, store, warn); err == nil {
 		warn(fmt.Sprintf("an interrupted rewind to step %d is now complete", p.Step))
 	}
 	return err

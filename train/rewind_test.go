@@ -185,7 +185,7 @@ func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
 			}
 		}
 		var aside []string
-		for _, part := range plan.parts(d, store, &aside)[:max(stop, 0)] {
+		for _, part := range plan.parts(d, store, &aside, func(string) {})[:max(stop, 0)] {
 			if err := part(); err != nil {
 				t.Fatal(err)
 			}

@@ -124,7 +124,7 @@ func verifyLines(path, remedy string, check func(line []byte) error) error {
 	n := 0
 	return eachMetricsLine(path, func(line []byte) error {
 		n++
-		if err := check(line); err != nil && (line == nil || bytes.HasSuffix(line, []byte("\n"))) {
+		if err := check(line); err != nil && bytes.HasSuffix(line, []byte("\n")) {
 			return &DataError{fmt.Errorf("%s: line %d cannot be read: %w\n  %s", path, n, err, remedy)}
 		}
 		return nil

@@ -58,7 +58,7 @@ func (c compareCmd) Run(s *session) error {
 		for _, r := range all {
 			s.printf("%-*s  %s\n", wide, r.Name, comparedLine(r, c.Context != ""))
 		}
-		picture, err := lab.CompareChart(all)
+		picture, err := lab.CompareChart(all, s.warn)
 		if err == nil {
 			err = s.draw(picture, c.SVG)
 		}
