@@ -122,6 +122,9 @@ type session struct {
 	started time.Time
 
 	warnedTextless bool // said that no validation split has text
+	targetless     int  // steps in a row whose batch had no target
+
+	warnedTargetless bool // said that a batch had none
 }
 
 func newSession(cfg *config.Config, o Options) (*session, error) {
@@ -261,7 +264,15 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 	if err := s.startJournal(); err != nil {
 		return nil, err
 	}
+	if err := s.dir.unmarkDiverged(); err != nil {
+		return nil, err
+	}
 	r, err := s.train(ctx)
+	if away := (*DivergedError)(nil); errors.As(err, &away) {
+		if err := s.dir.markDiverged(away); err != nil {
+			s.Warn(fmt.Sprintf("%s does not say that the run diverged: %v", s.dir.diverged(), err))
+		}
+	}
 	s.endJournal(r, err)
 	return r, err
 }
@@ -309,6 +320,9 @@ func (s *session) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.countTargets(stats.Targets); err != nil {
+		return err
+	}
 	if !stats.Skipped {
 		s.last.TrainLoss = number(stats.Loss)
 	}
@@ -331,6 +345,26 @@ func (s *session) step(ctx context.Context) error {
 	}
 	if s.store.Done() {
 		return s.settleSave()
+	}
+	return nil
+}
+
+// countTargets warns of a batch without a target, and gives up after as many in a row as the guard allows skips: such a
+// run would learn nothing.
+func (s *session) countTargets(n int) error {
+	if n > 0 {
+		s.targetless = 0
+		return nil
+	}
+	s.targetless++
+	const reason = "all of its tokens are prompts or padding"
+	if s.targetless >= s.cfg.Guard.MaxSkips {
+		return &DataError{fmt.Errorf("the batches of %d steps in a row had no target: of each, %s\n"+
+			"  look at the data with `anneal data inspect`, and at the --prompt-end it was built with", s.targetless, reason)}
+	}
+	if !s.warnedTargetless {
+		s.warnedTargetless = true
+		s.Warn(fmt.Sprintf("the batch of step %d has no target: %s; the step changes nothing", s.trainer.progress.Step, reason))
 	}
 	return nil
 }

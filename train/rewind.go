@@ -247,6 +247,7 @@ func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string, wa
 			}
 			return err
 		},
+		d.unmarkDiverged,
 		func() error { return p.configure(d) },
 		func() error {
 			defer fileio.SyncDir(string(d)) // repeating the plan later would set aside newer checkpoints

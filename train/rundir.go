@@ -26,6 +26,7 @@ import (
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	checkpoints/     see package checkpoint
 //	rewind.json      only while a rewind is under way
+//	diverged.json    only while the run stands where it diverged
 type runDir string
 
 func (d runDir) config() string    { return filepath.Join(string(d), "config.yaml") }

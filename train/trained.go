@@ -43,7 +43,9 @@ type OpenOptions struct {
 	Threads int    // of the CPU; 0 uses the run's number
 	Average bool   // use the exponential moving average of the weights
 
-	AllowOlder bool // use an older checkpoint if the newest is damaged; otherwise that is a *checkpoint.OlderError
+	// AllowOlder uses an older checkpoint if the newest is damaged, otherwise a *checkpoint.OlderError, and the last one
+	// before the run diverged, otherwise a *DivergedRunError.
+	AllowOlder bool
 	Reach
 
 	on device.Device // an open device, not closed with the run; nil opens one
@@ -134,6 +136,12 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if err := last.checkTokenizer(r.Tokenizer, r.dir); err != nil {
 		return err
 	}
+	if err := r.dir.checkFinite(info.Step, tensors); err != nil {
+		return err
+	}
+	if err := r.dir.checkDiverged(info.Step); err != nil && !o.AllowOlder {
+		return err
+	}
 	if _, err := r.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
 		return &DataError{err}
 	}
@@ -197,6 +205,9 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 	}
 	if err == nil && result.Tokens == 0 {
 		err = &DataError{fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
+	}
+	if err == nil {
+		err = r.checkLoss(result)
 	}
 	return result, err
 }

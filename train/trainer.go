@@ -67,6 +67,7 @@ type StepStats struct {
 
 	FLOPs      float64 // forward and backward, counted by model.Decoder.BatchFLOPs
 	Length     int     // tokens in a sequence
+	Targets    int     // of the batch that are not ignored
 	NoiseScale float64 // estimate so far, in tokens; NaN if this step did not measure it
 }
 
@@ -204,7 +205,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	stats := StepStats{
 		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
 		GradNorm: norm / targets, LR: t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position),
-		Length: part.length, NoiseScale: math.NaN(), FLOPs: sums.flops,
+		Length: part.length, Targets: sums.targets, NoiseScale: math.NaN(), FLOPs: sums.flops,
 	}
 	if t.overflowed(stats.Loss, stats.GradNorm) || !t.guard.accept(stats.Loss, stats.GradNorm) {
 		stats.Skipped = true

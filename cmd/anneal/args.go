@@ -66,7 +66,7 @@ type weightsFlag struct {
 
 // olderFlag is on commands that read the newest checkpoint of a run.
 type olderFlag struct {
-	AllowOlder bool `help:"If the newest checkpoint is damaged, use an older one."`
+	AllowOlder bool `help:"If the newest checkpoint is damaged, use an older one; if the run diverged, use its last one before that."`
 }
 
 // noteOlder says that a checkpoint of a step was used because newer ones are damaged.

@@ -24,7 +24,7 @@ const (
 	exitInternal   = 1  // a defect in anneal
 	exitUsage      = 2  // the command line or the config
 	exitData       = 3  // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
-	exitDiverged   = 4  // training stopped by the guard
+	exitDiverged   = 4  // training stopped by the guard, or a run that it stopped
 	exitCheckpoint = 5  // no usable checkpoint
 	exitResources  = 6  // memory or disk does not suffice, or the device failed
 	exitCheck      = 7  // a check of the model failed: `anneal mup check`
@@ -72,6 +72,7 @@ func exitCode(err error) int {
 		held  *checkpoint.LockedError
 		stop  *interrupted
 		away  *train.DivergedError
+		ruin  *train.DivergedRunError
 		large *train.MemoryError
 		room  *machine.RoomError
 		gone  *train.DeviceError
@@ -94,7 +95,7 @@ func exitCode(err error) int {
 		return stop.code()
 	case errors.As(err, &held):
 		return exitLocked
-	case errors.As(err, &away):
+	case errors.As(err, &away), errors.As(err, &ruin):
 		return exitDiverged
 	case errors.As(err, &slope):
 		return exitCheck

@@ -45,6 +45,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&incomplete{loss: new(corpus.LossError)}, exitData},
 		{fs.ErrNotExist, exitData},
 		{&train.DivergedError{}, exitDiverged},
+		{&train.DivergedRunError{}, exitDiverged},
 		{&checkpoint.Fault{Err: fs.ErrNotExist}, exitCheckpoint},
 		{checkpoint.ErrNone, exitCheckpoint},
 		{checkpoint.ErrFuture, exitCheckpoint},

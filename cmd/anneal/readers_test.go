@@ -31,8 +31,8 @@ func stalled(t *testing.T) (reader, writer *os.File) {
 	}
 }
 
-// process starts the command in a process of its own.
-func process(t *testing.T, stdout, stderr *os.File, args ...string) *exec.Cmd {
+// launch starts the command in a process of its own.
+func launch(t *testing.T, stdout, stderr *os.File, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := child(t, args...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -84,7 +84,7 @@ func TestReadersOfProgressDoNotHoldTraining(t *testing.T) {
 			reader.Close()
 		}
 		stdout, run := tempFile(t), w.path(c.name)
-		code := ends(t, process(t, stdout, stderr, "train", w.path("run.yaml"), "train.steps=40", "train.log_every=1", "--json", "--out", run))
+		code := ends(t, launch(t, stdout, stderr, "train", w.path("run.yaml"), "train.steps=40", "train.log_every=1", "--json", "--out", run))
 		text, err := os.ReadFile(stdout.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 	w := newWorkshop(t)
 	_, stderr := stalled(t)
 	run := w.path("run")
-	cmd := process(t, nil, stderr, "train", w.path("run.yaml"), "train.steps=1000000", "checkpoint.every=0", "--out", run)
+	cmd := launch(t, nil, stderr, "train", w.path("run.yaml"), "train.steps=1000000", "checkpoint.every=0", "--out", run)
 	underWay(t, cmd, run)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 		t.Errorf("after SIGTERM the run has the checkpoints %v, %v", saved, err)
 	}
 	_, stdout := stalled(t) // where the end is stuck
-	cmd = process(t, stdout, stderr, "resume", run)
+	cmd = launch(t, stdout, stderr, "resume", run)
 	time.Sleep(time.Second)
 	for range 2 {
 		cmd.Process.Signal(syscall.SIGTERM)
@@ -133,7 +133,7 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 func TestHangingUpTwiceSavesTheRun(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")
-	cmd := process(t, nil, nil, "train", w.path("run.yaml"), "train.steps=1000000", "--out", run)
+	cmd := launch(t, nil, nil, "train", w.path("run.yaml"), "train.steps=1000000", "--out", run)
 	underWay(t, cmd, run)
 	for range 3 {
 		cmd.Process.Signal(syscall.SIGHUP)
@@ -170,7 +170,7 @@ func TestCommandsThatOnlyPrintEndWithTheirReader(t *testing.T) {
 	reader, stdout := stalled(t)
 	reader.Close()
 	stderr := tempFile(t)
-	code := ends(t, process(t, stdout, stderr, "explain"))
+	code := ends(t, launch(t, stdout, stderr, "explain"))
 	if text, err := os.ReadFile(stderr.Name()); err != nil || code != exitPipe || len(text) > 0 {
 		t.Errorf("exit %d, %v\n%s", code, err, text)
 	}
