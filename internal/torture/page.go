@@ -22,6 +22,12 @@ What was broken on purpose, how often, and what happened then. The page is writt
 below, on the day and the machine that the last section names: do not edit it. A test fails, and gives no row, if a fault gives a
 wrong result in silence, a panic, or an exit code that [commands.md](commands.md) does not list.
 
+- Kills come at a random instant of the CPU time that the command needs, and up to three times in a row.
+- A damaged file is read by a command drawn from those that use its directory: ` + "`eval`, `generate`, `resume`, `export`, `ckpt verify`,\n  `data verify`, `data export`" + `. The same answer means that the command does not need the damaged bytes, or used an older
+  checkpoint and came to the same end.
+- A full disk is a limit on the size of files, drawn from nothing to the largest file that the command writes.
+- System calls fail in a file system of the test; without power, what was not synced is lost.
+
 `
 
 const pageCommands = "```sh\n" + `go test ./... -run Torture                                # a few tries of each test
