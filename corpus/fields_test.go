@@ -96,7 +96,7 @@ func TestFieldsOfRows(t *testing.T) {
 	for _, f := range rep.LeftFields {
 		left = append(left, f.Name)
 	}
-	if got := strings.Join(left, " "); got != "blob hash meta.image images.list.element" || !strings.Contains(rep.String(), `the field "blob" is left out: binary`) {
+	if got := strings.Join(left, " "); got != "blob hash meta.image images.list.element" || !strings.Contains(rep.String(), `the field "blob" is dropped: binary`) {
 		t.Errorf("left out: %s\n%v", got, rep)
 	}
 	cut, _, _ := readSplits(t, dir, int64(len(golden)/4), Options{Fields: true})

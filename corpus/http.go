@@ -30,7 +30,7 @@ type httpResponse struct {
 func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err error) {
 	head, body, ok := bytes.Cut(message, []byte("\r\n\r\n"))
 	if !ok {
-		return r, errors.New("HTTP: the head does not end")
+		return r, errors.New("HTTP: the header does not end")
 	}
 	status, rest, _ := bytes.Cut(head, []byte("\r\n"))
 	words := strings.Fields(string(status[:min(len(status), 100)]))

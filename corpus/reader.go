@@ -187,7 +187,7 @@ func (r *Reader) content(c *cutter, src *bounded, k kind) error {
 		return err
 	}
 	if k.compression != "" && c.onDisk == 0 {
-		return errors.New("the file is empty, which no compressed file is")
+		return errors.New("the file is empty: a compressed file never is")
 	}
 	if err := src.open(k); err != nil {
 		return err

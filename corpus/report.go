@@ -213,7 +213,7 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "read %s, %s of text, from %s", plural(r.Documents, "document"), Size(r.Bytes), plural(r.Files, "file"))
 	if r.InvalidUTF8 > 0 {
-		fmt.Fprintf(&b, "; %s with some bytes that are not UTF-8, which stay as they are", group(int64(r.InvalidUTF8)))
+		fmt.Fprintf(&b, "; %s with some bytes that are not UTF-8, which are kept", group(int64(r.InvalidUTF8)))
 	}
 	for _, c := range r.Rejects {
 		b.WriteString("\n  " + c.Text())
@@ -226,7 +226,7 @@ func (r Report) String() string {
 
 // Text says it for people.
 func (f LeftField) Text() string {
-	return fmt.Sprintf("the field %q is left out: %s (%s)", f.Name, f.Reason, f.Source)
+	return fmt.Sprintf("the field %q is dropped: %s (%s)", f.Name, f.Reason, f.Source)
 }
 
 // plural is a number of things.

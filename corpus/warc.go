@@ -120,7 +120,7 @@ func (c *cutter) head() (rec record, fault string, err error) {
 			return rec, fmt.Sprintf("%q where a record should begin", line[:min(len(line), 40)]), nil
 		}
 		if size += len(line); size > maxHead || err == bufio.ErrBufferFull {
-			return rec, fmt.Sprintf("a head of more than %d bytes", maxHead), nil
+			return rec, fmt.Sprintf("a header of more than %d bytes", maxHead), nil
 		}
 		if err != nil {
 			return rec, "", err

@@ -63,18 +63,18 @@ func ReadWordList(path string) (*WordList, error) {
 		w := words.Hashes(lines.Bytes())
 		switch {
 		case len(w) > longestPhrase:
-			return nil, fmt.Errorf("%s:%d: a phrase of %d words, more than %d\n  try a file with a word or phrase a line", path, number, len(w), longestPhrase)
+			return nil, fmt.Errorf("%s:%d: a phrase of %d words, more than %d\n  try a file with one word or phrase per line", path, number, len(w), longestPhrase)
 		case len(w) > 0:
 			p.add(w, len(w), int32(number))
 		case strings.TrimSpace(lines.Text()) != "":
-			return nil, fmt.Errorf("%s:%d: %q holds no letter or digit, so that nothing would be found by it\n  take the line out", path, number, clip(lines.Text()))
+			return nil, fmt.Errorf("%s:%d: %q holds no letter or digit, so it can match nothing\n  remove the line", path, number, clip(lines.Text()))
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", path, number+1, err)
 	}
 	if len(p.from) == 0 {
-		return nil, fmt.Errorf("%s holds no words\n  try a file with a word or phrase a line", path)
+		return nil, fmt.Errorf("%s holds no words\n  try a file with one word or phrase per line", path)
 	}
 	return &WordList{p}, nil
 }

@@ -85,12 +85,12 @@ func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
 	}
 	for _, rej := range r.Report().Rejects {
 		if rej.Reason != corpus.Empty {
-			return nil, fmt.Errorf("not all of the evaluation sets can be read: %s\n  what is not read is not looked for: mend it, take it out, or say with field: where the text is", r.Report())
+			return nil, fmt.Errorf("not all of the evaluation sets can be read: %s\n  unread items would not be found: repair or remove the files, or set field: to the name of their text field", r.Report())
 		}
 		s.Skipped += rej.Count
 	}
 	if len(s.items) == 0 {
-		return nil, fmt.Errorf("the evaluation sets have no item of %d words\n  try shortest: 4, or name other files", o.Shortest)
+		return nil, fmt.Errorf("the evaluation sets have no item of at least %d words\n  try shortest: 4, or name other files", o.Shortest)
 	}
 	return s, nil
 }

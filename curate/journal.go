@@ -80,11 +80,11 @@ func openJournal(o Options) (*journal, error) {
 	for _, path := range j.paths() {
 		switch head, _, ok := readHead(path); {
 		case ok && head.Journal != journalVersion:
-			return nil, fmt.Errorf("%s %w: one of another version of this program\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
+			return nil, fmt.Errorf("%s %w: it was made by another version of anneal\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
 		case ok && head.Pipeline != j.head.Pipeline:
 			return nil, fmt.Errorf("%s %w\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
 		case ok && head.Split != o.Split:
-			return nil, fmt.Errorf("%s %w: one with splits of %d bytes, not %d\n  try --split %d, or another --out", o.Dir, ErrOtherPipeline, head.Split, o.Split, head.Split)
+			return nil, fmt.Errorf("%s %w: its splits have %d bytes, not %d\n  try --split %d, or another --out", o.Dir, ErrOtherPipeline, head.Split, o.Split, head.Split)
 		}
 	}
 	path := filepath.Join(o.Dir, "journal.jsonl")
@@ -114,9 +114,9 @@ func openJournal(o Options) (*journal, error) {
 	return j, nil
 }
 
-// ErrForeign means that the directory holds files that no curation has made; those in docs/ might be removed at the
+// ErrForeign means that the directory holds files that `anneal data curate` did not write; those in docs/ might be removed at the
 // end.
-var ErrForeign = errors.New("holds files that no curation has made")
+var ErrForeign = errors.New("holds files that `anneal data curate` did not write")
 
 // mayWrite refuses such a directory. A task that starts at the same time creates its journal first.
 func mayWrite(dir string, journals func() []string) error {

@@ -37,8 +37,8 @@ func (r *Report) LittleKept() *LittleKept {
 // hints are what to try by the stage that drops most.
 var hints = func() map[string]string {
 	notes := "for notes, documentation and manuals try examples/curate/notes.yaml"
-	web := "this stage is made for prose of the web; for source code try examples/curate/code.yaml,\n  " + notes
-	m := map[string]string{"code": "this stage is made for source code; " + notes}
+	web := "this stage is for prose from the web; for source code try examples/curate/code.yaml,\n  " + notes
+	m := map[string]string{"code": "this stage is for source code; " + notes}
 	for _, name := range []string{"gopher_quality", "gopher_repetition", "c4", "c4_paragraphs", "fineweb"} {
 		m[name] = web
 	}

@@ -36,7 +36,7 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 		return nil, fmt.Errorf("%s holds no signals\n  name the --out of a curation with `signals: true` and `texts: true`", dir)
 	}
 	if head.Measures != p.measures {
-		return nil, fmt.Errorf("%s was measured by other stages or with other options; only bounds may differ, and the stages after the first dedup\n  curate again from the input", dir)
+		return nil, fmt.Errorf("%s was measured with other stages or options; only thresholds and the stages after the first dedup may differ\n  curate again from the input", dir)
 	}
 	m.journal.head = head
 	m.journal.follow()

@@ -354,7 +354,7 @@ func TestBoundsChangedOverSignals(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ first, then, message string }{
 		{"stages: [normalize]", "stages: [normalize]", "has signals and no texts"},
-		{"signals: true\ntexts: true\nstages: [{c4: {terminal_punctuation: false}}]", "stages: [c4]", "with other options"},
+		{"signals: true\ntexts: true\nstages: [{c4: {terminal_punctuation: false}}]", "stages: [c4]", "with other stages or options"},
 		{"", "stages: [c4]", "holds no signals"},
 	} {
 		dir := filepath.Join(dir, c.message)

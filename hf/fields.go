@@ -38,7 +38,7 @@ func (f *fields) must(name string, dst any) {
 	before := len(f.errs)
 	if !f.take(name, dst) && len(f.errs) == before {
 		if present {
-			f.fail("%s = null; a value is due", name)
+			f.fail("%s = null; a value is needed", name)
 		} else {
 			f.fail("%s is missing", name)
 		}
@@ -104,7 +104,7 @@ func (f *fields) rest(harmless []string) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		f.fail("%s = %.60s is a setting that this program does not know", name, f.raw[name])
+		f.fail("%s = %.60s is a setting that anneal does not know", name, f.raw[name])
 	}
 }
 

@@ -89,7 +89,7 @@ func (k *checker) windows(c *LlamaConfig) {
 	case c.Window == 0:
 		k.bad("layer_types has windows, but sliding_window is not set")
 	case !c.QKNorm:
-		k.bad("layer_types: transformers knows windows in some layers only with QK-norm (Qwen3), else in all (Mistral)")
+		k.bad("layer_types: transformers supports windows in some layers only with QK-norm (Qwen3); without it, in all layers (Mistral)")
 	}
 }
 
@@ -235,7 +235,7 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 		}
 	}
 	if modelType == "llama" && c.Heads > 0 && c.HiddenSize%c.Heads != 0 {
-		f.fail("num_attention_heads = %d does not divide hidden_size = %d, which transformers demands of a Llama", c.Heads, c.HiddenSize)
+		f.fail("num_attention_heads = %d does not divide hidden_size = %d, which transformers requires of a Llama", c.Heads, c.HiddenSize)
 	}
 }
 

@@ -107,7 +107,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 func withoutData(cfg *config.Config) string {
 	const what = "tokenizer, epochs, packing and order are not checked"
 	if !cfg.HasData() {
-		return "no data is named: " + what
+		return "no data set was given: " + what
 	}
 	list, err := cfg.Sources()
 	if err != nil {

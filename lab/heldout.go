@@ -30,7 +30,7 @@ func RemarkHeldOut(m dataset.Manifest) string {
 	}
 	share := roundUp(max(enoughHeldOut/float64(all), 2*m.ValFraction))
 	if share > 0.3 {
-		return remark + fmt.Sprintf("add text: %d tokens are all there are, and %d should be held out", all, enoughHeldOut)
+		return remark + fmt.Sprintf("add text: the data has only %d tokens in all, and %d should be held out", all, enoughHeldOut)
 	}
 	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f", share, share*float64(all))
 }

@@ -128,7 +128,7 @@ func (s *Set) add(in modelDir, name string) error {
 	f, err := in.open(name)
 	if err != nil {
 		if st, serr := in.lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%w\n  %s is a symbolic link out of the directory, which is not followed; put the file itself there", err, name)
+			return fmt.Errorf("%w\n  %s is a symbolic link out of the directory and is not followed; put the file itself there", err, name)
 		}
 		return err
 	}

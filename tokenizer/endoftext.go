@@ -45,12 +45,12 @@ func (t *Tokenizer) EndOfText() (uint32, error) {
 		if n := t.texts.find([]byte(t.end.token)); n >= 0 {
 			return t.specials[n].ID, nil
 		}
-		return 0, fmt.Errorf("%s: eos_token is %.100q, which is no special token of %s\n  it has %s", t.end.by, t.end.token, name, t.listSpecials(t.specials))
+		return 0, fmt.Errorf("%s: eos_token is %.100q, which is not a special token of %s\n  it has %s", t.end.by, t.end.token, name, t.listSpecials(t.specials))
 	}
 	likely := t.likelyEnds()
 	switch len(likely) {
 	case 0:
-		return 0, fmt.Errorf("%s %w\n  train one that has with `anneal tokenizer train --special '<|endoftext|>'`, or take one with a vocabulary for texts that end", name, ErrNoEndOfText)
+		return 0, fmt.Errorf("%s %w\n  train one with `anneal tokenizer train --special '<|endoftext|>'`, or use a tokenizer that has such a token", name, ErrNoEndOfText)
 	case 1:
 		return likely[0].ID, nil
 	}
@@ -65,7 +65,7 @@ func (t *Tokenizer) EndOfText() (uint32, error) {
 // SetEndOfText says which special token ends a text. It is for a tokenizer that nobody else uses yet.
 func (t *Tokenizer) SetEndOfText(token string) error {
 	if t.texts.find([]byte(token)) < 0 {
-		return fmt.Errorf("%.100q is no special token of the tokenizer\n  it has %s", token, t.listSpecials(t.specials))
+		return fmt.Errorf("%.100q is not a special token of the tokenizer\n  it has %s", token, t.listSpecials(t.specials))
 	}
 	t.end = endOfText{token: token, path: t.end.path}
 	return nil
@@ -129,7 +129,7 @@ func (t *Tokenizer) readEndOfText(path string) {
 			t.end.token, err = eosToken(data)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.end.err = fmt.Errorf("%s, which says what ends a text: %w", file, fileio.Cause(err))
+			t.end.err = fmt.Errorf("%s, which names the token that ends a text: %w", file, fileio.Cause(err))
 			return
 		}
 		if t.end.token != "" {
@@ -185,7 +185,7 @@ func (t *Tokenizer) writeEndOfText(path string) error {
 		d := json.NewDecoder(bytes.NewReader(data))
 		d.UseNumber()
 		if err := d.Decode(&members); err != nil {
-			return fmt.Errorf("%s, which is to say what ends a text: %w", config, err)
+			return fmt.Errorf("%s, which must name the token that ends a text: %w", config, err)
 		}
 		if now, err := eosToken(data); err == nil && now == string(t.Token(id)) {
 			return nil

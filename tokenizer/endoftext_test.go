@@ -39,8 +39,8 @@ func TestEndOfText(t *testing.T) {
 		"none":                   {[]string{}, nil, "", "has no special token"},
 		"several":                {[]string{"<a>", "<b>", "<c>"}, nil, "", "has <a>, <b> and <c>, and nothing says which of them ends a text\n  name it with --end-of-text TOKEN, or as \"eos_token\" in "},
 		"several names":          {[]string{"<a>", "</s>", "<eos>"}, nil, "", "has </s> and <eos>, and nothing"},
-		"config of another":      {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": "</s>"}`}, "", `eos_token is "</s>", which is no special token`},
-		"config that is broken":  {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": `}, "", "tokenizer_config.json, which says what ends a text"},
+		"config of another":      {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": "</s>"}`}, "", `eos_token is "</s>", which is not a special token`},
+		"config that is broken":  {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": `}, "", "tokenizer_config.json, which names the token that ends a text"},
 		"config of another kind": {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": 7}`}, "", "eos_token is 7, neither"},
 	} {
 		path := filepath.Join(t.TempDir(), "tokenizer.json")

@@ -167,12 +167,12 @@ func configOf(src string) (*config.Config, error) {
 	}
 	cfg := importConfig(c, src)
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("config.json asks for what this program does not run:\n%v", withoutAdvice(err))
+		return nil, fmt.Errorf("config.json has settings that anneal does not support:\n%v", withoutAdvice(err))
 	}
 	is := modelConfig(cfg)
 	is.Init, is.ZeroInit = c.Init, c.ZeroInit // of a training that is over
 	if is != c {
-		return nil, fmt.Errorf("the config of the run to make would say %+v, but the model is %+v", is, c)
+		return nil, fmt.Errorf("the run's config would be %+v, but the model is %+v", is, c)
 	}
 	return cfg, nil
 }

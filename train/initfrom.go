@@ -137,7 +137,7 @@ func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
 	if want := cfg.Init.Weights; want != "" && want != hash {
 		return config.Problem{
 			Key: "init.weights", At: cfg.Origin("init.weights").Place(),
-			Try:     "the weights that were meant, or removing init.weights",
+			Try:     "the expected weights, or removing init.weights",
 			Message: fmt.Sprintf("%s have the hash %.16s…, but init.weights = %.16s…", w.source(), hash, want),
 		}
 	}

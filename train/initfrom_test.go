@@ -130,7 +130,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 		{rope, []string{"model.mup=true"}, "model.mup = true, but", ""},
 		{rope, []string{"model.rope_theta=500"}, "model.rope_theta = 500, but", ""},
 		{rope, []string{"model.layers=2", "model.dim=32"}, "", ""},
-		{rope, []string{"model.context=64"}, "", "model.rope_scaling = yarn:2 slows them"},
+		{rope, []string{"model.context=64"}, "", "model.rope_scaling = yarn:2 stretches RoPE"},
 		{rope, []string{"model.context=16"}, "", ""},
 		{rope, []string{"model.context=64", "model.rope_scaling=yarn:2"}, "", "have none"},
 		{learned, []string{"model.context=16"}, "", ""},
@@ -140,7 +140,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 		{scaled, []string{"model.context=64", "model.rope_scaling=yarn:4"}, "", "have yarn:2"},
 		{rope, []string{"init.step=4"}, "", ""},
 		{rope, []string{"init.step=7"}, "no checkpoint of step 7", ""},
-		{golden("llama"), []string{"init.step=7"}, "is no run", ""},
+		{golden("llama"), []string{"init.step=7"}, "is not a run", ""},
 		{t.TempDir(), nil, "is neither a run", ""},
 		{filepath.Join(t.TempDir(), "nothing"), nil, "no such file", ""},
 	} {

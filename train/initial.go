@@ -40,7 +40,7 @@ func openInitial(i config.Init) (*initial, error) {
 		w.path = filepath.Join(w.dir, "tokenizer.json")
 		if i.Step != 0 {
 			return nil, config.Problem{
-				Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is no run: it has no steps", i.Step, w.dir),
+				Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is not a run and has no steps", i.Step, w.dir),
 				Try: "removing init.step",
 			}
 		}
@@ -48,7 +48,7 @@ func openInitial(i config.Init) (*initial, error) {
 			err = &DataError{fmt.Errorf("%s: %w", w.dir, err)}
 		}
 	default:
-		message := w.dir + " is neither a run (config.yaml) nor a model in the layout of Hugging Face (config.json)"
+		message := w.dir + " is neither a run (config.yaml) nor a Hugging Face model (config.json)"
 		if _, err := os.Stat(w.dir); err != nil {
 			message = fmt.Sprintf("there are no weights to start from: %v", err)
 		}

@@ -98,8 +98,8 @@ func (d runDir) checkOrigin(info checkpoint.Info) error {
 	switch {
 	case made.Run == now.Run:
 	case now.Run == "":
-		return &DataError{fmt.Errorf("%s does not say which run it is of, but %s is of the run %[3]s\n"+
-			"  restore the file, whose first line begins with \"# Run %[3]s\"", d.config(), info.Name, made.Run)}
+		return &DataError{fmt.Errorf("%s does not name its run, but %s belongs to the run %[3]s\n"+
+			"  restore the file; its first line begins with \"# Run %[3]s\"", d.config(), info.Name, made.Run)}
 	default:
 		return fmt.Errorf("%s in %s %w: it is of the run %s, but %s is of the run %s\n  move away what was copied here from another run",
 			info.Name, d.checkpoints(), checkpoint.ErrOtherRun, made.RunName(), d.config(), now.Run)

@@ -112,16 +112,16 @@ func (v *vocabulary) String() string {
 	case v.width > v.was:
 		text = fmt.Sprintf("the vocabulary grows from %d to %d rows", v.was, v.width)
 	case v.width < v.was:
-		text = fmt.Sprintf("the vocabulary is cut from %d to %d rows", v.was, v.width)
+		text = fmt.Sprintf("the vocabulary shrinks from %d to %d rows", v.was, v.width)
 	}
-	text += fmt.Sprintf(": %d tokens keep theirs", v.carried)
+	text += fmt.Sprintf(": %d tokens keep their rows", v.carried)
 	for _, part := range []struct {
 		n    int
 		text string
 	}{
-		{v.pieces, "%d new ones start as the mean of the tokens that spelled them so far"},
+		{v.pieces, "%d new ones start as the mean of the tokens that spelled them before"},
 		{v.means, "%d new special ones as the mean of all"},
-		{v.left, "%d tokens are left out"},
+		{v.left, "%d tokens are dropped"},
 		{v.padding, "%d rows are padding"},
 	} {
 		if part.n > 0 {

@@ -52,7 +52,7 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 			t.Errorf("%s: %d tables of tokens", name, tables)
 		}
 		text := strings.Join(cfg.Remarks(), "\n")
-		for _, part := range []string{"grows from 3", " to 448 rows: 320 tokens keep theirs", "19 new ones", "1 new special ones", "108 rows are padding"} {
+		for _, part := range []string{"grows from 3", " to 448 rows: 320 tokens keep their rows", "19 new ones", "1 new special ones", "108 rows are padding"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s: the remark %q does not say %q", name, text, part)
 			}
@@ -105,10 +105,10 @@ func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
 		rows       int
 		remark     string
 	}{
-		{dir, small, nil, 320, "is cut from 340 to 320 rows: 320 tokens keep theirs, 20 tokens are left out"},
-		{dir, large, []string{"model.vocab=384"}, 384, "grows from 340 to 384 rows: 340 tokens keep theirs, 44 rows are padding"},
+		{dir, small, nil, 320, "shrinks from 340 to 320 rows: 320 tokens keep their rows, 20 tokens are dropped"},
+		{dir, large, []string{"model.vocab=384"}, 384, "grows from 340 to 384 rows: 340 tokens keep their rows, 44 rows are padding"},
 		{padded, small, nil, 384, ""},
-		{padded, small, []string{"model.vocab=320"}, 320, "is cut from 384 to 320 rows: 320 tokens keep theirs"},
+		{padded, small, []string{"model.vocab=320"}, 320, "shrinks from 384 to 320 rows: 320 tokens keep their rows"},
 	} {
 		cfg := initConfig(t, c.from, c.data, append(c.set, "precision=fp32")...)
 		tr := startedFrom(t, cfg)

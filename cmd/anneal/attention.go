@@ -9,7 +9,7 @@ import (
 )
 
 type attentionCmd struct {
-	Show attentionShowCmd `cmd:"" help:"Draw patterns of attention: which tokens look at which, and how many."`
+	Show attentionShowCmd `cmd:"" help:"Draw attention patterns: which tokens attend to which, and to how many."`
 }
 
 type attentionShowCmd struct {
@@ -40,7 +40,7 @@ func (c attentionShowCmd) Run(s *session) error {
 	case c.Heads < 1 || c.Heads > 1<<12:
 		return &usageError{fmt.Sprintf("--heads %d is not a number from 1 to 4096", c.Heads), "try --heads 8"}
 	case c.Head != nil && (*c.Head < 0 || *c.Head >= c.Heads):
-		return &usageError{fmt.Sprintf("--head %d is none of the %d heads, which count from 0", *c.Head, c.Heads), "try --head 0"}
+		return &usageError{fmt.Sprintf("--head %d does not exist: there are %d heads, counted from 0", *c.Head, c.Heads), "try --head 0"}
 	}
 	list, err := attention.Describe(c.Pattern, c.Len, c.Heads, c.Seed)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c attentionShowCmd) Run(s *session) error {
 func explainAttention(s *session, k config.Key) error {
 	row := func(pattern, options, sees string) { s.row(fmt.Sprintf("  %-40s %-27s", pattern, options), sees) }
 	s.printf("\n")
-	row("pattern", "options left out", "a token sees itself and")
+	row("pattern", "default options", "a token sees itself and")
 	for _, p := range attention.Kinds() {
 		row(p.Text, p.Left, p.Sees)
 	}

@@ -12,12 +12,12 @@ import (
 )
 
 type benchAttentionCmd struct {
-	Patterns []string  `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show; none takes one of each kind."`
+	Patterns []string  `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show. Default: one of each kind."`
 	Lengths  []int     `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N,…" help:"Tokens in a row."`
 	Heads    int       `default:"8" help:"Query heads, with a key-value head each."`
 	HeadDim  int       `default:"64" help:"Size of a head."`
 	Storage  string    `name:"dtype" default:"bf16" enum:"bf16,fp32" help:"Number format of activations: bf16 or fp32."`
-	Seconds  inSeconds `default:"1" help:"Time for each case. Where one run would take longer, there are fewer heads, at least one."`
+	Seconds  inSeconds `default:"1" help:"Time for each case. If one run would take longer, it has fewer heads, at least one."`
 	deviceFlag
 	threadsFlag
 	svgFlag
@@ -28,8 +28,8 @@ var benchPatterns = []string{"full", "window:1024", "longformer", "bigbird", "st
 
 func (benchAttentionCmd) Help() string {
 	return example("anneal bench attention --lengths 1024,4096,16384 --svg attention.svg", "anneal bench attention full window:256 longnet:512 --heads 4 --json") +
-		"\n\nForward and backward pass of one row. Useful operations are those of the pairs of query and key that the pattern has;" +
-		"\nover dense is the time divided by density times the time of full attention, if that is among the patterns, before them."
+		"\n\nForward and backward pass of one row. GFLOP/s count the visible pairs of query and key only." +
+		"\nover dense: time / (density × time of full attention). It needs full before the pattern."
 }
 
 func (c benchAttentionCmd) Run(s *session) error {

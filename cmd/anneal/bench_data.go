@@ -7,14 +7,14 @@ import (
 )
 
 type benchDataCmd struct {
-	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text; none takes the Go source on this machine, and its comments for what is made for prose."`
-	MB      count    `name:"mb" default:"120" help:"Text to read at most, in MB."`
+	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text. Default: the Go source on this machine, and its comments for stages meant for prose."`
+	MB      count    `name:"mb" default:"120" help:"Most text to read, in MB."`
 	Threads count    `default:"1" help:"Threads that work at the same time."`
 }
 
 func (benchDataCmd) Help() string {
 	return example("anneal bench data", "anneal bench data --threads 2 --json", "anneal bench data --mb 50 crawl/") +
-		"\n\nEach figure is the median of three runs, in megabytes (10⁶ bytes) of text a second of all threads together."
+		"\n\nEach figure is the median of three runs, in megabytes (10⁶ bytes) of text per second, for all threads together."
 }
 
 func (c benchDataCmd) Run(s *session) error {

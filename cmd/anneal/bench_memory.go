@@ -11,11 +11,11 @@ import (
 type benchMemoryCmd struct {
 	Shape     string   `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
 	Precision string   `default:"bf16" help:"A number format: anneal explain precision lists them."`
-	Strategy  []string `default:"selective,sqrt,every:2,every_layer" placeholder:"NAME,…" help:"Values of memory.recompute to hold against none."`
+	Strategy  []string `default:"selective,sqrt,every:2,every_layer" placeholder:"NAME,…" help:"Values of memory.recompute to compare with none."`
 	threadsFlag
-	Seconds inSeconds `default:"20" help:"How long to measure all of them; at least three rounds."`
-	Batch   count     `help:"Sequences in a micro-batch; 0 takes the shape's own."`
-	Context count     `help:"Tokens in a sequence; 0 takes the shape's own."`
+	Seconds inSeconds `default:"20" help:"Time for all of them together; at least three rounds."`
+	Batch   count     `help:"Sequences in a micro-batch; 0: as the shape says."`
+	Context count     `help:"Tokens in a sequence; 0: as the shape says."`
 }
 
 func (benchMemoryCmd) Help() string {

@@ -15,8 +15,8 @@ type benchStepCmd struct {
 	deviceFlag
 	threadsFlag
 	Seconds inSeconds `default:"10" help:"How long to measure, after the first step."`
-	Batch   count     `help:"Sequences in a step; 0 takes the shape's own."`
-	Context count     `help:"Tokens in a sequence; 0 takes the shape's own."`
+	Batch   count     `help:"Sequences in a step; 0: as the shape says."`
+	Context count     `help:"Tokens in a sequence; 0: as the shape says."`
 }
 
 func (benchStepCmd) Help() string {

@@ -8,11 +8,11 @@ import (
 )
 
 type benchTokenizerCmd struct {
-	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text; none takes the Go source on this machine."`
+	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text. Default: the Go source on this machine."`
 	Vocab   int      `default:"32768" help:"Tokens of the vocabulary to learn."`
 	MB      count    `name:"mb" default:"100" help:"Text to read, in MB."`
 	Pattern string   `default:"llama3" help:"How text is split before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
-	Threads count    `help:"Threads that learn; 0 takes all. Encoding is measured on one."`
+	Threads count    `help:"Threads for learning; 0: one per core. Encoding is measured on one."`
 }
 
 func (benchTokenizerCmd) Help() string { return example("anneal bench tokenizer --vocab 8192 --mb 20") }
@@ -23,7 +23,7 @@ func (c benchTokenizerCmd) Run(s *session) error {
 		if err != nil {
 			return asData(err)
 		}
-		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s), cuts %.1f MB/s into pretokens, encodes %.1f MB/s cold and %.1f MB/s warm on one core, %.2f bytes/token\n",
+		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s); on one core, pretokens at %.1f MB/s, encoding at %.1f MB/s cold and %.1f MB/s warm; %.2f bytes/token\n",
 			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond, r.PretokenizeMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
 		return s.emit(r)
 	})

@@ -45,7 +45,7 @@ func TestTruncatedConfigsAreRefused(t *testing.T) {
 		{"generate", run}, {"eval", run, "--data", w.path("data")}, {"export", run, w.path("hf")}, {"ckpt", "verify", run}, {"rewind", run, "--to", "10"},
 		{"branch", run, "--at", "10", "--out", w.path("b"), "train.steps=25"}, {"train", w.path("run.yaml"), "--init-from", run, "--out", w.path("c")},
 	} {
-		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, "cut off") {
+		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, "truncated") {
 			t.Errorf("anneal %s: exit %d\n%s", args, code, errs)
 		}
 	}

@@ -33,7 +33,7 @@ func (c compareCmd) Run(s *session) error {
 	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), SameCompute: c.SameCompute, Context: c.Context, OnProgress: s.trainProgress(0)}
 	for _, w := range c.With {
 		if strings.TrimSpace(w) == "" {
-			return &usageError{"a --with without values is the configured run, which is trained anyway", `try --with "optimizer.name=lion"`}
+			return &usageError{"an empty --with is the configured run, which is always trained", `try --with "optimizer.name=lion"`}
 		}
 		o.Variants = append(o.Variants, overridesIn(w))
 	}
@@ -48,7 +48,7 @@ func (c compareCmd) Run(s *session) error {
 			return err
 		}
 		if len(all) <= len(c.With) {
-			return &stopped{"stopped; what was trained is saved\n  go on with the same command"}
+			return &stopped{"stopped; all runs are saved\n  give the same command again to continue"}
 		}
 		far := ""
 		if c.Context != "" {

@@ -32,8 +32,8 @@ type dataBuildCmd struct {
 	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64 `default:"0.01" help:"Share of the documents to hold out for validation. 1: all, for a set that is only for evaluation."`
-	PromptEnd string  `placeholder:"TEXT" help:"Where a document's prompt ends: what comes before this text, and itself, is read but not trained on."`
-	Replace   bool    `help:"Replace a data set that is in DIR already."`
+	PromptEnd string  `placeholder:"TEXT" help:"Text at which a document's prompt ends. The prompt, including this text, is read but not trained on."`
+	Replace   bool    `help:"Replace the data set in DIR, if there is one."`
 	endOfTextFlag
 	threadsFlag
 }
@@ -83,7 +83,7 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	s.printSplit("train", m.Train.Counts)
 	s.printSplit("val", m.Val.Counts)
 	end := string(tok.Token(m.Tokenizer.EOT))
-	s.printf("a text ends with %s, token %s of %s\n", end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
+	s.printf("end of text: %s, token %s of %s\n", end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
 	remarks := []string{}
 	if remark := lab.RemarkHeldOut(m); remark != "" {
 		s.warn(remark)

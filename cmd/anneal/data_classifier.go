@@ -34,7 +34,7 @@ func (a exampleArgs) examples(s *session) (curate.Examples, error) {
 	for _, l := range a.Label {
 		name, path, ok := strings.Cut(l, "=")
 		if !ok || path == "" {
-			return x, &usageError{"--label " + l + " does not say which documents", "try --label good=DIR"}
+			return x, &usageError{"--label " + l + " has no path", "try --label good=DIR"}
 		}
 		if err := fasttext.CheckLabel(name); err != nil {
 			return x, asUsage(err)
@@ -46,7 +46,7 @@ func (a exampleArgs) examples(s *session) (curate.Examples, error) {
 		x.Kinds = append(x.Kinds, k)
 	}
 	if len(x.Kinds)+len(x.Lines) == 0 {
-		return x, &usageError{"no examples are named", "try --label good=DIR --label bad=DIR"}
+		return x, &usageError{"no examples were given", "try --label good=DIR --label bad=DIR"}
 	}
 	return x, nil
 }
@@ -242,10 +242,10 @@ func (c classifierPredictCmd) Run(s *session) error {
 
 type classifierQuantizeCmd struct {
 	Model  string  `arg:"" help:"A fastText model, .bin."`
-	Out    outFile `required:"" placeholder:"FILE" example:"q.ftz" help:"Where the smaller model goes, a .ftz that fastText reads, too; - is standard output."`
-	Cutoff int     `default:"0" help:"Words and n-grams to keep, those with the longest vectors; 0 keeps all."`
-	Dsub   int     `default:"2" help:"Numbers that share a code of one byte."`
-	Qnorm  bool    `default:"true" negatable:"" help:"Code the lengths of vectors apart, in one byte more."`
+	Out    outFile `required:"" placeholder:"FILE" example:"q.ftz" help:"The smaller model to write: a .ftz, which fastText reads too; - is standard output."`
+	Cutoff int     `default:"0" help:"Number of words and n-grams to keep: those with the longest vectors. 0: all."`
+	Dsub   int     `default:"2" help:"Vector components per code of one byte."`
+	Qnorm  bool    `default:"true" negatable:"" help:"Store the length of each vector separately, in one more byte."`
 	threadsFlag
 }
 
@@ -256,7 +256,7 @@ func (classifierQuantizeCmd) Help() string {
 func (c classifierQuantizeCmd) Run(s *session) error {
 	if from, err := os.Stat(c.Model); err == nil {
 		if to, err := os.Stat(string(c.Out)); err == nil && os.SameFile(from, to) {
-			return &usageError{"--out " + string(c.Out) + " is the model itself, which would be lost", "try --out " + strings.TrimSuffix(string(c.Out), filepath.Ext(string(c.Out))) + ".ftz"}
+			return &usageError{"--out " + string(c.Out) + " is the input model and would overwrite it", "try --out " + strings.TrimSuffix(string(c.Out), filepath.Ext(string(c.Out))) + ".ftz"}
 		}
 	}
 	m, err := fasttext.Load(c.Model)
@@ -283,7 +283,7 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("%s became %s; `anneal data classifier eval` says what that costs\n", megabytes(before.Size()), megabytes(after))
+		s.printf("%s became %s; `anneal data classifier eval` measures the loss of accuracy\n", megabytes(before.Size()), megabytes(after))
 		elapsed := time.Since(start)
 		s.closing(q.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier eval", "--label NAME=PATH"))
 		return s.emit(map[string]any{"out": c.Out, "seconds": elapsed.Seconds(), "model": q.String(), "bytes_before": before.Size(), "bytes": after})

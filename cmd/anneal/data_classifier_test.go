@@ -51,13 +51,13 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"try --label good=DIR":      {"train", "--out", w.path("q.bin")},
-		"does not say":              {"train", "--label", "good", "--out", w.path("q.bin")},
+		"has no path":               {"train", "--label", "good", "--out", w.path("q.bin")},
 		"is not a valid label":      {"train", "--label", "very good=x", "--out", w.path("q.bin")},
 		"is a directory":            {"train", "--label", "good=x", "--out", w.path("text")},
 		"not a share":               {"train", "--label", "good=x", "--out", w.path("q.bin"), "--holdout", "1"},
 		"dim = 0":                   {"train", "--label", "good=x", "--out", w.path("q.bin"), "--dim", "0"},
 		"two labels":                {"train", "--label", "good=" + w.path("prose"), "--out", w.path("q.bin")},
-		"would be lost":             {"quantize", w.path("kind.bin"), "--out", w.path("text/../kind.bin")},
+		"would overwrite it":        {"quantize", w.path("kind.bin"), "--out", w.path("text/../kind.bin")},
 		"--top 0":                   {"predict", w.path("kind.bin"), w.path("prose"), "--top", "0"},
 		"another format":            {"eval", w.path("p.yaml"), "--label", "good=" + w.path("prose")},
 		"no such file or directory": {"predict", w.path("none.bin"), w.path("prose")},

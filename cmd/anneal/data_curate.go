@@ -28,7 +28,7 @@ type dataCurateCmd struct {
 	Sample      count    `default:"1000" help:"Documents in a dry run, spread over the input."`
 	Memory      autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the whole command, such as 2GiB; deduplication uses the disk beyond it. The result is the same. auto: as much as needed, plus 1 GiB for deduplication, or what is available."`
 	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Size of one unit of work, in bytes on disk; a crash loses at most one for each thread. Each unit becomes one output file."`
-	FromSignals string   `placeholder:"DIR" help:"Apply changed bounds to the measurements of an earlier curation with texts: true; no input is read."`
+	FromSignals string   `placeholder:"DIR" help:"Apply other thresholds to the measurements of an earlier curation with texts: true. No input is read."`
 	lossFlags
 	taskFlags
 	threadsFlag
@@ -38,7 +38,7 @@ type dataCurateCmd struct {
 const defaultSample = 1000
 
 func (dataCurateCmd) Help() string {
-	return `A pipeline is a list of stages. Each has its published bounds unless you give others:
+	return `A pipeline is a list of stages. Each uses its published thresholds unless you set others:
 
     signals: true                # write every document's measurements to DIR/signals
     texts: true                  # and its cleaned text to DIR/texts, for --from-signals
@@ -190,7 +190,7 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 	case c.DryRun:
 		s.closing(kept, "", took, c.wholeRun())
 	case out.Done < out.Splits:
-		s.closing(fmt.Sprintf("%d of %d splits are done; the report comes with the last one", out.Done, out.Splits), "", took, "")
+		s.closing(fmt.Sprintf("%d of %d splits are done; the last one writes the report", out.Done, out.Splits), "", took, "")
 	default:
 		s.printf("report: %s\n", filepath.Join(c.Out, "report.html"))
 		s.closing(kept, c.Out, took, c.next(r.Input, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))

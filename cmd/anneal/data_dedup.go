@@ -65,7 +65,7 @@ func (c dataDedupCmd) check() error {
 	case !(c.NGramMin > 0 && c.NGramMin <= 1):
 		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin), "try --ngram-share 0.8"}
 	case none && len(c.Exact) > 1:
-		return &usageError{"--exact has none together with other units", "try --exact none, or leave none out"}
+		return &usageError{"--exact cannot combine none with other units", "try --exact none, or leave none out"}
 	case none && !c.Near && !c.NGrams:
 		return &usageError{"nothing to look for: --exact none, --no-near and no --ngrams", "try --exact document"}
 	}
@@ -168,7 +168,7 @@ func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took 
 		s.printf("confirmed %s of %s candidate pairs at similarity %.2f\n", thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
 	}
 	if o.NGrams != nil {
-		s.printf("dropped %s for their n-grams; %.1g of the look-ups were false positives at the end\n", plural(int(rep.NGrams), "document"), rep.NGramError)
+		s.printf("dropped %s for repeated n-grams; %.1g of the look-ups were false positives at the end\n", plural(int(rep.NGrams), "document"), rep.NGramError)
 	}
 	s.warnOfNGrams(rep, "--bloom")
 	for _, u := range o.Units {
@@ -177,7 +177,7 @@ func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took 
 		}
 	}
 	if rep.Emptied > 0 {
-		s.printf("dropped %s that held nothing else\n", plural(int(rep.Emptied), "document"))
+		s.printf("dropped %s that were empty after that\n", plural(int(rep.Emptied), "document"))
 	}
 	if rep.Spilled > 0 {
 		s.printf("sorted %s on disk\n", megabytes(rep.Spilled))

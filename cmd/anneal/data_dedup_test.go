@@ -12,7 +12,7 @@ func TestDedupFlags(t *testing.T) {
 	w := newWorkshop(t)
 	for want, flags := range map[string]string{
 		"nothing to look for":      "--exact none --no-near",
-		"together with other":      "--exact document,none",
+		"cannot combine none":      "--exact document,none",
 		"no effect with --no-near": "--no-near --verify 0.7",
 		"not a similarity":         "--verify 1.5",
 		"--bands is 0":             "--bands 0",

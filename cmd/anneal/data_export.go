@@ -42,7 +42,7 @@ func (c dataExportCmd) Run(s *session) error {
 			return asData(err)
 		}
 		if r.Prompts > 0 {
-			s.notef("%s tokens are in prompts; %s files do not say so, and a training on them would train on these too", thousands(int64(r.Prompts)), format.Name)
+			s.notef("%s tokens are in prompts; %s files cannot mark them, so training on these files trains on the prompts too", thousands(int64(r.Prompts)), format.Name)
 		}
 		elapsed := time.Since(start)
 		s.closing(fmt.Sprintf("%s documents, %s tokens, as files of %s", thousands(int64(r.Documents)), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
@@ -60,7 +60,7 @@ type dataImportCmd struct {
 	Tokenizer string   `required:"" placeholder:"FILE" help:"The tokenizer.json that the files were made with."`
 	Out       string   `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64  `default:"0.01" help:"Share of the documents to hold out for validation, if the directory has no validation files."`
-	Replace   bool     `help:"Replace a data set that is in DIR already."`
+	Replace   bool     `help:"Replace the data set in DIR, if there is one."`
 	endOfTextFlag
 }
 

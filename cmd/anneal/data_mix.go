@@ -63,9 +63,9 @@ func (c dataMixCmd) options() (lab.MixOptions, error) {
 	case c.Context < 1 || c.Context > 1<<20:
 		return o, &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
 	case c.Temperature != 0 && c.Method != "temperature" || c.Epochs != 0 && c.Method != "unimax":
-		return o, &usageError{"--temperature is of --method temperature, and --epochs of --method unimax", "try --method unimax --epochs 4"}
+		return o, &usageError{"--temperature needs --method temperature, and --epochs needs --method unimax", "try --method unimax --epochs 4"}
 	case c.Weights != "" && c.Method != "natural":
-		return o, &usageError{"--weights take the place of --method " + c.Method, "try one of them"}
+		return o, &usageError{"--weights cannot be combined with --method " + c.Method, "try one of them"}
 	case c.Weights != "":
 		o.Method = c.Weights
 	case c.Method != "natural" && !(number > 0):

@@ -11,14 +11,14 @@ import (
 type dataSampleCmd struct {
 	Out     string `default:"data/go" placeholder:"DIR" help:"Directory of the data set."`
 	Vocab   count  `default:"4096" placeholder:"N" help:"Size of the vocabulary."`
-	Replace bool   `help:"Replace a data set that is in DIR already."`
+	Replace bool   `help:"Replace the data set in DIR, if there is one."`
 	threadsFlag
 }
 
 func (dataSampleCmd) Help() string {
 	return example("anneal data sample", "anneal data sample --vocab 512 --out data/go512") +
-		"\n\nThe text is the Go standard library on this machine, found through `go env GOROOT`: a tokenizer is learnt from it, then" +
-		" it is tokenised, with 2 % of the files held out. The configs in examples/ train on data/go."
+		"\n\nThe text is the Go standard library on this machine, found through `go env GOROOT`. A tokenizer is learnt from it," +
+		" and 2 % of the files are held out. The configs in examples/ train on data/go."
 }
 
 func (c dataSampleCmd) Run(s *session) error {

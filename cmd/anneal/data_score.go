@@ -43,7 +43,7 @@ func (c dataScoreCmd) Run(s *session) error {
 		s.printScores(r)
 		elapsed := time.Since(start)
 		rate := float64(r.Bytes) / 1e6 / elapsed.Seconds()
-		s.printf("%.1f MB/s; `anneal explain data.order` says what an order makes of scores\n", rate)
+		s.printf("%.1f MB/s; `anneal explain data.order` explains how to use scores\n", rate)
 		next := command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "data.order=first "+r.Name+" over 15%", "--out", "runs/"+nameOf(c.Dir))
 		what := "scores of " + thousands(int64(r.Documents)) + " documents"
 		if r.Unscored > 0 {

@@ -22,7 +22,7 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 	}{
 		{[]string{w.path("run.yaml")}, exitOK, []string{"# fits: needs ", " MiB of ", " available\n"}, ""},
 		{[]string{w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.layers=64"}, exitResources, []string{"# does not fit: needs ", " GiB (", " GB), "}, "this run needs"},
-		{[]string{bare, "model.vocab=32000"}, exitOK, []string{"# fits", "no data is named: tokenizer, epochs, packing and order are not checked"}, ""},
+		{[]string{bare, "model.vocab=32000"}, exitOK, []string{"# fits", "no data set was given: tokenizer, epochs, packing and order are not checked"}, ""},
 		{[]string{bare, "model.vocab=32000", "data.path=" + w.path("later")}, exitOK, []string{"# fits", w.path("later") + " holds no data set: tokenizer"}, ""},
 		{[]string{bare}, exitUsage, nil, "such as model.vocab=32000"},
 		{[]string{bare, "data.path=" + w.path("later")}, exitData, nil, "such as model.vocab=32000"},

@@ -113,8 +113,8 @@ func TestADoubtfulEndOfTextIsAnError(t *testing.T) {
 	}{
 		{exitData, build(), "has <a> and <b>, and nothing says which of them ends a text\n  name it with --end-of-text"},
 		{exitData, []string{"data", "import", w.path("text"), "--from", "llmc", "--tokenizer", w.path("other.json"), "--out", w.path("new")}, "name it with --end-of-text"},
-		{exitUsage, build("--end-of-text", "<c>"), "is no special token of the tokenizer\n  it has <a> and <b>"},
-		{exitUsage, []string{"tokenizer", "convert", w.path("other.json"), "--to", "hf", "--out", w.path("hf"), "--end-of-text", "func"}, "is no special token"},
+		{exitUsage, build("--end-of-text", "<c>"), "is not a special token of the tokenizer\n  it has <a> and <b>"},
+		{exitUsage, []string{"tokenizer", "convert", w.path("other.json"), "--to", "hf", "--out", w.path("hf"), "--end-of-text", "func"}, "is not a special token"},
 	} {
 		if code, _, errs := anneal(c.args...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)

@@ -30,7 +30,7 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
 	}
 	fact("steps", "%s", thousands(int64(r.Step)))
-	rate := "no step was made now"
+	rate := "no step this time"
 	if !math.IsNaN(r.TokensPerSecond) {
 		rate = thousands(int64(r.TokensPerSecond)) + " a second"
 	}
@@ -50,7 +50,7 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 		fact("clipped", "%.1f %% of updates", 100*r.ClipRate)
 	}
 	if !math.IsNaN(r.NoiseScale) {
-		fact("noise scale", "%s tokens: much smaller steps waste time, much larger ones tokens", thousands(int64(r.NoiseScale)))
+		fact("noise scale", "%s tokens: a much smaller batch wastes time, a much larger one wastes tokens", thousands(int64(r.NoiseScale)))
 	}
 	fact("weights", "%.16s…", r.WeightsHash)
 	if r.DeviceMemory > 0 {
@@ -72,7 +72,7 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 	if err := s.emit(finishedJSON(r, f)); err != nil || !r.Interrupted {
 		return err
 	}
-	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n  go on with `anneal resume %s`",
+	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n  to continue: `anneal resume %s`",
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
 }
 

@@ -76,7 +76,7 @@ func TestTrainingStartsFromWeights(t *testing.T) {
 	}
 	w.object(exitOK, "tokenizer", "train", "--vocab", "280", "--out", w.path("cut.json"), w.path("text"))
 	w.object(exitOK, "data", "build", "--tokenizer", w.path("cut.json"), "--out", w.path("less"), w.path("text"))
-	if _, _, errs := anneal("train", short, "data.path="+w.path("less"), "--init-from", run, "--out", w.path("cut")); !strings.Contains(errs, " to 280 rows: 280 tokens keep theirs") {
+	if _, _, errs := anneal("train", short, "data.path="+w.path("less"), "--init-from", run, "--out", w.path("cut")); !strings.Contains(errs, " to 280 rows: 280 tokens keep their rows") {
 		t.Errorf("a vocabulary that is cut is not told:\n%s", errs)
 	}
 }

@@ -23,9 +23,10 @@ type lrFindCmd struct {
 func (lrFindCmd) Help() string {
 	return example("anneal lr-find examples/tiny.yaml data.path=data/go --svg lr.svg",
 		"anneal lr-find examples/tiny.yaml data.path=data/go optimizer.name=lion --low 1e-7 --high 1 --steps 60") +
-		"\n\nThe rate rises from step to step, and the loss shows which rates learn and which diverge. It works with every" +
-		"\noptimizer (adafactor without its relative step, which caps the rate), starts from initial weights and leaves nothing behind. A long run does best at the lower end or below:" +
-		"\ntry three rates of the bracket for a few percent of the run, or tune a narrow model with model.mup=true."
+		"\n\nThe learning rate rises with every step, and the loss shows which rates learn and which diverge. It works with every" +
+		"\noptimizer; for adafactor it turns off the relative step, which caps the rate. It starts from initial weights and keeps no run." +
+		"\nFor a long run use the lower end of the range, or less: try three rates for a few percent of the run, or tune a narrow" +
+		"\nmodel with model.mup=true."
 }
 
 func (c lrFindCmd) Run(s *session) error {
@@ -48,7 +49,7 @@ func (c lrFindCmd) Run(s *session) error {
 		if err := s.draw(r.Chart(), c.SVG); err != nil {
 			return err
 		}
-		s.printf("\nworth a try    optimizer.lr from %.2g to %.2g; a long run does best at the lower end, or below\n", r.Low, r.High)
+		s.printf("\nworth a try    optimizer.lr from %.2g to %.2g; for a long run, the lower end or less\n", r.Low, r.High)
 		s.printf("falls fastest  at %.2g\n", r.Steepest)
 		s.printf("lowest loss    %.3f nats/token, at %.2g\n", r.Loss, r.Lowest)
 		if r.Diverges != nil {

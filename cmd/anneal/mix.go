@@ -59,7 +59,7 @@ func (a mixtureArgs) closeSearch(s *session, m *lab.Mixture, elapsed time.Durati
 // searchError is how a search ended that a signal ended.
 func searchError(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return &stopped{"stopped; what was trained is saved\n  go on with the same command"}
+		return &stopped{"stopped; all runs are saved\n  give the same command again to continue"}
 	}
 	return err
 }
@@ -74,8 +74,8 @@ type doremiCmd struct {
 func (doremiCmd) Help() string {
 	return example("anneal mix doremi examples/tiny.yaml data.mix=code=data/code,asm=data/asm,text=data/text --out runs/mix",
 		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix --budget 1B --svg weights.svg") +
-		"\n\nA small model, the reference, is trained on the sources in their natural shares; a second one, the proxy, is then trained on all of them evenly," +
-		"\nand a source gets more weight while the proxy is further behind the reference on it. The result is the mean of these weights." +
+		"\n\nA small model, the reference, is trained on the sources in their natural shares. A second one, the proxy, is then trained on all of them" +
+		"\nevenly. The further its loss on a source is above the reference's, the more weight the source gets. The result is the mean of these weights." +
 		"\nIt takes 8/3 of the config's training; give it a small model. If it is stopped, give the same command again: it continues."
 }
 
@@ -112,9 +112,9 @@ type regmixCmd struct {
 func (regmixCmd) Help() string {
 	return example("anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=code=data/code,asm=data/asm,text=data/text --proxies 32 --out runs/regmix",
 		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/regmix --svg regression.svg") +
-		"\n\nEach proxy is trained on another mixture, drawn around the natural one. A regression from weights to held-out loss predicts the" +
-		"\nloss of 100,000 mixtures; the mean of the best hundred is the outcome. Predictions for proxies that the regression has not seen show how far to" +
-		"\ntrust it: a rank correlation well below 0.8 asks for more proxies or more steps. If it is stopped, give the same command again: it continues."
+		"\n\nEach proxy is trained on another random mixture around the natural one. A regression from weights to held-out loss predicts the" +
+		"\nloss of 100,000 mixtures; the result is the mean of the best hundred. Proxies left out of the fit show how well the regression predicts:" +
+		"\nif the rank correlation is well below 0.8, use more proxies or more steps. If it is stopped, give the same command again: it continues."
 }
 
 func (c regmixCmd) Run(s *session) error {
@@ -134,8 +134,8 @@ func (c regmixCmd) Run(s *session) error {
 		if err := s.draw(r.Chart(), c.SVG); err != nil {
 			return err
 		}
-		s.printf("%s regression over %d proxies: rank correlation %.2f on proxies not seen, error %.4f bits/byte\n", r.Family, len(r.Proxies), r.Rank, r.Error)
-		s.printf("predicted: %.4f bits/byte with the weights found, %.4f with those it began with\n", r.Predicted, r.AtStart)
+		s.printf("%s regression over %d proxies: rank correlation %.2f on proxies left out of the fit, error %.4f bits/byte\n", r.Family, len(r.Proxies), r.Rank, r.Error)
+		s.printf("predicted: %.4f bits/byte with the weights found, %.4f with the initial weights\n", r.Predicted, r.AtStart)
 		elapsed := time.Since(start)
 		s.printMixture(&r.Mixture)
 		c.closeSearch(s, &r.Mixture, elapsed)

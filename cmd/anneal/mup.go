@@ -35,7 +35,7 @@ func (c mupCheckCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
 	if c.Steps < 1 || c.Seeds < 1 {
-		return &usageError{"a check takes at least one step and one seed", "leave --steps and --seeds out for 3 each"}
+		return &usageError{"mup check needs at least one step and one seed", "leave out --steps and --seeds to use 3 of each"}
 	}
 	o := lab.CoordinateOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR)}
 	o.OnRun = func(width, seed int) {
@@ -55,7 +55,7 @@ func (c mupCheckCmd) Run(s *session) error {
 			return err
 		}
 		elapsed := time.Since(start)
-		s.printf("flat: no activation goes with the width\n")
+		s.printf("flat: no activation changes with the width\n")
 		s.closing(fmt.Sprintf("%d widths checked, nothing written", len(r.Widths)), "", elapsed,
 			command(append([]string{"anneal", "mup", "sweep", c.Config}, c.Overrides...)...))
 		return s.emit(struct {

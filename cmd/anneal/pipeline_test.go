@@ -164,7 +164,7 @@ func TestPipeline(t *testing.T) {
 	if again := w.object(exitOK, "resume", run); again["weights_hash"] != v["weights_hash"] {
 		t.Errorf("resuming a run that is done changed its weights from %v to %v", v["weights_hash"], again["weights_hash"])
 	}
-	if _, out, errs := anneal("resume", run); strings.Contains(out+errs, "NaN") || strings.Contains(out+errs, "tok/s") || !strings.Contains(out, "no step was made now") {
+	if _, out, errs := anneal("resume", run); strings.Contains(out+errs, "NaN") || strings.Contains(out+errs, "tok/s") || !strings.Contains(out, "no step this time") {
 		t.Errorf("resuming a run that is done says\n%s%s", out, errs)
 	}
 	w.keys(w.object(exitOK, "ckpt", "verify", run), "ok")
@@ -268,7 +268,7 @@ func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitStopped || !strings.Contains(errs.String(), "go on with `anneal resume "+run+"`") {
+	if code := cmd.ProcessState.ExitCode(); code != exitStopped || !strings.Contains(errs.String(), "to continue: `anneal resume "+run+"`") {
 		t.Fatalf("exit %d, want %d\n%s", code, exitStopped, errs.String())
 	}
 	rest := w.object(exitOK, "resume", run)

@@ -37,7 +37,7 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 				}
 				if ctx.Err() == nil {
 					cancel(&interrupted{sig})
-					s.notef("stopping; once more to stop at once")
+					s.notef("stopping; a second signal stops at once")
 				}
 			}
 		}

@@ -63,13 +63,13 @@ func (f taskFlags) tasks(env func(string) string) (share, error) {
 	all := share{outer.index*inner.count + inner.index, outer.count * inner.count, outer.from + inner.from}
 	switch {
 	case f.TaskIndex != nil && all.from == "":
-		return share{}, &usageError{fmt.Sprintf("--task-index %d of how many tasks?", *f.TaskIndex), "try --task-count 16"}
+		return share{}, &usageError{fmt.Sprintf("--task-index %d needs the number of tasks", *f.TaskIndex), "try --task-count 16"}
 	case f.TaskIndex != nil:
 		return flagged(*f.TaskIndex, all.count, "; the count is from the environment"+all.from)
 	case f.TaskCount != nil && *f.TaskCount == 1:
 		return share{count: 1}, nil
 	case f.TaskCount != nil && all.from == "":
-		return share{}, &usageError{fmt.Sprintf("which of --task-count %d tasks is this?", *f.TaskCount), "try --task-index 0, and 1 and so on in the other tasks"}
+		return share{}, &usageError{fmt.Sprintf("--task-count %d needs the index of this task", *f.TaskCount), "try --task-index 0, and 1 and so on in the other tasks"}
 	case f.TaskCount != nil:
 		return flagged(all.index, *f.TaskCount, "; the index is from the environment"+all.from)
 	}
@@ -78,7 +78,7 @@ func (f taskFlags) tasks(env func(string) string) (share, error) {
 
 func flagged(index, count int, from string) (share, error) {
 	if count < 1 || index < 0 || index >= count {
-		return share{}, &usageError{fmt.Sprintf("--task-index %d is not one of %d tasks, which count from 0%s", index, count, from), "try --task-index 0"}
+		return share{}, &usageError{fmt.Sprintf("--task-index %d is not one of %d tasks, counted from 0%s", index, count, from), "try --task-index 0"}
 	}
 	return share{index: index, count: count}, nil
 }

@@ -35,11 +35,11 @@ func TestTasksFromFlagsAndEnvironment(t *testing.T) {
 		{"size without rank", taskFlags{}, "OMPI_COMM_WORLD_SIZE=4", 0, 0, "OMPI_COMM_WORLD_SIZE is set and OMPI_COMM_WORLD_RANK is not"},
 		{"rank beyond size", taskFlags{}, "PMI_RANK=4 PMI_SIZE=4", 0, 0, "PMI_RANK is 4 of PMI_SIZE = 4 tasks"},
 		{"no number", taskFlags{}, "PMI_RANK=x PMI_SIZE=4", 0, 0, `PMI_RANK is "x"`},
-		{"index alone", taskFlags{TaskIndex: n(1)}, "", 0, 0, "of how many tasks?"},
-		{"count alone", taskFlags{TaskCount: n(4)}, "", 0, 0, "which of --task-count 4 tasks is this?"},
+		{"index alone", taskFlags{TaskIndex: n(1)}, "", 0, 0, "needs the number of tasks"},
+		{"count alone", taskFlags{TaskCount: n(4)}, "", 0, 0, "--task-count 4 needs the index of this task"},
 		{"count one", taskFlags{TaskCount: n(1)}, array, 0, 1, ""},
 		{"index too large", taskFlags{TaskIndex: n(4), TaskCount: n(4)}, "", 0, 0, "not one of 4 tasks"},
-		{"index of the environment too large", taskFlags{TaskCount: n(2)}, array, 0, 0, "not one of 2 tasks, which count from 0; the index is from the environment, SLURM_ARRAY_TASK_ID=5"},
+		{"index of the environment too large", taskFlags{TaskCount: n(2)}, array, 0, 0, "not one of 2 tasks, counted from 0; the index is from the environment, SLURM_ARRAY_TASK_ID=5"},
 	} {
 		env := map[string]string{}
 		for _, v := range strings.Fields(c.env) {

@@ -93,7 +93,7 @@ func loadTokenizer(path string) (*tokenizer.Tokenizer, error) {
 
 // endOfTextFlag is on commands that take a tokenizer whose files may not say what ends a text.
 type endOfTextFlag struct {
-	EndOfText string `placeholder:"TOKEN" help:"Special token that ends a text. Default: eos_token of tokenizer_config.json beside the tokenizer, or the token whose name says so."`
+	EndOfText string `placeholder:"TOKEN" help:"Special token that ends a text. Default: eos_token of tokenizer_config.json beside the tokenizer, or a special token with a usual name, such as </s>."`
 }
 
 // load reads a tokenizer.json that has to know what ends a text.
@@ -143,7 +143,7 @@ func (s *session) input(path string) (text []byte, err error) {
 		text, err = fileio.ReadSmall(path, maxInput)
 	}
 	if large := fileio.TooLargeError(0); errors.As(err, &large) {
-		err = fmt.Errorf("%w\n  cut it into parts; `anneal data build` reads text of any size", err)
+		err = fmt.Errorf("%w\n  split it into parts; `anneal data build` reads text of any size", err)
 	}
 	if errors.Is(err, fileio.ErrNotRegular) {
 		err = fmt.Errorf("%w\n  try it as standard input: < %s", err, path)

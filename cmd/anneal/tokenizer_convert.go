@@ -62,7 +62,7 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 		s.notef("not in these files: %s", notIn(tok, c.To))
 		next = "anneal tokenizer eval " + command(files[0]) + " PATHS"
 	case err != nil:
-		s.warn("the files do not say what ends a text: " + err.Error())
+		s.warn("the files do not name the token that ends a text: " + err.Error())
 	}
 	elapsed := time.Since(start)
 	s.closing(what, c.Out, elapsed, next)

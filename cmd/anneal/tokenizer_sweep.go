@@ -54,7 +54,7 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 			return err
 		}
 		elapsed := time.Since(start)
-		s.closing(fmt.Sprintf("%d sizes of a vocabulary compared", len(sweep.Points)), "", elapsed,
+		s.closing(fmt.Sprintf("%d vocabulary sizes compared", len(sweep.Points)), "", elapsed,
 			"anneal tokenizer train --vocab N "+command(append([]string{"--out", "tok.json"}, c.words()...)...))
 		return s.emit(struct {
 			lab.VocabularySweep

@@ -83,11 +83,11 @@ func (c learnFlags) teachMemory(err error) error {
 		return asData(err)
 	}
 	if need := e.Need*4/3 + programMemory; c.Memory == 0 {
-		return &machine.RoomError{Available: availableMemory(), Parts: []machine.Part{{What: fmt.Sprintf("learning from %s distinct words", thousands(e.Words)), Bytes: need}}, Try: "--memory SIZE, which leaves out the rarest words"}
+		return &machine.RoomError{Available: availableMemory(), Parts: []machine.Part{{What: fmt.Sprintf("learning from %s distinct words", thousands(e.Words)), Bytes: need}}, Try: "--memory SIZE, which drops the rarest words"}
 	}
 	enough := fmt.Sprintf("--memory %dMiB", (e.Need*4/3+programMemory)>>20+1)
 	if c.KeepAll && e.Below > 0 {
-		enough += fmt.Sprintf(", or leave --keep-all away: words that occur fewer than %d times are left out then", e.Below)
+		enough += fmt.Sprintf(", or leave out --keep-all: then words that occur fewer than %d times are dropped", e.Below)
 	}
 	return &usageError{fmt.Sprintf("%s distinct words are too many to learn from with --memory %dMiB", thousands(e.Words), int64(c.Memory)>>20), "try " + enough}
 }
@@ -95,7 +95,7 @@ func (c learnFlags) teachMemory(err error) error {
 // reportDropped tells what was left out for want of memory.
 func (s *session) reportDropped(learned tokenizer.TrainReport) {
 	if d := learned.Dropped; d.Below > 0 {
-		s.notef("left out for want of memory: %s of %s distinct words, those that occur fewer than %d times (%.2f%% of the text)",
+		s.notef("too little memory for all words: dropped %s of %s distinct words, which occur fewer than %d times (%.2f%% of the text)",
 			thousands(d.Words), thousands(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
 	}
 }

@@ -20,7 +20,7 @@ type trainCmd struct {
 	Recipe    string   `placeholder:"NAME" help:"Start from this recipe (see anneal recipe list). The config and the values replace parts of it."`
 	Scale     float64  `placeholder:"N" help:"Make the recipe's model and its run N times smaller."`
 
-	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run, or of a model in the layout of Hugging Face."`
+	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run or of a Hugging Face model."`
 	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. Default: the newest."`
 	Only     string `default:"model" enum:"model" help:"What to take from DIR. Only model: the weights, without optimizer state and step."`
 
@@ -39,7 +39,7 @@ func (trainCmd) Help() string {
 		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; the run begins at step 0." +
 		" The state of the optimizer is not taken: it belongs to the schedule that made it. `anneal branch` continues with both." +
 		" Build the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
-		"\n\nCtrl-C saves and says how to go on; a second one stops at once. `anneal explain` lists the keys."
+		"\n\nCtrl-C saves the run and prints how to continue; a second Ctrl-C stops at once. `anneal explain` lists the keys."
 }
 
 func (c trainCmd) Run(s *session) error {
@@ -113,10 +113,10 @@ func runName(path string) string {
 func printRamps(s *session, cfg *config.Config) {
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
 		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
-		s.prosef("#   ", "# %s tokens a step, all of them from step %s on; the schedule goes by tokens\n", stepTokens(cfg), thousands(int64(until+1)))
+		s.prosef("#   ", "# %s tokens a step, the full batch from step %s on; the schedule counts tokens\n", stepTokens(cfg), thousands(int64(until+1)))
 	}
 	if ramp, err := cfg.LengthRamp(); err == nil && ramp.Steps > 0 {
-		s.prosef("#   ", "# sequences of %d to %d tokens, the whole context from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
+		s.prosef("#   ", "# sequences of %d to %d tokens, the full context from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrLocked is for what another process is at work on.
-var ErrLocked = errors.New("another process is at work here")
+var ErrLocked = errors.New("another process is working here")
 
 // Claim makes a directory, and makes it this process's until release is called, so that two that were given the same place do not
 // write into each other's files.
@@ -38,7 +38,7 @@ func stage(out string) (tmp string, release func(), err error) {
 		err = nil
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("%s cannot be replaced by what is to be made: %v\n  name a directory in it, such as %s", out, Cause(err), filepath.Join(out, "out"))
+		return "", nil, fmt.Errorf("%s cannot be replaced by the output: %v\n  name a directory in it, such as %s", out, Cause(err), filepath.Join(out, "out"))
 	}
 	tmp = filepath.Join(filepath.Dir(whole), "."+filepath.Base(whole)+".partial")
 	free, err := Claim(tmp)

@@ -22,7 +22,7 @@ const mostLinks = 40
 type TargetError struct{ Path, Kind string }
 
 func (e *TargetError) Error() string {
-	return fmt.Sprintf("%s is %s, where a file to write belongs\n  name a file, which is made or replaced; a pipe or a terminal is written to, and %s is standard output", e.Path, e.Kind, Standard)
+	return fmt.Sprintf("cannot write to %s: it is %s\n  name a file, which is created or replaced, a pipe or a terminal; %s is standard output", e.Path, e.Kind, Standard)
 }
 
 // target is what a path stands for once its symbolic links are followed.

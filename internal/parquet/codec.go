@@ -62,7 +62,7 @@ func (s *codecs) readInto(b []byte, r io.ReaderAt, at int64, h header) error {
 func readAt(b []byte, r io.ReaderAt, at int64) error {
 	_, err := r.ReadAt(b, at)
 	if err == io.EOF {
-		err = errors.New("the file is cut off")
+		err = errors.New("the file is truncated")
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 	case "PARE":
 		return nil, fmt.Errorf("%w: the file is encrypted", ErrUnsupported)
 	default:
-		return nil, errors.New("the file does not end as a parquet file: it is cut off, or something else")
+		return nil, errors.New("the file does not end like a parquet file: it is truncated, or another format")
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if n > size-12 || n > maxFooter {

@@ -117,7 +117,7 @@ func (f *File) header(at, end int64) (h header, n int64, err error) {
 				return h, 0, errThrift
 			}
 			if h.compressed > maxPage || h.uncompressed > maxPage {
-				return h, 0, fmt.Errorf("%w: it has %d bytes, %d decompressed; the most are %d; write smaller pages", ErrPage, h.compressed, h.uncompressed, maxPage)
+				return h, 0, fmt.Errorf("%w: it has %d bytes, %d decompressed; the limit is %d; write smaller pages", ErrPage, h.compressed, h.uncompressed, maxPage)
 			}
 			return h, int64(t.i), nil
 		} else if t.err != errShort || n >= end-at {
@@ -193,7 +193,7 @@ func (p *pages) page(h header) ([]byte, error) {
 	levels, codec := int64(0), p.codec
 	if h.kind == dataPageV2 {
 		if levels = h.repBytes + h.defBytes; levels > h.compressed || levels > h.uncompressed {
-			return nil, errors.New("a page claims to have levels that are longer than it is")
+			return nil, errors.New("a page claims levels longer than itself")
 		}
 		if h.plain {
 			codec = 0
@@ -229,7 +229,7 @@ func (p *pages) page(h header) ([]byte, error) {
 func (p *pages) room(n int64) error {
 	before := int64(cap(p.out))
 	if p.held != nil && n > before && *p.held-before+n > maxHeld {
-		return fmt.Errorf("%w: pages of the columns besides the text, one of each, have more than %d MiB", ErrPage, maxHeld>>20)
+		return fmt.Errorf("%w: one page of each other column together have more than %d MiB", ErrPage, maxHeld>>20)
 	}
 	p.out = room(p.out, int(n))
 	if p.held != nil {

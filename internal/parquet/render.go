@@ -91,7 +91,7 @@ func (e *element) form() (form, leaf, string) {
 		case e.physical == typeFixedArray && e.length > 0 && e.length <= maxDecimal:
 			return f, leaf{fixed: int(e.length)}, ""
 		}
-		return form{}, leaf{}, "a decimal of a form that is not read"
+		return form{}, leaf{}, "a decimal in an unsupported form"
 	case e.logical == logicalDate && e.physical == typeInt32:
 		return form{kind: formDate}, number, ""
 	case e.logical == logicalTime && whole && perSecond[e.unit] > 0:
@@ -117,7 +117,7 @@ func (e *element) form() (form, leaf, string) {
 	case e.physical == typeByteArray && (e.logical == logicalString || e.logical == logicalEnum || e.logical == logicalJSON || e.logical == logicalNull):
 		return form{kind: formString}, leaf{}, ""
 	}
-	return form{}, leaf{}, "binary, which JSON has no form for"
+	return form{}, leaf{}, "binary, which JSON cannot hold"
 }
 
 // modernize says in the terms of LogicalType what an older file says in those of ConvertedType.

@@ -3,7 +3,7 @@ package parquet
 import "errors"
 
 var (
-	errShort  = errors.New("the metadata is cut off")
+	errShort  = errors.New("the metadata is truncated")
 	errThrift = errors.New("the metadata is damaged")
 )
 

@@ -17,14 +17,14 @@ func explain(e *Error, text []byte) *Error {
 		}
 	}
 	if m := definedTwice.FindStringSubmatch(e.Message); m != nil {
-		e.Message = fmt.Sprintf("%s stands twice, first on line %s", m[1], m[2])
-		e.Try = "removing one of them; a section stands once, with all its keys below"
+		e.Message = fmt.Sprintf("%s appears twice, first on line %s", m[1], m[2])
+		e.Try = "removing one of them; a section appears once, with all its keys below it"
 		return e
 	}
 	for _, known := range []struct{ part, try string }{
 		{"end token", "adding the missing bracket: every { needs a } and every [ a ]"},
 		{"unexpected key name", "a colon after the name, such as model:"},
-		{"not allowed in this context", "indenting all keys of a section alike, each as key: value"},
+		{"not allowed in this context", "the same indentation for all keys of a section, each as key: value"},
 		{"could not find end character", "adding the missing quote"},
 	} {
 		if strings.Contains(e.Message, known.part) {

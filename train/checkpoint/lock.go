@@ -84,7 +84,7 @@ func (s *Store) keepLock() error {
 	if err != nil {
 		return err
 	}
-	s.opt.Log.Warn("the lock file was deleted and is made again: leave it, or two processes may write here", "path", again.Name())
+	s.opt.Log.Warn("the lock file was deleted and is created again: do not delete it, or two processes may write here", "path", again.Name())
 	s.lock.Close()
 	s.lock = again
 	return nil

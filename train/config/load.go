@@ -180,7 +180,7 @@ func (c *Config) readYAML(text []byte, path string) (problems []Problem, readabl
 		return []Problem{{Message: "the config is not UTF-8 text", At: path, Try: "a YAML file, such as examples/tiny.yaml"}}, false
 	}
 	if cutOff(text) {
-		return []Problem{{Message: "the file is cut off: its last line is missing, and values with it", At: path,
+		return []Problem{{Message: "the file is truncated: its last line is missing, and values with it", At: path,
 			Try: "a copy of the file that is whole"}}, false
 	}
 	file, problem := parseYAML(text, path)

@@ -77,7 +77,7 @@ func (c *Config) remarkOnPositions(was *Config, source string) {
 		c.Remark(fmt.Sprintf("model.rope_scaling = %s; %s have %s", m.RopeScaling, source, then.RopeScaling))
 	case m.Context > then.Context && m.Rotates():
 		c.Remark(fmt.Sprintf("model.context = %d is longer than the %d tokens of %s: later positions are new to them "+
-			"(model.rope_scaling = yarn:%.3g slows them)",
+			"(model.rope_scaling = yarn:%.3g stretches RoPE)",
 			m.Context, then.Context, source, float64(m.Context)/float64(then.Context)))
 	}
 }

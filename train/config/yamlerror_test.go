@@ -10,9 +10,9 @@ func TestFilesThatAreNoYAML(t *testing.T) {
 	for _, c := range []struct{ text, says, at, try string }{
 		{"model:\n\tlayers: 2\n", "line 2 is indented with a tab", "run.yaml:2:1", "two spaces"},
 		{"model:\n  layers: 2\n  \tdim: 3\n", "line 3 is indented with a tab", "run.yaml:3:3", "two spaces"},
-		{"model:\n  layers: 2\n  layers: 3\n", "layers stands twice, first on line 2", "run.yaml:3:3", "removing one"},
-		{"model:\n  dim: 64\ntrain: {steps: 3}\nmodel:\n  layers: 2\n", "model stands twice, first on line 1", "run.yaml:4:1", "a section stands once"},
-		{"model:\n  layers: 2\n dim: 3\n", "not YAML", "run.yaml:3:2", "indenting"},
+		{"model:\n  layers: 2\n  layers: 3\n", "layers appears twice, first on line 2", "run.yaml:3:3", "removing one"},
+		{"model:\n  dim: 64\ntrain: {steps: 3}\nmodel:\n  layers: 2\n", "model appears twice, first on line 1", "run.yaml:4:1", "a section appears once"},
+		{"model:\n  layers: 2\n dim: 3\n", "not YAML", "run.yaml:3:2", "the same indentation"},
 		{"model\n  layers: 2\n", "not YAML", "run.yaml:1:1", "colon"},
 		{"model: {layers: 2\n", "not YAML", "run.yaml:1:8", "}"},
 		{"model:\n  - layers: 2\n", "model holds no keys", "run.yaml:2:3", "key: value"},
