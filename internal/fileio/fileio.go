@@ -1,5 +1,5 @@
-// Package fileio is what all rooms that write files do alike: a file or directory appears under its name only when it is
-// whole and on disk, so that neither a kill nor a power cut leaves half of one. It imports nothing of this module.
+// Package fileio writes files for all other packages: a file or directory appears under its name only when it is complete
+// and on disk, so neither a kill nor a power cut leaves half of one. It imports nothing of this module.
 package fileio
 
 import (

@@ -1,5 +1,5 @@
-// Package jsonlimit bounds what decoding a JSON text of any origin allocates: a text of a megabyte can hold 300,000 empty objects,
-// each of which becomes a struct of a hundred bytes. It imports nothing of this module.
+// Package jsonlimit limits how much memory decoding an untrusted JSON text allocates: one megabyte of text can hold
+// 300,000 empty objects, and each becomes a struct of a hundred bytes. It imports nothing of this module.
 package jsonlimit
 
 import "fmt"
