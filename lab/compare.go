@@ -163,6 +163,9 @@ func sameRun(dir string, cfg *config.Config) error {
 	if now.Model.Vocab == 0 {
 		now.Model.Vocab = was.Model.Vocab // set from the data set
 	}
+	if was.Guard.Rewound > 0 {
+		now.Data.Skip = was.Data.Skip // the run went back by itself
+	}
 	if now.Init.Weights == "" {
 		now.Init.Weights = was.Init.Weights // set from the weights that were read
 	}

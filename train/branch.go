@@ -13,6 +13,10 @@ import (
 // one stable phase can have any number of decays, each with its own model. If the schedules are equal up to that
 // step, the result is the same, bit for bit, as if the new run had been trained from the start.
 func Branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
+	return survive(ctx, o, func(ctx context.Context, o Options) (*Result, error) { return branch(ctx, o, from, step) })
+}
+
+func branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
 	if err := CheckNewRun(o.Dir); err != nil {
 		return nil, err
 	}

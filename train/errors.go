@@ -29,7 +29,7 @@ func (e *DivergedError) Error() string {
 		what += fmt.Sprintf(", with the fp16 loss scale at %g, which cannot be lowered", e.LossScale)
 		advice = "precision=bf16, whose range is 10³⁴ times that of fp16; or " + advice
 	}
-	first := e.Step - e.Skips + 1
+	first := e.first()
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
 		"  the checkpoints of %s contain no skipped update\n"+
 		"  try %s\n"+

@@ -22,7 +22,7 @@ type journal struct {
 type journalLine struct {
 	Time  time.Time `json:"time"`
 	Step  int       `json:"step"`
-	Event string    `json:"event"` // started, ended, stopped, failed, warning, note …
+	Event string    `json:"event"` // started, ended, stopped, failed, warning, note, rewound
 	Text  string    `json:"text,omitempty"`
 }
 

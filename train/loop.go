@@ -24,10 +24,14 @@ type Options struct {
 	Warn       func(string)    // takes remarks for people; may be nil
 	Notes      func() []string // asked after every step for remarks that belong in the run's journal; may be nil
 	DRO        *GroupDRO       // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+
+	begun time.Time // when this process began the run, whose train.minutes count from then
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends.
-func Run(ctx context.Context, o Options) (*Result, error) {
+func Run(ctx context.Context, o Options) (*Result, error) { return survive(ctx, o, start) }
+
+func start(ctx context.Context, o Options) (*Result, error) {
 	if err := CheckNewRun(o.Dir); err != nil {
 		return nil, err
 	}
@@ -68,10 +72,9 @@ func (s *session) create(withState bool) error {
 }
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.
-func Resume(ctx context.Context, o Options) (*Result, error) {
-	if o.Warn == nil {
-		o.Warn = func(string) {}
-	}
+func Resume(ctx context.Context, o Options) (*Result, error) { return survive(ctx, o, resume) }
+
+func resume(ctx context.Context, o Options) (*Result, error) {
 	if err := finishRewind(runDir(o.Dir), o.Warn); err != nil {
 		return nil, err
 	}
@@ -128,7 +131,7 @@ type session struct {
 }
 
 func newSession(cfg *config.Config, o Options) (*session, error) {
-	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: time.Now()}
+	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: o.begun}
 	if s.Warn == nil {
 		s.Warn = func(string) {}
 	}
@@ -340,13 +343,19 @@ func (s *session) step(ctx context.Context) error {
 	if t.guard.exhausted() {
 		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR, LossScale: t.scaleOfGradients(), Dir: s.Dir}
 	}
-	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done {
+	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done && !s.mayRewind() {
 		return s.saveDue()
 	}
 	if s.store.Done() {
 		return s.settleSave()
 	}
 	return nil
+}
+
+// mayRewind reports whether the run may soon go back, to a checkpoint from before the updates that are now skipped: one
+// from their midst must not take its place.
+func (s *session) mayRewind() bool {
+	return s.cfg.Guard.OnDivergence == config.Rewind && s.trainer.guard.Row > 0
 }
 
 // countTargets warns of a batch without a target, and gives up after as many in a row as the guard allows skips: such a

@@ -31,6 +31,7 @@ type RewindOptions struct {
 	To          int         // the run continues after the last checkpoint at or before this step
 	Skip        []StepRange // batches to skip; ascending
 	SkipBatches int         // number of batches to skip from the checkpoint on; exclusive with Skip
+	rewound     int         // how often the run has then gone back by itself; 0 leaves the number as it is
 	Warn        func(string)
 }
 
@@ -109,7 +110,7 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := rewindPlan{Step: r.Step, Skip: skip.String()}
+	plan := rewindPlan{Step: r.Step, Skip: skip.String(), Rewound: o.rewound}
 	if len(plan.Skip) > maxSkips {
 		return nil, rewindError("fewer ranges", "with these batches data.skip in %s would have %d KiB, more than %d", d.config(), len(plan.Skip)>>10, maxSkips>>10)
 	}
@@ -191,8 +192,9 @@ func openToRewind(d runDir, warn func(string)) (*checkpoint.Store, error) {
 
 // rewindPlan is rewind.json, the plan of a rewind in progress. Every part can be repeated.
 type rewindPlan struct {
-	Step int    `json:"step"`
-	Skip string `json:"skip"`
+	Step    int    `json:"step"`
+	Skip    string `json:"skip"`
+	Rewound int    `json:"rewound,omitempty"` // guard.rewound from then on; 0 leaves it as it is
 }
 
 const (
@@ -212,18 +214,19 @@ func (p rewindPlan) write(d runDir) error {
 // parseRewind reads a plan.
 func parseRewind(text []byte) (p rewindPlan, err error) {
 	var saved struct {
-		Step *int    `json:"step"`
-		Skip *string `json:"skip"`
+		Step    *int    `json:"step"`
+		Skip    *string `json:"skip"`
+		Rewound int     `json:"rewound"`
 	}
 	err = json.Unmarshal(text, &saved)
 	switch {
 	case err != nil:
 		return p, err
-	case saved.Step == nil || *saved.Step < 0 || saved.Skip == nil:
+	case saved.Step == nil || *saved.Step < 0 || saved.Skip == nil || saved.Rewound < 0:
 		return p, errors.New("it does not say which step to return to, or which samples to skip")
 	}
 	_, err = dataset.ParseSkips(*saved.Skip)
-	return rewindPlan{*saved.Step, *saved.Skip}, err
+	return rewindPlan{*saved.Step, *saved.Skip, saved.Rewound}, err
 }
 
 // carryOut executes the plan and removes it.
@@ -256,13 +259,18 @@ func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string, wa
 	}
 }
 
-// configure writes the skip list into the run's configuration.
+// configure writes the skip list and the number of rewinds into the run's configuration.
 func (p rewindPlan) configure(d runDir) error {
 	cfg, err := d.load()
-	if err != nil || cfg.Data.Skip == p.Skip {
+	rewound := max(p.Rewound, cfg.Guard.Rewound)
+	if err != nil || cfg.Data.Skip == p.Skip && cfg.Guard.Rewound == rewound {
 		return err
 	}
-	cfg.DeriveText("data.skip", p.Skip, fmt.Sprintf("anneal rewind to step %d", p.Step))
+	rule := fmt.Sprintf("anneal rewind to step %d", p.Step)
+	cfg.DeriveText("data.skip", p.Skip, rule)
+	if p.Rewound > 0 {
+		cfg.Derive("guard.rewound", rewound, rule)
+	}
 	return d.configure(cfg)
 }
 

@@ -49,9 +49,10 @@ func (s *session) settleSave() error {
 func (s *session) tolerate(err error) error {
 	s.saving.step = -1
 	s.saving.failures++
+	_, saved := s.dir.lastCheckpoint()
 	most := s.cfg.Checkpoint.MaxFailures
 	device, locked := (*DeviceError)(nil), (*checkpoint.LockedError)(nil)
-	if s.saving.failures >= most || !s.hasCheckpoint() || errors.As(err, &device) || errors.As(err, &locked) {
+	if s.saving.failures >= most || !saved || errors.As(err, &device) || errors.As(err, &locked) {
 		return err
 	}
 	next := (s.trainer.progress.Step/s.cfg.Checkpoint.Every + 1) * s.cfg.Checkpoint.Every
@@ -104,7 +105,7 @@ func (s *session) save() error {
 // saveError says what a checkpoint that failed means for the run.
 func (s *session) saveError(step int, err error) error {
 	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over", s.Dir)
-	switch last, ok := s.lastCheckpoint(); {
+	switch last, ok := s.dir.lastCheckpoint(); {
 	case !Exists(s.Dir):
 		remedy = "the run has not begun: remove the cause and give the command again"
 	case ok:
@@ -113,14 +114,9 @@ func (s *session) saveError(step int, err error) error {
 	return fmt.Errorf("cannot save step %d: %w\n  %s", step, err, remedy)
 }
 
-func (s *session) hasCheckpoint() bool {
-	_, ok := s.lastCheckpoint()
-	return ok
-}
-
 // lastCheckpoint returns the step of the newest checkpoint; false if there is none.
-func (s *session) lastCheckpoint() (step int64, ok bool) {
-	list, err := checkpoint.List(s.dir.checkpoints())
+func (d runDir) lastCheckpoint() (step int64, ok bool) {
+	list, err := checkpoint.List(d.checkpoints())
 	if err != nil {
 		return 0, false
 	}

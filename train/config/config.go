@@ -149,7 +149,14 @@ type Guard struct {
 	MaxSkips int     `yaml:"max_skips"`
 	SpikeZ   float64 `yaml:"spike_z"`
 	Window   int     `yaml:"window"`
+
+	OnDivergence string `yaml:"on_divergence"`
+	Rewinds      int    `yaml:"rewinds"`
+	Rewound      int    `yaml:"rewound"`
 }
+
+// Rewind is the value of guard.on_divergence with which a run goes back by itself.
+const Rewind = "rewind"
 
 // Average is what is kept of the weights of earlier steps.
 type Average struct {
@@ -186,7 +193,7 @@ func Default() *Config {
 		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
 		FP8:        FP8{Scaling: "current", History: 1024},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
-		Guard:      Guard{MaxSkips: 10, Window: 128},
+		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},
 	}

@@ -313,6 +313,15 @@ var notes = map[string]Key{
 		"above the mean of the last accepted steps. OLMo uses 6. 0 turns the check off."},
 	"guard.window": {Unit: "steps", Doc: "Accepted steps that guard.spike_z compares with. Checking begins after " +
 		"half as many."},
+	"guard.on_divergence": {Values: []string{"stop", Rewind}, Doc: "What a run does after guard.max_skips skipped updates " +
+		"in a row.\n" +
+		"stop: end with exit code 4.\n" +
+		"rewind: go back to the last multiple of checkpoint.every before the first of these updates, and leave out " +
+		"all batches from there up to the last of them, as `anneal rewind` does. The weights are then those of a run " +
+		"that never saw these batches. While updates are skipped, no checkpoint is saved."},
+	"guard.rewinds": {Unit: "rewinds", Doc: "Most times that a run rewinds by itself; after that it stops."},
+	"guard.rewound": {Unit: "rewinds", Doc: "Times that the run has rewound by itself so far. The run writes it; leave " +
+		"it out of other configs."},
 
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
