@@ -378,10 +378,13 @@ func (s *session) countTargets(n int) error {
 	return nil
 }
 
-// locate tells a failure of the device where the run stood.
+// locate tells a failure of the machine where the run stood.
 func (s *session) locate(err error) error {
 	if failed := (*DeviceError)(nil); errors.As(err, &failed) {
 		failed.Step, failed.Dir = s.trainer.progress.Step, s.Dir
+	}
+	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
+		corrupt.Dir = s.Dir
 	}
 	return err
 }

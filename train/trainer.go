@@ -38,6 +38,8 @@ type Trainer struct {
 	guard     guard
 	lossScale precision.LossScale
 	robust    *robust // nil without domain weights
+
+	first, second fingerprint // of a micro-batch that is replayed
 }
 
 // progress is the position of a run; checkpoints store it.
@@ -167,7 +169,7 @@ func (t *Trainer) Close() {
 // This is the one place where techniques combine, in this order:
 //
 //	weigh the domains, with group DRO
-//	accumulate FP32 gradients over micro-batches, set FP8 scales
+//	accumulate FP32 gradients over micro-batches, replay the first if it is due, set FP8 scales
 //	global norm, divided by the loss scale of fp16
 //	reject the update: no target, an overflow of fp16, the guard
 //	clip, measure the gradient noise
@@ -227,6 +229,13 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	return stats, t.curvature(src, from)
 }
 
+// propagate runs the micro-batch in hand forward and backward.
+func (t *Trainer) propagate() {
+	t.tape.Reset(true)
+	t.model.Loss(t.tape, t.batch)
+	t.tape.Backward()
+}
+
 // batchSums are sums over the targets of a step's batch.
 type batchSums struct {
 	loss        float64 // nats
@@ -257,9 +266,12 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
 		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
 		t.tape.LossScale = scale * t.factor(i)
-		t.tape.Reset(true)
-		t.model.Loss(t.tape, t.batch)
-		t.tape.Backward()
+		t.propagate()
+		if i == 0 && t.replays() {
+			if err := t.replay(); err != nil {
+				return batchSums{}, err
+			}
+		}
 		t.tape.LossScale = scale
 		sums.flops += t.model.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
 		sums.loss += t.dev.Sum(&t.batch.Losses)

@@ -28,6 +28,7 @@ const (
 	exitCheckpoint = 5  // no usable checkpoint
 	exitResources  = 6  // memory or disk does not suffice, or the device failed
 	exitCheck      = 7  // a check of the model failed: `anneal mup check`
+	exitCorrupt    = 9  // the same computation gave different bits
 	exitLocked     = 10 // another process has the run
 	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
 	exitHangup     = 129
@@ -73,6 +74,7 @@ func exitCode(err error) int {
 		stop  *interrupted
 		away  *train.DivergedError
 		ruin  *train.DivergedRunError
+		flip  *train.CorruptionError
 		large *train.MemoryError
 		room  *machine.RoomError
 		gone  *train.DeviceError
@@ -97,6 +99,8 @@ func exitCode(err error) int {
 		return exitLocked
 	case errors.As(err, &away), errors.As(err, &ruin):
 		return exitDiverged
+	case errors.As(err, &flip):
+		return exitCorrupt
 	case errors.As(err, &slope):
 		return exitCheck
 	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):

@@ -46,6 +46,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{fs.ErrNotExist, exitData},
 		{&train.DivergedError{}, exitDiverged},
 		{&train.DivergedRunError{}, exitDiverged},
+		{&train.CorruptionError{}, exitCorrupt},
 		{&checkpoint.Fault{Err: fs.ErrNotExist}, exitCheckpoint},
 		{checkpoint.ErrNone, exitCheckpoint},
 		{checkpoint.ErrFuture, exitCheckpoint},

@@ -153,6 +153,8 @@ type Guard struct {
 	OnDivergence string `yaml:"on_divergence"`
 	Rewinds      int    `yaml:"rewinds"`
 	Rewound      int    `yaml:"rewound"`
+
+	ReplayEvery int `yaml:"replay_every"`
 }
 
 // Rewind is the value of guard.on_divergence with which a run goes back by itself.

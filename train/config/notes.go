@@ -322,6 +322,9 @@ var notes = map[string]Key{
 	"guard.rewinds": {Unit: "rewinds", Doc: "Most times that a run rewinds by itself; after that it stops."},
 	"guard.rewound": {Unit: "rewinds", Doc: "Times that the run has rewound by itself so far. The run writes it; leave " +
 		"it out of other configs."},
+	"guard.replay_every": {Unit: "steps", Doc: "Run the first micro-batch of a step twice this often, and compare the bits of " +
+		"the losses and gradients. A difference is silent data corruption, by a faulty processor or memory: the run " +
+		"stops with exit code 9. It costs the time of one micro-batch each time. 0 turns it off."},
 
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +

@@ -158,6 +158,7 @@ func (k *checker) training() {
 	k.between("checkpoint.max_failures", c.Checkpoint.MaxFailures, 1, 1<<20)
 	k.between("guard.max_skips", c.Guard.MaxSkips, 1, 1<<40)
 	k.between("guard.rewinds", c.Guard.Rewinds, 1, 1<<20)
+	k.between("guard.replay_every", c.Guard.ReplayEvery, 0, 1<<40)
 	k.between("guard.rewound", c.Guard.Rewound, 0, 1<<20)
 	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, "[)")
 	k.number("average.ema", c.Average.EMA, 0, 1, "[)")
