@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 func TestPipelineFaultsNameThePlaceAndTheRemedy(t *testing.T) {
@@ -50,14 +52,12 @@ func TestPipelineHashIsOfTheBounds(t *testing.T) {
 
 // Any bytes give a pipeline or a problem that says something, within 32 MiB of allocations for 4 KiB of text.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(allStages))
-	f.Add([]byte("stages: &x [*x]"))
-	f.Add([]byte("stages:\n  - ? [a]\n    : b"))
-	f.Add([]byte("<<: {stages: [c4]}"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if len(text) > 4096 {
-			return
-		}
+	files := []string{allStages, "stages: &x [*x]", "stages:\n  - ? [a]\n    : b", "<<: {stages: [c4]}"}
+	for i := range files {
+		f.Add(uint8(i), []byte{})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		text := filetest.Edit(t, []byte(files[int(which)%len(files)]), edits)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		p, err := Parse(text, "p.yaml")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 // plain is a config.json as transformers 4 wrote it.
@@ -292,15 +294,19 @@ func FuzzConfig(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(text)
-	if text, err = json.Marshal(plainGPT2()); err != nil {
+	gpt2, err := json.Marshal(plainGPT2())
+	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(text)
-	f.Add([]byte(`{"model_type":"qwen3","rope_parameters":{"rope_theta":1,"rope_type":"yarn"},"use_sliding_window":true}`))
-	f.Add([]byte(`{"model_type":"mistral","num_hidden_layers":1,"layer_types":["sliding_attention"]}`))
-	f.Add([]byte(`null`))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	files := [][]byte{
+		text, gpt2, []byte(`{"model_type":"qwen3","rope_parameters":{"rope_theta":1,"rope_type":"yarn"},"use_sliding_window":true}`),
+		[]byte(`{"model_type":"mistral","num_hidden_layers":1,"layer_types":["sliding_attention"]}`), []byte(`null`),
+	}
+	for i := range files {
+		f.Add(uint8(i), []byte{})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		text := filetest.Edit(t, files[int(which)%len(files)], edits)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		c, err := parseConfig(text)

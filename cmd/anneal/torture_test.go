@@ -174,7 +174,7 @@ func (js *jobs) finish(j job, want whole, out, what string) (outcome string) {
 // nothing kills it; a run is resumed and ends with the same bits.
 func TestTortureKilledCommands(t *testing.T) {
 	js := newJobs(t)
-	torture.Run(t, 12, func(r *rand.Rand) (fault, outcome string) {
+	torture.Run(t, 6, func(r *rand.Rand) (fault, outcome string) {
 		j, want := js.draw(r)
 		out := js.out(j)
 		fault, outcome = "kill -9 of `anneal "+j.name+"`", "it ended before it was killed"
@@ -201,7 +201,7 @@ func TestTortureFullDisks(t *testing.T) {
 		t.Skip("no shell")
 	}
 	js := newJobs(t)
-	torture.Run(t, 6, func(r *rand.Rand) (fault, outcome string) {
+	torture.Run(t, 4, func(r *rand.Rand) (fault, outcome string) {
 		j, want := js.draw(r)
 		out := js.out(j)
 		blocks := r.IntN(want.bytes/1024 + 1) // of 512 or 1,024 bytes, as the shell has it
@@ -237,7 +237,7 @@ func TestTortureKilledRewinds(t *testing.T) {
 	}
 	unchanged := hash(base)
 	cpu := time.Duration(0)
-	torture.Run(t, 3, func(r *rand.Rand) (fault, outcome string) {
+	torture.Run(t, 2, func(r *rand.Rand) (fault, outcome string) {
 		to := 5 * r.IntN(4)
 		args := func(dir string) []string {
 			return []string{"rewind", dir, "--to", fmt.Sprint(to), "--skip", fmt.Sprintf("%d:%d", to+1+r.IntN(2), to+3)}
@@ -364,7 +364,7 @@ func TestTortureDamagedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	intact := map[string]string{}
-	torture.Run(t, 60, func(r *rand.Rand) (fault, outcome string) {
+	torture.Run(t, 30, func(r *rand.Rand) (fault, outcome string) {
 		reader := readers[r.IntN(len(readers))]
 		run, data := w.copyOf(base), w.path("data")
 		answer := func() (int, string, string) {

@@ -28,6 +28,9 @@ wrong result in silence, a panic, or an exit code that [commands.md](commands.md
 - A full disk is a limit on the size of files, drawn from nothing to the largest file that the command writes.
 - System calls fail in a file system of the test; without power, what was not synced is lost.
 
+Parsers of files from elsewhere have fuzz targets besides, which ` + "`.ci/fuzz`" + ` runs: any bytes are read or refused, in bounded
+memory.
+
 `
 
 const pageCommands = "```sh\n" + `go test ./... -run Torture                                # a few tries of each test

@@ -313,14 +313,15 @@ func TestYAMLRoundTrips(t *testing.T) {
 // Any bytes give a config or an *Error whose problems all say something, within 32 MiB of allocations for 4 KiB of text; a
 // config that loads is written and read back.
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(minimal), "model.dim=512")
-	f.Add([]byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), "")
-	f.Add([]byte("a: &x [*x]\n"), "seed=1")
-	f.Add(Default().YAML(), "data.path=x")
-	f.Fuzz(func(t *testing.T, text []byte, override string) {
-		if len(text) > 4096 {
-			return
+	files := [][]byte{[]byte(minimal), []byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), []byte("a: &x [*x]\n"), Default().YAML()}
+	for i, override := range []string{"model.dim=512", "", "seed=1", "data.path=x"} {
+		f.Add(uint8(i), []byte{}, override)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte, override string) {
+		if len(override) > 64 {
+			t.Skip("long texts take long to minimize")
 		}
+		text := filetest.Edit(t, files[int(which)%len(files)], edits)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		c, err := parse(text, "f.yaml", []string{override})
