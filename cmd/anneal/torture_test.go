@@ -38,7 +38,8 @@ type job struct {
 	run  bool // it writes a run, whose files hold an identity of their own
 }
 
-// result is what a job has written: of a run the hashes of weights and optimizer, of others the hash of all files.
+// result is what a job has written: of a run the hashes of weights and optimizer, of others the hash of all files but
+// hidden ones.
 func (w workshop) result(j job, out string) string {
 	w.t.Helper()
 	if j.run {
@@ -49,6 +50,9 @@ func (w workshop) result(j job, out string) string {
 	h := sha256.New()
 	files := outputs(w.t, out)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasPrefix(name, ".") { // what a kill leaves of an unfinished file
+			continue
+		}
 		fmt.Fprintf(h, "%q %d %s\n", name, len(files[name]), files[name])
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
