@@ -20,11 +20,14 @@ var (
 	report   = flag.String("torture.report", "", "append the results of the Torture tests to this `file`, a path from the module's root")
 )
 
+var begun = time.Now()
+
 // Run calls try again and again: a few times, or until the test's share of -torture is over. A try breaks something, by
 // the random numbers it gets, and fails the test unless what follows is as promised. It returns the fault and what
 // happened, for the report.
 func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) {
 	t.Helper()
+	share := shareOf(t)
 	first := *seed
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
@@ -40,7 +43,7 @@ func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) 
 			panic(fault)
 		}
 	}()
-	begin, share := time.Now(), shareOf(t)
+	begin := time.Now()
 	for n := 0; n < few && *duration == 0 || time.Since(begin) < share; n++ {
 		at = first + uint64(n)
 		fault, outcome := try(rand.New(rand.NewPCG(at, 0)))
@@ -55,11 +58,10 @@ func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) 
 
 // shareOf is the time of one Torture test of its package.
 func shareOf(t *testing.T) time.Duration {
-	share := *duration / time.Duration(max(1, len(Tests("."))))
-	if end, ok := t.Deadline(); ok && time.Now().Add(share).After(end) {
+	if end, ok := t.Deadline(); ok && begun.Add(*duration).After(end) {
 		t.Fatalf("go test ends before the %v of -torture are over: give it -timeout=0, too", *duration)
 	}
-	return share
+	return *duration / time.Duration(max(1, len(Tests("."))))
 }
 
 var testName = regexp.MustCompile(`(?m)^func (TestTorture\w*)\(`)
