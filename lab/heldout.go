@@ -21,9 +21,9 @@ func RemarkHeldOut(m dataset.Manifest) string {
 	case val.Documents == 0:
 		return "nothing is held out: all of the text is one document\n  add documents, or build a data set of other text with --val 1 and pass it to `anneal eval`"
 	}
-	remark := fmt.Sprintf("%d tokens in %d documents are held out, too few to tell models apart by\n  ", val.Tokens, val.Documents)
+	remark := fmt.Sprintf("%d tokens in %d documents are held out, too few to compare models\n  ", val.Tokens, val.Documents)
 	if val.Documents == 1 {
-		remark = fmt.Sprintf("%d tokens in one document are held out, too few to tell models apart by\n  ", val.Tokens)
+		remark = fmt.Sprintf("%d tokens in one document are held out, too few to compare models\n  ", val.Tokens)
 	}
 	if m.ValFraction == 0 {
 		return remark + fmt.Sprintf("add to the validation files: %d tokens should be held out", enoughHeldOut)
@@ -32,7 +32,7 @@ func RemarkHeldOut(m dataset.Manifest) string {
 	if share > 0.3 {
 		return remark + fmt.Sprintf("add text: the data has only %d tokens in all, and %d should be held out", all, enoughHeldOut)
 	}
-	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f", share, share*float64(all))
+	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f tokens", share, share*float64(all))
 }
 
 // roundUp rounds up to one significant digit.

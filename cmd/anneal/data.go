@@ -104,7 +104,7 @@ func checkVal(share float64) error {
 }
 
 func (s *session) printSplit(name string, c dataset.Counts) {
-	s.printf("%-6s %s documents, %s tokens, %.2f bytes/token\n", name, thousands(int64(c.Documents)), thousands(int64(c.Tokens)),
+	s.printf("%-6s %s, %s tokens, %.2f bytes/token\n", name, plural(int(c.Documents), "document"), thousands(int64(c.Tokens)),
 		float64(c.TextBytes)/float64(max(c.Tokens, 1)))
 	if c.PromptTokens > 0 {
 		s.printf("       %s of the tokens are in prompts: read, not trained on\n", thousands(int64(c.PromptTokens)))

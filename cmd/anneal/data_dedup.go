@@ -159,7 +159,7 @@ func (c dataDedupCmd) Run(s *session) error {
 
 func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took time.Duration) {
 	s.reportText(*rep.Input)
-	s.printf("dropped %s as exact and %s as near duplicates; %s", thousands(rep.Exact), thousands(rep.Near), plural(rep.Clusters, "cluster"))
+	s.printf("dropped %s exact duplicates and %s near-duplicates; %s", thousands(rep.Exact), thousands(rep.Near), plural(rep.Clusters, "cluster"))
 	if rep.Clusters > 0 {
 		s.printf(", the largest of %s", plural(rep.LargestSize, "document"))
 	}

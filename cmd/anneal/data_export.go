@@ -45,7 +45,7 @@ func (c dataExportCmd) Run(s *session) error {
 			s.notef("%s tokens are in prompts; %s files cannot mark them, so training on these files trains on the prompts too", thousands(int64(r.Prompts)), format.Name)
 		}
 		elapsed := time.Since(start)
-		s.closing(fmt.Sprintf("%s documents, %s tokens, as files of %s", thousands(int64(r.Documents)), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
+		s.closing(fmt.Sprintf("%s, %s tokens, as files of %s", plural(int(r.Documents), "document"), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
 		return s.emit(struct {
 			lab.ExportReport
 			Out     string  `json:"out"`

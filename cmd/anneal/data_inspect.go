@@ -57,7 +57,7 @@ func (s *session) printLengths(r *lab.DataReport) {
 	if len(l.Bins) == 0 {
 		return
 	}
-	s.printf("\nlength of the documents of %s, in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, longest %s\n", r.LengthsOf, thousands(int64(l.Shortest)),
+	s.printf("\ndocument lengths in the %s split, in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, longest %s\n", r.LengthsOf, thousands(int64(l.Shortest)),
 		thousands(int64(l.Median)), thousands(int64(l.P90)), thousands(int64(l.P99)), thousands(int64(l.Longest)))
 	most := uint64(1)
 	for _, b := range l.Bins {

@@ -54,7 +54,7 @@ type incomplete struct {
 func (e *incomplete) Error() string {
 	s := e.loss.Error() + "\n  everything that could be read was used"
 	if e.marked != "" {
-		s += "; " + e.marked + ` has the losses under "lost"`
+		s += "; " + e.marked + ` lists the losses under "lost"`
 	}
 	if e.loss.FileCount > 0 {
 		return s + "\n  repair or remove the files, then " + e.again
