@@ -38,7 +38,7 @@ func appendMember(members, name, value []byte) []byte {
 	return append(append(append(members, name...), ':'), value...)
 }
 
-// Line is what a written line holds. Fields and Place are members of an object, with commas between.
+// Line is the content of a written line. Fields and Place are members of a JSON object, with commas between them.
 type Line struct {
 	Text   []byte
 	Fields []byte // of the document besides the text

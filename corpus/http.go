@@ -78,7 +78,7 @@ func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err e
 // maxCodings is how many times a body may be encoded.
 const maxCodings = 4
 
-// list is what stands between commas.
+// list splits a text at commas.
 func list(s string) (all []string) {
 	for s := range strings.SplitSeq(s, ",") {
 		if s = strings.TrimSpace(s); s != "" && s != "identity" {

@@ -268,7 +268,7 @@ func plainBytes(b []byte) int {
 	return i
 }
 
-// unescaped is what stands for each letter behind a backslash, but u; 0 where there is no such escape.
+// unescaped holds the byte for each letter after a backslash, except u; 0 if there is no such escape.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func (s *jsonScanner) escape() error {

@@ -103,7 +103,7 @@ func (r *Reader) Files() []string { return r.files }
 // KeepFields says whether the next call of Documents delivers fields, whatever Options.Fields says.
 func (r *Reader) KeepFields(keep bool) { r.opt.Fields = keep }
 
-// Listing is what was left out when the files were found.
+// Listing returns the files that were skipped when the input was listed.
 func (r *Reader) Listing() []Reject { return r.listing }
 
 // Documents reads all documents in order. An error ends the sequence. Each call starts again from the first document

@@ -42,7 +42,7 @@ const (
 	Bomb         Reason = "expands too far"
 )
 
-// Reject is one thing left out. Documents and Bytes are what is lost with it, as far as that is known.
+// Reject is one skipped or lost thing. Documents and Bytes are lost with it, as far as known.
 type Reject struct {
 	Source    string `json:"source"`              // path of the file
 	Line      int    `json:"line,omitempty"`      // or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not known
@@ -176,7 +176,7 @@ func (r *Report) leave(f LeftField) {
 
 const maxLeftFields = 100
 
-// units are what is counted by a reason, where it is not documents.
+// units names the things that a reason counts, if they are not documents.
 var units = map[Reason]string{
 	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Binary: "file",
 	Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",

@@ -19,7 +19,7 @@ const magic = "WARC/1."
 // maxHead is the most bytes that the head of a WARC record may have.
 const maxHead = 64 << 10
 
-// record is what the head of a WARC record says (ISO 28500).
+// record is the header of a WARC record (ISO 28500).
 type record struct {
 	kind, url, date, id, media string
 	size                       int64 // of the content; -1 if that is not said

@@ -75,7 +75,7 @@ func (m *maskSet) scan(text []byte) {
 	}
 }
 
-// decode puts the characters above ASCII into the masks.
+// decode adds the characters above ASCII to the masks.
 func (m *maskSet) decode(text []byte) {
 	classes, next := plane(), 0
 	for k := range m.blocks {

@@ -170,7 +170,7 @@ var c4Phrases = [...]c4Phrase{
 	{"use of cookies", 10}, {"use cookies", 7},
 }
 
-// findPhrases says which of them a line holds, in any case: the first, the second, one of the others.
+// findPhrases reports which phrases a line holds, in any case: the first, the second, one of the others.
 func findPhrases(line []byte) (lorem, javascript, policy bool) {
 	for i, c := range line {
 		if spreadMarks[c]>>leadBit&1 == 0 || !tripleAt(line[i:]) {

@@ -61,7 +61,7 @@ func Language(m *fasttext.Model, keep []string) *Filter {
 	return f
 }
 
-// Quality drops documents that are not likely to have a label.
+// Quality drops documents that are unlikely to have a label.
 //
 //	score  of the label ≥ 0.5
 func Quality(m *fasttext.Model, label string) *Filter {

@@ -8,7 +8,7 @@ type LittleKept struct {
 	Hint             string  // what to try; "" if nothing is known
 }
 
-// littleKept is the share of the documents, or of the bytes, below which a user should be told. Published pipelines
+// littleKept is the share of kept documents or bytes below which the command warns. Published pipelines
 // for the web keep more of extracted text before they compare documents.
 const littleKept = 0.2
 
@@ -34,7 +34,7 @@ func (r *Report) LittleKept() *LittleKept {
 	return l
 }
 
-// hints are what to try by the stage that drops most.
+// hints are suggestions for the stage that drops most.
 var hints = func() map[string]string {
 	notes := "for notes, documentation and manuals try examples/curate/notes.yaml"
 	web := "this stage is for prose from the web; for source code try examples/curate/code.yaml,\n  " + notes

@@ -8,7 +8,7 @@ import (
 )
 
 // Memory is what a run may use, in bytes. Each worker holds one document, and the queue of a comparison a few.
-// Documents of many megabytes may need ten times their size in addition.
+// Documents of many megabytes need up to ten times their size in addition.
 type Memory struct {
 	Base    int64 // of the process
 	Workers int64 // their buffers to read, measure and compress

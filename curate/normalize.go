@@ -28,7 +28,7 @@ func Normalize() *Filter {
 	}}
 }
 
-// usual says whether a character outside ASCII stays as it is.
+// usual reports whether a character outside ASCII is kept as it is.
 func usual(r rune) bool { return r > 0xa0 && r != '\u00ad' && r != '\ufeff' }
 
 func appendNormal(out, text []byte) []byte {

@@ -31,7 +31,7 @@ func passesOf(p *Pipeline) []*pass {
 	return all
 }
 
-// compare is what the comparison before the pass looks for.
+// compare returns the options of the comparison before the pass.
 func (p *pass) compare() dedup.Options { return *p.stages[0].compare }
 
 // docs is the name of the shard with the kept documents of a split.

@@ -40,7 +40,7 @@ type Options struct {
 	committed func(p place) error // tests stop a run here, after a split
 }
 
-// Outcome is what Run did.
+// Outcome is the result of Run.
 type Outcome struct {
 	Report  Report
 	Passes  int

@@ -18,8 +18,8 @@ import (
 	"anneal/corpus"
 )
 
-// A shard is what a pass writes about the documents of a split: a file of JSON lines, in order. Those of documents are
-// a corpus.Line, with the fields, the text and the place where the document was read:
+// A shard is the output of a pass for the documents of a split: a file of JSON lines, in order. The line of a
+// document is a corpus.Line, with the fields, the text and the place where the document was read:
 //
 //	{"id":7,"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234,"key":[0,0,7]}}
 

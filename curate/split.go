@@ -8,7 +8,7 @@ import (
 	"anneal/corpus"
 )
 
-// origin is what the first pass reads, in splits.
+// origin is the input of the first pass, in splits.
 type origin interface {
 	count() int
 	size(split int) int64      // bytes on disk

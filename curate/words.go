@@ -273,7 +273,7 @@ func (t *tokenFacts) scan(text []byte, m *maskSet, w *wordFacts) {
 	t.stop = bits.OnesCount64(stop)
 }
 
-// wordAt says whether a character of a word is at i.
+// wordAt reports whether a character of a word is at i.
 func wordAt(text []byte, i int) bool {
 	if i >= len(text) {
 		return false

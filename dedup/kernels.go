@@ -14,7 +14,7 @@ func minHashGeneric(minima, a, b *[lanes]uint32, xs []uint32) {
 	}
 }
 
-// folded is what normalisation makes of each byte.
+// folded maps each byte to its normalised form.
 var folded = func() (t [256]byte) {
 	for c := range t {
 		switch {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Words cuts text into normalised words and hashes them. What counts as a word is what FineWeb's deduplication and
-// CCNet take it for, in short: letters in lower case, digits all 0, everything else a gap between words. So "Page 12:"
+// Words cuts text into normalised words and hashes them. A word is defined as in FineWeb's deduplication and
+// CCNet, in short: letters in lower case, digits all 0, everything else a gap between words. So "Page 12:"
 // and "page 34" are the same two words. Text above ASCII is treated by rune (letters, marks and numbers make words;
 // invalid bytes stay as they are and make words too), and in scripts that leave no gaps (Han, Hiragana, Katakana,
 // Thai, Lao, Khmer, Burmese) each letter is a word. Accents stay.

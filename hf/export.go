@@ -13,7 +13,7 @@ import (
 	"anneal/safetensors"
 )
 
-// Export is what goes into a model directory besides the config.
+// Export holds the contents of a model directory except the config.
 type Export struct {
 	Tensors        []safetensors.Tensor // exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
 	TokenizerJSON  []byte               // tokenizer.json; the config's special ids must be among its added tokens
@@ -23,7 +23,7 @@ type Export struct {
 	AllowNonFinite bool  // export weights that are NaN or infinite; otherwise they are an error
 }
 
-// Card is what README.md says.
+// Card holds the contents of README.md.
 type Card struct {
 	Name    string      // heading
 	License string      // an identifier of the hub, such as "mit"; empty leaves it out
@@ -131,7 +131,7 @@ func (e Export) around(t Tokens) (bos, eos, ok bool) {
 	return bos, eos, (bos || len(e.Before) == 0) && (eos || len(e.After) == 0)
 }
 
-// dtypeName is what PyTorch calls the one dtype of all tensors.
+// dtypeName is PyTorch's name for the dtype that all tensors have.
 func dtypeName(tensors []safetensors.Tensor) (string, error) {
 	names := map[safetensors.DType]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16", safetensors.F16: "float16"}
 	first := tensors[0] // a model that matched its config has tensors

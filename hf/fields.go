@@ -61,7 +61,7 @@ func (f *fields) class(want string) {
 	}
 }
 
-// tokens takes the special token ids; what is left out has the default, null means none.
+// tokens takes the special token ids; a missing one has its default, null means none.
 func (f *fields) tokens(t Tokens) Tokens {
 	for _, id := range []struct {
 		name string

@@ -52,7 +52,7 @@ func (m *Model) Read(name string, dst []float32) error {
 	return nil
 }
 
-// DType is what most elements of the weights are stored in.
+// DType returns the number format of most elements of the weights.
 func (m *Model) DType() safetensors.DType {
 	elements := map[safetensors.DType]int64{}
 	var most safetensors.DType

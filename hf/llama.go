@@ -183,7 +183,7 @@ func layerType(windowed bool) string {
 	return "full_attention"
 }
 
-// parseLlama takes the settings of a Llama, Qwen3 or Mistral; what they leave out has the defaults of transformers.
+// parseLlama takes the settings of a Llama, Qwen3 or Mistral; missing ones have the defaults of transformers.
 func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02, QKNorm: modelType == "qwen3"}
 	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM", "mistral": "MistralForCausalLM"}[modelType])

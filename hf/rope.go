@@ -48,7 +48,7 @@ func (s RopeScaling) check(k *checker) {
 	}
 }
 
-// settings is what rope_scaling and rope_parameters hold besides the base.
+// settings returns the fields of rope_scaling and rope_parameters, except the base.
 func (s RopeScaling) settings() map[string]any {
 	m := map[string]any{"rope_type": "default"}
 	if s.Type == "" {
@@ -98,8 +98,8 @@ func (f *fields) rope(c *LlamaConfig) (hasTheta bool) {
 	return hasTheta
 }
 
-// scaling takes the settings of rope_scaling or rope_parameters, with transformers' defaults. positions is what the
-// context was before scaling if nothing else is said.
+// scaling takes the settings of rope_scaling or rope_parameters, with transformers' defaults. positions is the
+// context before scaling, unless a field says otherwise.
 func (f *fields) scaling(positions int) RopeScaling {
 	s := RopeScaling{}
 	if !f.take("rope_type", &s.Type) {
@@ -153,7 +153,7 @@ func (f *fields) yarn(s *RopeScaling, positions int) {
 	}
 }
 
-// yarnAttention is what YaRN multiplies sines and cosines by.
+// yarnAttention is YaRN's factor of sines and cosines.
 func yarnAttention(factor, scale float64) float64 {
 	if factor <= 1 {
 		return 1

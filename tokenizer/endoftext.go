@@ -21,10 +21,10 @@ var endNames = []string{
 	"<|endoftext|>", "<|end_of_text|>", "<|eod|>", "<|eos|>", "</s>", "<eos>", "[EOS]", "<｜end▁of▁sentence｜>",
 }
 
-// endOfText is what a tokenizer was told about the token that ends a text.
+// endOfText is the decision about which token ends a text, and its source.
 type endOfText struct {
-	token string // "" if nobody said
-	by    string // who said it, for messages: a file; "" for a caller
+	token string // "" if not decided
+	by    string // what decided it, for messages: a file; "" for a caller
 	path  string // of the tokenizer, for messages; "" if it is from no file
 	err   error  // why the file that would say it cannot be read
 }

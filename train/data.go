@@ -135,8 +135,8 @@ func (c *corpus) close() {
 	}
 }
 
-// OpenTokenizer reads the tokenizer that lies beside a data set, and checks that it is the one it was built with. Which token ends
-// a text is what the data set says, whatever other files do.
+// OpenTokenizer reads the tokenizer beside a data set and checks that the data set was built with it. The data set
+// alone decides which token ends a text.
 func OpenTokenizer(d *dataset.Dataset) (*tokenizer.Tokenizer, error) {
 	path := filepath.Join(d.Dir, "tokenizer.json")
 	tok, err := tokenizer.Load(path)

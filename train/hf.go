@@ -13,7 +13,7 @@ import (
 	"anneal/tensor"
 )
 
-// ExportReport is what an export wrote and how its self-check went.
+// ExportReport says what an export wrote, and the result of its self-check.
 type ExportReport struct {
 	Architecture string  `json:"architecture"`
 	Parameters   int64   `json:"parameters"`

@@ -54,10 +54,10 @@ type ImportReport struct {
 	WeightsHash string `json:"weights_hash"`
 }
 
-// ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one checkpoint,
-// ready to generate, evaluate, export, and start training from. It computes in the precision that its weights were stored in.
-// endOfText is the special token that ends a text; without it, "", that is what the files of the tokenizer say, or else the only
-// one of config.json.
+// ImportHF makes a run directory from a model in Hugging Face layout: its configuration, tokenizer and one
+// checkpoint, ready to generate, evaluate, export, and start training from. It computes in the format of its weights.
+// endOfText is the special token that ends a text; if it is "", the tokenizer's files decide, or else config.json if
+// it has only one.
 func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := CheckNewRun(runDirectory); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func configOf(src string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// withoutAdvice is what is wrong with a config, without what to try: nobody sets these keys in an import.
+// withoutAdvice drops the advice from a config's error: nobody sets these keys in an import.
 func withoutAdvice(err error) error {
 	var e *config.Error
 	if !errors.As(err, &e) {

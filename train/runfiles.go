@@ -47,7 +47,7 @@ func (d runDir) readFiles() (f runFiles, err error) {
 	return f, nil
 }
 
-// origin is what the run's checkpoints record.
+// origin identifies the run in its checkpoints.
 func (f *runFiles) origin() checkpoint.Origin {
 	return checkpoint.Origin{
 		Run: f.run(), Config: sha256Of(f.config), Tokenizer: sha256Of(f.tokenizer), TokenizerConfig: sha256Of(f.tokenizerConfig),

@@ -18,7 +18,7 @@ import (
 	"anneal/train/config"
 )
 
-// VerifyReport is what Verify found in an undamaged run.
+// VerifyReport is the result of Verify for an undamaged run.
 type VerifyReport struct {
 	Checkpoints []checkpoint.Info // from newest to oldest
 	Aside       []checkpoint.Info // taken out of the run by rewinds

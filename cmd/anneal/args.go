@@ -53,7 +53,7 @@ type deviceFlag struct {
 	Device string `default:"cpu" enum:"cpu,cuda" help:"Device: ${enum}."`
 }
 
-// runDeviceFlag is on commands that go on with a run.
+// runDeviceFlag is on commands that continue a run.
 type runDeviceFlag struct {
 	Device string `placeholder:"NAME" help:"Device: cpu or cuda. Default: that of the config."`
 }

@@ -24,7 +24,7 @@ func (s *session) closing(what, where string, elapsed time.Duration, next string
 	}
 }
 
-// nameOf is what to call something that is made of a file or directory: its name without endings.
+// nameOf names something made from a file or directory: its base name without extensions.
 func nameOf(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {

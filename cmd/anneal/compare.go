@@ -95,7 +95,7 @@ func overridesIn(text string) (list []string) {
 	return list
 }
 
-// comparedLine is one row of the table, after the name; far says that it has a column for a second length of rows.
+// comparedLine is one row of the table, after the name; far adds a column for a second row length.
 func comparedLine(r lab.Compared, far bool) string {
 	if r.Diverged {
 		return fmt.Sprintf("%6s  %13s", "", "diverged")

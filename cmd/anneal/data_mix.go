@@ -88,7 +88,7 @@ func (c dataMixCmd) options() (lab.MixOptions, error) {
 	return o, nil
 }
 
-// mixTable is what a run reads of each source, for people.
+// mixTable shows how much a run reads of each source.
 func mixTable(p *lab.MixPlan) []string {
 	wide := len("source")
 	for _, x := range p.Sources {

@@ -16,7 +16,7 @@ import (
 	"anneal/train/config"
 )
 
-// finished is what a command knows of a run that it trained, beside its result.
+// finished holds what a command knows about a run that it trained, in addition to its result.
 type finished struct {
 	dir     string         // of the run
 	plan    *lab.Foresight // that was printed before it; may be nil
@@ -103,7 +103,7 @@ func finishedJSON(r *train.Result, f finished) map[string]any {
 	return result
 }
 
-// useOf is what to type next for a run: commands that let its model write, and measure it on its data.
+// useOf suggests the next commands for a run: generate with its model, and evaluate it on its data.
 func useOf(dir string, cfg *config.Config) string {
 	next := command("anneal", "generate", dir)
 	sources, err := cfg.Sources()

@@ -13,7 +13,7 @@ func (s *session) noteKernels() {
 	}
 }
 
-// kernelsNote is what there is to say of the kernels, "" unless they are the portable ones.
+// kernelsNote is the notice about slow kernels, or "" if they are not the portable ones.
 func kernelsNote() string {
 	tier, err := isa.Choose()
 	switch {

@@ -66,7 +66,7 @@ func (s *session) prepareFiles(flags []*kong.Flag) error {
 	return nil
 }
 
-// prepare is prepareFiles for one flag; name is what such a file may be called.
+// prepare is prepareFiles for one flag; name is an example of a file name.
 func (f outFile) prepare(flag, name string) error {
 	path := string(f)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

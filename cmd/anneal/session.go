@@ -13,7 +13,7 @@ import (
 	"anneal/train/config"
 )
 
-// session is what every command needs: where to print, and when to stop.
+// session holds what every command needs: where to print, and when to stop.
 type session struct {
 	stdin  io.Reader
 	stdout *results

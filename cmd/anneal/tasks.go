@@ -95,7 +95,7 @@ func anyCount(env func(string) string) func(string) string {
 	}
 }
 
-// first is what the first launcher that is there says.
+// first returns the share given by the first launcher that is present.
 func first(launchers []launcher, env func(string) string) (share, error) {
 	for _, l := range launchers {
 		// Slurm sets the index for batch scripts too, which are no tasks.

@@ -65,7 +65,7 @@ func (s *session) readProgress() func(what string, read, total int64) {
 	}
 }
 
-// reportText tells what was read; what was left out is worth a line on the screen always.
+// reportText prints what was read and what was skipped.
 func (s *session) reportText(r corpus.Report) { s.notef("%s", r) }
 
 // tokenizerArg names a tokenizer to use.

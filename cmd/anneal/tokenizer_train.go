@@ -38,7 +38,7 @@ type learnFlags struct {
 	threadsFlag
 }
 
-// leastLearnMemory is what --memory must be at least: the program, texts in hand and some words.
+// leastLearnMemory is the smallest --memory: the program, the current texts and some words.
 const leastLearnMemory = 64 << 20
 
 // options are those of the tokenizer package, with the bytes that the heap may hold. learned is filled in by the learning.

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// A Checker is a state that knows which values it cannot have. LoadLatest and its kin call Check after they have decoded it, with
-// what the manifest says; an error counts as damage.
+// A Checker is a state that can detect impossible values. LoadLatest and related functions decode it and then call
+// Check with the manifest's step and tokens; an error counts as damage.
 type Checker interface {
 	Check(step, tokens int64) error
 }

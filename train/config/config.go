@@ -84,7 +84,7 @@ type Init struct {
 	Tokenizer string `yaml:"tokenizer"`
 }
 
-// Data is what the model reads.
+// Data configures the data that the model reads.
 type Data struct {
 	Path         string `yaml:"path"`
 	Mix          string `yaml:"mix"`
@@ -160,12 +160,12 @@ type Guard struct {
 // Rewind is the value of guard.on_divergence with which a run goes back by itself.
 const Rewind = "rewind"
 
-// Average is what is kept of the weights of earlier steps.
+// Average configures the average of the weights over the steps.
 type Average struct {
 	EMA float64 `yaml:"ema"`
 }
 
-// Memory is what is computed again to need less of it.
+// Memory configures which activations are recomputed to save memory.
 type Memory struct {
 	Recompute string `yaml:"recompute"`
 }
@@ -204,7 +204,7 @@ func Default() *Config {
 // Planning reports whether nothing will be trained.
 func (c *Config) Planning() bool { return c.planning }
 
-// Remarks is what people should be told about how the config came about.
+// Remarks returns notices for the user about how the config was read.
 func (c *Config) Remarks() []string { return c.remarks }
 
 // Remark notes something that people should be told about how the config came about.

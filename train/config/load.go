@@ -98,8 +98,9 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 	return c, nil
 }
 
-// underive takes back what a run's file says was derived from the key of an override, so that it follows the new value: the
-// groups' decay, what goes by the optimizer. Lengths and micro-batches stay: what begins as that run did has its warmup.
+// underive resets values in a run's file that were derived from the key of an override, so that they follow its new
+// value: the groups' decay, and defaults that depend on the optimizer. Lengths and micro-batches stay, so that a run
+// that begins like that one has the same warmup.
 func (c *Config) underive(o string) {
 	name, _, _ := strings.Cut(o, "=")
 	var from []string

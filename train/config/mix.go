@@ -75,7 +75,7 @@ func (c *Config) SetSources(list []Source) {
 // HasData reports whether the configuration names data.
 func (c *Config) HasData() bool { return c.Data.Path != "" || c.Data.Mix != "" }
 
-// mixText is what data.mix says of sources.
+// mixText writes sources as data.mix does.
 func mixText(list []Source) string {
 	parts := make([]string, len(list))
 	for i, s := range list {
@@ -105,7 +105,7 @@ func (w Weighting) Weights(sizes []float64, budget float64) []float64 {
 	return dataset.Normalised(sizes)
 }
 
-// weightsForm is what the weights of data.weights look like.
+// weightsForm shows the forms of data.weights.
 const weightsForm = "natural, temperature:T, unimax:EPOCHS or NAME=WEIGHT NAME=WEIGHT …"
 
 // ParseWeighting reads what stands for weights of the named sources.

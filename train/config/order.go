@@ -8,7 +8,7 @@ import (
 	"anneal/dataset"
 )
 
-// orderForm is what data.order looks like.
+// orderForm shows the forms of data.order.
 const orderForm = "first SCORES over LENGTH, last SCORES over LENGTH, or one of the two, such as first compression over 15%, last quality over 10%"
 
 // Order returns how the samples of a run are ordered by scores; the zero Order is plain random order.

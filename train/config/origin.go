@@ -13,7 +13,7 @@ type Origin struct {
 	Source      string // where the recipe has it from
 }
 
-// String is what stands beside the value in the resolved config.
+// String is the comment beside the value in the resolved config.
 func (o Origin) String() string {
 	switch {
 	case o.Recipe != "" && o.Source != "":

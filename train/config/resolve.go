@@ -60,7 +60,7 @@ func (c *Config) derive(name string, n int) {
 	}
 }
 
-// deriveNumber sets a key that is still NaN; rule is what the origin will say.
+// deriveNumber sets a key that is still NaN; rule becomes its origin.
 func (c *Config) deriveNumber(name string, x float64, rule string) {
 	k := allKeys[keyIndex[name]]
 	if v := reflect.ValueOf(c).Elem().FieldByIndex(k.index); math.IsNaN(v.Float()) {
@@ -70,7 +70,7 @@ func (c *Config) deriveNumber(name string, x float64, rule string) {
 	}
 }
 
-// Derive sets an integer key to what rule made it; rule is what the origin will say. It panics on an unknown key.
+// Derive sets an integer key to n; rule, by which n was derived, becomes its origin. It panics on an unknown key.
 func (c *Config) Derive(key string, n int, rule string) { c.DeriveText(key, strconv.Itoa(n), rule) }
 
 // DeriveText is Derive for a key of any type, with the value as the config file writes it.

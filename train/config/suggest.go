@@ -69,7 +69,7 @@ func keysAbout(name string) (keys []string) {
 	return keys[:min(len(keys), 4)]
 }
 
-// example is what to try in place of a text that is no value of the key, if its type does not say so already.
+// example suggests a value for the key if a text is not one and the type of the key does not show how it looks.
 func (k Key) example() string {
 	switch {
 	case k.amount || k.Type == "true or false":

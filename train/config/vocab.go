@@ -9,9 +9,9 @@ const (
 	maxPadding = 1024
 )
 
-// SetVocabulary derives model.vocab from the tokens of the tokenizer of the data in dir, or checks that it goes with
-// them: rows of the embedding that no token reads are never trained. The vocabulary of a run that has begun is what it
-// is, and so is that of the weights it starts from.
+// SetVocabulary derives model.vocab from the tokens of the tokenizer of the data in dir, or checks that it fits them:
+// rows of the embedding that no token reads are never trained. The vocabulary of an existing run, or of the weights
+// that a run starts from, does not change.
 func (c *Config) SetVocabulary(tokens int, dir string) error {
 	const key = "model.vocab"
 	vocab := c.Model.Vocab
