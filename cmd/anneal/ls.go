@@ -13,7 +13,7 @@ import (
 )
 
 type lsCmd struct {
-	Dir string `arg:"" optional:"" default:"." help:"Directory to look in and below; by default this one."`
+	Dir string `arg:"" optional:"" default:"." help:"Directory to search, with all below it. Default: the working directory."`
 }
 
 func (lsCmd) Help() string {
@@ -21,7 +21,7 @@ func (lsCmd) Help() string {
 		"\n\nRuns are listed by name, each with its state: running, finished, stopped, diverged, damaged," +
 		" no checkpoint, imported or averaged. The loss is that of the last evaluation, with its step, or that of" +
 		" the last batch if there was none. The age is the time since a file of the run was written." +
-		"\n\nLinks are not followed, and hidden directories are left out."
+		"\n\nLinks are not followed, and hidden directories are skipped."
 }
 
 func (c lsCmd) Run(s *session) error {

@@ -18,11 +18,11 @@ const (
 
 const pageHead = `# Reliability
 
-What was broken on purpose, how often, and what happened then. The page is written from the results of tests that were run as
-below, on the day and the machine that the last section names: do not edit it. A test fails, and gives no row, if a fault gives a
-wrong result in silence, a panic, or an exit code that [commands.md](commands.md) does not list.
+Tests break anneal on purpose. This page lists each fault, how often it was tried, and what happened. It is generated from the
+results of the commands below: do not edit it. The last section names day and machine. If a fault causes a silent wrong result,
+a panic, or an exit code that [commands.md](commands.md) does not list, its test fails and the page gets no row.
 
-- Kills come at a random instant of the CPU time that the command needs, and up to three times in a row.
+- A kill comes at a random instant of the CPU time that the command needs, up to three times in a row.
 - A damaged file is read by a command drawn from those that use its directory: ` + "`eval`, `generate`, `resume`, `export`, `ckpt verify`,\n  `data verify`, `data export`" + `. The same answer means that the command does not need the damaged bytes, or used an older
   checkpoint and came to the same end.
 - A full disk is a limit on the size of files, drawn from nothing to the largest file that the command writes.
