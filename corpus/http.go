@@ -134,7 +134,7 @@ func (d *bodyDecoder) decode(body []byte, coding string, limit int) ([]byte, err
 		}
 		src, err = d.zstd, d.zstd.Reset(in)
 	default:
-		return nil, fmt.Errorf("encoding %.40q is not read", coding)
+		return nil, fmt.Errorf("encoding %.40q is not supported", coding)
 	}
 	if err == nil {
 		body, err = io.ReadAll(io.LimitReader(src, int64(limit)+1))

@@ -101,14 +101,14 @@ func (d runDir) checkOrigin(info checkpoint.Info) error {
 		return &DataError{fmt.Errorf("%s does not name its run, but %s belongs to the run %[3]s\n"+
 			"  restore the file; its first line begins with \"# Run %[3]s\"", d.config(), info.Name, made.Run)}
 	default:
-		return fmt.Errorf("%s in %s %w: it is of the run %s, but %s is of the run %s\n  move away what was copied here from another run",
+		return fmt.Errorf("%s in %s %w: it belongs to the run %s, but %s to the run %s\n  move away what was copied here from another run",
 			info.Name, d.checkpoints(), checkpoint.ErrOtherRun, made.RunName(), d.config(), now.Run)
 	}
 	for _, c := range []struct{ path, made, now string }{
 		{d.tokenizer(), made.Tokenizer, now.Tokenizer}, {d.tokenizerConfig(), made.TokenizerConfig, now.TokenizerConfig},
 	} {
 		if c.made != "" && c.made != c.now {
-			return &DataError{fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but was %.12s…\n"+
+			return &DataError{fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but should be %.12s…\n"+
 				"  restore it; the directory of the data set has the same file", c.path, info.Name, c.now, c.made)}
 		}
 	}

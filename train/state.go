@@ -47,24 +47,24 @@ type state struct {
 	EvalStep int `json:"eval_step"` // step of the results above
 }
 
-// Check refuses what no run can have come to: counters that are negative, contradict each other, or are not those of the manifest.
+// Check refuses impossible states: counters that are negative, contradict each other, or differ from the manifest's.
 func (s *state) Check(step, tokens int64) error {
 	p := s.Progress
 	switch {
 	case int64(p.Step) != step || p.Tokens != tokens:
-		return fmt.Errorf("it is of step %d and %d tokens, but the manifest says %d and %d", p.Step, p.Tokens, step, tokens)
+		return fmt.Errorf("it is at step %d with %d tokens, but the manifest says %d and %d", p.Step, p.Tokens, step, tokens)
 	case p.Updates < 0 || p.Updates > p.Step || p.Clipped < 0 || p.Clipped > p.Updates:
-		return fmt.Errorf("of %d steps %d cannot have been applied and %d clipped", p.Step, p.Updates, p.Clipped)
+		return fmt.Errorf("after %d steps, %d applied and %d clipped updates are impossible", p.Step, p.Updates, p.Clipped)
 	case p.Applied < 0 || p.Applied > p.Tokens:
-		return fmt.Errorf("of %d tokens %d cannot have been applied", p.Tokens, p.Applied)
+		return fmt.Errorf("after %d tokens, %d applied tokens are impossible", p.Tokens, p.Applied)
 	case p.Sample > uint64(p.Tokens):
-		return fmt.Errorf("%d tokens cannot be %d samples", p.Tokens, p.Sample)
+		return fmt.Errorf("%d tokens cannot hold %d samples", p.Tokens, p.Sample)
 	case s.Data.Data != "" && s.Data.Sample != p.Sample:
-		return fmt.Errorf("its data stands at sample %d, its progress at sample %d", s.Data.Sample, p.Sample)
+		return fmt.Errorf("its data is at sample %d, but its progress at sample %d", s.Data.Sample, p.Sample)
 	case s.EvalStep < 0 || s.EvalStep > p.Step:
-		return fmt.Errorf("at step %d it cannot have been evaluated at step %d", p.Step, s.EvalStep)
+		return fmt.Errorf("it is at step %d, but claims an evaluation at step %d", p.Step, s.EvalStep)
 	case s.Guard.Row < 0 || s.Guard.Skipped < s.Guard.Row || s.Guard.Skipped > p.Step:
-		return fmt.Errorf("of %d steps %d cannot have been skipped, %d of them in a row", p.Step, s.Guard.Skipped, s.Guard.Row)
+		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row, are impossible", p.Step, s.Guard.Skipped, s.Guard.Row)
 	}
 	return nil
 }

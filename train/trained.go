@@ -213,7 +213,7 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 }
 
 func textlessError(dirs []string) error {
-	return fmt.Errorf("no target in the validation split of %s stands for text, so that there are no bits per byte: all that is held out is in prompts\n"+
+	return fmt.Errorf("no target in the validation split of %s stands for text: all of the held-out text is in prompts, so there are no bits per byte\n"+
 		"  hold out more with --val of `anneal data build`, or look at its --prompt-end", strings.Join(dirs, ", "))
 }
 
