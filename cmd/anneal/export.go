@@ -35,7 +35,11 @@ func (c exportCmd) Run(s *session) error {
 		return err
 	}
 	elapsed := time.Since(start)
-	s.printf("read back: its logits differ by at most %.3g on %d probe tokens\n", report.MaxLogitDiff, report.ProbeTokens)
+	if report.MaxLogitDiff == 0 {
+		s.printf("read back: its logits on %d probe tokens equal the model's\n", report.ProbeTokens)
+	} else {
+		s.printf("read back: its logits on %d probe tokens differ by at most %.3g from the model's\n", report.ProbeTokens, report.MaxLogitDiff)
+	}
 	s.closing(fmt.Sprintf("%s, %s parameters in %s, step %s", report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
 		c.Out, elapsed, command("python3", "-c", fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
