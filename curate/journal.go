@@ -114,8 +114,8 @@ func openJournal(o Options) (*journal, error) {
 	return j, nil
 }
 
-// ErrForeign means that the directory holds files that `anneal data curate` did not write; those in docs/ might be removed at the
-// end.
+// ErrForeign means that the directory holds files that `anneal data curate` did not write; those in docs/ might be
+// removed at the end.
 var ErrForeign = errors.New("holds files that `anneal data curate` did not write")
 
 // mayWrite refuses such a directory. A task that starts at the same time creates its journal first.

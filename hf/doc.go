@@ -3,7 +3,8 @@
 // MistralForCausalLM.
 //
 // It handles names, shapes and settings, and does not know how this module stores or runs a model: callers pass and
-// receive each tensor under its Hugging Face name. A setting that it cannot represent is an error that names the field.
+// receive each tensor under its Hugging Face name. A setting that it cannot represent is an error that names the
+// field.
 //
 // It may import safetensors and internal, and nothing else of this module. Start reading at Config in config.go, then
 // llama.go and gpt2.go, one file for each config; export.go writes, import.go reads.

@@ -41,8 +41,9 @@ func explainPrecision(s *session, k config.Key) error {
 	for _, r := range rows {
 		line(r)
 	}
-	s.prosef("    ", "\n  gradients, …: also moments, gains, statistics and sums of norms and products, softmax, logits, loss. "+
-		"hidden operands: operands of hidden matrices. Values stored in a wider format are rounded when they become operands.\n\n")
+	s.prosef("    ", "\n  gradients, …: also moments, gains, statistics and sums of norms and products, softmax, "+
+		"logits, loss. hidden operands: operands of hidden matrices. Values stored in a wider format are rounded "+
+		"when they become operands.\n\n")
 	for _, r := range rows {
 		s.row(fmt.Sprintf("  %-8s", r.Name), r.Doc)
 		if r.Emulated != "" {

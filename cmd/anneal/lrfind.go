@@ -25,8 +25,8 @@ func (lrFindCmd) Help() string {
 		"anneal lr-find examples/tiny.yaml data.path=data/go optimizer.name=lion --low 1e-7 --high 1 --steps 60") +
 		"\n\nThe learning rate rises with every step, and the loss shows which rates learn and which diverge. It works with every" +
 		"\noptimizer; for adafactor it turns off the relative step, which caps the rate. It starts from initial weights and keeps no run." +
-		"\nFor a long run use the lower end of the range, or less: try three rates for a few percent of the run, or tune a narrow" +
-		"\nmodel with model.mup=true."
+		"\nFor a long run use the lower end of the range, or less: try three rates for a few percent of the run," +
+		"\nor tune a narrow model with model.mup=true."
 }
 
 func (c lrFindCmd) Run(s *session) error {

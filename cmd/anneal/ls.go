@@ -13,7 +13,7 @@ import (
 )
 
 type lsCmd struct {
-	Dir string `arg:"" optional:"" default:"." help:"Directory to search, with all below it. Default: the working directory."`
+	Dir string `arg:"" optional:"" default:"." help:"Directory to search. Default: the working directory."`
 }
 
 func (lsCmd) Help() string {

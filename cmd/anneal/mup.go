@@ -35,7 +35,8 @@ func (c mupCheckCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
 	if c.Steps < 1 || c.Seeds < 1 {
-		return &usageError{"mup check needs at least one step and one seed", "leave out --steps and --seeds to use 3 of each"}
+		return &usageError{"mup check needs at least one step and one seed",
+			"leave out --steps and --seeds to use 3 of each"}
 	}
 	o := lab.CoordinateOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR)}
 	o.OnRun = func(width, seed int) {

@@ -39,7 +39,8 @@ func (trainCmd) Help() string {
 		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; the run begins at step 0." +
 		" The state of the optimizer is not taken: it belongs to the schedule that made it. `anneal branch` continues with both." +
 		" Build the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
-		"\n\nCtrl-C saves the run and prints how to continue; a second Ctrl-C stops at once. `anneal explain` lists the keys."
+		"\n\nCtrl-C saves the run and prints how to continue; a second Ctrl-C stops at once." +
+		" `anneal explain` lists the keys."
 }
 
 func (c trainCmd) Run(s *session) error {

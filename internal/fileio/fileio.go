@@ -1,5 +1,5 @@
-// Package fileio writes files for all other packages: a file or directory appears under its name only when it is complete
-// and on disk, so neither a kill nor a power cut leaves half of one. It imports nothing of this module.
+// Package fileio writes files for all other packages: a file or directory appears under its name only when it is
+// complete and on disk, so neither a kill nor a power cut leaves half of one. It imports nothing of this module.
 package fileio
 
 import (
@@ -14,10 +14,10 @@ import (
 
 // Write writes what fill writes to path, which may come in small pieces only if fill buffers them.
 //
-// A regular file appears, or is replaced, when it is whole and on disk, and keeps its permissions; until then it is hidden beside
-// path, and a kill may leave it there. Symbolic links stay, and what they name is made or replaced. Pipes, terminals and other
-// character devices are written to as they are, and so are this process's open files, /dev/stdout and /dev/fd/N; "-" is
-// standard output. Directories, block devices and sockets are a *[TargetError].
+// A regular file appears, or is replaced, when it is whole and on disk, and keeps its permissions; until then it is
+// hidden beside path, and a kill may leave it there. Symbolic links stay, and what they name is made or replaced.
+// Pipes, terminals and other character devices are written to as they are, and so are this process's open files,
+// /dev/stdout and /dev/fd/N; "-" is standard output. Directories, block devices and sockets are a *[TargetError].
 func Write(path string, fill func(io.Writer) error) error {
 	t, err := locate(path)
 	if err != nil {
@@ -54,8 +54,8 @@ func (t target) write(fill func(io.Writer) error) error {
 	return err
 }
 
-// Put makes f, which was opened to read and write beside path, durable and moves it to path as [Write] writes there; it closes f.
-// Where it fails, f stays where it is.
+// Put makes f, which was opened to read and write beside path, durable and moves it to path as [Write] writes there;
+// it closes f. Where it fails, f stays where it is.
 func Put(f *os.File, path string) error {
 	t, err := locate(path)
 	if err != nil {
@@ -89,9 +89,9 @@ func (t target) replace(f *os.File) error {
 	return nil
 }
 
-// Dir makes a directory of what fill writes into another one, .OUT.partial: out appears when all that is in it is whole and
-// on disk. It must not be there, or be empty. What a killed run has left in .OUT.partial is removed first; while another process
-// fills it, there is ErrLocked.
+// Dir makes a directory of what fill writes into another one, .OUT.partial: out appears when all that is in it is
+// whole and on disk. It must not be there, or be empty. What a killed run has left in .OUT.partial is removed first;
+// while another process fills it, there is ErrLocked.
 func Dir(out string, fill func(tmp string) error) error {
 	switch info, err := os.Stat(out); {
 	case err == nil && !info.IsDir():
