@@ -101,7 +101,11 @@ type Machine struct {
 func MachineOf(cfg *config.Config) (Machine, error) {
 	if cfg.Device == "cpu" {
 		tier, err := isa.Choose()
-		return Machine{fmt.Sprintf("%v, %d threads", tier, workers(cfg)), machine.ReadMemory().Available}, err
+		threads := "1 thread"
+		if n := workers(cfg); n > 1 {
+			threads = fmt.Sprintf("%d threads", n)
+		}
+		return Machine{fmt.Sprintf("%v, %s", tier, threads), machine.ReadMemory().Available}, err
 	}
 	dev, err := openDevice(cfg, "", 0)
 	if err != nil {

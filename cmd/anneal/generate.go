@@ -14,11 +14,11 @@ type generateCmd struct {
 	weightsFlag
 	promptFlags
 	NoStart     bool    `help:"Put nothing before the prompt."`
-	MaxTokens   count   `default:"200" help:"Most tokens to add."`
-	Temperature float64 `default:"0.8" help:"0 always takes the likeliest token; 1 samples as the model predicts."`
-	TopK        count   `help:"Sample among this many likeliest tokens; 0 sets no limit."`
-	TopP        float64 `default:"0.95" help:"Sample among the likeliest tokens of this joint probability."`
-	Seed        uint64  `default:"1" help:"The same seed gives the same text."`
+	MaxTokens   count   `default:"200" help:"Tokens to add at most."`
+	Temperature float64 `default:"0.8" help:"0: always the most likely token; 1: sample as the model predicts."`
+	TopK        count   `help:"Sample among this many most likely tokens; 0: no limit."`
+	TopP        float64 `default:"0.95" help:"Sample among the most likely tokens with this total probability."`
+	Seed        uint64  `default:"1" help:"Seed. The same seed gives the same text."`
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -27,13 +27,12 @@ type generateCmd struct {
 func (generateCmd) Help() string {
 	return example(`anneal generate runs/go --prompt "func main" --max-tokens 100`,
 		"anneal generate runs/go                       # at a terminal: write with the model in turns",
-		"anneal generate runs/go < notes.txt           # the prompt is what standard input holds",
+		"anneal generate runs/go < notes.txt           # standard input is the prompt",
 		"anneal generate runs/go --prompt-file notes.txt --temperature 0 --json",
 	) +
-		"\n\nWithout a prompt, at a terminal, it asks for text and continues it; there, /help lists commands." +
-		"\n\nKeys and values of the tokens so far are kept, so that a token takes as long as reading the weights;" +
-		" the bits are those without. If the text is longer than the context, only its end is used, at least three" +
-		" quarters of a context."
+		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
+		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
+		" If the text is longer than the context, only its end is used (at least ¾ of a context)."
 }
 
 func (c generateCmd) Run(s *session) error {
