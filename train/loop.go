@@ -23,6 +23,7 @@ type Options struct {
 	OnProgress func(Progress)  // called after every step; may be nil
 	Warn       func(string)    // takes remarks for people; may be nil
 	Notes      func() []string // asked after every step for remarks that belong in the run's journal; may be nil
+	Saves      <-chan struct{} // asks for a checkpoint after the step in hand; may be nil
 	DRO        *GroupDRO       // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
 
 	begun time.Time // when this process began the run, whose train.minutes count from then
@@ -345,6 +346,12 @@ func (s *session) step(ctx context.Context) error {
 	}
 	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done && !s.mayRewind() {
 		return s.saveDue()
+	}
+	select {
+	case <-s.Saves:
+		s.journal.write("note", "a checkpoint was asked for")
+		return s.saveDue()
+	default:
 	}
 	if s.store.Done() {
 		return s.settleSave()

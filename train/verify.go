@@ -169,7 +169,7 @@ func (r *VerifyReport) strangers(d runDir) error {
 func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{
-		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.diverged(), d.rewind(), d.checkpoints(), d.unfinished(),
+		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.diverged(), d.rewind(), d.checkpoints(), d.crash(), d.unfinished(),
 	} {
 		own = append(own, filepath.Base(path))
 	}

@@ -43,10 +43,10 @@ func (c branchCmd) Run(s *session) error {
 		return err
 	}
 	s.notef("branching off %s at step %d", c.Dir, step)
+	o := s.trainOptions(c.Out, cfg)
+	o.Config, o.Threads = cfg, int(c.Threads)
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := train.Branch(ctx, train.Options{
-			Config: cfg, Dir: c.Out, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes,
-		}, c.Dir, step)
+		r, err := train.Branch(ctx, o, c.Dir, step)
 		if err != nil {
 			return err
 		}

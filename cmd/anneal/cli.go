@@ -69,6 +69,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
 	asJSON := c.JSON || slices.Contains(args, "--json")
 	s := &session{stdin: stdin, stdout: out, stderr: console, json: asJSON, status: newStatus(console)}
+	defer s.quitOnSignal()()
 	switch {
 	case helped || out.err != nil:
 		err = nil // help was asked for, and printed as far as that was possible
@@ -80,7 +81,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			err = s.prepareFiles(parsed.Flags())
 		}
 		if err == nil {
-			err = parsed.Run(s)
+			err = s.guarded(func() error { return parsed.Run(s) })
 		}
 		s.status.clear()
 	}

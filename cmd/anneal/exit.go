@@ -33,6 +33,7 @@ const (
 	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
 	exitHangup     = 129
 	exitInterrupt  = 130
+	exitQuit       = 131 // SIGQUIT: stacks were written
 	exitPipe       = 141 // nobody reads the results any more
 	exitTerminate  = 143
 )

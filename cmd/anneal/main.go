@@ -1,9 +1,8 @@
 // Command anneal pre-trains language models: raw text to a trained model that other tools open.
 //
 // This package parses the command line, calls the packages that do the work, and prints. Each command is a file; cli.go
-// lists them, args.go and session.go hold what they share, console.go and signals.go how they outlast their readers and end,
-// exit.go the exit codes. Results go to standard output, everything for
-// people's eyes to standard error.
+// lists them, args.go and session.go hold what they share, console.go, signals.go and crash.go how they outlast their readers
+// and end, exit.go the exit codes. Results go to standard output, everything for people's eyes to standard error.
 package main
 
 import (
@@ -13,6 +12,7 @@ import (
 )
 
 func main() {
+	abortOnCrash()
 	signal.Ignore(syscall.SIGPIPE) // who stops reading standard error must not end a run; results.Write ends the rest
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -15,7 +15,13 @@ import (
 
 // TestMain lets the test binary stand in for the command in a process of its own, where signals can reach it.
 func TestMain(m *testing.M) {
-	if os.Getenv("ANNEAL_TEST_COMMAND") != "" {
+	switch os.Getenv("ANNEAL_TEST_COMMAND") {
+	case "":
+	case "crash":
+		abortOnCrash()
+		go panic("outside of the command")
+		select {}
+	default:
 		main()
 	}
 	os.Exit(m.Run())

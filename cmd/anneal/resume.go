@@ -29,8 +29,10 @@ func (c resumeCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	o := s.trainOptions(c.Dir, cfg)
+	o.Device, o.Threads = c.Device, int(c.Threads)
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := train.Resume(ctx, train.Options{Dir: c.Dir, Device: c.Device, Threads: int(c.Threads), OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes})
+		r, err := train.Resume(ctx, o)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,9 @@ type session struct {
 	json   bool
 	piped  bool // a file is written to standard output
 	status *status
+
+	run   string        // directory of the run that the command trains, for reports of crashes; "" if it trains none, or several
+	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 }
 
 // out is where results for people go: standard output, unless that is kept for JSON or a file.

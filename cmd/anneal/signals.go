@@ -17,6 +17,9 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup a terminal that goes away is no reason to stop
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	if s.saves != nil && saveSignal != nil {
+		signal.Notify(signals, saveSignal)
+	}
 	defer func() {
 		signal.Stop(signals)
 		close(done)
@@ -29,6 +32,10 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 			case <-done:
 				return
 			case sig := <-signals:
+				if sig == saveSignal {
+					s.requestSave()
+					continue
+				}
 				if sig != syscall.SIGHUP {
 					asked++
 				}
@@ -47,6 +54,15 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// requestSave asks the run to save after the step in hand.
+func (s *session) requestSave() {
+	select {
+	case s.saves <- struct{}{}:
+		s.notef("a checkpoint is saved after this step")
+	default: // it is asked already
+	}
 }
 
 // whileTraining is untilSignal for commands that train: their results are no longer all that they made, so that a reader of standard

@@ -70,10 +70,10 @@ func (c trainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	o := s.trainOptions(c.Out, cfg)
+	o.Config = cfg
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := train.Run(ctx, train.Options{
-			Config: cfg, Dir: c.Out, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes,
-		})
+		r, err := train.Run(ctx, o)
 		if err != nil {
 			return err
 		}

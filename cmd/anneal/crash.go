@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"anneal/train"
+)
+
+// defect is a panic: it can only come from a mistake in anneal.
+type defect struct {
+	panicked any
+	stacks   string // or the file that has them
+}
+
+func (d *defect) Error() string {
+	return fmt.Sprintf("this is a defect in anneal: %v\n  please report it with the stacks: %s", d.panicked, d.stacks)
+}
+
+// guarded calls f and turns a panic into an error, whose stacks go into the run's directory.
+func (s *session) guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &defect{p, s.report("panic", fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack()))}
+		}
+	}()
+	return f()
+}
+
+// report writes stacks into the run's directory and returns the name of the file; without a run it returns the stacks.
+func (s *session) report(what string, stacks []byte) string {
+	path, err := train.WriteCrash(s.run, what, stacks)
+	if s.run == "" || err != nil {
+		return "\n" + string(stacks)
+	}
+	return path
+}
+
+// quitOnSignal answers SIGQUIT, from Ctrl-\ or a supervisor that lost patience, with the stacks of all goroutines, on standard error and in
+// the run's directory, and ends the process. Go would do so with the exit code of a wrong command line.
+func (s *session) quitOnSignal() (stop func()) {
+	quit, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(quit, syscall.SIGQUIT)
+	go func() {
+		select {
+		case <-done:
+			return
+		case <-quit:
+		}
+		stacks := allStacks()
+		s.status.clear()
+		fmt.Fprintf(s.stderr, "SIGQUIT: the stacks of all goroutines\n\n%s\n", stacks) // a terminal may break lines, we do not
+		if path, err := train.WriteCrash(s.run, "quit", stacks); s.run != "" && err == nil {
+			s.notef("they are in %s, too", path)
+		}
+		s.settle()
+		os.Exit(exitQuit)
+	}()
+	return func() {
+		signal.Stop(quit)
+		close(done)
+	}
+}
+
+// allStacks returns the stacks of all goroutines.
+func allStacks() []byte {
+	text := make([]byte, 64<<10)
+	for {
+		n := runtime.Stack(text, true)
+		if n < len(text) || len(text) >= 64<<20 {
+			return text[:n]
+		}
+		text = make([]byte, 2*len(text))
+	}
+}
