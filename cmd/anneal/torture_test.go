@@ -157,6 +157,9 @@ func (js *jobs) finish(j job, want whole, out, what string) (outcome string) {
 	case code != exitOK:
 		t.Fatalf("%s of %s, then anneal %s: exit %d\n%s", what, j.name, strings.Join(args, " "), code, errs)
 	}
+	if _, err := os.Stat(filepath.Join(out, "config.yaml")); err != nil && j.run {
+		t.Fatalf("%s of %s, then anneal %s (exit %d): no run\n%s", what, j.name, strings.Join(args, " "), code, errs)
+	}
 	if got := js.w.result(j, out); got != want.result {
 		t.Fatalf("%s of %s, then anneal %s (exit %d): another result", what, j.name, strings.Join(args, " "), code)
 	}
