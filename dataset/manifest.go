@@ -102,11 +102,18 @@ func parseManifest(b []byte) (Manifest, error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, err
 	}
+	var has struct{ Train, Val json.RawMessage }
+	if err := json.Unmarshal(b, &has); err != nil {
+		return m, err
+	}
 	if m.Format != manifestFormat {
 		return m, fmt.Errorf("format is %q, want %q", m.Format, manifestFormat)
 	}
 	if m.Version != manifestVersion {
 		return m, fmt.Errorf("version %d; this version of anneal reads version %d", m.Version, manifestVersion)
+	}
+	if has.Train == nil || has.Val == nil { // each could pass for an empty one
+		return m, errors.New("it has no train or no val")
 	}
 	if hash, err := hex.DecodeString(m.Tokenizer.SHA256); err != nil || len(hash) != 32 {
 		return m, fmt.Errorf("tokenizer.sha256 is %q, want 64 hexadecimal digits", m.Tokenizer.SHA256)

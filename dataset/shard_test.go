@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
@@ -244,6 +245,19 @@ func TestManifestIsChecked(t *testing.T) {
 		}
 		if _, err := Open(d.Dir); err == nil || !strings.Contains(err.Error(), d.Dir) {
 			t.Errorf("%s → %s: %v", c[0], c[1], err)
+		}
+	}
+}
+
+// A manifest whose key of a split is damaged is refused: without it the split would pass for an empty one.
+func TestManifestWithoutASplitIsRefused(t *testing.T) {
+	for _, key := range []string{"train", "val"} {
+		d, _ := oneShard(t, []string{"one", "two"})
+		rewrite(t, filepath.Join(d.Dir, manifestName), func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"`+key+`":`), []byte(`"x`+key[1:]+`":`), 1)
+		})
+		if _, err := Open(d.Dir); err == nil || !strings.Contains(err.Error(), "no train or no val") {
+			t.Errorf("without %s: %v", key, err)
 		}
 	}
 }
