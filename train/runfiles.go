@@ -81,7 +81,11 @@ func (f *runFiles) write(d runDir) error {
 	if err := os.WriteFile(d.tokenizerConfig(), f.tokenizerConfig, 0o666); err != nil {
 		return err
 	}
-	return writeDurably(d.config(), f.config)
+	err := writeDurably(d.config(), f.config)
+	if err != nil { // it took away its unfinished file, which says that the start can be made again
+		os.WriteFile(d.unfinished(), nil, 0o666)
+	}
+	return err
 }
 
 // CheckOrigin returns an error if a checkpoint of the run in dir was made by another run, or with another tokenizer.
