@@ -11,7 +11,7 @@
 //
 // -torture.report FILE appends what happened to a file, from which go generate makes docs/reliability.md:
 //
-//	go test ./... -run Torture -torture=10m -timeout=0 -torture.report=docs/reliability.jsonl
+//	go test ./... -run Torture -torture=9m -timeout=0 -torture.report=docs/reliability.jsonl
 //	go generate ./internal/torture
 //
 // It imports nothing of this module. Start reading at Run.

@@ -36,7 +36,7 @@ memory.
 const pageCommands = "```sh\n" + `go test ./... -run Torture                                # a few tries of each test
 go test ./... -run Torture -torture=1h -timeout=0         # each package that has such tests takes an hour
 rm docs/reliability.jsonl                                 # the numbers of this page
-go test ./... -run Torture -torture=10m -timeout=0 -torture.report=docs/reliability.jsonl
+go test ./... -run Torture -torture=9m -timeout=0 -torture.report=docs/reliability.jsonl
 go generate ./internal/torture
 ` + "```\n\n"
 
