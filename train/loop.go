@@ -116,6 +116,8 @@ type session struct {
 	tensors []checkpoint.Tensor
 	metrics *metricsFile
 	journal *journal
+	watch   *watchdog      // nil if nobody watches
+	exit    func(code int) // os.Exit, except in tests
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	tokens  int64   // of the whole run
@@ -132,7 +134,7 @@ type session struct {
 }
 
 func newSession(cfg *config.Config, o Options) (*session, error) {
-	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: o.begun}
+	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: o.begun, exit: os.Exit}
 	if s.Warn == nil {
 		s.Warn = func(string) {}
 	}
@@ -196,6 +198,7 @@ func (s *session) close() {
 	if s.metrics != nil {
 		s.metrics.close()
 	}
+	s.watch.close()
 	s.journal.close()
 	if s.store != nil {
 		s.store.Close()
@@ -292,6 +295,7 @@ func (s *session) train(ctx context.Context) (_ *Result, err error) {
 			return nil, err
 		}
 	}
+	s.startWatchdog()
 	s.clock.start(t.progress.Tokens)
 	for t.progress.Step < s.cfg.Train.Steps && !s.done {
 		if err = s.step(ctx); err != nil {
@@ -321,6 +325,7 @@ func (s *session) outOfTime() bool {
 func (s *session) step(ctx context.Context) error {
 	t := s.trainer
 	stats, err := t.Step(ctx, s.corpus.train)
+	s.watch.enter(idle)
 	if err != nil {
 		return err
 	}

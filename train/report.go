@@ -62,6 +62,8 @@ type Result struct {
 // evaluate measures the model and stores the result. If it is interrupted, the previous result remains.
 func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 	none := evaluation{unevaluated, unevaluated}
+	s.watch.enter(evaluating)
+	defer s.watch.enter(idle)
 	weights, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
 	if err != nil {
 		return none, err

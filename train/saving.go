@@ -21,6 +21,8 @@ const metricsPatience = time.Second
 
 // saveDue starts a checkpoint in the middle of the run. It returns an error only if the run should stop.
 func (s *session) saveDue() error {
+	s.watch.enter(savingState)
+	defer s.watch.enter(idle)
 	if err := s.settleSave(); err != nil {
 		return err
 	}
@@ -63,6 +65,8 @@ func (s *session) tolerate(err error) error {
 
 // saveLast saves the state at the end of the run, or where it is stopped, and waits until it is safe.
 func (s *session) saveLast() error {
+	s.watch.enter(savingState)
+	defer s.watch.enter(idle)
 	if s.saving.underway {
 		if err := s.store.Wait(); err != nil {
 			s.Warn(firstLineOf(s.saveError(s.saving.step, err)))

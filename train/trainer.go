@@ -40,6 +40,7 @@ type Trainer struct {
 	robust    *robust // nil without domain weights
 
 	first, second fingerprint // of a micro-batch that is replayed
+	watch         *watchdog   // nil if nobody watches
 }
 
 // progress is the position of a run; checkpoints store it.
@@ -192,6 +193,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if err != nil {
 		return StepStats{}, err
 	}
+	t.watch.enter(updating)
 	norm := math.Sqrt(t.squaredNorm())
 	if err := wait(t.dev); err != nil { // before any result of the step is used
 		return StepStats{}, err
@@ -260,9 +262,11 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		if err := ctx.Err(); err != nil {
 			return batchSums{}, err
 		}
+		t.watch.enter(readingData)
 		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
 			return batchSums{}, err
 		}
+		t.watch.enter(computing)
 		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
 		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
 		t.tape.LossScale = scale * t.factor(i)

@@ -21,16 +21,17 @@ import (
 // The exit codes, as docs/commands.md lists them.
 const (
 	exitOK         = 0
-	exitInternal   = 1  // a defect in anneal
-	exitUsage      = 2  // the command line or the config
-	exitData       = 3  // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
-	exitDiverged   = 4  // training stopped by the guard, or a run that it stopped
-	exitCheckpoint = 5  // no usable checkpoint
-	exitResources  = 6  // memory or disk does not suffice, or the device failed
-	exitCheck      = 7  // a check of the model failed: `anneal mup check`
-	exitCorrupt    = 9  // the same computation gave different bits
-	exitLocked     = 10 // another process has the run
-	exitStopped    = 75 // stopped by a signal, state saved: run again to go on
+	exitInternal   = 1                 // a defect in anneal
+	exitUsage      = 2                 // the command line or the config
+	exitData       = 3                 // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
+	exitDiverged   = 4                 // training stopped by the guard, or a run that it stopped
+	exitCheckpoint = 5                 // no usable checkpoint
+	exitResources  = 6                 // memory or disk does not suffice, or the device failed
+	exitCheck      = 7                 // a check of the model failed: `anneal mup check`
+	exitStalled    = train.ExitStalled // 8, a stalled run that watchdog.exit ended
+	exitCorrupt    = 9                 // the same computation gave different bits
+	exitLocked     = 10                // another process has the run
+	exitStopped    = 75                // stopped by a signal, state saved: run again to go on
 	exitHangup     = 129
 	exitInterrupt  = 130
 	exitQuit       = 131 // SIGQUIT: stacks were written

@@ -66,7 +66,7 @@ func TestDocumentationListsEveryCommand(t *testing.T) {
 			t.Errorf("docs/commands.md does not mention %q", command)
 		}
 	})
-	for _, code := range []int{exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitCorrupt, exitLocked, exitStopped, exitHangup, exitQuit, exitPipe} {
+	for _, code := range []int{exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitStalled, exitCorrupt, exitLocked, exitStopped, exitHangup, exitQuit, exitPipe} {
 		if !bytes.Contains(doc, fmt.Appendf(nil, "\n| %d", code)) {
 			t.Errorf("docs/commands.md does not list exit code %d", code)
 		}

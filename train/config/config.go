@@ -23,6 +23,7 @@ type Config struct {
 	FP8        FP8        `yaml:"fp8"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Guard      Guard      `yaml:"guard"`
+	Watchdog   Watchdog   `yaml:"watchdog"`
 	Average    Average    `yaml:"average"`
 	Memory     Memory     `yaml:"memory"`
 
@@ -160,6 +161,12 @@ type Guard struct {
 // Rewind is the value of guard.on_divergence with which a run goes back by itself.
 const Rewind = "rewind"
 
+// Watchdog is what happens when a part of a step takes far longer than it ever has.
+type Watchdog struct {
+	Enabled bool `yaml:"enabled"`
+	Exit    bool `yaml:"exit"`
+}
+
 // Average configures the average of the weights over the steps.
 type Average struct {
 	EMA float64 `yaml:"ema"`
@@ -196,6 +203,7 @@ func Default() *Config {
 		FP8:        FP8{Scaling: "current", History: 1024},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
+		Watchdog:   Watchdog{Enabled: true},
 		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},
 	}

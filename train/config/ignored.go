@@ -29,6 +29,7 @@ func (k *checker) ignored() {
 		{c.Init.From == "", "without init.from", "init.from", []string{"init.step", "init.weights", "init.tokenizer"}},
 		{c.Data.Mix == "", "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
+		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
 		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " + c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",

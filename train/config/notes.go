@@ -326,6 +326,12 @@ var notes = map[string]Key{
 		"the losses and gradients. A difference is silent data corruption, by a faulty processor or memory: the run " +
 		"stops with exit code 9. It costs the time of one micro-batch each time. 0 turns it off."},
 
+	"watchdog.enabled": {Doc: "Notice when reading data, a forward and backward pass, an update, an evaluation or a checkpoint " +
+		"takes ten times as long as the slowest so far, and at least a minute; the first of each may take an hour. The " +
+		"run then warns, and writes the stacks of all goroutines and its state into its directory crash."},
+	"watchdog.exit": {Doc: "End the process with exit code 8 once the watchdog has written its report, so that a " +
+		"supervisor can resume the run from its last checkpoint. Without it the run goes on as soon as it can."},
+
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
 		"a parameter. 0 turns it off."},
