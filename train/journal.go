@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -22,7 +23,7 @@ type journal struct {
 type journalLine struct {
 	Time  time.Time `json:"time"`
 	Step  int       `json:"step"`
-	Event string    `json:"event"` // started, ended, stopped, failed, warning, note, rewound
+	Event string    `json:"event"` // started, ended, stopped, failed, diverged, warning, note, rewound
 	Text  string    `json:"text,omitempty"`
 }
 
@@ -80,7 +81,10 @@ func (s *session) startJournal() error {
 
 // endJournal notes how the run ended.
 func (s *session) endJournal(r *Result, err error) {
+	away := (*DivergedError)(nil)
 	switch {
+	case errors.As(err, &away):
+		s.journal.write("diverged", err.Error())
 	case err != nil:
 		s.journal.write("failed", err.Error())
 	case r.Interrupted:

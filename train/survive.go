@@ -29,7 +29,7 @@ func survive(ctx context.Context, o Options, begin func(context.Context, Options
 		}
 		again, fault := rewindDiverged(away, o)
 		if fault != nil {
-			return nil, fmt.Errorf("%w\n  the run did not go back by itself: %v", err, fault)
+			return nil, fmt.Errorf("%w\n  guard.on_divergence = rewind did not help: %v", err, fault)
 		}
 		if !again {
 			return nil, err
@@ -49,7 +49,7 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	case g.OnDivergence != config.Rewind:
 		return false, nil
 	case g.Rewound >= g.Rewinds:
-		return false, fmt.Errorf("it has done so %d times, as often as guard.rewinds allows", g.Rewound)
+		return false, fmt.Errorf("the run has gone back by itself %d times already, as often as guard.rewinds allows", g.Rewound)
 	}
 	good := away.first() - 1
 	if every := cfg.Checkpoint.Every; every > 0 {
