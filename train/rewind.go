@@ -253,6 +253,14 @@ func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string, wa
 		d.unmarkDiverged,
 		func() error { return p.configure(d) },
 		func() error {
+			j, err := openJournal(d, p.Step)
+			if err == nil {
+				j.write("rewound", fmt.Sprintf("to step %d; data.skip = %q", p.Step, p.Skip))
+				j.close()
+			}
+			return err
+		},
+		func() error {
 			defer fileio.SyncDir(string(d)) // repeating the plan later would set aside newer checkpoints
 			return os.Remove(d.rewind())
 		},

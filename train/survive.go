@@ -63,15 +63,9 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text := fmt.Sprintf("training diverged at step %d: the run goes back to step %d and leaves out the batches of %s (rewind %d of %d)",
-		away.Step, r.Step, stepRange{good + 1, away.Step}, g.Rewound+1, g.Rewinds)
-	o.Warn(text)
-	j, err := openJournal(runDir(o.Dir), r.Step)
-	if err == nil {
-		j.write("rewound", text)
-		j.close()
-	}
-	return true, err
+	o.Warn(fmt.Sprintf("training diverged at step %d: the run goes back to step %d and leaves out the batches of %s (rewind %d of %d)",
+		away.Step, r.Step, stepRange{good + 1, away.Step}, g.Rewound+1, g.Rewinds))
+	return true, nil
 }
 
 // first is the first of the steps whose updates were skipped.
