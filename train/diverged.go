@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -59,11 +58,14 @@ func (d runDir) checkDiverged(saved int64) error {
 		err = json.Unmarshal(text, &mark)
 	}
 	if err != nil {
-		return &DataError{fmt.Errorf("%s cannot be read: %w\n  it says that the run diverged; remove it to use the run all the same", d.diverged(), err)}
+		return &DataError{fmt.Errorf("%s, which says that the run diverged, cannot be read: %w\n"+
+			"  remove it to use the run all the same", d.diverged(), err)}
 	}
 	return &DivergedRunError{
-		fmt.Sprintf("%s diverged: training stopped at step %d, and its newest checkpoint is of step %d", d, mark.Step, saved),
-		fmt.Sprintf("take it further back and leave batches out with `anneal rewind %s`, or use this checkpoint with --allow-older", d),
+		fmt.Sprintf("%s diverged: training stopped at step %d, and its newest checkpoint is of step %d",
+			d, mark.Step, saved),
+		fmt.Sprintf("take it further back and leave batches out with `anneal rewind %s`,"+
+			" or use this checkpoint with --allow-older", d),
 	}
 }
 
@@ -83,8 +85,10 @@ func (d runDir) checkFinite(step int64, weights []checkpoint.Tensor) error {
 		}
 		if n := nonFinite(data, w.DType); n > 0 {
 			return &DivergedRunError{
-				fmt.Sprintf("%s diverged: at step %d, %d of the %d weights of %s are NaN or infinite", d, step, n, elements(w.Shape), w.Name),
-				fmt.Sprintf("take it back to an earlier step with `anneal rewind %s --to N`; `anneal ckpt ls %s` lists the checkpoints", d, d),
+				fmt.Sprintf("%s diverged: at step %d, %d of the %d weights of %s are NaN or infinite",
+					d, step, n, elements(w.Shape), w.Name),
+				fmt.Sprintf("take it back to an earlier step with `anneal rewind %[1]s --to N`;"+
+					" `anneal ckpt ls %[1]s` lists the checkpoints", d),
 			}
 		}
 	}
@@ -99,8 +103,8 @@ func elements(shape []int) int {
 	return n
 }
 
-// nonFinite counts the elements of a tensor that are NaN or infinite: all bits of their exponent are set. Types that are
-// no floating point numbers have none.
+// nonFinite counts the elements of a tensor that are NaN or infinite: all bits of their exponent are set. Types
+// that are no floating point numbers have none.
 func nonFinite(data []byte, dtype string) (n int) {
 	const bf16, fp16, fp32, fp64 = 0x7f80, 0x7c00, 0x7f800000, 0x7ff0000000000000
 	exponent := map[string]uint64{"BF16": bf16, "F16": fp16, "F32": fp32, "F64": fp64}[dtype]
@@ -133,7 +137,7 @@ func (r *Trained) checkLoss(e EvalResult) error {
 		return nil
 	}
 	return &DivergedRunError{
-		fmt.Sprintf("%s diverged: the weights of step %d are finite, but their loss is %s", r.dir, r.Step, map[bool]string{true: "NaN", false: "infinite"}[math.IsNaN(e.Loss)]),
+		fmt.Sprintf("%s diverged: the weights of step %d are finite, but their loss is %g", r.dir, r.Step, e.Loss),
 		fmt.Sprintf("take it back to an earlier step with `anneal rewind %s --to N`", r.dir),
 	}
 }

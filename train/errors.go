@@ -14,6 +14,7 @@ type DivergedError struct {
 	LR        float64 // the run's optimizer.lr
 	LossScale float64 // of precision fp16 at that time; 0 for other policies
 	Dir       string
+	Saved     bool // the run has a checkpoint
 }
 
 func (e *DivergedError) Error() string {
@@ -30,11 +31,15 @@ func (e *DivergedError) Error() string {
 		advice = "precision=bf16, whose range is 10³⁴ times that of fp16; or " + advice
 	}
 	first := e.first()
+	left, to := fmt.Sprintf("the checkpoints of %s contain no skipped update", e.Dir), max(first-1, 0)
+	if !e.Saved {
+		left, to = e.Dir+" has no checkpoint yet", 0
+	}
 	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
-		"  the checkpoints of %s contain no skipped update\n"+
+		"  %s\n"+
 		"  try %s\n"+
 		"  or skip these batches: `anneal rewind %s --to %d --skip %d:%d`",
-		e.Step, e.Skips, what, e.Dir, advice, e.Dir, max(first-1, 0), first, e.Step)
+		e.Step, e.Skips, what, left, advice, e.Dir, to, first, e.Step)
 }
 
 // DeviceError means that the device is unavailable, or has failed: a card was lost, or its memory ran out. Its later

@@ -148,7 +148,7 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 		nonFinite      int
 		finite, spikes bool // which causes the text names
 	}{{3, true, false}, {0, false, true}, {1, true, true}} {
-		e := DivergedError{Step: 7, Skips: 3, NonFinite: c.nonFinite, LR: 0.5, Dir: "runs/x"}
+		e := DivergedError{Step: 7, Skips: 3, NonFinite: c.nonFinite, LR: 0.5, Dir: "runs/x", Saved: true}
 		text := e.Error()
 		if strings.Contains(text, "finite") != c.finite || strings.Contains(text, "guard.spike_z") != c.spikes {
 			t.Errorf("%d of 3 not finite: %s", c.nonFinite, text)
@@ -157,6 +157,10 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("the text does not say %q: %s", want, text)
 			}
+		}
+		e.Saved = false
+		if text := e.Error(); !strings.Contains(text, "no checkpoint yet") || !strings.Contains(text, "anneal rewind runs/x --to 0 --skip 5:7") {
+			t.Errorf("without a checkpoint it says %s", text)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // journal is journal.jsonl, which tells what happened to a run beside its steps: one line for each start and end,
-// warning and remark. A disk that stalls or fails does not hold the run up: lines wait in memory, the newest thousand.
+// warning and remark. A disk that stalls or fails does not hold the run up: lines wait in memory, the newest
+// thousand.
 type journal struct {
 	f     *appendFile
 	relay *relay.Relay

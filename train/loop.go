@@ -347,7 +347,11 @@ func (s *session) step(ctx context.Context) error {
 		return err
 	}
 	if t.guard.exhausted() {
-		return &DivergedError{Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR, LossScale: t.scaleOfGradients(), Dir: s.Dir}
+		_, saved := s.dir.lastCheckpoint()
+		return &DivergedError{
+			Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR,
+			LossScale: t.scaleOfGradients(), Dir: s.Dir, Saved: saved,
+		}
 	}
 	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done && !s.mayRewind() {
 		return s.saveDue()

@@ -11,9 +11,9 @@ import (
 	"anneal/internal/relay"
 )
 
-// metricsFile appends lines to metrics.jsonl from a goroutine of its own, so that a disk that stalls or fails does not
-// hold the run up. Lines that could not be written are tried again every second; the newest metricsLines of them are
-// kept, and steps whose lines are lost are named.
+// metricsFile appends lines to metrics.jsonl from a goroutine of its own, so that a disk that stalls or fails does
+// not hold the run up. Lines that could not be written are tried again every second; the newest metricsLines of
+// them are kept, and steps whose lines are lost are named.
 type metricsFile struct {
 	w     io.WriteCloser
 	relay *relay.Relay
@@ -33,7 +33,9 @@ const (
 // newMetricsFile returns a metricsFile that appends to w.
 func newMetricsFile(w io.WriteCloser, retry time.Duration, warn func(string)) *metricsFile {
 	m := &metricsFile{w: w, warn: warn}
-	m.relay = relay.New(w, relay.Options{Pieces: metricsLines, Retry: retry, Failed: m.failed, Lost: m.lose, Recovered: m.recovered})
+	m.relay = relay.New(w, relay.Options{
+		Pieces: metricsLines, Retry: retry, Failed: m.failed, Lost: m.lose, Recovered: m.recovered,
+	})
 	return m
 }
 
@@ -68,7 +70,8 @@ func (m *metricsFile) close() {
 }
 
 func (m *metricsFile) failed(err error) {
-	m.warn(fmt.Sprintf("metrics cannot be recorded at present: %v\n  training goes on; the newest %d lines are kept until they can be", err, metricsLines))
+	m.warn(fmt.Sprintf("metrics cannot be recorded at present: %v\n"+
+		"  training goes on; the newest %d lines are kept until they can be", err, metricsLines))
 }
 
 func (m *metricsFile) lose(line []byte) {
@@ -110,8 +113,8 @@ func (r stepRange) String() string {
 	return fmt.Sprintf("steps %d to %d", r.first, r.last)
 }
 
-// appendFile appends to a file, which it opens anew after an error: a file system that was away may have made the open
-// one useless.
+// appendFile appends to a file, which it opens anew after an error: a file system that was away may have made the
+// open one useless.
 type appendFile struct {
 	path string
 	f    *os.File // nil after an error

@@ -236,8 +236,8 @@ func lastLogged(path string) (int, error) {
 	return c.last, err
 }
 
-// markRewound marks the lines of steps after the given one as rewound, and removes lines that cannot be read, which it
-// returns. A file without any that can be read does not belong to a run and stays as it is.
+// markRewound marks the lines of steps after the given one as rewound, and removes lines that cannot be read, which
+// it returns. A file without any that can be read does not belong to a run and stays as it is.
 func markRewound(path string, step int) (*metricsCheck, error) {
 	c, sound := &metricsCheck{}, false
 	err := eachMetricsLine(path, func(line []byte) error {

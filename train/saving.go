@@ -8,8 +8,8 @@ import (
 	"anneal/train/checkpoint"
 )
 
-// saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as an
-// earlier one exists: the next is tried after the usual number of steps.
+// saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as
+// an earlier one exists: the next is tried after the usual number of steps.
 type saving struct {
 	step     int  // of the last checkpoint that was started and has not failed; −1 if none
 	underway bool // its outcome is not known yet
@@ -58,7 +58,8 @@ func (s *session) tolerate(err error) error {
 		return err
 	}
 	next := (s.trainer.progress.Step/s.cfg.Checkpoint.Every + 1) * s.cfg.Checkpoint.Every
-	s.Warn(fmt.Sprintf("%v\n  training goes on and saves again at step %d; after %d failures in a row it stops (checkpoint.max_failures; so far %d)",
+	s.Warn(fmt.Sprintf("%v\n  training goes on and saves again at step %d; "+
+		"after %d failures in a row it stops (checkpoint.max_failures; so far %d)",
 		firstLineOf(err), min(next, s.cfg.Train.Steps), most, s.saving.failures))
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"anneal/train/config"
 )
 
-// With guard.on_divergence = rewind a run that diverges goes back to the last step before the skipped updates that is a
-// multiple of checkpoint.every, and leaves out the batches from there up to the last that was skipped, as `anneal rewind`
-// does. If it has no checkpoint of that step, it makes the steps from an earlier one again. So the batches that are left
-// out follow from the configuration and the data alone, and the rewind is planned before it is begun: neither a stop nor
-// a kill at any time changes a bit of the result.
+// With guard.on_divergence = rewind a run that diverges goes back to the last step before the skipped updates that
+// is a multiple of checkpoint.every, and leaves out the batches from there up to the last that was skipped, as
+// `anneal rewind` does. If it has no checkpoint of that step, it makes the steps from an earlier one again. So the
+// batches that are left out follow from the configuration and the data alone, and the rewind is planned before it
+// is begun: neither a stop nor a kill at any time changes a bit of the result.
 
 // survive goes on with a run after begin, as long as it diverges and may be rewound.
 func survive(ctx context.Context, o Options, begin func(context.Context, Options) (*Result, error)) (*Result, error) {
@@ -49,7 +49,7 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	case g.OnDivergence != config.Rewind:
 		return false, nil
 	case g.Rewound >= g.Rewinds:
-		return false, fmt.Errorf("the run has gone back by itself %d times already, as often as guard.rewinds allows", g.Rewound)
+		return false, fmt.Errorf("the run has gone back by itself %d times, as often as guard.rewinds allows", g.Rewound)
 	}
 	good := away.first() - 1
 	if every := cfg.Checkpoint.Every; every > 0 {
@@ -59,11 +59,14 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	if _, ok := runDir(o.Dir).lastCheckpoint(); !ok {
 		to = 0 // the initial weights come from the seed
 	}
-	r, err := Rewind(o.Dir, RewindOptions{To: to, Skip: []StepRange{{good + 1, away.Step}}, rewound: g.Rewound + 1, Warn: o.Warn})
+	r, err := Rewind(o.Dir, RewindOptions{
+		To: to, Skip: []StepRange{{good + 1, away.Step}}, rewound: g.Rewound + 1, Warn: o.Warn,
+	})
 	if err != nil {
 		return false, err
 	}
-	o.Warn(fmt.Sprintf("training diverged at step %d: the run goes back to step %d and leaves out the batches of %s (rewind %d of %d)",
+	o.Warn(fmt.Sprintf("training diverged at step %d: "+
+		"the run goes back to step %d and leaves out the batches of %s (rewind %d of %d)",
 		away.Step, r.Step, stepRange{good + 1, away.Step}, g.Rewound+1, g.Rewinds))
 	return true, nil
 }

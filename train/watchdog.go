@@ -12,9 +12,9 @@ import (
 	"anneal/internal/machine"
 )
 
-// The watchdog notices when a part of a step takes far longer than it ever has: a disk or a device that does not answer,
-// or a deadlock. It writes the stacks of all goroutines and the state of the run into the run's directory and says so
-// once; with watchdog.exit it ends the process, so that a supervisor can start it again.
+// The watchdog notices when a part of a step takes far longer than it ever has: a disk or a device that does not
+// answer, or a deadlock. It writes the stacks of all goroutines and the state of the run into the run's directory
+// and says so once; with watchdog.exit it ends the process, so that a supervisor can start it again.
 
 // ExitStalled is the exit code of a process that watchdog.exit ended.
 const ExitStalled = 8
@@ -33,7 +33,9 @@ const (
 )
 
 func (s section) String() string {
-	return [sections]string{"nothing", "reading data", "the forward and backward pass", "the update", "the evaluation", "saving"}[s]
+	return [sections]string{
+		"nothing", "reading data", "the forward and backward pass", "the update", "the evaluation", "saving",
+	}[s]
 }
 
 // watchLimits are when a section takes too long.
@@ -116,8 +118,8 @@ func (w *watchdog) run() {
 	}
 }
 
-// look returns the section in hand if it takes too long and was not reported; the time in which the process was stopped
-// does not count.
+// look returns the section in hand if it takes too long and was not reported; the time in which the process was
+// stopped does not count.
 func (w *watchdog) look(now time.Time, stopped time.Duration) (stall, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +146,8 @@ func (s *session) startWatchdog() {
 
 // stalled reports a stall, and ends the process if it should.
 func (s *session) stalled(x stall) {
-	s.Warn(fmt.Sprintf("%s of step %d has taken %v, far more than the slowest so far, %v: something does not answer\n  stacks and state are in %s",
+	s.Warn(fmt.Sprintf("%s of step %d has taken %v, far more than the slowest so far, %v: something does not answer\n"+
+		"  stacks and state are in %s",
 		x.section, s.journal.step.Load()+1, x.elapsed.Round(time.Second), x.slowest.Round(time.Millisecond), s.writeStall(x)))
 	if s.cfg.Watchdog.Exit {
 		time.Sleep(time.Second) // for the warning
@@ -180,8 +183,10 @@ func (s *session) describeStall(x stall) []byte {
 	var b strings.Builder
 	rss, peak := machine.Resident()
 	fmt.Fprintf(&b, "anneal %s, %s/%s, pid %d\n", buildinfo.String(), runtime.GOOS, runtime.GOARCH, os.Getpid())
-	fmt.Fprintf(&b, "%s of step %d of %d: %v so far; the slowest took %v, the limit is %v\n", x.section, s.journal.step.Load()+1, s.cfg.Train.Steps, x.elapsed, x.slowest, x.limit)
-	fmt.Fprintf(&b, "device %s, %d threads; resident memory %d bytes, at most %d; %d goroutines\n\n", s.cfg.Device, s.cfg.Threads, rss, peak, runtime.NumGoroutine())
+	fmt.Fprintf(&b, "%s of step %d of %d: %v so far; the slowest took %v, the limit is %v\n",
+		x.section, s.journal.step.Load()+1, s.cfg.Train.Steps, x.elapsed, x.slowest, x.limit)
+	fmt.Fprintf(&b, "device %s, %d threads; resident memory %d bytes, at most %d; %d goroutines\n\n",
+		s.cfg.Device, s.cfg.Threads, rss, peak, runtime.NumGoroutine())
 	stacks := make([]byte, 16<<20)
 	return append([]byte(b.String()), stacks[:runtime.Stack(stacks, true)]...)
 }

@@ -20,8 +20,8 @@ const (
 	resultsPatience = 30 * time.Second // how long the reader of a training command's results may take
 )
 
-// console is standard error. No write to it waits or fails: a reader that stalls, or is gone, loses lines of progress, which are
-// counted.
+// console is standard error. No write to it waits or fails: a reader that stalls, or is gone, loses lines of
+// progress, which are counted.
 type console struct {
 	*relay.Relay
 	w io.Writer
@@ -87,7 +87,8 @@ func (s *session) settle() {
 	}
 }
 
-// results is standard output. Its first error stays: who printed something need not look, the end of the command does.
+// results is standard output. Its first error stays: who printed something need not look, the end of the command
+// does.
 type results struct {
 	w        io.Writer
 	err      error

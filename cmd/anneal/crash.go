@@ -31,7 +31,8 @@ func (s *session) guarded(f func() error) (err error) {
 	return f()
 }
 
-// report writes stacks into the run's directory and returns the name of the file; without a run it returns the stacks.
+// report writes stacks into the run's directory and returns the name of the file; without a run it returns the
+// stacks.
 func (s *session) report(what string, stacks []byte) string {
 	path, err := train.WriteCrash(s.run, what, stacks)
 	if s.run == "" || err != nil {
@@ -40,8 +41,9 @@ func (s *session) report(what string, stacks []byte) string {
 	return path
 }
 
-// quitOnSignal answers SIGQUIT, from Ctrl-\ or a supervisor that lost patience, with the stacks of all goroutines, on standard error and in
-// the run's directory, and ends the process. Go would do so with the exit code of a wrong command line.
+// quitOnSignal answers SIGQUIT, from Ctrl-\ or a supervisor that lost patience, with the stacks of all goroutines,
+// on standard error and in the run's directory, and ends the process. Go would do so with the exit code of a wrong
+// command line.
 func (s *session) quitOnSignal() (stop func()) {
 	quit, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(quit, syscall.SIGQUIT)
@@ -53,7 +55,7 @@ func (s *session) quitOnSignal() (stop func()) {
 		}
 		stacks := allStacks()
 		s.status.clear()
-		fmt.Fprintf(s.stderr, "SIGQUIT: the stacks of all goroutines\n\n%s\n", stacks) // a terminal may break lines, we do not
+		fmt.Fprintf(s.stderr, "SIGQUIT: the stacks of all goroutines\n\n%s\n", stacks)
 		if path, err := train.WriteCrash(s.run, "quit", stacks); s.run != "" && err == nil {
 			s.notef("they are in %s, too", path)
 		}

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. Once SIGINT or SIGTERM has come a second time, the
-// process ends at once, whatever is stuck. Work that gave up because of the signal returns an *interrupted.
+// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. Once SIGINT or SIGTERM has come a
+// second time, the process ends at once, whatever is stuck. Work that gave up because of the signal returns an
+// *interrupted.
 func (s *session) untilSignal(work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals, done := make(chan os.Signal, 8), make(chan struct{})
@@ -65,8 +66,8 @@ func (s *session) requestSave() {
 	}
 }
 
-// whileTraining is untilSignal for commands that train: their results are no longer all that they made, so that a reader of standard
-// output that stalls or is gone does not end them.
+// whileTraining is untilSignal for commands that train: their results are no longer all that they made, so that a
+// reader of standard output that stalls or is gone does not end them.
 func (s *session) whileTraining(work func(ctx context.Context) error) error {
 	s.stdout.outlasts = true
 	return s.untilSignal(work)

@@ -15,9 +15,11 @@ type Options struct {
 	Pieces int           // at most this many wait; beyond it the oldest is dropped
 	Retry  time.Duration // a piece that could not be written is tried again this often; 0 drops it
 
-	Failed    func(error)            // the writer begins to fail; may be nil
-	Lost      func(piece []byte)     // a piece was dropped, or only its beginning written; may be nil
-	Recovered func(err error) []byte // the writer works again after a loss or a failure (nil if it was slow); the result is written; may be nil
+	Failed func(error)        // the writer begins to fail; may be nil
+	Lost   func(piece []byte) // a piece was dropped, or only its beginning written; may be nil
+	// The writer works again after a loss or after failing with err, which is nil if it was only slow. The result is
+	// written. May be nil.
+	Recovered func(err error) []byte
 }
 
 // A Relay passes pieces of output on to a writer. Its methods can be called from several goroutines.
