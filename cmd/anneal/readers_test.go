@@ -167,11 +167,13 @@ func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
 
 // Who leaves before all results are read ends a command that only prints, without a word.
 func TestCommandsThatOnlyPrintEndWithTheirReader(t *testing.T) {
-	reader, stdout := stalled(t)
-	reader.Close()
-	stderr := tempFile(t)
-	code := ends(t, launch(t, stdout, stderr, "explain"))
-	if text, err := os.ReadFile(stderr.Name()); err != nil || code != exitPipe || len(text) > 0 {
-		t.Errorf("exit %d, %v\n%s", code, err, text)
+	for _, command := range []string{"explain", "version", "attention show full --svg -"} {
+		reader, stdout := stalled(t)
+		reader.Close()
+		stderr := tempFile(t)
+		code := ends(t, launch(t, stdout, stderr, strings.Fields(command)...))
+		if text, err := os.ReadFile(stderr.Name()); err != nil || code != exitPipe || strings.Contains(string(text), "error") {
+			t.Errorf("anneal %s: exit %d, %v\n%s", command, code, err, text)
+		}
 	}
 }

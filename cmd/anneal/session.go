@@ -82,6 +82,9 @@ func message(err error) string {
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
 	code := exitCode(err)
+	if s.piped && errors.Is(err, syscall.EPIPE) {
+		return exitPipe // as where results are text
+	}
 	var saved *stopped
 	var conf *config.Error
 	switch {
