@@ -57,11 +57,19 @@ func (s *session) tolerate(err error) error {
 	if s.saving.failures >= most || !saved || errors.As(err, &device) || errors.As(err, &locked) {
 		return err
 	}
-	next := (s.trainer.progress.Step/s.cfg.Checkpoint.Every + 1) * s.cfg.Checkpoint.Every
 	s.Warn(fmt.Sprintf("%v\n  training goes on and saves again at step %d; "+
 		"after %d failures in a row it stops (checkpoint.max_failures; so far %d)",
-		firstLineOf(err), min(next, s.cfg.Train.Steps), most, s.saving.failures))
+		firstLineOf(err), s.nextSave(), most, s.saving.failures))
 	return nil
+}
+
+// nextSave is the step after which the run saves again, unless somebody asks for a checkpoint before.
+func (s *session) nextSave() int {
+	every, last := s.cfg.Checkpoint.Every, s.cfg.Train.Steps
+	if every == 0 {
+		return last
+	}
+	return min((s.trainer.progress.Step/every+1)*every, last)
 }
 
 // saveLast saves the state at the end of the run, or where it is stopped, and waits until it is safe.

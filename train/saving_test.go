@@ -91,3 +91,32 @@ func TestTooManyFailedCheckpointsEndTheRun(t *testing.T) {
 		resumeTo(t, dir)
 	}
 }
+
+// A run that saves only when it is asked to survives a checkpoint that fails, too.
+func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
+	cfg := rewindConfig(testData(t))
+	cfg.Checkpoint.Every = 0
+	saves := make(chan struct{}, 1)
+	var s said
+	o := Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Saves: saves, Warn: s.warn}
+	lock := filepath.Join(runDir(o.Dir).checkpoints(), ".lock")
+	o.OnProgress = func(p Progress) {
+		switch p.Step {
+		case 2:
+			saves <- struct{}{}
+		case 6:
+			if err := errors.Join(os.Rename(lock, lock+"-away"), os.MkdirAll(filepath.Join(lock, "x"), 0o777)); err != nil {
+				t.Fatal(err)
+			}
+			saves <- struct{}{}
+		case 8:
+			repair(t, lock)
+		}
+	}
+	if r := mustRun(t, o); r.Step != cfg.Train.Steps {
+		t.Errorf("the run ended at step %d", r.Step)
+	}
+	if want := fmt.Sprintf("saves again at step %d;", cfg.Train.Steps); !strings.Contains(s.all(), want) {
+		t.Errorf("%q is not in %q", want, s.all())
+	}
+}
