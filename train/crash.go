@@ -11,11 +11,11 @@ import (
 func (d runDir) crash() string { return filepath.Join(string(d), "crash") }
 
 // WriteCrash writes a report, such as the stacks of all goroutines, into the run in dir and returns its path. what
-// begins the name of the file.
+// begins the name of the file. Without a run, such as for dir = "", it writes nothing and returns ErrNoRun.
 func WriteCrash(dir, what string, report []byte) (string, error) {
 	d := runDir(dir)
-	if _, err := os.Stat(d.config()); err != nil {
-		return "", fmt.Errorf("there is no run for the report: %w", err)
+	if dir == "" || !Exists(dir) { // "" is not the working directory, which may hold a config.yaml
+		return "", ErrNoRun
 	}
 	if err := os.MkdirAll(d.crash(), 0o777); err != nil {
 		return "", err

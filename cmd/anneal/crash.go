@@ -35,7 +35,7 @@ func (s *session) guarded(f func() error) (err error) {
 // stacks.
 func (s *session) report(what string, stacks []byte) string {
 	path, err := train.WriteCrash(s.run, what, stacks)
-	if s.run == "" || err != nil {
+	if err != nil {
 		return "\n" + string(stacks)
 	}
 	return path
@@ -56,7 +56,7 @@ func (s *session) quitOnSignal() (stop func()) {
 		stacks := allStacks()
 		s.status.clear()
 		fmt.Fprintf(s.stderr, "SIGQUIT: the stacks of all goroutines\n\n%s\n", stacks)
-		if path, err := train.WriteCrash(s.run, "quit", stacks); s.run != "" && err == nil {
+		if path, err := train.WriteCrash(s.run, "quit", stacks); err == nil {
 			s.notef("they are in %s, too", path)
 		}
 		s.settle()
