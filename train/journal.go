@@ -1,13 +1,17 @@
 package train
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
+	"anneal/internal/fileio"
 	"anneal/internal/relay"
 )
 
@@ -37,8 +41,12 @@ const (
 
 func (d runDir) journal() string { return filepath.Join(string(d), "journal.jsonl") }
 
-// openJournal opens the journal of a run that is at a step.
+// openJournal opens the journal of a run that is at a step. A last line that a power cut or a full disk left incomplete
+// is removed, or it would spoil the next.
 func openJournal(d runDir, step int) (*journal, error) {
+	if err := cutIncomplete(d.journal()); err != nil {
+		return nil, fmt.Errorf("cannot write the journal: %w", err)
+	}
 	f, err := openAppend(d.journal())
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the journal: %w", err)
@@ -46,6 +54,32 @@ func openJournal(d runDir, step int) (*journal, error) {
 	j := &journal{f: f, relay: relay.New(f, relay.Options{Pieces: journalLines, Retry: journalRetry})}
 	j.step.Store(int64(step))
 	return j, nil
+}
+
+// cutIncomplete cuts off what follows the last line end of a file, if it is there.
+func cutIncomplete(path string) error {
+	f, err := fileio.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	from := max(0, info.Size()-longestMetricsLine)
+	tail := make([]byte, info.Size()-from)
+	if _, err := f.ReadAt(tail, from); err != nil {
+		return err
+	}
+	end := int64(bytes.LastIndexByte(tail, '\n')) + 1
+	if end == int64(len(tail)) || end == 0 && from > 0 { // whole, or no journal at all
+		return nil
+	}
+	return os.Truncate(path, from+end)
 }
 
 // write notes an event; on a nil journal it does nothing.

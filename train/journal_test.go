@@ -52,3 +52,24 @@ func TestTheJournalTellsWhatHappened(t *testing.T) {
 		t.Errorf("the journal has %q, want %q", got, want)
 	}
 }
+
+// A line that a full disk cut short spoils neither the next line nor what verify says of the run.
+func TestALineCutShortIsRemovedFromTheJournal(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	text, err := os.ReadFile(runDir(dir).journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(runDir(dir).journal(), append(text, `{"time":"20`...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	resumeTo(t, dir)
+	if got, want := readJournal(t, dir), []string{"started", "ended", "started", "ended"}; !slices.Equal(got, want) {
+		t.Errorf("the journal has %q, want %q", got, want)
+	}
+	if _, err := Verify(dir); err != nil {
+		t.Error(err)
+	}
+}
