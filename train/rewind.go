@@ -284,8 +284,16 @@ func (p rewindPlan) configure(d runDir) error {
 
 // finishRewind completes an interrupted rewind.
 func finishRewind(d runDir, warn func(string)) error {
-	text, err := fileio.ReadSmall(d.rewind(), maxRewind)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if _, err := os.Lstat(d.rewind()); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	store, err := openToRewind(d, warn)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	text, err := fileio.ReadSmall(d.rewind(), maxRewind) // under the lock: another process may have completed it
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -293,13 +301,8 @@ func finishRewind(d runDir, warn func(string)) error {
 	}
 	p, err := parseRewind(text)
 	if err != nil {
-		return fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)
+		return &DataError{fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)}
 	}
-	store, err := openToRewind(d, warn)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	if _, err = p.carryOut(d, store, warn); err == nil {
 		warn(fmt.Sprintf("an interrupted rewind to step %d is now complete", p.Step))
 	}

@@ -331,3 +331,17 @@ func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// A damaged plan is the fault of the data, not of anneal.
+func TestADamagedPlanIsADataError(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	if err := os.WriteFile(runDir(dir).rewind(), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Resume(context.Background(), Options{Dir: dir})
+	if data := (*DataError)(nil); !errors.As(err, &data) || !strings.Contains(err.Error(), "rewind again") {
+		t.Errorf("%T: %v", err, err)
+	}
+}
