@@ -91,7 +91,7 @@ func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error,
 		return Imported
 	case saved && last.Config == nil:
 		return Averaged
-	case gaveUp(lines, cfg.Guard.MaxSkips):
+	case isFile(d.diverged()), gaveUp(lines, cfg.Guard.MaxSkips): // runs of an early version have no diverged.json
 		return Diverged
 	case !saved:
 		return NoCheckpoint
@@ -243,12 +243,12 @@ func FindRuns(dir string, warn func(error)) ([]string, error) {
 }
 
 // looksLikeRun reports whether a directory holds a run: a configuration, which many programs call config.yaml, and
-// something else that only runs have.
+// something else that only runs have. A tokenizer.json may lie beside the config of a run to be.
 func (d runDir) looksLikeRun() bool {
 	if !Exists(string(d)) {
 		return false
 	}
-	for _, path := range []string{d.checkpoints(), d.metrics(), d.tokenizer()} {
+	for _, path := range []string{d.checkpoints(), d.metrics()} {
 		if _, err := os.Stat(path); err == nil {
 			return true
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -50,6 +51,11 @@ func TestSummariesSayHowRunsFare(t *testing.T) {
 			appendMetrics(fmt.Sprintf("{\"step\":%d,\"loss\":1.5,\"val_loss\":1.25}\n{\"st", steps+1))(t, d)
 		}, Stopped, steps, ""},
 		{"diverged", appendMetrics(skipped...), Diverged, steps + len(skipped), ""},
+		{"diverged, without metrics", func(t *testing.T, d runDir) {
+			if err := errors.Join(os.Remove(d.metrics()), d.markDiverged(&DivergedError{Step: steps})); err != nil {
+				t.Fatal(err)
+			}
+		}, Diverged, steps, ""},
 		{"almost diverged", appendMetrics(skipped[1:]...), Finished, steps, ""},
 		{"running", func(t *testing.T, d runDir) {
 			unlock, err := checkpoint.Lock(d.checkpoints())
@@ -151,6 +157,11 @@ func TestRunsAreFoundBelowADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(root, other, "config.yaml"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"config.yaml", "tokenizer.json"} { // of runs to be
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
