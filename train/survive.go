@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"anneal/train/checkpoint"
 	"anneal/train/config"
 )
 
@@ -56,7 +58,7 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 		good -= good % every
 	}
 	to := good
-	if _, ok := runDir(o.Dir).lastCheckpoint(); !ok {
+	if !runDir(o.Dir).savedUpTo(good) {
 		to = 0 // the initial weights come from the seed
 	}
 	r, err := Rewind(o.Dir, RewindOptions{
@@ -73,3 +75,10 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 
 // first is the first of the steps whose updates were skipped.
 func (e *DivergedError) first() int { return e.Step - e.Skips + 1 }
+
+// savedUpTo reports whether the run has a checkpoint of a step or of an earlier one: stops amid skipped updates save
+// later ones, in whose favor those may have been deleted.
+func (d runDir) savedUpTo(step int) bool {
+	list, err := checkpoint.List(d.checkpoints())
+	return err == nil && slices.ContainsFunc(list, func(e checkpoint.Entry) bool { return e.Err == nil && e.Step <= int64(step) })
+}

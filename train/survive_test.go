@@ -95,3 +95,21 @@ func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
 		t.Errorf("with more rewinds it ends with %.12s, want %.12s", got[0], want.WeightsHash)
 	}
 }
+
+// A run whose checkpoints are all from after the point to which it goes back makes the steps from the start again.
+func TestARunGoesBackBeforeItsCheckpoints(t *testing.T) {
+	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	cfg := rewindConfig(data)
+	cfg.Checkpoint.Keep = 2
+	cfg.Guard.OnDivergence, cfg.Guard.Rewinds = config.Rewind, 1
+	o := Options{Config: cfg, Dir: dir}
+	mustRun(t, o)
+	o.Warn = func(string) {}
+	if again, err := rewindDiverged(&DivergedError{Step: 12, Skips: 3, Dir: dir}, o); err != nil || !again {
+		t.Fatal(again, err)
+	}
+	_, out := leftOut(t, dir)
+	if want, got := neverSaw(t, rewindConfig(data), out), resumeTo(t, dir); len(out) != 4*8 || got != want {
+		t.Errorf("without %d samples the run ends with %.12s, want %.12s", len(out), got[0], want[0])
+	}
+}
