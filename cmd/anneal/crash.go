@@ -34,11 +34,20 @@ func (s *session) guarded(f func() error) (err error) {
 // report writes stacks into the run's directory and returns the name of the file; without a run it returns the
 // stacks.
 func (s *session) report(what string, stacks []byte) string {
-	path, err := train.WriteCrash(s.run, what, stacks)
-	if err != nil {
-		return "\n" + string(stacks)
+	if path, ok := s.writeCrash(what, stacks); ok {
+		return path
 	}
-	return path
+	return "\n" + string(stacks)
+}
+
+// writeCrash writes stacks into the run's directory, if the command has a run.
+func (s *session) writeCrash(what string, stacks []byte) (path string, ok bool) {
+	dir, ok := s.run.Load().(string)
+	if !ok {
+		return "", false
+	}
+	path, err := train.WriteCrash(dir, what, stacks)
+	return path, err == nil
 }
 
 // quitOnSignal answers SIGQUIT, from Ctrl-\ or a supervisor that lost patience, with the stacks of all goroutines,
@@ -56,7 +65,7 @@ func (s *session) quitOnSignal() (stop func()) {
 		stacks := allStacks()
 		s.status.clear()
 		fmt.Fprintf(s.stderr, "SIGQUIT: the stacks of all goroutines\n\n%s\n", stacks)
-		if path, err := train.WriteCrash(s.run, "quit", stacks); err == nil {
+		if path, ok := s.writeCrash("quit", stacks); ok {
 			s.notef("they are in %s, too", path)
 		}
 		s.settle()

@@ -45,7 +45,8 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 
 // trainOptions is what train, resume and branch have in common. It must be called before whileTraining.
 func (s *session) trainOptions(dir string, cfg *config.Config) train.Options {
-	s.run, s.saves = dir, make(chan struct{}, 1)
+	s.run.Store(dir)
+	s.saves = make(chan struct{}, 1)
 	return train.Options{Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves}
 }
 

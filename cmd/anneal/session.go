@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"anneal/train/config"
@@ -22,7 +23,7 @@ type session struct {
 	piped  bool // a file is written to standard output
 	status *status
 
-	run   string        // directory of the run that the command trains, for reports of crashes; "" if it trains none, or several
+	run   atomic.Value  // string: the directory of the one run that the command trains, for reports of crashes
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 }
 

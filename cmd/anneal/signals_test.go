@@ -89,7 +89,8 @@ func TestSIGQUITLeavesTheStacks(t *testing.T) {
 func TestCrashesHaveCodesOfTheirOwn(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=1", "--out", w.path("run"))
-	s := &session{run: w.path("run")}
+	s := &session{}
+	s.run.Store(w.path("run"))
 	err := s.guarded(func() error { var list []int; return os.NewSyscallError("x", syscall.Errno(list[2])) })
 	if code := exitCode(err); code != exitInternal || !strings.Contains(err.Error(), "a defect in anneal: runtime error: index out of range") {
 		t.Errorf("a panic: exit %d, %v", code, err)
