@@ -1,9 +1,12 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -162,5 +165,26 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 		if text := e.Error(); !strings.Contains(text, "no checkpoint yet") || !strings.Contains(text, "anneal rewind runs/x --to 0 --skip 5:7") {
 			t.Errorf("without a checkpoint it says %s", text)
 		}
+	}
+}
+
+// A stop at the step at which a run diverges does not let it go on: evaluating, it would be saved there.
+func TestADivergedRunIsNotSavedWhileItIsEvaluated(t *testing.T) {
+	cfg := spikyConfig(testData(t))
+	cfg.Guard.OnDivergence, cfg.Guard.Rewinds, cfg.Train.EvalEvery = "stop", 2, 1
+	const many = 1 << 20
+	whole := &countdown{context.Background(), many}
+	_, err := Run(whole, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+	want := (*DivergedError)(nil)
+	if !errors.As(err, &want) {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err = Run(&countdown{context.Background(), many - whole.left - 2}, Options{Config: cfg, Dir: dir})
+	if err == nil {
+		_, err = Resume(context.Background(), Options{Dir: dir})
+	}
+	if got := (*DivergedError)(nil); !errors.As(err, &got) || got.Step != want.Step || got.Skips != want.Skips {
+		t.Errorf("stopped and resumed it ends with %v, want %v", err, want)
 	}
 }

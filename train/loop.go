@@ -338,7 +338,8 @@ func (s *session) step(ctx context.Context) error {
 	s.clock.tick(t.progress.Tokens, stats.FLOPs)
 	eval := evaluation{unevaluated, unevaluated}
 	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
-	if s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0 {
+	due := s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0
+	if due && !t.guard.exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
 		eval, err = s.evaluate(ctx)
 		s.clock.pause()
 	}
