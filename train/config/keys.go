@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"anneal/internal/units"
 )
@@ -135,6 +136,9 @@ func format(v reflect.Value) string {
 // set parses text into the field of key; the error says what was expected.
 func (c *Config) set(k Key, text string, from Origin) error {
 	v := reflect.ValueOf(c).Elem().FieldByIndex(k.index)
+	if !utf8.ValidString(text) { // YAML could not hold it
+		return fmt.Errorf("%s = %q is not UTF-8 text", k.Name, text)
+	}
 	wrong := fmt.Errorf("%s = %q is not %s", k.Name, text, article(k.Type))
 	digits := strings.ReplaceAll(text, "_", "")
 	if from.Rule == "" {
