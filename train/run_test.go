@@ -25,6 +25,9 @@ import (
 
 // TestMain lets the test binary act as a training process that a test can kill.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("ANNEAL_TEST_STALL"); dir != "" {
+		os.Exit(childStall(dir, os.Getenv("ANNEAL_TEST_DATA")))
+	}
 	if dir := os.Getenv("ANNEAL_TEST_RUN"); dir != "" {
 		os.Exit(childRun(dir, os.Getenv("ANNEAL_TEST_DATA"), os.Getenv("ANNEAL_TEST_INIT")))
 	}

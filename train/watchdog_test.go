@@ -2,7 +2,9 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,4 +114,52 @@ func TestEveryPartOfARunIsWatched(t *testing.T) {
 	if s.watch.section != idle {
 		t.Errorf("after its end the run is at %v", s.watch.section)
 	}
+}
+
+// stuck is a context that never answers once it was asked so many times: between two micro-batches, as a device that hangs.
+type stuck struct {
+	context.Context
+	left int
+}
+
+func (c *stuck) Err() error {
+	if c.left--; c.left < 0 {
+		select {}
+	}
+	return nil
+}
+
+// childStall is a run that stalls in its sixth step.
+func childStall(dir, data string) int {
+	defaultLimits = watchLimits{factor: 10, least: time.Second, first: time.Minute, tick: 10 * time.Millisecond}
+	cfg := tinyConfig(data)
+	cfg.Train.MicroBatch, cfg.Checkpoint.Every, cfg.Watchdog.Exit = 4, 2, true
+	_, err := Run(&stuck{context.Background(), 11}, Options{Config: cfg, Dir: dir, Warn: func(text string) { fmt.Println(text) }})
+	fmt.Println(err)
+	return 1
+}
+
+// With watchdog.exit a run that stalls ends the process with its code and leaves its stacks; the resume goes on from the last checkpoint.
+func TestAStalledProcessEnds(t *testing.T) {
+	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Env = append(os.Environ(), "ANNEAL_TEST_STALL="+dir, "ANNEAL_TEST_DATA="+data)
+	out, _ := cmd.Output()
+	if code := cmd.ProcessState.ExitCode(); code != ExitStalled || !strings.Contains(string(out), "of step 6 has taken") {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "crash", "stall-*.txt"))
+	if len(files) != 1 {
+		t.Fatalf("the run has %v", files)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "(*stuck).Err") {
+		t.Errorf("%v\n%.3000s", err, text)
+	}
+	resumeTo(t, dir)
 }
