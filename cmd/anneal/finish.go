@@ -69,9 +69,9 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 	if !r.Interrupted {
 		s.closing("a run of "+plural(r.Step, "step"), f.dir, f.elapsed, f.next)
 	}
-	if err := s.emit(finishedJSON(r, f)); err != nil || !r.Interrupted {
+	if err := s.emit(finishedJSON(r, f)); !r.Interrupted {
 		return err
-	}
+	} // else that the run can go on counts for more than a reader of results that is gone
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n  to continue: `anneal resume %s`",
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
 }

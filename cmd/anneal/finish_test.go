@@ -147,3 +147,15 @@ func TestPortableKernelsAreSaidToBeSlow(t *testing.T) {
 		}
 	}
 }
+
+// A run that was stopped can be resumed, whatever became of its results: the exit code says so, with --json as without.
+func TestAStoppedRunSaysSoWithoutItsResults(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		var errs strings.Builder
+		s := &session{stdout: &results{err: errStalled}, stderr: &errs, status: newStatus(&errs), json: asJSON}
+		err := s.finishRun(&train.Result{Step: 3, Interrupted: true}, finished{dir: "runs/a"})
+		if exitCode(err) != exitStopped {
+			t.Errorf("json %v: exit code %d: %v", asJSON, exitCode(err), err)
+		}
+	}
+}
