@@ -135,3 +135,27 @@ func tree(t *testing.T, root string) string {
 	})
 	return b.String()
 }
+
+// Where the files of a new run cannot all be written, the same command makes it later.
+func TestAStartThatFailsCanBeMadeAgain(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
+	o := Options{Config: cfg, Dir: dir}
+	s, err := newSession(cfg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := runDir(dir)
+	files := newRunFiles(d, cfg, s.corpus.tokenizerJSON, s.corpus.tok)
+	s.close()
+	if err := errors.Join(d.begin(), os.MkdirAll(filepath.Join(d.config(), "x"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.finish(files); err == nil {
+		t.Fatal("a directory was replaced")
+	}
+	if err := os.RemoveAll(d.config()); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, o)
+}
