@@ -70,3 +70,27 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 		t.Errorf("without its data: %v", err)
 	}
 }
+
+// A rewind of a run that was moved with its data leaves it one that can be moved with its data again.
+func TestARewoundRunCanBeMovedAgain(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "first")
+	if err := os.CopyFS(filepath.Join(at, "data"), os.DirFS(testData(t))); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, Options{Config: smallConfig(t, filepath.Join(at, "data"), "train.steps=4"), Dir: filepath.Join(at, "run")})
+	move := func(name string) {
+		to := filepath.Join(t.TempDir(), name)
+		if err := os.Rename(at, to); err != nil {
+			t.Fatal(err)
+		}
+		at = to
+	}
+	move("second")
+	if _, err := Rewind(filepath.Join(at, "run"), RewindOptions{To: 0, SkipBatches: 1}); err != nil {
+		t.Fatal(err)
+	}
+	move("third")
+	if r, err := Resume(context.Background(), Options{Dir: filepath.Join(at, "run")}); err != nil || r.Step != 4 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -93,14 +93,18 @@ func (d runDir) finish(f runFiles) error {
 	return nil
 }
 
-// configure replaces the values of the run's configuration.
+// configure replaces the values of the run's configuration. Where load has found data that was moved with the run, the
+// first line says so, too: the new paths go with the present place of the run.
 func (d runDir) configure(cfg *config.Config) error {
 	text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes)
 	if err != nil {
 		return err
 	}
-	first := place.Find(text)
-	if first != nil {
+	var first []byte
+	files := runFiles{config: text}
+	if id := files.run(); id != "" {
+		first = d.firstLine(id)
+	} else if place.Match(text) { // a run of an early version has no id
 		first, _, _ = bytes.Cut(text, []byte("\n"))
 		first = append(first, '\n')
 	}
