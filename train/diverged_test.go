@@ -13,6 +13,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/tokenizer"
+	"anneal/train/config"
 )
 
 // Weights that are not finite are never used, not even by AllowOlder, and the tensor is named.
@@ -98,5 +99,22 @@ func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 	}
 	if text := s.all(); strings.Count(text, "has no target") != 1 {
 		t.Errorf("it says %s", text)
+	}
+}
+
+// A run does not start from the weights of one that diverged, unless their step is named.
+func TestNoRunStartsFromOneThatDivergedUnawares(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, Skips: 1, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openInitial(config.Init{From: dir})
+	if ruin := (*DivergedRunError)(nil); !errors.As(err, &ruin) || !strings.Contains(err.Error(), "--init-step 2") {
+		t.Errorf("the newest weights: %v", err)
+	}
+	if w, err := openInitial(config.Init{From: dir, Step: 2}); err != nil || w.step != 2 {
+		t.Errorf("the weights of step 2: %v", err)
 	}
 }

@@ -89,6 +89,9 @@ func (w *initial) openRun(step int64) (err error) {
 	if err == nil {
 		err = info.Newest(d.checkpoints())
 	}
+	if err == nil && step == 0 { // who names a step knows what it is
+		err = d.checkDiverged(info.Step)
+	}
 	if err != nil {
 		return err
 	}
