@@ -221,6 +221,9 @@ func (s *session) restore() error {
 		return fmt.Errorf("%w: its initial weights, those of %s, were there\n  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
 	}
 	if errors.Is(err, checkpoint.ErrNone) {
+		if err := s.lostCheckpoints(err); err != nil {
+			return err
+		}
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
 		return nil
 	}

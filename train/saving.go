@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/train/checkpoint"
+	"anneal/train/config"
 )
 
 // saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as
@@ -139,4 +140,17 @@ func (d runDir) lastCheckpoint() (step int64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// lostCheckpoints returns none, the error that there is no checkpoint, with advice if the metrics show that there was one: its directory may
+// be on a disk that is not there now, and a run that started over would remove the metrics. A run that may go back by itself skips
+// checkpoints at times, and proves nothing.
+func (s *session) lostCheckpoints(none error) error {
+	every := s.cfg.Checkpoint.Every
+	logged, err := lastLogged(s.dir.metrics())
+	if err != nil || every == 0 || logged <= 2*every || s.cfg.Guard.OnDivergence == config.Rewind {
+		return nil // what is wrong with the metrics is told when they are opened
+	}
+	return fmt.Errorf("%w, but the run was at step %d and saves every %d steps\n  bring %s back, or start over with `anneal rewind %s --to 0`",
+		none, logged, every, s.dir.checkpoints(), s.Dir)
 }

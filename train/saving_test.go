@@ -120,3 +120,23 @@ func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
 		t.Errorf("%q is not in %q", want, s.all())
 	}
 }
+
+// A run whose checkpoints are gone does not start over, which would remove its metrics, unless it is told to.
+func TestARunWhoseCheckpointsAreGoneDoesNotStartOver(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: rewindConfig(testData(t)), Dir: dir})
+	away := filepath.Join(t.TempDir(), "away")
+	if err := os.Rename(runDir(dir).checkpoints(), away); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Resume(context.Background(), Options{Dir: dir})
+	if lines := len(readMetrics(t, dir)); !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "--to 0") || lines != 24 {
+		t.Errorf("%d lines of metrics are left: %v", lines, err)
+	}
+	if _, err := Rewind(dir, RewindOptions{To: 0}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Resume(context.Background(), Options{Dir: dir}); err != nil || r.Step != 24 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
