@@ -89,26 +89,6 @@ func TestAKilledStartIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A start that failed at its last file, as on a full disk, can be made again.
-func TestAFailedStartIsMadeAgain(t *testing.T) {
-	d := runDir(filepath.Join(t.TempDir(), "run"))
-	if err := d.begin(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(d.config(), 0o777); err != nil { // so that the file cannot get its name
-		t.Fatal(err)
-	}
-	if err := (&runFiles{config: []byte("x"), tokenizer: []byte("{}")}).write(d); err == nil {
-		t.Fatal("a directory became config.yaml")
-	}
-	if err := os.Remove(d.config()); err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckNewRun(string(d)); err != nil {
-		t.Error(err)
-	}
-}
-
 // dirWith makes a directory with empty files of these names.
 func dirWith(t *testing.T, names ...string) string {
 	t.Helper()

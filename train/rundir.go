@@ -87,7 +87,7 @@ func (d runDir) clear() error {
 // finish makes a run of the directory.
 func (d runDir) finish(f runFiles) error {
 	if err := f.write(d); err != nil {
-		os.WriteFile(d.unfinished(), nil, 0o666) // the directory can still be begun again
+		os.WriteFile(d.unfinished(), nil, 0o666) // writing has taken it away; the directory can still be begun again
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	return nil

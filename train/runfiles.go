@@ -73,19 +73,26 @@ func (f *runFiles) run() string {
 	return ""
 }
 
-// write puts the files into the directory. The configuration comes last and whole: a directory without it is not yet a run.
+// write puts the files into the directory. The configuration comes last and whole: a directory without it is not yet a
+// run, and one with it must have a tokenizer even if the power is cut.
 func (f *runFiles) write(d runDir) error {
-	if err := os.WriteFile(d.tokenizer(), f.tokenizer, 0o666); err != nil {
+	if err := writeSynced(d.tokenizer(), f.tokenizer); err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.tokenizerConfig(), f.tokenizerConfig, 0o666); err != nil {
+	if err := writeSynced(d.tokenizerConfig(), f.tokenizerConfig); err != nil {
 		return err
 	}
-	err := writeDurably(d.config(), f.config)
-	if err != nil { // it took away its unfinished file, which says that the start can be made again
-		os.WriteFile(d.unfinished(), nil, 0o666)
+	return writeDurably(d.config(), f.config)
+}
+
+// writeSynced writes a file and waits until its bytes are on the disk.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
 	}
-	return err
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // CheckOrigin returns an error if a checkpoint of the run in dir was made by another run, or with another tokenizer.
@@ -111,6 +118,9 @@ func (d runDir) checkOrigin(info checkpoint.Info) error {
 	for _, c := range []struct{ path, made, now string }{
 		{d.tokenizer(), made.Tokenizer, now.Tokenizer}, {d.tokenizerConfig(), made.TokenizerConfig, now.TokenizerConfig},
 	} {
+		if c.made != "" && c.now == "" {
+			return &DataError{fmt.Errorf("%s is missing\n  restore it; the directory of the data set has the same file", c.path)}
+		}
 		if c.made != "" && c.made != c.now {
 			return &DataError{fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but should be %.12s…\n"+
 				"  restore it; the directory of the data set has the same file", c.path, info.Name, c.now, c.made)}
