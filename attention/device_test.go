@@ -12,8 +12,8 @@ import (
 	"anneal/tensor"
 )
 
-// dense is attention of one head by the definition of a pattern, token by token: the softmax over all keys of the document,
-// each as often as the query sees it, and the gradients of Σ out·dout by q, k and v.
+// dense is attention of one head by the definition of a pattern, token by token: the softmax over all keys of the
+// document, each as often as the query sees it, and the gradients of Σ out·dout by q, k and v.
 func dense(visible func(i, j int) int, q, k, v, dout [][]float64, start []int32, scale float64) (out, dq, dk, dv [][]float64) {
 	zeros := func() [][]float64 {
 		x := make([][]float64, len(q))
@@ -54,8 +54,8 @@ func dense(visible func(i, j int) int, q, k, v, dout [][]float64, start []int32,
 	return out, dq, dk, dv
 }
 
-// A compiled pattern, run by a device, is the softmax over what its definition sees, forward and backward: with documents, with
-// heads that share keys, and in rows shorter than those it was compiled for.
+// A compiled pattern, run by a device, is the softmax over what its definition sees, forward and backward: with
+// documents, with heads that share keys, and in rows shorter than those it was compiled for.
 func TestDeviceRunsTheDefinition(t *testing.T) {
 	d := cpu.NewTier(isa.Generic, 1)
 	t.Cleanup(d.Close)

@@ -35,7 +35,8 @@ func TestEntriesAreAnUpperBound(t *testing.T) {
 	})
 }
 
-// Patterns that would take gigabytes to lay out are refused at once; those that are of use on rows of a million tokens are not.
+// Patterns that would take gigabytes to lay out are refused at once; those that are of use on rows of a million tokens
+// are not.
 func TestPatternsOfTooManyBlocksAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		text          string

@@ -109,8 +109,8 @@ func matrix(l *device.Layout, length, head int) [][]int {
 	return m
 }
 
-// Each layout sees exactly the pairs of its pattern's definition, each once, or as often as branches list it; every query
-// sees itself; and the layout of a row serves every shorter row.
+// Each layout sees exactly the pairs of its pattern's definition, each once, or as often as branches list it; every
+// query sees itself; and the layout of a row serves every shorter row.
 func TestLayoutIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyPattern(t)
@@ -135,8 +135,8 @@ func TestLayoutIsItsDefinition(t *testing.T) {
 	})
 }
 
-// A layout keeps what device.Layout promises: blocks of at most 64 queries, that hold each position once, or more often if Overlap
-// says so; keys within the row; ranges that are not empty.
+// A layout keeps what device.Layout promises: blocks of at most 64 queries, that hold each position once, or more
+// often if Overlap says so; keys within the row; ranges that are not empty.
 func TestLayoutIsWellFormed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyPattern(t)
@@ -239,8 +239,8 @@ func TestPairsHaveClosedForms(t *testing.T) {
 	}
 }
 
-// A block of BigBird sees its window, the global blocks and as many different others as there are, and each of these as often as
-// any other.
+// A block of BigBird sees its window, the global blocks and as many different others as there are, and each of these
+// as often as any other.
 func TestBigBirdDrawsEvenly(t *testing.T) {
 	b := BigBird{2, 3, 1, 64, 7}
 	const row, heads, layers = 11, 64, 64

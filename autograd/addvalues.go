@@ -5,8 +5,8 @@ import (
 	"anneal/tensor"
 )
 
-// AddValues adds weight·table[ids] to the value heads of qkv [N, (H+2K)·E], in place; it consumes qkv. table is [V, K·E],
-// weight [1], ids [N].
+// AddValues adds weight·table[ids] to the value heads of qkv [N, (H+2K)·E], in place; it consumes qkv. table is [V,
+// K·E], weight [1], ids [N].
 func (t *Tape) AddValues(qkv *Var, table, weight *Param, ids *tensor.Tensor, heads device.Heads) *Var {
 	out := t.wrap(t.consume(qkv))
 	t.Device.AddValues(&out.Value, &table.Value, &weight.Value, ids, heads)

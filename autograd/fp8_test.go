@@ -55,8 +55,8 @@ func sum(m, n, k int, a, b func(i, p int) float64) []float64 {
 	return c
 }
 
-// NUM-11, NUM-12: the three products of a layer are those of operands rounded one by one, up to FP32 sums and the rounding of
-// what is stored; so are those of tensors of zeros and with one outlier, where most of the rest vanishes.
+// NUM-11, NUM-12: the three products of a layer are those of operands rounded one by one, up to FP32 sums and the
+// rounding of what is stored; so are those of tensors of zeros and with one outlier, where most of the rest vanishes.
 func TestFP8LinearMatchesScalarEmulation(t *testing.T) {
 	const n, in, out = 9, 40, 24
 	for _, c := range []struct {

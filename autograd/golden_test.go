@@ -161,7 +161,8 @@ func checkLinear(r *rig, c golden) {
 	r.equal("dw of sum", weight.Grad.F64(), c.Tensors["dw"].Data)
 }
 
-// withValueHead lays heads [N, H, E] out as a fused projection of H query heads, one key head and one value head of zeros.
+// withValueHead lays heads [N, H, E] out as a fused projection of H query heads, one key head and one value head of
+// zeros.
 func withValueHead(x []float64, rows, heads, e int) []float64 {
 	out := make([]float64, 0, rows*(heads+2)*e)
 	for i := range rows {

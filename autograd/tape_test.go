@@ -92,8 +92,8 @@ type segment func(x *Var) *Var
 
 func (s segment) Forward(_ *Tape, x *Var, _ *Sequence) *Var { return s(x) }
 
-// Gradients are linear: those of a value with two uses are the sum of those of each use alone. Alone means that the other
-// result has no gradient, and then neither has its weight.
+// Gradients are linear: those of a value with two uses are the sum of those of each use alone. Alone means that the
+// other result has no gradient, and then neither has its weight.
 func TestGradientsOfTwoUsesAddUp(t *testing.T) {
 	const n, d = 3, 8
 	run := func(first, second bool) (dx []float64, grads [3]*Param) {
@@ -197,7 +197,8 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 	}
 }
 
-// Few rows of logits at a time make a large head slow; so many, of the largest vocabularies, are a fraction of the head.
+// Few rows of logits at a time make a large head slow; so many, of the largest vocabularies, are a fraction of the
+// head.
 func TestHeadChunks(t *testing.T) {
 	for _, c := range []struct{ rows, vocab, size, room, want int }{
 		{4096, 4096, 4, 0, 1024}, {2048, 16384, 4, 0, 512}, {4096, 50257, 4, 0, 512}, {4096, 256000, 4, 0, 512}, {300, 50257, 4, 0, 300}, {100_000, 256, 4, 0, 16384},

@@ -15,8 +15,8 @@ type entry struct {
 	sign func(p *svg.Picture, x, y float64)
 }
 
-// drawLegend draws the legend in a corner of the frame where it covers no data, else below the axis in columns. It returns
-// by how much the picture has to grow.
+// drawLegend draws the legend in a corner of the frame where it covers no data, else below the axis in columns. It
+// returns by how much the picture has to grow.
 func (c *Chart) drawLegend(p *svg.Picture, f *frame) float64 {
 	entries := c.entries(f)
 	if len(entries) == 0 {

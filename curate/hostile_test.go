@@ -71,7 +71,8 @@ func TestTimeAndMemoryAreLinearInAnyText(t *testing.T) {
 		if limit := 6 * took * large / small; longer > limit+50*time.Millisecond {
 			t.Errorf("%s: %d bytes take %v, %d take %v", name, small, took, large, longer)
 		}
-		// At most 75 bytes for each; 101 under the race detector, where growing a slice allocates what it grows by as well.
+		// At most 75 bytes for each; 101 under the race detector, where growing a slice allocates what it grows by as
+		// well.
 		if allocated > 130*large {
 			t.Errorf("%s: %d bytes allocate %d", name, large, allocated)
 		}

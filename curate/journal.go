@@ -218,8 +218,8 @@ func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// readRecord reads a line; nil for one that no curation has written. Every place that the record names is then within the directory
-// and its files.
+// readRecord reads a line; nil for one that no curation has written. Every place that the record names is then within
+// the directory and its files.
 func readRecord(line []byte) *record {
 	e := new(record)
 	if (jsonlimit.Limits{Objects: len(line)/8 + 64, Values: len(line)}).Check(line) != nil || json.Unmarshal(line, e) != nil {

@@ -52,8 +52,8 @@ func (m Memory) parts(sorting int64) []machine.Part {
 	}
 }
 
-// Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB, or less where less is available.
-// If more is needed than is available, the error is a *machine.RoomError.
+// Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB, or less where
+// less is available. If more is needed than is available, the error is a *machine.RoomError.
 func (o Options) Plan() (m Memory, err error) {
 	workers := o.workers()
 	m = Memory{Base: baseMemory, Workers: int64(workers) * workerMemory}

@@ -111,7 +111,8 @@ func documents(t testing.TB, p *split) []string {
 // files returns the content of every file under dir.
 func files(t testing.TB, dir string) map[string]string { return filetest.Contents(t, dir, "") }
 
-// Both splits together hold each document once, in input order, on the side that its hash says, whatever the shard size.
+// Both splits together hold each document once, in input order, on the side that its hash says, whatever the shard
+// size.
 func TestBuildRoundTrip(t *testing.T) {
 	for _, vocab := range []int{257, 70000} { // u16 and u32
 		for _, limit := range []uint64{1, 1000, 1 << 27} {
@@ -166,8 +167,8 @@ func TestBuildIsTheSameForAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-// However small the fraction and the input, both splits get a document as soon as there are two different ones, unless all are
-// held out; equal documents stay on one side, and no document is lost.
+// However small the fraction and the input, both splits get a document as soon as there are two different ones, unless
+// all are held out; equal documents stay on one side, and no document is lost.
 func TestEachSplitGetsADocument(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		docs := rapid.SliceOfN(rapid.StringMatching("[abc]{1,2}"), 1, 8).Draw(rt, "docs")

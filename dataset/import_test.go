@@ -23,8 +23,8 @@ func importInto(t testing.TB, opt BuildOptions, train, val iter.Seq2[[]uint32, e
 	}}, train, val)
 }
 
-// What Documents yields makes the same dataset again, byte for byte: with the splits as they were, and, from all documents in
-// the order of the input, with the splits chosen anew.
+// What Documents yields makes the same dataset again, byte for byte: with the splits as they were, and, from all
+// documents in the order of the input, with the splits chosen anew.
 func TestImportedTokensMakeTheDatasetThatTheTextMade(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		docs := randomDocs(rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(2, 60).Draw(rt, "documents"), 200)

@@ -75,8 +75,8 @@ type LengthBin struct {
 	Tokens    uint64 `json:"tokens"`
 }
 
-// Lengths measures the documents of the training split, or of the validation split, from the document index. Quantiles are exact
-// up to 2^20 tokens; above, they are the longest length.
+// Lengths measures the documents of the training split, or of the validation split, from the document index. Quantiles
+// are exact up to 2^20 tokens; above, they are the longest length.
 func (d *Dataset) Lengths(val bool) (Lengths, error) {
 	const exact = 1 << 20
 	var (

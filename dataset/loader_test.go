@@ -299,8 +299,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// What scores documents reads every token but the first as a target exactly once, and after the last document an EOT as after all
-// others, wherever rows end.
+// What scores documents reads every token but the first as a target exactly once, and after the last document an EOT
+// as after all others, wherever rows end.
 func TestScanEndsEveryDocument(t *testing.T) {
 	docs := randomDocs(3, 7, 12)
 	d := build(t, docs, BuildOptions{ShardTokens: 20})

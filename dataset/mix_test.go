@@ -55,8 +55,8 @@ func integral(m Mix, phase int, length, x float64) []float64 {
 	return q
 }
 
-// At every end of a block each source has given its weight's worth of samples, within one, counted from the beginning of the phase,
-// and never less than before; a weight of 0 gives nothing.
+// At every end of a block each source has given its weight's worth of samples, within one, counted from the beginning
+// of the phase, and never less than before; a weight of 0 gives nothing.
 func TestMixStaysWithinOneSample(t *testing.T) {
 	worst := 0.0
 	rapid.Check(t, func(t *rapid.T) {
@@ -159,7 +159,8 @@ func TestMixRefusesWhatIsNone(t *testing.T) {
 	}
 }
 
-// Sizes 1, 10, 100: natural weights are the sizes, a high temperature makes them even, and between them a weight is its size to the power of 1/T.
+// Sizes 1, 10, 100: natural weights are the sizes, a high temperature makes them even, and between them a weight is
+// its size to the power of 1/T.
 func TestTemperature(t *testing.T) {
 	sizes := []float64{1, 10, 100}
 	for _, c := range []struct{ t, want0, ratio float64 }{{1, 1.0 / 111, 10}, {2, 1 / (1 + math.Sqrt(10) + 10), math.Sqrt(10)}, {1e9, 1.0 / 3, 1}} {
@@ -173,8 +174,8 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-// By hand: of a budget of 100, sources of 4 and 10 take 8 and 20 in two epochs, and the two large ones share the 72 that are left. With a budget beyond
-// all caps every source is at its cap; with a small one all are even.
+// By hand: of a budget of 100, sources of 4 and 10 take 8 and 20 in two epochs, and the two large ones share the 72
+// that are left. With a budget beyond all caps every source is at its cap; with a small one all are even.
 func TestUniMax(t *testing.T) {
 	for _, c := range []struct{ sizes, want []float64 }{
 		{[]float64{500, 4, 10, 300}, []float64{.36, .08, .20, .36}},
@@ -236,8 +237,9 @@ func sameRow(a *Batch, i int, b *Batch, j int) bool {
 	return slices.Equal(a.Tokens[i*n:][:n], b.Tokens[j*n:][:n]) && slices.Equal(a.Targets[i*n:][:n], b.Targets[j*n:][:n]) && slices.Equal(a.DocStart[i*n:][:n], b.DocStart[j*n:][:n])
 }
 
-// A run over several sources that is killed and goes on in other batches, with other numbers of readers, and leaves samples out, reads each row of each source
-// once an epoch, less what it leaves out, and each row is one that the source alone would serve.
+// A run over several sources that is killed and goes on in other batches, with other numbers of readers, and leaves
+// samples out, reads each row of each source once an epoch, less what it leaves out, and each row is one that the
+// source alone would serve.
 func TestMixedReadsEachRowOnce(t *testing.T) {
 	m := Mix{{Weights: []float64{3, 1, 0}}, {From: 250, Weights: []float64{3, 1, 0}, To: []float64{0, 1, 4}}, {From: 500, Weights: []float64{0, 1, 4}}}
 	for _, kind := range []Packing{Concat, BestFit, Pad} {

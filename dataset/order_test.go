@@ -131,8 +131,8 @@ func TestScoreOfARowIsTheMeanOverItsTokens(t *testing.T) {
 	})
 }
 
-// Whatever the order, each epoch holds each row once; no row of the warm-up is harder than its time admits; the last samples are
-// among the best of what was left; epochs without either are as they were.
+// Whatever the order, each epoch holds each row once; no row of the warm-up is harder than its time admits; the last
+// samples are among the best of what was left; epochs without either are as they were.
 func TestAnyOrderHoldsEachRowOncePerEpoch(t *testing.T) {
 	d := scored(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -234,8 +234,8 @@ func checkAnnealing(t *rapid.T, l *Loader, o Order) {
 	}
 }
 
-// Any number of readers that are killed anywhere and come back as any other number, in any batch size, with samples left out,
-// read what one reader reads.
+// Any number of readers that are killed anywhere and come back as any other number, in any batch size, with samples
+// left out, read what one reader reads.
 func TestAnyReadersReadTheSameOrder(t *testing.T) {
 	d := scored(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -282,8 +282,8 @@ func TestAnyReadersReadTheSameOrder(t *testing.T) {
 	})
 }
 
-// In a mix, each source is in the order that it has alone when the lengths are counted in its own samples; the mix goes on from its own
-// state and from none of another order.
+// In a mix, each source is in the order that it has alone when the lengths are counted in its own samples; the mix
+// goes on from its own state and from none of another order.
 func TestMixedOrdersEachSource(t *testing.T) {
 	sets := []*Dataset{scored(t), scored(t)}
 	mixed := func(t *rapid.T, o Order) *Mixed {
@@ -329,8 +329,8 @@ func TestMixedOrdersEachSource(t *testing.T) {
 	})
 }
 
-// What a warm-up draws first is even over what is admitted, and what comes after it is in even order: χ² over keys stays within
-// five standard deviations.
+// What a warm-up draws first is even over what is admitted, and what comes after it is in even order: χ² over keys
+// stays within five standard deviations.
 func TestDrawsAreEven(t *testing.T) {
 	const n, w, keys = 6, 2, 36000
 	scores := []float32{5, 4, 3, 2, 1, 0}
@@ -368,7 +368,8 @@ func TestDrawsAreEven(t *testing.T) {
 	even("the samples of an annealing", last, 6)
 }
 
-// A run in random order can go on with an annealing that holds back from there on; nothing else is taken for what it is not.
+// A run in random order can go on with an annealing that holds back from there on; nothing else is taken for what it
+// is not.
 func TestOrderOfAStateIsChecked(t *testing.T) {
 	d := scored(t)
 	with := func(o Order) *Loader {

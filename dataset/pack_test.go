@@ -15,7 +15,8 @@ import (
 
 var packings = []Packing{Concat, BestFit, Pad}
 
-// fills returns the lengths of the pieces of each row, by the definition of best-fit decreasing: a search over all rows.
+// fills returns the lengths of the pieces of each row, by the definition of best-fit decreasing: a search over all
+// rows.
 func fills(lengths []int, context int) [][]int {
 	slices.SortFunc(lengths, func(a, b int) int { return b - a })
 	var rows [][]int
@@ -62,8 +63,8 @@ func someDocs(t *rapid.T, context int) []string {
 	return docs
 }
 
-// Rows of best_fit hold every token of the stream once, no document is cut that fits a row, no row is overfull, and the
-// rows have the room left that a search over all rows leaves. Rows of pad hold the beginning of each document.
+// Rows of best_fit hold every token of the stream once, no document is cut that fits a row, no row is overfull, and
+// the rows have the room left that a search over all rows leaves. Rows of pad hold the beginning of each document.
 func TestPackingAgainstItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		context := rapid.IntRange(1, 200).Draw(t, "context")
@@ -146,8 +147,8 @@ func epoch(t *rapid.T, l *Loader) (pairs [][2]int32) {
 	return pairs
 }
 
-// Each row is its pieces, each a document that begins where the piece does, then padding: EOT that is ignored and seen by
-// no other position.
+// Each row is its pieces, each a document that begins where the piece does, then padding: EOT that is ignored and seen
+// by no other position.
 func TestRowsArePiecesThenPadding(t *testing.T) {
 	d := build(t, randomDocs(2, 80, 70), BuildOptions{ShardTokens: 400})
 	stream := d.train.all(t)
@@ -189,8 +190,8 @@ func TestRowsArePiecesThenPadding(t *testing.T) {
 	}
 }
 
-// What the rows of best_fit train on is every token of the stream after the one before it, prompts left out; of pad, that of
-// the first T tokens of each document. Utilisation says how much that is, for each packing.
+// What the rows of best_fit train on is every token of the stream after the one before it, prompts left out; of pad,
+// that of the first T tokens of each document. Utilisation says how much that is, for each packing.
 func TestPackedRowsTrainOnTheStream(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -238,8 +239,8 @@ func TestPackedRowsTrainOnTheStream(t *testing.T) {
 	})
 }
 
-// Over kills at any sample, on any number of machines after each, with any batch, three epochs of each packing hold what
-// an uninterrupted reading by one machine holds: every row once an epoch, in the same order.
+// Over kills at any sample, on any number of machines after each, with any batch, three epochs of each packing hold
+// what an uninterrupted reading by one machine holds: every row once an epoch, in the same order.
 func TestEachRowOnceOverKillsAndMachines(t *testing.T) {
 	d := build(t, randomDocs(4, 50, 90), BuildOptions{ShardTokens: 500})
 	rapid.Check(t, func(t *rapid.T) {

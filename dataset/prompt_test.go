@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Of any documents, with and without a prompt, in shards of any size: the targets that are ignored are exactly the tokens up
-// to the end of a prompt, wherever a window cuts; everything else is the stream.
+// Of any documents, with and without a prompt, in shards of any size: the targets that are ignored are exactly the
+// tokens up to the end of a prompt, wherever a window cuts; everything else is the stream.
 func TestPromptsAreReadButNotTrainedOn(t *testing.T) {
 	const end = "=>"
 	for seed := range uint64(40) {

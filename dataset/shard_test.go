@@ -263,8 +263,8 @@ func TestManifestWithoutASplitIsRefused(t *testing.T) {
 }
 
 // FuzzShard opens and verifies damaged shards: no panic, and no allocation that the size of the file does not justify.
-// The input edits the head and the body of a good file, and cuts it to size; seal sets the checksums right, so that the
-// checks behind them are reached.
+// The input edits the head and the body of a good file, and cuts it to size; seal sets the checksums right, so that
+// the checks behind them are reached.
 func FuzzShard(f *testing.F) {
 	_, path := oneShard(f, []string{"ab", "c"})
 	good, err := os.ReadFile(path)

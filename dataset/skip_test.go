@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The arithmetic of skip lists is that of sets: what is left is the samples in order without those taken out, in however
-// many goes, and the list reads back as it was written.
+// The arithmetic of skip lists is that of sets: what is left is the samples in order without those taken out, in
+// however many goes, and the list reads back as it was written.
 func TestSkipListLeavesOutExactlyItsSamples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 300

@@ -29,9 +29,9 @@ type Device interface {
 	// MatMul writes the product of a and b in the given form to dst, or adds it to dst with Accumulate.
 	MatMul(dst, a, b *tensor.Tensor, form Form, opt MatMulOptions)
 
-	// RMSNorm normalises rows: xhat = x / sqrt(mean(x²) + eps), y = xhat · gain (Zhang & Sennrich 2019). x is [N, D] in
-	// F32, gain [D]. It stores xhat [N, D] (rounded to its dtype; y is computed from the rounded value) and
-	// rstd [N] = 1/sqrt(mean(x²)+eps), which RMSNormGrad needs.
+	// RMSNorm normalises rows: xhat = x / sqrt(mean(x²) + eps), y = xhat · gain (Zhang & Sennrich 2019). x is [N, D]
+	// in F32, gain [D]. It stores xhat [N, D] (rounded to its dtype; y is computed from the rounded value) and rstd
+	// [N] = 1/sqrt(mean(x²)+eps), which RMSNormGrad needs.
 	RMSNorm(y, xhat, rstd, x, gain *tensor.Tensor, eps float64)
 	// RMSNormAgain recomputes y = xhat · gain of RMSNorm, bit for bit.
 	RMSNormAgain(y, xhat, gain *tensor.Tensor)
@@ -90,7 +90,8 @@ type Device interface {
 	// bit. Unless first is 0 the cache must hold position first (Cache.Holds).
 	LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *Cache, first int, heads Heads)
 
-	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the rest.
+	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the
+	// rest.
 	SwiGLU(act, gu *tensor.Tensor)
 	// SwiGLUGrad writes dgu [N, 2F] from dact [N, F] and gu. Unless act is nil it also writes the result of SwiGLU to
 	// act [N, F], bit for bit; act has the dtype of dact. dgu may be gu, and act may be dact, which saves memory
@@ -110,15 +111,15 @@ type Device interface {
 	// and of the weights: dy += weights[1]·dx, dweights += (Σ dx·kept, Σ dx·y), dx ← weights[0]·dx.
 	MixStreamsGrad(dx, dy, dweights, kept, y, weights *tensor.Tensor)
 
-	// AddValues adds weight·table[ids] to the value heads of qkv [N, (H+2K)·E], in place: table [V, K·E], weight [1] (F32),
-	// ids [N] (I32, all in [0, V)).
+	// AddValues adds weight·table[ids] to the value heads of qkv [N, (H+2K)·E], in place: table [V, K·E], weight [1]
+	// (F32), ids [N] (I32, all in [0, V)).
 	AddValues(qkv, table, weight, ids *tensor.Tensor, heads Heads)
 	// AddValuesGrad adds to the gradients of table and weight. For the rows dv of the value heads of dqkv: dtable[id]
 	// += weight·dv, in token order, and dweight += Σ dv·table[id].
 	AddValuesGrad(dtable, dweight, dqkv, table, weight, ids *tensor.Tensor, heads Heads)
 
-	// GELU writes act = ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), elementwise: GPT-2's form of Hendrycks & Gimpel 2016, arXiv
-	// 1606.08415.
+	// GELU writes act = ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), elementwise: GPT-2's form of Hendrycks & Gimpel
+	// 2016, arXiv 1606.08415.
 	GELU(act, x *tensor.Tensor)
 	// GELUGrad writes dx from dact and x, and act like SwiGLUGrad. dx may be x, and act may be dact.
 	GELUGrad(dx, act, dact, x *tensor.Tensor)
@@ -129,8 +130,8 @@ type Device interface {
 	EmbeddingGrad(dtable, dx, ids *tensor.Tensor)
 
 	// CrossEntropy reads logits [n, V] and targets [n] (I32; −100 is ignored) and writes loss [n] =
-	// log Σ exp(logits) − logits[target], 0 where ignored. Unless dlogits is nil it also writes the gradient of the summed loss,
-	// softmax(logits) − onehot(target), 0 where ignored, to dlogits [n, V], which may be logits itself.
+	// log Σ exp(logits) − logits[target], 0 where ignored. Unless dlogits is nil it also writes the gradient of the
+	// summed loss, softmax(logits) − onehot(target), 0 where ignored, to dlogits [n, V], which may be logits itself.
 	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)
 	// Softcap bounds x in place: x ← limit·tanh(x/limit) (Gemma 2, arXiv 2408.00118).
 	Softcap(x *tensor.Tensor, limit float64)

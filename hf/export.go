@@ -147,10 +147,12 @@ func dtypeName(tensors []safetensors.Tensor) (string, error) {
 	return name, nil
 }
 
-// writtenFor is the version of transformers whose conventions the files follow. Later ones read them, and so does 4.51.
+// writtenFor is the version of transformers whose conventions the files follow. Later ones read them, and so does
+// 4.51.
 const writtenFor = "5.0.0"
 
-// configJSON is the config of the model with what every model has. The dtype goes by its names in transformers 4 and 5.
+// configJSON is the config of the model with what every model has. The dtype goes by its names in transformers 4 and
+// 5.
 func configJSON(c Config, dtype string) map[string]any {
 	m := c.settings()
 	m["torch_dtype"], m["dtype"], m["transformers_version"] = dtype, dtype, writtenFor

@@ -74,8 +74,8 @@ func open(t *testing.T, dir string) *Model {
 	return m
 }
 
-// wantLogits runs the reference, if it knows as much, on a directory and compares with what transformers computed from the
-// golden one. HF computes norms and RoPE in float32 even in a float64 model, hence the tolerance.
+// wantLogits runs the reference, if it knows as much, on a directory and compares with what transformers computed from
+// the golden one. HF computes norms and RoPE in float32 even in a float64 model, hence the tolerance.
 func wantLogits(t *testing.T, name, dir string) {
 	t.Helper()
 	if name != "llama" && name != "qwen3" {
@@ -185,8 +185,8 @@ func TestExportGivesTheModelBack(t *testing.T) {
 	}
 }
 
-// Files of OpenAI's GPT-2 have no "transformer." before their names, masks that are no weights, and some tied models a copy
-// of the embedding for a head.
+// Files of OpenAI's GPT-2 have no "transformer." before their names, masks that are no weights, and some tied models a
+// copy of the embedding for a head.
 func TestOtherNamesForTheSameWeights(t *testing.T) {
 	c, e := exportGolden(t, "gpt2")
 	var bare []safetensors.Tensor

@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// GPT2Config describes a GPT-2: LayerNorm, learned positions, biases, and a feed-forward network of two matrices around
-// GELU's tanh form. Its heads fill the hidden size.
+// GPT2Config describes a GPT-2: LayerNorm, learned positions, biases, and a feed-forward network of two matrices
+// around GELU's tanh form. Its heads fill the hidden size.
 type GPT2Config struct {
 	VocabSize    int
 	HiddenSize   int // n_embd
@@ -57,9 +57,9 @@ var gpt2Mask = regexp.MustCompile(`^(transformer\.)?h\.\d+\.attn\.(bias|masked_b
 
 func (c *GPT2Config) derived(name string) bool { return gpt2Mask.MatchString(name) }
 
-// Tensors lists every tensor of the model. Matrices are [in, out], row-major, and have a bias [out]. With V vocabulary,
-// T positions, D hidden, F ffn: wte and lm_head [V, D], wpe [T, D], attn.c_attn [D, 3D] (q, k and v side by side),
-// attn.c_proj [D, D], mlp.c_fc [D, F], mlp.c_proj [F, D], norms [D]. A tied model has no lm_head.
+// Tensors lists every tensor of the model. Matrices are [in, out], row-major, and have a bias [out]. With V
+// vocabulary, T positions, D hidden, F ffn: wte and lm_head [V, D], wpe [T, D], attn.c_attn [D, 3D] (q, k and v side
+// by side), attn.c_proj [D, D], mlp.c_fc [D, F], mlp.c_proj [F, D], norms [D]. A tied model has no lm_head.
 func (c *GPT2Config) Tensors() []Spec {
 	d := c.HiddenSize
 	specs := []Spec{{c.embedding(), []int{c.VocabSize, d}}, {gpt2Prefix + "wpe.weight", []int{c.MaxPositions, d}}}

@@ -9,7 +9,8 @@ import (
 	"anneal/safetensors"
 )
 
-// Model is an open model directory with exactly the tensors that its config asks for, in whatever dtype the files have.
+// Model is an open model directory with exactly the tensors that its config asks for, in whatever dtype the files
+// have.
 type Model struct {
 	Config  Config
 	weights *safetensors.Set
@@ -39,7 +40,8 @@ func Open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// Read fills dst with the elements of a tensor, which has a name and a shape of Config.Tensors. A NaN or an infinity is an error.
+// Read fills dst with the elements of a tensor, which has a name and a shape of Config.Tensors. A NaN or an infinity
+// is an error.
 func (m *Model) Read(name string, dst []float32) error {
 	if err := safetensors.ReadFloat32(m.weights, m.stored(name), dst); err != nil {
 		return err
@@ -82,8 +84,8 @@ func (m *Model) Close() error { return m.weights.Close() }
 
 const maxConfig = 1 << 20 // bytes
 
-// ReadConfig reads config.json in dir. What this module cannot represent exactly (other architectures, unknown kinds of
-// RoPE, quantised weights, unknown settings) is an error that names the field.
+// ReadConfig reads config.json in dir. What this module cannot represent exactly (other architectures, unknown kinds
+// of RoPE, quantised weights, unknown settings) is an error that names the field.
 func ReadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
 	text, err := fileio.ReadSmall(path, maxConfig)

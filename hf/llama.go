@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases. Three
-// classes of transformers are one: LlamaForCausalLM; with QK-norm Qwen3ForCausalLM; with sliding windows in all layers, or
-// heads that do not fill the hidden size, MistralForCausalLM.
+// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases.
+// Three classes of transformers are one: LlamaForCausalLM; with QK-norm Qwen3ForCausalLM; with sliding windows in all
+// layers, or heads that do not fill the hidden size, MistralForCausalLM.
 type LlamaConfig struct {
 	VocabSize    int
 	HiddenSize   int // width of the residual stream
@@ -239,8 +239,8 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 	}
 }
 
-// windows takes the sliding windows: none in a Llama, in all layers of a Mistral, in those of layer_types in a Qwen3, which
-// are the last ones if it does not list them.
+// windows takes the sliding windows: none in a Llama, in all layers of a Mistral, in those of layer_types in a Qwen3,
+// which are the last ones if it does not list them.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
 	use, full := modelType == "mistral", 0 // so many layers have none
 	switch modelType {

@@ -67,8 +67,8 @@ func (s RopeScaling) settings() map[string]any {
 	return m
 }
 
-// rope takes the base and the scaling of RoPE from where transformers 5 (rope_parameters) or 4 (rope_theta, rope_scaling)
-// puts them, and reports whether there was a base. If both say something they must say the same.
+// rope takes the base and the scaling of RoPE from where transformers 5 (rope_parameters) or 4 (rope_theta,
+// rope_scaling) puts them, and reports whether there was a base. If both say something they must say the same.
 func (f *fields) rope(c *LlamaConfig) (hasTheta bool) {
 	hasTheta = f.take("rope_theta", &c.RopeTheta)
 	outer, given := c.RopeTheta, false

@@ -18,8 +18,8 @@ type Spec struct {
 
 const head = "lm_head.weight"
 
-// match demands that have is exactly the set of tensors of a model, and names every difference. Buffers that old versions
-// of transformers saved, and that follow from the config, are let pass.
+// match demands that have is exactly the set of tensors of a model, and names every difference. Buffers that old
+// versions of transformers saved, and that follow from the config, are let pass.
 func match(c Config, have []safetensors.Info) error {
 	byName := make(map[string]safetensors.Info, len(have))
 	for _, t := range have {

@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// What is reported of a case follows from its shape: pairs, operations, tensors; relations to full attention are of heads and
-// of the peak beside each.
+// What is reported of a case follows from its shape: pairs, operations, tensors; relations to full attention are of
+// heads and of the peak beside each.
 func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 	const length, heads, e = 96, 2, 16
 	seen := 0

@@ -57,7 +57,8 @@ func TestGammaMoments(t *testing.T) {
 		up, _ := math.Lgamma(shape + 1e-5)
 		down, _ := math.Lgamma(shape - 1e-5)
 		digamma := (up - down) / 2e-5
-		// Five standard errors each; the fourth central moment of the distribution is 3a² + 6a, the variance of its logarithm about 1/a².
+		// Five standard errors each; the fourth central moment of the distribution is 3a² + 6a, the variance of its
+		// logarithm about 1/a².
 		for what, c := range map[string]struct{ got, want, deviation float64 }{
 			"mean":           {sum / n, shape, math.Sqrt(shape)},
 			"variance":       {squares / n, shape, math.Sqrt(2*shape*shape + 6*shape)},

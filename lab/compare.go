@@ -175,8 +175,8 @@ func sameRun(dir string, cfg *config.Config) error {
 	return nil
 }
 
-// CompareChart draws the losses of the runs over the tokens seen, smoothed so that the runs can be told apart. warn takes
-// what is missing.
+// CompareChart draws the losses of the runs over the tokens seen, smoothed so that the runs can be told apart. warn
+// takes what is missing.
 func CompareChart(all []Compared, warn func(string)) (*chart.Chart, error) {
 	c := &chart.Chart{
 		Title: "Training loss, running mean",

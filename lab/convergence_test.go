@@ -10,8 +10,9 @@ import (
 	"anneal/train/config"
 )
 
-// On source text Muon, at AdamW's own rate, has learnt more than AdamW after the same few steps. Sophia, at a third of it as
-// for other steps by sign, is within a tenth of it: its long momentum and its curvature need longer to be of use.
+// On source text Muon, at AdamW's own rate, has learnt more than AdamW after the same few steps. Sophia, at a third of
+// it as for other steps by sign, is within a tenth of it: its long momentum and its curvature need longer to be of
+// use.
 func TestMuonAndSophiaConvergeOnSource(t *testing.T) {
 	data, dir := sourceData(t), t.TempDir()
 	loss := func(name string, lr float64) float64 {

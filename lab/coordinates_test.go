@@ -21,8 +21,8 @@ func family(standard bool, more ...string) Family {
 	}
 }
 
-// MUP-1: under muP no activation goes with the width before and during the first updates; under the standard parametrisation
-// the residual stream grows at least like the width, and the check says so.
+// MUP-1: under muP no activation goes with the width before and during the first updates; under the standard
+// parametrisation the residual stream grows at least like the width, and the check says so.
 func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 	for _, v := range []struct {
 		lr   float64
@@ -68,8 +68,8 @@ func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 	}
 }
 
-// CompleteP: with a base depth the residual stream of a model eight times as deep has after three updates the size it has
-// at the base depth; without, the steps of all layers add up.
+// CompleteP: with a base depth the residual stream of a model eight times as deep has after three updates the size it
+// has at the base depth; without, the steps of all layers add up.
 func TestResidualStreamIsFlatOverDepthWithABaseDepth(t *testing.T) {
 	slope := func(more ...string) (float64, []float64) {
 		depths, size := []int{2, 4, 16}, []float64{}

@@ -45,9 +45,9 @@ const (
 // demoPrompts are beginnings that the standard library is full of.
 var demoPrompts = []string{"// Copyright", "func (b *Buffer) Read", "// ReadFile reads"}
 
-// Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set with
-// held-out files, a run, a few continuations. What o.Out has of it already is used: a data set as it is, a run to be resumed.
-// When ctx ends during training the run is saved.
+// Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set
+// with held-out files, a run, a few continuations. What o.Out has of it already is used: a data set as it is, a run to
+// be resumed. When ctx ends during training the run is saved.
 func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	if _, err := isa.Choose(); err != nil {
 		return nil, err // before minutes of other work

@@ -13,8 +13,8 @@ import (
 	"anneal/train/config"
 )
 
-// phrases generates documents of 600 letters: a random phrase of 5 to 10 of them again and again, and after 36 letters another.
-// What comes next stands a phrase earlier; older phrases mislead.
+// phrases generates documents of 600 letters: a random phrase of 5 to 10 of them again and again, and after 36 letters
+// another. What comes next stands a phrase earlier; older phrases mislead.
 func phrases(documents int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -57,8 +57,8 @@ func phraseData(t *testing.T) string {
 	return dir
 }
 
-// Beyond the 64 tokens of its training a model with rotary positions predicts much worse than within them. YaRN, without any
-// training on longer rows, mends most of that; with ALiBi it does not come up.
+// Beyond the 64 tokens of its training a model with rotary positions predicts much worse than within them. YaRN,
+// without any training on longer rows, mends most of that; with ALiBi it does not come up.
 func TestALiBiAndYaRNExtrapolateWhereRoPEDoesNot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains two models")

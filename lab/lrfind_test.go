@@ -24,8 +24,8 @@ func curve(steps int, noise float64, seed uint64) *LRRange {
 	return &c
 }
 
-// SCH-5: on losses of a known form the steepest descent is found within 0.15 decades, and divergence after 0.1; noise of the
-// size of a batch's moves them by less than half a decade.
+// SCH-5: on losses of a known form the steepest descent is found within 0.15 decades, and divergence after 0.1; noise
+// of the size of a batch's moves them by less than half a decade.
 func TestRangeTestReadsKnownCurves(t *testing.T) {
 	for _, c := range []struct {
 		steps             int

@@ -9,7 +9,8 @@ import (
 	"anneal/train/config"
 )
 
-// By hand: of 1,000 samples of 10 tokens, 900 of the weights 3:1 and 100 of the second source alone; sources of 200 and 50 rows.
+// By hand: of 1,000 samples of 10 tokens, 900 of the weights 3:1 and 100 of the second source alone; sources of 200
+// and 50 rows.
 func TestPlanOfAMix(t *testing.T) {
 	sources := []SourcePlan{
 		{Name: "a", use: dataset.Utilisation{Packing: dataset.Pad, Rows: 200, Positions: 2000, Trained: 1000, Cut: 3}, hasVal: true},

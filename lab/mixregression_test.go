@@ -16,8 +16,8 @@ func lawLoss(w []float64) float64 {
 	return sum / 3
 }
 
-// On losses that follow a power law with noise, predictions of losses not seen rank them well, and the mixture chosen is nearly as good as the
-// best there is.
+// On losses that follow a power law with noise, predictions of losses not seen rank them well, and the mixture chosen
+// is nearly as good as the best there is.
 func TestRegressionFindsTheMixture(t *testing.T) {
 	s := newMixtureSampler([]float64{0.6, 0.3, 0.1})
 	r := rand.New(rand.NewPCG(1, 1))
@@ -102,7 +102,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Mixtures drawn sum to 1, keep the bounds, have the prior ∝ √natural as their mean where no bound cuts, and are those of their seed and number.
+// Mixtures drawn sum to 1, keep the bounds, have the prior ∝ √natural as their mean where no bound cuts, and are those
+// of their seed and number.
 func TestMixturesDrawn(t *testing.T) {
 	natural := []float64{0.5, 0.3, 0.2}
 	s := newMixtureSampler(natural)

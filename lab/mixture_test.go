@@ -19,7 +19,8 @@ import (
 	"anneal/train/config"
 )
 
-// mixtureOptions is a search with a tiny model over two small sources, sums and digits, of which the second has a third of the text.
+// mixtureOptions is a search with a tiny model over two small sources, sums and digits, of which the second has a
+// third of the text.
 func mixtureOptions(t *testing.T, out string) MixtureOptions {
 	t.Helper()
 	root, r := t.TempDir(), rand.New(rand.NewPCG(1, 2))
@@ -65,8 +66,8 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 	}
 }
 
-// A search that is stopped in its proxy and called again ends with the weights of one that was not, and once it is at its end nothing is
-// trained again. What it writes for a config can be trained on.
+// A search that is stopped in its proxy and called again ends with the weights of one that was not, and once it is at
+// its end nothing is trained again. What it writes for a config can be trained on.
 func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	root := t.TempDir()
 	o := DoReMiOptions{MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Rate: 1, Smoothing: 1e-3, Rounds: 2}
@@ -136,8 +137,8 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// Proxies are trained once: after a stop, with a last line cut short, and when more are asked for later. Proxies of another configuration
-// are refused, and the message says what differs.
+// Proxies are trained once: after a stop, with a last line cut short, and when more are asked for later. Proxies of
+// another configuration are refused, and the message says what differs.
 func TestRegMixTrainsEachProxyOnce(t *testing.T) {
 	root := t.TempDir()
 	var trained []int

@@ -8,8 +8,8 @@ import (
 	"anneal/device/cpu/isa"
 )
 
-// Every shape is measured and told, and what counts as operations cannot be done faster than about twice the peak: symmetric
-// products take half of what they count.
+// Every shape is measured and told, and what counts as operations cannot be done faster than about twice the peak:
+// symmetric products take half of what they count.
 func TestNewtonSchulzIsMeasured(t *testing.T) {
 	var told []NewtonSchulzCase
 	cases, err := BenchNewtonSchulz(isa.Tiers()[0], 1, time.Millisecond, func(c NewtonSchulzCase) { told = append(told, c) })

@@ -231,7 +231,8 @@ func readProxies(lines []byte, path string, header proxyHeader) (proxies []Train
 	return proxies, nil
 }
 
-// openProxyJournal opens the journal at path for more lines, and returns those it has. A last line cut short by a kill is dropped.
+// openProxyJournal opens the journal at path for more lines, and returns those it has. A last line cut short by a kill
+// is dropped.
 func openProxyJournal(path string, header proxyHeader) (*os.File, []TrainedProxy, error) {
 	text, err := fileio.ReadSmall(path, maxJournal)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

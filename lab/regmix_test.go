@@ -11,8 +11,8 @@ import (
 	"anneal/train/config"
 )
 
-// FuzzProxies reads damaged journals of proxies: no panic, memory in proportion to the journal, and what is accepted is
-// numbers for every source, the same after it is written and read again.
+// FuzzProxies reads damaged journals of proxies: no panic, memory in proportion to the journal, and what is accepted
+// is numbers for every source, the same after it is written and read again.
 func FuzzProxies(f *testing.F) {
 	cfg := config.Default()
 	cfg.Resolve()

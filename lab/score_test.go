@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The scores are those of the texts, in their order, in the same bytes however many threads work, and the report shows both ends.
+// The scores are those of the texts, in their order, in the same bytes however many threads work, and the report shows
+// both ends.
 func TestScoresAreThoseOfTheTexts(t *testing.T) {
 	dir := sourceData(t)
 	d, err := dataset.Open(dir)

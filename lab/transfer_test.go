@@ -33,8 +33,8 @@ func sourceData(t *testing.T) string {
 	return dir
 }
 
-// MUP-3: from width 32 to width 128 the best learning rate stays within one step of a grid of factors of two under muP, and
-// falls by two or more without it.
+// MUP-3: from width 32 to width 128 the best learning rate stays within one step of a grid of factors of two under
+// muP, and falls by two or more without it.
 func TestBestRateStaysUnderMuPOnly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains sixteen models")

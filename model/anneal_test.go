@@ -18,7 +18,8 @@ var recipe = func() Config {
 	return c
 }()
 
-// Logits, loss and every gradient are those of the same model written in PyTorch (testdata/make_anneal.py), in float64.
+// Logits, loss and every gradient are those of the same model written in PyTorch (testdata/make_anneal.py), in
+// float64.
 func TestAnnealIsThatOfPyTorch(t *testing.T) {
 	g := readGolden(t, "anneal.json")
 	c := recipe
@@ -71,7 +72,8 @@ func TestAnnealFootprintIsExactAndStepsAllocateNothing(t *testing.T) {
 	checkFootprint(t, recipe)
 }
 
-// Gradients keep their bits whatever runs again, branches that are dropped included; losses keep theirs without a tape.
+// Gradients keep their bits whatever runs again, branches that are dropped included; losses keep theirs without a
+// tape.
 func TestAnnealRecomputesTheSameBits(t *testing.T) {
 	for _, policy := range precision.Names() {
 		for _, depth := range []float64{0, 0.6} {
@@ -83,7 +85,8 @@ func TestAnnealRecomputesTheSameBits(t *testing.T) {
 	}
 }
 
-// Value embeddings stand in every second layer and the last, the skip in all; its scalars start as told and are no matrices.
+// Value embeddings stand in every second layer and the last, the skip in all; its scalars start as told and are no
+// matrices.
 func TestAnnealLayersHaveWhatTheRecipeSays(t *testing.T) {
 	for layers, values := range map[int][]int{1: {0}, 4: {1, 3}, 5: {0, 2, 4}} {
 		c := recipe

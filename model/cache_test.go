@@ -67,8 +67,9 @@ func drawDecoder(t *rapid.T) Config {
 	return c
 }
 
-// Whatever was asked for before, a generator with a cache gives the logits of one without, bit for bit: sequences that grow by one
-// token or by many, that outgrow the context, that go back and take another turn, or have nothing in common with what is cached.
+// Whatever was asked for before, a generator with a cache gives the logits of one without, bit for bit: sequences that
+// grow by one token or by many, that outgrow the context, that go back and take another turn, or have nothing in
+// common with what is cached.
 func TestCachedLogitsEqualUncached(t *testing.T) {
 	dev, err := cpu.New(2)
 	if err != nil {
@@ -144,7 +145,8 @@ func TestRingKnowsWhatWasOverwritten(t *testing.T) {
 	}
 }
 
-// Where all queries of a layer see W tokens at most, the cache holds W+63, however long the context; elsewhere all of it.
+// Where all queries of a layer see W tokens at most, the cache holds W+63, however long the context; elsewhere all of
+// it.
 func TestWindowLayersKeepTheWindow(t *testing.T) {
 	c := small
 	c.Layers, c.Context, c.Attention = 3, 1000, "window:50,window:100,full"
@@ -176,7 +178,8 @@ func TestLinearLayersKeepTheState(t *testing.T) {
 	}
 }
 
-// What a sequence longer than the context shows the model is its end: whole when it just fits, and never less than three quarters.
+// What a sequence longer than the context shows the model is its end: whole when it just fits, and never less than
+// three quarters.
 func TestSightIsAFunctionOfTheLength(t *testing.T) {
 	ids := make([]int32, 5000)
 	for _, context := range []int{1, 2, 3, 8, 100, 1024} {

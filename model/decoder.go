@@ -138,7 +138,8 @@ func (m *Decoder) Loss(t *autograd.Tape, b *Batch) {
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }
 
-// Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the tape's Reset.
+// Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the
+// tape's Reset.
 func (m *Decoder) Logits(t *autograd.Tape, b *Batch, from, to int) *tensor.Tensor {
 	h := m.Forward(t, &b.Tokens, &b.Seq)
 	return t.Logits(h, &m.head.Param, from, to, m.Config.LogitSoftcap)

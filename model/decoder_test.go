@@ -283,7 +283,8 @@ func TestHFViewsCoverTheModel(t *testing.T) {
 	}
 }
 
-// Rows cut into shorter sequences are a batch of such sequences, bit for bit: a token sees only what its piece has of its document.
+// Rows cut into shorter sequences are a batch of such sequences, bit for bit: a token sees only what its piece has of
+// its document.
 func TestCutRowsAreSequencesOfTheirOwn(t *testing.T) {
 	const rows, row, piece = 3, 8, 4
 	for _, policy := range []string{"fp64", "bf16"} {

@@ -10,8 +10,8 @@ import (
 	"anneal/precision"
 )
 
-// A generator on a device apart gives the logits of the CPU, for prompts of several pieces, tokens one by one, and a sequence that
-// outgrows the context.
+// A generator on a device apart gives the logits of the CPU, for prompts of several pieces, tokens one by one, and a
+// sequence that outgrows the context.
 func TestGenerationOnADeviceApart(t *testing.T) {
 	c := Config{
 		Layers: 3, Dim: 32, Heads: 4, KVHeads: 2, HeadDim: 8, FFN: 48, Context: 2*maxChunk + 10, Vocab: 61, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,

@@ -125,7 +125,8 @@ func TestDropoutDoesNotDependOnTheMicroBatch(t *testing.T) {
 	}
 }
 
-// The share of steps in which a branch is dropped is that of the linear rule, layer by layer, within five standard deviations.
+// The share of steps in which a branch is dropped is that of the linear rule, layer by layer, within five standard
+// deviations.
 func TestBranchesAreDroppedAtTheLinearRate(t *testing.T) {
 	const steps = 20000
 	x := newBench(t, dropping, "fp32", 1, 8)
@@ -159,8 +160,8 @@ func TestBranchesAreDroppedAtTheLinearRate(t *testing.T) {
 	}
 }
 
-// Over all draws of its elements and of itself a branch adds what evaluation adds: with one layer whose feed-forward branch is zero,
-// the mean of the residual stream before the final norm is that of evaluation.
+// Over all draws of its elements and of itself a branch adds what evaluation adds: with one layer whose feed-forward
+// branch is zero, the mean of the residual stream before the final norm is that of evaluation.
 func TestTheMeanOverMasksIsTheWholeBranch(t *testing.T) {
 	c := small
 	c.Layers, c.Dropout, c.StochasticDepth = 1, 0, 0

@@ -19,7 +19,8 @@ var gpt2 = func() Config {
 	return c
 }()
 
-// Logits, loss and every gradient are those of GPT2LMHeadModel for the same weights, in float64 (testdata/make_gpt2.py).
+// Logits, loss and every gradient are those of GPT2LMHeadModel for the same weights, in float64
+// (testdata/make_gpt2.py).
 func TestGPT2IsThatOfTransformers(t *testing.T) {
 	g := readGolden(t, "gpt2.json")
 	k := g.Config
@@ -95,7 +96,8 @@ func TestGPT2KeepsItsBits(t *testing.T) {
 	}
 }
 
-// Gains start at one and biases at zero; both are vectors to the optimizer, of which muP scales the rates by depth alone.
+// Gains start at one and biases at zero; both are vectors to the optimizer, of which muP scales the rates by depth
+// alone.
 func TestGPT2BiasesStartAtZero(t *testing.T) {
 	c := gpt2
 	c.MuP = MuP{Dim: 4, HeadDim: 2, FFN: 12, Layers: 1, InputScale: 1, OutputScale: 1}
@@ -126,8 +128,8 @@ func TestGPT2BiasesStartAtZero(t *testing.T) {
 	if want := 6*c.Layers + 1; biases != want {
 		t.Errorf("%d biases, want %d", biases, want)
 	}
-	// With sgd the rate is that of a vector which has grown as its output (4 times, the hidden layer 2), and of a branch that
-	// counts for half: its gradient is half as large, and so must its step be.
+	// With sgd the rate is that of a vector which has grown as its output (4 times, the hidden layer 2), and of a
+	// branch that counts for half: its gradient is half as large, and so must its step be.
 	x.m.ScaleRates(Gradient)
 	for name, want := range map[string]float64{
 		"attention.qkv.bias": 4, "mlp.up.bias": 2, "mlp.down.bias": 4 / 4., "attention.out.bias": 4 / 4., "mlp_norm.bias": 4, "mlp_norm": 4,

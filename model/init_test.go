@@ -35,7 +35,8 @@ var initialStds = map[string]map[string]float64{
 	},
 }
 
-// eachWeight calls f for every weight of the model, the parts of fused ones by themselves, with the last word of its name.
+// eachWeight calls f for every weight of the model, the parts of fused ones by themselves, with the last word of its
+// name.
 func eachWeight(m *Decoder, f func(name string, values []float32)) {
 	for _, p := range m.Params() {
 		if p.Parts == nil {
@@ -101,7 +102,8 @@ func TestTiedTableStartsAsTheEmbedding(t *testing.T) {
 	}
 }
 
-// INIT-1: the loss of a fresh model is ln V plus half the variance dσ² of its logits, of which the head's deviation σ decides.
+// INIT-1: the loss of a fresh model is ln V plus half the variance dσ² of its logits, of which the head's deviation σ
+// decides.
 func TestInitialLossIsTheEntropyOfTheVocabulary(t *testing.T) {
 	for _, k := range []struct {
 		scheme, zero string

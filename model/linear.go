@@ -72,9 +72,9 @@ func (a *attention) linearFLOPs(n int) float64 {
 	return 2 * (float64(a.heads.Q)*e*(float64(min(n, device.LinearChunk))+e) + float64(a.heads.KV)*e*e)
 }
 
-// linearBatchFLOPs counts what linear attention multiplies for rows of t tokens: scores and values inside the chunks of
-// a document, the state that all chunks but the first read and all but the last add to. start [N] is where in its row
-// each token's document begins.
+// linearBatchFLOPs counts what linear attention multiplies for rows of t tokens: scores and values inside the chunks
+// of a document, the state that all chunks but the first read and all but the last add to. start [N] is where in its
+// row each token's document begins.
 func (a *attention) linearBatchFLOPs(start []int32, t int) float64 {
 	var pairs, reads, writes int // of a query head and a key; of the state by a token
 	for i := range start {

@@ -84,7 +84,8 @@ func TestGatesStartNearOne(t *testing.T) {
 	t.Error("no layers.0.attention.gate.bias")
 }
 
-// Linear layers have no rotary positions: with those of a model that has only linear layers nothing changes, not even its memory.
+// Linear layers have no rotary positions: with those of a model that has only linear layers nothing changes, not even
+// its memory.
 func TestLinearLayersDoNotRotate(t *testing.T) {
 	c := small
 	c.Attention = "linear"

@@ -5,8 +5,8 @@ import (
 	"anneal/nn"
 )
 
-// llamaBlock is a layer of Llama (Touvron et al. 2023, arXiv 2302.13971): RMSNorm before each branch, rotary positions,
-// grouped-query attention (Ainslie et al. 2023), SwiGLU, no biases.
+// llamaBlock is a layer of Llama (Touvron et al. 2023, arXiv 2302.13971): RMSNorm before each branch, rotary
+// positions, grouped-query attention (Ainslie et al. 2023), SwiGLU, no biases.
 type llamaBlock struct {
 	layer
 	norm1      *nn.Param // [D]

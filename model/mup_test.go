@@ -18,7 +18,8 @@ func grown() Config {
 	return c
 }
 
-// The table of the package: what each parameter starts with and how its rate and decay are scaled, by hand, for every rule.
+// The table of the package: what each parameter starts with and how its rate and decay are scaled, by hand, for every
+// rule.
 func TestMuPTable(t *testing.T) {
 	const m, ffn, head = 4.0, 5.0, 2.0 // of grown
 	type scales struct{ std, adam, sgd, muon float64 }
@@ -57,8 +58,9 @@ func TestMuPTable(t *testing.T) {
 	}
 }
 
-// CompleteP: what writes to the residual stream starts m_L times smaller than at the base depth, where it has 1/√(2L₀), and is
-// moved m_L times less; for a step that follows the gradient, m_L² times. Nothing else goes by the depth.
+// CompleteP: what writes to the residual stream starts m_L times smaller than at the base depth, where it has
+// 1/√(2L₀), and is moved m_L times less; for a step that follows the gradient, m_L² times. Nothing else goes by the
+// depth.
 func TestDepthScaling(t *testing.T) {
 	const depth = 2.0 // 4 layers over 2
 	shallow, deep := grown(), grown()

@@ -44,8 +44,8 @@ func TestPositionSchemes(t *testing.T) {
 	}
 }
 
-// The last token of a model with one layer sees a set if nothing tells where its keys stand: the order of the tokens before
-// it does not matter, and with every other scheme it does.
+// The last token of a model with one layer sees a set if nothing tells where its keys stand: the order of the tokens
+// before it does not matter, and with every other scheme it does.
 func TestOnlyNonePositionsSeeASet(t *testing.T) {
 	for name, change := range positionSchemes {
 		c := small
@@ -67,7 +67,8 @@ func TestOnlyNonePositionsSeeASet(t *testing.T) {
 	}
 }
 
-// Interleaved pairs with the rows of the query and key weights permuted within each head are the model with halves, bit for bit.
+// Interleaved pairs with the rows of the query and key weights permuted within each head are the model with halves,
+// bit for bit.
 func TestRotaryLayoutsAreOneModel(t *testing.T) {
 	c := small
 	halves := newBench(t, c, "fp64", 2, 8)

@@ -162,8 +162,8 @@ func TestRecomputingStepAllocatesNothing(t *testing.T) {
 	}
 }
 
-// checkRecomputation: what runs again changes no bit, whatever is dropped, and where nothing is, it keeps what it was taken to.
-// It returns the bits of five layers.
+// checkRecomputation: what runs again changes no bit, whatever is dropped, and where nothing is, it keeps what it was
+// taken to. It returns the bits of five layers.
 func checkRecomputation(t *testing.T, c Config, policy string) []byte {
 	t.Helper()
 	p, err := precision.Lookup(policy)

@@ -10,7 +10,8 @@ import (
 	"anneal/tensor"
 )
 
-// Every element is Std times its number of the stream (seed, PurposeInit, index), for any length and number of workers.
+// Every element is Std times its number of the stream (seed, PurposeInit, index), for any length and number of
+// workers.
 func TestInitIsAPureFunction(t *testing.T) {
 	const n = 3<<14 + 7 // several stretches, the last not a multiple of 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -92,8 +92,8 @@ func TestRoPEFrequenciesGolden(t *testing.T) {
 	}
 }
 
-// Every scaling leaves each frequency between that without scaling and that divided by the factor, and keeps their order; a
-// factor of 1 changes nothing.
+// Every scaling leaves each frequency between that without scaling and that divided by the factor, and keeps their
+// order; a factor of 1 changes nothing.
 func TestRoPEScalingSlowsByAtMostItsFactor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := ropeScalings[rapid.SampledFrom([]string{"linear", "ntk", "yarn", "llama3"}).Draw(t, "kind")]

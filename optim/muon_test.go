@@ -71,7 +71,8 @@ func TestMuonMatchesTheReferenceBlock(t *testing.T) {
 	})
 }
 
-// OPT-17: the momentum of Moonlight, buf = μ·buf + g and u = g + μ·buf, is 1/(1−μ) times ours, and so leads to the same steps.
+// OPT-17: the momentum of Moonlight, buf = μ·buf + g and u = g + μ·buf, is 1/(1−μ) times ours, and so leads to the
+// same steps.
 func TestMuonDoesNotDependOnTheFormOfMomentum(t *testing.T) {
 	const rows, cols, mu = 6, 9, 0.95
 	x := newParameter(t, isa.Generic, tensor.F64, &Muon{Momentum: mu, Iteration: PolarExpress(), Scale: JordanScale}, make([]float64, rows*cols), rows, cols)

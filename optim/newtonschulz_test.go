@@ -62,8 +62,8 @@ func apart(a, b []float64) float64 {
 	return d
 }
 
-// OPT-15: on a diagonal matrix the iteration is its polynomial, on every singular value by itself. The table is Jordan's
-// map after five steps, evaluated in float64.
+// OPT-15: on a diagonal matrix the iteration is its polynomial, on every singular value by itself. The table is
+// Jordan's map after five steps, evaluated in float64.
 func TestDiagonalsGoThroughThePolynomial(t *testing.T) {
 	table := []struct{ sigma, want float64 }{{0.01, .698917}, {0.05, .758120}, {0.1, .712120}, {0.5, .765439}, {0.001, .4705}}
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {

@@ -79,7 +79,8 @@ func TestLionMovesEveryWeightByTheRate(t *testing.T) {
 	})
 }
 
-// OPT-2: on the loss h·w²/2 a step of gradient descent multiplies w by 1 − lr·h: it converges for lr < 2/h and diverges above.
+// OPT-2: on the loss h·w²/2 a step of gradient descent multiplies w by 1 − lr·h: it converges for lr < 2/h and
+// diverges above.
 func TestGradientDescentContractsAQuadratic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := rapid.Float64Range(0.1, 10).Draw(rt, "h")

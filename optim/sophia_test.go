@@ -56,7 +56,8 @@ func TestSophiaMatchesTheOriginal(t *testing.T) {
 	})
 }
 
-// OPT-21: three steps of the reference block, the curvature's gradient being a tenth of the gradient, every second step.
+// OPT-21: three steps of the reference block, the curvature's gradient being a tenth of the gradient, every second
+// step.
 func TestSophiaMatchesTheReferenceBlock(t *testing.T) {
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
 		x := newParameter(t, tier, dtype, &Sophia{Beta1: .965, Beta2: .99, Rho: .04, Every: 2}, []float64{.5, -1, 2, -.25, 1.5, -3})
@@ -70,8 +71,8 @@ func TestSophiaMatchesTheReferenceBlock(t *testing.T) {
 	})
 }
 
-// OPT-23: whatever gradient and curvature, no weight moves by more than the rate, and the share of those that move by less is
-// what the optimizer says.
+// OPT-23: whatever gradient and curvature, no weight moves by more than the rate, and the share of those that move by
+// less is what the optimizer says.
 func TestSophiaNeverStepsBeyondTheRate(t *testing.T) {
 	o := &Sophia{Beta1: 0.9, Beta2: 0.99, Rho: 0.04, Every: 1}
 	x := newParameter(t, isa.Tiers()[0], tensor.F32, o, make([]float64, 40))
@@ -99,8 +100,8 @@ func TestSophiaNeverStepsBeyondTheRate(t *testing.T) {
 	})
 }
 
-// OPT-22: over many draws of labels the estimate has the mean that it is meant to have, the diagonal of the Gauss–Newton
-// matrix: for softmax regression of B inputs x, B·E[ĝ²] of weight [c, j] is Σ x_j²·p_c·(1−p_c) / B.
+// OPT-22: over many draws of labels the estimate has the mean that it is meant to have, the diagonal of the
+// Gauss–Newton matrix: for softmax regression of B inputs x, B·E[ĝ²] of weight [c, j] is Σ x_j²·p_c·(1−p_c) / B.
 func TestSampledLabelsEstimateTheGaussNewtonMatrix(t *testing.T) {
 	const inputs, dim, classes, draws = 8, 3, 4, 100_000
 	arena := func(name string) *tensor.Arena {

@@ -27,8 +27,8 @@ func newScales(t *testing.T, r FP8) *autograd.FP8 {
 	return r.New(a)
 }
 
-// NUM-10: the scale after each step of a script, for a history of three steps and a margin of one power of two. A step may see
-// several tensors; what is evaluated counts for nothing.
+// NUM-10: the scale after each step of a script, for a history of three steps and a margin of one power of two. A step
+// may see several tensors; what is evaluated counts for nothing.
 func TestDelayedScaleFollowsItsScript(t *testing.T) {
 	s := newScales(t, FP8{Delayed: true, History: 3, Margin: 1})
 	x := s.X.(*Delayed)

@@ -36,8 +36,8 @@ func TestLossScaleFollowsItsScript(t *testing.T) {
 	}
 }
 
-// Against the definition read off the whole history: the scale doubles at the end of every Interval of good updates since it
-// last changed and halves at an overflow, down to the floor.
+// Against the definition read off the whole history: the scale doubles at the end of every Interval of good updates
+// since it last changed and halves at an overflow, down to the floor.
 func TestLossScaleIsAFunctionOfTheHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		interval := rapid.IntRange(1, 5).Draw(t, "interval")

@@ -20,8 +20,8 @@ func TestEveryNameResolvesToItsPolicy(t *testing.T) {
 	}
 }
 
-// What stays in the wide format under every policy: masters and statistics, and the residual stream. A narrow master would
-// lose updates silently.
+// What stays in the wide format under every policy: masters and statistics, and the residual stream. A narrow master
+// would lose updates silently.
 func TestOnlyActivationsAndOperandsAreNarrow(t *testing.T) {
 	for _, name := range Names() {
 		p, err := Lookup(name)

@@ -32,8 +32,9 @@ type Set struct {
 }
 
 // OpenDir opens model.safetensors in dir, or the shards listed in model.safetensors.index.json. The index and the
-// shards must agree in both directions. It never opens a file outside dir, not even through symbolic links, except within one
-// model of Hugging Face's cache: the files of models--NAME/snapshots/REVISION are links to models--NAME/blobs.
+// shards must agree in both directions. It never opens a file outside dir, not even through symbolic links, except
+// within one model of Hugging Face's cache: the files of models--NAME/snapshots/REVISION are links to
+// models--NAME/blobs.
 func OpenDir(dir string) (*Set, error) {
 	in, err := openModelDir(dir)
 	if err != nil {

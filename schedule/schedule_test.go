@@ -81,7 +81,8 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 	})
 }
 
-// SCH-2: mean rates over a whole run, of the continuous curves: cosine to a tenth ½(1+0.1), WSD over 20 % linear 0.9 and 1−√x 0.8667.
+// SCH-2: mean rates over a whole run, of the continuous curves: cosine to a tenth ½(1+0.1), WSD over 20 % linear 0.9
+// and 1−√x 0.8667.
 func TestMeanRates(t *testing.T) {
 	const steps = 100_000
 	for _, c := range []struct {
@@ -135,8 +136,8 @@ func TestWSDSBranchesAreWSDRuns(t *testing.T) {
 	})
 }
 
-// SCH-7: whatever the stages, tokens are the sum of the batches, batches are whole micro-batches, and they grow from the
-// first to the full one and never fall when the stages do not.
+// SCH-7: whatever the stages, tokens are the sum of the batches, batches are whole micro-batches, and they grow from
+// the first to the full one and never fall when the stages do not.
 func TestBatchRampAccountsForEveryToken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := BatchRamp{Unit: rapid.IntRange(1, 64).Draw(t, "unit")}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// OPT-24: the tables of bitsandbytes (create_dynamic_map), by some of their numbers, their sum and their sum of squares.
+// OPT-24: the tables of bitsandbytes (create_dynamic_map), by some of their numbers, their sum and their sum of
+// squares.
 func TestDynamic8IsTheTableOfBitsandbytes(t *testing.T) {
 	for _, c := range []struct {
 		signed       bool

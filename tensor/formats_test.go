@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// formats is the results of ml_dtypes and numpy on 13·2¹⁶ float32 patterns, and on every code (testdata/make_formats.py).
+// formats is the results of ml_dtypes and numpy on 13·2¹⁶ float32 patterns, and on every code
+// (testdata/make_formats.py).
 type formats struct {
 	Lows  []uint32
 	Round map[string][]string // by format: one hash per lower half
@@ -22,7 +23,8 @@ func digest(bytes []byte) string {
 	return hex.EncodeToString(h[:])[:16]
 }
 
-// NUM-1, NUM-2, NUM-3: every upper half of float32 with lower halves around all ties, zeros, subnormals, infinities and NaN.
+// NUM-1, NUM-2, NUM-3: every upper half of float32 with lower halves around all ties, zeros, subnormals, infinities
+// and NaN.
 func TestRoundingIsThatOfMLDtypes(t *testing.T) {
 	want := readFormats(t)
 	for name, round := range map[string]func(dst []byte, x float32) []byte{

@@ -243,7 +243,8 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 	}
 }
 
-// Different seeds, purposes, steps and indices give different blocks: the map into Philox's key and counter loses nothing.
+// Different seeds, purposes, steps and indices give different blocks: the map into Philox's key and counter loses
+// nothing.
 func TestStreamsNeverMeet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type place struct {

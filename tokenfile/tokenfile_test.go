@@ -232,7 +232,8 @@ func readError(f Format, paths []string, v Vocabulary) error {
 	return nil
 }
 
-// No cut of a file may pass for the whole, except where the format cannot tell: behind the last token of a file of ids alone.
+// No cut of a file may pass for the whole, except where the format cannot tell: behind the last token of a file of ids
+// alone.
 func TestCutFilesAreFoundOut(t *testing.T) {
 	v := Vocabulary{Size: 300, EOT: 299}
 	docs := [][]uint32{{1, 2, 3}, {4, 5}, {6}}

@@ -2,7 +2,8 @@ package tokenizer
 
 import "unicode/utf8"
 
-// Decode appends the bytes of the tokens ids to dst, special tokens by their text. An id without a token becomes U+FFFD.
+// Decode appends the bytes of the tokens ids to dst, special tokens by their text. An id without a token becomes
+// U+FFFD.
 func (t *Tokenizer) Decode(dst []byte, ids []uint32) []byte {
 	for _, id := range ids {
 		if b := t.Token(id); b != nil {

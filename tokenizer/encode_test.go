@@ -32,7 +32,8 @@ func sampleWith(pattern string) *Tokenizer {
 	return tok
 }
 
-// naiveEncode is the definition: in each pretoken, make the merge of lowest rank, the leftmost first, until none is left.
+// naiveEncode is the definition: in each pretoken, make the merge of lowest rank, the leftmost first, until none is
+// left.
 func naiveEncode(t *Tokenizer, text []byte) []uint32 {
 	ranks := map[[2]uint32]int{}
 	for r, m := range t.merges {
@@ -186,8 +187,8 @@ func TestEncodersRunSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-// A quarter of a megabyte of one pretoken, or of what makes patterns backtrack. Quadratic work would take a minute; the bound leaves
-// room for a busy machine (a quiet one takes 5 ms).
+// A quarter of a megabyte of one pretoken, or of what makes patterns backtrack. Quadratic work would take a minute;
+// the bound leaves room for a busy machine (a quiet one takes 5 ms).
 func TestWorstCasesAreLinear(t *testing.T) {
 	nfc := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) { doc["normalizer"] = map[string]any{"type": "NFC"} }))
 	for name, tok := range map[string]*Tokenizer{"llama3": sample(), "o200k": sampleWith("o200k"), "nfc": nfc} {

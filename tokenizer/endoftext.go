@@ -30,9 +30,10 @@ type endOfText struct {
 }
 
 // EndOfText returns the special token that ends a text, and begins the next one in a data set. It is the one of
-// [Tokenizer.SetEndOfText]; or eos_token in the tokenizer_config.json, and else in the special_tokens_map.json, beside the file that
-// the tokenizer was read from (beside tok.json: in tok_config.json); or the one whose name says so, such as <|endoftext|>; or the
-// only special token there is. Several that could be it are an error; so is none, [ErrNoEndOfText].
+// [Tokenizer.SetEndOfText]; or eos_token in the tokenizer_config.json, and else in the special_tokens_map.json, beside
+// the file that the tokenizer was read from (beside tok.json: in tok_config.json); or the one whose name says so, such
+// as <|endoftext|>; or the only special token there is. Several that could be it are an error; so is none,
+// [ErrNoEndOfText].
 func (t *Tokenizer) EndOfText() (uint32, error) {
 	name := t.end.path
 	if name == "" {
@@ -105,8 +106,8 @@ func (t *Tokenizer) listSpecials(list []Special) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// configPath is the file beside a tokenizer that says which token ends a text: tokenizer_config.json beside tokenizer.json, and
-// tok_config.json beside tok.json.
+// configPath is the file beside a tokenizer that says which token ends a text: tokenizer_config.json beside
+// tokenizer.json, and tok_config.json beside tok.json.
 func configPath(path string) string {
 	dir, name := filepath.Split(path)
 	if name == "vocab.json" {
@@ -115,8 +116,8 @@ func configPath(path string) string {
 	return filepath.Join(dir, strings.TrimSuffix(name, ".json")+"_config.json")
 }
 
-// readEndOfText looks for the end of text in the files beside the tokenizer at path. What is wrong with them concerns only who
-// asks for it.
+// readEndOfText looks for the end of text in the files beside the tokenizer at path. What is wrong with them concerns
+// only who asks for it.
 func (t *Tokenizer) readEndOfText(path string) {
 	t.end.path = path
 	files := []string{configPath(path)}
@@ -139,11 +140,12 @@ func (t *Tokenizer) readEndOfText(path string) {
 	}
 }
 
-// maxConfig is the largest tokenizer_config.json that is read. With a thousand added tokens it has a few hundred kilobytes.
+// maxConfig is the largest tokenizer_config.json that is read. With a thousand added tokens it has a few hundred
+// kilobytes.
 const maxConfig = 64 << 20
 
-// eosToken reads eos_token of a tokenizer_config.json or special_tokens_map.json: a string, or an object with its content; "" if
-// there is none.
+// eosToken reads eos_token of a tokenizer_config.json or special_tokens_map.json: a string, or an object with its
+// content; "" if there is none.
 func eosToken(config []byte) (string, error) {
 	var c struct {
 		EOS json.RawMessage `json:"eos_token"`
@@ -164,8 +166,8 @@ func eosToken(config []byte) (string, error) {
 	return token.Content, nil
 }
 
-// writeEndOfText records the end of text beside the tokenizer at path, if a file there says something else, or if there is none and
-// the tokenizer alone does not tell. The rest of such a file stays.
+// writeEndOfText records the end of text beside the tokenizer at path, if a file there says something else, or if
+// there is none and the tokenizer alone does not tell. The rest of such a file stays.
 func (t *Tokenizer) writeEndOfText(path string) error {
 	id, err := t.EndOfText()
 	if dir, streamed := fileio.Beside(path); err != nil || streamed != nil || dir == "" {

@@ -17,8 +17,8 @@ func ends(tok *Tokenizer) string {
 	return string(tok.Token(id))
 }
 
-// What ends a text is decided by the caller, the files beside the tokenizer, or the names of its special tokens, in this order; a
-// doubt is an error that names the tokens.
+// What ends a text is decided by the caller, the files beside the tokenizer, or the names of its special tokens, in
+// this order; a doubt is an error that names the tokens.
 func TestEndOfText(t *testing.T) {
 	config, special := "tokenizer_config.json", "special_tokens_map.json"
 	for name, c := range map[string]struct {
@@ -115,7 +115,8 @@ func TestFirstSpecialTokenEndsAText(t *testing.T) {
 	}
 }
 
-// The file beside a tokenizer is written only where it is needed, never kept with what another one said, and keeps its other members.
+// The file beside a tokenizer is written only where it is needed, never kept with what another one said, and keeps its
+// other members.
 func TestEndOfTextBesideATokenizer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tok.json")
 	config := filepath.Join(filepath.Dir(path), "tok_config.json")

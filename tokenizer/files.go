@@ -275,7 +275,8 @@ func (t *Tokenizer) config() map[string]any {
 	return config
 }
 
-// ConfigJSON returns the tokenizer_config.json of the tokenizer, which says beside its tokenizer.json which token ends a text.
+// ConfigJSON returns the tokenizer_config.json of the tokenizer, which says beside its tokenizer.json which token ends
+// a text.
 func (t *Tokenizer) ConfigJSON() []byte {
 	b, err := encodeJSON(t.config())
 	if err != nil {

@@ -18,7 +18,8 @@ const (
 	mostAdded = 1 << 16 // added tokens
 )
 
-// Load reads a Hugging Face tokenizer.json. See [Read]. Files beside it say which token ends a text: see [Tokenizer.EndOfText].
+// Load reads a Hugging Face tokenizer.json. See [Read]. Files beside it say which token ends a text: see
+// [Tokenizer.EndOfText].
 func Load(path string) (*Tokenizer, error) {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {
@@ -33,11 +34,11 @@ func Load(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", with ignore_merges or
-// without; pre-tokenizer ByteLevel, or a Sequence of Splits (behaviour Isolated) and Digits before it; no normalizer or NFC;
-// added tokens with all their marks. Whatever else the file asks for and this package does not do (other normalizers,
-// prefix spaces, dropout, truncation, …) is an error that names the field, never ignored. A post-processor is kept;
-// [Tokenizer.Around] says what it puts around a text.
+// Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", with
+// ignore_merges or without; pre-tokenizer ByteLevel, or a Sequence of Splits (behaviour Isolated) and Digits before
+// it; no normalizer or NFC; added tokens with all their marks. Whatever else the file asks for and this package does
+// not do (other normalizers, prefix spaces, dropout, truncation, …) is an error that names the field, never ignored. A
+// post-processor is kept; [Tokenizer.Around] says what it puts around a text.
 func Read(r io.Reader) (*Tokenizer, error) {
 	data, err := readAll(r)
 	if err != nil {

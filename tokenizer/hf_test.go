@@ -188,8 +188,8 @@ func TestReadTiktokenRefusesBrokenFiles(t *testing.T) {
 	}
 }
 
-// checkAccepted fails where read takes memory out of proportion to size, or where what it accepts does not work: encode,
-// decode and come back from a file.
+// checkAccepted fails where read takes memory out of proportion to size, or where what it accepts does not work:
+// encode, decode and come back from a file.
 func checkAccepted(t *testing.T, size int, text []byte, read func() (*Tokenizer, error)) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

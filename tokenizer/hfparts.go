@@ -112,8 +112,8 @@ func (p *hfPre) split() (pattern, error) {
 	if err != nil {
 		return pattern{}, err
 	}
-	// Known patterns match all of any text: what lies between matches, the only thing on which Isolated and an inverted
-	// Removed differ, is nothing.
+	// Known patterns match all of any text: what lies between matches, the only thing on which Isolated and an
+	// inverted Removed differ, is nothing.
 	inverted := p.Behavior == "Removed" && p.Invert && found.name != ""
 	if !inverted && (p.Behavior != "Isolated" || p.Invert) {
 		return pattern{}, fmt.Errorf("behavior: %.100q with invert %v is not supported, only Isolated", p.Behavior, p.Invert)
@@ -203,8 +203,8 @@ type hfNamed struct {
 
 func (n *hfNamed) UnmarshalJSON(v []byte) error { return json.Unmarshal(v, &[]any{&n.name, &n.id}) }
 
-// parsePost returns the tokens that a post-processor puts before and after a text. whole: it is not in a Sequence, which
-// it could be itself.
+// parsePost returns the tokens that a post-processor puts before and after a text. whole: it is not in a Sequence,
+// which it could be itself.
 func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err error) {
 	if isNull(v) {
 		return nil, nil, nil

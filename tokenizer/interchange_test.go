@@ -71,7 +71,8 @@ func checkDigests(t *testing.T, name string, texts []string, want []digest, enco
 	}
 }
 
-// encodeAround does what the tokenizers library does by default: special tokens by their text, and those around a text.
+// encodeAround does what the tokenizers library does by default: special tokens by their text, and those around a
+// text.
 func encodeAround(tok *Tokenizer) func([]byte) []uint32 {
 	before, after := tok.Around()
 	return func(text []byte) []uint32 { return slices.Concat(before, tok.EncodeSpecial(text), after) }
@@ -103,8 +104,8 @@ func trainedOn(t *testing.T, pattern string) *Tokenizer {
 	return mustTrain(t, TrainOptions{VocabSize: 600, Pattern: pattern}, string(corpus))
 }
 
-// The files that are written give the same ids in the libraries that read them. With ANNEAL_WRITE_TO set, it writes them
-// there for make_interchange.py.
+// The files that are written give the same ids in the libraries that read them. With ANNEAL_WRITE_TO set, it writes
+// them there for make_interchange.py.
 func TestLibrariesReadWhatIsWritten(t *testing.T) {
 	dir := os.Getenv("ANNEAL_WRITE_TO")
 	if dir == "" {

@@ -2,7 +2,8 @@ package tokenizer
 
 import "testing"
 
-// A tokenizer is related to what it becomes by more merges or other special tokens, in both directions, and to no other.
+// A tokenizer is related to what it becomes by more merges or other special tokens, in both directions, and to no
+// other.
 func TestRelatedIsGrownOrCut(t *testing.T) {
 	text := "the cat sat on the mat and the dog ate the fat rat under the other apple tree"
 	train := func(o TrainOptions, text string) *Tokenizer { return mustTrain(t, o, text, text) }

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// manyWords makes documents of n distinct words of a few syllables, by frequency like a language's: word i occurs about
-// n/i times, the last ones once. Some are long, some are short.
+// manyWords makes documents of n distinct words of a few syllables, by frequency like a language's: word i occurs
+// about n/i times, the last ones once. Some are long, some are short.
 func manyWords(n int) []string {
 	rng := rand.New(rand.NewPCG(11, 12))
 	syllables := []string{"ka", "ro", "mi", "ten", "sol", "ver", "da", "lum", "é", "ing", "er", "st"}
@@ -209,7 +209,8 @@ func TestRunsKeepCounts(t *testing.T) {
 	})
 }
 
-// A disk that fails is an error that says what to do, not a smaller vocabulary, and it comes at once: not after the rest of the text.
+// A disk that fails is an error that says what to do, not a smaller vocabulary, and it comes at once: not after the
+// rest of the text.
 func TestTrainReportsAFailingDisk(t *testing.T) {
 	opt := TrainOptions{VocabSize: 500, Memory: 4 << 20, TempDir: t.TempDir() + "/absent"}
 	read, words := 0, manyWords(200_000)

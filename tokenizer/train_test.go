@@ -158,7 +158,8 @@ func TestSeamsDoNotChangePretokens(t *testing.T) {
 	})
 }
 
-// "aaabdaaabac": (a,a) first; then (aa,a) and (a,b) tie at 2 and the smaller ids win, a before aa; five symbols in the end.
+// "aaabdaaabac": (a,a) first; then (aa,a) and (a,b) tie at 2 and the smaller ids win, a before aa; five symbols in the
+// end.
 func TestTiesGoToTheSmallerIDs(t *testing.T) {
 	tok := mustTrain(t, TrainOptions{VocabSize: 256 + 3, Special: []string{}}, "aaabdaaabac")
 	want := []string{`"a" + "a"`, `"a" + "b"`, `"aa" + "ab"`}

@@ -7,8 +7,8 @@ import (
 	"anneal/train/config"
 )
 
-// A run of the recipe resumes bit for bit, on other threads and with layers that run again, too; its model generates, and its
-// export is refused by the field that no format has.
+// A run of the recipe resumes bit for bit, on other threads and with layers that run again, too; its model generates,
+// and its export is refused by the field that no format has.
 func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
 	data := testData(t)
 	dir := checkResume(t, func() *config.Config { return familyConfig("anneal", data) })

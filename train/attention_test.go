@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// With each pattern a run learns something else than with full attention, and its bits depend neither on an interruption, nor on
-// threads, nor on what backward computes again; shorter sequences at the beginning use the same pattern.
+// With each pattern a run learns something else than with full attention, and its bits depend neither on an
+// interruption, nor on threads, nor on what backward computes again; shorter sequences at the beginning use the same
+// pattern.
 func TestEachPatternTrainsBitForBit(t *testing.T) {
 	data := testData(t)
 	hashes := map[string]string{}

@@ -25,8 +25,8 @@ func weightsOf(t *Trainer) []float64 {
 	return w
 }
 
-// After every step the average is the sum of the initial and all later weights, each with the weight that the decays leave
-// it, computed in one go in float64.
+// After every step the average is the sum of the initial and all later weights, each with the weight that the decays
+// leave it, computed in one go in float64.
 func TestMovingAverageIsTheWeightedSum(t *testing.T) {
 	p := loadParity(t)
 	for policy, tolerance := range map[string]float64{"fp32": 2e-7, "bf16_sr": 2e-7, "fp64": 1e-14} {
@@ -76,7 +76,8 @@ func withAverage(tr *Trainer, decay float64) error {
 	return tr.startAverage(bytes)
 }
 
-// An average changes no bit of the weights, is restored bit for bit, and its evaluation is that of a model with its weights.
+// An average changes no bit of the weights, is restored bit for bit, and its evaluation is that of a model with its
+// weights.
 func TestAverageIsBesideTheWeights(t *testing.T) {
 	data := testData(t)
 	run := func(ema float64, steps int) (*config.Config, string) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What each strategy really takes is what its formula says, within 2 % (arenas align their tensors), and less than without it.
+// What each strategy really takes is what its formula says, within 2 % (arenas align their tensors), and less than
+// without it.
 func TestMeasuredActivationsAreThePlanned(t *testing.T) {
 	for _, precision := range []string{"bf16", "fp32"} {
 		r, err := BenchMemory(context.Background(), BenchOptions{Shape: "demo", Precision: precision, Threads: 1, Batch: 1, Context: 32},

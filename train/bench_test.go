@@ -21,8 +21,8 @@ func TestBenchStepIsARealStep(t *testing.T) {
 	if want := 2 * 32 / (r.StepMsMedian / 1e3); math.Abs(r.TokensPerSecond-want) > 1e-6*want {
 		t.Errorf("%v tokens a second at %v ms for 64 tokens, want %v", r.TokensPerSecond, r.StepMsMedian, want)
 	}
-	// 6 for each parameter in a product (q, k, v, out, gate, up and down of each layer, and the head), 6·layers·context·dim
-	// for attention.
+	// 6 for each parameter in a product (q, k, v, out, gate, up and down of each layer, and the head),
+	// 6·layers·context·dim for attention.
 	flops := 6*(m.Layers*(4*m.Dim*m.Dim+3*m.Dim*m.FFN)+m.Vocab*m.Dim) + 6*m.Layers*32*m.Dim
 	if want := r.TokensPerSecond * float64(flops) / 1e9; math.Abs(r.GFLOPS-want) > 1e-6*want || math.Abs(r.FractionOfPeak-r.GFLOPS/r.PeakGFLOPS) > 1e-9 {
 		t.Errorf("%v GFLOP/s, %v of %v; want %v", r.GFLOPS, r.FractionOfPeak, r.PeakGFLOPS, want)

@@ -33,8 +33,8 @@ func contents(t testing.TB, dir string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// SCH-4: a decay that branches off a stable checkpoint is the run of that length from the start, bit for bit; the run it
-// comes from is left as it is.
+// SCH-4: a decay that branches off a stable checkpoint is the run of that length from the start, bit for bit; the run
+// it comes from is left as it is.
 func TestABranchIsTheRunFromTheStart(t *testing.T) {
 	data := testData(t)
 	for _, c := range []struct {
@@ -104,7 +104,8 @@ func resumedBranch(t testing.TB, run string, at int) *Result {
 	return r
 }
 
-// Where the past of a branch is not what its schedule says, no step is chosen for the user, and a chosen one is warned of.
+// Where the past of a branch is not what its schedule says, no step is chosen for the user, and a chosen one is warned
+// of.
 func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {
 	data, trunk := testData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "schedule.warmup=1", "checkpoint.every=5"), Dir: trunk}) // cosine

@@ -41,8 +41,8 @@ func differences(section string, was, now reflect.Value, all bool) (list []strin
 	return list
 }
 
-// warnOfChanges lists the values with which a run continues that differ from those so far. If its configuration was edited, those are all
-// that differ: the file may have been damaged.
+// warnOfChanges lists the values with which a run continues that differ from those so far. If its configuration was
+// edited, those are all that differ: the file may have been damaged.
 func (s *session) warnOfChanges(edited bool) {
 	if s.last.Config == nil {
 		return

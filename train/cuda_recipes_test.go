@@ -10,8 +10,8 @@ import (
 	"anneal/train/config"
 )
 
-// Whatever the optimizer and the recipe, a run on a GPU is the run on the CPU: in the reference mode to the digits of float64, and else as close
-// as sums in another order are in the format.
+// Whatever the optimizer and the recipe, a run on a GPU is the run on the CPU: in the reference mode to the digits of
+// float64, and else as close as sums in another order are in the format.
 func TestEveryOptimizerAndFamilyOnAGPU(t *testing.T) {
 	emulatedCard(t)
 	data := testData(t)

@@ -17,8 +17,8 @@ func emulatedCard(t *testing.T) {
 	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
 }
 
-// A run on a GPU is the run on the CPU but for the order of sums: its losses are as close as its number format allows. Stopped and
-// resumed it has the same bits, and the CPU can go on with it.
+// A run on a GPU is the run on the CPU but for the order of sums: its losses are as close as its number format allows.
+// Stopped and resumed it has the same bits, and the CPU can go on with it.
 func TestARunOnAGPUIsCloseToTheRunOnTheCPU(t *testing.T) {
 	emulatedCard(t)
 	data := testData(t)

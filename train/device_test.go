@@ -17,8 +17,8 @@ import (
 	"anneal/train/checkpoint"
 )
 
-// farDevice makes device=cuda a device as far from the host as one can be, until the test ends. Each that is opened fails at a
-// kernel call if the number returned is set, and has that many bytes free.
+// farDevice makes device=cuda a device as far from the host as one can be, until the test ends. Each that is opened
+// fails at a kernel call if the number returned is set, and has that many bytes free.
 func farDevice(t *testing.T) *devicetest.Device {
 	t.Helper()
 	like := &devicetest.Device{}
@@ -48,8 +48,9 @@ func sameRun(t *testing.T, what string, got, want *Result) {
 	}
 }
 
-// A run on a device with memory of its own that works as late as it may, stopped and resumed, is the run on the CPU: nothing touches
-// device memory from the host, nothing is read before it is there, nothing is overwritten while it is needed.
+// A run on a device with memory of its own that works as late as it may, stopped and resumed, is the run on the CPU:
+// nothing touches device memory from the host, nothing is read before it is there, nothing is overwritten while it is
+// needed.
 func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 	farDevice(t)
 	data := testData(t)
@@ -163,8 +164,8 @@ func TestGroupDROOnADeviceApart(t *testing.T) {
 	}
 }
 
-// Wherever a device is lost, the run ends with one error that says so; no step since is in the metrics, and the run goes on from its last
-// checkpoint to the same end.
+// Wherever a device is lost, the run ends with one error that says so; no step since is in the metrics, and the run
+// goes on from its last checkpoint to the same end.
 func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 	like := farDevice(t)
 	data := testData(t)

@@ -10,8 +10,8 @@ import (
 	"anneal/train/config"
 )
 
-// The loss of a document that a row holds whole is what the model gives for the document in a row of its own; together they are the
-// loss of the split, each token counted once, whatever the micro-batch.
+// The loss of a document that a row holds whole is what the model gives for the document in a row of its own; together
+// they are the loss of the split, each token counted once, whatever the micro-batch.
 func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "train.steps=8", "model.context=128", "train.batch_tokens=512", "precision=fp32"), Dir: dir})

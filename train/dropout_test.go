@@ -15,8 +15,8 @@ func droppingConfig(data string) *config.Config {
 	return cfg
 }
 
-// What a run drops follows from seed, step and place: a resumed run drops what an uninterrupted one does, and one that computes
-// again, or on other threads, too.
+// What a run drops follows from seed, step and place: a resumed run drops what an uninterrupted one does, and one that
+// computes again, or on other threads, too.
 func TestADroppingRunResumesBitForBit(t *testing.T) {
 	data := testData(t)
 	run := func(change func(*config.Config)) *Result {

@@ -32,8 +32,8 @@ type EvalResult struct {
 	// weights of the mix.
 	Sources []SourceResult
 
-	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it is in prompts.
-	// They count in nothing else.
+	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it
+	// is in prompts. They count in nothing else.
 	Textless []string
 }
 

@@ -138,8 +138,8 @@ func (s twoDocuments) Batch(b *dataset.Batch, _ uint64, rows int) error {
 	return nil
 }
 
-// With data.document_mask the second document of a row does not see the first; without it attention is plain causal, and
-// positions count from the start of the row.
+// With data.document_mask the second document of a row does not see the first; without it attention is plain causal,
+// and positions count from the start of the row.
 func TestDocumentMaskSeparatesDocuments(t *testing.T) {
 	p := loadParity(t)
 	for _, mask := range []bool{true, false} {
@@ -209,7 +209,8 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 	}
 }
 
-// What is scored is exactly what was asked for, whatever the micro-batch, and as much of each source; the loss is that of these targets.
+// What is scored is exactly what was asked for, whatever the micro-batch, and as much of each source; the loss is that
+// of these targets.
 func TestEvaluationOfATrainedModelIsExact(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "train.steps=2", "precision=fp32"), Dir: dir})

@@ -50,8 +50,8 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// FuzzRewind reads damaged plans of a rewind: one that is accepted goes to a step that can exist, and is the same after
-// it is written and read again.
+// FuzzRewind reads damaged plans of a rewind: one that is accepted goes to a step that can exist, and is the same
+// after it is written and read again.
 func FuzzRewind(f *testing.F) {
 	f.Add([]byte(`{"step":20,"skip":"10:30,50:60"}`))
 	f.Add([]byte(`{}`))

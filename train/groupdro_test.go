@@ -34,7 +34,8 @@ func TestGroupDROUpdatesByTheFormula(t *testing.T) {
 	}
 }
 
-// Over 50 steps from given losses of tokens, excess losses, weights and their mean are those of the authors' arithmetic in PyTorch.
+// Over 50 steps from given losses of tokens, excess losses, weights and their mean are those of the authors'
+// arithmetic in PyTorch.
 func TestGroupDROMatchesPyTorch(t *testing.T) {
 	text, err := os.ReadFile("testdata/groupdro.json")
 	if err != nil {
@@ -76,8 +77,8 @@ func TestGroupDROMatchesPyTorch(t *testing.T) {
 	same("mean", len(want.Alpha), d.mean(len(want.Alpha)), want.Mean)
 }
 
-// domainData builds three data sets with one tokenizer, as data.mix has them: sums, which take long to learn, random digits, which nothing
-// learns, and one line again and again, which is learned at once.
+// domainData builds three data sets with one tokenizer, as data.mix has them: sums, which take long to learn, random
+// digits, which nothing learns, and one line again and again, which is learned at once.
 func domainData(t testing.TB) string {
 	t.Helper()
 	texts := []struct {
@@ -146,7 +147,8 @@ func domainConfig(mix string, steps int) *config.Config {
 	return cfg
 }
 
-// The weight of what can be learned is the largest, that of noise and of what is learned at once falls below an equal share.
+// The weight of what can be learned is the largest, that of noise and of what is learned at once falls below an equal
+// share.
 func TestGroupDROFindsWhatCanBeLearned(t *testing.T) {
 	p := newProxy(t, 120)
 	w := mustRun(t, Options{Config: p.cfg, Dir: p.dir, DRO: &p.dro}).DomainWeights
@@ -187,8 +189,8 @@ func newProxy(t *testing.T, steps int) proxy {
 	return proxy{domainConfig(mix, steps), filepath.Join(dir, "proxy"), GroupDRO{Reference: reference, Rate: 1, Smoothing: 1e-3}}
 }
 
-// A proxy that is stopped and resumed, with another number of threads, ends with the same weights of domains and the same model, bit
-// for bit. Without its reference it cannot be resumed, and an ordinary run does not become a proxy.
+// A proxy that is stopped and resumed, with another number of threads, ends with the same weights of domains and the
+// same model, bit for bit. Without its reference it cannot be resumed, and an ordinary run does not become a proxy.
 func TestGroupDROResumesBitForBit(t *testing.T) {
 	p := newProxy(t, 20)
 	want := mustRun(t, Options{Config: p.cfg.Clone(), Dir: p.dir + "-whole", DRO: &p.dro, Threads: 1})
@@ -242,8 +244,8 @@ func killedAtOnce(t *testing.T, p proxy) string {
 	return s.Dir
 }
 
-// Micro-batches hold the rows of one source each, packed as data.packing says, in the source's own order, and what is counted of each source is what
-// was read. What would make weights say something else is refused.
+// Micro-batches hold the rows of one source each, packed as data.packing says, in the source's own order, and what is
+// counted of each source is what was read. What would make weights say something else is refused.
 func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 	cfg := domainConfig(domainData(t), 4)
 	for _, packing := range []string{"concat", "best_fit"} {

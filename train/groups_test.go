@@ -10,7 +10,8 @@ import (
 	"anneal/train/config"
 )
 
-// OPT-7: every parameter of a two-layer model, by hand, in the group where decoupled decay works or in the one where not.
+// OPT-7: every parameter of a two-layer model, by hand, in the group where decoupled decay works or in the one where
+// not.
 func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 	layer := map[string]bool{
 		"attention_norm": false, "attention.qkv": true, "attention.out": true, "attention.q_norm": false, "attention.k_norm": false,

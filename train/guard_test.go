@@ -73,8 +73,9 @@ func TestGuardRefusesGradientsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// Among noisy losses and norms, spikes of k deviations are refused exactly where k is above spike_z, whichever of the two
-// spikes, and none of them moves the window: the decisions are those of a reference that knows all accepted numbers.
+// Among noisy losses and norms, spikes of k deviations are refused exactly where k is above spike_z, whichever of the
+// two spikes, and none of them moves the window: the decisions are those of a reference that knows all accepted
+// numbers.
 func TestGuardFindsInjectedSpikes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := config.Guard{MaxSkips: 1 << 30, SpikeZ: rapid.SampledFrom([]float64{3, 6}).Draw(t, "spike z"), Window: rapid.IntRange(8, 128).Draw(t, "window")}

@@ -10,8 +10,8 @@ import (
 	"anneal/model"
 )
 
-// z-loss is reported apart: the loss of the first step is that of a run without it, to the bit, and the mean of log²Z of
-// weights that know nothing yet is log²V. It then keeps log Z smaller than it would be.
+// z-loss is reported apart: the loss of the first step is that of a run without it, to the bit, and the mean of log²Z
+// of weights that know nothing yet is log²V. It then keeps log Z smaller than it would be.
 func TestZLossIsReportedApartAndHolds(t *testing.T) {
 	data := testData(t)
 	run := func(coefficient float64) ([]map[string]any, float64) {
@@ -40,8 +40,8 @@ func TestZLossIsReportedApartAndHolds(t *testing.T) {
 	}
 }
 
-// A soft-cap is part of the model: in generation no logit lies beyond it, weights trained with one are refused without it,
-// and formats that cannot say it are refused by name.
+// A soft-cap is part of the model: in generation no logit lies beyond it, weights trained with one are refused without
+// it, and formats that cannot say it are refused by name.
 func TestSoftcapIsPartOfTheModel(t *testing.T) {
 	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
 	const limit = 0.5

@@ -29,8 +29,9 @@ func (r *ExportReport) String() string {
 		r.Architecture, r.Parameters, r.DType, r.Step, r.MaxLogitDiff, r.ProbeTokens)
 }
 
-// ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the size),
-// then reads it back and compares the logits of a probe. It fails if they differ by more than storing can explain.
+// ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the
+// size), then reads it back and compares the logits of a probe. It fails if they differ by more than storing can
+// explain.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	c, err := toHF(r.Model.Config, hfTokens(r.Tokenizer), r.dir.config())
 	if err != nil {

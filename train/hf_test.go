@@ -30,8 +30,8 @@ var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", 
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
 
-// An imported model computes what transformers does: the logits after every prefix, in float64. transformers computes norms
-// and RoPE in float32 even then, hence the tolerance.
+// An imported model computes what transformers does: the logits after every prefix, in float64. transformers computes
+// norms and RoPE in float32 even then, hence the tolerance.
 func TestImportedModelsAnswerAsTransformers(t *testing.T) {
 	fp64, err := precision.Lookup("fp64")
 	if err != nil {
@@ -213,8 +213,8 @@ func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 	}
 }
 
-// A model with interleaved pairs, and one with another base by NTK scaling, is exported as one that transformers has: the
-// logits are the same.
+// A model with interleaved pairs, and one with another base by NTK scaling, is exported as one that transformers has:
+// the logits are the same.
 func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 	fp64, err := precision.Lookup("fp64")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"anneal/train/config"
 )
 
-// toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key; at is
-// where the key stands.
+// toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;
+// at is where the key stands.
 func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	activation := "swiglu"
 	if c.Family == "gpt2" {
@@ -86,7 +86,8 @@ func hfTokens(tok *tokenizer.Tokenizer) hf.Tokens {
 	return t
 }
 
-// fromHF is the model that a config.json describes, or an error that names the field that this program has nothing for.
+// fromHF is the model that a config.json describes, or an error that names the field that this program has nothing
+// for.
 func fromHF(c hf.Config) (model.Config, error) {
 	if g, ok := c.(*hf.GPT2Config); ok {
 		return model.Config{

@@ -126,7 +126,8 @@ func storedAs(dir string) (safetensors.DType, error) {
 	return m.DType(), nil
 }
 
-// precisionOf is the policy that computes with weights as they are stored. What no policy has is computed in FP32, which is exact.
+// precisionOf is the policy that computes with weights as they are stored. What no policy has is computed in FP32,
+// which is exact.
 func precisionOf(stored safetensors.DType) string {
 	switch stored {
 	case safetensors.BF16:
@@ -137,8 +138,8 @@ func precisionOf(stored safetensors.DType) string {
 	return "fp32"
 }
 
-// nameEndOfText has the tokenizer of a model in a directory know what ends a text. A model without such a token is no error: it has
-// been trained on texts that never end.
+// nameEndOfText has the tokenizer of a model in a directory know what ends a text. A model without such a token is no
+// error: it has been trained on texts that never end.
 func nameEndOfText(t *tokenizer.Tokenizer, src, token string) error {
 	if token != "" {
 		return t.SetEndOfText(token)

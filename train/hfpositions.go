@@ -9,8 +9,9 @@ import (
 	"anneal/nn"
 )
 
-// positionsToHF says how a model's rotary positions are scaled in the words of Hugging Face, whose Llamas have rotary ones
-// in every layer, in halves: model.HFViews permutes those that are interleaved. A base that ntk changes is just another base.
+// positionsToHF says how a model's rotary positions are scaled in the words of Hugging Face, whose Llamas have rotary
+// ones in every layer, in halves: model.HFViews permutes those that are interleaved. A base that ntk changes is just
+// another base.
 func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, err error) {
 	if schemes, err := model.ParsePositions(c.Positions); err != nil || len(schemes) != 1 || schemes[0] != "rope" {
 		return 0, s, inexpressible("positions", c.Positions, "rope", at)

@@ -10,8 +10,8 @@ import (
 	"anneal/model"
 )
 
-// windowsToHF says which keys the layers of a model see in the words of Hugging Face: one size of window, in the layers that
-// windowed names, nil for all of them. Llamas without QK-norm have it in all layers or none.
+// windowsToHF says which keys the layers of a model see in the words of Hugging Face: one size of window, in the
+// layers that windowed names, nil for all of them. Llamas without QK-norm have it in all layers or none.
 func windowsToHF(c model.Config, at string) (window int, windowed []bool, err error) {
 	inexpressible := inexpressible("attention", c.Attention, "full, or windows of one size", at)
 	patterns := []attention.Pattern{attention.Full{}}

@@ -51,7 +51,8 @@ func startedFrom(t *testing.T, cfg *config.Config) *Trainer {
 	return trial.trainer
 }
 
-// Whatever a model is made of and stored in, a run that starts from it has its shape and its weights, bit for bit, and a new optimizer.
+// Whatever a model is made of and stored in, a run that starts from it has its shape and its weights, bit for bit, and
+// a new optimizer.
 func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 	data := testData(t)
 	for name, set := range map[string][]string{
@@ -170,8 +171,8 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 	}
 }
 
-// A run from weights has them in its checkpoint of step 0 before it is a run. It says where they are from, is resumed without their
-// directory, bit for bit, and never goes on from random ones.
+// A run from weights has them in its checkpoint of step 0 before it is a run. It says where they are from, is resumed
+// without their directory, bit for bit, and never goes on from random ones.
 func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	data := testData(t)
 	from, source := trainedRun(t, data)
@@ -229,15 +230,16 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	}
 }
 
-// killInitConfig is killConfig for a run that starts from weights. It is short, so that a kill often meets its beginning.
+// killInitConfig is killConfig for a run that starts from weights. It is short, so that a kill often meets its
+// beginning.
 func killInitConfig(data, from string) *config.Config {
 	cfg := killConfig(data)
 	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Init.From = 40, 5, from
 	return cfg
 }
 
-// Killed with SIGKILL as soon as it is a run, and at random instants around that, a run from weights has a checkpoint to go on from; it
-// ends with the bits of one never killed.
+// Killed with SIGKILL as soon as it is a run, and at random instants around that, a run from weights has a checkpoint
+// to go on from; it ends with the bits of one never killed.
 func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 	data := testData(t)
 	from, _ := trainedRun(t, data)

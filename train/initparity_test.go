@@ -22,8 +22,8 @@ type initParity struct {
 	Losses map[string]struct{ Float32, Float64 []float64 }
 }
 
-// A GPT-2 and a Qwen3 that transformers saved are trained further as transformers does it: 100 losses from their weights, on shorter
-// rows than theirs, straight from the directory and by way of an import.
+// A GPT-2 and a Qwen3 that transformers saved are trained further as transformers does it: 100 losses from their
+// weights, on shorter rows than theirs, straight from the directory and by way of an import.
 func TestTrainingGoesOnAsInTransformers(t *testing.T) {
 	text, err := os.ReadFile("testdata/init.json")
 	if err != nil {

@@ -41,8 +41,8 @@ const (
 
 func (d runDir) journal() string { return filepath.Join(string(d), "journal.jsonl") }
 
-// openJournal opens the journal of a run that is at a step. A last line that a power cut or a full disk left incomplete
-// is removed, or it would spoil the next.
+// openJournal opens the journal of a run that is at a step. A last line that a power cut or a full disk left
+// incomplete is removed, or it would spoil the next.
 func openJournal(d runDir, step int) (*journal, error) {
 	if err := cutIncomplete(d.journal()); err != nil {
 		return nil, fmt.Errorf("cannot write the journal: %w", err)

@@ -54,8 +54,8 @@ func start(ctx context.Context, o Options) (*Result, error) {
 	return s.run(ctx)
 }
 
-// create makes the run directory, with a checkpoint of the present state if the run must not begin without it. The checkpoint comes
-// first: a directory without a configuration is not yet a run.
+// create makes the run directory, with a checkpoint of the present state if the run must not begin without it. The
+// checkpoint comes first: a directory without a configuration is not yet a run.
 func (s *session) create(withState bool) error {
 	if err := s.dir.begin(); err != nil {
 		return err
@@ -372,14 +372,14 @@ func (s *session) step(ctx context.Context) error {
 	return nil
 }
 
-// mayRewind reports whether the run may soon go back, to a checkpoint from before the updates that are now skipped: one
-// from their midst must not take its place.
+// mayRewind reports whether the run may soon go back, to a checkpoint from before the updates that are now skipped:
+// one from their midst must not take its place.
 func (s *session) mayRewind() bool {
 	return s.cfg.Guard.OnDivergence == config.Rewind && s.trainer.guard.Row > 0
 }
 
-// countTargets warns of a batch without a target, and gives up after as many in a row as the guard allows skips: such a
-// run would learn nothing.
+// countTargets warns of a batch without a target, and gives up after as many in a row as the guard allows skips: such
+// a run would learn nothing.
 func (s *session) countTargets(n int) error {
 	if n > 0 {
 		s.targetless = 0

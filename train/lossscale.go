@@ -36,8 +36,8 @@ func (t *Trainer) restoreLossScale(saved precision.LossScale) {
 }
 
 // overflowed adapts the loss scale to an update with this gradient norm. It reports whether to skip the update because
-// gradients overflowed and a smaller scale may avoid that. A non-finite loss is left to the guard, because no loss scale
-// would fix it.
+// gradients overflowed and a smaller scale may avoid that. A non-finite loss is left to the guard, because no loss
+// scale would fix it.
 func (t *Trainer) overflowed(loss, norm float64) bool {
 	if !t.policy.Scaled() || !finite(loss) {
 		return false

@@ -43,9 +43,9 @@ func gradientOf(t *testing.T, tr *Trainer, src dataset.Source) ([]float64, batch
 	return g, sums
 }
 
-// What ignores a target takes it out of loss, gradient, z-loss and the number that they are divided by, and leaves no trace
-// of it: what some targets give and what the others give add up to what all give, with very different numbers of targets in
-// the micro-batches, and whatever the micro-batches are.
+// What ignores a target takes it out of loss, gradient, z-loss and the number that they are divided by, and leaves no
+// trace of it: what some targets give and what the others give add up to what all give, with very different numbers of
+// targets in the micro-batches, and whatever the micro-batches are.
 func TestIgnoredTargetsContributeNothing(t *testing.T) {
 	p := loadParity(t)
 	some := func(sample uint64, position int) bool { return sample%3 == 0 && position > 3 || position == 5 }
@@ -87,8 +87,8 @@ func TestIgnoredTargetsContributeNothing(t *testing.T) {
 	}
 }
 
-// A step reports the mean over the targets that count, and the update is of that mean: weighted as the tokens are, not as
-// the micro-batches.
+// A step reports the mean over the targets that count, and the update is of that mean: weighted as the tokens are, not
+// as the micro-batches.
 func TestLossIsTheMeanOverTargetsThatCount(t *testing.T) {
 	p := loadParity(t)
 	keep := func(sample uint64, position int) bool { return sample%4 == 0 || position == 7 }

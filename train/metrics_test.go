@@ -120,8 +120,8 @@ func TestClockMeasuresTrainingTime(t *testing.T) {
 	}
 }
 
-// A line that cannot be read costs that line: the run keeps all others, whoever reads them too, and its number and the steps
-// that are missing are told.
+// A line that cannot be read costs that line: the run keeps all others, whoever reads them too, and its number and the
+// steps that are missing are told.
 func TestAnUnreadableLineCostsOnlyItself(t *testing.T) {
 	line := func(step int) string { return fmt.Sprintf(`{"step":%d,"tokens":%d,"loss":2}`+"\n", step, 10*step) }
 	rewound := `{"step":9,"rewound":true}` + "\n"

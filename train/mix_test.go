@@ -20,8 +20,8 @@ func mixConfig(a, b string) *config.Config {
 	return cfg
 }
 
-// A run over several sources that is stopped goes on bit for bit, with packed documents, longer and longer sequences, larger and larger steps, an
-// order of their own, and samples left out; its last lines of metrics are the same.
+// A run over several sources that is stopped goes on bit for bit, with packed documents, longer and longer sequences,
+// larger and larger steps, an order of their own, and samples left out; its last lines of metrics are the same.
 func TestMixedRunsResumeBitForBit(t *testing.T) {
 	a, b := testData(t), buildData(t, 0.2)
 	for _, packing := range []string{"concat", "best_fit"} {

@@ -62,8 +62,8 @@ func TestMuonNeedsMatricesToTrain(t *testing.T) {
 	}
 }
 
-// The share of Newton–Schulz in a step is 5·m/B for square matrices: 31 % at width 512 and 8,192 tokens, under 1 % at width 768
-// and 524,288. Only the first is worth a remark.
+// The share of Newton–Schulz in a step is 5·m/B for square matrices: 31 % at width 512 and 8,192 tokens, under 1 % at
+// width 768 and 524,288. Only the first is worth a remark.
 func TestMuonRemarksOnItsCost(t *testing.T) {
 	remark := func(set ...string) string {
 		cfg, err := config.Load("", append([]string{"data.path=x", "optimizer.name=muon", "model.vocab=64", "model.heads=8"}, set...))

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// MUP-2: with the base model's own sizes muP is the standard parametrisation, bit for bit, weights and optimizer state.
+// MUP-2: with the base model's own sizes muP is the standard parametrisation, bit for bit, weights and optimizer
+// state.
 func TestMuPOfTheBaseModelChangesNoBit(t *testing.T) {
 	for _, name := range optimizers(t) {
 		var own []string
@@ -28,7 +29,8 @@ func TestMuPOfTheBaseModelChangesNoBit(t *testing.T) {
 	}
 }
 
-// Every multiplier has its place in the exported weights: the self-check of the export and the way back find the same model.
+// Every multiplier has its place in the exported weights: the self-check of the export and the way back find the same
+// model.
 func TestExportFoldsMuP(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	m := &cfg.Model

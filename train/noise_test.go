@@ -59,7 +59,8 @@ func TestNoiseScaleOfSimulatedGradients(t *testing.T) {
 	}
 }
 
-// The squared norm measured is that of a step of the first micro-batch alone, and measuring changes no bit of training.
+// The squared norm measured is that of a step of the first micro-batch alone, and measuring changes no bit of
+// training.
 func TestMeasuringNoiseChangesNothing(t *testing.T) {
 	run := func(overrides ...string) (*Trainer, StepStats) {
 		cfg := with(t, "random", append(overrides, "model.vocab=64", "precision=fp32")...)

@@ -18,8 +18,8 @@ func optimizers(t *testing.T) []string {
 	return key.Values
 }
 
-// optimizerTrainer is a small model with an optimizer at its own defaults, and data with a rule to learn. Its matrices are
-// large enough for every special treatment.
+// optimizerTrainer is a small model with an optimizer at its own defaults, and data with a rule to learn. Its matrices
+// are large enough for every special treatment.
 func optimizerTrainer(t *testing.T, name string, more ...string) (*Trainer, parityTokens) {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
@@ -73,8 +73,8 @@ func TestEveryOptimizerResumesBitForBit(t *testing.T) {
 	}
 }
 
-// What a plan says of an optimizer's state is what its arena holds, a step allocates nothing, and a run learns with the
-// optimizer's own learning rate: a token follows from the one before in seven cases of eight.
+// What a plan says of an optimizer's state is what its arena holds, a step allocates nothing, and a run learns with
+// the optimizer's own learning rate: a token follows from the one before in seven cases of eight.
 func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 	for _, name := range optimizers(t) {
 		tr, src := optimizerTrainer(t, name)

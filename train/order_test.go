@@ -41,8 +41,8 @@ func scoredData(t testing.TB) string {
 
 const orderOfTest = "data.order=first length over 40% by root, last noise over 30%"
 
-// However documents are packed, a run whose samples are in order, while batches grow and sequences lengthen, resumes bit for bit
-// wherever it is stopped, on other threads, too; and the order matters.
+// However documents are packed, a run whose samples are in order, while batches grow and sequences lengthen, resumes
+// bit for bit wherever it is stopped, on other threads, too; and the order matters.
 func TestOrderedRunsResumeBitForBit(t *testing.T) {
 	data := scoredData(t)
 	for _, packing := range []string{"concat", "best_fit"} {
@@ -73,8 +73,8 @@ func TestOrderedRunsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// A length warmup cuts the rows of the order and changes none of them: step for step the same tokens are read, every target
-// once, in shorter sequences.
+// A length warmup cuts the rows of the order and changes none of them: step for step the same tokens are read, every
+// target once, in shorter sequences.
 func TestLengthWarmupCutsTheRowsOfTheOrder(t *testing.T) {
 	data := scoredData(t)
 	read := func(overrides ...string) (rows [][]uint32, lengths []int) {
@@ -104,8 +104,8 @@ func TestLengthWarmupCutsTheRowsOfTheOrder(t *testing.T) {
 	}
 }
 
-// Annealing that holds back from a checkpoint on can branch off a run in random order: bit for bit the run with that order from the
-// start. One that would have held back earlier cannot.
+// Annealing that holds back from a checkpoint on can branch off a run in random order: bit for bit the run with that
+// order from the start. One that would have held back earlier cannot.
 func TestAnnealingBranchesOffARunInRandomOrder(t *testing.T) {
 	data, trunk := scoredData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "schedule.name=wsd", "schedule.warmup=3"), Dir: trunk})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// However documents are packed, a run that is stopped in the middle of an epoch resumes bit for bit, on other threads, too, while
-// sequences lengthen. Each packing trains on other rows.
+// However documents are packed, a run that is stopped in the middle of an epoch resumes bit for bit, on other threads,
+// too, while sequences lengthen. Each packing trains on other rows.
 func TestPackedRunsResumeBitForBit(t *testing.T) {
 	data := testData(t)
 	hashes := map[string]string{}

@@ -164,7 +164,8 @@ func TestLossesMatchPyTorch(t *testing.T) {
 	}
 }
 
-// One batch of four sequences, two micro-batches of two, four of one: the same step up to rounding, and in float64 to 1e-12.
+// One batch of four sequences, two micro-batches of two, four of one: the same step up to rounding, and in float64 to
+// 1e-12.
 func TestAccumulationEqualsOneBigBatch(t *testing.T) {
 	p := loadParity(t)
 	run := func(micro int) []float64 {

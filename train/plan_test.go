@@ -7,8 +7,8 @@ import (
 	"anneal/train/config"
 )
 
-// What is planned is what the arenas of a run hold after steps and evaluation, for each kind of model and memory that a
-// line of config chooses.
+// What is planned is what the arenas of a run hold after steps and evaluation, for each kind of model and memory that
+// a line of config chooses.
 func TestThePlanIsWhatARunTakes(t *testing.T) {
 	for _, set := range [][]string{
 		{}, {"precision=fp32", "model.kv_heads=2", "model.qk_norm=true"}, {"precision=fp8", "fp8.scaling=delayed"}, {"precision=bf16_sr"},

@@ -71,8 +71,8 @@ func (d *overflows) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, 
 	}
 }
 
-// The run with an overflow at one step is, bit for bit, the run that never saw that step's batch and goes on with half the
-// scale: neither Adam's t nor the schedule has moved, and the guard knows nothing of it.
+// The run with an overflow at one step is, bit for bit, the run that never saw that step's batch and goes on with half
+// the scale: neither Adam's t nor the schedule has moved, and the guard knows nothing of it.
 func TestAnOverflowSkipsExactlyOneUpdate(t *testing.T) {
 	p := loadParity(t)
 	const at, steps = 3, 8
@@ -218,8 +218,8 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 	}
 }
 
-// NUM-5 on a model: updates of a hundredth of a weight's last place move BF16 weights as far as they move FP32 masters, in the
-// mean over many weights. Rounded to nearest, they would not move one of them.
+// NUM-5 on a model: updates of a hundredth of a weight's last place move BF16 weights as far as they move FP32
+// masters, in the mean over many weights. Rounded to nearest, they would not move one of them.
 func TestStochasticRoundingKeepsSmallUpdates(t *testing.T) {
 	p := loadParity(t)
 	const steps = 10
@@ -294,7 +294,8 @@ func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
 	}
 }
 
-// Any optimizer updates BF16 weights through FP32, and FP16 gradients without their scale: its losses are those of bf16.
+// Any optimizer updates BF16 weights through FP32, and FP16 gradients without their scale: its losses are those of
+// bf16.
 func TestEveryOptimizerWorksInNarrowPrecisions(t *testing.T) {
 	for _, name := range optimizers(t) {
 		tr, src := optimizerTrainer(t, name)

@@ -60,8 +60,8 @@ func resumedAt(t testing.TB, run string, step int) *Result {
 	return r
 }
 
-// everything is a run in which every counter of a phase differs from the steps: the batch and the length grow, and the rate
-// warms up, decays, is at the peak again and decays again.
+// everything is a run in which every counter of a phase differs from the steps: the batch and the length grow, and the
+// rate warms up, decays, is at the peak again and decays again.
 var everything = []string{
 	"schedule.name=wsds", "schedule.branches=8", "schedule.warmup=2", "schedule.decay_fraction=0.3",
 	"train.batch_ramp=64 over 1000 tokens", "train.length_warmup=8 over 10 steps", "train.noise_scale_every=3",
@@ -106,8 +106,8 @@ func (r *recorder) Batch(b *dataset.Batch, first uint64, rows int) error {
 	return r.Source.Batch(b, first, rows)
 }
 
-// SCH-7: while batch and length grow, every sample is read once, in order, and tokens are counted as they are read. The
-// rate follows the batch as the rule says.
+// SCH-7: while batch and length grow, every sample is read once, in order, and tokens are counted as they are read.
+// The rate follows the batch as the rule says.
 func TestRampsReadEverySampleOnce(t *testing.T) {
 	for rule, factor := range map[string]func(float64) float64{
 		"none": func(float64) float64 { return 1 }, "sqrt": math.Sqrt, "linear": func(x float64) float64 { return x },
@@ -232,7 +232,8 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 	}
 }
 
-// Up to the end of a branch, a wsds run is the wsd run of that length, bit for bit; after it the rate is the peak again.
+// Up to the end of a branch, a wsds run is the wsd run of that length, bit for bit; after it the rate is the peak
+// again.
 func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
 	data, whole, alone := testData(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "schedule.name=wsds", "train.steps=20", "schedule.branches=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: whole})
@@ -256,7 +257,8 @@ func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
 	}
 }
 
-// Steps whose update is skipped are read and counted, but neither the schedule nor the token count it goes by advances.
+// Steps whose update is skipped are read and counted, but neither the schedule nor the token count it goes by
+// advances.
 func TestSkippedStepsDoNotAdvanceTheSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := ramps{

@@ -37,8 +37,8 @@ func evaluateAt(t *testing.T, dir, data string, reach Reach, limit int) (EvalRes
 	return e, r.Context()
 }
 
-// Rows four times as long as those of training begin with such a row, which costs what it costs by itself; the intervals of
-// positions add up to the whole.
+// Rows four times as long as those of training begin with such a row, which costs what it costs by itself; the
+// intervals of positions add up to the whole.
 func TestLongRowsAreScoredByPosition(t *testing.T) {
 	dir, data := reachable(t, "rope,none")
 	short, trained := evaluateAt(t, dir, data, Reach{}, 32)
@@ -63,7 +63,8 @@ func TestLongRowsAreScoredByPosition(t *testing.T) {
 	}
 }
 
-// A scaling for evaluation slows the positions of the run, whose context is the original one; a factor of 1 changes nothing.
+// A scaling for evaluation slows the positions of the run, whose context is the original one; a factor of 1 changes
+// nothing.
 func TestScalingForEvaluation(t *testing.T) {
 	dir, data := reachable(t, "rope")
 	plain, reached := evaluateAt(t, dir, data, Reach{Context: "2x"}, 64)
@@ -97,8 +98,8 @@ func TestReachOfLearnedPositions(t *testing.T) {
 	}
 }
 
-// What goes by the length of a row is made for the length that is read: a window of a model that was trained on rows shorter than
-// it, and slopes of ALiBi. A token that sees what it saw in training costs the same.
+// What goes by the length of a row is made for the length that is read: a window of a model that was trained on rows
+// shorter than it, and slopes of ALiBi. A token that sees what it saw in training costs the same.
 func TestPatternsReachWithTheContext(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	dir := filepath.Join(t.TempDir(), "run")

@@ -7,8 +7,8 @@ import (
 	"anneal/train/config"
 )
 
-// The parameters of each recipe, counted on the model's own code, are those of the released weights or, where there are
-// none, of the paper's shape.
+// The parameters of each recipe, counted on the model's own code, are those of the released weights or, where there
+// are none, of the paper's shape.
 func TestRecipesHaveTheParametersOfTheirModels(t *testing.T) {
 	want := map[string]int64{
 		"llama2-7b": 6_738_415_616, "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192, "mistral-7b": 7_241_732_096,

@@ -51,8 +51,8 @@ func replayed(t *testing.T, dev func(device.Device) device.Device) (*session, er
 	return s, err
 }
 
-// A replay changes no bit. A bit that flips in either run of a replayed micro-batch stops the run before its step is saved, and names the
-// step and what differs.
+// A replay changes no bit. A bit that flips in either run of a replayed micro-batch stops the run before its step is
+// saved, and names the step and what differs.
 func TestReplaysFindFlippedBits(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4, 1

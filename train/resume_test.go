@@ -182,8 +182,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// checkResume runs what make returns to its end, and again with layers that run again, on one thread and interrupted in
-// the fourth step: both end with the same bits. It returns the directory of the resumed run.
+// checkResume runs what make returns to its end, and again with layers that run again, on one thread and interrupted
+// in the fourth step: both end with the same bits. It returns the directory of the resumed run.
 func checkResume(t *testing.T, make func() *config.Config) string {
 	t.Helper()
 	want := mustRun(t, Options{Config: make(), Dir: filepath.Join(t.TempDir(), "run")})

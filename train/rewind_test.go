@@ -103,8 +103,8 @@ func samples(ranges ...[2]uint64) map[uint64]bool {
 	return out
 }
 
-// A run that went back and left batches out ends with the bits of one whose data never had them: after one rewind, after a
-// second one across the gap of the first, and stopped and resumed on the way.
+// A run that went back and left batches out ends with the bits of one whose data never had them: after one rewind,
+// after a second one across the gap of the first, and stopped and resumed on the way.
 func TestARewoundRunNeverSawTheBatches(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: rewindConfig(data), Dir: dir})

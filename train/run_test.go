@@ -252,8 +252,8 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 	}
 }
 
-// runChild runs the training process until it is killed, a delay after a path exists in its directory; it reports whether the run was
-// completed before that.
+// runChild runs the training process until it is killed, a delay after a path exists in its directory; it reports
+// whether the run was completed before that.
 func runChild(t *testing.T, dir, data, from, path string, delay time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

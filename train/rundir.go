@@ -49,8 +49,8 @@ var (
 	ErrNoRun = errors.New("is not a run: it has no config.yaml")
 )
 
-// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun, so
-// that a start that was killed can be made again.
+// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun,
+// so that a start that was killed can be made again.
 func (d runDir) begin() error {
 	if err := CheckNewRun(string(d)); err != nil {
 		return err

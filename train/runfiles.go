@@ -19,8 +19,8 @@ import (
 	"anneal/train/config"
 )
 
-// runFiles are the files that say what a run is. Every checkpoint records the run's id and their hashes, so that a file
-// that was damaged or belongs to another run is noticed.
+// runFiles are the files that say what a run is. Every checkpoint records the run's id and their hashes, so that a
+// file that was damaged or belongs to another run is noticed.
 type runFiles struct {
 	config, tokenizer, tokenizerConfig []byte
 }
@@ -98,8 +98,9 @@ func writeSynced(path string, data []byte) error {
 // CheckOrigin returns an error if a checkpoint of the run in dir was made by another run, or with another tokenizer.
 func CheckOrigin(dir string, info checkpoint.Info) error { return runDir(dir).checkOrigin(info) }
 
-// checkOrigin returns an error if a checkpoint in d was made by another run, or with another tokenizer than the run has now.
-// A changed config.yaml is no error: people change it. A checkpoint of an early version says nothing of either.
+// checkOrigin returns an error if a checkpoint in d was made by another run, or with another tokenizer than the run
+// has now. A changed config.yaml is no error: people change it. A checkpoint of an early version says nothing of
+// either.
 func (d runDir) checkOrigin(info checkpoint.Info) error {
 	f, err := d.readFiles()
 	if err != nil {

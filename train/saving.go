@@ -142,9 +142,9 @@ func (d runDir) lastCheckpoint() (step int64, ok bool) {
 	return 0, false
 }
 
-// lostCheckpoints returns none, the error that there is no checkpoint, with advice if the metrics show that there was one: its directory may
-// be on a disk that is not there now, and a run that started over would remove the metrics. A run that may go back by itself skips
-// checkpoints at times, and proves nothing.
+// lostCheckpoints returns none, the error that there is no checkpoint, with advice if the metrics show that there was
+// one: its directory may be on a disk that is not there now, and a run that started over would remove the metrics. A
+// run that may go back by itself skips checkpoints at times, and proves nothing.
 func (s *session) lostCheckpoints(none error) error {
 	every := s.cfg.Checkpoint.Every
 	logged, err := lastLogged(s.dir.metrics())

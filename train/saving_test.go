@@ -13,8 +13,8 @@ import (
 	"anneal/train/checkpoint"
 )
 
-// faulty runs 24 steps that save every 4, while a directory in the place of a file, .lock or latest, makes checkpoints fail from one step to
-// another: the first before they are written, the second after.
+// faulty runs 24 steps that save every 4, while a directory in the place of a file, .lock or latest, makes checkpoints
+// fail from one step to another: the first before they are written, the second after.
 func faulty(t *testing.T, file string, failures, from, to int) (r *Result, dir, warned string, err error) {
 	t.Helper()
 	cfg := rewindConfig(testData(t))
@@ -72,7 +72,8 @@ func TestFailedCheckpointsAreSurvived(t *testing.T) {
 	}
 }
 
-// As many failures in a row as allowed end the run, and so does the first of all checkpoints; neither promises a checkpoint that is not there.
+// As many failures in a row as allowed end the run, and so does the first of all checkpoints; neither promises a
+// checkpoint that is not there.
 func TestTooManyFailedCheckpointsEndTheRun(t *testing.T) {
 	for _, c := range []struct {
 		failures, from int

@@ -7,7 +7,8 @@ import (
 	"anneal/train/config"
 )
 
-// newSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch grows.
+// newSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch
+// grows.
 func newSchedule(cfg *config.Config) schedule.Schedule {
 	at, s := cfg.Position(), cfg.Schedule
 	warmup, end, shape := at(s.Warmup), at(cfg.Train.Steps), schedule.Shape(s.DecayShape)

@@ -68,8 +68,8 @@ func TestSophiaCountsUpdatesNotSteps(t *testing.T) {
 	}
 }
 
-// Labels go by the token's place in the batch: micro-batches of any size draw the same ones, and the estimate is the same
-// but for the order of sums.
+// Labels go by the token's place in the batch: micro-batches of any size draw the same ones, and the estimate is the
+// same but for the order of sums.
 func TestSophiaDoesNotDependOnMicroBatches(t *testing.T) {
 	whole, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=2", "train.micro_batch=8", "precision=fp64")
 	parts, _ := optimizerTrainer(t, "sophia", "optimizer.hessian_every=2", "train.micro_batch=2", "precision=fp64")

@@ -13,7 +13,8 @@ import (
 	"anneal/train/config"
 )
 
-// spikyConfig is a run in which any loss a little above the recent ones counts as divergence, after which it goes back.
+// spikyConfig is a run in which any loss a little above the recent ones counts as divergence, after which it goes
+// back.
 func spikyConfig(data string) *config.Config {
 	cfg := rewindConfig(data)
 	cfg.Guard = config.Guard{MaxSkips: 1, SpikeZ: 1.5, Window: 8, OnDivergence: config.Rewind, Rewinds: 50}
@@ -34,8 +35,8 @@ func leftOut(t *testing.T, dir string) (*config.Config, map[uint64]bool) {
 	return cfg, out
 }
 
-// A run that diverges goes back by itself and leaves out the batches, and ends with the bits of one that never saw them:
-// also stopped and resumed anywhere, also with the rewind itself interrupted.
+// A run that diverges goes back by itself and leaves out the batches, and ends with the bits of one that never saw
+// them: also stopped and resumed anywhere, also with the rewind itself interrupted.
 func TestADivergedRunGoesBackByItself(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	var s said

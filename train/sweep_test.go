@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// SCH-6: a sweep leaves a run, its data and its configuration as they were, bit for bit, and the run goes on as it would have.
+// SCH-6: a sweep leaves a run, its data and its configuration as they were, bit for bit, and the run goes on as it
+// would have.
 func TestASweepLeavesNothingBehind(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "train.steps=4"), Dir: dir})

@@ -43,8 +43,8 @@ type OpenOptions struct {
 	Threads int    // of the CPU; 0 uses the run's number
 	Average bool   // use the exponential moving average of the weights
 
-	// AllowOlder uses an older checkpoint if the newest is damaged, otherwise a *checkpoint.OlderError, and the last one
-	// before the run diverged, otherwise a *DivergedRunError.
+	// AllowOlder uses an older checkpoint if the newest is damaged, otherwise a *checkpoint.OlderError, and the last
+	// one before the run diverged, otherwise a *DivergedRunError.
 	AllowOlder bool
 	Reach
 

@@ -29,8 +29,9 @@ func (r *VerifyReport) remark(format string, args ...any) {
 	r.Remarks = append(r.Remarks, fmt.Sprintf(format, args...))
 }
 
-// Verify reads every file of the run in dir and returns the first damage: every byte of every checkpoint, the configuration, the
-// tokenizer, the metrics and the journal; and that all of them, and the data if it is in its place, belong to this run. The run may be in progress.
+// Verify reads every file of the run in dir and returns the first damage: every byte of every checkpoint, the
+// configuration, the tokenizer, the metrics and the journal; and that all of them, and the data if it is in its place,
+// belong to this run. The run may be in progress.
 func Verify(dir string) (*VerifyReport, error) {
 	d, r := runDir(dir), &VerifyReport{}
 	cfg, err := d.load()
@@ -119,7 +120,8 @@ func (d runDir) verifyJournal() error {
 	})
 }
 
-// verifyLines returns an error for a line that check refuses. The last may be incomplete: the run is writing it, or was killed.
+// verifyLines returns an error for a line that check refuses. The last may be incomplete: the run is writing it, or
+// was killed.
 func verifyLines(path, remedy string, check func(line []byte) error) error {
 	n := 0
 	return eachMetricsLine(path, func(line []byte) error {
@@ -165,7 +167,8 @@ func (r *VerifyReport) strangers(d runDir) error {
 	return nil
 }
 
-// owns reports whether a file of this name in the directory belongs to the run, or does not disturb it: logs and hidden files.
+// owns reports whether a file of this name in the directory belongs to the run, or does not disturb it: logs and
+// hidden files.
 func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{

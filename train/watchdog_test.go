@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Sections are late by what they took before: at least a minute, ten times the slowest, an hour the first time; each is told once, and time in which
-// the process was stopped does not count.
+// Sections are late by what they took before: at least a minute, ten times the slowest, an hour the first time; each
+// is told once, and time in which the process was stopped does not count.
 func TestTheWatchdogLearnsItsDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []stall
@@ -61,7 +61,8 @@ func TestStoppedProcessesDoNotStall(t *testing.T) {
 	})
 }
 
-// A stalled run leaves stacks and state, says so in a line, and ends with its code if it should; without the watchdog nobody looks.
+// A stalled run leaves stacks and state, says so in a line, and ends with its code if it should; without the watchdog
+// nobody looks.
 func TestAStalledRunLeavesItsStacks(t *testing.T) {
 	for _, exit := range []bool{false, true} {
 		cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
@@ -116,7 +117,8 @@ func TestEveryPartOfARunIsWatched(t *testing.T) {
 	}
 }
 
-// stuck is a context that never answers once it was asked so many times: between two micro-batches, as a device that hangs.
+// stuck is a context that never answers once it was asked so many times: between two micro-batches, as a device that
+// hangs.
 type stuck struct {
 	context.Context
 	left int
@@ -139,7 +141,8 @@ func childStall(dir, data string) int {
 	return 1
 }
 
-// With watchdog.exit a run that stalls ends the process with its code and leaves its stacks; the resume goes on from the last checkpoint.
+// With watchdog.exit a run that stalls ends the process with its code and leaves its stacks; the resume goes on from
+// the last checkpoint.
 func TestAStalledProcessEnds(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	exe, err := os.Executable()

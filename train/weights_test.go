@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What was imported, or averaged of checkpoints, cannot be trained on: resume, branch and rewind say so, also where the
-// optimizer has no state whose lack would show, and leave the directory as it is.
+// What was imported, or averaged of checkpoints, cannot be trained on: resume, branch and rewind say so, also where
+// the optimizer has no state whose lack would show, and leave the directory as it is.
 func TestWeightsAloneAreNotTrainedOn(t *testing.T) {
 	data := testData(t)
 	for _, optimizer := range []string{"sgd", "adamw"} {

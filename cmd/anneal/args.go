@@ -16,8 +16,8 @@ type configArgs struct {
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 }
 
-// remark says how the config was read, where that is not as it is written, and whether kernels are slow. What is wrong with the config
-// the command says.
+// remark says how the config was read, where that is not as it is written, and whether kernels are slow. What is wrong
+// with the config the command says.
 func (a configArgs) remark(s *session) {
 	cfg, err := config.Load(a.Config, a.Overrides)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Values that replace those of the config may stand on both sides of a flag, and so may paths; behind -- all are arguments.
+// Values that replace those of the config may stand on both sides of a flag, and so may paths; behind -- all are
+// arguments.
 func TestArgumentsMayStandAroundFlags(t *testing.T) {
 	w := newWorkshop(t)
 	code, out, errs := anneal("train", "--dry-run", w.path("run.yaml"), "train.steps=7", "--out", w.path("a"), "seed=41")

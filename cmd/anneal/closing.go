@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// closing ends what a command prints for people: what it wrote, where, in which time, and the command to type next, such as
+// closing ends what a command prints for people: what it wrote, where, in which time, and the command to type next,
+// such as
 //
 //	wrote tok.json: a tokenizer of 8,192 tokens, in 2.3 s
 //	next: anneal data build --tokenizer tok.json --out data/my-text PATHS

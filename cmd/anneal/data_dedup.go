@@ -77,8 +77,8 @@ const (
 	leastSorting  = 16 << 20
 )
 
-// plan divides the available memory, 0 of which is unknown: bytes to sort in, and the most that the heap may hold. If it does not suffice, the
-// error is a *machine.RoomError.
+// plan divides the available memory, 0 of which is unknown: bytes to sort in, and the most that the heap may hold. If
+// it does not suffice, the error is a *machine.RoomError.
 func (c dataDedupCmd) plan(available int64) (sorting, heap int64, err error) {
 	workers := cmp.Or(int64(c.Threads), int64(runtime.GOMAXPROCS(0))) * workerMemory
 	filter := int64(0)

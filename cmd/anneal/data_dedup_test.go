@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What cannot be, or would have no effect, is refused rather than taken for a default; a filter that was too small is told of.
+// What cannot be, or would have no effect, is refused rather than taken for a default; a filter that was too small is
+// told of.
 func TestDedupFlags(t *testing.T) {
 	w := newWorkshop(t)
 	for want, flags := range map[string]string{

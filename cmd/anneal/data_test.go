@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A data set that is held out as a whole is evaluated on, looked at and handed on; training on it is an error that says what it is.
+// A data set that is held out as a whole is evaluated on, looked at and handed on; training on it is an error that
+// says what it is.
 func TestAWhollyHeldOutDataSet(t *testing.T) {
 	w := newWorkshop(t)
 	held := w.path("held")

@@ -10,8 +10,8 @@ import (
 	"anneal/internal/filetest"
 )
 
-// Where a file can grow no further, as on a full disk, curation says what to do and keeps what is done; with room again the
-// same command ends with the bytes of one that nothing stopped.
+// Where a file can grow no further, as on a full disk, curation says what to do and keeps what is done; with room
+// again the same command ends with the bytes of one that nothing stopped.
 func TestCurateGoesOnAfterTheDiskWasFull(t *testing.T) {
 	w := sharedInput(t)
 	command := []string{"data", "curate", w.path("p.yaml"), w.path("crawl"), "--split", "20kB", "--threads", "2"}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A run that the guard stopped is refused by whatever would use its weights, with the exit code of divergence, until it goes on from an
-// earlier step; --allow-older takes the last checkpoint from before.
+// A run that the guard stopped is refused by whatever would use its weights, with the exit code of divergence, until
+// it goes on from an earlier step; --allow-older takes the last checkpoint from before.
 func TestARunThatDivergedIsNotUsedUnawares(t *testing.T) {
 	w := newWorkshop(t)
 	run, out := w.path("run"), w.path("hf")

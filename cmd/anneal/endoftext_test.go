@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Whatever token ends a text, it does so from learning a vocabulary to the model that comes back from an export: in the data, in
-// generating, which stops there, in evaluating, and in the files of other tools.
+// Whatever token ends a text, it does so from learning a vocabulary to the model that comes back from an export: in
+// the data, in generating, which stops there, in evaluating, and in the files of other tools.
 func TestAnyTokenEndsATextFromTokenizerToImport(t *testing.T) {
 	for _, c := range []struct {
 		specials, token, flag string
@@ -95,8 +95,8 @@ checkpoint: {every: 30}
 	}
 }
 
-// Where nothing decides, or what was said cannot be, the error names the tokens and what to do; data in which another token ends a
-// text does not pass for a run's own.
+// Where nothing decides, or what was said cannot be, the error names the tokens and what to do; data in which another
+// token ends a text does not pass for a run's own.
 func TestADoubtfulEndOfTextIsAnError(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--special", "<a>,<b>", "--out", w.path("own.json"), w.path("text"))

@@ -24,7 +24,8 @@ type finished struct {
 	next    string         // the command to type next
 }
 
-// finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to go on.
+// finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to go
+// on.
 func (s *session) finishRun(r *train.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
 		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)

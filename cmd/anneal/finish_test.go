@@ -14,8 +14,8 @@ import (
 	"anneal/train"
 )
 
-// What a command that trains says at its end: what it wrote and where, how long it took, and commands that exist. The order
-// matters, since some use what others made.
+// What a command that trains says at its end: what it wrote and where, how long it took, and commands that exist. The
+// order matters, since some use what others made.
 func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell to read the next commands")
@@ -100,7 +100,8 @@ func (w workshop) goSource() {
 	w.t.Setenv("GOROOT", w.path("go"))
 }
 
-// A second demo finishes or shows what the first one made; it changes and deletes nothing. Files of others are left alone.
+// A second demo finishes or shows what the first one made; it changes and deletes nothing. Files of others are left
+// alone.
 func TestDemoKeepsWhatIsThere(t *testing.T) {
 	w := newWorkshop(t)
 	w.goSource()
@@ -148,7 +149,8 @@ func TestPortableKernelsAreSaidToBeSlow(t *testing.T) {
 	}
 }
 
-// A run that was stopped can be resumed, whatever became of its results: the exit code says so, with --json as without.
+// A run that was stopped can be resumed, whatever became of its results: the exit code says so, with --json as
+// without.
 func TestAStoppedRunSaysSoWithoutItsResults(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var errs strings.Builder

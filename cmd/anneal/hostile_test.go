@@ -10,8 +10,8 @@ import (
 	"anneal/internal/filetest"
 )
 
-// Whatever stands under the name of a small file that a command reads, a pipe, a device, a directory or 64 GiB, is refused within 100 ms
-// and 64 MiB, in a message with its path.
+// Whatever stands under the name of a small file that a command reads, a pipe, a device, a directory or 64 GiB, is
+// refused within 100 ms and 64 MiB, in a message with its path.
 func TestWhatIsNoSmallFileIsRefusedAtOnce(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=2", "--out", w.path("run"))

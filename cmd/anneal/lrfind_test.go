@@ -58,7 +58,8 @@ func valuesOf(t *testing.T, key string) []string {
 	return names
 }
 
-// A branch of a run is the run from the start; a directory that holds a run and a step without a checkpoint are refused.
+// A branch of a run is the run from the start; a directory that holds a run and a step without a checkpoint are
+// refused.
 func TestBranch(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "schedule.name=wsd", "checkpoint.keep=10", "--out", w.path("long"))

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// On text larger than --memory, whose lines are more than it sorts, all stages and a comparison by lines hold less than that.
+// On text larger than --memory, whose lines are more than it sorts, all stages and a comparison by lines hold less
+// than that.
 func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 110 MB")
@@ -109,8 +110,8 @@ func controlGroup(t *testing.T, limit int) string {
 	return dir
 }
 
-// In a control group or under ulimit, where the kernel would kill or refuse, commands on data refuse themselves, or live with what
-// there is.
+// In a control group or under ulimit, where the kernel would kill or refuse, commands on data refuse themselves, or
+// live with what there is.
 func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 24 MB")

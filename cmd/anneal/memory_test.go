@@ -18,7 +18,8 @@ func smallMachine(t *testing.T, bytes int64) {
 	t.Cleanup(func() { availableMemory = before })
 }
 
-// Commands on data that do not fit refuse with the exit code of resources, and name what they need, what there is, and what changes it.
+// Commands on data that do not fit refuse with the exit code of resources, and name what they need, what there is, and
+// what changes it.
 func TestDataCommandsRefuseWhatDoesNotFit(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("p.yaml"), "stages: [normalize, {dedup: {ngrams: true, ngram_mib: 512}}]\n")

@@ -27,8 +27,8 @@ func TestMupCheck(t *testing.T) {
 	}
 }
 
-// A sweep's losses are those of runs: at the width of its base model, where muP changes nothing, of the run as configured.
-// A rate at which training fails has none, and none is the best.
+// A sweep's losses are those of runs: at the width of its base model, where muP changes nothing, of the run as
+// configured. A rate at which training fails has none, and none is the best.
 func TestMupSweep(t *testing.T) {
 	w := newWorkshop(t)
 	short := []string{w.path("run.yaml"), "train.steps=6", "model.ffn=88", "optimizer.weight_decay=0"}

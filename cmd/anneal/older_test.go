@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Who asks for the newest checkpoint of a run does not get an older one without a word, and never without asking for it.
+// Who asks for the newest checkpoint of a run does not get an older one without a word, and never without asking for
+// it.
 func TestOlderCheckpointsAreUsedOnlyWhenAskedFor(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")

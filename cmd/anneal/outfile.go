@@ -13,8 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// outFile is a flag that names one file to write, as fileio.Write takes it. Where that is standard output, it holds the file
-// alone: text for people goes to standard error.
+// outFile is a flag that names one file to write, as fileio.Write takes it. Where that is standard output, it holds
+// the file alone: text for people goes to standard error.
 type outFile string
 
 // String is the file's name for people.
@@ -45,8 +45,8 @@ func (f outFile) next(before, after string) string {
 	return before + " " + command(string(f)) + " " + after
 }
 
-// prepareFiles finds out before the work whether the files that flags name can be written, and makes their directories. A file that
-// is standard output has it alone.
+// prepareFiles finds out before the work whether the files that flags name can be written, and makes their
+// directories. A file that is standard output has it alone.
 func (s *session) prepareFiles(flags []*kong.Flag) error {
 	for _, f := range flags {
 		path, ok := f.Target.Interface().(outFile)

@@ -34,8 +34,9 @@ func TestFlagsOfFilesToWriteAreOutFiles(t *testing.T) {
 	}
 }
 
-// Every command that writes one file writes it to whatever a path may name: the same bytes to a file, through links, into a pipe
-// and to standard output, which then has nothing else; to a device, which stays one; and to nothing that is no file.
+// Every command that writes one file writes it to whatever a path may name: the same bytes to a file, through links,
+// into a pipe and to standard output, which then has nothing else; to a device, which stays one; and to nothing that
+// is no file.
 func TestOneFileGoesWhereItIsSent(t *testing.T) {
 	w := newWorkshop(t)
 	full, null := outputDevice(t, "full", 7), outputDevice(t, "null", 3)
@@ -130,7 +131,8 @@ func TestOneFileGoesWhereItIsSent(t *testing.T) {
 	}
 }
 
-// Files in a directory that a command fills are written as those that a flag names: through links, and never in the place of a device.
+// Files in a directory that a command fills are written as those that a flag names: through links, and never in the
+// place of a device.
 func TestFilesInDirectoriesAreWrittenThroughLinks(t *testing.T) {
 	w := newWorkshop(t)
 	full := outputDevice(t, "full", 7)
@@ -205,7 +207,8 @@ func withStdout(t *testing.T, args ...string) (code int, stdout []byte, stderr s
 	return code, stdout, errs.String()
 }
 
-// outputDevice makes a device like /dev/NAME. Who may not make one cannot harm the system's own either, and tests on that.
+// outputDevice makes a device like /dev/NAME. Who may not make one cannot harm the system's own either, and tests on
+// that.
 func outputDevice(t *testing.T, name string, minor uint32) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -100,7 +100,8 @@ func TestReadersOfProgressDoNotHoldTraining(t *testing.T) {
 	}
 }
 
-// A signal is obeyed although the reader of standard error stalls: the first saves, the second ends the process whatever is stuck.
+// A signal is obeyed although the reader of standard error stalls: the first saves, the second ends the process
+// whatever is stuck.
 func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 	w := newWorkshop(t)
 	_, stderr := stalled(t)

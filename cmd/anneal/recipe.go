@@ -58,8 +58,8 @@ func (c recipeShowCmd) Run(s *session) error {
 	return s.emit(map[string]any{"recipe": c.Name, "config": text})
 }
 
-// dryRunRecipe prints whose model it is, every hyper-parameter with its unit and source, and what training it needs. It fits or
-// not: without data nothing could run anyway, and with data a run that does not fit is an error.
+// dryRunRecipe prints whose model it is, every hyper-parameter with its unit and source, and what training it needs.
+// It fits or not: without data nothing could run anyway, and with data a run that does not fit is an error.
 func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 	notes, err := config.RecipeNotes(name)
 	if err != nil {
@@ -90,7 +90,8 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 	}{name, notes, settings, p})
 }
 
-// printSettings prints the keys that do not come from the defaults, section by section, but for those that the optimizer has not.
+// printSettings prints the keys that do not come from the defaults, section by section, but for those that the
+// optimizer has not.
 func printSettings(s *session, recipe string, settings []config.Setting) {
 	settings = slices.DeleteFunc(slices.Clone(settings), func(x config.Setting) bool { return strings.HasSuffix(x.Source, " has none") })
 	keys, values := 0, 0

@@ -8,8 +8,8 @@ import (
 	"anneal/train/config"
 )
 
-// The dry run of a recipe needs no data and no memory: it prints every hyper-parameter with unit and source, what is not
-// known, and what training would take; as JSON too.
+// The dry run of a recipe needs no data and no memory: it prints every hyper-parameter with unit and source, what is
+// not known, and what training would take; as JSON too.
 func TestDryRunOfARecipeIsATable(t *testing.T) {
 	code, out, errs := anneal("train", "--recipe", "llama2-70b", "--dry-run")
 	if code != exitOK || errs != "" {

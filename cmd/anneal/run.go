@@ -75,8 +75,9 @@ func stepTokens(cfg *config.Config) string {
 	return full
 }
 
-// trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line of
-// the present step is rewritten; elsewhere there is a line every so many steps, or, if that is 0, every ten seconds.
+// trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line
+// of the present step is rewritten; elsewhere there is a line every so many steps, or, if that is 0, every ten
+// seconds.
 func (s *session) trainProgress(every int) func(train.Progress) {
 	return func(p train.Progress) {
 		line := func(columns int) string { return stepLine(p, columns) }

@@ -85,7 +85,8 @@ func TestSIGQUITLeavesTheStacks(t *testing.T) {
 	}
 }
 
-// A panic is called a defect, with the code of defects; what cannot be caught ends in SIGABRT. Neither looks like a wrong command line.
+// A panic is called a defect, with the code of defects; what cannot be caught ends in SIGABRT. Neither looks like a
+// wrong command line.
 func TestCrashesHaveCodesOfTheirOwn(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=1", "--out", w.path("run"))

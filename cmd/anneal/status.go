@@ -39,8 +39,8 @@ func newStatus(w io.Writer) *status {
 // rewrites reports whether there is a terminal, on which the line is rewritten.
 func (s *status) rewrites() bool { return s.terminal() > 0 }
 
-// update shows what line returns for so many columns (0 where there is no terminal), if it is time to. line is not called
-// otherwise.
+// update shows what line returns for so many columns (0 where there is no terminal), if it is time to. line is not
+// called otherwise.
 func (s *status) update(line func(columns int) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

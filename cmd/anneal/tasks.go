@@ -23,7 +23,8 @@ type launcher struct {
 }
 
 // Jobs start processes in two ways that may come one inside the other: so many copies of a job, and in each so many
-// processes. Of the latter the first that is set counts, for Slurm and PMI variables are inherited by what mpirun starts.
+// processes. Of the latter the first that is set counts, for Slurm and PMI variables are inherited by what mpirun
+// starts.
 var (
 	copies = []launcher{
 		{slurmArray, "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "--task-index and --task-count"},

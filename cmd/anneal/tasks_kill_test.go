@@ -67,7 +67,8 @@ func write(t *testing.T, path, text string) {
 // outputs reads all files of a directory but the journals, whose order is that of the work.
 func outputs(t *testing.T, dir string) map[string]string { return filetest.Contents(t, dir, "journal") }
 
-// Four processes, of which one after another is killed at random instants and started again, write what one process writes.
+// Four processes, of which one after another is killed at random instants and started again, write what one process
+// writes.
 func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 	w := sharedInput(t)
 	command := []string{"data", "curate", w.path("p.yaml"), w.path("crawl"), "--split", "20kB"}
@@ -118,7 +119,8 @@ func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 	filetest.Same(t, fmt.Sprintf("seed %d, %d kills", seed, killed), outputs(t, w.path("four")), outputs(t, w.path("one")))
 }
 
-// The example for a shell runs, starts again a task that is killed, and writes what one process writes; a mistake ends it.
+// The example for a shell runs, starts again a task that is killed, and writes what one process writes; a mistake ends
+// it.
 func TestShellExampleRuns(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell")
@@ -158,8 +160,8 @@ exec "`+exe+`" "$@"
 	}
 }
 
-// The examples for Slurm, MPI and Kubernetes run, in environments as their launchers make them, and write what one process
-// writes.
+// The examples for Slurm, MPI and Kubernetes run, in environments as their launchers make them, and write what one
+// process writes.
 func TestExamplesOfLaunchersRun(t *testing.T) {
 	w := sharedInput(t)
 	w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("one"))

@@ -41,7 +41,8 @@ type learnFlags struct {
 // leastLearnMemory is the smallest --memory: the program, the current texts and some words.
 const leastLearnMemory = 64 << 20
 
-// options are those of the tokenizer package, with the bytes that the heap may hold. learned is filled in by the learning.
+// options are those of the tokenizer package, with the bytes that the heap may hold. learned is filled in by the
+// learning.
 func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (o tokenizer.TrainOptions, heap int64, err error) {
 	o = tokenizer.TrainOptions{
 		Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll, Report: learned,

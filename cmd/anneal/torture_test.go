@@ -177,8 +177,8 @@ func (js *jobs) finish(j job, want whole, out, what string) (outcome string) {
 	return outcome
 }
 
-// Every command that writes a directory, killed with SIGKILL at any instant and given again, writes what it writes when
-// nothing kills it; a run is resumed and ends with the same bits.
+// Every command that writes a directory, killed with SIGKILL at any instant and given again, writes what it writes
+// when nothing kills it; a run is resumed and ends with the same bits.
 func TestTortureKilledCommands(t *testing.T) {
 	js := newJobs(t)
 	torture.Run(t, 6, func(r *rand.Rand) (fault, outcome string) {
@@ -201,8 +201,8 @@ func TestTortureKilledCommands(t *testing.T) {
 	})
 }
 
-// Where files can grow no further, as on a full disk, every command says so with exit code 6; with room again it writes
-// what it writes on an empty disk.
+// Where files can grow no further, as on a full disk, every command says so with exit code 6; with room again it
+// writes what it writes on an empty disk.
 func TestTortureFullDisks(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell")
@@ -360,8 +360,8 @@ var damages = []struct {
 }
 
 // A file of a run or of its data that is damaged is refused by the commands that read it, with a documented exit code;
-// or they give the answer that they give without the damage, or name the file. Verifying notices any damage of what has
-// checksums.
+// or they give the answer that they give without the damage, or name the file. Verifying notices any damage of what
+// has checksums.
 func TestTortureDamagedFiles(t *testing.T) {
 	w := newWorkshop(t)
 	base := w.path("base")

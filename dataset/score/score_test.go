@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// lexicalrichness counts the same factors, a second implementation of Flesch the same words, sentences and syllables, and zlib
-// compresses as well within 4 % and 48 bytes (testdata/golden.py).
+// lexicalrichness counts the same factors, a second implementation of Flesch the same words, sentences and syllables,
+// and zlib compresses as well within 4 % and 48 bytes (testdata/golden.py).
 func TestScoresMatchTheOriginals(t *testing.T) {
 	var golden struct {
 		Cases []struct {

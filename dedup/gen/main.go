@@ -21,7 +21,8 @@ func main() {
 	}
 }
 
-// normalise maps 64 bytes a turn: letters to lower case, digits to 0, bytes above ASCII to themselves, the rest to blanks.
+// normalise maps 64 bytes a turn: letters to lower case, digits to 0, bytes above ASCII to themselves, the rest to
+// blanks.
 func normalise(f *asmgen.File) {
 	fn := f.Func("normaliseAVX2", "does what normaliseGeneric does, for AVX2.", "dst *byte, src *byte, blocks int, masks *uint64, high *uint64")
 	constants := []struct {

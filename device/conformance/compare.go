@@ -8,9 +8,10 @@ import (
 )
 
 // compare reports how got fails to be close to exact. In F64 that is within 1e-12 of the largest value. Otherwise the
-// allowance is twice (for gradients, which are sums of products of what is rounded, four times) the largest error of the float32
-// formula rounded to got's storage, and a few units of float32 for other orders of adding: FlashAttention's rule for kernels in
-// low precision. To both comes what cancels, see call.lost. Values that are not finite must be so in the same places.
+// allowance is twice (for gradients, which are sums of products of what is rounded, four times) the largest error of
+// the float32 formula rounded to got's storage, and a few units of float32 for other orders of adding:
+// FlashAttention's rule for kernels in low precision. To both comes what cancels, see call.lost. Values that are not
+// finite must be so in the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
 	if got.Len() != len(exact) {
 		return fmt.Errorf("%v has not the %d elements of the reference", got, len(exact))
@@ -69,8 +70,8 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 	return factor*far + 1e-6*top + c.lost(0x1p-22, top) + 1e-37
 }
 
-// lost returns what cancellation may cost results of up to top: a few units of the terms, and of a row as many digits of x −
-// mean(x) as its spread has, and twice as many of mean(x²) − mean(x)², for which sums are of float64.
+// lost returns what cancellation may cost results of up to top: a few units of the terms, and of a row as many digits
+// of x − mean(x) as its spread has, and twice as many of mean(x²) − mean(x)², for which sums are of float64.
 func (c *call) lost(unit, top float64) float64 {
 	return unit*(c.terms+c.spread*top) + 0x1p-51*c.spread*c.spread*top
 }

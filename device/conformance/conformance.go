@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Run checks every kernel of a device on random shapes, masks, storage formats and values, among them zeros of both signs,
-// denormals and large numbers. It demands of each call that
+// Run checks every kernel of a device on random shapes, masks, storage formats and values, among them zeros of both
+// signs, denormals and large numbers. It demands of each call that
 //
 //   - results are close to float64 (see compare.go);
 //   - a second call gives the same bits;
@@ -91,8 +91,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 type call struct {
 	run func(d device.Device)
 	out []*tensor.Tensor // what run changes, in the order of the references
-	// The formula in float64, and in float32 as the measure of what the precision costs. They see the tensors before run; w says
-	// how to wiggle what they read (see read).
+	// The formula in float64, and in float32 as the measure of what the precision costs. They see the tensors before
+	// run; w says how to wiggle what they read (see read).
 	exact, naive func(w uint64) [][]float64
 
 	factor  float64      // how much worse than naive the kernel may be; 0 means 2
@@ -118,8 +118,8 @@ func (c *call) formulas(f64 func(w uint64) [][]float64, f32 func(w uint64) [][]f
 	}
 }
 
-// read returns the elements of a tensor as T. Unless w is 0 each is off by up to two units in the last place of float32: the
-// float32 formulas are evaluated for several w, so that no lucky rounding makes a hard problem look easy.
+// read returns the elements of a tensor as T. Unless w is 0 each is off by up to two units in the last place of
+// float32: the float32 formulas are evaluated for several w, so that no lucky rounding makes a hard problem look easy.
 func read[T tensor.Number](t *tensor.Tensor, w uint64) []T {
 	x := make([]T, t.Len())
 	rng := tensor.NewRNG(w, tensor.PurposeRound, 0)

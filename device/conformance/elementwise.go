@@ -131,7 +131,8 @@ func exactly(run func(device.Device), dst *tensor.Tensor, want func(i int) float
 	return call{run: run, out: []*tensor.Tensor{dst}, exact: f, naive: f, exactly: true}
 }
 
-// sums holds Sum and SumSquares against sums in float64, which they must come close to although their order is their own.
+// sums holds Sum and SumSquares against sums in float64, which they must come close to although their order is their
+// own.
 func sums(s *scope) call {
 	t := s.random(s.storage("t"), s.size("n"), s.size("m"))
 	more := s.random(s.storage("more"), s.size("n"), s.size("m"))

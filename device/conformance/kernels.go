@@ -53,7 +53,8 @@ func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt d
 	}
 }
 
-// roundedBias is a bias as the naive formula adds it: rounded to the result's format, as libraries of matrix products have it.
+// roundedBias is a bias as the naive formula adds it: rounded to the result's format, as libraries of matrix products
+// have it.
 func roundedBias[T tensor.Number](bias *tensor.Tensor, dt tensor.DType, w uint64) []T {
 	if w == 0 {
 		return read[T](bias, w)
@@ -108,8 +109,8 @@ func rmsNormOf[T tensor.Number](stored, x, gain *tensor.Tensor) func(w uint64) [
 	}
 }
 
-// round returns x rounded to the storage of t, for kernels that go on with what they have stored. An element near a tie may be
-// rounded the other way there; call.rounds allows for that.
+// round returns x rounded to the storage of t, for kernels that go on with what they have stored. An element near a
+// tie may be rounded the other way there; call.rounds allows for that.
 func round[T tensor.Number](x []T, t *tensor.Tensor) []T {
 	r := tensor.View(t.DType(), make([]byte, len(x)*t.DType().Size()), len(x))
 	for i, v := range x {

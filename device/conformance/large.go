@@ -10,7 +10,8 @@ import (
 
 // Shapes of more rows, wider rows and longer sums than any kernel takes at once. Random calls are too small for them.
 
-// near fails unless got is want but for rounding to its storage and sums in its arithmetic, as a share of the largest number.
+// near fails unless got is want but for rounding to its storage and sums in its arithmetic, as a share of the largest
+// number.
 func near(t *testing.T, name string, got *tensor.Tensor, want []float64) {
 	t.Helper()
 	share := map[tensor.DType]float64{tensor.F32: 2e-5, tensor.BF16: 1.0 / 128, tensor.F16: 1.0 / 1024, tensor.F64: 1e-12}[got.DType()]

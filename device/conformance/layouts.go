@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// DrawLayout returns any layout for rows of at least length tokens and so many heads: blocks of neighbouring or strided queries, each
-// with any ranges of keys, so that some queries see nothing and some see a key twice; in some graphs blocks overlap.
+// DrawLayout returns any layout for rows of at least length tokens and so many heads: blocks of neighbouring or
+// strided queries, each with any ranges of keys, so that some queries see nothing and some see a key twice; in some
+// graphs blocks overlap.
 func DrawLayout(t *rapid.T, length, heads int) *device.Layout {
 	l := &device.Layout{Len: length + rapid.SampledFrom([]int{0, 0, 1, 70}).Draw(t, "longer layout")}
 	for range rapid.IntRange(1, min(heads, 3)).Draw(t, "graphs") {

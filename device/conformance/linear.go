@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// LinearAttention is device.Device.LinearAttention as the masked quadratic form: for each query and head the mean of all values
-// it sees, with weights φ(q)·φ(k) times the gates between. gates holds logits [N, K], or is nil.
+// LinearAttention is device.Device.LinearAttention as the masked quadratic form: for each query and head the mean of
+// all values it sees, with weights φ(q)·φ(k) times the gates between. gates holds logits [N, K], or is nil.
 func LinearAttention[T tensor.Number](qkv, gates []T, heads device.Heads, length int, start []int32) (out, norm []T) {
 	tokens := len(qkv) / heads.Cols()
 	out = make([]T, tokens*heads.Q*heads.Size)
@@ -32,7 +32,8 @@ func LinearAttention[T tensor.Number](qkv, gates []T, heads device.Heads, length
 	return out, norm
 }
 
-// LinearAttentionGrad is the gradient of Σ out·dout by qkv and gates. If out is not nil, row sums of out·dout are taken from it.
+// LinearAttentionGrad is the gradient of Σ out·dout by qkv and gates. If out is not nil, row sums of out·dout are
+// taken from it.
 func LinearAttentionGrad[T tensor.Number](dout, out, qkv, gates []T, heads device.Heads, length int, start []int32) (dqkv, dgates []T) {
 	tokens := len(qkv) / heads.Cols()
 	dqkv, dgates = make([]T, len(qkv)), make([]T, len(gates))
@@ -71,8 +72,8 @@ func LinearAttentionGrad[T tensor.Number](dout, out, qkv, gates []T, heads devic
 	return dqkv, dgates
 }
 
-// kernelWeights returns the weights of keys 0…i of token n's row, i being n's position, what the gates leave of each, and the
-// sum that divides them. phi and open are what features and sigmoids return.
+// kernelWeights returns the weights of keys 0…i of token n's row, i being n's position, what the gates leave of each,
+// and the sum that divides them. phi and open are what features and sigmoids return.
 func kernelWeights[T tensor.Number](phi, open []T, heads device.Heads, length int, start []int32, n, h int) (w, fade []T, sum T) {
 	i, first := n%length, 0
 	if start != nil {

@@ -18,8 +18,8 @@ func AttentionGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, mask
 	return attendGrad(dout, out, qkv, heads, mask, tensor.F64)
 }
 
-// attend is Attention with weights rounded for the product with values if products are of BF16 operands: weights that are
-// divided by their sum only afterwards, so that the largest is 1.
+// attend is Attention with weights rounded for the product with values if products are of BF16 operands: weights that
+// are divided by their sum only afterwards, so that the largest is 1.
 func attend[T tensor.Number](qkv []T, heads device.Heads, mask device.Mask, operand tensor.DType) (out, lse []T) {
 	tokens, seen := len(qkv)/heads.Cols(), seenByHead(heads, mask)
 	out = make([]T, tokens*heads.Q*heads.Size)
@@ -77,8 +77,8 @@ func attendGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, mask de
 	return d
 }
 
-// probabilities returns the weights of keys 0…i of token n's row, i being n's position, and the log-sum-exp of the scores. seen says
-// how often the pattern lists each pair; a weight is that of one time.
+// probabilities returns the weights of keys 0…i of token n's row, i being n's position, and the log-sum-exp of the
+// scores. seen says how often the pattern lists each pair; a weight is that of one time.
 func probabilities[T tensor.Number](qkv []T, heads device.Heads, mask device.Mask, seen [][]int, n, h int) (p []T, lse T) {
 	i, first := n%mask.Len, 0
 	if mask.Start != nil {

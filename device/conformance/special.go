@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// special holds what only some kernels promise about values that are not finite, or finite and extreme. Each is tried in every
-// storage of activations.
+// special holds what only some kernels promise about values that are not finite, or finite and extreme. Each is tried
+// in every storage of activations.
 var special = []struct {
 	name string
 	test func(t *testing.T, d bench, act, wide tensor.DType)
@@ -122,7 +122,8 @@ func manyBlocks(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// copyRounds tries every rounding case of float32 to a narrow format against the scalar conversion, bit for bit but for the payload of NaN.
+// copyRounds tries every rounding case of float32 to a narrow format against the scalar conversion, bit for bit but
+// for the payload of NaN.
 func copyRounds(t *testing.T, d bench, act, _ tensor.DType) {
 	var bits []uint32
 	for exponent := range uint32(256) {
@@ -155,7 +156,8 @@ func copyRounds(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// nanStays puts NaN into one row of the kernels that work row by row: that row is lost, the others are as if it were not there.
+// nanStays puts NaN into one row of the kernels that work row by row: that row is lost, the others are as if it were
+// not there.
 func nanStays(t *testing.T, d bench, act, wide tensor.DType) {
 	const rows, cols, bad = 5, 37, 3
 	gain := d.of(wide, normal(cols, 1))

@@ -39,7 +39,8 @@ func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// softcapExtremes: what is capped never lies beyond the limit, NaN stays, and a saturated logit passes no gradient back.
+// softcapExtremes: what is capped never lies beyond the limit, NaN stays, and a saturated logit passes no gradient
+// back.
 func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 	const limit = 16 // which BF16 holds
 	x := d.of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)
@@ -67,8 +68,8 @@ func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// drawnLabels: a label is where the cumulative distribution passes the row's random number, and loss and gradient are those
-// of that label, bit for bit.
+// drawnLabels: a label is where the cumulative distribution passes the row's random number, and loss and gradient are
+// those of that label, bit for bit.
 func drawnLabels(t *testing.T, d bench, act, wide tensor.DType) {
 	drawLabels(t, d, act, wide, 300, 131)
 	drawLabels(t, d, act, wide, 9, 20011)

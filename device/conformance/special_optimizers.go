@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// decays: with no gradient and no moments, decoupled decay shrinks a parameter by exactly 1 − LR·Decay, and NaN in one gradient
-// stays with its parameter.
+// decays: with no gradient and no moments, decoupled decay shrinks a parameter by exactly 1 − LR·Decay, and NaN in one
+// gradient stays with its parameter.
 func decays(t *testing.T, d bench, act, wide tensor.DType) {
 	const n, bad = 70, 33
 	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Scale: 1, Correct1: 1, Correct2: 1}

@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// Bytes that each kernel must move at least (every operand once), per second, at the sizes of a model of 98M parameters:
-// compare with Copy, which does nothing else.
+// Bytes that each kernel must move at least (every operand once), per second, at the sizes of a model of 98M
+// parameters: compare with Copy, which does nothing else.
 func BenchmarkKernels(b *testing.B) {
 	const rows, cols, inner, vocabulary, shard = 2048, 768, 2048, 32000, 8 << 20
 	heads := device.Heads{Q: 12, KV: 12, Size: 64}

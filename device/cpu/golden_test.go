@@ -134,8 +134,8 @@ func TestRoPEGolden(t *testing.T) {
 	}
 }
 
-// Interleaved rotation of heads whose elements are permuted is the permutation of rotated heads: bit for bit where heads are
-// whole vectors of every tier.
+// Interleaved rotation of heads whose elements are permuted is the permutation of rotated heads: bit for bit where
+// heads are whole vectors of every tier.
 func TestRoPELayoutsAreOneModel(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		d := NewTier(tier, 2)

@@ -46,7 +46,8 @@ type call struct {
 	run  func(d *Device) float64
 }
 
-// calls returns every kernel on rows of odd sizes, in the given storage of activations, and all tensors that they work on.
+// calls returns every kernel on rows of odd sizes, in the given storage of activations, and all tensors that they work
+// on.
 func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	keep := func(t *tensor.Tensor) *tensor.Tensor { all = append(all, t); return t }
 	gaussian := func(seed uint32, dtype tensor.DType, shape ...int) *tensor.Tensor {
@@ -197,8 +198,8 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Every tier computes what the reference mode does in float64 from the same inputs, within a few units of the storage's
-// last place. That the reference mode is right is shown in grad_test.go and golden_test.go.
+// Every tier computes what the reference mode does in float64 from the same inputs, within a few units of the
+// storage's last place. That the reference mode is right is shown in grad_test.go and golden_test.go.
 func TestTiersAgreeWithTheReferenceMode(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		d := NewTier(tier, 1)

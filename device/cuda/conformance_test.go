@@ -64,8 +64,8 @@ func TestTheCardConforms(t *testing.T) {
 	}
 }
 
-// compileForCards compiles modules for Ampere and Hopper, where there is the vendor's own compiler: in a process of its own, for it
-// asks a driver for things that the emulated one does not have.
+// compileForCards compiles modules for Ampere and Hopper, where there is the vendor's own compiler: in a process of
+// its own, for it asks a driver for things that the emulated one does not have.
 func compileForCards(t *testing.T, modules []moduleKey) {
 	compiler := realCompiler()
 	if compiler == "" {

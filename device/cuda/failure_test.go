@@ -20,8 +20,8 @@ import (
 	"anneal/tensor"
 )
 
-// A card that is broken, old or absent is one process's: the libraries read their environment when they are loaded, and a failure
-// lasts. So each such case is this binary once more, which runs a scene and prints what happens.
+// A card that is broken, old or absent is one process's: the libraries read their environment when they are loaded,
+// and a failure lasts. So each such case is this binary once more, which runs a scene and prints what happens.
 func TestMain(m *testing.M) {
 	if scene := scenes[os.Getenv("ANNEAL_CUDA_SCENE")]; scene != nil {
 		if err := scene(os.Stdout); err != nil {
@@ -158,7 +158,8 @@ func lostScene(w io.Writer) error {
 	return err
 }
 
-// A card that fails in the middle of a run: calls after it do nothing, numbers are NaN, and the failure is reported as it was.
+// A card that fails in the middle of a run: calls after it do nothing, numbers are NaN, and the failure is reported as
+// it was.
 func TestALostCardIsReportedOnce(t *testing.T) {
 	out := play(t, "lost", emulator.Dir(t), "ANNEAL_EMULATOR_FAIL_LAUNCH=3")
 	wants(t, out, "before 64 <nil>", "after NaN NaN", "the same true", "more: cannot reserve 0.0 MiB for more: Emulated card: CUDA", "error: Emulated card: CUDA", "CUDA_ERROR_LAUNCH_FAILED")

@@ -68,8 +68,8 @@ func distance(x, y *tensor.Tensor) float64 {
 	return far / top
 }
 
-// Rows of several blocks of queries and tiles of keys, in every storage, for heads as models have them and all patterns: results are those of
-// the processor in FP64, from the same numbers, but for their own precision.
+// Rows of several blocks of queries and tiles of keys, in every storage, for heads as models have them and all
+// patterns: results are those of the processor in FP64, from the same numbers, but for their own precision.
 func TestAttentionOfLongRowsIsThatOfTheProcessor(t *testing.T) {
 	d := newEmulated(t)
 	exact, err := cpu.New(2)
@@ -151,8 +151,9 @@ func TestAttentionOfLongRowsIsThatOfTheProcessor(t *testing.T) {
 	}
 }
 
-// However a sequence comes in pieces, with a cache of no more rows than it needs, each query gets the bits that it gets in the sequence
-// as a whole, on tensor cores and without. The cache is full of NaN at first: nothing is read that was not written.
+// However a sequence comes in pieces, with a cache of no more rows than it needs, each query gets the bits that it
+// gets in the sequence as a whole, on tensor cores and without. The cache is full of NaN at first: nothing is read
+// that was not written.
 func TestCachedAttentionHasTheBitsOfAttention(t *testing.T) {
 	d := newEmulated(t)
 	m := newFlashMemory(t, d)

@@ -29,7 +29,8 @@ func linearMemory(t *testing.T, d *Device) func(dt tensor.DType, rows, cols int,
 	}
 }
 
-// Rows of more chunks than the scan of states reads at once, with documents of one to many chunks, against the masked quadratic form.
+// Rows of more chunks than the scan of states reads at once, with documents of one to many chunks, against the masked
+// quadratic form.
 func TestLinearAttentionOfManyChunks(t *testing.T) {
 	d := newEmulated(t)
 	draw := linearMemory(t, d)

@@ -10,7 +10,8 @@ import (
 	"anneal/tensor"
 )
 
-// Ids, positions and targets lie where only the card reads them. One that is outside its table spoils its own token and touches nothing else.
+// Ids, positions and targets lie where only the card reads them. One that is outside its table spoils its own token
+// and touches nothing else.
 func TestNumbersOutsideTheirTableGiveNaN(t *testing.T) {
 	d := newEmulated(t)
 	memory, err := d.NewShared("test", 1<<20)

@@ -44,7 +44,8 @@ func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	check("old")
 }
 
-// A directory takes its name with all it holds; a fault, what a killed run left, and what is there already change nothing of others'.
+// A directory takes its name with all it holds; a fault, what a killed run left, and what is there already change
+// nothing of others'.
 func TestADirectoryIsThereWholeOrNotAtAll(t *testing.T) {
 	parent := t.TempDir()
 	out := filepath.Join(parent, "out")

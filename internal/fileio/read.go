@@ -12,8 +12,8 @@ import (
 // ErrNotRegular is for pipes, devices and sockets where a file is read.
 var ErrNotRegular = errors.New("not a regular file")
 
-// OpenRegular opens a file to read it. Anything else is an error at once, once symbolic links are followed: opening a pipe would wait
-// for a writer, and a device may have no end.
+// OpenRegular opens a file to read it. Anything else is an error at once, once symbolic links are followed: opening a
+// pipe would wait for a writer, and a device may have no end.
 func OpenRegular(path string) (*os.File, error) {
 	// Asked before it is opened, because opening a device can have effects.
 	if err := checkRegular(os.Stat(path)); err != nil {
@@ -45,7 +45,8 @@ func named(path string, err error) error {
 	return &fs.PathError{Op: "open", Path: path, Err: Cause(err)}
 }
 
-// ReadSmall returns the content of a regular file of at most limit bytes. A larger one is a [TooLargeError] before it is read.
+// ReadSmall returns the content of a regular file of at most limit bytes. A larger one is a [TooLargeError] before it
+// is read.
 func ReadSmall(path string, limit int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {

@@ -34,8 +34,8 @@ type target struct {
 	fd     int         // of a stream that is an open file of this process, else -1
 }
 
-// locate follows path. A regular file, and one that is not there yet, are to be replaced; a stream is to be written to;
-// anything else is an error.
+// locate follows path. A regular file, and one that is not there yet, are to be replaced; a stream is to be written
+// to; anything else is an error.
 func locate(path string) (target, error) {
 	named := path
 	for range mostLinks {
@@ -65,7 +65,8 @@ func locate(path string) (target, error) {
 	return target{}, &fs.PathError{Op: "write", Path: named, Err: syscall.ELOOP}
 }
 
-// folder is the directory of a path, as the system finds it: filepath.Dir takes "link/.." for "." even where link leads elsewhere.
+// folder is the directory of a path, as the system finds it: filepath.Dir takes "link/.." for "." even where link
+// leads elsewhere.
 func folder(path string) string {
 	dir, _ := filepath.Split(path)
 	return cmp.Or(dir, ".")
@@ -93,8 +94,8 @@ func kind(mode fs.FileMode) string {
 	return "no regular file"
 }
 
-// Check finds out whether Write can write to path, without changing what is there. Streams are not opened, which could have an
-// effect at the other end.
+// Check finds out whether Write can write to path, without changing what is there. Streams are not opened, which could
+// have an effect at the other end.
 func Check(path string) error {
 	t, err := locate(path)
 	if err != nil || t.stream {
@@ -107,8 +108,8 @@ func Check(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Beside returns the directory in which Write makes the file for path before it takes its name; "" for a stream, which has
-// none.
+// Beside returns the directory in which Write makes the file for path before it takes its name; "" for a stream, which
+// has none.
 func Beside(path string) (string, error) {
 	t, err := locate(path)
 	if err != nil || t.stream {
@@ -142,8 +143,8 @@ func (t target) close(f *os.File) error {
 	return f.Close()
 }
 
-// descriptor reads the names that an open file of this process goes by: - and /dev/stdout, /dev/fd/N and /proc/self/fd/N.
-// Opening such a path anew would begin at the start of a file to which output was redirected.
+// descriptor reads the names that an open file of this process goes by: - and /dev/stdout, /dev/fd/N and
+// /proc/self/fd/N. Opening such a path anew would begin at the start of a file to which output was redirected.
 func descriptor(path string) (n int, ok bool) {
 	if path == Standard {
 		return 1, true

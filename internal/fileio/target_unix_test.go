@@ -220,8 +220,8 @@ func TestPipesAreWrittenTo(t *testing.T) {
 	}
 }
 
-// Standard output and other open files are written to where they stand: in a file to which they were redirected, behind what
-// is there.
+// Standard output and other open files are written to where they stand: in a file to which they were redirected,
+// behind what is there.
 func TestOpenFilesAreWrittenToWhereTheyStand(t *testing.T) {
 	path := t.TempDir() + "/redirected"
 	f, err := os.Create(path)

@@ -12,9 +12,9 @@ import (
 const mostEdits = 64
 
 // Edit applies edits to a copy of a good file and returns it. It lets a fuzz target damage a file of kilobytes by an
-// input of a few bytes. An edit replaces bytes: its position (2 bytes), how many bytes to remove (2) and to insert (1),
-// and those to insert. All edits are valid: positions and counts are cut to what there is. Edit skips the test if edits
-// are longer than 64 bytes.
+// input of a few bytes. An edit replaces bytes: its position (2 bytes), how many bytes to remove (2) and to insert
+// (1), and those to insert. All edits are valid: positions and counts are cut to what there is. Edit skips the test if
+// edits are longer than 64 bytes.
 func Edit(t testing.TB, good, edits []byte) []byte {
 	if len(edits) > mostEdits {
 		t.Skip("too many edits")

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadMemory reads /proc/meminfo, the limits of the control groups (v1 and v2) that the process lives in, and its own (ulimit -v, -d).
+// ReadMemory reads /proc/meminfo, the limits of the control groups (v1 and v2) that the process lives in, and its own
+// (ulimit -v, -d).
 func ReadMemory() Memory {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -54,7 +55,8 @@ func field(text, name string) int64 {
 }
 
 // controlGroups yields the limit and the use of each control group from the process's own up to the root that has a
-// limit. Pages of files do not count as use: the kernel takes them back before it kills. Lines of /proc/self/cgroup are "0::/path" (v2) or "n:memory:/path" (v1).
+// limit. Pages of files do not count as use: the kernel takes them back before it kills. Lines of /proc/self/cgroup
+// are "0::/path" (v2) or "n:memory:/path" (v1).
 func controlGroups(root, lines string) func(yield func(limit, used int64) bool) {
 	return func(yield func(limit, used int64) bool) {
 		for line := range strings.Lines(lines) {

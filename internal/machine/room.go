@@ -19,7 +19,8 @@ type RoomError struct {
 	Try       string // "" is a smaller value of the flag of the largest part
 }
 
-// Most is how much of the available bytes to plan with: the rest is for what the kernel counts besides, and for other processes.
+// Most is how much of the available bytes to plan with: the rest is for what the kernel counts besides, and for other
+// processes.
 func Most(available int64) int64 { return available - available/8 }
 
 // Room returns a *RoomError if the parts need more than the available bytes. If these are 0, they are unknown.

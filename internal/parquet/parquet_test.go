@@ -228,8 +228,8 @@ func compressions(content []byte) map[int64][]byte {
 	}
 }
 
-// damaged adds every golden file of less than 10 kB to the corpus of a fuzz target, and returns the function that edits
-// one of them.
+// damaged adds every golden file of less than 10 kB to the corpus of a fuzz target, and returns the function that
+// edits one of them.
 func damaged(f *testing.F) func(t *testing.T, which uint8, edits []byte) []byte {
 	files := golden(f)
 	names := slices.Sorted(maps.Keys(files))

@@ -44,7 +44,8 @@ func (g *gate) text() string {
 	return g.buffer.String()
 }
 
-// While a reader stalls, writes return at once and the newest pieces wait; when it reads again, it learns what it missed.
+// While a reader stalls, writes return at once and the newest pieces wait; when it reads again, it learns what it
+// missed.
 func TestAStalledWriterLosesTheOldestPieces(t *testing.T) {
 	g, lost := &gate{open: make(chan struct{})}, 0
 	r := New(g, Options{

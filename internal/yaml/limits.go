@@ -15,8 +15,8 @@ const (
 	maxMarks  = 8    // of the begin or end of a document
 )
 
-// checkRuns refuses what the scanner takes quadratic time for: it looks from each < to the end of their run, from each tab to the end
-// of its line, and takes the lines without text at the end of a scalar off one by one.
+// checkRuns refuses what the scanner takes quadratic time for: it looks from each < to the end of their run, from each
+// tab to the end of its line, and takes the lines without text at the end of a scalar off one by one.
 func checkRuns(text []byte) *Error {
 	line, run, tabs, empty := 1, 0, 0, 0
 	blank := true // of what the line has so far

@@ -13,8 +13,8 @@ import (
 
 var errCrash = errors.New("the machine is off")
 
-// faulty is the disk with a fault at one of its operations. With crash set nothing works from then on, as after a kill;
-// with powerCut set, files that were not synced by then are empty afterwards.
+// faulty is the disk with a fault at one of its operations. With crash set nothing works from then on, as after a
+// kill; with powerCut set, files that were not synced by then are empty afterwards.
 type faulty struct {
 	disk
 	at       int // the operation that fails, from 1; 0 for none
@@ -178,8 +178,8 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
-// One failing operation (a full disk, a bad sector) makes one failed save: reported once by the next call, nothing left
-// behind, the earlier checkpoint intact, and the next save works.
+// One failing operation (a full disk, a bad sector) makes one failed save: reported once by the next call, nothing
+// left behind, the earlier checkpoint intact, and the next save works.
 func TestErrorAtEveryOperationOfASave(t *testing.T) {
 	finished := false
 	for n := 1; !finished; n++ {

@@ -17,8 +17,8 @@ type runState struct {
 	Cursor string
 }
 
-// stateAt is the state of a run at a step: a pure function, so that what was loaded can be checked against it. The first
-// tensor spans several chunks, the small ones share one.
+// stateAt is the state of a run at a step: a pure function, so that what was loaded can be checked against it. The
+// first tensor spans several chunks, the small ones share one.
 func stateAt(step int64, bigBytes int) ([]Tensor, runState) {
 	tensors := []Tensor{
 		{Name: "embed", DType: "F32", Shape: []int{bigBytes / 4}},

@@ -50,8 +50,8 @@ func child(kind, root string) *exec.Cmd {
 
 const childBytes = 1<<20 + 12
 
-// saver resumes from the newest checkpoint and saves one step after another until it is killed. It prints a step when it
-// knows that it is committed: when the next Save, which waits for it, has returned.
+// saver resumes from the newest checkpoint and saves one step after another until it is killed. It prints a step when
+// it knows that it is committed: when the next Save, which waits for it, has returned.
 func saver(root string) error {
 	s, err := Open(root, Options{Keep: 2, Log: quiet})
 	if err != nil {
@@ -84,9 +84,9 @@ func saver(root string) error {
 	}
 }
 
-// SIGKILL at random instants of a process that saves all the time: every time the newest checkpoint verifies, is one that
-// was saved, and is not older than what the process knew to be committed. A kill follows the start of the process or one of
-// its first saves by up to the time of two saves.
+// SIGKILL at random instants of a process that saves all the time: every time the newest checkpoint verifies, is one
+// that was saved, and is not older than what the process knew to be committed. A kill follows the start of the process
+// or one of its first saves by up to the time of two saves.
 func TestTortureKilledSaves(t *testing.T) {
 	root := t.TempDir()
 	newest, rounds := int64(0), 0

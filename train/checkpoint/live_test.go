@@ -86,7 +86,8 @@ func (p *picky) Check(step, _ int64) error {
 	return nil
 }
 
-// A state that does not parse, or that cannot be, is damage: the checkpoint before is used, and nothing of the bad state remains.
+// A state that does not parse, or that cannot be, is damage: the checkpoint before is used, and nothing of the bad
+// state remains.
 func TestAnImpossibleStateFallsBackLikeDamage(t *testing.T) {
 	for name, bad := range map[string]any{
 		"of another step": picky{Step: 7, Extra: 7}, "not of this type": map[string]any{"Step": "two", "Extra": 7}, "no object": []int{1},

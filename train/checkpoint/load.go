@@ -263,7 +263,8 @@ func (s *Store) goOn(info Info) error {
 	return nil
 }
 
-// Hash returns the hashes of HashTensors for the newest checkpoint under root that verifies, and what [LoadLatest] says of it.
+// Hash returns the hashes of HashTensors for the newest checkpoint under root that verifies, and what [LoadLatest]
+// says of it.
 func Hash(root string) (weights, optimizer string, info Info, err error) {
 	skipped, err := newest(root, func(e *Entry) (err error) {
 		info = e.Info

@@ -70,8 +70,8 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	return f, nil
 }
 
-// keepLock makes sure that the lock still keeps others out: it does not once somebody has deleted its file. The lock is then taken
-// again, unless another process was faster.
+// keepLock makes sure that the lock still keeps others out: it does not once somebody has deleted its file. The lock
+// is then taken again, unless another process was faster.
 func (s *Store) keepLock() error {
 	held, err := s.lock.Stat()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// OlderError says that the newest checkpoint cannot be used, and which older one can: who asked for the newest must not get
-// another without a word. It unwraps to the faults.
+// OlderError says that the newest checkpoint cannot be used, and which older one can: who asked for the newest must
+// not get another without a word. It unwraps to the faults.
 type OlderError struct {
 	Root string // where the checkpoints are
 	Info        // the newest that can be used; its Skipped are the newer ones

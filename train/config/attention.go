@@ -11,8 +11,8 @@ const attentionDoc = "Which earlier tokens a token attends to: a pattern, or a l
 	"can be left out, or given by name as in bigbird:random=5. All but full take time in proportion to the tokens attended to. Linear layers have no rotary positions. " +
 	"`anneal attention show PATTERN` draws a pattern."
 
-// resolveAttention completes patterns whose options follow from the context and the seed, so that the run's file holds the
-// graph it is trained with.
+// resolveAttention completes patterns whose options follow from the context and the seed, so that the run's file holds
+// the graph it is trained with.
 func (c *Config) resolveAttention() {
 	patterns, err := attention.ParseList(c.Model.Attention)
 	if err != nil || c.Model.Context < 1 {

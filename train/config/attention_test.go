@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Patterns are given as a text or a list; what follows from the context and the seed is filled in and survives a round trip.
+// Patterns are given as a text or a list; what follows from the context and the seed is filled in and survives a round
+// trip.
 func TestPatternsOfLayers(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{"", "full"},

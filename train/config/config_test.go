@@ -310,8 +310,8 @@ func TestYAMLRoundTrips(t *testing.T) {
 	})
 }
 
-// Any bytes give a config or an *Error whose problems all say something, within 32 MiB of allocations for 4 KiB of text; a
-// config that loads is written and read back.
+// Any bytes give a config or an *Error whose problems all say something, within 32 MiB of allocations for 4 KiB of
+// text; a config that loads is written and read back.
 func FuzzLoad(f *testing.F) {
 	files := [][]byte{[]byte(minimal), []byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), []byte("a: &x [*x]\n"), Default().YAML()}
 	for i, override := range []string{"model.dim=512", "", "seed=1", "data.path=\a\xe8"} { // a byte that is no text came back as è

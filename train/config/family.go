@@ -64,8 +64,8 @@ func (c *Config) resolveFamily() {
 	}
 }
 
-// windowCycle is three layers that look back on a quarter of the context, in multiples of 64, and one that looks at all; or full
-// where there is not enough of layers or context.
+// windowCycle is three layers that look back on a quarter of the context, in multiples of 64, and one that looks at
+// all; or full where there is not enough of layers or context.
 func (m *Model) windowCycle() string {
 	w := (m.Context/4 + 63) / 64 * 64
 	if m.Layers < 4 || w < 1 || w >= m.Context {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// One line makes the recipe; what is said of a key goes before it; a resolved config says the same again, and follows another
-// family.
+// One line makes the recipe; what is said of a key goes before it; a resolved config says the same again, and follows
+// another family.
 func TestAFamilyIsOneLine(t *testing.T) {
 	get := func(c *Config, name string) string { return c.value(allKeys[keyIndex[name]]) }
 	c, err := parse([]byte(minimal+"model: {family: anneal, x0_skip: false}\n"), "run.yaml", []string{"model.logit_softcap=0"})

@@ -118,8 +118,8 @@ func TestWrongValuesSayWhatToTry(t *testing.T) {
 	}
 }
 
-// What a run's config.yaml derived follows an override, as it does for a config that leaves it out; what it was given, and
-// the lengths of the run, stay.
+// What a run's config.yaml derived follows an override, as it does for a config that leaves it out; what it was given,
+// and the lengths of the run, stay.
 func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {
 	was, err := parse([]byte(minimal), "run.yaml", []string{"optimizer.groups.norm.weight_decay=0.3", "train.steps=2000"})
 	if err != nil {

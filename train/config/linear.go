@@ -7,8 +7,8 @@ import (
 	"anneal/model"
 )
 
-// positionsOf returns the schemes and the patterns that the first layers have, until both lists begin again; neither if one of
-// them is wrong, which is said elsewhere.
+// positionsOf returns the schemes and the patterns that the first layers have, until both lists begin again; neither
+// if one of them is wrong, which is said elsewhere.
 func (m *Model) positionsOf() (schemes []string, patterns []attention.Pattern) {
 	s, err := model.ParsePositions(m.Positions)
 	p, wrong := attention.ParseList(m.Attention)

@@ -27,8 +27,8 @@ type Sources struct {
 	Planning  bool     // nothing will be trained: without data, a model with a known vocabulary will do
 	Started   bool     // File is of a run that has begun, with a vocabulary that its weights have
 
-	// Weights completes a config with init.from by what the weights there say, once files and overrides are read and before
-	// anything is derived. Without it the config is taken as it is: that of a run has everything.
+	// Weights completes a config with init.from by what the weights there say, once files and overrides are read and
+	// before anything is derived. Without it the config is taken as it is: that of a run has everything.
 	Weights func(*Config) error
 }
 
@@ -37,8 +37,8 @@ func Load(path string, overrides []string) (*Config, error) {
 	return Sources{File: path, Overrides: overrides}.Load()
 }
 
-// Load puts a config together, derives what was left out and checks the whole. On failure the error is an *Error with every
-// problem found, or a Problem.
+// Load puts a config together, derives what was left out and checks the whole. On failure the error is an *Error with
+// every problem found, or a Problem.
 func (s Sources) Load() (*Config, error) {
 	c := Default()
 	c.planning, c.started = s.Planning, s.Started
@@ -174,7 +174,8 @@ func (c *Config) override(o string) []Problem {
 	return nil
 }
 
-// readYAML sets what the file says. If the file as a whole cannot be read, the one problem says why and readable is false.
+// readYAML sets what the file says. If the file as a whole cannot be read, the one problem says why and readable is
+// false.
 func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
 	if !utf8.Valid(text) {

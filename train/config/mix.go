@@ -213,8 +213,8 @@ func (c *Config) stepOf(text string) (int, error) {
 	return c.steps(a), err
 }
 
-// Mix returns the weights of the sources over the samples of the run, given how many rows each has in an epoch. The budget of unimax
-// is the samples from where its weights begin to hold up to the next ones, or the end of the run.
+// Mix returns the weights of the sources over the samples of the run, given how many rows each has in an epoch. The
+// budget of unimax is the samples from where its weights begin to hold up to the next ones, or the end of the run.
 func (c *Config) Mix(rows []uint64) (dataset.Mix, error) {
 	stages, err := c.weightsStages()
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 
 const mixed = "data:\n  mix: [web=/d/web, code=/d/code, /d/best]\ntrain: {steps: 1000, batch_tokens: 16384}\n"
 
-// A step reads 64 rows of 256 tokens. Changes hold from the sample of their step on; the budget of unimax is what is read while it holds.
+// A step reads 64 rows of 256 tokens. Changes hold from the sample of their step on; the budget of unimax is what is
+// read while it holds.
 func TestWeightsBecomeAMix(t *testing.T) {
 	rows := []uint64{1000, 10_000, 100_000} // web, code, best
 	third := []float64{1. / 3, 1. / 3, 1. / 3}
@@ -114,7 +115,8 @@ func TestMixProblems(t *testing.T) {
 	}
 }
 
-// A configuration that was saved before keys existed has them at their defaults; what it has stays, whatever its family says.
+// A configuration that was saved before keys existed has them at their defaults; what it has stays, whatever its
+// family says.
 func TestOldConfigurationsHaveDefaults(t *testing.T) {
 	for _, o := range [][]string{
 		nil, {"optimizer.name=muon"}, {"optimizer.name=sophia"}, {"optimizer.name=adafactor"}, {"schedule.name=wsds"}, {"precision=fp16"},

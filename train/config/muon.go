@@ -10,7 +10,8 @@ func muonValues(lr, decay float64) map[string]float64 {
 	}
 }
 
-// resolveMuon fills the rate of what muon leaves to AdamW: where rates do not mean what AdamW's do, 0.02 stands for 1e-3.
+// resolveMuon fills the rate of what muon leaves to AdamW: where rates do not mean what AdamW's do, 0.02 stands for
+// 1e-3.
 func (c *Config) resolveMuon() {
 	const key = "optimizer.adamw_lr"
 	o := &c.Optimizer

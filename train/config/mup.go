@@ -8,8 +8,8 @@ import (
 // mupOptimizers are those whose steps grow with the width in a known way: the rate decides, or the gradient does.
 var mupOptimizers = []string{"adamw", "adam", "adam8bit", "lion", "ademamix", "muon", "sgd"}
 
-// resolveMuP derives the base model of muP from its width. It goes by values alone, not by where they came from, so that a
-// resolved config says the same again.
+// resolveMuP derives the base model of muP from its width. It goes by values alone, not by where they came from, so
+// that a resolved config says the same again.
 func (c *Config) resolveMuP() {
 	m := &c.Model
 	c.derive("model.mup_base_head_dim", m.HeadDim)

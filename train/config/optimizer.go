@@ -54,8 +54,9 @@ type Group struct {
 // derived stands in a number that Resolve fills, where 0 is a value that one may want.
 var derived = math.NaN()
 
-// optimizers holds for each optimizer the keys of its section that it reads, with the values that it starts from. A key
-// whose default does not depend on the optimizer has the value derived here. A name of two words is an optimizer's variant.
+// optimizers holds for each optimizer the keys of its section that it reads, with the values that it starts from. A
+// key whose default does not depend on the optimizer has the value derived here. A name of two words is an optimizer's
+// variant.
 var optimizers = []struct {
 	name   string
 	values map[string]float64

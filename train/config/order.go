@@ -60,9 +60,9 @@ type orderPhase struct {
 	pacing        dataset.Pacing
 }
 
-// parsePhase reads "first [low|high] SCORES over LENGTH [from N%] [by PACING]" and "last [low|high] SCORES over LENGTH [of N%]
-// [since LENGTH]". Without low or high, a run begins with what is easy, which is low in all scores but flesch, and ends with the
-// other end.
+// parsePhase reads "first [low|high] SCORES over LENGTH [from N%] [by PACING]" and "last [low|high] SCORES over LENGTH
+// [of N%] [since LENGTH]". Without low or high, a run begins with what is easy, which is low in all scores but flesch,
+// and ends with the other end.
 func parsePhase(text string) (p orderPhase, err error) {
 	words := strings.Fields(text)
 	if len(words) < 2 || words[0] != "first" && words[0] != "last" {

@@ -2,7 +2,8 @@ package config
 
 import "fmt"
 
-// Origin is where a value came from: a place in a file, the command line, a rule, a trained model, or (zero) the default.
+// Origin is where a value came from: a place in a file, the command line, a rule, a trained model, or (zero) the
+// default.
 type Origin struct {
 	File        string
 	Line, Col   int

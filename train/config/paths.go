@@ -27,9 +27,9 @@ func (c *Config) MapPaths(f func(key, path string) string) {
 	c.Data.Mix = mixText(list)
 }
 
-// absolute returns the absolute form of a path, so that a run does not depend on the working directory. A relative path
-// in a file is relative to the file; one that exists only in the working directory, where all were looked for once, is
-// found there, with a remark. A path on the command line is relative to the working directory.
+// absolute returns the absolute form of a path, so that a run does not depend on the working directory. A relative
+// path in a file is relative to the file; one that exists only in the working directory, where all were looked for
+// once, is found there, with a remark. A path on the command line is relative to the working directory.
 func (c *Config) absolute(key, path string) string {
 	here, err := filepath.Abs(path)
 	from := c.origins[key]

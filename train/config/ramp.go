@@ -53,8 +53,8 @@ func (c *Config) Tokens() int64 {
 	return int64(r.Tokens(c.Train.Steps))
 }
 
-// microBatchFor returns the derived train.micro_batch: it divides the sequences of every step, and leaves it two of them
-// where they are compared.
+// microBatchFor returns the derived train.micro_batch: it divides the sequences of every step, and leaves it two of
+// them where they are compared.
 func (c *Config) microBatchFor() int {
 	context := c.Model.Context
 	sequences := c.Train.BatchTokens / context

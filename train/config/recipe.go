@@ -9,8 +9,9 @@ import (
 	"anneal/internal/nearest"
 )
 
-// A recipe is the config of a model that is known by its paper: a YAML file whose comments say where each number is from,
-// what was not disclosed, and what stands here for what this program has not. A file and overrides replace parts of it.
+// A recipe is the config of a model that is known by its paper: a YAML file whose comments say where each number is
+// from, what was not disclosed, and what stands here for what this program has not. A file and overrides replace parts
+// of it.
 //
 //go:embed recipes/*.yaml
 var recipeFiles embed.FS
@@ -40,7 +41,8 @@ func RecipeText(name string) (string, error) {
 	return "", Problem{Message: fmt.Sprintf("there is no recipe %q", name), At: "--recipe " + name, Try: try}
 }
 
-// RecipeNotes returns what a recipe's file says before its first key: whose model it is, and what is and is not known of it.
+// RecipeNotes returns what a recipe's file says before its first key: whose model it is, and what is and is not known
+// of it.
 func RecipeNotes(name string) ([]string, error) {
 	text, err := RecipeText(name)
 	if err != nil {

@@ -42,7 +42,8 @@ func (m *Model) ffn(dim int) int {
 	return 4 * dim
 }
 
-// microBatch returns the largest divisor of sequences with at most microBatchTokens tokens and at most most, and at least 1.
+// microBatch returns the largest divisor of sequences with at most microBatchTokens tokens and at most most, and at
+// least 1.
 func microBatch(sequences, context, most int) int {
 	for n := min(microBatchTokens/context, sequences, most); n > 1; n-- {
 		if sequences%n == 0 {

@@ -14,10 +14,10 @@ var ofTraining = []string{"model.init", "model.init_std", "model.zero_init", "mo
 // mayDiffer are the keys of model.* that a run can change although it starts from weights.
 var mayDiffer = []string{"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context"}
 
-// TakeModel takes the shape of a model from was, its config; source names where that is, such as "the weights of DIR". Every
-// key of model.* that nothing was said of gets the value there, but for model.vocab, which goes by tokenizers, and what only
-// training reads. The length of rows and the scaling of rotary positions may be others. Any other difference is a problem that
-// names both values.
+// TakeModel takes the shape of a model from was, its config; source names where that is, such as "the weights of DIR".
+// Every key of model.* that nothing was said of gets the value there, but for model.vocab, which goes by tokenizers,
+// and what only training reads. The length of rows and the scaling of rotary positions may be others. Any other
+// difference is a problem that names both values.
 func (c *Config) TakeModel(was *Config, source string) error {
 	for _, k := range allKeys {
 		if ofShape(k.Name) && k.Name != "model.vocab" && k.Name != "model.rope_original_context" && !c.Given(k.Name) {
@@ -34,7 +34,8 @@ func (c *Config) TakeModel(was *Config, source string) error {
 	return nil
 }
 
-// originalContext is the context of the first training: the one that the model's own scaling was for, or else the model's.
+// originalContext is the context of the first training: the one that the model's own scaling was for, or else the
+// model's.
 func (c *Config) originalContext(was *Config) int {
 	s, err := nn.ParseRoPEScaling(c.Model.RopeScaling)
 	switch {
@@ -93,8 +94,8 @@ func (c *Config) Given(key string) bool {
 	return has && from.Rule == ""
 }
 
-// Take sets a key to the value that a model trained before has; source is as in TakeModel. It panics on what is no key or no
-// value of it.
+// Take sets a key to the value that a model trained before has; source is as in TakeModel. It panics on what is no key
+// or no value of it.
 func (c *Config) Take(key, value, source string) {
 	i, ok := keyIndex[key]
 	if !ok {

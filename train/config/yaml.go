@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The first and the last line of a config that YAML wrote. Load refuses one that begins but does not end: what was cut off
-// would silently have become defaults.
+// The first and the last line of a config that YAML wrote. Load refuses one that begins but does not end: what was cut
+// off would silently have become defaults.
 const (
 	firstLine = "# All values of the run, and where each came from. `anneal explain KEY` says what a key is."
 	lastLine  = "# This is the last line: a file without it was cut off."

@@ -95,7 +95,8 @@ func farthest(got, want []float64) float64 {
 	return far
 }
 
-// starts draws the first visible positions of rows of length tokens: documents, or anything that lets a token see itself.
+// starts draws the first visible positions of rows of length tokens: documents, or anything that lets a token see
+// itself.
 func starts(t *rapid.T, rows, length int) []int32 {
 	start := make([]int32, rows*length)
 	documents := rapid.Bool().Draw(t, "documents")
@@ -285,8 +286,8 @@ func TestLowPrecisionIsAsCloseAsNaive(t *testing.T) {
 	}
 }
 
-// checkAgainstNaive compares with float64, allowing a multiple of what the storage format alone costs: the error of the
-// float64 results rounded to it, and for gradients that of having rounded out.
+// checkAgainstNaive compares with float64, allowing a multiple of what the storage format alone costs: the error of
+// the float64 results rounded to it, and for gradients that of having rounded out.
 func (p *problem) checkAgainstNaive(t *testing.T) {
 	t.Helper()
 	out, lse, dqkv := p.reference()

@@ -30,8 +30,8 @@ func window(keys, length int) *device.Layout {
 	})}}}
 }
 
-// dilated returns a layout of two graphs, each of three branches that overlap: segments of 8·r tokens of which every r-th counts, r
-// = 1, 2, 4. Odd heads begin at 1.
+// dilated returns a layout of two graphs, each of three branches that overlap: segments of 8·r tokens of which every
+// r-th counts, r = 1, 2, 4. Odd heads begin at 1.
 func dilated(length int) *device.Layout {
 	l := &device.Layout{Len: length, Graphs: []device.Graph{{Overlap: true}, {Overlap: true}}, Head: []int{0, 1, 0, 1}}
 	for g := range l.Graphs {
@@ -64,8 +64,8 @@ func drawProblem(t *rapid.T, dt tensor.DType) *problem {
 	return p
 }
 
-// The tiled algorithm in float64 is the formula for any pattern, documents, groups of heads and ALiBi (ATT-2, ATT-10). The other tiers are
-// compared with the formula in the conformance suite.
+// The tiled algorithm in float64 is the formula for any pattern, documents, groups of heads and ALiBi (ATT-2, ATT-10).
+// The other tiers are compared with the formula in the conformance suite.
 func TestLayoutsEqualNaiveInFloat64(t *testing.T) {
 	e := newEngine(t, isa.Generic, 2)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -168,8 +168,8 @@ func TestLayoutsAllocateNothing(t *testing.T) {
 	}
 }
 
-// ALiBi's terms are hundreds of times the scores' differences and cancel: nothing of these may be lost on the way, in whatever order a
-// tier adds products.
+// ALiBi's terms are hundreds of times the scores' differences and cancel: nothing of these may be lost on the way, in
+// whatever order a tier adds products.
 func TestSlopesCancelExactly(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {

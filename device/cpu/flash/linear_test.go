@@ -141,7 +141,8 @@ func drawLinear(t *rapid.T, dt tensor.DType) *linearProblem {
 	return newLinearProblem(dt, rows, length, heads, start, rapid.Bool().Draw(t, "gated"), rapid.Uint64().Draw(t, "seed"))
 }
 
-// The numbers of the formula's authors' definition on the inputs of the attention goldens (see reference values in flash_test.go).
+// The numbers of the formula's authors' definition on the inputs of the attention goldens (see reference values in
+// flash_test.go).
 func TestLinearAttentionGolden(t *testing.T) {
 	l := newLinear(t, isa.Generic, 1)
 	p := newLinearProblem(tensor.F64, 1, 5, device.Heads{Q: 1, KV: 1, Size: 3}, nil, false, 1)

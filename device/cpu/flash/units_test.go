@@ -22,8 +22,8 @@ func onMatrixUnits(t *testing.T) kernels[float32] {
 	panic("unreachable")
 }
 
-// oneKey returns scratch for a panel of queries that see the first key of a tile alone, and the piece: the score of query c is scores[c],
-// a number of up to 16 bits.
+// oneKey returns scratch for a panel of queries that see the first key of a tile alone, and the piece: the score of
+// query c is scores[c], a number of up to 16 bits.
 func oneKey(scores []float32) (forwardTile[float32], piece) {
 	x := make([]float32, 32*64)
 	t := forwardTile[float32]{

@@ -41,7 +41,8 @@ func BenchmarkProducts(b *testing.B) {
 	}
 }
 
-// BenchmarkFewRows prints how fast products of few rows read a matrix that lies in memory, beside what copying it reads:
+// BenchmarkFewRows prints how fast products of few rows read a matrix that lies in memory, beside what copying it
+// reads:
 //
 //	go test -bench FewRows/avx512/f32 ./device/cpu/gemm
 func BenchmarkFewRows(b *testing.B) {

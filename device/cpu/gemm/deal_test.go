@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever the number of workers and the speed of each, every task is dealt once, and a lone worker changes columns as seldom as can be.
+// Whatever the number of workers and the speed of each, every task is dealt once, and a lone worker changes columns as
+// seldom as can be.
 func TestEveryTaskIsDealtOnce(t *testing.T) {
 	var d deal
 	for _, c := range []struct{ down, across, workers int }{{1, 1, 1}, {5, 1, 3}, {1, 7, 2}, {9, 4, 1}, {3, 5, 4}, {40, 2, 3}, {2, 30, 8}} {

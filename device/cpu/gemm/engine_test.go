@@ -95,7 +95,8 @@ func (p *problem) values(t *tensor.Tensor, turned bool) []float64 {
 }
 
 // check compares got with the float64 product of the operands, rounded as the product rounds them. FP32 summation of k
-// terms errs by at most about k·2⁻²⁴·Σ|a||b|; a BF16 result is then rounded once, by at most 2⁻⁹ of itself, an FP16 one by 2⁻¹².
+// terms errs by at most about k·2⁻²⁴·Σ|a||b|; a BF16 result is then rounded once, by at most 2⁻⁹ of itself, an FP16
+// one by 2⁻¹².
 func (p *problem) check(t interface{ Fatalf(string, ...any) }, was, got *tensor.Tensor) {
 	eps, round := 0x1p-24, 0.0
 	if p.opt.Operand == tensor.F64 {
@@ -183,7 +184,8 @@ func TestProductMatchesFloat64(t *testing.T) {
 	})
 }
 
-// Sizes around the block limits, in every form and storage, with one worker, who keeps packed blocks from task to task, and with two.
+// Sizes around the block limits, in every form and storage, with one worker, who keeps packed blocks from task to
+// task, and with two.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 	const maxN, maxK, maxC = 384, 192, 528 * 384 // of vectorSizes
 	sizes := [][3]int{{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1}, {33, 1030, 513}}
@@ -239,7 +241,8 @@ func TestBitsDoNotDependOnThreads(t *testing.T) {
 	})
 }
 
-// A NaN or an infinity in an operand reaches exactly the rows and columns that depend on it, whatever was in scratch memory before.
+// A NaN or an infinity in an operand reaches exactly the rows and columns that depend on it, whatever was in scratch
+// memory before.
 func TestNonFiniteValuesPropagateAndStayInTheirRow(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 1)

@@ -11,8 +11,8 @@ import (
 	"anneal/tensor"
 )
 
-// What a row of the result is does not depend on how many rows there are: generating with a cache, which multiplies one row at
-// a time, rests on it.
+// What a row of the result is does not depend on how many rows there are: generating with a cache, which multiplies
+// one row at a time, rests on it.
 func TestFewRowsAreThoseOfMany(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)

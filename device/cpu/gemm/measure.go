@@ -80,7 +80,8 @@ func Cases() []Case {
 	return cases
 }
 
-// LayerCases returns the three products of a layer from in to out features: forward, its input's gradient, its weight's.
+// LayerCases returns the three products of a layer from in to out features: forward, its input's gradient, its
+// weight's.
 func LayerCases(name string, tokens, out, in int) []Case {
 	return []Case{
 		{name, device.NT, tokens, out, in},

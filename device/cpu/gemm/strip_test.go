@@ -18,7 +18,8 @@ func needTiles(t *testing.T) {
 	}
 }
 
-// On tiles a sum is what strip says, to the last bit: along K in runs of 32, whose even and odd products are added up apart.
+// On tiles a sum is what strip says, to the last bit: along K in runs of 32, whose even and odd products are added up
+// apart.
 func TestSumsOnTilesAreMadeInTheDocumentedOrder(t *testing.T) {
 	needTiles(t)
 	e := newEngine(t, isa.AMX, 1)

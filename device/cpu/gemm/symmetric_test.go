@@ -48,7 +48,8 @@ func TestSymmetricProductsAreTheFullOnes(t *testing.T) {
 	})
 }
 
-// The cut of a symmetric product leaves nearly half of it out, where that is worth it, and its count of tasks is exact.
+// The cut of a symmetric product leaves nearly half of it out, where that is worth it, and its count of tasks is
+// exact.
 func TestSymmetricProductsAreHalfTheWork(t *testing.T) {
 	z := vectorSizes(12, 1)
 	for _, m := range []int{384, 768, 1024} {

@@ -9,8 +9,8 @@ import (
 	"anneal/device/cpu/isa"
 )
 
-// The step on 8-bit moments has the bits of its parts, over some steps of gradients of very different sizes, of which some
-// blocks have none at all.
+// The step on 8-bit moments has the bits of its parts, over some steps of gradients of very different sizes, of which
+// some blocks have none at all.
 func TestAdamW8IsItsParts(t *testing.T) {
 	const blocks, n = 5, 5 * 256
 	type state struct {

@@ -8,7 +8,8 @@ import (
 	"anneal/device/cpu/isa"
 )
 
-// Every tier finds the nearest number, in every part of the range and around every middle, and reads back what it wrote.
+// Every tier finds the nearest number, in every part of the range and around every middle, and reads back what it
+// wrote.
 func TestCodesAreTheNearestNumbers(t *testing.T) {
 	for _, signed := range []bool{true, false} {
 		code := NewCode[float32](signed)

@@ -49,7 +49,8 @@ func TestGELUIsTheTanhFormula(t *testing.T) {
 	}
 }
 
-// Every tier computes what the portable float64 does on every length, NaN stays in its element, and nothing past the end changes.
+// Every tier computes what the portable float64 does on every length, NaN stays in its element, and nothing past the
+// end changes.
 func TestGELUOnEveryLength(t *testing.T) {
 	ref, nan := Float64(), float32(math.NaN())
 	for _, tier := range isa.Tiers() {
@@ -83,8 +84,8 @@ func TestGELUOnEveryLength(t *testing.T) {
 	}
 }
 
-// The one-pass primitives for LayerNorm, GELU and biases give the bits of the passes, NaN and infinities included, and touch
-// nothing past their length.
+// The one-pass primitives for LayerNorm, GELU and biases give the bits of the passes, NaN and infinities included, and
+// touch nothing past their length.
 func TestNarrowLayerNormAndGELUAreBitEqualToPasses(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)

@@ -87,7 +87,8 @@ func passes(v Table[float32]) Narrow[float32] {
 	}
 }
 
-// The one-pass primitives give the bits of the passes, NaN and infinities included, and touch nothing past their length.
+// The one-pass primitives give the bits of the passes, NaN and infinities included, and touch nothing past their
+// length.
 func TestNarrowIsBitEqualToPasses(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)

@@ -34,8 +34,8 @@ const (
 
 // kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1.
 //
-// A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12 rows
-// that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
+// A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12
+// rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
 func kernel(f *asmgen.File, v vector, rows int, form string) {
 	const unroll, rowBytes = 4, 4 * 32
 	cols := 2 * v.bytes / 4

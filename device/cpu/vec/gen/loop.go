@@ -213,8 +213,8 @@ func (k *kernel) fold(op string, from, n int) {
 	}
 }
 
-// across combines the lanes of float32 (PS), float64 (PD) or integers (D) of register r, halving, and leaves the result in
-// its lowest; r+1 is overwritten. op is VADD, VMAX or VPMAXU.
+// across combines the lanes of float32 (PS), float64 (PD) or integers (D) of register r, halving, and leaves the
+// result in its lowest; r+1 is overwritten. op is VADD, VMAX or VPMAXU.
 func (k *kernel) across(op, kind string, r int) {
 	if k.wide() {
 		k.I("VEXTRACTF64X4 $1, Z%d, Y%d", r, r+1)
