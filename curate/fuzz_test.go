@@ -4,21 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"runtime"
 	"testing"
 
 	"anneal/corpus"
 	"anneal/internal/filetest"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // FuzzJournal reads damaged lines of a journal: no panic, memory in proportion to the line, and an entry that is
 // accepted is the same after it is written and read again.
@@ -37,7 +27,7 @@ func FuzzJournal(f *testing.F) {
 		var r *record
 		var whole, again entry
 		var err error
-		n := allocated(func() {
+		n := filetest.Allocated(func() {
 			if r = readRecord(line); r != nil {
 				err = json.Unmarshal(line, &whole) // as tally does
 			}
@@ -73,7 +63,7 @@ func FuzzSignals(f *testing.F) {
 		var d, other Doc
 		var h, again history
 		var err error
-		if n := allocated(func() { d.Key, err = h.parse(&d, line) }); n > uint64(64<<10+64*len(line)) {
+		if n := filetest.Allocated(func() { d.Key, err = h.parse(&d, line) }); n > uint64(64<<10+64*len(line)) {
 			t.Fatalf("%d bytes allocate %d", len(line), n)
 		}
 		if err != nil {

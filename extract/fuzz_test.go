@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,17 +8,9 @@ import (
 	"anneal/internal/filetest"
 )
 
-func allocatedBy(f func()) int {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int(after.TotalAlloc - before.TotalAlloc)
-}
-
 // ceiling is the total number of bytes that a page of n bytes may allocate: its text (three bytes for one) and a
 // paragraph for every four bytes, with growth, and the attributes of one tag.
-func ceiling(n int) int { return 1<<20 + 60*n + 80*min(n, maxToken) }
+func ceiling(n int) uint64 { return uint64(1<<20 + 60*n + 80*min(n, maxToken)) }
 
 // FuzzText reads damaged pages: it must not panic, must bound its memory, must return no NUL, must keep UTF-8
 // valid, and must keep neighbouring paragraphs apart.
@@ -37,7 +28,7 @@ func FuzzText(f *testing.F) {
 		page := filetest.Edit(t, []byte(pages[int(which)%len(pages)]), edits)
 		var text []byte
 		var err error
-		if got := allocatedBy(func() { text, err = Text(page, contentType) }); got > ceiling(len(page)) {
+		if got := filetest.Allocated(func() { text, err = Text(page, contentType) }); got > ceiling(len(page)) {
 			t.Errorf("%d bytes: allocated %d", len(page), got)
 		}
 		if err != nil {

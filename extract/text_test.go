@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"anneal/internal/filetest"
+
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
@@ -121,7 +123,7 @@ func TestHostilePages(t *testing.T) {
 		for _, around := range []string{"", strings.Repeat("<a href=y>", 200) + strings.Repeat("<div>", 300)} {
 			p := []byte(around + strings.Repeat(part, size/len(part)) + "<p>" + long)
 			start := time.Now()
-			if allocated := allocatedBy(func() { Text(p, "") }); allocated > ceiling(len(p)) {
+			if allocated := filetest.Allocated(func() { Text(p, "") }); allocated > ceiling(len(p)) {
 				t.Errorf("%s: %d bytes allocated for %d", name, allocated, len(p))
 			}
 			if d := time.Since(start); d > 3*time.Second {

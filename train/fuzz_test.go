@@ -5,20 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"anneal/internal/filetest"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // FuzzState reads damaged states of a checkpoint: no panic, memory in proportion to the text, and a state that is
 // possible is the same after it is written and read again.
@@ -34,7 +24,7 @@ func FuzzState(f *testing.F) {
 		text := filetest.Edit(t, text, edits)
 		var s, again state
 		var err error
-		if n := allocated(func() { err = json.Unmarshal(text, &s) }); n > uint64(256<<10+100*len(text)) {
+		if n := filetest.Allocated(func() { err = json.Unmarshal(text, &s) }); n > uint64(256<<10+100*len(text)) {
 			t.Fatalf("%d bytes allocate %d", len(text), n)
 		}
 		if err != nil || s.Check(int64(s.Progress.Step), s.Progress.Tokens) != nil {
