@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"anneal/chart"
+	"anneal/config"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // CompareOptions says which configurations to train for a comparison. All runs share the file, the data and the seed,

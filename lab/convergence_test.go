@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"anneal/config"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // On source text Muon, at AdamW's own rate, has learnt more than AdamW after the same few steps. Sophia, at a third of

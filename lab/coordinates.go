@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"anneal/chart"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // CoordinateOptions are the options of the coordinate check of muP.

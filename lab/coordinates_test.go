@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/device/cpu"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // family is a small model at three widths.

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu/isa"
 	"anneal/model"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // DemoOptions says how long the demo may train and where it leaves its files. The first limit that is reached counts.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"anneal/chart"
+	"anneal/config"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // DoReMiOptions are the options of DoReMi.

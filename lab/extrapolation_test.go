@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/tokenizer"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // phrases generates documents of 600 letters: a random phrase of 5 to 10 of them again and again, and after 36 letters

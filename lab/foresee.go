@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/precision"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // Foresight is the forecast of what a run will need.

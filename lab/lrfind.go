@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"anneal/chart"
+	"anneal/config"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // LROptions are the options of a learning-rate range test.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // manyEpochs is the number of epochs after which repeated tokens are worth clearly less than new ones (Muennighoff et

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/config"
 )
 
 // By hand: of 1,000 samples of 10 tokens, 900 of the weights 3:1 and 100 of the second source alone; sources of 200

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
 	"anneal/train"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // MixtureOptions are the options of every search for the weights of a mixture. The configuration describes the small

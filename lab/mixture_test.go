@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/corpus"
 	"anneal/tokenizer"
 	"anneal/train"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // mixtureOptions is a search with a tiny model over two small sources, sums and digits, of which the second has a

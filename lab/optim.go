@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/config"
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/nn"
 	"anneal/optim"
 	"anneal/tensor"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // OptimCase is the measurement of one optimizer's step.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // checkOrder returns an error if the data set lacks the scores that data.order needs.

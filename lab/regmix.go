@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"anneal/chart"
+	"anneal/config"
 	"anneal/internal/fileio"
 	"anneal/internal/jsonlimit"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // RegMixOptions are the options of RegMix.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"anneal/config"
 	"anneal/internal/filetest"
-	"anneal/train/config"
 )
 
 // FuzzProxies reads damaged journals of proxies: no panic, memory in proportion to the journal, and what is accepted

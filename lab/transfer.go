@@ -7,10 +7,10 @@ import (
 	"math"
 
 	"anneal/chart"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/units"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // TransferOptions says which models a sweep trains: each width at each rate.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"anneal/config"
 	"anneal/internal/units"
-	"anneal/train/config"
 )
 
 // Family is a configuration at several widths.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // A run of the recipe resumes bit for bit, on other threads and with layers that run again, too; its model generates,

@@ -4,12 +4,12 @@ import (
 	"context"
 	"math"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tensor"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // average is an exponential moving average of the weights (Polyak & Juditsky 1992; Tarvainen & Valpola 2017, arXiv

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // weightsOf copies all weights, as float64.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/machine"
-	"anneal/train/config"
 )
 
 // BenchOptions selects the training step to time.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // MemoryCase compares the measured with the planned memory of one recomputation strategy.

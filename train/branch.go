@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"anneal/train/checkpoint"
-	"anneal/train/config"
+	"anneal/checkpoint"
+	"anneal/config"
 )
 
 // Branch starts a new run in o.Dir from the state that the run in from had after a step, and trains it to its end:

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/checkpoint"
+	"anneal/checkpoint"
 )
 
 // contents hashes every file below dir.

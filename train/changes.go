@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // harmless are the keys that do not change a bit of a run's result. The paths of the data and the names of its

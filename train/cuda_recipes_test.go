@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // Whatever the optimizer and the recipe, a run on a GPU is the run on the CPU: in the reference mode to the digits of

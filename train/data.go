@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/tokenizer"
-	"anneal/train/config"
 )
 
 // corpus is the opened data of a run: training data, validation data and the tokenizer of both.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"anneal/config"
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
@@ -11,7 +12,6 @@ import (
 	"anneal/device/cuda"
 	"anneal/internal/machine"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // openers maps device names of the config to functions that open them; threads are those of the CPU.

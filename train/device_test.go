@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
 	"anneal/device"
 	"anneal/device/devicetest"
 	"anneal/model"
 	"anneal/safetensors"
-	"anneal/train/checkpoint"
 )
 
 // farDevice makes device=cuda a device as far from the host as one can be, until the test ends. Each that is opened

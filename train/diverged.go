@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"anneal/checkpoint"
 	"anneal/internal/fileio"
-	"anneal/train/checkpoint"
 )
 
 // A run that the guard stopped says so in diverged.json until it goes on, so that nobody uses its weights unawares.

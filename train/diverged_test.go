@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/tokenizer"
-	"anneal/train/config"
 )
 
 // Weights that are not finite are never used, not even by AllowOlder, and the tensor is named.

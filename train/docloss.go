@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/config"
 )
 
 // DocumentLosses returns the bits per byte of each document of the training split of the data set in dir, which must

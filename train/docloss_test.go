@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/config"
 )
 
 // The loss of a document that a row holds whole is what the model gives for the document in a row of its own; together

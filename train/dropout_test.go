@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 func droppingConfig(data string) *config.Config {

@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"anneal/autograd"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // EvalResult measures how well a model predicts held-out text.

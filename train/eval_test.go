@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu"
 	"anneal/device/cpu/isa"
-	"anneal/train/config"
 )
 
 // testTrainer returns a fresh trainer on a data set.

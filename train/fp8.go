@@ -2,12 +2,12 @@ package train
 
 import (
 	"anneal/autograd"
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/precision"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // policyOf returns the precision policy of a configuration, with the recipe of fp8.*.

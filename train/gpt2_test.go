@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // gpt2Parity is 100 steps of a tiny GPT-2 in transformers; testdata/make_parity_gpt2.py defines it.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/model"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // GroupDRO shifts the weights of a mixture's domains during training towards the domains with most left to learn: the

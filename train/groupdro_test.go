@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/config"
 )
 
 // α = (0.5, 0.3, 0.2) with excess losses λ = (0.1, 0.4, 0), η = 1 and c = 10⁻³, by hand.

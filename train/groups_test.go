@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // OPT-7: every parameter of a two-layer model, by hand, in the group where decoupled decay works or in the one where

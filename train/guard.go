@@ -3,7 +3,7 @@ package train
 import (
 	"math"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // guard decides whether an update is applied, like the skip-step optimizers of OLMo and Levanter. An update with a

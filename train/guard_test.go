@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 
 	"pgregory.net/rapid"
 )

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device/cpu"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // trainerOf returns a trainer on a device of its own; both live as long as the test.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/hf"
@@ -20,7 +21,6 @@ import (
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")

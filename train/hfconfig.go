@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"anneal/config"
 	"anneal/hf"
 	"anneal/model"
 	"anneal/tokenizer"
-	"anneal/train/config"
 )
 
 // toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
 	"anneal/hf"
 	"anneal/internal/fileio"
@@ -14,8 +16,6 @@ import (
 	"anneal/safetensors"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // loadHF reads a model directory into weights of a policy's master type, which live in the arena of m that it returns.

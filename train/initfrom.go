@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // A run can start from existing weights, for continued pre-training or fine-tuning: init.from names a run or a model

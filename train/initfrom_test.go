@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // trainedRun makes a run of a few steps on data.

@@ -5,13 +5,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // initial is a model whose weights a run can start from: a run, or a model in the Hugging Face layout. Weights are

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // initParity is 100 steps of transformers from the weights in testdata/init; testdata/make_init.py defines them.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
 	"anneal/internal/fileio"
 	"anneal/model"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // AverageReport describes the result of AverageCheckpoints.

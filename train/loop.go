@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // Options of a run.

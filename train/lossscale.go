@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/bits"
 
+	"anneal/config"
 	"anneal/precision"
-	"anneal/train/config"
 )
 
 // lossFactor returns the factor of a step's gradients: they are of the sum of the losses, while the loss scale

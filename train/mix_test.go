@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/checkpoint"
-	"anneal/train/config"
+	"anneal/checkpoint"
+	"anneal/config"
 )
 
 // mixConfig is a run over two data sets whose weights jump, and move along a line.

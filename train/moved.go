@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"strconv"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
-	"anneal/train/config"
 )
 
 // A run's config.yaml names its data by absolute paths, so that the run can be moved without its data. Its first line

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // A run is resumed from any working directory, after it was moved, and after it was moved together with its data.

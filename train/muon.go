@@ -3,9 +3,9 @@ package train
 import (
 	"fmt"
 
+	"anneal/config"
 	"anneal/nn"
 	"anneal/optim"
-	"anneal/train/config"
 )
 
 // newMuon returns Muon with the scale and iteration of the configuration.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/nn"
 	"anneal/optim"
-	"anneal/train/config"
 )
 
 // What Muon leaves to AdamW goes as AdamW does, bit for bit, at a rate of its own; hidden matrices do not.

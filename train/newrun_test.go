@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"anneal/train/checkpoint"
+	"anneal/checkpoint"
 )
 
 // A directory that holds something else is no place for a run, and stays as it is; one with logs is.

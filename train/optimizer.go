@@ -3,13 +3,13 @@ package train
 import (
 	"fmt"
 
+	"anneal/config"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/optim"
 	"anneal/plan"
 	"anneal/precision"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // NewOptimizer returns the update rule of a valid, resolved configuration.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // optimizers are the names of all.

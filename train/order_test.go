@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/config"
 )
 
 // scoredData is testData with the scores "length" and "noise".

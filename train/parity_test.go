@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/config"
 )
 
 // parity is 100 steps of two tiny models in PyTorch; testdata/make_parity.py defines weights and tokens by integers.

@@ -1,9 +1,9 @@
 package train
 
 import (
+	"anneal/config"
 	"anneal/model"
 	"anneal/plan"
-	"anneal/train/config"
 )
 
 // A Plan predicts the cost of a run.

@@ -3,8 +3,8 @@ package train
 import (
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/config"
 )
 
 // What is planned is what the arenas of a run hold after steps and evaluation, for each kind of model and memory that

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/device"
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // recipes are every precision, and those that come in several ways.

@@ -3,8 +3,8 @@ package train
 import (
 	"math"
 
+	"anneal/config"
 	"anneal/schedule"
-	"anneal/train/config"
 )
 
 // ramps determines what each step of a run reads: the number of micro-batches and the sequence length.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/schedule"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 
 	"pgregory.net/rapid"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"anneal/attention"
+	"anneal/config"
 	"anneal/nn"
-	"anneal/train/config"
 )
 
 // Reach changes the context of a run's model. The zero value changes nothing.

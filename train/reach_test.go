@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/nn"
-	"anneal/train/config"
 )
 
 // reachable trains a few steps with positions and returns a run and its data.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // The parameters of each recipe, counted on the model's own code, are those of the released weights or, where there

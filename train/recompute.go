@@ -3,8 +3,8 @@ package train
 import (
 	"fmt"
 
+	"anneal/config"
 	"anneal/model"
-	"anneal/train/config"
 )
 
 // RecomputeLayout returns the recomputation of a run's layers by memory.recompute. For a budget it measures what they

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // What is kept and what is run again changes no bit of a run, and less is kept.

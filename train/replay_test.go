@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
 	"anneal/device"
 	"anneal/tensor"
-	"anneal/train/checkpoint"
 )
 
 // flips flips a bit of the gradient of the logits, or of a loss, in one of its calls.

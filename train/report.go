@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/internal/machine"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // Progress describes a run after a step.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/device/cpu/isa"
-	"anneal/train/config"
 )
 
 // edit changes the configuration that a run has on disk.

@@ -9,11 +9,11 @@ import (
 	"os"
 	"syscall"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // Rewinding takes a run back to an earlier checkpoint and can skip batches from there on: PaLM's remedy for loss

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // rewindConfig is a run of 24 steps of 8 samples that keeps every checkpoint.

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // TestMain lets the test binary act as a training process that a test can kill.

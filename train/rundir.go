@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // A run directory holds everything about a run, as files:

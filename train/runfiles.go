@@ -11,12 +11,12 @@ import (
 	"regexp"
 	"slices"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/internal/buildinfo"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // runFiles are the files that say what a run is. Every checkpoint records the run's id and their hashes, so that a

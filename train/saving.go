@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"anneal/train/checkpoint"
-	"anneal/train/config"
+	"anneal/checkpoint"
+	"anneal/config"
 )
 
 // saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as

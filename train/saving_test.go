@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"anneal/train/checkpoint"
+	"anneal/checkpoint"
 )
 
 // faulty runs 24 steps that save every 4, while a directory in the place of a file, .lock or latest, makes checkpoints

@@ -3,8 +3,8 @@ package train
 import (
 	"math"
 
+	"anneal/config"
 	"anneal/schedule"
-	"anneal/train/config"
 )
 
 // newSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // state is the part of a checkpoint beside tensors. With the configuration and the data it determines the rest of the

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/internal/fileio"
 	"anneal/model"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // RunState says what a run is doing, or how it came to stand still.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/checkpoint"
+	"anneal/checkpoint"
 )
 
 // A run's state and figures follow from its files, whatever became of it.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"anneal/train/checkpoint"
-	"anneal/train/config"
+	"anneal/checkpoint"
+	"anneal/config"
 )
 
 // With guard.on_divergence = rewind a run that diverges goes back to the last step before the skipped updates that

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // spikyConfig is a run in which any loss a little above the recent ones counts as divergence, after which it goes

@@ -3,8 +3,8 @@ package train
 import (
 	"context"
 
+	"anneal/config"
 	"anneal/schedule"
-	"anneal/train/config"
 )
 
 // SweepOptions defines the learning rates of a range test.

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // Trained is an opened run: its newest verified weights, its tokenizer and its configuration.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
 	"anneal/tokenizer"
-	"anneal/train/checkpoint"
 )
 
 // openRun opens a short run whose directory change has been at.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"anneal/autograd"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
@@ -13,7 +14,6 @@ import (
 	"anneal/precision"
 	"anneal/schedule"
 	"anneal/tensor"
-	"anneal/train/config"
 )
 
 // A Trainer holds a model in training and makes optimizer steps. A step does not allocate: all memory is in arenas

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
-	"anneal/train/config"
 )
 
 // A Trial is a run in memory: the steps of a configuration without a run directory, for training many small models

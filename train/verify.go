@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // VerifyReport is the result of Verify for an undamaged run.

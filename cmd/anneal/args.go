@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"anneal/config"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // What several commands take is described here once, so that it is the same everywhere.

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"anneal/attention"
-	"anneal/train/config"
+	"anneal/config"
 )
 
 type attentionCmd struct {

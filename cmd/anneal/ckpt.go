@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/checkpoint"
 	"anneal/internal/units"
 	"anneal/train"
-	"anneal/train/checkpoint"
 )
 
 type ckptCmd struct {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"anneal/config"
 	"anneal/lab"
-	"anneal/train/config"
 )
 
 type dataMixCmd struct {

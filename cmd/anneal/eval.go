@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 type evalCmd struct {

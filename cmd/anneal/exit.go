@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu/isa"
 	"anneal/internal/fileio"
@@ -14,8 +16,6 @@ import (
 	"anneal/lab"
 	"anneal/tokenizer"
 	"anneal/train"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // The exit codes, as docs/commands.md lists them.

@@ -9,13 +9,13 @@ import (
 	"syscall"
 	"testing"
 
+	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/corpus"
 	"anneal/dataset"
 	"anneal/lab"
 	"anneal/tokenizer"
 	"anneal/train"
-	"anneal/train/checkpoint"
-	"anneal/train/config"
 )
 
 // Each kind of error has its code, however deep it is wrapped and whatever else the chain holds.

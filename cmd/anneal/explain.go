@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 type explainCmd struct {

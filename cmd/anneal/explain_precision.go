@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
+	"anneal/config"
 	"anneal/precision"
-	"anneal/train/config"
 )
 
 // policyRow is one policy as `anneal explain precision` shows it: which tensors have which format.

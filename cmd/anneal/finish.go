@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"anneal/config"
 	"anneal/lab"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // finished holds what a command knows about a run that it trained, in addition to its result.

@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
+	"anneal/config"
 	"anneal/lab"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 type lrFindCmd struct {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"anneal/config"
 	"anneal/curate"
-	"anneal/train/config"
 )
 
 // anneal runs a command line and returns its exit code and what it printed.

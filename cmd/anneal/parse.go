@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/config"
 	"anneal/internal/nearest"
-	"anneal/train/config"
 
 	"github.com/alecthomas/kong"
 )

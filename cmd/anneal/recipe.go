@@ -5,8 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"anneal/config"
 	"anneal/lab"
-	"anneal/train/config"
 )
 
 type recipeCmd struct {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // The dry run of a recipe needs no data and no memory: it prints every hyper-parameter with unit and source, what is

@@ -8,11 +8,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"anneal/config"
 	"anneal/internal/buildinfo"
 	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 // header says what is about to run, and what it is planned to take; the plan comes back for comparison.

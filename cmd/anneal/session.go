@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"anneal/train/config"
+	"anneal/config"
 )
 
 // session holds what every command needs: where to print, and when to stop.

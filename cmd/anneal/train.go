@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"anneal/config"
 	"anneal/lab"
 	"anneal/train"
-	"anneal/train/config"
 )
 
 type trainCmd struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"anneal/train/config"
+	"anneal/config"
 
 	"github.com/alecthomas/kong"
 )

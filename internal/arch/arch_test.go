@@ -18,7 +18,7 @@ var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
 	{"train"},
-	{"train/checkpoint", "train/config"},
+	{"checkpoint", "config"},
 	{"plan"},
 	{"model"},
 	{"optim", "schedule"},
@@ -88,7 +88,7 @@ func TestTheRuleRefusesWhatItShould(t *testing.T) {
 		{"device/cpu/flash", "device/cpu/gemm", false},
 		{"dataset", "tensor", false},
 		{"model", "train", true},
-		{"train/config", "train", true},
+		{"config", "train", true},
 		{"optim", "schedule", true}, // neighbours
 		{"device/cpu/gemm", "device/cpu/flash", true},
 		{"corpus", "tokenizer", true},

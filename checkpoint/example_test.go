@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"anneal/train/checkpoint"
+	"anneal/checkpoint"
 )
 
 func Example() {
