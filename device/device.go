@@ -151,9 +151,9 @@ type Device interface {
 	// of word w of rng.Block(first + 16·g + l); first is a multiple of 2048.
 	RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)
 
-	// SumSquares returns Σ t² over all tensors, accumulated in float64: the sums of the tensors, added in order. It
-	// is not finite if any element is not.
-	SumSquares(list ...*tensor.Tensor) float64
+	// SquareSums writes the sum of the squares of each stretch of the tensors (Stretch elements, the last of a tensor
+	// fewer), in order, accumulated in float64. A sum is not finite if an element is not. See Squares.
+	SquareSums(sums []float64, list ...*tensor.Tensor)
 	// SumRows adds the sum of the rows of x [N, D], in any activation storage, to dst [D]: the gradient of a bias.
 	SumRows(dst, x *tensor.Tensor)
 	// Sum returns Σ t accumulated in float64.

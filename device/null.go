@@ -57,7 +57,7 @@ func (Null) MaxAbs(*tensor.Tensor) float64                               { retur
 func (Null) Quantize(_, _ *tensor.Tensor, _ tensor.DType, _ float64)     {}
 func (Null) Dropout(_, _ *tensor.Tensor, _ Dropout)                      {}
 func (Null) RoundStochastic(_, _ *tensor.Tensor, _ tensor.RNG, _ uint64) {}
-func (Null) SumSquares(...*tensor.Tensor) float64                        { return 0 }
+func (Null) SquareSums([]float64, ...*tensor.Tensor)                     {}
 func (Null) Sum(*tensor.Tensor) float64                                  { return 0 }
 func (Null) SumRows(_, _ *tensor.Tensor)                                 {}
 func (Null) Copy(_, _ *tensor.Tensor)                                    {}

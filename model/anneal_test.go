@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"anneal/device"
 	"anneal/nn"
 	"anneal/precision"
 )
@@ -109,7 +110,7 @@ func TestAnnealLayersHaveWhatTheRecipeSays(t *testing.T) {
 				count++
 			}
 			for _, zero := range []string{"attention.out", "mlp.down"} {
-				if n := x.dev.SumSquares(&got[at+zero].Value); n != 0 {
+				if n := new(device.Squares).Sum(x.dev, &got[at+zero].Value); n != 0 {
 					t.Errorf("%s%s starts with the norm² %v", at, zero, n)
 				}
 			}

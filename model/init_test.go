@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/device"
 	"anneal/nn"
 	"anneal/tensor"
 )
@@ -177,7 +178,7 @@ func TestZeroInitLearns(t *testing.T) {
 			if p.Role == nn.Norm || std != 0 {
 				continue
 			}
-			if norm := x.dev.SumSquares(&p.Grad); !(norm > 0) {
+			if norm := new(device.Squares).Sum(x.dev, &p.Grad); !(norm > 0) {
 				t.Errorf("zero_init %s: %s starts at zero and its gradient is zero", zero, p.Name)
 			}
 		}

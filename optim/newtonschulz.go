@@ -55,13 +55,14 @@ func (n NewtonSchulz) FLOPs(rows, cols int) float64 {
 // them.
 type Orthogonaliser struct {
 	other, gram, poly tensor.Tensor
+	squares           device.Squares
 	normed            [1]*tensor.Tensor
 }
 
 // norm returns the root of the sum of squares of x.
 func (o *Orthogonaliser) norm(d device.Device, x *tensor.Tensor) float64 {
 	o.normed[0] = x
-	return math.Sqrt(d.SumSquares(o.normed[:]...))
+	return math.Sqrt(o.squares.Sum(d, o.normed[:]...))
 }
 
 // Run orthogonalises x [rows, cols], F32 (or F64). It overwrites x and returns the result, which is x or in scratch

@@ -59,5 +59,5 @@ func (t *Trainer) squaredNorm() float64 {
 			t.normed = append(t.normed, &p.Grad)
 		}
 	}
-	return t.dev.SumSquares(t.normed...) / (t.tape.LossScale * t.tape.LossScale)
+	return t.squares.Sum(t.dev, t.normed...) / (t.tape.LossScale * t.tape.LossScale)
 }

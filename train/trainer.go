@@ -28,7 +28,8 @@ type Trainer struct {
 	ramps  ramps
 	accum  int // micro-batches per step
 
-	updated []updated        // one per parameter
+	updated []updated // one per parameter
+	squares device.Squares
 	normed  []*tensor.Tensor // tensors of the gradient norm, kept so that no call allocates the list
 	scratch *tensor.Arena    // of the optimizer: the tape's temporary memory, which is free during the update
 
@@ -285,7 +286,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		}
 		if t.batch.ZLoss != 0 {
 			t.normed = append(t.normed[:0], &t.batch.LogZ)
-			sums.squaredLogZ += t.dev.SumSquares(t.normed...)
+			sums.squaredLogZ += t.squares.Sum(t.dev, t.normed...)
 		}
 		if noise && i == 0 {
 			sums.first, sums.firstTargets = t.squaredNorm(), sums.targets

@@ -131,7 +131,7 @@ func exactly(run func(device.Device), dst *tensor.Tensor, want func(i int) float
 	return call{run: run, out: []*tensor.Tensor{dst}, exact: f, naive: f, exactly: true}
 }
 
-// sums holds Sum and SumSquares against sums in float64, which they must come close to although their order is their
+// sums holds Sum and SquareSums against sums in float64, which they must come close to although their order is their
 // own.
 func sums(s *scope) call {
 	t := s.random(s.storage("t"), s.size("n"), s.size("m"))
@@ -150,7 +150,8 @@ func sums(s *scope) call {
 	}
 	return call{
 		run: func(d device.Device) {
-			got.F64()[0], got.F64()[1], got.F64()[2] = d.Sum(t), d.SumSquares(t), d.SumSquares(t, more)
+			var squares device.Squares
+			got.F64()[0], got.F64()[1], got.F64()[2] = d.Sum(t), squares.Sum(d, t), squares.Sum(d, t, more)
 		},
 		out: []*tensor.Tensor{got}, exact: f, naive: f,
 	}

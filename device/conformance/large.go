@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"anneal/device"
@@ -119,10 +120,25 @@ func longSums(t *testing.T, d bench, act, _ tensor.DType) {
 	if got := d.Sum(x); math.Abs(got-sum) > 1e-9*squares {
 		t.Errorf("%v: Sum is %v, want %v", act, got, sum)
 	}
-	if got := d.SumSquares(x, y); math.Abs(got-squares) > 1e-12*squares {
-		t.Errorf("%v: SumSquares is %v, want %v", act, got, squares)
+	var s device.Squares
+	if got := s.Sum(d, x, y); math.Abs(got-squares) > 1e-12*squares {
+		t.Errorf("%v: the sum of squares is %v, want %v", act, got, squares)
 	}
+	stretchesStandAlone(t, d, x)
 	if got := d.MaxAbs(x); got != top {
 		t.Errorf("%v: MaxAbs is %v, want %v", act, got, top)
+	}
+}
+
+// stretchesStandAlone checks that the part of a tensor has the sums that it has in the whole, to the bit.
+func stretchesStandAlone(t *testing.T, d bench, x *tensor.Tensor) {
+	whole := make([]float64, device.Stretches(x))
+	d.SquareSums(whole, x)
+	for from := 1; from < len(whole); from += 2 {
+		part, sums := x.Slice(from*device.Stretch, x.Len()), make([]float64, len(whole)-from)
+		d.SquareSums(sums, &part)
+		if !slices.Equal(sums, whole[from:]) {
+			t.Errorf("%v: from stretch %d on the sums of squares are %v, in the whole %v", x.DType(), from, sums, whole[from:])
+		}
 	}
 }

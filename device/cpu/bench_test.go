@@ -34,7 +34,7 @@ func BenchmarkKernels(b *testing.B) {
 		{"CopyToBF16", p.Bytes() + narrow.Bytes(), func(d *Device) { d.Copy(narrow, p) }},
 		{"Add", 3 * p.Bytes(), func(d *Device) { d.Add(p, g) }},
 		{"AddBF16", 2*p.Bytes() + narrow.Bytes(), func(d *Device) { d.Add(p, narrow) }},
-		{"SumSquares", p.Bytes(), func(d *Device) { d.SumSquares(p) }},
+		{"SumSquares", p.Bytes(), func(d *Device) { new(device.Squares).Sum(d, p) }},
 		{"MaxAbs", p.Bytes(), func(d *Device) { d.MaxAbs(p) }},
 		{"Quantize", p.Bytes() + narrow.Bytes(), func(d *Device) { d.Quantize(narrow, p, tensor.F8E4M3, 3) }},
 		{"RoundStochastic", p.Bytes() + narrow.Bytes(), func(d *Device) {

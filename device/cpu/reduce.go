@@ -1,29 +1,39 @@
 package cpu
 
 import (
+	"anneal/device"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
 
-// SumSquares implements device.Device.
-func (d *Device) SumSquares(list ...*tensor.Tensor) float64 {
-	total := 0.0
+// SquareSums implements device.Device.
+func (d *Device) SquareSums(sums []float64, list ...*tensor.Tensor) {
 	for _, t := range list {
+		n := device.Stretches(t)
 		if reference(t) {
-			total += d.f64.runReduce(t, d.f64.vec.SumSq)
+			d.f64.runReduce(t, d.f64.vec.SumSq, sums[:n])
 		} else {
-			total += d.f32.runReduce(t, d.f32.vec.SumSq)
+			d.f32.runReduce(t, d.f32.vec.SumSq, sums[:n])
 		}
+		sums = sums[n:]
 	}
-	return total
 }
 
 // Sum implements device.Device.
 func (d *Device) Sum(t *tensor.Tensor) float64 {
-	if reference(t) {
-		return d.f64.runReduce(t, d.f64.vec.Sum)
+	var sums []float64
+	if n := device.Stretches(t); reference(t) {
+		sums = d.f64.taskSums(n)
+		d.f64.runReduce(t, d.f64.vec.Sum, sums)
+	} else {
+		sums = d.f32.taskSums(n)
+		d.f32.runReduce(t, d.f32.vec.Sum, sums)
 	}
-	return d.f32.runReduce(t, d.f32.vec.Sum)
+	total := 0.0
+	for _, s := range sums {
+		total += s
+	}
+	return total
 }
 
 type reduce[T vec.Float] struct {
@@ -31,26 +41,20 @@ type reduce[T vec.Float] struct {
 	t    view[T]
 	n    int
 	sum  func([]T) float64
-	sums []float64 // one per task
+	sums []float64 // one per stretch
 }
 
-// runReduce sums fixed stretches of t and adds their sums in order.
-func (e *engine[T]) runReduce(t *tensor.Tensor, sum func([]T) float64) float64 {
+// runReduce writes the sum of each stretch of t.
+func (e *engine[T]) runReduce(t *tensor.Tensor, sum func([]T) float64, sums []float64) {
 	j := &e.reduce
-	tasks := ceilDiv(t.Len(), chunk)
-	*j = reduce[T]{e: e, t: e.view(t), n: t.Len(), sum: sum, sums: e.taskSums(tasks)}
+	*j = reduce[T]{e: e, t: e.view(t), n: t.Len(), sum: sum, sums: sums}
 	e.reserve(tile)
-	e.pool.Run(tasks, j)
-	total := 0.0
-	for _, s := range j.sums {
-		total += s
-	}
-	return total
+	e.pool.Run(len(sums), j)
 }
 
 // Do sums one stretch, a tile at a time.
 func (j *reduce[T]) Do(worker, task int) {
-	from, to := span(task, chunk, j.n)
+	from, to := span(task, device.Stretch, j.n)
 	s := 0.0
 	for i := from; i < to; i += tile {
 		s += j.sum(j.t.load(j.e.scratch[worker], i, min(tile, to-i)))

@@ -215,13 +215,13 @@ func (d *Device) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first 
 	d.later(func() { d.cpu.RoundStochastic(dst, src, rng, first) })
 }
 
-// SumSquares implements device.Device.
-func (d *Device) SumSquares(list ...*tensor.Tensor) float64 {
+// SquareSums implements device.Device.
+func (d *Device) SquareSums(sums []float64, list ...*tensor.Tensor) {
 	list = slices.Clone(list)
 	for i := range list {
 		d.take(&list[i])
 	}
-	return d.number(func() float64 { return d.cpu.SumSquares(list...) })
+	d.number(func() float64 { d.cpu.SquareSums(sums, list...); return 0 })
 }
 
 // SumRows implements device.Device.

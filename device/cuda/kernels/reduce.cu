@@ -1,7 +1,7 @@
 // Numbers of a whole tensor, in two steps: of stretches of it, one to a block, then of those. Sums are of double. The first step reads
 // its tensor once.
 
-const i64 stretch = 1 << 15;
+const i64 stretch = 1 << 14; // device.Stretch
 
 // larger returns the larger of magnitudes; NaN, once met, stays.
 template <class B> DEVICE B larger(B m, B x) { return x > m || x != x ? x : m; }
