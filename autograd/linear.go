@@ -63,15 +63,12 @@ func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
 // does not change. Both products of the branch would round dy, so it is rounded once before them.
 func addLinearBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
-	switch {
-	case n.drop.Scale != 0:
+	if n.drop.Scale != 0 {
 		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
 		t.Device.Dropout(g, dy, n.drop)
 		dy = g
-	case t.Types.narrow() && !t.quantises(n.w):
-		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
-		t.Device.Copy(g, dy)
-		dy = g
+	} else {
+		dy = t.narrowed(dy, n.w)
 	}
 	t.linearGrads(n.y, n.w, dy)
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, so one buffer serves both

@@ -56,6 +56,7 @@ type Var struct {
 	dropped  bool          // temporary, and its memory was released
 	consumed bool          // an operation took over its memory
 	inGrad   bool          // Value was recomputed over its gradient, which was complete
+	inBlock  bool          // on the stream's format, but not on the stream: its gradient ends with the block
 }
 
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first one overwrites it.
@@ -111,11 +112,20 @@ func (t *Tape) Reset(grad bool) {
 
 // Backward runs the recorded operations in reverse. It adds the gradients of parameters to Param.Grad. An operation
 // whose result does not reach a loss has no gradient and is skipped; its parameters get no gradient (Param.HasGrad).
-func (t *Tape) Backward() {
+func (t *Tape) Backward() { t.BackTo(0) }
+
+// Mark returns the present end of the tape, for BackTo.
+func (t *Tape) Mark() int { return t.nodeN }
+
+// BackTo runs the operations recorded after mark in reverse, like Backward, and removes them. What is to happen
+// between the backward passes of two parts of a model, such as freeing the weights of one of them, can stand between
+// two calls.
+func (t *Tape) BackTo(mark int) {
 	if !t.grad {
 		panic("autograd: Backward on a tape that was Reset without gradients")
 	}
-	t.backTo(0)
+	t.backTo(mark)
+	t.nodeN = mark
 }
 
 // backTo runs the backward of the recorded operations from the last one down to number first.
@@ -325,11 +335,16 @@ func (t *Tape) elementwise(n *node) (dx, act, dact, x *tensor.Tensor) {
 
 // streamGrad returns the gradient of the residual stream at v, zeroed if it is new. It outlives blocks.
 func (t *Tape) streamGrad(v *Var) *tensor.Tensor {
-	if v.grad.IsZero() {
+	if !v.grad.IsZero() {
+		return &v.grad
+	}
+	if v.inBlock {
+		v.grad = t.temp.New(v.Value.DType(), v.Value.Shape()...)
+	} else {
 		t.reserve(v)
 		v.grad = v.gradMem
-		t.Device.Zero(&v.grad)
 	}
+	t.Device.Zero(&v.grad)
 	return &v.grad
 }
 

@@ -6,32 +6,31 @@ import (
 	"anneal/nn"
 )
 
-// attention is the first branch of a block, from its norm to its output projection.
+// attention is the body of a block's first branch, between its norm and its output projection.
 type attention struct {
 	wqkv         *nn.Param // [(H+2K)·E, D]
-	wo           *nn.Param // [D, H·E]
+	wo           *nn.Param // [D, H·E]: the projection of the branch
 	qnorm, knorm *nn.Param // [E]; nil without QK-norm
 
 	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without them
 	gate                *nn.Param // [K, D] with a bias: gates of linear attention; nil without them
 
-	heads     device.Heads
-	rope      *nn.RoPE  // nil without rotary positions
-	slopes    []float64 // [H], for ALiBi; nil without it
-	seen      *pattern  // which keys each query sees
-	linear    bool      // linear attention, with a state instead of keys
-	eps       float64
-	recompute bool // backward recomputes the attention
-	layer     int  // number of the layer
+	heads  device.Heads
+	rope   *rope     // nil without rotary positions
+	slopes []float64 // [H], for ALiBi; nil without it
+	seen   *pattern  // which keys each query sees
+	linear bool      // linear attention, with a state instead of keys
+	eps    float64
+	layer  int // number of the layer
 }
 
-func newAttention(b *builder) attention {
+func newAttention(b *builder) *attention {
 	c := b.config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
-	b.setPositions(&a)
-	a.wqkv = b.reader("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
-	a.wo = b.writer("attention.out", q, b.width)
+	a := &attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
+	b.setPositions(a)
+	a.wqkv = b.columnParallel("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
+	a.wo = b.rowParallel("attention.out", q, b.width)
 	if c.QKNorm {
 		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)
 		a.knorm = b.gain("attention.k_norm", c.HeadDim, b.head)
@@ -45,7 +44,12 @@ func newAttention(b *builder) attention {
 
 // Forward returns the result of all heads for the normalised stream h [N, D]: [N, H·E].
 func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	qkv := t.Linear(h, &a.wqkv.Param) // [N, (H+2K)·E]
+	return a.attend(t, h, t.Linear(h, &a.wqkv.Param), seq)
+}
+
+// attend is Forward from queries, keys and values qkv [N, (H+2K)·E], wherever they come from; h [N, D] is the
+// normalised stream.
+func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	if a.values != nil {
 		qkv = t.AddValues(qkv, &a.values.Param, &a.valueWeight.Param, seq.IDs, a.heads)
 	}
@@ -56,7 +60,7 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 		qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)
 	}
 	if a.linear {
-		return a.linearForward(t, h, qkv, seq)
+		return a.attendLinearly(t, h, qkv, seq)
 	}
 	mask := seq.Mask
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
@@ -64,12 +68,4 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 		return t.AttentionCached(qkv, a.heads, mask, seq.Cache, a.layer)
 	}
 	return t.Attention(qkv, a.heads, mask) // [N, H·E]  never forms [T, T]
-}
-
-// run is Forward, inside RecomputePart if backward recomputes the attention of this layer.
-func (a *attention) run(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	if a.recompute {
-		return t.RecomputePart(a, h, seq)
-	}
-	return a.Forward(t, h, seq)
 }

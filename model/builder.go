@@ -7,37 +7,33 @@ import (
 	"anneal/nn"
 )
 
-// builder creates the parameters of a model in order. Its methods know the place of a weight in the model, and derive
+// builder declares the parameters of a model in order. Its methods know the place of a weight in the model, and derive
 // its initialisation (init.go) and its muP scaling (mup.go) from it.
 type builder struct {
 	config Config
-	mem    Memory
 	params []*nn.Param
-	at     string // prefix of names, of the current layer
-	layer  int    // number of the current layer
-	rope   nn.RoPE
+	ropes  []*rope
+	at     string     // prefix of names, of the current layer
+	layer  int        // number of the current layer
 	seen   []*pattern // by layer
 
 	width, ffn, head, depth float64 // growth over the base model of muP; 1 without muP
 }
 
-func newBuilder(c Config, mem Memory) *builder {
-	b := &builder{config: c, mem: mem, width: c.MuP.width(c), ffn: 1, head: 1, depth: c.MuP.depth(c)}
+func newBuilder(c Config) *builder {
+	b := &builder{config: c, width: c.MuP.width(c), ffn: 1, head: 1, depth: c.MuP.depth(c)}
 	if c.MuP.on() {
 		b.ffn, b.head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
-	}
-	if c.HasPositions("rope") {
-		b.rope = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, c.RopeTheta, c.RopeScaling)
 	}
 	b.seen = patterns(c)
 	return b
 }
 
-// block creates layer i of the family.
-func (b *builder) block(i int) Block {
+// block declares layer i of the family.
+func (b *builder) block(i int) *block {
 	first := len(b.params)
 	b.at, b.layer = fmt.Sprintf("layers.%d.", i), i
-	var x Block
+	var x *block
 	switch b.config.Family {
 	case "gpt2":
 		x = newGPT2Block(b)
@@ -47,7 +43,7 @@ func (b *builder) block(i int) Block {
 		x = newLlamaBlock(b)
 	}
 	b.at = ""
-	x.shared().params = b.params[first:len(b.params):len(b.params)]
+	x.params = b.params[first:len(b.params):len(b.params)]
 	return x
 }
 
@@ -101,8 +97,10 @@ func (b *builder) values(name string) *nn.Param {
 	return p
 }
 
-// reader creates a fused matrix [rows of all parts, D] that reads the residual stream.
-func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Param {
+// columnParallel creates a fused matrix [rows of all parts, D] that reads the residual stream. In tensor parallelism a
+// rank has some outputs of every part, which are columns of y = x·Wᵀ, and all inputs (Shoeybi et al. 2019, arXiv
+// 1909.08053).
+func (b *builder) columnParallel(name string, growth float64, parts ...nn.Part) *nn.Param {
 	rows := 0
 	for _, part := range parts {
 		rows += part.Rows
@@ -116,8 +114,9 @@ func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Para
 	return p
 }
 
-// writer creates a matrix [D, in] that writes to the residual stream.
-func (b *builder) writer(name string, in int, growth float64) *nn.Param {
+// rowParallel creates a matrix [D, in] that writes to the residual stream. In tensor parallelism a rank has the inputs
+// that its columnParallel matrices make, and the results of all ranks are summed.
+func (b *builder) rowParallel(name string, in int, growth float64) *nn.Param {
 	p := b.add(name, nn.Matrix, nn.Growth{In: growth, Out: b.width, Depth: b.depth}, b.config.Dim, in)
 	if !b.config.zeroes("residual") {
 		p.Std = b.config.std(output, b.config.Dim, in, p.Growth)
@@ -127,14 +126,8 @@ func (b *builder) writer(name string, in int, growth float64) *nn.Param {
 }
 
 func (b *builder) add(name string, role nn.Role, growth nn.Growth, shape ...int) *nn.Param {
-	p := &nn.Param{Name: b.at + name, Role: role, Growth: growth}
-	p.Value = b.mem.Params.New(b.mem.weight(role), shape...)
-	if b.mem.Grads != nil {
-		p.Grad = b.mem.Grads.New(b.mem.DType, shape...)
-	}
-	if role == nn.Matrix && b.mem.FP8 != nil {
-		p.FP8 = b.mem.FP8.New(b.mem.Params)
-	}
+	p := nn.Declare(b.at+name, role, shape...)
+	p.Growth, p.FP8Products = growth, role == nn.Matrix
 	b.params = append(b.params, p)
 	return p
 }

@@ -55,7 +55,7 @@ func (m *Decoder) roundable(p precision.Policy, cached bool) (list []*nn.Param) 
 func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache {
 	c := &autograd.Cache{}
 	for _, b := range m.blocks {
-		x := &b.shared().attention
+		x := b.attention
 		if x.linear {
 			c.Layers = append(c.Layers, x.linearCache(p, a))
 			continue

@@ -8,45 +8,27 @@ import (
 	"anneal/tensor"
 )
 
-// Decoder is a decoder-only transformer: a token embedding, the blocks of its family, a norm and a head.
+// Decoder is a decoder-only transformer: a token embedding, the blocks of its family, a norm and a head. It runs by
+// units (units.go): Embed, Unit 0, 1, …, Finish and Loss, on one tape or on several, each with a part of the model.
 type Decoder struct {
 	Config    Config
 	memory    device.Memory
 	embed     *nn.Param
 	positions *nn.Param // nil unless they are learned
-	units     []*unit   // blocks that backward recomputes: the first ones
-	blocks    []Block
+	blocks    []*block
 	norm      *nn.Param
 	head      *nn.Param // the embedding itself if tied
 	params    []*nn.Param
+	ropes     []*rope
+	units     []unit
 
 	dropEmbedding autograd.Drop
 }
 
-// Block is one layer of a family: branches on the residual stream x [N, D].
-type Block interface {
-	autograd.Segment
-	// shared returns the part that blocks of all families have.
-	shared() *layer
-}
-
-// layer is the part that blocks of all families have: parameters, attention, and the dropout of their two branches.
-type layer struct {
-	params    []*nn.Param // in the order of the model's list
-	attention attention
-
-	dropAttention, dropMLP autograd.Drop
-}
-
-func (l *layer) shared() *layer { return l }
-
-// New allocates a model. Weights are zero until Init or a load fills them.
-func New(c Config, mem Memory) *Decoder {
-	if mem.Device == nil {
-		mem.Device = device.Host{}
-	}
-	m := &Decoder{Config: c, memory: mem.Device}
-	b := newBuilder(c, mem)
+// Declare returns a model whose parameters have no memory yet: they can be placed before Allocate.
+func Declare(c Config) *Decoder {
+	m := &Decoder{Config: c}
+	b := newBuilder(c)
 	m.embed = b.table("embed", nn.Embedding, c.Vocab)
 	m.positions = b.learnedPositions()
 	for i := range c.Layers {
@@ -57,13 +39,20 @@ func New(c Config, mem Memory) *Decoder {
 	if !c.TieEmbeddings {
 		m.head = b.table("head", nn.Head, c.Vocab)
 	}
-	m.params = b.params
-	m.SetRecompute(c.Recompute)
+	m.params, m.ropes = b.params, b.ropes
 	m.drop(c.Dropout, c.StochasticDepth)
+	m.wrap()
 	return m
 }
 
-// Outline creates a model under a policy without allocating memory, for properties that do not depend on its numbers.
+// New declares a model that is whole, and allocates it. Weights are zero until Init or a load fills them.
+func New(c Config, mem Memory) *Decoder {
+	m := Declare(c)
+	m.Allocate(mem)
+	return m
+}
+
+// Outline allocates a model under a policy without memory, for properties that do not depend on its numbers.
 func Outline(c Config, p precision.Policy) *Decoder {
 	return New(c, MemoryOf(device.Null{}, p, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")))
 }
@@ -82,7 +71,7 @@ func (m *Decoder) Params() []*nn.Param { return m.params }
 func (m *Decoder) Count() int64 {
 	var n int64
 	for _, p := range m.params {
-		n += int64(p.Value.Len())
+		n += int64(p.Len())
 	}
 	return n
 }
@@ -96,8 +85,8 @@ func (m *Decoder) Bytes() int64 {
 	return n
 }
 
-// Forward returns the final normalised hidden states [N, D] of tokens ids [N].
-func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
+// Embed begins the residual stream of tokens ids [N]: [N, D].
+func (m *Decoder) Embed(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
 	x := t.Embedding(&m.embed.Param, ids) // [N, D]
 	if m.positions != nil {
 		x = t.AddEmbedding(x, &m.positions.Param, &seq.Pos)
@@ -110,32 +99,41 @@ func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Se
 	if m.Config.X0Skip {
 		seq.First = t.Remember(x) // [N, D]
 	}
-	for _, u := range m.units {
-		x = t.Recompute(u, x, seq) // [N, D]
-	}
-	for _, b := range m.blocks[m.Config.Recompute.Whole:] {
-		x = t.Block(b, x, seq) // [N, D]
-	}
+	return x
+}
+
+// Finish normalises the stream x [N, D] after the last unit, for the head: [N, D].
+func (m *Decoder) Finish(t *autograd.Tape, x *autograd.Var) *autograd.Var {
 	gain := &m.norm.Param
 	if f := m.Config.logitScale(); f != 1 {
 		gain = t.ScaleParam(gain, f) // logits are linear in the gain
 	}
-	if gain.Bias != nil {
-		return t.LayerNorm(x, gain, m.Config.NormEps) // [N, D]
-	}
-	return t.RMSNorm(x, gain, m.Config.NormEps) // [N, D]
+	return norm(t, x, gain, m.Config.NormEps) // [N, D]
 }
 
-// Loss writes each token's cross-entropy to b.Losses. If the tape records, it also computes the gradients of their
-// sum, including the z-loss if b has one.
-func (m *Decoder) Loss(t *autograd.Tape, b *Batch) {
-	h := m.Forward(t, &b.Tokens, &b.Seq)
+// HeadLoss writes the cross-entropy of each token of b to b.Losses, from the results h [N, D] of Finish. If the tape
+// records, it also computes the gradients of their sum, including the z-loss if b has one.
+func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 	o := device.LossOptions{Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel}
 	if b.Labels != (tensor.RNG{}) {
 		o.ZLoss = 0
 	}
 	t.LogitBytes = m.Config.LogitBytes
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
+}
+
+// Forward returns the final normalised hidden states [N, D] of tokens ids [N].
+func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
+	x := m.Embed(t, ids, seq) // [N, D]
+	for i := range m.Units() {
+		x = m.Unit(t, i, x, seq) // [N, D]
+	}
+	return m.Finish(t, x) // [N, D]
+}
+
+// Loss is Forward and HeadLoss of the batch b.
+func (m *Decoder) Loss(t *autograd.Tape, b *Batch) {
+	m.HeadLoss(t, m.Forward(t, &b.Tokens, &b.Seq), b)
 }
 
 // Logits returns the logits [to−from, V] of tokens [from, to) of the batch, for sampling. They are valid until the

@@ -23,8 +23,8 @@ func (m *Decoder) drop(elements, depth float64) {
 	m.dropEmbedding = autograd.Drop{Elements: elements}
 	for i, b := range m.blocks {
 		rate := depthRate(i+1, len(m.blocks), depth)
-		l := b.shared()
-		l.dropAttention = autograd.Drop{Site: 2*i + 1, Elements: elements, Branch: rate}
-		l.dropMLP = autograd.Drop{Site: 2*i + 2, Elements: elements, Branch: rate}
+		for j, r := range b.branches {
+			r.drop = autograd.Drop{Site: 2*i + 1 + j, Elements: elements, Branch: rate}
+		}
 	}
 }

@@ -136,7 +136,7 @@ func TestBranchesAreDroppedAtTheLinearRate(t *testing.T) {
 		attention, mlp, either := 0, 0, 0
 		for step := range steps {
 			x.b.Seq.Noise = noise(step)
-			a, m := x.tape.Dropped(b.shared().dropAttention, &x.b.Seq), x.tape.Dropped(b.shared().dropMLP, &x.b.Seq)
+			a, m := x.tape.Dropped(b.branches[0].drop, &x.b.Seq), x.tape.Dropped(b.branches[1].drop, &x.b.Seq)
 			if a {
 				attention++
 			}
@@ -167,7 +167,7 @@ func TestTheMeanOverMasksIsTheWholeBranch(t *testing.T) {
 	c.Layers, c.Dropout, c.StochasticDepth = 1, 0, 0
 	x := newBench(t, c, "fp64", 1, 8)
 	b := x.m.blocks[0]
-	clear(b.(*llamaBlock).wdown.Value.F64())
+	clear(b.branches[1].out.Value.F64())
 	stream := func() []float64 {
 		s := x.tape.Embedding(&x.m.embed.Param, &x.b.Tokens)
 		return x.tape.Block(b, s, &x.b.Seq).Value.F64()

@@ -15,7 +15,7 @@ import (
 func (m *Decoder) FLOPsPerToken(n int) float64 {
 	forward := 2 * float64(m.head.Value.Len())
 	for _, b := range m.blocks {
-		forward += b.shared().forwardFLOPs(n)
+		forward += b.forwardFLOPs(n)
 	}
 	return 3 * forward
 }
@@ -26,7 +26,7 @@ func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 	start := b.Host.Start
 	forward := 2 * float64(m.head.Value.Len()) * float64(len(start))
 	for i, block := range m.blocks {
-		l := block.shared()
+		l := block
 		forward += l.matrixFLOPs()*float64(len(start)) + m.attentionFLOPs(i, start, b.T)
 	}
 	return 3 * forward
@@ -35,12 +35,12 @@ func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 // attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their
 // pairs once.
 func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
-	a := &m.blocks[layer].shared().attention
+	a := m.blocks[layer].attention
 	if a.linear {
 		return a.linearBatchFLOPs(start, t)
 	}
 	first := 0
-	for m.blocks[first].shared().attention.seen != a.seen || m.blocks[first].shared().attention.linear {
+	for m.blocks[first].attention.seen != a.seen || m.blocks[first].attention.linear {
 		first++
 	}
 	if first == layer {
@@ -59,7 +59,7 @@ func (m *Decoder) RecomputedFLOPsPerToken(n int) float64 {
 func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 	sum := 0.0
 	for i, b := range m.blocks[:l.Whole+l.Attention] {
-		layer := b.shared()
+		layer := b
 		switch {
 		case i >= l.Whole:
 			sum += layer.attention.recomputeFLOPs(n)
@@ -73,12 +73,12 @@ func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 }
 
 // forwardFLOPs counts the operations of a block for one token in a sequence of n.
-func (l *layer) forwardFLOPs(n int) float64 {
+func (l *block) forwardFLOPs(n int) float64 {
 	return l.attention.flops(n) + l.matrixFLOPs()
 }
 
 // matrixFLOPs counts the products of one token with the matrices of a block.
-func (l *layer) matrixFLOPs() (sum float64) {
+func (l *block) matrixFLOPs() (sum float64) {
 	for _, p := range l.params {
 		if p.Role == nn.Matrix {
 			sum += 2 * float64(p.Value.Len())
@@ -88,7 +88,7 @@ func (l *layer) matrixFLOPs() (sum float64) {
 }
 
 // last returns the matrix of the block's last product.
-func (l *layer) last() *nn.Param {
+func (l *block) last() *nn.Param {
 	i := len(l.params) - 1
 	for l.params[i].Role != nn.Matrix {
 		i--

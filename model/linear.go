@@ -28,10 +28,9 @@ func (c Config) gatedLinear() bool {
 // gates creates the weights [K, D] and the bias [K] of a layer's gates. They use no FP8 operands: for K columns FP8
 // would save no time.
 func (b *builder) gates() *nn.Param {
-	c, fp8 := b.config, b.mem.FP8
-	b.mem.FP8 = nil
+	c := b.config
 	w := b.add("attention.gate", nn.Matrix, nn.Growth{In: b.width, Out: b.width, Depth: 1}, c.KVHeads, c.Dim)
-	b.mem.FP8 = fp8
+	w.FP8Products = false
 	w.Std = c.std(inner, c.KVHeads, c.Dim, w.Growth)
 	bias := b.add("attention.gate.bias", nn.Bias, nn.Growth{In: 1, Out: b.width, Depth: 1}, c.KVHeads)
 	for h := range c.KVHeads {
@@ -41,8 +40,8 @@ func (b *builder) gates() *nn.Param {
 	return w
 }
 
-// linearForward completes Forward from the projection qkv on, for a layer of linear attention.
-func (a *attention) linearForward(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+// attendLinearly completes attend for a layer of linear attention.
+func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	var gates *autograd.Var
 	if a.gate != nil {
 		gates = t.Gates(h, &a.gate.Param) // [N, K]

@@ -96,7 +96,7 @@ func TestLinearLayersDoNotRotate(t *testing.T) {
 		t.Error("rotary positions change a model of linear layers")
 	}
 	c.Attention, c.Positions = "linear,full", ""
-	if mixed := newBench(t, c, "bf16", 2, 8); mixed.m.blocks[0].shared().attention.rope != nil || mixed.m.blocks[1].shared().attention.rope == nil {
+	if mixed := newBench(t, c, "bf16", 2, 8); mixed.m.blocks[0].attention.rope != nil || mixed.m.blocks[1].attention.rope == nil {
 		t.Error("of a linear and a full layer, not just the full one rotates")
 	}
 }

@@ -29,3 +29,21 @@ func (m Memory) weight(r nn.Role) tensor.DType {
 	}
 	return m.Weight
 }
+
+// Allocate takes the memory of what of the model is here: parameters, gradients, rotary tables and FP8 scales.
+func (m *Decoder) Allocate(mem Memory) {
+	if mem.Device == nil {
+		mem.Device = device.Host{}
+	}
+	m.memory = mem.Device
+	c := m.Config
+	for _, r := range m.ropes {
+		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, r.theta, r.scaling)
+	}
+	for _, p := range m.params {
+		p.Allocate(mem.Params, mem.weight(p.Role), mem.Grads, mem.DType)
+		if p.FP8Products && mem.FP8 != nil {
+			p.FP8 = mem.FP8.New(mem.Params)
+		}
+	}
+}

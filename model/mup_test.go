@@ -71,13 +71,13 @@ func TestDepthScaling(t *testing.T) {
 		for rule, power := range map[UpdateRule]float64{PerElement: 1, Gradient: 2, Spectral: 1} {
 			a.ScaleRates(rule)
 			b.ScaleRates(rule)
-			for _, p := range b.blocks[3].shared().params {
-				for _, q := range a.blocks[1].shared().params {
+			for _, p := range b.blocks[3].params {
+				for _, q := range a.blocks[1].params {
 					if p.Name[len("layers.3."):] != q.Name[len("layers.1."):] {
 						continue
 					}
 					std, rate := 1.0, 1.0
-					if p == b.blocks[3].shared().attention.wo || p == b.blocks[3].(*llamaBlock).wdown {
+					if p == b.blocks[3].attention.wo || p == b.blocks[3].branches[1].out {
 						std, rate = 1/depth, math.Pow(1/depth, power)
 					}
 					if math.Abs(p.Std-std*q.Std) > 1e-15 || math.Abs(p.LRScale-rate*q.LRScale) > 1e-15 {

@@ -62,7 +62,7 @@ func (p *pattern) density(n int) float64 {
 func (m *Decoder) AttentionBytes(scratch func(device.Heads, device.Mask) int) (layouts, kernels int64) {
 	counted := map[*pattern]bool{}
 	for _, b := range m.blocks {
-		a := &b.shared().attention
+		a := b.attention
 		if counted[a.seen] || a.linear {
 			continue
 		}

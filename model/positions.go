@@ -60,12 +60,31 @@ func (c Config) HasPositions(scheme string) bool {
 	return false
 }
 
-// setPositions sets the positions of the layer being built. All layers share one rotary table.
+// setPositions sets the positions of the layer being built.
 func (b *builder) setPositions(a *attention) {
 	switch c := b.config; c.positions(b.layer) {
 	case "rope":
-		a.rope = &b.rope
+		a.rope = b.rotary(c.RopeTheta, c.RopeScaling)
 	case "alibi":
 		a.slopes = nn.ALiBiSlopes(c.Heads)
 	}
+}
+
+// rope is a rotary table with its settings.
+type rope struct {
+	nn.RoPE
+	theta   float64
+	scaling nn.RoPEScaling
+}
+
+// rotary returns the rotary table with these settings. Layers with equal ones share it.
+func (b *builder) rotary(theta float64, scaling nn.RoPEScaling) *rope {
+	for _, r := range b.ropes {
+		if r.theta == theta && r.scaling == scaling {
+			return r
+		}
+	}
+	r := &rope{theta: theta, scaling: scaling}
+	b.ropes = append(b.ropes, r)
+	return r
 }

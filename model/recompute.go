@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"anneal/autograd"
 	"anneal/internal/units"
 	"anneal/precision"
 	"anneal/tensor"
@@ -107,29 +106,10 @@ func (r Recompute) Layout(n int) Layout {
 	return Layout{Whole: (n - 1) / segment * segment, Segment: segment}
 }
 
-// unit is a run of consecutive blocks that backward reruns together.
-type unit struct{ blocks []Block }
-
-// Forward runs the blocks.
-func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	for _, b := range u.blocks {
-		x = t.Block(b, x, seq)
-	}
-	return x
-}
-
 // SetRecompute changes which layers backward recomputes, from the next forward pass on.
 func (m *Decoder) SetRecompute(l Layout) {
-	m.Config.Recompute, m.units = l, nil
-	for _, b := range m.blocks {
-		b.shared().attention.recompute = false
-	}
-	for from := 0; from < l.Whole; from += l.Segment {
-		m.units = append(m.units, &unit{m.blocks[from:min(from+l.Segment, l.Whole)]})
-	}
-	for _, b := range m.blocks[l.Whole : l.Whole+l.Attention] {
-		b.shared().attention.recompute = true
-	}
+	m.Config.Recompute = l
+	m.wrap()
 }
 
 // Fit returns, of the layouts whose activations (Footprint.Keep of training) fit the budget, the one with the least

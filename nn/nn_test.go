@@ -17,7 +17,8 @@ func TestInitIsAPureFunction(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, workers := range []int{1, 3} {
 		runtime.GOMAXPROCS(workers)
-		p := Param{Std: 0.02}
+		p := Declare("w", Matrix, n)
+		p.Std = 0.02
 		p.Value = *tensor.Of(make([]float64, n))
 		p.Init(device.Host{}, 5, 2)
 		rng := tensor.NewRNG(5, tensor.PurposeInit, 2)
@@ -31,7 +32,8 @@ func TestInitIsAPureFunction(t *testing.T) {
 
 // The rows of each part of a fused weight have the part's own deviation, wherever in the stream's fours they begin.
 func TestPartsStartWithTheirOwnStd(t *testing.T) {
-	p := Param{Parts: []Part{{Rows: 1, Std: 2}, {Rows: 3, Std: 0}, {Rows: 2, Std: 0.5}}}
+	p := Declare("w", Matrix, 6, 3)
+	p.Parts = []Part{{Rows: 1, Std: 2}, {Rows: 3, Std: 0}, {Rows: 2, Std: 0.5}}
 	p.Value = *tensor.Of(make([]float64, 6*3), 6, 3)
 	for i := range p.Value.Len() {
 		p.Value.SetFloat64(i, 9) // memory that was used before
@@ -48,7 +50,8 @@ func TestPartsStartWithTheirOwnStd(t *testing.T) {
 
 func TestInitDependsOnSeedAndIndex(t *testing.T) {
 	values := func(seed uint64, index int) []float32 {
-		p := Param{Std: 1}
+		p := Declare("w", Matrix, 64)
+		p.Std = 1
 		p.Value = *tensor.Of(make([]float32, 64))
 		p.Init(device.Host{}, seed, index)
 		return p.Value.F32()
@@ -62,7 +65,7 @@ func TestInitDependsOnSeedAndIndex(t *testing.T) {
 }
 
 func TestGainsStartAtOne(t *testing.T) {
-	p := Param{Role: Norm}
+	p := Declare("gain", Norm, 5)
 	p.Value = *tensor.Of(make([]float32, 5))
 	p.Init(device.Host{}, 1, 0)
 	if want := []float32{1, 1, 1, 1, 1}; !slices.Equal(p.Value.F32(), want) {
@@ -71,7 +74,8 @@ func TestGainsStartAtOne(t *testing.T) {
 }
 
 func TestScalarsStartAsTold(t *testing.T) {
-	p := Param{Role: Scalar, Start: []float64{1, 0.25}}
+	p := Declare("mix", Scalar, 2)
+	p.Start = []float64{1, 0.25}
 	p.Value = *tensor.Of(make([]float32, 2))
 	p.Init(device.Host{}, 1, 0)
 	if want := []float32{1, 0.25}; !slices.Equal(p.Value.F32(), want) {

@@ -1,11 +1,7 @@
 package nn
 
 import (
-	"runtime"
-	"sync"
-
 	"anneal/autograd"
-	"anneal/device"
 	"anneal/tensor"
 )
 
@@ -27,16 +23,22 @@ func (r Role) String() string {
 	return [...]string{"matrix", "embedding", "head", "norm", "bias", "scalar"}[r]
 }
 
-// A Param is one trained tensor of a model.
+// A Param is one trained tensor of a model. It is declared with its properties, then placed, then allocated: only the
+// Region of it that is here takes memory.
 type Param struct {
 	autograd.Param
-	Name  string
-	Role  Role
-	Std   float64   // of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
-	Start []float64 // initial values of scalars, and of biases that do not start at zero
+	Name   string
+	Role   Role
+	Shape  []int     // of the whole parameter
+	Region Region    // what of it is here
+	First  int       // of a Piece: index of its first element in the region
+	Std    float64   // of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
+	Start  []float64 // initial values of scalars, and of biases that do not start at zero
 	// Parts lists the parts of a fused weight as consecutive rows: q, k and v projections are one [(H+2K)·E, D]
-	// matrix.
+	// matrix. Tensor parallelism cuts every part by itself.
 	Parts []Part
+	// FP8Products allows the products of a matrix to have FP8 operands, if the policy asks for them.
+	FP8Products bool
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that
 	// depend on its shape, such as muP. 0 means 1.
 	LRScale, DecayScale float64
@@ -55,71 +57,55 @@ type Part struct {
 	Std  float64 // like Param.Std
 }
 
-// Init writes p's initial values into memory of m. They are a pure function of the seed, the index of the parameter
-// in the model and the index of the element.
-func (p *Param) Init(m device.Memory, seed uint64, index int) {
-	device.Fill(m, &p.Value, func(values *tensor.Tensor) { p.init(values, seed, index) })
+// Declare returns a parameter that has no memory yet. All of it is here until Place.
+func Declare(name string, role Role, shape ...int) *Param {
+	p := &Param{Name: name, Role: role, Shape: shape}
+	p.Place(Region{Offset: make([]int, len(shape)), Shape: shape})
+	return p
 }
 
-// init writes p's initial values.
-func (p *Param) init(values *tensor.Tensor, seed uint64, index int) {
-	n := values.Len()
-	if p.Role == Norm {
-		for i := range n {
-			values.SetFloat64(i, 1)
-		}
-		return
+// Len returns the number of elements of the whole parameter.
+func (p *Param) Len() int { return product(p.Shape) }
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
 	}
-	if p.Start != nil {
-		for i, x := range p.Start {
-			values.SetFloat64(i, x)
-		}
-		return
-	}
-	rng := tensor.NewRNG(seed, tensor.PurposeInit, uint32(index))
-	if p.Parts == nil {
-		fill(values, rng, p.Std, 0, n)
-		return
-	}
-	from := 0
-	for _, part := range p.Parts {
-		to := from + part.Rows*values.Cols()
-		fill(values, rng, part.Std, from, to)
-		from = to
+	return n
+}
+
+// Place sets which region of the parameter is here. It must come before Allocate.
+func (p *Param) Place(r Region) { p.Region = r }
+
+// Allocate takes memory for the region that is here: for its value in values with dtype weight and, unless grads is
+// nil, for its gradient in grads with dtype grad.
+func (p *Param) Allocate(values *tensor.Arena, weight tensor.DType, grads *tensor.Arena, grad tensor.DType) {
+	p.Value = values.New(weight, p.Region.Shape...)
+	if grads != nil {
+		p.Grad = grads.New(grad, p.Region.Shape...)
 	}
 }
 
-// fill sets elements [from, to) to std times the numbers of the stream at those positions.
-func fill(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
-	const chunk = 1 << 14
-	var wg sync.WaitGroup
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for at := from; at < to; at += chunk {
-		wg.Add(1)
-		limit <- struct{}{}
-		go func() {
-			defer func() { <-limit; wg.Done() }()
-			fillChunk(values, rng, std, at, min(at+chunk, to))
-		}()
-	}
-	wg.Wait()
+// Piece returns elements [from, to) of what is here as a parameter that shares its memory, for optimizers that treat
+// every element alike. Their results do not depend on the cuts if from is a multiple of [device.Stretch].
+func (p *Param) Piece(from, to int) *Param {
+	piece := *p
+	piece.Value, piece.Grad = run(&p.Value, from, to), run(&p.Grad, from, to)
+	piece.First += from
+	return &piece
 }
 
-// fillChunk is fill on one goroutine. The stream yields four numbers at a time.
-func fillChunk(values *tensor.Tensor, rng tensor.RNG, std float64, from, to int) {
-	var f32 []float32 // the common case, without a conversion per element
-	if values.DType() == tensor.F32 {
-		f32 = values.F32()
+// run returns elements [from, to) of t in one dimension; t may have no memory.
+func run(t *tensor.Tensor, from, to int) tensor.Tensor {
+	if t.IsZero() {
+		return *t
 	}
-	for at := from &^ 3; at < to; at += 4 {
-		z := rng.Normals(uint64(at / 4))
-		for i := max(at, from); i < min(at+4, to); i++ {
-			x := std*z[i-at] + 0 // + 0 turns −0 into 0
-			if f32 != nil {
-				f32[i] = float32(x)
-			} else {
-				values.SetFloat64(i, x)
-			}
-		}
-	}
+	flat := t.Reshape(t.Len())
+	return flat.Slice(from, to)
 }
+
+// OnePass reports whether a micro-batch makes the gradient of p in one pass, which adds each element once, rounded
+// once. Gradients of several micro-batches then add up in place to the same bits as if each was made from zero. All
+// others (tables, heads, gains, biases, scalars) are sums of pieces.
+func (p *Param) OnePass() bool { return p.Role == Matrix }

@@ -1,0 +1,63 @@
+package autograd
+
+import "anneal/tensor"
+
+// A branch whose result is normalised before it is added to the residual stream cannot be added from the accumulators
+// of its projection (AddBranch). It is projected into the stream's format, normalised, and added by itself.
+
+// Project is Linear with its result in Types.Stream, for a norm: x [N, I], w [O, I], result [N, O]. The result ends
+// with the block and is not recomputed, because backward of a norm does not read it.
+func (t *Tape) Project(x *Var, w *Param) *Var {
+	in := t.value(x)
+	out := t.wrap(t.temp.New(t.Types.Stream, in.Rows(), w.Value.Dim(0)))
+	out.inBlock = true
+	t.linear(&out.Value, in, w, false)
+	if t.grad {
+		n := t.node()
+		n.backward, n.x, n.w, n.out = projectBack, x, w, out
+	}
+	return out
+}
+
+func projectBack(t *Tape, n *node) { t.linearGrads(n.x, n.w, t.narrowed(&n.out.grad, n.w)) }
+
+// AddStream returns stream + mask∘y, with the factors of d: stream and y [N, D]. It works in place and consumes
+// stream. The caller must have checked Dropped before it computed y.
+func (t *Tape) AddStream(stream, y *Var, d Drop, seq *Sequence) *Var {
+	o, some := t.mask(d, seq)
+	out := t.consumeStream(stream)
+	if o.Add = true; some {
+		t.Device.Dropout(&out.Value, t.value(y), o)
+	} else {
+		t.Device.Add(&out.Value, t.value(y))
+	}
+	if t.grad {
+		n := t.node()
+		n.backward, n.x, n.y, n.out = addStreamBack, stream, y, out
+		if some {
+			n.drop = o
+		}
+	}
+	return out
+}
+
+func addStreamBack(t *Tape, n *node) {
+	dy, g := t.streamGrad(n.out), t.onlyGrad(n.y)
+	if o := n.drop; o.Scale != 0 {
+		o.Add = false
+		t.Device.Dropout(g, dy, o)
+	} else {
+		t.Device.Copy(g, dy)
+	}
+	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, so one buffer serves both
+}
+
+// narrowed returns dy [N, O], rounded once if both products of the backward of x·wᵀ would round it, else dy.
+func (t *Tape) narrowed(dy *tensor.Tensor, w *Param) *tensor.Tensor {
+	if !t.Types.narrow() || t.quantises(w) {
+		return dy
+	}
+	g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, O]
+	t.Device.Copy(g, dy)
+	return g
+}

@@ -1,0 +1,63 @@
+package model
+
+import "anneal/autograd"
+
+// A unit is a run of blocks that stands between two points at which something else may happen to the model: gathering
+// its weights, freeing them, reducing their gradients, sending the stream. Forward runs units in order, backward in
+// reverse (autograd.Tape.BackTo).
+type unit struct {
+	blocks     []*block
+	recomputed bool // backward reruns all of it
+}
+
+// wrap sets what happens around each part of the model, from the inside out. It is the only place that knows the
+// order:
+//
+//	attention   recomputed by itself
+//	branch      dropped by stochastic depth, or not (branch.Forward)
+//	block       its temporary values end with it
+//	unit        recomputed as a whole
+func (m *Decoder) wrap() {
+	l := m.Config.Recompute
+	for i, b := range m.blocks {
+		b.branches[0].body = b.attention
+		if i >= l.Whole && i < l.Whole+l.Attention {
+			b.branches[0].body = again{b.attention}
+		}
+	}
+	m.units = m.units[:0]
+	for from := 0; from < l.Whole; from += l.Segment {
+		m.units = append(m.units, unit{m.blocks[from:min(from+l.Segment, l.Whole)], true})
+	}
+	for i := l.Whole; i < len(m.blocks); i++ {
+		m.units = append(m.units, unit{m.blocks[i : i+1], false})
+	}
+}
+
+// again is a part of a block that backward runs again instead of keeping its results.
+type again struct{ part autograd.Segment }
+
+// Forward runs the part on activations h.
+func (a again) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	return t.RecomputePart(a.part, h, seq)
+}
+
+// Forward runs the blocks on the stream x [N, D].
+func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	for _, b := range u.blocks {
+		x = t.Block(b, x, seq) // [N, D]
+	}
+	return x
+}
+
+// Units returns the number of units.
+func (m *Decoder) Units() int { return len(m.units) }
+
+// Unit runs unit i on the stream x [N, D]: [N, D].
+func (m *Decoder) Unit(t *autograd.Tape, i int, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	u := &m.units[i]
+	if u.recomputed {
+		return t.Recompute(u, x, seq)
+	}
+	return u.Forward(t, x, seq)
+}
