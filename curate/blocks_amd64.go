@@ -1,13 +1,9 @@
 package curate
 
-import (
-	"os"
+import "anneal/internal/isa"
 
-	"golang.org/x/sys/cpu"
-)
-
-// useAVX2 chooses classifyAVX2 over classifyGeneric. ANNEAL_CPU=generic asks for code without assembly here too.
-var useAVX2 = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
+// useAVX2 chooses classifyAVX2 over classifyGeneric.
+var useAVX2 = isa.Enables(isa.AVX2)
 
 // callMost is the most blocks one call into assembly takes, so that none runs longer than about 50 µs.
 const callMost = 2048

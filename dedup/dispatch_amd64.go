@@ -1,16 +1,15 @@
 package dedup
 
 import (
-	"os"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	"anneal/internal/isa"
 )
 
-// The kernels in use; ANNEAL_CPU=generic or avx2 asks for less than the machine has.
+// The kernels in use.
 var (
-	useAVX2   = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
-	useAVX512 = useAVX2 && cpu.X86.HasAVX512F && os.Getenv("ANNEAL_CPU") != "avx2"
+	useAVX2   = isa.Enables(isa.AVX2)
+	useAVX512 = isa.Enables(isa.AVX512)
 )
 
 // callMost is the most values one call into assembly takes, so that none runs longer than about 50 µs.

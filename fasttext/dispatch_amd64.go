@@ -1,15 +1,11 @@
 package fasttext
 
-import (
-	"os"
+import "anneal/internal/isa"
 
-	"golang.org/x/sys/cpu"
-)
-
-// The instruction sets in use. ANNEAL_CPU=generic or avx2 restricts them.
+// The instruction sets in use.
 var (
-	useAVX2   = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
-	useAVX512 = useAVX2 && cpu.X86.HasAVX512F && os.Getenv("ANNEAL_CPU") != "avx2"
+	useAVX2   = isa.Enables(isa.AVX2)
+	useAVX512 = isa.Enables(isa.AVX512)
 )
 
 const (

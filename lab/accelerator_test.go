@@ -5,8 +5,8 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/isa"
 	"anneal/device/devicetest"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -11,8 +11,8 @@ import (
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/model"
 	"anneal/train"
 )

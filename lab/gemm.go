@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

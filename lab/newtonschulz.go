@@ -6,7 +6,7 @@ import (
 
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/optim"
 	"anneal/tensor"
 )

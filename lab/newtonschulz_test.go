@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // Every shape is measured and told, and what counts as operations cannot be done faster than about twice the peak:

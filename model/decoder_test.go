@@ -9,7 +9,7 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/device/cpu"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/precision"
 	"anneal/tensor"
 )

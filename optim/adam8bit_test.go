@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/nn"
 	"anneal/tensor"
 )

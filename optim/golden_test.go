@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

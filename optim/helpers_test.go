@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"anneal/device/cpu"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/nn"
 	"anneal/tensor"
 )

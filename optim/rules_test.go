@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/nn"
 	"anneal/tensor"
 

@@ -8,7 +8,7 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/device/cpu"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/nn"
 	"anneal/tensor"
 

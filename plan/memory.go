@@ -6,7 +6,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu/flash"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/model"
 	"anneal/precision"
 )

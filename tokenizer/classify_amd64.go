@@ -1,13 +1,9 @@
 package tokenizer
 
-import (
-	"os"
+import "anneal/internal/isa"
 
-	"golang.org/x/sys/cpu"
-)
-
-// useAVX2 selects classifyAVX2 instead of classify. ANNEAL_CPU=generic disables it.
-var useAVX2 = cpu.X86.HasAVX2 && os.Getenv("ANNEAL_CPU") != "generic"
+// useAVX2 selects classifyAVX2 instead of classify.
+var useAVX2 = isa.Enables(isa.AVX2)
 
 // classifyAVX2 is classify with 32 bytes at a time.
 //

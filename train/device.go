@@ -8,8 +8,8 @@ import (
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/isa"
 	"anneal/device/cuda"
+	"anneal/internal/isa"
 	"anneal/internal/machine"
 	"anneal/tensor"
 )

@@ -13,7 +13,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // testTrainer returns a fresh trainer on a data set.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"anneal/config"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // edit changes the configuration that a run has on disk.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"anneal/attention"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/tensor"

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cuda"
+	"anneal/internal/isa"
 	"anneal/internal/units"
 	"anneal/lab"
 )

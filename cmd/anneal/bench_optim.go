@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/lab"
 )
 

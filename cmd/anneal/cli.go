@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 
 	"github.com/alecthomas/kong"
 )
@@ -76,7 +76,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err != nil:
 		err = parseError(err, unknownFlag(parser.Model, args))
 	default:
-		// Here, for all commands: the kernels of the data wing know ANNEAL_CPU, but not how to refuse it.
+		// Here, for all commands: the kernels of the data wing follow ANNEAL_CPU, but cannot refuse it.
 		if _, err = isa.Choose(); err == nil {
 			err = s.prepareFiles(parsed.Flags())
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"anneal/device/cpu/isa"
 	"anneal/device/cuda"
+	"anneal/internal/isa"
 	"anneal/internal/machine"
 	"anneal/internal/units"
 	"anneal/lab"

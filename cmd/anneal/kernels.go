@@ -3,7 +3,7 @@ package main
 import (
 	"os"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // noteKernels says that training is slow where only portable kernels run, and why.

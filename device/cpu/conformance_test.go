@@ -5,7 +5,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/conformance"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 func TestEveryTierConforms(t *testing.T) {

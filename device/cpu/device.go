@@ -7,9 +7,9 @@ import (
 	"anneal/device"
 	"anneal/device/cpu/flash"
 	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
 	"anneal/device/cpu/vec"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

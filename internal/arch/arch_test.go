@@ -30,7 +30,7 @@ var house = [][]string{
 	{"device/cpu/flash", "device/cuda/nvrtc", "device/cuda/cublaslt", "device/cuda/kernels", "device/cuda/emulator"},
 	{"device/cpu/gemm", "device/cuda/driver"},
 	{"device/cpu/vec", "device/cuda/dynlib"},
-	{"device/cpu/pool", "device/cpu/isa"},
+	{"device/cpu/pool"},
 	{"device/conformance"},
 	{"device"},
 	{"curate"}, // the data wing, from here to extract

@@ -32,6 +32,6 @@
 //   - wave: steps of one head on several workers, each following the one before it over the keys.
 //
 // Start with forward.go, then backward.go and cached.go. kernels.go lists the primitives, in portable Go; gen writes
-// the same primitives for AVX2, AVX-512 and AMX. Imports: tensor, device, device/cpu/isa, device/cpu/pool,
+// the same primitives for AVX2, AVX-512 and AMX. Imports: tensor, device, internal/isa, device/cpu/pool,
 // device/cpu/vec.
 package flash

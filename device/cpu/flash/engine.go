@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 
@@ -20,8 +20,13 @@ type Engine struct {
 	f64  runner[float64] // the reference mode
 }
 
-// New returns an engine that uses the kernels of tier and the workers of p.
+// New returns an engine that uses the kernels of tier, which the machine must support, and the workers of p.
 func New(tier isa.Tier, p *pool.Pool) *Engine {
+	isa.Require(tier)
+	return engineOf(tier, p)
+}
+
+func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 	return &Engine{
 		pool: p,
 		bf16: runner[float32]{kernels: kernelsBF16(tier), blockQ: 64, blockK: 64},
@@ -36,7 +41,7 @@ func (e *Engine) ScratchBytes() int { return e.bf16.bytes() + e.f32.bytes() + e.
 // Scratch returns the ScratchBytes of an engine after it has computed attention forward, and backward if trains is
 // set, for a tier, a number of workers and a storage. They grow linearly with the length of a row.
 func Scratch(tier isa.Tier, workers int, storage tensor.DType, heads device.Heads, mask device.Mask, trains bool) int {
-	e := New(tier, nil)
+	e := engineOf(tier, nil)
 	s := scoresOf(heads, mask)
 	switch storage {
 	case tensor.BF16:

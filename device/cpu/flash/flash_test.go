@@ -8,8 +8,8 @@ import (
 
 	"anneal/device"
 	"anneal/device/conformance"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 
 	"pgregory.net/rapid"

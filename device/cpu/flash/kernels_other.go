@@ -2,7 +2,7 @@
 
 package flash
 
-import "anneal/device/cpu/isa"
+import "anneal/internal/isa"
 
 func kernels32(isa.Tier) kernels[float32] { return portable[float32]() }
 

@@ -7,7 +7,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/conformance"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 
 	"pgregory.net/rapid"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
 	"anneal/device/cpu/vec"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

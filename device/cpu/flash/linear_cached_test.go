@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 
 	"pgregory.net/rapid"

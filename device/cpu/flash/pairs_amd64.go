@@ -3,7 +3,7 @@ package flash
 import (
 	"unsafe"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

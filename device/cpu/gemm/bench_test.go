@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 
@@ -22,6 +22,7 @@ type Engine struct {
 // New returns the engine of a tier. The first product of each precision reserves 7.5 MB of scratch memory per worker
 // (F64: 15 MB), of which small products use little.
 func New(tier isa.Tier, p *pool.Pool) *Engine {
+	isa.Require(tier)
 	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier))}
 	e.bf16 = e.fma
 	switch tier {

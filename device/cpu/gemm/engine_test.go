@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

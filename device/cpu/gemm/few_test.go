@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 
@@ -15,6 +15,7 @@ import (
 // precision, in registers only: the upper limit of a matrix product. It takes about d. The fastest of 20 intervals
 // counts for each worker, so that other load on the machine does not lower the result.
 func Peak(t isa.Tier, operand tensor.DType, p *pool.Pool, d time.Duration) float64 {
+	isa.Require(t)
 	j := &peakJob{interval: d / 20, best: make([]float64, p.Threads())}
 	j.loop, j.flops = peakLoop(t, operand)
 	p.Run(len(j.best), j)

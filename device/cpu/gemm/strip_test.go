@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"anneal/device"
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -3,7 +3,7 @@
 package gemm
 
 import (
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // The step on 8-bit moments has the bits of its parts, over some steps of gradients of very different sizes, of which

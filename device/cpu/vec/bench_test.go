@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

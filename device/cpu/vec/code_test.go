@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // Every tier finds the nearest number, in every part of the range and around every middle, and reads back what it

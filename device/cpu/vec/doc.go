@@ -6,7 +6,7 @@
 // writes the assembly; `go generate` must give no difference. The order of additions depends only on the tier and the
 // length. Start with table.go, then exp.go for the exponential.
 //
-// The package may import tensor and device/cpu/isa.
+// The package may import tensor and internal/isa.
 package vec
 
 //go:generate go run ./gen

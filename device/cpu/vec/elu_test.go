@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // elu(x) + 1 is positive and never NaN for a number, its slope is between 0 and 1, and NaN stays NaN.

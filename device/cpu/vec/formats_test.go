@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

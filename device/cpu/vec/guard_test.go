@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 
 	"golang.org/x/sys/unix"

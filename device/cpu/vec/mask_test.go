@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // Every tier makes the factors of the definition, and touches none after the last group.

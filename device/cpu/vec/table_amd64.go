@@ -1,7 +1,7 @@
 package vec
 
 import (
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 

@@ -2,6 +2,6 @@
 
 package vec
 
-import "anneal/device/cpu/isa"
+import "anneal/internal/isa"
 
 func float32Table(isa.Tier) Table[float32] { return generic(math32) }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"anneal/device/cpu/isa"
+	"anneal/internal/isa"
 )
 
 // The error bound that tanh.go states, in units of the last place of the exact result.

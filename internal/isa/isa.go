@@ -1,9 +1,13 @@
-// Package isa names the tiers of CPU kernels, chooses the best one for this machine, and reads ANNEAL_CPU.
+// Package isa is the one place that detects the CPU's instructions and reads ANNEAL_CPU.
+//
+// It names the tiers of kernels. Choose returns the tier that training uses, Enables answers for a single kernel
+// elsewhere, and Require guards the code that turns a tier into kernels.
 package isa
 
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -43,21 +47,47 @@ func Tiers() []Tier {
 // multiplies BF16 operands by FMA, is about twice as fast. That choice depends only on the CPU's vendor, so it is the
 // same in every run.
 func Choose() (Tier, error) {
+	asked, err := fromEnvironment()
+	switch {
+	case err != nil:
+		return 0, err
+	case asked != unset && !runs(asked):
+		return 0, &Error{asked.String(), "but this CPU lacks its instructions"}
+	case asked != unset:
+		return asked, nil
+	}
+	best := Tiers()[0]
+	if best == AVX512BF16 && !fastDot() {
+		best = AVX512
+	}
+	return best, nil
+}
+
+// Enables reports whether a kernel that needs the instructions of t may run: this CPU has them, and ANNEAL_CPU, if it
+// is set, names t or a higher tier. It is for packages with a single optimised kernel and a portable one. An
+// unknown tier in ANNEAL_CPU enables nothing: commands check the variable with Choose.
+func Enables(t Tier) bool {
+	asked, err := fromEnvironment()
+	return err == nil && (asked == unset || t <= asked) && runs(t)
+}
+
+// Require panics unless this CPU runs the kernels of t. Whoever picks kernels by tier calls it first: it is also what
+// asks the system for permission to use the tiles of AMX, without which their first instruction ends the process.
+func Require(t Tier) {
+	if !runs(t) {
+		panic(fmt.Sprintf("isa: this CPU does not run %v kernels, but %s", t, list(Tiers())))
+	}
+}
+
+const unset Tier = -1
+
+// fromEnvironment returns the tier that ANNEAL_CPU names, unset if it is empty.
+func fromEnvironment() (Tier, error) {
 	want := os.Getenv("ANNEAL_CPU")
 	if want == "" {
-		best := Tiers()[0]
-		if best == AVX512BF16 && !fastDot() {
-			best = AVX512
-		}
-		return best, nil
+		return unset, nil
 	}
-	for t, name := range names {
-		if name != want {
-			continue
-		}
-		if !runs(Tier(t)) {
-			return 0, &Error{want, "but this CPU lacks its instructions"}
-		}
+	if t := slices.Index(names[:], want); t >= 0 {
 		return Tier(t), nil
 	}
 	return 0, &Error{want, "which is not a kernel tier"}
