@@ -114,7 +114,7 @@ func TestOperationsMatchPyTorch(t *testing.T) {
 	}
 	checks := map[string]func(*rig, golden){
 		"rmsnorm": checkRMSNorm, "linear": checkLinear, "linear_bias": checkLinearBias, "layernorm": checkLayerNorm, "gelu": checkGELU, "rope": checkRoPE, "attention": checkAttention,
-		"qk_norm_rope": checkQKNormRoPE, "swiglu": checkSwiGLU,
+		"qk_norm_rope": checkQKNormRoPE, "swiglu": checkSwiGLU, "geglu": checkGeGLU,
 		"relu_squared": checkReLUSquared, "mix_streams": checkMixStreams, "add_values": checkAddValues, "embedding": checkEmbedding,
 		"head_cross_entropy": checkHeadLoss,
 		"cross_entropy":      checkCrossEntropy,
@@ -241,6 +241,15 @@ func checkSwiGLU(r *rig, c golden) {
 	x := c.Tensors["x"]
 	in := r.leaf(x.Data, x.Shape...)
 	y := r.SwiGLU(in)
+	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
+	r.backward(y, c.Tensors["dy"].Data)
+	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)
+}
+
+func checkGeGLU(r *rig, c golden) {
+	x := c.Tensors["x"]
+	in := r.leaf(x.Data, x.Shape...)
+	y := r.GeGLU(in)
 	r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
 	r.backward(y, c.Tensors["dy"].Data)
 	r.equal("dx", in.grad.F64(), c.Tensors["dx"].Data)

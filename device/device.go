@@ -98,6 +98,12 @@ type Device interface {
 	// traffic.
 	SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor)
 
+	// GeGLU writes act [N, F] = gelu(gate) · up (Shazeer 2020, arXiv 2002.05202) with the gelu of GELU: gu [N, 2F] like
+	// SwiGLU's.
+	GeGLU(act, gu *tensor.Tensor)
+	// GeGLUGrad is SwiGLUGrad for GeGLU.
+	GeGLUGrad(dgu, act, dact, gu *tensor.Tensor)
+
 	// ReLUSquared writes act = max(x, 0)², both [N, F] (So et al. 2021, arXiv 2109.08668).
 	ReLUSquared(act, x *tensor.Tensor)
 	// ReLUSquaredGrad writes dx = 2·max(x, 0)·dact, all [N, F], and act like SwiGLUGrad. dx may be x, and act may be

@@ -34,6 +34,8 @@ func (Null) LinearAttentionCached(_, _, _ *tensor.Tensor, _ *Cache, _ int, _ Hea
 
 func (Null) SwiGLU(_, _ *tensor.Tensor)                                  {}
 func (Null) SwiGLUGrad(_, _, _, _ *tensor.Tensor)                        {}
+func (Null) GeGLU(_, _ *tensor.Tensor)                                   {}
+func (Null) GeGLUGrad(_, _, _, _ *tensor.Tensor)                         {}
 func (Null) ReLUSquared(_, _ *tensor.Tensor)                             {}
 func (Null) ReLUSquaredGrad(_, _, _, _ *tensor.Tensor)                   {}
 func (Null) MixStreams(_, _, _, _ *tensor.Tensor)                        {}

@@ -140,6 +140,16 @@ def gelu_case():
     return case("gelu/tanh", "gelu", {}, {"x": x}, {}, {"y": y}, {"dy": wave(y.shape, 0.8, 1.2)})
 
 
+def geglu_case():
+    """Gates reach +-30, where the tails are exactly 0 and the identity."""
+    x = wave((5, 14), 1.0, 0.7, 2.0)
+    x[3, :7], x[4, :7] = 30.0, -30.0
+    x = leaf(x)
+    gate, up = x.chunk(2, dim=-1)
+    y = F.gelu(gate, approximate="tanh") * up
+    return case("geglu/tanh", "geglu", {}, {"x": x}, {}, {"y": y}, {"dy": wave(y.shape, 0.8, 1.2)})
+
+
 def rope_case():
     x = leaf(wave((2, 7, 3, 6), 1.0, 0.7))
     pos = torch.tensor([[0, 1, 2, 3, 0, 1, 2], [0, 1, 0, 1, 2, 3, 1000]])
@@ -236,7 +246,7 @@ def main():
     cases = [
         rms_norm_case(), rms_norm_tiny_case(), layer_norm_case(), linear_case(), linear_bias_case(), gelu_case(), rope_case(),
         attention_case("attention/causal-gqa", None), attention_case("attention/documents-gqa", doc_start),
-        qk_norm_case(), swiglu_case(), relu_squared_case(), mix_streams_case(), add_values_case(), embedding_case(), cross_entropy_case(), head_case(),
+        qk_norm_case(), swiglu_case(), geglu_case(), relu_squared_case(), mix_streams_case(), add_values_case(), embedding_case(), cross_entropy_case(), head_case(),
         regularised_head_case("head-cross-entropy/z-loss", 0.0, 0.01),
         regularised_head_case("head-cross-entropy/softcap", 2.0, 0.0),
         regularised_head_case("head-cross-entropy/softcap-z-loss", 3.0, 0.1),

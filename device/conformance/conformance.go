@@ -45,6 +45,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"LinearAttentionCached", linearAttentionCached},
 		{"SwiGLU", swiGLU},
 		{"SwiGLUGrad", swiGLUGrad},
+		{"GeGLU", geGLU},
+		{"GeGLUGrad", geGLUGrad},
 		{"ReLUSquared", reluSquared},
 		{"ReLUSquaredGrad", reluSquaredGrad},
 		{"MixStreams", mixStreams},

@@ -32,6 +32,7 @@ var special = []struct {
 	{"IgnoredRowsReadNothing", ignoredRows},
 	{"SwiGLUSaturates", saturates},
 	{"GELUSaturates", geluSaturates},
+	{"GeGLUSaturates", geGLUSaturates},
 	{"ActivationGradsGiveTheActivationAgain", activationsAgain},
 	{"LayerNormFarFromZero", farFromZero},
 	{"LayerNormAgainGivesTheSameBits", layerNormTwice},

@@ -17,6 +17,7 @@ func activationsAgain(t *testing.T, d bench, act, _ tensor.DType) {
 		grad    func(dx, act, dact, x *tensor.Tensor)
 	}{
 		{"SwiGLU", 2, d.SwiGLU, d.SwiGLUGrad},
+		{"GeGLU", 2, d.GeGLU, d.GeGLUGrad},
 		{"GELU", 1, d.GELU, d.GELUGrad},
 		{"ReLUSquared", 1, d.ReLUSquared, d.ReLUSquaredGrad},
 	} {

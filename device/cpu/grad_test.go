@@ -98,6 +98,15 @@ func TestSwiGLUGradMatchesFiniteDifferences(t *testing.T) {
 	differences(t, func() float64 { d.SwiGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu}, []*tensor.Tensor{dgu})
 }
 
+func TestGeGLUGradMatchesFiniteDifferences(t *testing.T) {
+	const rows, cols = 3, 5
+	d := referenceDevice(t)
+	gu, dact := gaussian(1, tensor.F64, rows, 2*cols), gaussian(2, tensor.F64, rows, cols)
+	act, dgu := empty(tensor.F64, rows, cols), empty(tensor.F64, rows, 2*cols)
+	d.GeGLUGrad(dgu, nil, dact, gu)
+	differences(t, func() float64 { d.GeGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu}, []*tensor.Tensor{dgu})
+}
+
 func TestCrossEntropyGradMatchesFiniteDifferences(t *testing.T) {
 	const rows, cols = 4, 9
 	d := referenceDevice(t)

@@ -90,6 +90,9 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("SwiGLU", void(func(d *Device) { d.SwiGLU(swi, gu) }), swi)
 	add("SwiGLUGrad", void(func(d *Device) { d.SwiGLUGrad(dgu, nil, dy, gu) }), dgu)
 
+	add("GeGLU", void(func(d *Device) { d.GeGLU(swi, gu) }), swi)
+	add("GeGLUGrad", void(func(d *Device) { d.GeGLUGrad(dgu, nil, dy, gu) }), dgu)
+
 	ids, table, emb := ints(12, rows, 17), gaussian(13, act, 17, cols), empty(wide, rows, cols)
 	dtable := gaussian(14, wide, 17, cols)
 	add("Embedding", void(func(d *Device) { d.Embedding(emb, table, ids) }), emb)

@@ -119,6 +119,18 @@ func (d *Device) SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor) {
 	d.later(func() { d.cpu.SwiGLUGrad(dgu, act, dact, gu) })
 }
 
+// GeGLU implements device.Device.
+func (d *Device) GeGLU(act, gu *tensor.Tensor) {
+	d.take(&act, &gu)
+	d.later(func() { d.cpu.GeGLU(act, gu) })
+}
+
+// GeGLUGrad implements device.Device.
+func (d *Device) GeGLUGrad(dgu, act, dact, gu *tensor.Tensor) {
+	d.take(&dgu, &act, &dact, &gu)
+	d.later(func() { d.cpu.GeGLUGrad(dgu, act, dact, gu) })
+}
+
 // ReLUSquared implements device.Device.
 func (d *Device) ReLUSquared(act, x *tensor.Tensor) {
 	d.take(&act, &x)

@@ -102,6 +102,16 @@ func geluAVX2(dst []float32, x []float32)
 //go:noescape
 func geluGradAVX2(dx []float32, dact []float32, x []float32)
 
+// geGLUAVX2 is dst = gelu(gate)·up.
+//
+//go:noescape
+func geGLUAVX2(dst []float32, gate []float32, up []float32)
+
+// geGLUGradAVX2 is dup = dact·gelu(gate), dgate = dact·up·gelu'(gate), act = gelu(gate)·up.
+//
+//go:noescape
+func geGLUGradAVX2(dgate []float32, dup []float32, act []float32, dact []float32, gate []float32, up []float32)
+
 // adamWAVX2 is one step of AdamW.
 //
 //go:noescape
@@ -231,6 +241,16 @@ func narrowGELUAVX2(dst []bfloat16, x []bfloat16)
 //
 //go:noescape
 func narrowGELUGradAVX2(dx []bfloat16, dact []bfloat16, x []bfloat16)
+
+// narrowGeGLUAVX2 is dst = gelu(gate)·up.
+//
+//go:noescape
+func narrowGeGLUAVX2(dst []bfloat16, gate []bfloat16, up []bfloat16)
+
+// narrowGeGLUGradAVX2 is dup = dact·gelu(gate), dgate = dact·up·gelu'(gate), act = gelu(gate)·up.
+//
+//go:noescape
+func narrowGeGLUGradAVX2(dgate []bfloat16, dup []bfloat16, act []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
 
 // centreAVX2 is dst = a·(x − mean).
 //

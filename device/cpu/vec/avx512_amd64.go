@@ -102,6 +102,16 @@ func geluAVX512(dst []float32, x []float32)
 //go:noescape
 func geluGradAVX512(dx []float32, dact []float32, x []float32)
 
+// geGLUAVX512 is dst = gelu(gate)·up.
+//
+//go:noescape
+func geGLUAVX512(dst []float32, gate []float32, up []float32)
+
+// geGLUGradAVX512 is dup = dact·gelu(gate), dgate = dact·up·gelu'(gate), act = gelu(gate)·up.
+//
+//go:noescape
+func geGLUGradAVX512(dgate []float32, dup []float32, act []float32, dact []float32, gate []float32, up []float32)
+
 // adamWAVX512 is one step of AdamW.
 //
 //go:noescape
@@ -236,6 +246,16 @@ func narrowGELUAVX512(dst []bfloat16, x []bfloat16)
 //
 //go:noescape
 func narrowGELUGradAVX512(dx []bfloat16, dact []bfloat16, x []bfloat16)
+
+// narrowGeGLUAVX512 is dst = gelu(gate)·up.
+//
+//go:noescape
+func narrowGeGLUAVX512(dst []bfloat16, gate []bfloat16, up []bfloat16)
+
+// narrowGeGLUGradAVX512 is dup = dact·gelu(gate), dgate = dact·up·gelu'(gate), act = gelu(gate)·up.
+//
+//go:noescape
+func narrowGeGLUGradAVX512(dgate []bfloat16, dup []bfloat16, act []bfloat16, dact []bfloat16, gate []bfloat16, up []bfloat16)
 
 // centreAVX512 is dst = a·(x − mean).
 //

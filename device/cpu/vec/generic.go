@@ -28,6 +28,8 @@ func generic[T Float](f functions[T]) Table[T] {
 		SwiGLUGrad:      f.swiGLUGrad,
 		ReLUSquared:     reluSquared[T],
 		ReLUSquaredGrad: reluSquaredGrad[T],
+		GeGLU:           f.geGLU,
+		GeGLUGrad:       f.geGLUGrad,
 		GELU:            f.gelu,
 		GELUGrad:        f.geluGrad,
 		Updates:         f.updates(),

@@ -67,6 +67,8 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.RotatePairs(a[n%2:], b[(n+1)/2:], c[(n+1)/2:])
 				v.SwiGLU(a, b, c)
 				v.SwiGLUGrad(a, b, c, d, e, e)
+				v.GeGLU(a, b, c)
+				v.GeGLUGrad(a, b, c, d, e, e)
 				v.ReLUSquared(a, b)
 				v.ReLUSquaredGrad(a, b, c)
 				v.AdamW(a, b, c, d, &AdamW[float32]{Eps: 1})
@@ -92,6 +94,8 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				}
 				v.Narrow.SwiGLU(row(0), row(1), row(2))
 				v.Narrow.SwiGLUGrad(row(0), row(1), row(2), row(3), row(4), row(4))
+				v.Narrow.GeGLU(row(0), row(1), row(2))
+				v.Narrow.GeGLUGrad(row(0), row(1), row(2), row(3), row(4), row(4))
 				v.Narrow.ReLUSquared(row(0), row(1))
 				v.Narrow.ReLUSquaredGrad(row(0), row(1), row(2))
 				v.Narrow.Normalise(row(0), row(1), a, b, 2)

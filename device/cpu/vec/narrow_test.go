@@ -31,6 +31,19 @@ func passes(v Table[float32]) Narrow[float32] {
 			v.Pack(dgate, dg)
 			v.Pack(dup[:n], du)
 		},
+		GeGLU: func(dst, gate, up bf16s) {
+			act := make([]float32, len(dst))
+			v.GeGLU(act, wide(gate, len(dst)), wide(up, len(dst)))
+			v.Pack(dst, act)
+		},
+		GeGLUGrad: func(dgate, dup, act, dact, gate, up bf16s) {
+			n := len(dgate)
+			dg, du, a := make([]float32, n), make([]float32, n), make([]float32, n)
+			v.GeGLUGrad(dg, du, a, wide(dact, n), wide(gate, n), wide(up, n))
+			v.Pack(act[:n], a)
+			v.Pack(dgate, dg)
+			v.Pack(dup[:n], du)
+		},
 		ReLUSquared: func(dst, x bf16s) {
 			w := wide(x, len(dst))
 			v.ReLUSquared(w, w)
@@ -115,6 +128,8 @@ func TestNarrowIsBitEqualToPasses(t *testing.T) {
 				p.SwiGLU(h[0][:n], h[1], h[2])
 				p.SwiGLUGrad(h[3][:n], h[4], h[0], h[0], h[1], h[2])
 				p.ReLUSquaredGrad(h[0][:n], h[1], h[2])
+				p.GeGLU(h[1][:n], h[2], h[3])
+				p.GeGLUGrad(h[2][:n], h[3], h[1], h[1], h[2], h[3])
 				p.ReLUSquared(h[1][:n], h[4][n:])
 				p.Mul(h[2][:n], h[4], f[0])
 				p.NormGrad(f[0][:n], h[2], h[3], f[1], 1.3, 0.7)

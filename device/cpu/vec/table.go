@@ -41,6 +41,9 @@ type Table[T Float] struct {
 	// ReLUSquared is dst = max(x, 0)², ReLUSquaredGrad is dx = 2·max(x, 0)·dact.
 	ReLUSquared     func(dst, x []T)
 	ReLUSquaredGrad func(dx, dact, x []T)
+	// GeGLU and GeGLUGrad are SwiGLU and SwiGLUGrad with gelu for silu; see geglu.go.
+	GeGLU     func(dst, gate, up []T)
+	GeGLUGrad func(dgate, dup, act, dact, gate, up []T)
 	// GELU is dst = gelu(x), GELUGrad dx = dact·gelu'(x); see gelu.go.
 	GELU     func(dst, x []T)
 	GELUGrad func(dx, dact, x []T)
@@ -82,9 +85,11 @@ type Narrow[T Float] struct {
 	SwiGLUGrad      func(dgate, dup, act, dact, gate, up []tensor.BFloat16)
 	ReLUSquared     func(dst, x []tensor.BFloat16)
 	ReLUSquaredGrad func(dx, dact, x []tensor.BFloat16)
-	// GELU and GELUGrad are those of Table.
-	GELU     func(dst, x []tensor.BFloat16)
-	GELUGrad func(dx, dact, x []tensor.BFloat16)
+	// GeGLU, GELU and their gradients are those of Table.
+	GeGLU     func(dst, gate, up []tensor.BFloat16)
+	GeGLUGrad func(dgate, dup, act, dact, gate, up []tensor.BFloat16)
+	GELU      func(dst, x []tensor.BFloat16)
+	GELUGrad  func(dx, dact, x []tensor.BFloat16)
 	// Normalise is xhat = r·x, y = xhat·gain; y is computed from the rounded xhat. Mul is the second part alone.
 	Normalise func(y, xhat []tensor.BFloat16, x, gain []T, r T)
 	Mul       func(y, xhat []tensor.BFloat16, gain []T)

@@ -13,6 +13,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
 			ELU1:   elu1AVX512,
 			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, RotatePairs: wholePairs(16, rotatePairsAVX512), SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
+			GeGLU: geGLUAVX512, GeGLUGrad: geGLUGradAVX512,
 			GELU: geluAVX512, GELUGrad: geluGradAVX512,
 			ReLUSquared: reluSquaredAVX512, ReLUSquaredGrad: reluSquaredGradAVX512,
 			Updates: Updates[float32]{
@@ -25,6 +26,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Mask: maskAVX512, Halves: halvesAVX512, PackStochastic: packStochasticAVX512,
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
+				GeGLU: narrowGeGLUAVX512, GeGLUGrad: narrowGeGLUGradAVX512,
 				GELU: narrowGELUAVX512, GELUGrad: narrowGELUGradAVX512,
 				ReLUSquared: narrowReLUSquaredAVX512, ReLUSquaredGrad: narrowReLUSquaredGradAVX512,
 				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
@@ -41,6 +43,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
 			ELU1:   elu1AVX2,
 			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, RotatePairs: wholePairs(8, rotatePairsAVX2), SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
+			GeGLU: geGLUAVX2, GeGLUGrad: geGLUGradAVX2,
 			GELU: geluAVX2, GELUGrad: geluGradAVX2,
 			ReLUSquared: reluSquaredAVX2, ReLUSquaredGrad: reluSquaredGradAVX2,
 			Updates: Updates[float32]{
@@ -71,6 +74,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			},
 			Narrow: &Narrow[float32]{
 				Multiple: 8, SwiGLU: narrowSwiGLUAVX2, SwiGLUGrad: narrowSwiGLUGradAVX2,
+				GeGLU: narrowGeGLUAVX2, GeGLUGrad: narrowGeGLUGradAVX2,
 				GELU: narrowGELUAVX2, GELUGrad: narrowGELUGradAVX2,
 				ReLUSquared: narrowReLUSquaredAVX2, ReLUSquaredGrad: narrowReLUSquaredGradAVX2,
 				Normalise: narrowNormaliseAVX2, Mul: narrowMulAVX2, NormDot: narrowNormDotAVX2, NormGrad: narrowNormGradAVX2,
