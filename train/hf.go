@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anneal/hf"
+	"anneal/interop"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
@@ -33,7 +34,7 @@ func (r *ExportReport) String() string {
 // size), then reads it back and compares the logits of a probe. It fails if they differ by more than storing can
 // explain.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
-	c, err := toHF(r.Model.Config, hfTokens(r.Tokenizer), r.dir.config())
+	c, err := interop.ToHF(r.Model.Config, interop.Tokens(r.Tokenizer), r.dir.config())
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	}
 	before, after := r.Tokenizer.Around()
 	start, _ := r.Around()
-	e := hf.Export{TokenizerJSON: tok, Before: before, After: after, Tensors: hfTensors(r.Model, dtype), Card: hf.Card{
+	e := hf.Export{TokenizerJSON: tok, Before: before, After: after, Tensors: interop.Tensors(r.Model, dtype), Card: hf.Card{
 		Name: filepath.Base(filepath.Clean(dir)), Start: strings.Join(start, ""),
 		Facts: [][2]string{
 			{"parameters", fmt.Sprint(r.Model.Count())}, {"trained with", "anneal"}, {"steps", fmt.Sprint(r.Step)},
@@ -62,22 +63,13 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	return report, nil
 }
 
-// hfTensors hands over every weight under its Hugging Face name.
-func hfTensors(m *model.Decoder, dtype safetensors.DType) []safetensors.Tensor {
-	var list []safetensors.Tensor
-	for _, v := range m.HFViews() {
-		list = append(list, safetensors.Float32(v.Name, dtype, v.Shape(), v.Values()))
-	}
-	return list
-}
-
 // checkExport loads the export and compares its logits with the run's on a probe: tokens from all over the vocabulary.
 func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
 		return err
 	}
-	m, params, err := loadHF(dir, fp32, r.dev)
+	m, params, err := interop.Load(dir, fp32, r.dev)
 	if err != nil {
 		return err
 	}

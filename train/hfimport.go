@@ -11,39 +11,12 @@ import (
 	"anneal/device"
 	"anneal/hf"
 	"anneal/internal/fileio"
+	"anneal/interop"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
-	"anneal/tensor"
 	"anneal/tokenizer"
 )
-
-// loadHF reads a model directory into weights of a policy's master type, which live in the arena of m that it returns.
-func loadHF(dir string, p precision.Policy, m device.Memory) (*model.Decoder, *tensor.Arena, error) {
-	src, err := hf.Open(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer src.Close()
-	c, err := fromHF(src.Config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	params, err := m.NewArena("parameters", model.Measure(c, p, 1, c.Context, false).Params)
-	if err != nil {
-		return nil, nil, err
-	}
-	decoder := model.New(c, model.Memory{Device: m, Params: params, DType: p.Master})
-	for _, v := range decoder.HFViews() {
-		values := make([]float32, v.Tensor.Len())
-		if err := src.Read(v.Name, values); err != nil {
-			params.Close()
-			return nil, nil, err
-		}
-		v.SetValues(values)
-	}
-	return decoder, params, nil
-}
 
 // ImportReport says what was imported.
 type ImportReport struct {
@@ -70,11 +43,11 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored, err := storedAs(src)
+	stored, err := interop.StoredAs(src)
 	if err != nil {
 		return nil, &DataError{err}
 	}
-	m, params, err := loadHF(src, fp32, device.Host{})
+	m, params, err := interop.Load(src, fp32, device.Host{})
 	if err != nil {
 		return nil, &DataError{err}
 	}
@@ -88,7 +61,7 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
 		return nil, err
 	}
-	if err := nameEndOfText(t, src, endOfText); err != nil {
+	if err := interop.NameEndOfText(t, src, endOfText); err != nil {
 		return nil, &DataError{err}
 	}
 	tok, err := fileio.ReadSmall(path, tokenizer.MaxFile)
@@ -116,16 +89,6 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	return r, dir.finish(files)
 }
 
-// storedAs returns the dtype of the weights in a directory.
-func storedAs(dir string) (safetensors.DType, error) {
-	m, err := hf.Open(dir)
-	if err != nil {
-		return "", err
-	}
-	defer m.Close()
-	return m.DType(), nil
-}
-
 // precisionOf is the policy that computes with weights as they are stored. What no policy has is computed in FP32,
 // which is exact.
 func precisionOf(stored safetensors.DType) string {
@@ -138,31 +101,13 @@ func precisionOf(stored safetensors.DType) string {
 	return "fp32"
 }
 
-// nameEndOfText has the tokenizer of a model in a directory know what ends a text. A model without such a token is no
-// error: it has been trained on texts that never end.
-func nameEndOfText(t *tokenizer.Tokenizer, src, token string) error {
-	if token != "" {
-		return t.SetEndOfText(token)
-	}
-	_, err := t.EndOfText()
-	if err == nil || errors.Is(err, tokenizer.ErrNoEndOfText) {
-		return nil
-	}
-	if c, err := hf.ReadConfig(src); err == nil {
-		if ids := hf.EndOfText(c); len(ids) == 1 && t.SetEndOfText(string(t.Token(uint32(ids[0])))) == nil {
-			return nil
-		}
-	}
-	return err
-}
-
 // configOf is the config of a run with the model in a directory, or an error if none would be that model.
 func configOf(src string) (*config.Config, error) {
 	described, err := hf.ReadConfig(src)
 	if err != nil {
 		return nil, err
 	}
-	c, err := fromHF(described)
+	c, err := interop.FromHF(described)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 		{scaled, []string{"model.context=64", "model.rope_scaling=yarn:4"}, "", "have yarn:2"},
 		{rope, []string{"init.step=4"}, "", ""},
 		{rope, []string{"init.step=7"}, "no checkpoint of step 7", ""},
-		{golden("llama"), []string{"init.step=7"}, "is not a run", ""},
+		{filepath.Join("..", "hf", "testdata", "llama"), []string{"init.step=7"}, "is not a run", ""},
 		{t.TempDir(), nil, "is neither a run", ""},
 		{filepath.Join(t.TempDir(), "nothing"), nil, "no such file", ""},
 	} {

@@ -8,6 +8,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/device"
+	"anneal/interop"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
@@ -109,7 +110,7 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		m, params, err := loadHF(w.dir, fp32, device.Host{})
+		m, params, err := interop.Load(w.dir, fp32, device.Host{})
 		if err != nil {
 			return nil, nil, &DataError{err}
 		}

@@ -1,5 +1,5 @@
 """Loads with transformers what either test leaves in DIR: `go test ./hf -run TestExportGivesTheModelBack -args -keep DIR`,
-`go test ./train -run TestExportGivesBackWhatWasImported -args -keep DIR`.
+`go test ./interop -run TestExportGivesBackWhatWasImported -args -keep DIR`.
 
 Checks the class, the logits against logits.json, the tokenizer against the tokenizers library, and generation.
 Usage, from this directory: python check_export.py DIR

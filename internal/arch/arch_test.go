@@ -18,6 +18,7 @@ var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
 	{"train"},
+	{"interop"},
 	{"checkpoint", "config"},
 	{"plan"},
 	{"model"},

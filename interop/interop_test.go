@@ -1,8 +1,7 @@
-package train
+package interop
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"math"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/config"
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/hf"
@@ -54,18 +52,14 @@ func TestImportedModelsAnswerAsTransformers(t *testing.T) {
 		if err := json.Unmarshal(text, &want); err != nil {
 			t.Fatal(err)
 		}
-		m, params, err := loadHF(golden(name), fp64, device.Host{})
+		m, params, err := Load(golden(name), fp64, device.Host{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		r := &Trained{dev: dev, policy: fp64}
 		worst := 0.0
 		for n := range want.IDs {
-			got, err := r.probe(m, fp64, want.IDs[:n+1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := logits(t, dev, m, fp64, want.IDs[:n+1])
 			for i, z := range want.Logits[n] {
 				worst = max(worst, math.Abs(got[i]-z))
 			}
@@ -85,12 +79,12 @@ func TestExportGivesBackWhatWasImported(t *testing.T) {
 	}
 	for _, name := range models {
 		was := opened(t, golden(name))
-		m, params, err := loadHF(golden(name), fp32, device.Host{})
+		m, params, err := Load(golden(name), fp32, device.Host{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c, err := toHF(m.Config, tokensOf(was.Config), "")
+		c, err := ToHF(m.Config, tokensOf(was.Config), "")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -103,7 +97,7 @@ func TestExportGivesBackWhatWasImported(t *testing.T) {
 		if *keep == "" {
 			out = filepath.Join(t.TempDir(), name)
 		}
-		if err := hf.Write(out, c, hf.Export{TokenizerJSON: tok, Tensors: hfTensors(m, safetensors.F32)}); err != nil {
+		if err := hf.Write(out, c, hf.Export{TokenizerJSON: tok, Tensors: Tensors(m, safetensors.F32)}); err != nil {
 			t.Fatal(err)
 		}
 		params.Close()
@@ -119,35 +113,23 @@ func TestExportGivesBackWhatWasImported(t *testing.T) {
 	}
 }
 
-// What transformers runs and this program does not is refused before any weight is read, and leaves nothing.
-func TestImportRefusesWhatWouldNotRun(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(golden("yarn"), "config.json"))
+// logits returns what a model computes after ids.
+func logits(t *testing.T, dev device.Device, m *model.Decoder, p precision.Policy, ids []int32) []float64 {
+	t.Helper()
+	g, err := model.NewGenerator(m, p, dev)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string][2]string{
-		"rope_scaling: the factor": {`"factor": 4.0`, `"factor": 0.5`},
-		"model.rope_theta = 0.5":   {`"rope_theta": 100.0`, `"rope_theta": 0.5`},
-		"model.context":            {`"max_position_embeddings": 32`, `"max_position_embeddings": 2000000000`},
-		"hidden_act = gelu":        {`"hidden_act": "silu"`, `"hidden_act": "gelu"`},
-	} {
-		dir, run := t.TempDir(), filepath.Join(t.TempDir(), "run")
-		changed := strings.Replace(string(text), change[0], change[1], 1)
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(changed), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		_, err := ImportHF(dir, run, "")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one that says %q", change[1], err, want)
-		}
-		var of config.Problem
-		if errors.As(err, &of) {
-			t.Errorf("%s: %v is told as a problem of a config file, which there is none of", change[1], err)
-		}
-		if _, err := os.Stat(run); err == nil {
-			t.Errorf("%s: the run was made", change[1])
-		}
+	defer g.Close()
+	z := g.Logits(ids)
+	if err := dev.Wait(); err != nil {
+		t.Fatal(err)
 	}
+	out := make([]float64, z.Len())
+	for i := range out {
+		out[i] = z.Float64(i)
+	}
+	return out
 }
 
 func valuesOf(t *testing.T, m *hf.Model, spec hf.Spec) []float32 {
@@ -207,7 +189,7 @@ func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 	} {
 		c := model.Config{Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4, NormEps: 1e-5}
 		change(&c)
-		if _, err := toHF(c, hf.Tokens{}, "config.yaml"); err == nil || !strings.Contains(err.Error(), key+" has no field") {
+		if _, err := ToHF(c, hf.Tokens{}, "config.yaml"); err == nil || !strings.Contains(err.Error(), key+" has no field") {
 			t.Errorf("%s: error %v", key, err)
 		}
 	}
@@ -261,28 +243,20 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 				p.Value.SetFloat64(j, float64(float32(x)))
 			}
 		}
-		described, err := toHF(c, hf.Tokens{BOS: -1, Pad: -1}, "")
+		described, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "hf")
-		if err := hf.Write(out, described, hf.Export{TokenizerJSON: tok, Tensors: hfTensors(m, safetensors.F32)}); err != nil {
+		if err := hf.Write(out, described, hf.Export{TokenizerJSON: tok, Tensors: Tensors(m, safetensors.F32)}); err != nil {
 			t.Fatal(err)
 		}
-		back, other, err := loadHF(out, fp64, device.Host{})
+		back, other, err := Load(out, fp64, device.Host{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &Trained{dev: dev, policy: fp64}
 		ids := []int32{1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30}
-		want, err := r.probe(m, fp64, ids)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := r.probe(back, fp64, ids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, got := logits(t, dev, m, fp64, ids), logits(t, dev, back, fp64, ids)
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
 				t.Errorf("%s: logit %d is %v, want %v", name, i, got[i], want[i])
@@ -298,7 +272,7 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 func TestImportRefusesAScalingBelowOne(t *testing.T) {
 	c := opened(t, golden("linear")).Config.(*hf.LlamaConfig)
 	c.RopeScaling.Factor = 0.5
-	if _, err := fromHF(c); err == nil || !strings.Contains(err.Error(), "rope_scaling") {
+	if _, err := FromHF(c); err == nil || !strings.Contains(err.Error(), "rope_scaling") {
 		t.Errorf("a factor of a half: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package train
+package interop
 
 import (
 	"fmt"
@@ -7,12 +7,11 @@ import (
 	"anneal/config"
 	"anneal/hf"
 	"anneal/model"
-	"anneal/tokenizer"
 )
 
-// toHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;
+// ToHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;
 // at is where the key stands.
-func toHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	activation := "swiglu"
 	if c.Family == "gpt2" {
 		activation = "gelu"
@@ -73,22 +72,9 @@ func inexpressible(key, value, without, at string) error {
 	}
 }
 
-// hfTokens returns the special tokens: what a text starts with, which is the end-of-text token if nothing else is put
-// there, and what ends it.
-func hfTokens(tok *tokenizer.Tokenizer) hf.Tokens {
-	t := hf.Tokens{BOS: -1, Pad: -1}
-	if eot, err := tok.EndOfText(); err == nil {
-		t.BOS, t.EOS = int(eot), []int{int(eot)}
-	}
-	if before, _ := tok.Around(); len(before) > 0 {
-		t.BOS = int(before[0])
-	}
-	return t
-}
-
-// fromHF is the model that a config.json describes, or an error that names the field that this program has nothing
+// FromHF is the model that a config.json describes, or an error that names the field that this program has nothing
 // for.
-func fromHF(c hf.Config) (model.Config, error) {
+func FromHF(c hf.Config) (model.Config, error) {
 	if g, ok := c.(*hf.GPT2Config); ok {
 		return model.Config{
 			Family: "gpt2", Layers: g.Layers, Dim: g.HiddenSize, Heads: g.Heads, KVHeads: g.Heads, HeadDim: g.HiddenSize / g.Heads, FFN: g.FFNSize,

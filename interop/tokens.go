@@ -1,0 +1,39 @@
+package interop
+
+import (
+	"errors"
+
+	"anneal/hf"
+	"anneal/tokenizer"
+)
+
+// Tokens returns the special tokens: what a text starts with, which is the end-of-text token if nothing else is put
+// there, and what ends it.
+func Tokens(tok *tokenizer.Tokenizer) hf.Tokens {
+	t := hf.Tokens{BOS: -1, Pad: -1}
+	if eot, err := tok.EndOfText(); err == nil {
+		t.BOS, t.EOS = int(eot), []int{int(eot)}
+	}
+	if before, _ := tok.Around(); len(before) > 0 {
+		t.BOS = int(before[0])
+	}
+	return t
+}
+
+// NameEndOfText has the tokenizer of a model in a directory know what ends a text. A model without such a token is no
+// error: it has been trained on texts that never end.
+func NameEndOfText(t *tokenizer.Tokenizer, src, token string) error {
+	if token != "" {
+		return t.SetEndOfText(token)
+	}
+	_, err := t.EndOfText()
+	if err == nil || errors.Is(err, tokenizer.ErrNoEndOfText) {
+		return nil
+	}
+	if c, err := hf.ReadConfig(src); err == nil {
+		if ids := hf.EndOfText(c); len(ids) == 1 && t.SetEndOfText(string(t.Token(uint32(ids[0])))) == nil {
+			return nil
+		}
+	}
+	return err
+}
