@@ -73,6 +73,10 @@ func (p *Param) ResetGrad() { p.written = false }
 // HasGrad reports whether a gradient was written since ResetGrad.
 func (p *Param) HasGrad() bool { return p.written }
 
+// Redirect makes g the gradient from now on. It holds a sum to which the next gradient is added, or, if not written,
+// is overwritten by it.
+func (p *Param) Redirect(g tensor.Tensor, written bool) { p.Grad, p.written = g, written }
+
 // node is a recorded operation. All operations share one struct, so that recording does not allocate.
 type node struct {
 	backward  func(*Tape, *node)

@@ -34,13 +34,14 @@ func (t *Trainer) addSources(mixed manySources, first uint64) {
 	losses := t.batch.HostLosses(t.dev)
 	for r := range t.rows {
 		source, _ := mixed.At(first + uint64(r))
-		sum := &t.sources[source]
+		nats, sum := 0.0, &t.sources[source]
 		for i, n := r*t.data.Context, (r+1)*t.data.Context; i < n; i++ {
 			if t.data.Targets[i] != dataset.Ignore {
-				sum.nats += losses.Float64(i)
+				nats += losses.Float64(i)
 				sum.targets++
 			}
 		}
+		sum.nats += nats // row by row, whoever computes which of them
 	}
 }
 

@@ -27,6 +27,8 @@ type Trainer struct {
 	sched  schedule.Schedule
 	ramps  ramps
 	accum  int // micro-batches per step
+	fold   fold
+	marks  []int // where on the tape the units begin
 
 	updated []updated // one per parameter
 	squares device.Squares
@@ -103,14 +105,19 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := int(optimizer.State)
+	state, room := int(optimizer.State), foldBytes(cfg, c, policy)
 	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, int(optimizer.Scratch))
 	if err := checkMemory(f, state, averageBytes(cfg, f), freeMemory(dev)); err != nil {
 		return nil, err
 	}
-	arenas, err := newArenas(dev,
-		arenaSize{"parameters", f.Params}, arenaSize{"gradients", f.Grads}, arenaSize{"optimizer state", state},
-		arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
+	sizes := []arenaSize{
+		{"parameters", f.Params}, {"gradients", f.Grads}, {"optimizer state", state},
+		{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch},
+	}
+	if room > 0 {
+		sizes = append(sizes, arenaSize{"gradients of a micro-batch", room})
+	}
+	arenas, err := newArenas(dev, sizes...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +139,9 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	t.model.ScaleRates(updateRule(cfg.Optimizer))
 	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
 	t.normed = make([]*tensor.Tensor, 0, len(t.updated))
+	if room > 0 {
+		t.fold = layoutFold(arenas[6], t.model.Params())
+	}
 	if err := t.startAverage(averageBytes(cfg, f)); err != nil {
 		t.Close()
 		return nil, err
@@ -194,6 +204,11 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	if err != nil {
 		return StepStats{}, err
 	}
+	return t.conclude(src, from, part, sums)
+}
+
+// conclude is the rest of a step, once its gradient is there: sums are those of the batch at from, part its portion.
+func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums batchSums) (StepStats, error) {
 	t.watch.enter(updating)
 	norm := math.Sqrt(t.squaredNorm())
 	if err := wait(t.dev); err != nil { // before any result of the step is used
@@ -232,13 +247,6 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, erro
 	return stats, t.curvature(src, from)
 }
 
-// propagate runs the micro-batch in hand forward and backward.
-func (t *Trainer) propagate() {
-	t.tape.Reset(true)
-	t.model.Loss(t.tape, t.batch)
-	t.tape.Backward()
-}
-
 // batchSums are sums over the targets of a step's batch.
 type batchSums struct {
 	loss        float64 // nats
@@ -250,7 +258,8 @@ type batchSums struct {
 	firstTargets int
 }
 
-// gradient computes the gradient of the summed loss of the batch whose samples start at from, in the parameters.
+// gradient computes the gradient of the summed loss of the batch whose samples start at from, in the parameters: the
+// fold of its micro-batches' gradients. Sums of losses fold the same way.
 func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (sums batchSums, err error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
@@ -271,7 +280,9 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
 		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
 		t.tape.LossScale = scale * t.factor(i)
+		t.fold.begin()
 		t.propagate()
+		t.fold.end(t.dev)
 		if i == 0 && t.replays() {
 			if err := t.replay(); err != nil {
 				return batchSums{}, err

@@ -1,0 +1,158 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"anneal/autograd"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/tensor"
+)
+
+// A crew is trainers of one run that share the micro-batches of each step: number i is made by worker i mod D. Every
+// worker then folds all gradients in their order, in plain Go, and concludes the step by itself.
+type crew []*Trainer
+
+func (w crew) step(t *testing.T, src dataset.Source) {
+	first := w[0]
+	from, part := first.progress.Sample, first.ramps.next(first.progress)
+	gradients := make([][]*tensor.Tensor, part.micro) // nil where a micro-batch does not reach a parameter
+	var sums batchSums
+	for i := range part.micro {
+		x := w[i%len(w)]
+		s := x.micro(t, src, from, part, i)
+		for _, p := range x.model.Params() {
+			var g *tensor.Tensor
+			if p.HasGrad() {
+				g = tensor.Of(slices.Clone(p.Grad.F32()))
+			}
+			gradients[i] = append(gradients[i], g)
+		}
+		sums.loss += s.loss
+		sums.targets += s.targets
+		sums.squaredLogZ += s.squaredLogZ
+	}
+	for _, x := range w {
+		x.accum, x.length, x.tape.LossScale = part.micro, part.length, first.tape.LossScale
+		for k, p := range x.model.Params() {
+			foldInGo(x, &p.Param, gradients, k)
+		}
+		if _, err := x.conclude(src, from, part, sums); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// foldInGo sets the gradient of parameter k to the fold of those of all micro-batches.
+func foldInGo(x *Trainer, p *autograd.Param, gradients [][]*tensor.Tensor, k int) {
+	x.dev.Zero(&p.Grad)
+	p.Redirect(p.Grad, false)
+	sum := p.Grad.F32()
+	for _, list := range gradients {
+		g := list[k]
+		switch {
+		case g == nil:
+		case !p.HasGrad():
+			copy(sum, g.F32())
+			p.Redirect(p.Grad, true)
+		default:
+			for j, v := range g.F32() {
+				sum[j] += v
+			}
+		}
+	}
+}
+
+// micro makes the gradient of micro-batch i of the step from zero.
+func (t *Trainer) micro(tb testing.TB, src dataset.Source, from uint64, part portion, i int) (sums batchSums) {
+	for _, p := range t.model.Params() {
+		p.ResetGrad()
+	}
+	t.accum, t.length = part.micro, part.length
+	t.tape.LossScale = t.lossFactor()
+	if err := t.load(src, from+uint64(i*t.rows)); err != nil {
+		tb.Fatal(err)
+	}
+	t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
+	t.propagate()
+	sums.loss, sums.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
+	if t.batch.ZLoss != 0 {
+		sums.squaredLogZ = t.squares.Sum(t.dev, &t.batch.LogZ)
+	}
+	return sums
+}
+
+// The bits of a run do not depend on who makes the gradients of which micro-batches: a trainer alone, on any number of
+// threads, ends with the weights and the state of 1, 2 and 3 workers whose gradients are folded by hand.
+func TestAnyWorkersFoldToTheSameBits(t *testing.T) {
+	data := testData(t)
+	for _, overrides := range [][]string{
+		{"precision=bf16"},
+		{"precision=fp32", "model.tie_embeddings=false", "optimizer.name=muon"},
+		{"precision=fp16", "model.family=gpt2", "train.z_loss=1e-3"},
+		{"model.family=anneal", "model.dropout=0.1", "model.stochastic_depth=0.5"},
+		{"precision=bf16_sr", "memory.recompute=every:1", "optimizer.name=adam8bit", "model.layers=3"},
+		{"train.batch_ramp=256 over 1100 tokens", "model.attention=linear:gated,window:8", "model.qk_norm=true"},
+	} {
+		cfg := smallConfig(t, data, append(overrides, "train.batch_tokens=640")...)
+		cfg.Model.Vocab = 300
+		src := dataset.NewRandom(300, cfg.Model.Context, 5)
+		alone := foldedRun(t, cfg, src, 2)
+		for _, n := range []int{1, 2, 3} {
+			var w crew
+			for range n {
+				w = append(w, trainerOf(t, cfg, 1))
+			}
+			for range cfg.Train.Steps {
+				w.step(t, src)
+			}
+			for _, x := range w {
+				if got := hashes(x); got != alone {
+					t.Errorf("%v: %d workers end with %.8s, one trainer with %.8s", overrides, n, got, alone)
+				}
+			}
+		}
+	}
+}
+
+// foldedRun is the hashes after all steps of a trainer alone.
+func foldedRun(t *testing.T, cfg *config.Config, src dataset.Source, threads int) [2]string {
+	x := trainerOf(t, cfg, threads)
+	for range cfg.Train.Steps {
+		if _, err := x.Step(context.Background(), src); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hashes(x)
+}
+
+// A step that goes back from unit to unit makes the gradients of one that goes back at once.
+func TestGoingBackByUnitsChangesNoBit(t *testing.T) {
+	data := testData(t)
+	for _, recompute := range []string{"none", "every:2", "selective"} {
+		cfg := smallConfig(t, data, "model.layers=5", "memory.recompute="+recompute)
+		cfg.Model.Vocab = 300
+		src := dataset.NewRandom(300, cfg.Model.Context, 5)
+		x := trainerOf(t, cfg, 2)
+		part := x.ramps.next(x.progress)
+		x.micro(t, src, 0, part, 0)
+		var want [][]byte
+		for _, p := range x.model.Params() {
+			want = append(want, bytes.Clone(p.Grad.Raw()))
+		}
+		for _, p := range x.model.Params() {
+			p.ResetGrad()
+		}
+		x.tape.Reset(true)
+		x.model.Loss(x.tape, x.batch)
+		x.tape.Backward()
+		for i, p := range x.model.Params() {
+			if !bytes.Equal(p.Grad.Raw(), want[i]) {
+				t.Errorf("%s: the gradient of %s differs", recompute, p.Name)
+			}
+		}
+	}
+}
