@@ -44,11 +44,13 @@ func TestFlippedBitsAreFoundNamedAndFallenBackFrom(t *testing.T) {
 		at     int64
 		tensor string
 	}
-	spots := []spot{{stateName, 3, ""}, {modelName, 0, ""}, {modelName, 9, ""}, {optimName, 20, ""}}
+	spots := []spot{{stateName, 3, ""}, {modelFile, 0, ""}, {modelFile, 9, ""}, {optimFile, 20, ""}}
 	for name, ten := range m.Tensors {
-		if ten.Size > 0 {
-			spots = append(spots, spot{ten.File, ten.Offset, name}, spot{ten.File, ten.Offset + ten.Size - 1, name},
-				spot{ten.File, ten.Offset + rand.Int64N(ten.Size), name})
+		for _, p := range ten.Pieces {
+			if p.Size > 0 {
+				spots = append(spots, spot{p.File, p.Offset, name}, spot{p.File, p.Offset + p.Size - 1, name},
+					spot{p.File, p.Offset + rand.Int64N(p.Size), name})
+			}
 		}
 	}
 	for _, c := range spots {
@@ -63,7 +65,7 @@ func TestFlippedBitsAreFoundNamedAndFallenBackFrom(t *testing.T) {
 		}
 		offset := c.at / chunkBytes * chunkBytes
 		if c.tensor != "" {
-			offset = max(offset, m.Tensors[c.tensor].Offset)
+			offset = max(offset, m.Tensors[c.tensor].Pieces[0].Offset)
 		}
 		info := wantLatest(t, root, 1, big)
 		if len(info.Skipped) != 1 {
@@ -92,17 +94,17 @@ func TestBrokenFilesAreFallenBackFrom(t *testing.T) {
 		offset int64
 	}{
 		"truncated shard": {func(t *testing.T, root string) {
-			edit(t, at(root, 2, modelName), func(b []byte) []byte { return b[:len(b)-1000] })
-		}, modelName, "embed", -2},
+			edit(t, at(root, 2, modelFile), func(b []byte) []byte { return b[:len(b)-1000] })
+		}, modelFile, "embed", -2},
 		"shard with a byte more": {func(t *testing.T, root string) {
-			edit(t, at(root, 2, optimName), func(b []byte) []byte { return append(b, 0) })
-		}, optimName, "", -2},
-		"empty shard":   {func(t *testing.T, root string) { edit(t, at(root, 2, modelName), func([]byte) []byte { return nil }) }, modelName, "", 0},
-		"missing shard": {func(t *testing.T, root string) { os.Remove(at(root, 2, optimName)) }, optimName, "", -1},
+			edit(t, at(root, 2, optimFile), func(b []byte) []byte { return append(b, 0) })
+		}, optimFile, "", -2},
+		"empty shard":   {func(t *testing.T, root string) { edit(t, at(root, 2, modelFile), func([]byte) []byte { return nil }) }, modelFile, "", 0},
+		"missing shard": {func(t *testing.T, root string) { os.Remove(at(root, 2, optimFile)) }, optimFile, "", -1},
 		"shard is a directory": {func(t *testing.T, root string) {
-			os.Remove(at(root, 2, modelName))
-			os.Mkdir(at(root, 2, modelName), 0o755)
-		}, modelName, "", -1},
+			os.Remove(at(root, 2, modelFile))
+			os.Mkdir(at(root, 2, modelFile), 0o755)
+		}, modelFile, "", -1},
 		"missing state": {func(t *testing.T, root string) { os.Remove(at(root, 2, stateName)) }, stateName, "", -1},
 		"truncated state": {func(t *testing.T, root string) {
 			edit(t, at(root, 2, stateName), func(b []byte) []byte { return b[:5] })
@@ -146,10 +148,10 @@ func TestBrokenFilesAreFallenBackFrom(t *testing.T) {
 func TestNothingUsableNamesEveryFault(t *testing.T) {
 	root := t.TempDir()
 	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 1, 2)
-	os.Remove(at(root, 1, optimName))
+	os.Remove(at(root, 1, optimFile))
 	os.Remove(at(root, 2, manifestName))
 	_, err := LoadLatest(root, blank(small), nil)
-	if err == nil || !strings.Contains(err.Error(), step(1)+": "+optimName) || !strings.Contains(err.Error(), step(2)+": "+manifestName) {
+	if err == nil || !strings.Contains(err.Error(), step(1)+": "+optimFile) || !strings.Contains(err.Error(), step(2)+": "+manifestName) {
 		t.Errorf("error = %v, want both faults", err)
 	}
 	if errors.Is(err, ErrNone) {
@@ -255,14 +257,14 @@ func TestManifestRejectsInconsistencies(t *testing.T) {
 		"no state":                func(m *manifest) { m.Files = m.Files[:2] },
 		"other chunks":            func(m *manifest) { m.ChunkBytes = 1 },
 		"negative step":           func(m *manifest) { m.Step = -1 },
-		"tensor in no file":       func(m *manifest) { alter(m, func(e *tensorEntry) { e.File = "x.safetensors" }) },
-		"tensor in the state":     func(m *manifest) { alter(m, func(e *tensorEntry) { e.File = stateName; e.Offset = 0 }) },
-		"tensor past the end":     func(m *manifest) { alter(m, func(e *tensorEntry) { e.Offset += 1 << 40 }) },
-		"tensor before the start": func(m *manifest) { alter(m, func(e *tensorEntry) { e.Offset = -64 }) },
-		"tensor of another size":  func(m *manifest) { alter(m, func(e *tensorEntry) { e.Size-- }) },
-		"negative dimension":      func(m *manifest) { alter(m, func(e *tensorEntry) { e.Shape = []int{-4, -4} }) },
-		"unknown dtype":           func(m *manifest) { alter(m, func(e *tensorEntry) { e.DType = "F31" }) },
-		"overlap":                 func(m *manifest) { alter(m, func(e *tensorEntry) { e.Offset -= 8 }) },
+		"tensor in no file":       func(m *manifest) { alter(m, func(e *piece) { e.File = "x.safetensors" }) },
+		"tensor in the state":     func(m *manifest) { alter(m, func(e *piece) { e.File = stateName; e.Offset = 0 }) },
+		"tensor past the end":     func(m *manifest) { alter(m, func(e *piece) { e.Offset += 1 << 40 }) },
+		"tensor before the start": func(m *manifest) { alter(m, func(e *piece) { e.Offset = -64 }) },
+		"tensor of another size":  func(m *manifest) { alter(m, func(e *piece) { e.Size-- }) },
+		"negative dimension":      func(m *manifest) { alterTensor(m, func(e *tensorEntry) { e.Shape = []int{-4, -4} }) },
+		"unknown dtype":           func(m *manifest) { alterTensor(m, func(e *tensorEntry) { e.DType = "F31" }) },
+		"overlap":                 func(m *manifest) { alter(m, func(e *piece) { e.Offset -= 8 }) },
 	} {
 		e, err := find(root, 1)
 		if err != nil {
@@ -279,7 +281,9 @@ func TestManifestRejectsInconsistencies(t *testing.T) {
 	}
 }
 
-func alter(m *manifest, change func(*tensorEntry)) {
+func alter(m *manifest, change func(*piece)) { change(&m.Tensors["layer.norm"].Pieces[0]) }
+
+func alterTensor(m *manifest, change func(*tensorEntry)) {
 	e := m.Tensors["layer.norm"]
 	change(&e)
 	m.Tensors["layer.norm"] = e
@@ -292,8 +296,8 @@ var crcDigits = regexp.MustCompile(`"manifest_crc32c": "[0-9a-f]{8}"`)
 func FuzzManifest(f *testing.F) {
 	m := manifest{
 		Format: formatName, FormatVersion: formatVersion, ChunkBytes: chunkBytes, Step: 1,
-		Files:   []fileEntry{{modelName, 80, "00", []checksum{1}}, {stateName, 2, "00", []checksum{2}}},
-		Tensors: map[string]tensorEntry{"a": {"F32", []int{2}, modelName, 72, 8, 3}},
+		Files:   []fileEntry{{modelFile, 80, "00", []checksum{1}}, {stateName, 2, "00", []checksum{2}}},
+		Tensors: map[string]tensorEntry{"a": {DType: "F32", Shape: []int{2}, Pieces: []piece{{place: place{modelFile, 72, 8, 3}}}}},
 	}
 	text, err := m.encode()
 	if err != nil {
@@ -321,9 +325,11 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		for name, ten := range m.Tensors {
-			i := slices.IndexFunc(m.Files, func(f fileEntry) bool { return f.Name == ten.File })
-			if i < 0 || ten.Offset < 0 || ten.Offset+ten.Size > m.Files[i].Size {
-				t.Errorf("tensor %q lies outside of its file", name)
+			for _, p := range ten.Pieces {
+				i := slices.IndexFunc(m.Files, func(f fileEntry) bool { return f.Name == p.File })
+				if i < 0 || p.Offset < 0 || p.Offset+p.Size > m.Files[i].Size {
+					t.Errorf("tensor %q lies outside of its file", name)
+				}
 			}
 		}
 	})

@@ -3,12 +3,19 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+)
+
+// The tensor files of a checkpoint by one writer.
+const (
+	modelFile = "model.safetensors"
+	optimFile = "optim.safetensors"
 )
 
 // runState stands for the trainer's own state.
@@ -97,6 +104,38 @@ func mustSave(t *testing.T, s *Store, bigBytes int, steps ...int64) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// share returns what one of several writers saves of the tensors: a run of the elements of vectors, columns of
+// matrices, and of what is smaller, every so manieth whole.
+func share(tensors []Tensor, number, writers int) []Tensor {
+	var list []Tensor
+	for i, t := range tensors {
+		between := func(n int) (from, to int) { return n * number / writers, n * (number + 1) / writers }
+		switch {
+		case len(t.Shape) == 2 && t.Shape[0] > 0:
+			from, to := between(t.Shape[1])
+			list = append(list, partOf(t, Region{Box: Box{[]int{0, from}, []int{t.Shape[0], to - from}}}))
+		case len(t.Shape) == 1 && t.Shape[0] >= writers:
+			from, to := between(t.Shape[0])
+			list = append(list, partOf(t, Region{From: int64(from), To: int64(to)}))
+		case i%writers == number:
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// save saves by one writer, with Save, or by several.
+func save(s *Store, writers int, step int64, tensors []Tensor, state any) error {
+	if writers == 1 {
+		return errors.Join(s.Save(step, step*10, tensors, state), s.Wait())
+	}
+	parts := make([][]Tensor, writers)
+	for i := range parts {
+		parts[i] = share(tensors, i, writers)
+	}
+	return saveParts(s, step, parts, state)
 }
 
 // wantLatest loads the newest checkpoint and demands that it is of step, whole.

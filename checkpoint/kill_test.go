@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv("CHECKPOINT_TEST_CHILD") {
 	case "saver":
-		err = saver(root)
+		err = saveUntilKilled(root)
 	case "limited":
 		err = limited(root)
 	default:
@@ -50,9 +50,9 @@ func child(kind, root string) *exec.Cmd {
 
 const childBytes = 1<<20 + 12
 
-// saver resumes from the newest checkpoint and saves one step after another until it is killed. It prints a step when
+// saveUntilKilled resumes from the newest checkpoint and saves one step after another until it is killed. It prints a step when
 // it knows that it is committed: when the next Save, which waits for it, has returned.
-func saver(root string) error {
+func saveUntilKilled(root string) error {
 	s, err := Open(root, Options{Keep: 2, Log: quiet})
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func limited(root string) error {
 	}
 	tensors, state = stateAt(2, 2<<20)
 	err = errors.Join(s.Save(2, 20, tensors, state), s.Wait())
-	if !errors.Is(err, unix.EFBIG) || !strings.Contains(err.Error(), modelName) {
+	if !errors.Is(err, unix.EFBIG) || !strings.Contains(err.Error(), modelFile) {
 		return fmt.Errorf("the save past the limit gave: %v", err)
 	}
 	return s.Close()

@@ -86,7 +86,7 @@ func readEntry(root, name string, step int64) Entry {
 		return e
 	}
 	e.Tokens, e.Origin, e.Bytes = m.Tokens, m.Origin, m.bytes()
-	e.sequence, e.manifest, e.Averaged = m.Sequence, m, len(m.placed(averageName)) > 0
+	e.sequence, e.manifest, e.Averaged = m.Sequence, m, m.has(averageKind)
 	return e
 }
 

@@ -3,9 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"hash"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -123,44 +120,39 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 	if err := checkTensors(tensors); err != nil {
 		return Info{}, err
 	}
-	dst, err := e.manifest.match(tensors)
+	wants, err := e.manifest.match(tensors)
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
-	info, err := e.fill(root, dst, state)
+	info, err := e.fill(root, wants, state)
 	if err != nil {
 		return info, err
 	}
-	for _, t := range tensors {
-		if t.Remote == nil || dst[t.Name] == nil {
+	for i, t := range tensors {
+		if t.Remote == nil || wants[i].dst == nil {
 			continue
 		}
-		if err := t.Remote.Write(dst[t.Name]); err != nil {
+		if err := t.Remote.Write(wants[i].dst); err != nil {
 			return info, fmt.Errorf("checkpoint: %s: tensor %q: %w", e.Name, t.Name, err)
 		}
 	}
 	return info, nil
 }
 
-// fill reads the state and the tensors that have memory in dst.
-func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error) {
+// fill reads the state and what is wanted of the tensors.
+func (e *Entry) fill(root string, wants []want, state any) (Info, error) {
 	r := e.reader(root)
 	var stateText []byte
 	for _, f := range e.manifest.Files {
-		switch {
-		case f.Name == stateName:
-			// Memory for a file is only allocated if the file on disk has the manifest's size.
-			if st, err := os.Stat(filepath.Join(r.dir, f.Name)); err == nil && st.Size() == f.Size {
-				stateText = make([]byte, f.Size)
-			}
-			if err := r.read(f, map[string][]byte{"": stateText}, nil); err != nil {
-				return Info{}, err
-			}
-		case slices.ContainsFunc(e.manifest.placed(f.Name), func(t placedTensor) bool { return dst[t.name] != nil }):
-			if err := r.read(f, dst, nil); err != nil {
-				return Info{}, err
-			}
+		if f.Name != stateName {
+			continue
 		}
+		if err := r.read(f, everything, func(_ int64, p []byte) { stateText = append(stateText, p...) }); err != nil {
+			return Info{}, err
+		}
+	}
+	if err := r.fetch(wants); err != nil {
+		return Info{}, err
 	}
 	if state != nil {
 		if err := e.decodeState(stateText, state); err != nil {
@@ -171,44 +163,52 @@ func (e *Entry) fill(root string, dst map[string][]byte, state any) (Info, error
 }
 
 // match pairs the tensors of a run with those of the checkpoint and reports every difference. It allocates memory for
-// remote tensors.
-func (m *manifest) match(tensors []Tensor) (map[string][]byte, error) {
+// remote tensors. Of tensors that are not to be loaded, nothing is wanted.
+func (m *manifest) match(tensors []Tensor) ([]want, error) {
 	var problems []string
-	dst := make(map[string][]byte, len(tensors))
-	wanted := map[string]bool{} // files
+	wanted := map[string]bool{} // kinds
 	for _, t := range tensors {
-		wanted[t.file()] = true
+		wanted[t.kind()] = true
 	}
-	if wanted[modelName] && len(m.placed(averageName)) == 0 {
-		wanted[averageName] = false
+	if wanted[modelKind] && !m.has(averageKind) {
+		wanted[averageKind] = false
 	}
-	if wanted[optimName] && len(m.placed(optimName)) == 0 && len(m.placed(modelName)) > 0 {
+	if wanted[optimKind] && !m.has(optimKind) && m.has(modelKind) {
 		return nil, errors.New("it holds only weights, no optimizer state: training cannot continue from it")
 	}
-	for _, t := range tensors {
-		if !wanted[t.file()] {
+	wants := make([]want, len(tensors))
+	here := map[string]bool{}
+	for i, t := range tensors {
+		if !wanted[t.kind()] {
 			continue
 		}
+		here[t.Name] = true
 		have, ok := m.Tensors[t.Name]
 		switch {
-		case !ok || have.File != t.file():
+		case !ok || have.kind() != t.kind():
 			problems = append(problems, fmt.Sprintf("tensor %q is missing from the checkpoint", t.Name))
 		case t.DType != have.DType || !slices.Equal(t.Shape, have.Shape):
-			problems = append(problems, fmt.Sprintf("tensor %q is %s [%s] in the checkpoint, but %s [%s] in this run", t.Name, have.DType, units.List("%d", have.Shape), t.DType, units.List("%d", t.Shape)))
+			problems = append(problems, fmt.Sprintf("tensor %q is %s [%s] in the checkpoint, but %s [%s] in this run",
+				t.Name, have.DType, units.List("%d", have.Shape), t.DType, units.List("%d", t.Shape)))
 		}
-		if dst[t.Name] = t.Data; t.Remote != nil {
-			dst[t.Name] = make([]byte, t.Bytes())
+		s, err := t.Region.span(t.DType, t.Shape)
+		if err != nil {
+			return nil, err
+		}
+		if wants[i] = (want{t.Name, s, t.Data}); t.Remote != nil {
+			wants[i].dst = make([]byte, s.size())
 		}
 	}
 	for name, t := range m.Tensors {
-		if _, ok := dst[name]; !ok && wanted[t.File] {
+		if !here[name] && wanted[t.kind()] {
 			problems = append(problems, fmt.Sprintf("tensor %q does not exist in this run", name))
 		}
 	}
 	if len(problems) == 0 {
-		return dst, nil
+		return wants, nil
 	}
 	slices.Sort(problems)
+	problems = slices.Compact(problems) // a tensor may be listed in several parts
 	if n := len(problems); n > 8 {
 		problems = append(problems[:8], fmt.Sprintf("and %d more", n-8))
 	}
@@ -261,47 +261,4 @@ func (s *Store) goOn(info Info) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil
-}
-
-// Hash returns the hashes of HashTensors for the newest checkpoint under root that verifies, and what [LoadLatest]
-// says of it.
-func Hash(root string) (weights, optimizer string, info Info, err error) {
-	skipped, err := newest(root, func(e *Entry) (err error) {
-		info = e.Info
-		weights, optimizer, err = e.hash(root)
-		return err
-	})
-	info.Skipped = skipped
-	return weights, optimizer, info, err
-}
-
-// hash reads and verifies all tensors once.
-func (e *Entry) hash(root string) (weights, optimizer string, err error) {
-	r := e.reader(root)
-	var w, o digests
-	for _, f := range e.manifest.Files {
-		if !strings.HasSuffix(f.Name, ".safetensors") {
-			continue
-		}
-		d := &o
-		if f.Name == modelName {
-			d = &w
-		}
-		hashes := map[string]hash.Hash{}
-		for _, t := range e.manifest.placed(f.Name) {
-			hashes[t.name] = newTensorHash(t.name, t.DType, t.Shape)
-		}
-		err := r.read(f, nil, func(tensor string, p []byte) {
-			if h := hashes[tensor]; h != nil {
-				h.Write(p)
-			}
-		})
-		if err != nil {
-			return "", "", err
-		}
-		for name, h := range hashes {
-			*d = append(*d, digest{name, h.Sum(nil)})
-		}
-	}
-	return w.sum(), o.sum(), nil
 }

@@ -8,32 +8,30 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"path"
 	"regexp"
 	"slices"
 
 	"anneal/internal/jsonlimit"
-	"anneal/safetensors"
 )
 
 const (
 	manifestName  = "MANIFEST.json"
 	stateName     = "state.json"
-	modelName     = "model.safetensors"
-	optimName     = "optim.safetensors"
-	averageName   = "average.safetensors"
+	modelKind     = "model" // first part of the names of the files with weights
+	optimKind     = "optim"
+	averageKind   = "average"
 	formatName    = "anneal checkpoint"
-	formatVersion = 2 // 1 had no Origin
+	formatVersion = 2 // 1 had neither Origin nor pieces
 	chunkBytes    = 4 << 20
-	maxManifest   = 16 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB
-	maxFiles      = 1024
+	maxManifest   = 64 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB, in 64 pieces each 32 MB
+	maxFiles      = 1 << 14
 	maxState      = 4 << 20 // the largest window of the guard needs 3 MB
 	maxSequence   = 1 << 53 // far more saves than a run can make
 )
 
-// What a manifest and a state hold at most: tensors and chunks, and the numbers that the guard keeps.
+// What a manifest and a state hold at most: pieces and chunks, and the numbers that the guard keeps.
 var (
-	manifestMost = jsonlimit.Limits{Objects: 100_000, Values: 2_000_000}
+	manifestMost = jsonlimit.Limits{Objects: 400_000, Values: 4_000_000}
 	stateMost    = jsonlimit.Limits{Objects: 10_000, Values: 500_000}
 )
 
@@ -72,6 +70,8 @@ type manifest struct {
 	Files      []fileEntry            `json:"files"`
 	Tensors    map[string]tensorEntry `json:"tensors"`
 	CRC32C     checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; must be the last field
+
+	pieces map[string][]namedPiece // of each file, by offset; made by check
 }
 
 type fileEntry struct {
@@ -81,13 +81,20 @@ type fileEntry struct {
 	CRC32C []checksum `json:"crc32c"` // one per chunk
 }
 
-type tensorEntry struct {
-	DType  string   `json:"dtype"`
-	Shape  []int    `json:"shape"`
-	File   string   `json:"file"`
-	Offset int64    `json:"offset"` // of the first byte, in the file
-	Size   int64    `json:"size"`
-	CRC32C checksum `json:"crc32c"`
+// newManifest returns a manifest of this format without files.
+func newManifest() *manifest {
+	return &manifest{
+		Format: formatName, FormatVersion: formatVersion, ChunkBytes: chunkBytes, Tensors: map[string]tensorEntry{},
+	}
+}
+
+// write writes the manifest, or a writer's part of it, to a file.
+func (m *manifest) write(fs filesystem, dir, name string) error {
+	text, err := m.encode()
+	if err == nil {
+		_, err = writeBytes(fs, dir, name, text)
+	}
+	return err
 }
 
 const crcField = `"manifest_crc32c": "`
@@ -108,9 +115,18 @@ func (m *manifest) encode() ([]byte, error) {
 	return text, nil
 }
 
-// decodeManifest parses and checks a manifest. Its result is consistent: every tensor lies within a listed file,
-// tensors do not overlap, and every file has as many checksums as chunks.
+// decodeManifest parses and checks a manifest. Its result is consistent: every piece lies within a listed file, pieces
+// do not overlap there, those of a tensor cover it exactly once, and every file has as many checksums as chunks.
 func decodeManifest(text []byte) (*manifest, error) {
+	m, err := parseManifest(text)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// parseManifest parses a manifest, or one writer's part of a manifest.
+func parseManifest(text []byte) (*manifest, error) {
 	if err := manifestMost.Check(text); err != nil {
 		return nil, err
 	}
@@ -138,7 +154,13 @@ func decodeManifest(text []byte) (*manifest, error) {
 	if err := dec.Decode(m); err != nil {
 		return nil, err
 	}
-	return m, m.check()
+	for name, t := range m.Tensors {
+		if err := t.whole(); err != nil {
+			return nil, fmt.Errorf("tensor %.80q: %w", name, err)
+		}
+		m.Tensors[name] = t
+	}
+	return m, nil
 }
 
 // checkOwnSum compares the checksum recorded in text with the checksum of text.
@@ -188,58 +210,55 @@ func (m *manifest) check() error {
 		return fmt.Errorf("%s is not listed or too large", stateName)
 	}
 	for name, t := range m.Tensors {
-		fileSize, ok := files[t.File]
-		size, err := safetensors.DType(t.DType).ByteSize(t.Shape)
-		switch {
-		case err != nil:
+		if err := t.check(files); err != nil {
 			return fmt.Errorf("tensor %.80q: %w", name, err)
-		case !ok || path.Ext(t.File) != ".safetensors":
-			return fmt.Errorf("tensor %.80q is in %.80q, which is not listed", name, t.File)
-		case size != t.Size || t.Offset < 0 || t.Offset > fileSize || t.Size > fileSize-t.Offset:
-			return fmt.Errorf("tensor %.80q does not match its place in %s", name, t.File)
 		}
 	}
-	placed := map[string][]placedTensor{}
+	return m.place()
+}
+
+// namedPiece is a piece with its tensor.
+type namedPiece struct {
+	tensor string
+	*piece
+}
+
+// place lists the pieces of every file, and returns an error if some overlap there.
+func (m *manifest) place() error {
+	m.pieces = map[string][]namedPiece{}
 	for name, t := range m.Tensors {
-		placed[t.File] = append(placed[t.File], placedTensor{name, t})
+		for i := range t.Pieces {
+			p := &t.Pieces[i]
+			m.pieces[p.File] = append(m.pieces[p.File], namedPiece{name, p})
+		}
 	}
-	for _, f := range m.Files {
+	for file, list := range m.pieces {
+		slices.SortFunc(list, func(a, b namedPiece) int {
+			return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.tensor, b.tensor))
+		})
 		at, last := int64(0), ""
-		for _, p := range inOrder(placed[f.Name]) {
+		for _, p := range list {
 			if p.Offset < at {
-				return fmt.Errorf("tensors %.80q and %.80q overlap in %s", last, p.name, f.Name)
+				return fmt.Errorf("tensors %.80q and %.80q overlap in %s", last, p.tensor, file)
 			}
-			at, last = p.Offset+p.Size, p.name
+			at, last = p.Offset+p.Size, p.tensor
 		}
 	}
 	return nil
 }
 
-// chunksOf returns the number of chunks of a file.
-func chunksOf(size int64) int64 { return (size-1)/chunkBytes + min(size, 1) }
-
-type placedTensor struct {
-	name string
-	tensorEntry
-}
-
-// placed lists the tensors of a file by offset.
-func (m *manifest) placed(file string) []placedTensor {
-	var list []placedTensor
-	for name, t := range m.Tensors {
-		if t.File == file {
-			list = append(list, placedTensor{name, t})
+// has reports whether there are tensors of a kind.
+func (m *manifest) has(kind string) bool {
+	for file := range m.pieces {
+		if kindOf(file) == kind {
+			return true
 		}
 	}
-	return inOrder(list)
+	return false
 }
 
-func inOrder(list []placedTensor) []placedTensor {
-	slices.SortFunc(list, func(a, b placedTensor) int {
-		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.name, b.name))
-	})
-	return list
-}
+// chunksOf returns the number of chunks of a file.
+func chunksOf(size int64) int64 { return (size-1)/chunkBytes + min(size, 1) }
 
 // bytes returns the size of all files together, without the manifest.
 func (m *manifest) bytes() (n int64) {

@@ -33,8 +33,8 @@ type Store struct {
 	sequence int64           // of the next save
 	parent   string          // name of the last checkpoint saved or loaded; "" if none
 	bad      map[string]bool // names of checkpoints that failed verification
-	buffer   []byte          // the snapshot, reused
-	inflight chan error      // nil if no write is in progress
+	pending  *job            // begun by Begin, neither committed nor abandoned
+	background
 }
 
 // Open locks the directory root (created if needed), removes the remains of killed saves, and returns a Store. For a
@@ -92,67 +92,57 @@ func (s *Store) Save(step, tokens int64, tensors []Tensor, state any) error {
 }
 
 func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
-	if s.lock == nil {
-		return errors.New("checkpoint: Save after Close")
-	}
-	if err := s.keepLock(); err != nil {
-		return fmt.Errorf("checkpoint: step %d not saved: %w", step, err)
-	}
-	if step < 0 || tokens < 0 {
-		return fmt.Errorf("checkpoint: negative step %d or tokens %d", step, tokens)
+	j, err := s.newJob(step, tokens, state)
+	if err != nil {
+		return err
 	}
 	if err := checkTensors(tensors); err != nil {
 		return err
 	}
-	stateText, err := json.Marshal(state)
+	p, err := plan(tensors, "")
 	if err != nil {
-		return fmt.Errorf("checkpoint: cannot encode the state: %w", err)
-	}
-	j := &job{step: step, tokens: tokens, sequence: s.sequence, parent: s.parent, state: stateText, began: time.Now()}
-	if err := j.plan(tensors); err != nil {
 		return err
 	}
-	if err := s.checkSpace(j); err != nil {
-		return err
+	if err := s.room(p.bytes() + int64(len(j.state))); err != nil {
+		return j.failed(err)
 	}
 	s.sequence++
-	if s.opt.Synchronous {
-		return s.write(j)
+	write := func() error {
+		return s.write(j, func() (*manifest, error) {
+			if err := s.fs.Mkdir(j.tmp); err != nil {
+				return nil, err
+			}
+			return p.write(s.fs, j.tmp)
+		})
 	}
-	if err := s.snapshot(j); err != nil {
-		return fmt.Errorf("checkpoint: step %d not saved: %w", step, err)
-	}
-	done := make(chan error, 1)
-	s.inflight = done
-	go func() { done <- s.write(j) }()
-	return nil
-}
-
-// snapshot copies the job from live memory into the store's buffer.
-func (s *Store) snapshot(j *job) error {
-	if need := int(j.tensorBytes()); cap(s.buffer) < need {
-		s.buffer = make([]byte, need)
-	}
-	rest := s.buffer[:cap(s.buffer)]
-	for i := range j.tensors {
-		t := &j.tensors[i]
-		n := t.Bytes()
-		if t.Remote == nil {
-			copy(rest, t.Data)
-		} else if err := t.Remote.Read(rest[:n]); err != nil {
-			return fmt.Errorf("tensor %q: %w", t.Name, err)
+	if !s.opt.Synchronous {
+		if err := p.snapshot(&s.buffer); err != nil {
+			return j.failed(err)
 		}
-		t.Data, t.Remote, rest = rest[:n:n], nil, rest[n:]
 	}
-	return nil
+	return s.begin(s.opt.Synchronous, write)
 }
 
-// checkSpace rejects a save that cannot fit, before anything is copied or written.
-func (s *Store) checkSpace(j *job) error {
-	if err := s.room(j.tensorBytes() + int64(len(j.state))); err != nil {
-		return fmt.Errorf("checkpoint: step %d not saved: %w", j.step, err)
+// newJob makes the job of the next save.
+func (s *Store) newJob(step, tokens int64, state any) (*job, error) {
+	switch {
+	case s.lock == nil:
+		return nil, errors.New("checkpoint: Save after Close")
+	case step < 0 || tokens < 0:
+		return nil, fmt.Errorf("checkpoint: negative step %d or tokens %d", step, tokens)
+	case s.pending != nil:
+		return nil, fmt.Errorf("checkpoint: step %d is neither committed nor abandoned", s.pending.step)
 	}
-	return nil
+	stateText, err := json.Marshal(state)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: cannot encode the state: %w", err)
+	}
+	j := &job{step: step, tokens: tokens, sequence: s.sequence, parent: s.parent, state: stateText, began: time.Now()}
+	j.tmp = s.path(tempName(fmt.Sprintf("step-%08d", step)))
+	if err := s.keepLock(); err != nil {
+		return nil, j.failed(err)
+	}
+	return j, nil
 }
 
 // CheckSpace returns an error if one checkpoint of these tensors would not fit, so that a run need not find out at
@@ -168,12 +158,19 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 	return nil
 }
 
-// room returns an error if the directory does not have bytes free, plus some for headers, the manifest and
-// directories.
 func (s *Store) room(bytes int64) error {
+	err := room(s.free, s.root, bytes)
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w\n  free some space, or lower checkpoint.keep (now %d)", err, s.opt.Keep)
+	}
+	return err
+}
+
+// room returns an error if a directory does not have bytes free, plus some for headers, the manifest and directories.
+func room(available func(path string) (int64, error), dir string, bytes int64) error {
 	const slack = 1 << 20
 	need := bytes + slack
-	free, err := s.free(s.root)
+	free, err := available(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // the write itself will report it
 	}
@@ -181,31 +178,18 @@ func (s *Store) room(bytes int64) error {
 		return err
 	}
 	if free < need {
-		return fmt.Errorf("it needs %.1f MB, but %s has %.1f MB free: %w\n  free some space, or lower checkpoint.keep (now %d)",
-			float64(need)/1e6, s.root, float64(free)/1e6, syscall.ENOSPC, s.opt.Keep)
+		return fmt.Errorf("it needs %.1f MB, but %s has %.1f MB free: %w",
+			float64(need)/1e6, dir, float64(free)/1e6, syscall.ENOSPC)
 	}
 	return nil
 }
-
-// Wait waits for the write in progress, if any, and returns its error.
-func (s *Store) Wait() error {
-	if s.inflight == nil {
-		return nil
-	}
-	err := <-s.inflight
-	s.inflight = nil
-	return err
-}
-
-// Done reports whether no write is in progress: Wait then returns at once.
-func (s *Store) Done() bool { return s.inflight == nil || len(s.inflight) > 0 }
 
 // Close waits for the write in progress, releases the lock, and returns the error of either.
 func (s *Store) Close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := errors.Join(s.Wait(), letGo(s.lock))
+	err := errors.Join(s.Wait(), s.Abandon(), letGo(s.lock))
 	s.lock, s.buffer = nil, nil
 	return err
 }

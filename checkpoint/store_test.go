@@ -202,7 +202,7 @@ func TestRetentionDoesNotCountDamagedCheckpoints(t *testing.T) {
 	mustSave(t, s, small, 3, 4)
 	s.opt.Keep = 2
 	for _, n := range []int{3, 4} {
-		edit(t, at(root, n, modelName), func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+		edit(t, at(root, n, modelFile), func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
 	}
 	tensors, state := blank(small), runState{}
 	info, err := s.LoadLatest(tensors, &state)

@@ -6,15 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"anneal/internal/fileio"
 	"anneal/safetensors"
 )
 
@@ -82,7 +79,7 @@ func (e *Entry) verify(root string) (Info, error) {
 	r := e.reader(root)
 	for _, f := range e.manifest.Files {
 		sha := sha256.New()
-		if err := r.read(f, nil, func(_ string, p []byte) { sha.Write(p) }); err != nil {
+		if err := r.read(f, everything, func(_ int64, p []byte) { sha.Write(p) }); err != nil {
 			return Info{}, err
 		}
 		if got := hex.EncodeToString(sha.Sum(nil)); got != f.SHA256 {
@@ -114,122 +111,6 @@ func (e *Entry) info(root string) (Info, error) {
 	return info, nil
 }
 
-// reader reads the files of one checkpoint and verifies them.
-type reader struct {
-	dir, name string
-	m         *manifest
-	scratch   []byte // for bytes that nobody requested
-}
-
-func (e *Entry) reader(root string) *reader {
-	return &reader{filepath.Join(root, e.Name), e.Name, e.manifest, make([]byte, 1<<20)}
-}
-
-func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
-	return &Fault{r.name, file, tensor, offset, err}
-}
-
-// region is a range of a file up to end: a tensor, or ("") the bytes between tensors.
-type region struct {
-	tensor string
-	end    int64
-	dst    []byte // destination of its bytes; nil discards them
-}
-
-func (r *reader) regions(f fileEntry, dst map[string][]byte) []region {
-	var list []region
-	at := int64(0)
-	for _, t := range r.m.placed(f.Name) {
-		if t.Offset > at {
-			list = append(list, region{end: t.Offset})
-		}
-		at = t.Offset + t.Size
-		list = append(list, region{t.name, at, dst[t.name]})
-	}
-	if at < f.Size {
-		list = append(list, region{end: f.Size, dst: dst[""]})
-	}
-	return list
-}
-
-// read reads a file once and checks every chunk. Tensors in dst are stored there, and each is called with every piece
-// and the name of its tensor. A file without tensors goes to dst[""] as a whole. After an error the contents of dst
-// are undefined.
-func (r *reader) read(file fileEntry, dst map[string][]byte, each func(tensor string, p []byte)) error {
-	f, err := fileio.OpenRegular(filepath.Join(r.dir, file.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return r.fault(file.Name, "", -1, fmt.Errorf("it is missing: %w", fs.ErrNotExist))
-	}
-	if err != nil {
-		return r.fault(file.Name, "", -1, err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return r.fault(file.Name, "", -1, err)
-	}
-	if st.Size() != file.Size {
-		at := min(st.Size(), file.Size)
-		return r.fault(file.Name, r.tensorAt(file.Name, at), at,
-			fmt.Errorf("it has %d bytes, but the manifest says %d", st.Size(), file.Size))
-	}
-	at, crc := int64(0), uint32(0)
-	for _, reg := range r.regions(file, dst) {
-		for at < reg.end {
-			n := min(reg.end-at, chunkBytes-at%chunkBytes)
-			p := r.scratch[:min(n, int64(len(r.scratch)))]
-			if reg.dst != nil {
-				p = reg.dst[int64(len(reg.dst))-(reg.end-at):][:n]
-			}
-			if _, err := io.ReadFull(f, p); err != nil {
-				return r.fault(file.Name, reg.tensor, at, err)
-			}
-			crc = crc32.Update(crc, castagnoli, p)
-			if each != nil {
-				each(reg.tensor, p)
-			}
-			at += int64(len(p))
-			if at%chunkBytes != 0 && at != file.Size {
-				continue
-			}
-			if i := (at - 1) / chunkBytes; file.CRC32C[i] != checksum(crc) {
-				return r.blame(f, file, i, checksum(crc))
-			}
-			crc = 0
-		}
-	}
-	return nil
-}
-
-func (r *reader) tensorAt(file string, offset int64) string {
-	for _, t := range r.m.placed(file) {
-		if t.Offset <= offset && offset < t.Offset+t.Size {
-			return t.name
-		}
-	}
-	return ""
-}
-
-// blame finds the damaged tensor in a damaged chunk, by the tensors' own checksums.
-func (r *reader) blame(f *os.File, file fileEntry, chunk int64, got checksum) error {
-	begin, end := chunk*chunkBytes, min((chunk+1)*chunkBytes, file.Size)
-	err := fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, but the manifest says %08x",
-		begin, end, uint32(got), uint32(file.CRC32C[chunk]))
-	for _, t := range r.m.placed(file.Name) {
-		if t.Offset >= end || t.Offset+t.Size <= begin {
-			continue
-		}
-		sum := crc32.New(castagnoli)
-		if _, rerr := io.Copy(sum, io.NewSectionReader(f, t.Offset, t.Size)); rerr != nil {
-			return r.fault(file.Name, t.name, t.Offset, rerr)
-		}
-		if checksum(sum.Sum32()) != t.CRC32C {
-			return r.fault(file.Name, t.name, max(begin, t.Offset), err)
-		}
-	}
-	return r.fault(file.Name, "", begin, err)
-}
-
 // checkHeader returns an error unless a safetensors header agrees with the manifest.
 func (r *reader) checkHeader(file fileEntry) error {
 	if filepath.Ext(file.Name) != ".safetensors" {
@@ -240,18 +121,19 @@ func (r *reader) checkHeader(file fileEntry) error {
 		return r.fault(file.Name, "", 0, err)
 	}
 	defer f.Close()
-	placed := r.m.placed(file.Name)
+	placed := r.m.pieces[file.Name]
 	infos := slices.Clone(f.Tensors())
 	slices.SortFunc(infos, func(a, b safetensors.Info) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))
 	})
 	if len(placed) != len(infos) {
-		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d tensors, but the manifest %d", len(infos), len(placed)))
+		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d pieces of tensors, but the manifest %d", len(infos), len(placed)))
 	}
-	for i, t := range placed {
-		info := infos[i]
-		if info.Name != t.name || string(info.DType) != t.DType || !slices.Equal(info.Shape, t.Shape) || info.Offset != t.Offset {
-			return r.fault(file.Name, t.name, t.Offset, errors.New("header and manifest disagree"))
+	for i, p := range placed {
+		info, t := infos[i], r.m.Tensors[p.tensor]
+		name, shape := p.header(p.tensor, t.Shape)
+		if info.Name != name || string(info.DType) != t.DType || !slices.Equal(info.Shape, shape) || info.Offset != p.Offset {
+			return r.fault(file.Name, p.tensor, p.Offset, errors.New("header and manifest disagree"))
 		}
 	}
 	return nil

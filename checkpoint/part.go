@@ -1,0 +1,167 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"anneal/internal/fileio"
+	"anneal/safetensors"
+)
+
+// part is what one writer writes of a checkpoint. Its tensors are grouped by file, in file order.
+type part struct {
+	tensors []Tensor
+	files   []plannedFile
+}
+
+type plannedFile struct {
+	name   string
+	prefix []byte             // safetensors header
+	infos  []safetensors.Info // parallel to the tensors of the file, which follow those of the previous file
+}
+
+// plan distributes tensors over files, in whose names the suffix stands. Regions without
+// elements are left out, unless the tensor itself has none.
+func plan(tensors []Tensor, suffix string) (*part, error) {
+	p := &part{}
+	for _, kind := range []string{modelKind, optimKind, averageKind} {
+		var infos []safetensors.Info
+		byName := map[string]Tensor{}
+		for _, t := range tensors {
+			if t.kind() != kind {
+				continue
+			}
+			if whole, err := (Region{}).span(t.DType, t.Shape); err == nil && t.Bytes() == 0 && whole.size() > 0 {
+				continue
+			}
+			name, shape := t.Region.header(t.Name, t.Shape)
+			infos = append(infos, safetensors.Info{Name: name, DType: safetensors.DType(t.DType), Shape: shape})
+			byName[name] = t
+		}
+		if len(infos) == 0 {
+			continue
+		}
+		prefix, order, err := safetensors.Layout(infos, nil)
+		if err != nil {
+			return nil, err
+		}
+		p.files = append(p.files, plannedFile{kind + suffix + ".safetensors", prefix, order})
+		for _, info := range order {
+			p.tensors = append(p.tensors, byName[info.Name])
+		}
+	}
+	return p, nil
+}
+
+func (p *part) bytes() (n int64) {
+	for _, t := range p.tensors {
+		n += t.Bytes()
+	}
+	return n
+}
+
+// snapshot copies the tensors from live memory into the buffer, which grows as needed.
+func (p *part) snapshot(buffer *[]byte) error {
+	if need := int(p.bytes()); cap(*buffer) < need {
+		*buffer = make([]byte, need)
+	}
+	rest := (*buffer)[:cap(*buffer)]
+	for i := range p.tensors {
+		t := &p.tensors[i]
+		n := t.Bytes()
+		if t.Remote == nil {
+			copy(rest, t.Data)
+		} else if err := t.Remote.Read(rest[:n]); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		t.Data, t.Remote, rest = rest[:n:n], nil, rest[n:]
+	}
+	return nil
+}
+
+// write writes the files of the part and returns its part of the manifest.
+func (p *part) write(fs filesystem, dir string) (*manifest, error) {
+	m := newManifest()
+	tensors := p.tensors
+	for _, f := range p.files {
+		if err := f.write(fs, dir, tensors[:len(f.infos)], m); err != nil {
+			return nil, err
+		}
+		tensors = tensors[len(f.infos):]
+	}
+	return m, nil
+}
+
+// write writes one safetensors file and records it and its tensors in m.
+func (f *plannedFile) write(fs filesystem, dir string, tensors []Tensor, m *manifest) error {
+	entry, err := writeFile(fs, dir, f.name, func(w io.Writer) error {
+		if _, err := w.Write(f.prefix); err != nil {
+			return err
+		}
+		var buffer []byte
+		for i, t := range tensors {
+			data, err := t.bytes(&buffer)
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			if err == nil {
+				at := place{f.name, f.infos[i].Offset, int64(len(data)), checksum(crc32.Checksum(data, castagnoli))}
+				err = m.add(t.Name, tensorEntry{DType: t.DType, Shape: append([]int{}, t.Shape...), Pieces: []piece{{at, t.Region}}})
+			}
+			if err != nil {
+				return fmt.Errorf("tensor %q: %w", t.Name, err)
+			}
+		}
+		return nil
+	})
+	m.Files = append(m.Files, entry)
+	return err
+}
+
+// add adds the pieces of a tensor.
+func (m *manifest) add(name string, t tensorEntry) error {
+	have, ok := m.Tensors[name]
+	if ok && (have.DType != t.DType || !slices.Equal(have.Shape, t.Shape)) {
+		return fmt.Errorf("it is %s %v in %v, but %s %v in %v", have.DType, have.Shape, &have.Pieces[0], t.DType, t.Shape, &t.Pieces[0])
+	}
+	t.Pieces = append(have.Pieces, t.Pieces...)
+	m.Tensors[name] = t
+	return nil
+}
+
+// partName returns the name of the file with a writer's part of the manifest.
+func partName(number int) string { return fmt.Sprintf("part-%05d.json", number) }
+
+// collect removes the part files of all writers from a directory and returns what they say together.
+func collect(disk filesystem, dir string, writers int) (*manifest, error) {
+	m := newManifest()
+	for i := range writers {
+		path := filepath.Join(dir, partName(i))
+		text, err := fileio.ReadSmall(path, maxManifest)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("the part of writer %d of %d is missing: %w", i, writers, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		part, err := parseManifest(text)
+		if err != nil {
+			return nil, fmt.Errorf("the part of writer %d: %w", i, err)
+		}
+		m.Files = append(m.Files, part.Files...)
+		for name, t := range part.Tensors {
+			if err := m.add(name, t); err != nil {
+				return nil, fmt.Errorf("tensor %q: %w", name, err)
+			}
+		}
+		if err := disk.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}

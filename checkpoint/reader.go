@@ -1,0 +1,171 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"anneal/internal/fileio"
+)
+
+// reader reads the files of one checkpoint and verifies what it reads.
+type reader struct {
+	dir, name string
+	m         *manifest
+	chunk     []byte
+}
+
+func (e *Entry) reader(root string) *reader {
+	return &reader{filepath.Join(root, e.Name), e.Name, e.manifest, make([]byte, chunkBytes)}
+}
+
+func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
+	return &Fault{r.name, file, tensor, offset, err}
+}
+
+// want is a part of a tensor, and the memory for it.
+type want struct {
+	tensor string
+	span
+	dst []byte
+}
+
+// source is a piece on disk of which something is wanted, and that.
+type source struct {
+	*piece
+	span
+	want *want
+}
+
+// fetch reads what is wanted, from whatever pieces it is in. It reads and checks only the chunks that hold some of it.
+// After an error the contents of the memory are undefined.
+func (r *reader) fetch(wants []want) error {
+	byName := map[string][]*want{}
+	for i := range wants {
+		byName[wants[i].tensor] = append(byName[wants[i].tensor], &wants[i])
+	}
+	for _, f := range r.m.Files {
+		var sources []source
+		for _, p := range r.m.pieces[f.Name] {
+			t := r.m.Tensors[p.tensor]
+			s, err := p.span(t.DType, t.Shape)
+			if err != nil {
+				return r.fault(f.Name, p.tensor, p.Offset, err)
+			}
+			for _, w := range byName[p.tensor] {
+				if m := s.meet(&w.span); m.size() > 0 {
+					sources = append(sources, source{p.piece, s, w})
+				}
+			}
+		}
+		if len(sources) == 0 {
+			continue
+		}
+		needed := func(begin, end int64) bool {
+			for i := range sources {
+				if m := sources[i].within(begin, end); m.size() > 0 {
+					return true
+				}
+			}
+			return false
+		}
+		err := r.read(f, needed, func(begin int64, chunk []byte) {
+			for i := range sources {
+				sources[i].copy(begin, chunk)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within returns what is wanted of the piece's bytes from begin to end of the file.
+func (s *source) within(begin, end int64) span {
+	from, to := max(begin-s.Offset, 0), min(end-s.Offset, s.Size)
+	if from >= to {
+		return span{}
+	}
+	part := s.cut(from, to)
+	return part.meet(&s.want.span)
+}
+
+// copy copies what is wanted of the piece from the chunk of the file that starts at begin.
+func (s *source) copy(begin int64, chunk []byte) {
+	m := s.within(begin, begin+int64(len(chunk)))
+	m.rows(&s.span, &s.want.span, func(inPiece, inWant, n int64) {
+		copy(s.want.dst[inWant:inWant+n], chunk[s.Offset+inPiece-begin:])
+	})
+}
+
+// everything is what [reader.read] needs to read a whole file.
+func everything(begin, end int64) bool { return true }
+
+// read reads and checks the chunks of a file that are needed, and calls use with each and its offset.
+func (r *reader) read(file fileEntry, needed func(begin, end int64) bool, use func(begin int64, chunk []byte)) error {
+	f, err := fileio.OpenRegular(filepath.Join(r.dir, file.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.fault(file.Name, "", -1, fmt.Errorf("it is missing: %w", fs.ErrNotExist))
+	}
+	if err != nil {
+		return r.fault(file.Name, "", -1, err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return r.fault(file.Name, "", -1, err)
+	}
+	if st.Size() != file.Size {
+		at := min(st.Size(), file.Size)
+		return r.fault(file.Name, r.tensorAt(file.Name, at), at,
+			fmt.Errorf("it has %d bytes, but the manifest says %d", st.Size(), file.Size))
+	}
+	for i, want := range file.CRC32C {
+		begin := int64(i) * chunkBytes
+		end := min(begin+chunkBytes, file.Size)
+		if !needed(begin, end) {
+			continue
+		}
+		chunk := r.chunk[:end-begin]
+		if _, err := f.ReadAt(chunk, begin); err != nil {
+			return r.fault(file.Name, r.tensorAt(file.Name, begin), begin, err)
+		}
+		if got := checksum(crc32.Checksum(chunk, castagnoli)); got != want {
+			return r.blame(f, file, begin, end, fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, but the manifest says %08x",
+				begin, end, uint32(got), uint32(want)))
+		}
+		use(begin, chunk)
+	}
+	return nil
+}
+
+func (r *reader) tensorAt(file string, offset int64) string {
+	for _, p := range r.m.pieces[file] {
+		if p.Offset <= offset && offset < p.Offset+p.Size {
+			return p.tensor
+		}
+	}
+	return ""
+}
+
+// blame finds the damaged tensor in a damaged chunk, by the pieces' own checksums.
+func (r *reader) blame(f *os.File, file fileEntry, begin, end int64, err error) error {
+	for _, p := range r.m.pieces[file.Name] {
+		if p.Offset >= end || p.Offset+p.Size <= begin {
+			continue
+		}
+		sum := crc32.New(castagnoli)
+		if _, rerr := io.Copy(sum, io.NewSectionReader(f, p.Offset, p.Size)); rerr != nil {
+			return r.fault(file.Name, p.tensor, p.Offset, rerr)
+		}
+		if checksum(sum.Sum32()) != p.CRC32C {
+			return r.fault(file.Name, p.tensor, max(begin, p.Offset), err)
+		}
+	}
+	return r.fault(file.Name, "", begin, err)
+}

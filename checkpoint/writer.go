@@ -1,0 +1,94 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"anneal/internal/machine"
+)
+
+// Writer writes the part of one process of checkpoints that several processes write together; see [Store.Begin]. Every
+// process has one, with a number of its own, from 0 up. Its methods must be called from one goroutine.
+type Writer struct {
+	Root        string // the directory of the store
+	Number      int
+	Synchronous bool // as in Options
+
+	fs filesystem // nil means disk
+	background
+}
+
+// Write takes a snapshot of the tensors, or parts, that this process has to write, and returns; a goroutine writes
+// them to dir, which is what Begin returned. No other process may write an element that this one writes. Write waits
+// for the previous one, and returns its error without writing anything if it failed. The part is complete when Wait
+// returns nil.
+func (w *Writer) Write(dir string, tensors []Tensor) error {
+	if err := w.Wait(); err != nil {
+		return err
+	}
+	if err := checkTensors(tensors); err != nil {
+		return err
+	}
+	p, err := plan(tensors, fmt.Sprintf(".r%05d", w.Number))
+	if err != nil {
+		return err
+	}
+	fail := func(err error) error { return fmt.Errorf("checkpoint: %s: part %d not saved: %w", dir, w.Number, err) }
+	if err := room(machine.FreeDisk, w.Root, p.bytes()); err != nil {
+		return fail(err)
+	}
+	if w.fs == nil {
+		w.fs = disk{}
+	}
+	if !w.Synchronous {
+		if err := p.snapshot(&w.buffer); err != nil {
+			return fail(err)
+		}
+	}
+	return w.begin(w.Synchronous, func() error {
+		if err := w.write(filepath.Join(w.Root, dir), p); err != nil {
+			return fail(err)
+		}
+		return nil
+	})
+}
+
+// write writes the tensors, then the part file, which says that they are on the disk.
+func (w *Writer) write(dir string, p *part) error {
+	m, err := p.write(w.fs, dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.write(w.fs, dir, partName(w.Number)), w.fs.SyncDir(dir))
+}
+
+// background runs one write at a time.
+type background struct {
+	buffer   []byte     // the snapshot that is written, reused
+	inflight chan error // nil if no write is in progress
+}
+
+// begin calls write: in the background, unless it is to be synchronous.
+func (b *background) begin(synchronous bool, write func() error) error {
+	if synchronous {
+		return write()
+	}
+	done := make(chan error, 1)
+	b.inflight = done
+	go func() { done <- write() }()
+	return nil
+}
+
+// Wait waits for the write in progress, if any, and returns its error.
+func (b *background) Wait() error {
+	if b.inflight == nil {
+		return nil
+	}
+	err := <-b.inflight
+	b.inflight = nil
+	return err
+}
+
+// Done reports whether no write is in progress: Wait then returns at once.
+func (b *background) Done() bool { return b.inflight == nil || len(b.inflight) > 0 }
