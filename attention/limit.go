@@ -8,7 +8,7 @@ const maxEntries = 1 << 23
 
 // CheckLayers returns an *Error if the patterns, which repeat over the layers of a model, cannot be used for rows of
 // length tokens and that number of query heads. It does not compile them.
-func CheckLayers(list []Pattern, length, heads, layers int) error {
+func CheckLayers(list Patterns, length, heads, layers int) error {
 	total := 0.0
 	counted := map[string]bool{}
 	for i, p := range list[:min(len(list), layers)] {

@@ -99,9 +99,13 @@ func parse(text string) (Pattern, error) {
 	return nil, &Error{fmt.Sprintf("unknown attention pattern %q", name), names()}
 }
 
-// ParseList parses comma-separated patterns of layers.
-func ParseList(text string) ([]Pattern, error) {
-	var list []Pattern
+// Patterns are the patterns of a model's layers, which take them in turn. The zero value is Full for all layers. The
+// text form is a comma-separated list of patterns. A list is not changed once it is made.
+type Patterns []Pattern
+
+// ParseList parses the text form of Patterns.
+func ParseList(text string) (Patterns, error) {
+	var list Patterns
 	for _, t := range strings.Split(text, ",") {
 		p, err := Parse(t)
 		if err != nil {
@@ -112,10 +116,51 @@ func ParseList(text string) ([]Pattern, error) {
 	return list, nil
 }
 
+// Of returns the pattern of a layer.
+func (l Patterns) Of(layer int) Pattern {
+	if len(l) == 0 {
+		return Full{}
+	}
+	return l[layer%len(l)]
+}
+
+// Resolve completes every pattern; see Pattern.Resolve.
+func (l Patterns) Resolve(length int, seed uint64) Patterns {
+	complete := make(Patterns, len(l))
+	for i, p := range l {
+		complete[i] = p.Resolve(length, seed)
+	}
+	return complete
+}
+
+// String returns the text form, which ParseList reads.
+func (l Patterns) String() string {
+	if len(l) == 0 {
+		return Full{}.String()
+	}
+	texts := make([]string, len(l))
+	for i, p := range l {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (l Patterns) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. Errors are of type *Error.
+func (l *Patterns) UnmarshalText(text []byte) error {
+	list, err := ParseList(string(text))
+	if err == nil {
+		*l = list
+	}
+	return err
+}
+
 // Compile turns a pattern into the layout of one layer, for rows of up to length tokens and that number of query
 // heads. The layout is nil if every query sees all keys before it.
 func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
-	if err := CheckLayers([]Pattern{p}, length, heads, 1); err != nil {
+	if err := CheckLayers(Patterns{p}, length, heads, 1); err != nil {
 		return nil, err
 	}
 	return p.Resolve(length, 0).layout(length, heads, layer), nil
@@ -123,14 +168,14 @@ func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
 
 // CompileLayers compiles the patterns of a model's layers; the list repeats over the layers. Layers that see the same
 // keys share a layout.
-func CompileLayers(list []Pattern, length, heads, layers int) ([]*device.Layout, error) {
+func CompileLayers(list Patterns, length, heads, layers int) ([]*device.Layout, error) {
 	if err := CheckLayers(list, length, heads, layers); err != nil {
 		return nil, err
 	}
 	layouts := make([]*device.Layout, layers)
 	made := map[string]*device.Layout{}
 	for i := range layouts {
-		p := list[i%len(list)].Resolve(length, 0)
+		p := list.Of(i).Resolve(length, 0)
 		key := p.String()
 		if _, own := p.(BigBird); own { // random blocks differ between layers
 			key = fmt.Sprint(key, " in ", i)

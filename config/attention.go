@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"strings"
 
 	"anneal/attention"
 )
@@ -14,38 +13,24 @@ const attentionDoc = "Which earlier tokens a token attends to: a pattern, or a l
 // resolveAttention completes patterns whose options follow from the context and the seed, so that the run's file holds
 // the graph it is trained with.
 func (c *Config) resolveAttention() {
-	patterns, err := attention.ParseList(c.Model.Attention)
-	if err != nil || c.Model.Context < 1 {
-		return // Validate says so
+	if m := &c.Model; m.Context >= 1 { // else Validate says so
+		m.Attention = m.Attention.Resolve(m.Context, c.Seed)
 	}
-	complete := make([]string, len(patterns))
-	for i, p := range patterns {
-		complete[i] = p.Resolve(c.Model.Context, c.Seed).String()
-	}
-	c.Model.Attention = strings.Join(complete, ",")
 }
 
 // attention checks the patterns of the layers.
 func (k *checker) attention() {
 	const key = "model.attention"
 	m := &k.c.Model
-	fault := func(err error) {
-		if e := new(attention.Error); errors.As(err, &e) {
-			k.fault(key, e.Try, "%s: %s", key, e.Message)
-		}
-	}
-	patterns, err := attention.ParseList(m.Attention)
-	if err != nil {
-		fault(err)
-		return
-	}
+	patterns := m.Attention
 	if len(patterns) > m.Layers && m.Layers > 0 {
 		k.fault(key, "at most one pattern per layer; layers take the patterns of a shorter list in turn", "%s lists %d patterns for model.layers = %d", key, len(patterns), m.Layers)
 	}
 	if m.Context < 1 || m.Heads < 1 || m.Layers < 1 {
 		return // said elsewhere
 	}
-	if err := attention.CheckLayers(patterns, m.Context, m.Heads, m.Layers); err != nil {
-		fault(err)
+	err := attention.CheckLayers(patterns, m.Context, m.Heads, m.Layers)
+	if e := new(attention.Error); errors.As(err, &e) {
+		k.fault(key, e.Try, "%s: %s", key, e.Message)
 	}
 }

@@ -23,14 +23,14 @@ func TestPatternsOfLayers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.model, err)
 		}
-		if cfg.Model.Attention != c.want {
+		if cfg.Model.Attention.String() != c.want {
 			t.Errorf("%s is read as %s, want %s", c.model, cfg.Model.Attention, c.want)
 		}
 		again, err := parse(cfg.YAML(), "again.yaml", []string{"model.dim=768", "model.context=512", "seed=1"})
 		if err != nil {
 			t.Fatalf("%s: read back: %v", c.want, err)
 		}
-		if again.Model.Attention != c.want {
+		if again.Model.Attention.String() != c.want {
 			t.Errorf("%s: read back as %s", c.want, again.Model.Attention)
 		}
 	}
@@ -52,7 +52,7 @@ func TestPatternsThatCannotWorkAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v; want %q", text, p, want)
 		}
 	}
-	if cfg, err := parse([]byte(minimal), "run.yaml", []string{"model.attention=[window:64, full]"}); err != nil || cfg.Model.Attention != "window:64,full" {
+	if cfg, err := parse([]byte(minimal), "run.yaml", []string{"model.attention=[window:64, full]"}); err != nil || cfg.Model.Attention.String() != "window:64,full" {
 		t.Errorf("a list on the command line: %+v, %v", cfg, err)
 	}
 	if p := problemsOf(t, minimal, "model.attention=strided", "model.heads=1"); len(p) != 1 || p[0].Key != "model.attention" {

@@ -3,6 +3,9 @@ package config
 import (
 	"maps"
 	"slices"
+
+	"anneal/attention"
+	"anneal/model"
 )
 
 // Config is one training run. Whole numbers that are 0 and numbers that are NaN stand for a value that
@@ -13,19 +16,19 @@ type Config struct {
 	Precision string `yaml:"precision"`
 	Threads   int    `yaml:"threads"`
 
-	Model      Model      `yaml:"model"`
-	Init       Init       `yaml:"init"`
-	Data       Data       `yaml:"data"`
-	Train      Train      `yaml:"train"`
-	Optimizer  Optimizer  `yaml:"optimizer"`
-	Schedule   Schedule   `yaml:"schedule"`
-	LossScale  LossScale  `yaml:"loss_scale"`
-	FP8        FP8        `yaml:"fp8"`
-	Checkpoint Checkpoint `yaml:"checkpoint"`
-	Guard      Guard      `yaml:"guard"`
-	Watchdog   Watchdog   `yaml:"watchdog"`
-	Average    Average    `yaml:"average"`
-	Memory     Memory     `yaml:"memory"`
+	Model      model.Config `yaml:"model"`
+	Init       Init         `yaml:"init"`
+	Data       Data         `yaml:"data"`
+	Train      Train        `yaml:"train"`
+	Optimizer  Optimizer    `yaml:"optimizer"`
+	Schedule   Schedule     `yaml:"schedule"`
+	LossScale  LossScale    `yaml:"loss_scale"`
+	FP8        FP8          `yaml:"fp8"`
+	Checkpoint Checkpoint   `yaml:"checkpoint"`
+	Guard      Guard        `yaml:"guard"`
+	Watchdog   Watchdog     `yaml:"watchdog"`
+	Average    Average      `yaml:"average"`
+	Memory     Memory       `yaml:"memory"`
 
 	origins  map[string]Origin // by dotted key; a missing key is at its default
 	amounts  map[string]string // of keys in steps that were given in other units, what was given
@@ -34,47 +37,6 @@ type Config struct {
 	recipe   string            // that the config began with
 	scaled   bool              // the recipe's model is made smaller
 	remarks  []string          // on how the config was read, and what was made of the weights it starts from
-}
-
-// Model is the shape of the network and how it starts.
-type Model struct {
-	Family              string  `yaml:"family"`
-	Layers              int     `yaml:"layers"`
-	Dim                 int     `yaml:"dim"`
-	Heads               int     `yaml:"heads"`
-	KVHeads             int     `yaml:"kv_heads"`
-	HeadDim             int     `yaml:"head_dim"`
-	FFN                 int     `yaml:"ffn"`
-	Context             int     `yaml:"context"`
-	Vocab               int     `yaml:"vocab"`
-	TieEmbeddings       bool    `yaml:"tie_embeddings"`
-	QKNorm              bool    `yaml:"qk_norm"`
-	Attention           string  `yaml:"attention"`
-	Positions           string  `yaml:"positions"`
-	RopeTheta           float64 `yaml:"rope_theta"`
-	RopeScaling         string  `yaml:"rope_scaling"`
-	RopeOriginalContext int     `yaml:"rope_original_context"`
-	RopeLayout          string  `yaml:"rope_layout"`
-	NormEps             float64 `yaml:"norm_eps"`
-	LogitSoftcap        float64 `yaml:"logit_softcap"`
-	InitStd             float64 `yaml:"init_std"`
-	Init                string  `yaml:"init"`
-	ZeroInit            string  `yaml:"zero_init"`
-
-	MuP            bool    `yaml:"mup"`
-	MuPBaseDim     int     `yaml:"mup_base_dim"`
-	MuPBaseHeadDim int     `yaml:"mup_base_head_dim"`
-	MuPBaseFFN     int     `yaml:"mup_base_ffn"`
-	MuPBaseLayers  int     `yaml:"mup_base_layers"`
-	MuPInputScale  float64 `yaml:"mup_input_scale"`
-	MuPOutputScale float64 `yaml:"mup_output_scale"`
-
-	Activation      string `yaml:"activation"`
-	ValueEmbeddings string `yaml:"value_embeddings"`
-	X0Skip          bool   `yaml:"x0_skip"`
-
-	Dropout         float64 `yaml:"dropout"`
-	StochasticDepth float64 `yaml:"stochastic_depth"`
 }
 
 // Init is the weights that a run starts from, where they are not random.
@@ -181,10 +143,10 @@ type Memory struct {
 func Default() *Config {
 	return &Config{
 		Seed: 1, Device: "cpu", Precision: "bf16",
-		Model: Model{
+		Model: model.Config{
 			Family: "llama", Layers: 6, Dim: 384, Heads: 6, Context: 256,
-			TieEmbeddings: true, Positions: "rope", RopeTheta: 10000, RopeScaling: "none", RopeLayout: "half", NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
-			Attention: "full", Activation: "swiglu", ValueEmbeddings: "none",
+			TieEmbeddings: true, Positions: model.Positions{"rope"}, RopeTheta: 10000, RopeLayout: "half", NormEps: 1e-5, InitStd: 0.02, Init: "gpt2", ZeroInit: "none",
+			Attention: attention.Patterns{attention.Full{}}, Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
 		Init: Init{Tokenizer: "related"},
@@ -222,7 +184,7 @@ func (c *Config) Remark(text string) {
 	}
 }
 
-// Clone returns a copy that shares nothing with c.
+// Clone returns a copy that shares nothing with c but lists that do not change.
 func (c *Config) Clone() *Config {
 	r := *c
 	r.origins, r.amounts, r.remarks = maps.Clone(c.origins), maps.Clone(c.amounts), slices.Clone(c.remarks)

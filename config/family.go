@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"anneal/model"
 )
 
 // A family is a recipe of which every line can be overridden.
@@ -60,13 +62,13 @@ func (c *Config) resolveFamily() {
 		c.deriveOfFamily(name, v)
 	}
 	if c.Model.Family == "anneal" {
-		c.deriveOfFamily("model.attention", c.Model.windowCycle())
+		c.deriveOfFamily("model.attention", windowCycle(&c.Model))
 	}
 }
 
 // windowCycle is three layers that look back on a quarter of the context, in multiples of 64, and one that looks at
 // all; or full where there is not enough of layers or context.
-func (m *Model) windowCycle() string {
+func windowCycle(m *model.Config) string {
 	w := (m.Context/4 + 63) / 64 * 64
 	if m.Layers < 4 || w < 1 || w >= m.Context {
 		return "full"

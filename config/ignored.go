@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"anneal/nn"
 	"anneal/precision"
 )
 
@@ -15,7 +14,6 @@ func (k *checker) ignored() {
 	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
 	p, err := precision.Lookup(c.Precision) // of a name that is not known, which has been said, nothing can be
 	scaled, fp8 := err == nil && p.Scaled(), err == nil && p.FP8 != nil
-	scaling, scalingErr := nn.ParseRoPEScaling(m.RopeScaling)
 	decays := s.Name == "wsd" || s.Name == "wsds" || k.reported("schedule.name")
 	for _, rule := range []struct {
 		ignored   bool
@@ -34,10 +32,10 @@ func (k *checker) ignored() {
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
 		}},
-		{!m.Rotates() && !k.reported("model.positions") && !k.reported("model.attention"), "with " + m.TurnsNothing(), "a layer with model.positions = rope and model.attention other than linear", []string{
+		{!m.HasPositions("rope"), "with " + c.TurnsNothing(), "a layer with model.positions = rope and model.attention other than linear", []string{
 			"model.rope_theta", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
 		}},
-		{scalingErr == nil && !scaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling, "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
+		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(), "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
 		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2", []string{"model.init_std"}},
 		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 uses it", "precision = fp16", []string{
 			"loss_scale.dynamic", "loss_scale.init", "loss_scale.interval", "loss_scale.floor",
@@ -49,7 +47,7 @@ func (k *checker) ignored() {
 		{m.TieEmbeddings, "with model.tie_embeddings, where the head is the embedding table", "optimizer.groups.embedding, or model.tie_embeddings = false", []string{
 			"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
 		}},
-		{!m.biased(), "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
+		{!m.HasBiases(), "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
 			"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
 		}},
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1", []string{"optimizer.cautious_decay"}},
@@ -81,7 +79,7 @@ func (k *checker) groups() []Group {
 	if !k.c.Model.TieEmbeddings {
 		list = append(list, g.Head)
 	}
-	if k.c.Model.biased() {
+	if k.c.Model.HasBiases() {
 		list = append(list, g.Bias)
 	}
 	return list

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -21,8 +22,9 @@ type Key struct {
 	Doc     string   `json:"doc"`
 	Rule    string   `json:"rule,omitempty"` // how the value is derived when it is left out
 	index   []int
-	amount  bool // steps that may be given as a percentage of the run or in tokens
-	list    bool // texts with commas between them, which a file may give as a list
+	amount  bool   // steps that may be given as a percentage of the run or in tokens
+	list    bool   // texts with commas between them, which a file may give as a list
+	try     string // what to write instead of a text that is no value; "" to say the default or the rule
 }
 
 var (
@@ -64,11 +66,11 @@ func buildKeys() []Key {
 	walk = func(v reflect.Value, prefix string, index []int) {
 		for i := range v.NumField() {
 			tag, ok := v.Type().Field(i).Tag.Lookup("yaml")
-			if !ok {
+			if !ok || tag == "-" {
 				continue
 			}
 			name, at := prefix+tag, append(append([]int(nil), index...), i)
-			if v.Field(i).Kind() == reflect.Struct {
+			if v.Field(i).Kind() == reflect.Struct && !isText(v.Field(i)) {
 				walk(v.Field(i), name+".", at)
 				continue
 			}
@@ -79,7 +81,7 @@ func buildKeys() []Key {
 			if k.Rule == "" {
 				k.Rule = familyRule(name, format(v.Field(i)))
 			}
-			k.Name, k.index, k.Type = name, at, typeName(v.Field(i).Kind())
+			k.Name, k.index, k.Type = name, at, typeName(v.Field(i))
 			k.Default = format(v.Field(i))
 			if k.amount {
 				k.Type = "integer, percentage or amount of tokens"
@@ -106,8 +108,17 @@ const durationType = "number of minutes, or duration such as 90s or 1h30m"
 // listType is the type of a key that a file may give as a list.
 const listType = "text or a list of texts"
 
-func typeName(k reflect.Kind) string {
-	switch k {
+// isText reports whether the type of an addressable field has a text form of its own.
+func isText(v reflect.Value) bool {
+	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
+	return ok
+}
+
+func typeName(v reflect.Value) string {
+	if isText(v) {
+		return "text"
+	}
+	switch v.Kind() {
 	case reflect.Int:
 		return "integer"
 	case reflect.Uint64:
@@ -119,11 +130,18 @@ func typeName(k reflect.Kind) string {
 	case reflect.String:
 		return "text"
 	}
-	panic(fmt.Sprintf("config: a field of kind %v has no place in a config file", k))
+	panic(fmt.Sprintf("config: a field of kind %v has no place in a config file", v.Kind()))
 }
 
 // format writes a value as the config file does.
 func format(v reflect.Value) string {
+	if t, ok := v.Interface().(encoding.TextMarshaler); ok {
+		text, err := t.MarshalText()
+		if err != nil {
+			panic("config: " + err.Error()) // a value that was read can be written
+		}
+		return string(text)
+	}
 	switch v.Kind() {
 	case reflect.Float64:
 		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
@@ -157,6 +175,11 @@ func (c *Config) set(k Key, text string, from Origin) error {
 			}
 			c.amounts[k.Name] = text
 			digits = "0"
+		}
+	}
+	if t, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		if err := t.UnmarshalText([]byte(text)); err != nil {
+			return fmt.Errorf("%s: %w", k.Name, err)
 		}
 	}
 	switch v.Kind() {

@@ -11,7 +11,7 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 		"linear": "linear", "linear:gated": "linear:gated", "[linear:gated, linear:gated, full]": "linear:gated,linear:gated,full",
 	} {
 		c, err := parse([]byte(minimal+"model:\n  attention: "+text+"\n"), "run.yaml", nil)
-		if err != nil || c.Model.Attention != want {
+		if err != nil || c.Model.Attention.String() != want {
 			t.Errorf("%s is read as %q: %v", text, c.Model.Attention, err)
 		}
 	}

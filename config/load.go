@@ -169,7 +169,7 @@ func (c *Config) override(o string) []Problem {
 		text = strings.TrimSuffix(inner, "]") // as a file has it
 	}
 	if err := c.set(allKeys[i], text, from); err != nil {
-		return []Problem{{Key: name, Message: err.Error(), At: from.Place(), Try: allKeys[i].example()}}
+		return []Problem{allKeys[i].problem(err, from.Place())}
 	}
 	return nil
 }
@@ -306,7 +306,7 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 		_, from.Rule, _ = strings.Cut(r.lines[line], " # derived: ") // as YAML writes it
 	}
 	if err := r.c.set(allKeys[i], text, from); err != nil {
-		r.fault(v.Value, name, allKeys[i].example(), "%s", err)
+		r.problems = append(r.problems, allKeys[i].problem(err, r.at(v.Value).Place()))
 	}
 }
 

@@ -14,8 +14,8 @@ func (c *Config) resolveMuP() {
 	m := &c.Model
 	c.derive("model.mup_base_head_dim", m.HeadDim)
 	switch {
-	case m.FFN == m.ffn(m.Dim):
-		c.derive("model.mup_base_ffn", m.ffn(m.MuPBaseDim))
+	case m.FFN == derivedFFN(m, m.Dim):
+		c.derive("model.mup_base_ffn", derivedFFN(m, m.MuPBaseDim))
 	case m.Dim > 0:
 		c.derive("model.mup_base_ffn", m.FFN*m.MuPBaseDim/m.Dim)
 	}

@@ -71,7 +71,8 @@ var notes = map[string]Key{
 		"micro-batch. It rises linearly from the first layer. " +
 		"Skipped branches are not computed. 0 turns it off; 0.1 to 0.2 are usual."},
 
-	"model.positions": {list: true, Doc: "How attention knows positions: one scheme, or a list that layers take in " +
+	"model.positions": {list: true, try: "model.positions = rope, alibi, learned or none, or a list such as [rope, " +
+		"rope, rope, none]", Doc: "How attention knows positions: one scheme, or a list that layers take in " +
 		"turn, such as [rope, rope, rope, none].\n" +
 		"rope: rotary positions, which turn queries and keys.\n" +
 		"alibi: attention scores fall with the distance. The model can read rows longer than those of training.\n" +
@@ -79,7 +80,7 @@ var notes = map[string]Key{
 		"ends at model.context.\n" +
 		"none: no positions; order comes from the causal mask alone."},
 	"model.rope_theta": {Doc: "Base of the rotary wavelengths."},
-	"model.rope_scaling": {Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
+	"model.rope_scaling": {try: "model.rope_scaling = yarn:4, or none", Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
 		"first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
 		"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, " +
 		"llama3:8:low=1:high=4. none turns it off."},

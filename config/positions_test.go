@@ -21,11 +21,11 @@ func TestPositionsAreAListOrAText(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if c.Model.Positions != want {
+		if c.Model.Positions.String() != want {
 			t.Errorf("%q is %q, want %q", text, c.Model.Positions, want)
 		}
 		again, err := parse(c.YAML(), "config.yaml", nil)
-		if err != nil || again.Model != c.Model {
+		if err != nil || again.Model.Differences(c.Model) != nil {
 			t.Errorf("%q: read back, %v, the model is %+v, want %+v", text, err, again.Model, c.Model)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/model"
 )
 
 func load(t *testing.T, s Sources) *Config {
@@ -66,7 +68,7 @@ func TestFilesAndOverridesReplaceARecipe(t *testing.T) {
 		}
 	}
 	again, err := parse(c.YAML(), "config.yaml", []string{"data.path=data"})
-	if err != nil || again.Model != c.Model || again.Train != c.Train || again.Schedule != c.Schedule {
+	if err != nil || again.Model.Differences(c.Model) != nil || again.Train != c.Train || again.Schedule != c.Schedule {
 		t.Errorf("read back: %v\n%+v\n%+v", err, again, c)
 	}
 }
@@ -92,7 +94,7 @@ func TestSourcesThatCannotWork(t *testing.T) {
 // Scaled down a recipe keeps its ratios as far as whole heads and layers allow, its tokens for each parameter and its
 // decay; its rate rises; and the smallest model is one that can be trained.
 func TestScaledRecipesKeepTheirRatios(t *testing.T) {
-	blocks := func(m Model) float64 {
+	blocks := func(m model.Config) float64 {
 		kv := float64(m.KVHeads) / float64(m.Heads)
 		return float64(m.Layers) * float64(m.Dim) * (float64(m.Heads*m.HeadDim)*(2+2*kv) + 3*float64(m.FFN))
 	}

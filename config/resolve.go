@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+
+	"anneal/model"
 )
 
 // microBatchTokens is where larger micro-batches stop paying: the matrix products are at full speed and activations
@@ -20,7 +22,7 @@ func (c *Config) Resolve() {
 	if m.Heads > 0 {
 		c.derive("model.head_dim", m.Dim/m.Heads)
 	}
-	c.derive("model.ffn", m.ffn(m.Dim))
+	c.derive("model.ffn", derivedFFN(m, m.Dim))
 	c.resolvePositions()
 	if m.MuP {
 		c.resolveMuP()
@@ -33,9 +35,9 @@ func (c *Config) Resolve() {
 	c.resolveSchedule()
 }
 
-// ffn is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has about as
+// derivedFFN is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has about as
 // many parameters.
-func (m *Model) ffn(dim int) int {
+func derivedFFN(m *model.Config, dim int) int {
 	if m.Activation == "swiglu" {
 		return (dim*8/3 + 63) / 64 * 64
 	}

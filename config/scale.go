@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"anneal/attention"
+	"anneal/model"
 )
 
 // maxSmallLR is the highest rate that scaling down gives: small models gain nothing from more.
@@ -66,7 +68,7 @@ func (c *Config) scaleDown(scale float64) {
 }
 
 // scaleShape sets depth, width, heads and the feed-forward layer, and returns how much narrower the model has become.
-func (c *Config) scaleShape(was *Model, scale float64) float64 {
+func (c *Config) scaleShape(was *model.Config, scale float64) float64 {
 	layers := max(int(math.Round(float64(was.Layers)/math.Cbrt(scale))), 1)
 	dim := float64(was.Dim) * math.Sqrt(float64(was.Layers)/float64(layers)/scale)
 	group := was.Heads / was.KVHeads
@@ -85,16 +87,14 @@ func (c *Config) scaleShape(was *Model, scale float64) float64 {
 
 // scaleWindows makes windows of attention shorter.
 func (c *Config) scaleWindows(ratio float64) {
-	patterns, _ := attention.ParseList(c.Model.Attention) // of a recipe: they are valid
-	var texts []string
-	for _, p := range patterns {
+	patterns := slices.Clone(c.Model.Attention)
+	for i, p := range patterns {
 		if w, ok := p.(attention.Window); ok {
-			p = attention.Window{Keys: max(roundTo(float64(w.Keys)*ratio, 8), 8)}
+			patterns[i] = attention.Window{Keys: max(roundTo(float64(w.Keys)*ratio, 8), 8)}
 		}
-		texts = append(texts, p.String())
 	}
-	if text := strings.Join(texts, ","); text != c.Model.Attention {
-		c.rescale("model.attention", text, "as the context")
+	if patterns.String() != c.Model.Attention.String() {
+		c.rescale("model.attention", patterns, "as the context")
 	}
 }
 

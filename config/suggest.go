@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
 
+	"anneal/attention"
 	"anneal/internal/nearest"
 )
 
@@ -69,9 +71,19 @@ func keysAbout(name string) (keys []string) {
 	return keys[:min(len(keys), 4)]
 }
 
+// problem says what is wrong with a text that is no value of the key.
+func (k Key) problem(err error, at string) Problem {
+	if e := new(attention.Error); errors.As(err, &e) {
+		return Problem{Key: k.Name, Message: k.Name + ": " + e.Message, At: at, Try: e.Try}
+	}
+	return Problem{Key: k.Name, Message: err.Error(), At: at, Try: k.example()}
+}
+
 // example suggests a value for the key if a text is not one and the type of the key does not show how it looks.
 func (k Key) example() string {
 	switch {
+	case k.try != "":
+		return k.try
 	case k.amount || k.Type == "true or false":
 		return ""
 	case k.Rule != "":

@@ -8,6 +8,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/internal/nearest"
+	"anneal/model"
 )
 
 // Validate checks every value and every combination, after derivation, and reports all that cannot work as one *Error.
@@ -114,7 +115,7 @@ func (k *checker) model() {
 }
 
 // headsHint offers the nearest head counts that divide the width, and the next width that the heads divide evenly.
-func headsHint(m *Model) string {
+func headsHint(m *model.Config) string {
 	return fmt.Sprintf("model.heads = %s, or model.dim = %d", divisors(m.Dim, m.Heads), (m.Dim/(2*m.Heads)+1)*2*m.Heads)
 }
 

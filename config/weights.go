@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"anneal/nn"
 )
 
 // ofTraining are the keys of model.* that say how a model starts and is trained, not what its weights compute.
@@ -37,9 +35,8 @@ func (c *Config) TakeModel(was *Config, source string) error {
 // originalContext is the context of the first training: the one that the model's own scaling was for, or else the
 // model's.
 func (c *Config) originalContext(was *Config) int {
-	s, err := nn.ParseRoPEScaling(c.Model.RopeScaling)
 	switch {
-	case err != nil || !s.NeedsOriginal():
+	case !c.Model.RopeScaling.NeedsOriginal():
 		return 0
 	case was.Model.RopeOriginalContext > 0:
 		return was.Model.RopeOriginalContext
@@ -60,7 +57,7 @@ func (c *Config) CheckModel(was *Config, source string) error {
 			Message: fmt.Sprintf("%s = %s, but %s have %s", k.Name, c.value(k), source, was.value(k)),
 		})
 	}
-	if now, then := c.Model.Context, was.Model.Context; was.Model.Positions == "learned" && now > then {
+	if now, then := c.Model.Context, was.Model.Context; was.Model.Positions.Learned() && now > then {
 		problems = append(problems, Problem{
 			Key: "model.context", At: c.origins["model.context"].Place(),
 			Message: fmt.Sprintf("model.context = %d, but %s have learned %d positions and know no later ones", now, source, then),
@@ -76,7 +73,7 @@ func (c *Config) remarkOnPositions(was *Config, source string) {
 	switch {
 	case m.RopeScaling != then.RopeScaling:
 		c.Remark(fmt.Sprintf("model.rope_scaling = %s; %s have %s", m.RopeScaling, source, then.RopeScaling))
-	case m.Context > then.Context && m.Rotates():
+	case m.Context > then.Context && m.HasPositions("rope"):
 		c.Remark(fmt.Sprintf("model.context = %d is longer than the %d tokens of %s: later positions are new to them "+
 			"(model.rope_scaling = yarn:%.3g stretches RoPE)",
 			m.Context, then.Context, source, float64(m.Context)/float64(then.Context)))

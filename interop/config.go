@@ -44,15 +44,11 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 
 // toGPT2 is toHF for a GPT-2, whose format has learned positions and heads that fill the width.
 func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	schemes, err := model.ParsePositions(c.Positions)
-	if err != nil {
-		return nil, err
-	}
 	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
-		return nil, inexpressible("attention", c.Attention, "full", at)
+		return nil, inexpressible("attention", c.Attention.String(), "full", at)
 	}
 	for _, own := range []struct{ key, value, without string }{
-		{"positions", schemes[0], "learned"}, {"qk_norm", strconv.FormatBool(c.QKNorm), "false"},
+		{"positions", c.Positions.String(), "learned"}, {"qk_norm", strconv.FormatBool(c.QKNorm), "false"},
 		{"kv_heads", strconv.Itoa(c.KVHeads), strconv.Itoa(c.Heads)}, {"head_dim", strconv.Itoa(c.HeadDim), strconv.Itoa(c.Dim / c.Heads)},
 	} {
 		if own.value != own.without {
@@ -74,23 +70,24 @@ func inexpressible(key, value, without, at string) error {
 
 // FromHF is the model that a config.json describes, or an error that names the field that this program has nothing
 // for.
-func FromHF(c hf.Config) (model.Config, error) {
-	if g, ok := c.(*hf.GPT2Config); ok {
-		return model.Config{
-			Family: "gpt2", Layers: g.Layers, Dim: g.HiddenSize, Heads: g.Heads, KVHeads: g.Heads, HeadDim: g.HiddenSize / g.Heads, FFN: g.FFNSize,
-			Context: g.MaxPositions, Vocab: g.VocabSize, TieEmbeddings: g.Tied, Attention: "full", Positions: "learned", RopeTheta: 10000, NormEps: g.NormEps, InitStd: g.InitStd,
-			Activation: "gelu", ValueEmbeddings: "none",
-		}, nil
+func FromHF(described hf.Config) (model.Config, error) {
+	c := config.Default().Model
+	if g, ok := described.(*hf.GPT2Config); ok {
+		c.Family, c.Positions, c.Activation = "gpt2", model.Positions{"learned"}, "gelu"
+		c.Layers, c.Dim, c.FFN, c.Context, c.Vocab = g.Layers, g.HiddenSize, g.FFNSize, g.MaxPositions, g.VocabSize
+		c.Heads, c.KVHeads, c.HeadDim = g.Heads, g.Heads, g.HiddenSize/g.Heads
+		c.TieEmbeddings, c.NormEps, c.InitStd = g.Tied, g.NormEps, g.InitStd
+		return c, nil
 	}
-	l := c.(*hf.LlamaConfig)
+	l := described.(*hf.LlamaConfig)
 	scaling, err := scalingFromHF(l.RopeScaling)
 	if err != nil {
-		return model.Config{}, err
+		return c, err
 	}
-	return model.Config{
-		Family: "llama", Layers: l.Layers, Dim: l.HiddenSize, Heads: l.Heads, KVHeads: l.KVHeads, HeadDim: l.HeadDim, FFN: l.FFNSize,
-		Context: l.MaxPositions, Vocab: l.VocabSize, TieEmbeddings: l.Tied, QKNorm: l.QKNorm,
-		Attention: windowsFromHF(l), Positions: "rope", RopeTheta: l.RopeTheta, RopeScaling: scaling, NormEps: l.NormEps, InitStd: l.InitStd,
-		Activation: "swiglu", ValueEmbeddings: "none",
-	}, nil
+	c.Layers, c.Dim, c.FFN, c.Context, c.Vocab = l.Layers, l.HiddenSize, l.FFNSize, l.MaxPositions, l.VocabSize
+	c.Heads, c.KVHeads, c.HeadDim = l.Heads, l.KVHeads, l.HeadDim
+	c.TieEmbeddings, c.QKNorm, c.NormEps, c.InitStd = l.Tied, l.QKNorm, l.NormEps, l.InitStd
+	c.RopeTheta, c.RopeScaling, c.RopeOriginalContext = l.RopeTheta, scaling, l.RopeScaling.OriginalPositions
+	c.Attention = windowsFromHF(l)
+	return c, nil
 }

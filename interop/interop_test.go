@@ -164,28 +164,28 @@ func tokensOf(c hf.Config) hf.Tokens {
 
 var smallGPT2 = model.Config{
 	Family: "gpt2", Activation: "gelu", Layers: 2, Dim: 32, Heads: 2, KVHeads: 2, HeadDim: 16, FFN: 128, Context: 32, Vocab: 64,
-	Positions: "learned", NormEps: 1e-5,
+	Positions: schemes("learned"), NormEps: 1e-5,
 }
 
 // What no format of Hugging Face says is refused by name.
 func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 	for key, change := range map[string]func(*model.Config){
-		"model.logit_softcap = 30":        func(c *model.Config) { c.LogitSoftcap = 30 },
-		"model.positions = rope,alibi":    func(c *model.Config) { c.Positions = "rope,alibi" },
-		"model.positions = none":          func(c *model.Config) { c.Positions = "none" },
-		"model.positions = learned":       func(c *model.Config) { c.Positions = "learned" },
-		"model.activation = relu2":        func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" },
-		"model.value_embeddings = all":    func(c *model.Config) { c.Family, c.ValueEmbeddings = "anneal", "all" },
-		"model.x0_skip = true":            func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
-		"model.positions = rope":          func(c *model.Config) { *c = smallGPT2; c.Positions = "rope" },
-		"model.attention = window:8":      func(c *model.Config) { *c = smallGPT2; c.Attention = "window:8" },
-		"model.attention = linear":        func(c *model.Config) { c.Attention = "linear" },
-		"model.attention = bigbird":       func(c *model.Config) { c.Attention = "bigbird" },
-		"model.attention = window:4,full": func(c *model.Config) { c.Attention = "window:4,full" },
-		"model.qk_norm = true":            func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },
-		"model.kv_heads = 1":              func(c *model.Config) { *c = smallGPT2; c.KVHeads = 1 },
-		"model.head_dim = 8":              func(c *model.Config) { *c = smallGPT2; c.HeadDim = 8 },
-		"model.logit_softcap = 20":        func(c *model.Config) { *c = smallGPT2; c.LogitSoftcap = 20 },
+		"model.logit_softcap = 30":                                      func(c *model.Config) { c.LogitSoftcap = 30 },
+		"model.positions = rope,alibi":                                  func(c *model.Config) { c.Positions = schemes("rope,alibi") },
+		"model.positions = none":                                        func(c *model.Config) { c.Positions = schemes("none") },
+		"model.positions = learned":                                     func(c *model.Config) { c.Positions = schemes("learned") },
+		"model.activation = relu2":                                      func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" },
+		"model.value_embeddings = all":                                  func(c *model.Config) { c.Family, c.ValueEmbeddings = "anneal", "all" },
+		"model.x0_skip = true":                                          func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
+		"model.positions = rope":                                        func(c *model.Config) { *c = smallGPT2; c.Positions = schemes("rope") },
+		"model.attention = window:8":                                    func(c *model.Config) { *c = smallGPT2; c.Attention = seen("window:8") },
+		"model.attention = linear":                                      func(c *model.Config) { c.Attention = seen("linear") },
+		"model.attention = bigbird:window=2:random=3:global=1:block=64": func(c *model.Config) { c.Attention = seen("bigbird") },
+		"model.attention = window:4,full":                               func(c *model.Config) { c.Attention = seen("window:4,full") },
+		"model.qk_norm = true":                                          func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },
+		"model.kv_heads = 1":                                            func(c *model.Config) { *c = smallGPT2; c.KVHeads = 1 },
+		"model.head_dim = 8":                                            func(c *model.Config) { *c = smallGPT2; c.HeadDim = 8 },
+		"model.logit_softcap = 20":                                      func(c *model.Config) { *c = smallGPT2; c.LogitSoftcap = 20 },
 	} {
 		c := model.Config{Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4, NormEps: 1e-5}
 		change(&c)
@@ -212,14 +212,16 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*model.Config){
-		"interleaved":               func(c *model.Config) { c.RopeInterleaved = true },
-		"interleaved, with QK-norm": func(c *model.Config) { c.RopeInterleaved, c.QKNorm = true, true },
+		"interleaved":               func(c *model.Config) { c.RopeLayout = "interleaved" },
+		"interleaved, with QK-norm": func(c *model.Config) { c.RopeLayout, c.QKNorm = "interleaved", true },
 		"ntk":                       func(c *model.Config) { c.RopeScaling = nn.RoPEScaling{Kind: "ntk", Factor: 8} },
 		"yarn": func(c *model.Config) {
-			c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Original: 8, Fast: 4, Slow: 0.5, Attention: 1.25}
+			c.RopeOriginalContext = 8
+			c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 4, Slow: 0.5, Attention: 1.25}
 		},
 		"llama3": func(c *model.Config) {
-			c.RopeScaling = nn.RoPEScaling{Kind: "llama3", Factor: 4, Original: 8, Low: 0.5, High: 2}
+			c.RopeOriginalContext = 8
+			c.RopeScaling = nn.RoPEScaling{Kind: "llama3", Factor: 4, Low: 0.5, High: 2}
 		},
 	} {
 		c := model.Config{

@@ -13,10 +13,10 @@ import (
 // ones in every layer, in halves: model.HFViews permutes those that are interleaved. A base that ntk changes is just
 // another base.
 func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, err error) {
-	if schemes, err := model.ParsePositions(c.Positions); err != nil || len(schemes) != 1 || schemes[0] != "rope" {
-		return 0, s, inexpressible("positions", c.Positions, "rope", at)
+	if c.Positions.String() != "rope" {
+		return 0, s, inexpressible("positions", c.Positions.String(), "rope", at)
 	}
-	r := c.RopeScaling
+	r := c.Scaling()
 	switch r.Kind {
 	case "ntk":
 		if c.HeadDim > 2 {
@@ -33,9 +33,9 @@ func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, 
 	return c.RopeTheta, s, nil
 }
 
-// scalingFromHF is the scaling that a config.json describes, or an error if model.rope_scaling cannot say it.
+// scalingFromHF is the scaling, without the original context, that a config.json describes, or an error if model.rope_scaling cannot say it.
 func scalingFromHF(s hf.RopeScaling) (nn.RoPEScaling, error) {
-	r := nn.RoPEScaling{Kind: s.Type, Factor: s.Factor, Original: s.OriginalPositions, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq}
+	r := nn.RoPEScaling{Kind: s.Type, Factor: s.Factor, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq}
 	if usual := r.AttentionFactor(); s.Type == "yarn" && math.Abs(s.AttentionFactor-usual) > 1e-9 {
 		r.Attention = s.AttentionFactor
 	}

@@ -1,9 +1,7 @@
 package interop
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"anneal/attention"
 	"anneal/hf"
@@ -13,16 +11,10 @@ import (
 // windowsToHF says which keys the layers of a model see in the words of Hugging Face: one size of window, in the
 // layers that windowed names, nil for all of them. Llamas without QK-norm have it in all layers or none.
 func windowsToHF(c model.Config, at string) (window int, windowed []bool, err error) {
-	inexpressible := inexpressible("attention", c.Attention, "full, or windows of one size", at)
-	patterns := []attention.Pattern{attention.Full{}}
-	if c.Attention != "" {
-		if patterns, err = attention.ParseList(c.Attention); err != nil {
-			return 0, nil, err
-		}
-	}
+	inexpressible := inexpressible("attention", c.Attention.String(), "full, or windows of one size", at)
 	for i := range c.Layers {
-		w, is := patterns[i%len(patterns)].(attention.Window)
-		if !is && patterns[i%len(patterns)] != (attention.Full{}) || is && window > 0 && w.Keys != window {
+		w, is := c.Attention.Of(i).(attention.Window)
+		if !is && c.Attention.Of(i) != (attention.Full{}) || is && window > 0 && w.Keys != window {
 			return 0, nil, inexpressible
 		}
 		window = max(window, w.Keys)
@@ -38,19 +30,20 @@ func windowsToHF(c model.Config, at string) (window int, windowed []bool, err er
 }
 
 // windowsFromHF is the pattern of the layers that a config.json describes.
-func windowsFromHF(c *hf.LlamaConfig) string {
+func windowsFromHF(c *hf.LlamaConfig) attention.Patterns {
 	if c.Window == 0 {
-		return "full"
+		return attention.Patterns{attention.Full{}}
 	}
-	window := fmt.Sprintf("window:%d", c.Window)
+	window := attention.Window{Keys: c.Window}
 	if c.WindowLayers == nil {
-		return window
+		return attention.Patterns{window}
 	}
-	layers := make([]string, len(c.WindowLayers))
+	layers := make(attention.Patterns, len(c.WindowLayers))
 	for i, windowed := range c.WindowLayers {
-		if layers[i] = "full"; windowed {
+		layers[i] = attention.Full{}
+		if windowed {
 			layers[i] = window
 		}
 	}
-	return strings.Join(layers, ",")
+	return layers
 }

@@ -6,6 +6,7 @@ import (
 
 	"anneal/config"
 	"anneal/internal/units"
+	"anneal/model"
 )
 
 // Family is a configuration at several widths.
@@ -106,7 +107,7 @@ func (f *Family) setWidths() error {
 }
 
 // headUnit is the width of the query heads that share a key-value head.
-func headUnit(m config.Model) int { return m.HeadDim * (m.Heads / m.KVHeads) }
+func headUnit(m model.Config) int { return m.HeadDim * (m.Heads / m.KVHeads) }
 
 // ffnAt is the hidden width of the feed-forward layer at another model.dim.
-func ffnAt(width int, m config.Model) int { return max(m.FFN*width/m.Dim, 1) }
+func ffnAt(width int, m model.Config) int { return max(m.FFN*width/m.Dim, 1) }

@@ -21,9 +21,9 @@ type builder struct {
 }
 
 func newBuilder(c Config) *builder {
-	b := &builder{config: c, width: c.MuP.width(c), ffn: 1, head: 1, depth: c.MuP.depth(c)}
-	if c.MuP.on() {
-		b.ffn, b.head = float64(c.FFN)/float64(c.MuP.FFN), float64(c.HeadDim)/float64(c.MuP.HeadDim)
+	b := &builder{config: c, width: c.widthGrowth(), ffn: 1, head: 1, depth: c.depthGrowth()}
+	if c.MuP {
+		b.ffn, b.head = float64(c.FFN)/float64(c.MuPBaseFFN), float64(c.HeadDim)/float64(c.MuPBaseHeadDim)
 	}
 	b.seen = patterns(c)
 	return b

@@ -54,9 +54,9 @@ func drawDecoder(t *rapid.T) Config {
 		Family: pick("family", "llama", "anneal", "gpt2"), Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
 		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24, Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
 		TieEmbeddings: rapid.Bool().Draw(t, "tied"), QKNorm: rapid.Bool().Draw(t, "QK-norm"), RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
-		Positions: pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi"),
-		Attention: pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4", "bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2",
-			"linear", "linear:gated", "linear:gated,window:9"),
+		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
+		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4", "bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2",
+			"linear", "linear:gated", "linear:gated,window:9")),
 	}
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
@@ -109,7 +109,7 @@ func TestGenerationWithACacheIsThatWithout(t *testing.T) {
 	}
 	defer dev.Close()
 	c := small
-	c.Context, c.Attention = 100, "window:20,full"
+	c.Context, c.Attention = 100, seen("window:20,full")
 	for _, policy := range []string{"bf16", "fp32"} {
 		cached, plain := twins(t, dev, c, policy)
 		for _, s := range []Sampling{{}, {Temperature: 1, Seed: 5}} {
@@ -130,7 +130,7 @@ func TestRingKnowsWhatWasOverwritten(t *testing.T) {
 	}
 	defer dev.Close()
 	c := small
-	c.Context, c.Attention = 300, "window:9" // 72 rows
+	c.Context, c.Attention = 300, seen("window:9") // 72 rows
 	cached, plain := twins(t, dev, c, "fp32")
 	ids := make([]int32, 200)
 	for i := range ids {
@@ -149,7 +149,7 @@ func TestRingKnowsWhatWasOverwritten(t *testing.T) {
 // it.
 func TestWindowLayersKeepTheWindow(t *testing.T) {
 	c := small
-	c.Layers, c.Context, c.Attention = 3, 1000, "window:50,window:100,full"
+	c.Layers, c.Context, c.Attention = 3, 1000, seen("window:50,window:100,full")
 	p, err := precision.Lookup("bf16")
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestLinearLayersKeepTheState(t *testing.T) {
 	}
 	for pattern, gates := range map[string]int{"linear": 0, "linear:gated": 4 * 64 * small.KVHeads} {
 		c := small
-		c.Layers, c.Context, c.Attention = 1, 1000, pattern
+		c.Layers, c.Context, c.Attention = 1, 1000, seen(pattern)
 		want := 2*64*2*c.KVHeads*c.HeadDim + 4*c.KVHeads*(c.HeadDim+1)*c.HeadDim + gates
 		if got := measureGeneration(c, p, true).Cache; got < want || got > want+3*tensor.Align {
 			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)

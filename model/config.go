@@ -1,53 +1,85 @@
 package model
 
 import (
+	sparse "anneal/attention"
 	"anneal/device"
 	"anneal/nn"
 )
 
-// Config is the shape of a decoder.
+// Config is the shape of a decoder: the section model of a run's configuration, with every field's key in its yaml tag.
+// It belongs to the weights, because another shape computes something else with them: Differences compares all keys.
+// The few that weights do not depend on have the tag weights:"any".
 type Config struct {
-	Family          string // llama (default), gpt2 or anneal
-	Layers, Dim     int    // L, D
-	Heads           int    // H, query heads
-	KVHeads         int    // K, key-value heads; divides H
-	HeadDim         int    // E
-	FFN             int    // F
-	Context         int    // T, the longest sequence
-	Vocab           int    // V
-	TieEmbeddings   bool
-	QKNorm          bool    // RMSNorm on each query and key head before RoPE
-	Attention       string  // patterns of the layers, see attention.ParseList; "" is full
-	Positions       string  // see ParsePositions
-	RopeTheta       float64 // base of the rotary frequencies
-	RopeScaling     nn.RoPEScaling
-	RopeInterleaved bool    // rotary pairs are neighbours instead of the two halves of a head
-	NormEps         float64 // added to the mean square inside RMSNorm, and to the variance inside LayerNorm
-	LogitSoftcap    float64 // logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118: c = 30)
-	InitStd         float64 // standard deviation of the initial tables, and of matrices with gpt2
-	Init            string  // initialisation of matrices: gpt2 (default), he, xavier or small
-	ZeroInit        string  // parameters that start at zero: residual, head or both; "" and none are none
-	MuP             MuP     // base model for muP; zero without muP
-	Activation      string  // activation of the feed-forward layer: swiglu (default), gelu or relu2; llama has the first, gpt2 the second
+	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2 or anneal
+	Layers  int    `yaml:"layers"`                // L
+	Dim     int    `yaml:"dim"`                   // D
+	Heads   int    `yaml:"heads"`                 // H, query heads
+	KVHeads int    `yaml:"kv_heads"`              // K, key-value heads; divides H
+	HeadDim int    `yaml:"head_dim"`              // E
+	FFN     int    `yaml:"ffn"`                   // F
+	Context int    `yaml:"context" weights:"any"` // T, the longest sequence
+	Vocab   int    `yaml:"vocab"`                 // V
+
+	TieEmbeddings bool `yaml:"tie_embeddings"`
+	QKNorm        bool `yaml:"qk_norm"` // RMSNorm on each query and key head before RoPE
+
+	Attention           sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
+	Positions           Positions       `yaml:"positions"`
+	RopeTheta           float64         `yaml:"rope_theta"`              // base of the rotary frequencies
+	RopeScaling         nn.RoPEScaling  `yaml:"rope_scaling"`            // without its Original; see Scaling
+	RopeOriginalContext int             `yaml:"rope_original_context"`   // context of the first training, for RopeScaling
+	RopeLayout          string          `yaml:"rope_layout" zero:"half"` // rotary pairs are the two halves of a head (half) or neighbours (interleaved)
+
+	NormEps      float64 `yaml:"norm_eps"`      // added to the mean square inside RMSNorm, and to the variance inside LayerNorm
+	LogitSoftcap float64 `yaml:"logit_softcap"` // logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118: c = 30)
+
+	InitStd  float64 `yaml:"init_std" weights:"any"`              // standard deviation of the initial tables, and of matrices with gpt2
+	Init     string  `yaml:"init" weights:"any" zero:"gpt2"`      // initialisation of matrices: gpt2, he, xavier or small
+	ZeroInit string  `yaml:"zero_init" weights:"any" zero:"none"` // parameters that start at zero: residual, head, both or none
+
+	MuP            bool    `yaml:"mup"`                                    // the maximal update parametrisation; see mup.go
+	MuPBaseDim     int     `yaml:"mup_base_dim" of:"MuP"`                  // D₀ of the base model
+	MuPBaseHeadDim int     `yaml:"mup_base_head_dim" of:"MuP"`             // E₀
+	MuPBaseFFN     int     `yaml:"mup_base_ffn" of:"MuP" weights:"any"`    // F₀
+	MuPBaseLayers  int     `yaml:"mup_base_layers" of:"MuP" weights:"any"` // L₀; 0 ignores depth
+	MuPInputScale  float64 `yaml:"mup_input_scale" of:"MuP"`               // α_in
+	MuPOutputScale float64 `yaml:"mup_output_scale" of:"MuP"`              // α_out
+
+	Activation string `yaml:"activation" zero:"swiglu"` // of the feed-forward layer: swiglu, gelu or relu2; llama has the first, gpt2 the second
 
 	// Of the family anneal; see anneal.go.
-	ValueEmbeddings string // layers with a table of values: alternate or all; "" and none are none
-	X0Skip          bool   // every layer mixes the stream with its value before the first layer
+	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"` // layers with a table of values: alternate, all or none
+	X0Skip          bool   `yaml:"x0_skip"`                      // every layer mixes the stream with its value before the first layer
 
-	Dropout         float64 // probability that training drops an element of the embedding or of a branch's output
-	StochasticDepth float64 // probability that training drops a branch of the last layer; see depth.go
+	Dropout         float64 `yaml:"dropout" weights:"any"`          // probability that training drops an element of the embedding or of a branch's output
+	StochasticDepth float64 `yaml:"stochastic_depth" weights:"any"` // probability that training drops a branch of the last layer; see depth.go
 
-	Recompute  Layout `json:"-"` // which layers backward recomputes; does not change results
-	LogitBytes int    `json:"-"` // see autograd.Tape
+	// How a model runs, which is no part of its shape.
+	Recompute  Layout `yaml:"-" json:"-"` // which layers backward recomputes; does not change results
+	LogitBytes int    `yaml:"-" json:"-"` // see autograd.Tape
 }
 
 // heads describes the columns of the fused q, k, v projection.
 func (c Config) heads() device.Heads {
-	return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.RopeInterleaved}
+	return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.Interleaved()}
+}
+
+// Interleaved reports whether rotary pairs are neighbours instead of the two halves of a head.
+func (c Config) Interleaved() bool { return c.RopeLayout == "interleaved" }
+
+// Scaling returns the scaling of the rotary positions, with the context that it starts from.
+func (c Config) Scaling() nn.RoPEScaling {
+	s := c.RopeScaling
+	s.Original = c.RopeOriginalContext
+	return s
 }
 
 // biased reports whether norms and linear layers have biases.
 func (c Config) biased() bool { return c.Family == "gpt2" }
+
+// HasBiases reports whether the model has parameters of the role nn.Bias: all of gpt2, and those of the gates of linear
+// attention.
+func (c Config) HasBiases() bool { return c.biased() || c.gatedLinear() }
 
 // gated reports whether the feed-forward layer has a gate beside its up projection, that is, three matrices.
 func (c Config) gated() bool { return c.Activation == "" || c.Activation == "swiglu" }

@@ -102,7 +102,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 		{"untied", func(c *Config) { c.TieEmbeddings = false }},
 		{"qk-norm", func(c *Config) { c.QKNorm = true }},
 		{"multi-head", func(c *Config) { c.KVHeads = c.Heads }},
-		{"mup", func(c *Config) { c.MuP = MuP{Dim: 4, HeadDim: 2, FFN: 12, InputScale: 1.5, OutputScale: 3} }},
+		{"mup", func(c *Config) { setMuP(c, 4, 2, 12, 0, 1.5, 3) }},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
 			c := small

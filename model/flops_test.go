@@ -54,7 +54,7 @@ func TestFLOPsPerTokenCountsEachProduct(t *testing.T) {
 func TestFLOPsPerTokenGoByThePattern(t *testing.T) {
 	c := outline(4, 64, 4, 2, 192, 256, 100, false).Config
 	full := Outline(c, precision.Policy{})
-	c.Attention = "window:16,window:16,full"
+	c.Attention = seen("window:16,window:16,full")
 	m := Outline(c, precision.Policy{})
 	for _, n := range []int{256, 64, 8} {
 		w := min(16, n)
@@ -70,7 +70,7 @@ func TestFLOPsPerTokenGoByThePattern(t *testing.T) {
 // A batch counts its products and the pairs of a query and a key in one document, whatever the layers look at.
 func TestBatchFLOPsCountPairsInsideDocuments(t *testing.T) {
 	c := outline(5, 64, 4, 2, 192, 256, 100, false).Config
-	c.Attention = "window:16,linear,full,window:16,full"
+	c.Attention = seen("window:16,linear,full,window:16,full")
 	m := Outline(c, precision.Policy{})
 	for _, lengths := range [][]int{{256}, {1, 2, 253}, {100, 100, 56}, {16, 16, 32, 64, 128}} {
 		b := &Batch{T: 256}

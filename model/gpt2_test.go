@@ -15,7 +15,7 @@ import (
 // gpt2 is the smallest GPT-2 in which no two sizes are equal but those that must be.
 var gpt2 = func() Config {
 	c := small
-	c.Family, c.Positions, c.KVHeads = "gpt2", "learned", c.Heads
+	c.Family, c.Positions, c.KVHeads = "gpt2", schemes("learned"), c.Heads
 	return c
 }()
 
@@ -25,7 +25,7 @@ func TestGPT2IsThatOfTransformers(t *testing.T) {
 	g := readGolden(t, "gpt2.json")
 	k := g.Config
 	c := Config{
-		Family: "gpt2", Positions: "learned", Layers: k.Layers, Dim: k.Dim, Heads: k.Heads, KVHeads: k.Heads, HeadDim: k.Dim / k.Heads,
+		Family: "gpt2", Positions: schemes("learned"), Layers: k.Layers, Dim: k.Dim, Heads: k.Heads, KVHeads: k.Heads, HeadDim: k.Dim / k.Heads,
 		FFN: 4 * k.Dim, Context: k.Context, Vocab: k.Vocab, TieEmbeddings: true, NormEps: k.Eps,
 	}
 	x := g.bench(t, c, c.Context)
@@ -47,10 +47,10 @@ func TestGPT2IsThatOfTransformers(t *testing.T) {
 func TestGPT2GradientsMatchFiniteDifferences(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"gpt2":                  func(*Config) {},
-		"untied, rope, grouped": func(c *Config) { c.TieEmbeddings, c.Positions, c.KVHeads = false, "rope", 2 },
+		"untied, rope, grouped": func(c *Config) { c.TieEmbeddings, c.Positions, c.KVHeads = false, schemes("rope"), 2 },
 		"recomputed":            func(c *Config) { c.Recompute = Layout{Whole: 1, Segment: 1, Attention: 1} },
 		"mup": func(c *Config) {
-			c.MuP = MuP{Dim: 4, HeadDim: 2, FFN: 12, Layers: 1, InputScale: 1.5, OutputScale: 3}
+			setMuP(c, 4, 2, 12, 1, 1.5, 3)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestGPT2KeepsItsBits(t *testing.T) {
 // alone.
 func TestGPT2BiasesStartAtZero(t *testing.T) {
 	c := gpt2
-	c.MuP = MuP{Dim: 4, HeadDim: 2, FFN: 12, Layers: 1, InputScale: 1, OutputScale: 1}
+	setMuP(&c, 4, 2, 12, 1, 1, 1)
 	x := newBench(t, c, "fp32", 1, 8)
 	x.m.ScaleRates(PerElement)
 	biases := 0
@@ -154,7 +154,7 @@ func TestParametersOfGPT2(t *testing.T) {
 		{"gpt2-xl", 48, 1600, 25, 1_557_611_200},
 	} {
 		m := Outline(Config{
-			Family: "gpt2", Positions: "learned", Layers: k.layers, Dim: k.dim, Heads: k.heads, KVHeads: k.heads, HeadDim: k.dim / k.heads,
+			Family: "gpt2", Positions: schemes("learned"), Layers: k.layers, Dim: k.dim, Heads: k.heads, KVHeads: k.heads, HeadDim: k.dim / k.heads,
 			FFN: 4 * k.dim, Context: 1024, Vocab: 50257, TieEmbeddings: true,
 		}, precision.Policy{})
 		if m.Count() != k.want {

@@ -166,11 +166,11 @@ func (c Config) fold(v *View, name string) {
 	}
 	switch name {
 	case "embed", "positions":
-		v.scale = c.MuP.inputScale()
+		v.scale = c.inputScale()
 	case "norm", "norm.bias":
 		v.scale = c.logitScale()
 		if c.TieEmbeddings {
-			v.scale /= c.MuP.inputScale()
+			v.scale /= c.inputScale()
 		}
 	case "attention.qkv.q", "attention.qkv", "attention.qkv.bias":
 		if !c.QKNorm {
@@ -181,7 +181,7 @@ func (c Config) fold(v *View, name string) {
 	}
 	switch name {
 	case "attention.qkv.q", "attention.qkv.k", "attention.q_norm", "attention.k_norm":
-		if c.RopeInterleaved {
+		if c.Interleaved() {
 			v.interleaved = c.HeadDim
 		}
 	}

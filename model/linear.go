@@ -15,14 +15,13 @@ import (
 // linear returns the linear attention of a layer, if that is its pattern. linear.go in package attention has the
 // formulas.
 func (c Config) linear(layer int) (l sparse.Linear, ok bool) {
-	list := c.attention()
-	l, ok = list[layer%len(list)].(sparse.Linear)
+	l, ok = c.Attention.Of(layer).(sparse.Linear)
 	return l, ok
 }
 
 // gatedLinear reports whether some layer has gated linear attention.
 func (c Config) gatedLinear() bool {
-	return slices.Contains(c.attention(), sparse.Pattern(sparse.Linear{Gated: true}))
+	return slices.Contains(c.Attention, sparse.Pattern(sparse.Linear{Gated: true}))
 }
 
 // gates creates the weights [K, D] and the bias [K] of a layer's gates. They use no FP8 operands: for K columns FP8

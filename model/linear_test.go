@@ -12,13 +12,14 @@ import (
 func linearConfigs() map[string]Config {
 	of := func(patterns string) Config {
 		c := small
-		c.Layers, c.Attention = 3, patterns
+		c.Layers, c.Attention = 3, seen(patterns)
 		return c
 	}
 	muP := of("linear:gated")
-	muP.MuP, muP.QKNorm = MuP{Dim: 4, HeadDim: 2, FFN: 12, InputScale: 1.5, OutputScale: 3}, true
+	setMuP(&muP, 4, 2, 12, 0, 1.5, 3)
+	muP.QKNorm = true
 	gpt2 := of("linear:gated")
-	gpt2.Family, gpt2.Positions, gpt2.KVHeads = "gpt2", "learned", gpt2.Heads
+	gpt2.Family, gpt2.Positions, gpt2.KVHeads = "gpt2", schemes("learned"), gpt2.Heads
 	return map[string]Config{"linear": of("linear"), "gated": of("linear:gated"), "mixed": of("linear:gated,full"), "mup and qk-norm": muP, "gpt2": gpt2}
 }
 
@@ -67,7 +68,7 @@ func TestLinearLayersKeepWhatIsMeasured(t *testing.T) {
 // Gates start where retention has its decays, 1 − 2⁻⁵⁻ʰ; a head's h counts to eight.
 func TestGatesStartNearOne(t *testing.T) {
 	c := small
-	c.Heads, c.KVHeads, c.Attention = 10, 10, "linear:gated"
+	c.Heads, c.KVHeads, c.Attention = 10, 10, seen("linear:gated")
 	x := newBench(t, c, "fp32", 1, 8)
 	for _, p := range x.m.Params() {
 		switch p.Name {
@@ -88,14 +89,14 @@ func TestGatesStartNearOne(t *testing.T) {
 // its memory.
 func TestLinearLayersDoNotRotate(t *testing.T) {
 	c := small
-	c.Attention = "linear"
+	c.Attention = seen("linear")
 	rotary := newBench(t, c, "bf16", 2, 8)
-	c.Positions = "none"
+	c.Positions = schemes("none")
 	without := newBench(t, c, "bf16", 2, 8)
 	if !bytes.Equal(rotary.bits(), without.bits()) || rotary.foot != without.foot {
 		t.Error("rotary positions change a model of linear layers")
 	}
-	c.Attention, c.Positions = "linear,full", ""
+	c.Attention, c.Positions = seen("linear,full"), schemes("")
 	if mixed := newBench(t, c, "bf16", 2, 8); mixed.m.blocks[0].attention.rope != nil || mixed.m.blocks[1].attention.rope == nil {
 		t.Error("of a linear and a full layer, not just the full one rotates")
 	}
@@ -105,7 +106,7 @@ func TestLinearLayersDoNotRotate(t *testing.T) {
 func TestLinearFLOPs(t *testing.T) {
 	c := outline(1, 64, 4, 2, 192, 256, 100, false).Config
 	full := Outline(c, precision.Policy{})
-	c.Attention = "linear:gated"
+	c.Attention = seen("linear:gated")
 	m := Outline(c, precision.Policy{})
 	const e = 16.0
 	gate := 2.0 * 64 * 2

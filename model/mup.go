@@ -6,7 +6,7 @@ import (
 	"anneal/nn"
 )
 
-// MuP is the maximal update parametrisation (Yang et al. 2022, arXiv 2203.03466). Hyperparameters tuned on a narrow
+// The maximal update parametrisation, muP (Yang et al. 2022, arXiv 2203.03466): hyperparameters tuned on a narrow
 // model, above all the learning rate, are also optimal for a wide one, because the size of every activation and of
 // its change per update does not depend on the width. With m = D/D₀ the growth over the base model and m_in that of a
 // matrix's input (F/F₀ for mlp.down):
@@ -24,65 +24,55 @@ import (
 // does not change.
 //
 // With m = 1 it equals the standard parametrisation, bit for bit. It costs no memory except one more gain [D] on the
-// tape. The zero value is off. Not for a single width, where it only rescales the learning rate. It does not make the
+// tape. Not for a single width, where it only rescales the learning rate. It does not make the
 // best learning rate independent of batch size and length of training.
-type MuP struct {
-	Dim     int // D₀ of the base model; 0 for the standard parametrisation
-	HeadDim int // E₀
-	FFN     int // F₀
-	Layers  int // L₀; 0 ignores depth
 
-	InputScale, OutputScale float64 // α_in and α_out
-}
-
-func (p MuP) on() bool { return p.Dim != 0 }
-
-// width returns m, the growth of the residual stream. Queries and keys grow with it, by more or by larger heads.
-func (p MuP) width(c Config) float64 {
-	if !p.on() {
+// widthGrowth returns m, the growth of the residual stream. Queries and keys grow with it, by more or by larger heads.
+func (c Config) widthGrowth() float64 {
+	if !c.MuP {
 		return 1
 	}
-	return float64(c.Dim) / float64(p.Dim)
+	return float64(c.Dim) / float64(c.MuPBaseDim)
 }
 
-// depth returns m_L, the growth of the number of layers, or 1 without a base depth.
-func (p MuP) depth(c Config) float64 {
-	if p.Layers == 0 {
+// depthGrowth returns m_L, the growth of the number of layers, or 1 without a base depth.
+func (c Config) depthGrowth() float64 {
+	if !c.MuP || c.MuPBaseLayers == 0 {
 		return 1
 	}
-	return float64(c.Layers) / float64(p.Layers)
+	return float64(c.Layers) / float64(c.MuPBaseLayers)
 }
 
 // inputScale returns the factor of the embedding.
-func (p MuP) inputScale() float64 {
-	if !p.on() {
+func (c Config) inputScale() float64 {
+	if !c.MuP {
 		return 1
 	}
-	return p.InputScale
+	return c.MuPInputScale
 }
 
 // logitScale returns the factor of the final norm, and so of every logit.
 func (c Config) logitScale() float64 {
-	if !c.MuP.on() {
+	if !c.MuP {
 		return 1
 	}
-	return c.MuP.OutputScale / c.MuP.width(c)
+	return c.MuPOutputScale / c.widthGrowth()
 }
 
 // scoreScale returns device.Heads.Scale: 0, the default, if the base model has heads of the same size.
 func (c Config) scoreScale() float64 {
-	if !c.MuP.on() || c.MuP.HeadDim == c.HeadDim {
+	if !c.MuP || c.MuPBaseHeadDim == c.HeadDim {
 		return 0
 	}
-	return math.Sqrt(float64(c.MuP.HeadDim)) / float64(c.HeadDim)
+	return math.Sqrt(float64(c.MuPBaseHeadDim)) / float64(c.HeadDim)
 }
 
 // baseDim returns the width of the base model; without muP, the model's own.
 func (c Config) baseDim() int {
-	if !c.MuP.on() {
+	if !c.MuP {
 		return c.Dim
 	}
-	return c.MuP.Dim
+	return c.MuPBaseDim
 }
 
 // An UpdateRule classifies how the updates of an optimizer grow with a matrix, which determines how muP scales its

@@ -14,7 +14,7 @@ import (
 func grown() Config {
 	c := wide
 	c.QKNorm = true
-	c.MuP = MuP{Dim: 16, HeadDim: 8, FFN: 160 / 5, InputScale: 1, OutputScale: 1}
+	setMuP(&c, 16, 8, 160/5, 0, 1, 1)
 	return c
 }
 
@@ -64,7 +64,7 @@ func TestMuPTable(t *testing.T) {
 func TestDepthScaling(t *testing.T) {
 	const depth = 2.0 // 4 layers over 2
 	shallow, deep := grown(), grown()
-	shallow.Layers, deep.MuP.Layers = 2, 2
+	shallow.Layers, deep.MuPBaseLayers = 2, 2
 	for _, scheme := range []string{"gpt2", "he", "xavier", "small"} {
 		shallow.Init, deep.Init = scheme, scheme
 		a, b := New(shallow, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32}), New(deep, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
@@ -96,7 +96,7 @@ func TestWidthAwareSchemesUnderMuP(t *testing.T) {
 		c.Init = scheme
 		for _, s := range []site{inner, output} {
 			plain := c
-			plain.MuP = MuP{}
+			plain.MuP = false
 			if got, want := c.std(s, 160, 64, nn.Growth{In: 4, Out: 4, Depth: 1}), plain.std(s, 160, 64, nn.Growth{In: 1, Out: 1, Depth: 1}); got != want {
 				t.Errorf("%s: a matrix starts with std %v under muP, %v without", scheme, got, want)
 			}
@@ -116,11 +116,11 @@ func TestMultipliersFoldIntoWeights(t *testing.T) {
 			c := grown()
 			c.TieEmbeddings, c.QKNorm, c.InitStd = tied, kind == "llama with QK-norm", 0.2
 			if kind == "gpt2" {
-				c.Family, c.Positions, c.KVHeads = "gpt2", "learned", c.Heads
+				c.Family, c.Positions, c.KVHeads = "gpt2", schemes("learned"), c.Heads
 			}
-			c.MuP.InputScale, c.MuP.OutputScale = 3, 0.7
+			c.MuPInputScale, c.MuPOutputScale = 3, 0.7
 			x := newBench(t, c, "fp64", 2, 16)
-			c.MuP = MuP{}
+			c.MuP = false
 			y := newBench(t, c, "fp64", 2, 16)
 			for i, p := range x.m.Params() { // gains are not all 1, and biases not 0
 				if rng := tensor.NewRNG(7, tensor.PurposeData, uint32(i)); p.Value.Rank() == 1 {
@@ -149,7 +149,7 @@ func TestMultipliersFoldIntoWeights(t *testing.T) {
 // The multipliers cost what Measure says, and nothing on the Go heap.
 func TestMultipliersAreMeasuredAndAllocateNothing(t *testing.T) {
 	c := grown()
-	c.MuP.InputScale = 2
+	c.MuPInputScale = 2
 	for _, policy := range precision.Names() {
 		x := newBench(t, c, policy, 2, 8)
 		x.gradients()

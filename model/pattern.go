@@ -16,22 +16,10 @@ type pattern struct {
 	pairs int64 // of the batch that was counted last
 }
 
-// attention parses Config.Attention.
-func (c Config) attention() []sparse.Pattern {
-	if c.Attention == "" {
-		return []sparse.Pattern{sparse.Full{}}
-	}
-	list, err := sparse.ParseList(c.Attention)
-	if err != nil {
-		panic("model: " + err.Error())
-	}
-	return list
-}
-
-// patterns compiles Config.Attention for every layer. It panics on invalid patterns: input from outside is checked
-// before.
+// patterns compiles Config.Attention for every layer. It panics on patterns that do not fit the context or the heads:
+// the configuration is checked before.
 func patterns(c Config) []*pattern {
-	layouts, err := sparse.CompileLayers(c.attention(), c.Context, c.Heads, c.Layers)
+	layouts, err := sparse.CompileLayers(c.Attention, c.Context, c.Heads, c.Layers)
 	if err != nil {
 		panic("model: " + err.Error())
 	}

@@ -17,11 +17,44 @@ import (
 // positionNames lists the schemes, in the order of error messages.
 var positionNames = []string{"rope", "alibi", "learned", "none"}
 
-// ParsePositions parses Config.Positions: one scheme, or a comma-separated list that repeats over the layers. The
-// empty text is rope.
-func ParsePositions(text string) ([]string, error) {
+// Positions are the schemes of a model's layers, which take them in turn. The zero value is rope for all layers. The
+// text form is a comma-separated list of schemes. A list is not changed once it is made.
+type Positions []string
+
+// Of returns the scheme of a layer.
+func (p Positions) Of(layer int) string {
+	if len(p) == 0 {
+		return "rope"
+	}
+	return p[layer%len(p)]
+}
+
+// Learned reports whether the model has learned positions, which belong to all layers.
+func (p Positions) Learned() bool { return p.Of(0) == "learned" }
+
+// String returns the text form.
+func (p Positions) String() string {
+	if len(p) == 0 {
+		return "rope"
+	}
+	return strings.Join(p, ",")
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Positions) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Positions) UnmarshalText(text []byte) error {
+	list, err := parsePositions(string(text))
+	if err == nil {
+		*p = list
+	}
+	return err
+}
+
+func parsePositions(text string) (Positions, error) {
 	if text == "" {
-		return []string{"rope"}, nil
+		return nil, errors.New("it names no scheme")
 	}
 	list := strings.Split(text, ",")
 	for i, name := range list {
@@ -39,11 +72,7 @@ func ParsePositions(text string) ([]string, error) {
 // positions returns the scheme of a layer. Layers of linear attention have no rotary positions, because their
 // features do not depend on the angle between query and key.
 func (c Config) positions(layer int) string {
-	list, err := ParsePositions(c.Positions)
-	if err != nil {
-		panic("model: " + err.Error())
-	}
-	scheme := list[layer%len(list)]
+	scheme := c.Positions.Of(layer)
 	if _, linear := c.linear(layer); linear && scheme == "rope" {
 		return "none"
 	}
@@ -52,7 +81,7 @@ func (c Config) positions(layer int) string {
 
 // HasPositions reports whether any layer uses the scheme.
 func (c Config) HasPositions(scheme string) bool {
-	for i := range c.Layers {
+	for i := range max(1, min(c.Layers, max(1, len(c.Positions))*max(1, len(c.Attention)))) { // then both lists begin again
 		if c.positions(i) == scheme {
 			return true
 		}

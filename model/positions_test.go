@@ -12,16 +12,17 @@ import (
 
 // positionSchemes are ways for a model to know where tokens stand.
 var positionSchemes = map[string]func(*Config){
-	"rope":        func(c *Config) { c.Positions = "rope" },
-	"interleaved": func(c *Config) { c.RopeInterleaved = true },
+	"rope":        func(c *Config) { c.Positions = schemes("rope") },
+	"interleaved": func(c *Config) { c.RopeLayout = "interleaved" },
 	"yarn": func(c *Config) {
-		c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Original: 4, Fast: 0.5, Slow: 0.1}
+		c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 0.5, Slow: 0.1}
+		c.RopeOriginalContext = 4
 	},
-	"learned":     func(c *Config) { c.Positions = "learned" },
-	"alibi":       func(c *Config) { c.Positions = "alibi" },
-	"none":        func(c *Config) { c.Positions = "none" },
-	"rope, alibi": func(c *Config) { c.Positions = "rope, alibi" },
-	"rope, none":  func(c *Config) { c.Positions = "rope, none" },
+	"learned":     func(c *Config) { c.Positions = schemes("learned") },
+	"alibi":       func(c *Config) { c.Positions = schemes("alibi") },
+	"none":        func(c *Config) { c.Positions = schemes("none") },
+	"rope, alibi": func(c *Config) { c.Positions = schemes("rope, alibi") },
+	"rope, none":  func(c *Config) { c.Positions = schemes("rope, none") },
 }
 
 // Gradients, footprint and packing hold for every scheme.
@@ -72,7 +73,7 @@ func TestOnlyNonePositionsSeeASet(t *testing.T) {
 func TestRotaryLayoutsAreOneModel(t *testing.T) {
 	c := small
 	halves := newBench(t, c, "fp64", 2, 8)
-	c.RopeInterleaved = true
+	c.RopeLayout = "interleaved"
 	pairs := newBench(t, c, "fp64", 2, 8)
 	for i, p := range halves.m.Params() {
 		from, to := &p.Value, &pairs.m.Params()[i].Value
@@ -104,7 +105,7 @@ func TestRotaryTablesAreInTheFootprint(t *testing.T) {
 	}
 	params := func(positions string) int {
 		c := small
-		c.Context, c.Positions = 128<<10, positions
+		c.Context, c.Positions = 128<<10, schemes(positions)
 		return Measure(c, p, 1, 8, true).Params
 	}
 	tables := 2 * 4 * (128 << 10) * small.HeadDim / 2
@@ -123,7 +124,7 @@ func TestRotaryTablesAreInTheFootprint(t *testing.T) {
 func TestPositionsAreRotaryByDefault(t *testing.T) {
 	x := newBench(t, small, "bf16", 2, 8)
 	c := small
-	c.Positions, c.RopeScaling = "rope", nn.RoPEScaling{Kind: "linear", Factor: 1}
+	c.Positions, c.RopeScaling = schemes("rope"), nn.RoPEScaling{Kind: "linear", Factor: 1}
 	y := newBench(t, c, "bf16", 2, 8)
 	x.loss()
 	y.loss()
@@ -133,13 +134,15 @@ func TestPositionsAreRotaryByDefault(t *testing.T) {
 }
 
 func TestParsePositions(t *testing.T) {
-	for text, want := range map[string]int{"": 1, "rope": 1, "rope,rope,rope,none": 4, " alibi , none": 2, "learned": 1} {
-		if list, err := ParsePositions(text); err != nil || len(list) != want {
+	for text, want := range map[string]int{"rope": 1, "rope,rope,rope,none": 4, " alibi , none": 2, "learned": 1} {
+		var list Positions
+		if err := list.UnmarshalText([]byte(text)); err != nil || len(list) != want {
 			t.Errorf("%q: %v, %v", text, list, err)
 		}
 	}
-	for _, text := range []string{"RoPE", "rope,", ",", "learned,none", "rope,learned", "learned,learned", "sinusoidal", "rope none"} {
-		if list, err := ParsePositions(text); err == nil {
+	for _, text := range []string{"", "RoPE", "rope,", ",", "learned,none", "rope,learned", "learned,learned", "sinusoidal", "rope none"} {
+		var list Positions
+		if err := list.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is read as %v", text, list)
 		}
 	}
@@ -148,7 +151,7 @@ func TestParsePositions(t *testing.T) {
 // Every position's row starts from the normal distribution of tables.
 func TestLearnedPositionsStartAsTables(t *testing.T) {
 	c := small
-	c.Positions, c.Context, c.Dim = "learned", 512, 64
+	c.Positions, c.Context, c.Dim = schemes("learned"), 512, 64
 	x := newBench(t, c, "fp32", 1, 8)
 	p := x.m.Params()[1]
 	if p.Name != "positions" || p.Value.Rows() != 512 || p.Value.Cols() != 64 || p.Role != nn.Embedding {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	sparse "anneal/attention"
 	"anneal/internal/units"
 	"anneal/precision"
 	"anneal/tensor"
@@ -164,7 +165,7 @@ type keepCost struct {
 // keep most.
 func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
 	if c.gatedLinear() {
-		c.Attention = "linear:gated"
+		c.Attention = sparse.Patterns{sparse.Linear{Gated: true}}
 	}
 	keep := func(layers int, l Layout) int {
 		c.Layers, c.Recompute = layers, l

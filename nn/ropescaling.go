@@ -102,6 +102,18 @@ func (s RoPEScaling) String() string {
 	return text
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (s RoPEScaling) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *RoPEScaling) UnmarshalText(text []byte) error {
+	scaling, err := ParseRoPEScaling(string(text))
+	if err == nil {
+		*s = scaling
+	}
+	return err
+}
+
 // NeedsOriginal reports whether the scaling depends on the original context.
 func (s RoPEScaling) NeedsOriginal() bool { return s.Kind == "yarn" || s.Kind == "llama3" }
 

@@ -83,13 +83,12 @@ func TestAttentionTakesWhatIsPlanned(t *testing.T) {
 	t.Cleanup(p.Close)
 	for _, pattern := range []string{"window:64", "longnet:64/1:2048/32"} {
 		c := shape(1, 128, 2, 64, length, 256)
-		c.Attention = pattern
-		planned := estimate(t, c, "fp32", 1).Bytes("attention")
-
 		list, err := attention.ParseList(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c.Attention = list
+		planned := estimate(t, c, "fp32", 1).Bytes("attention")
 		layout, err := attention.Compile(list[0], length, c.Heads, 0)
 		if err != nil {
 			t.Fatal(err)

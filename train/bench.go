@@ -11,6 +11,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/machine"
+	"anneal/model"
 )
 
 // BenchOptions selects the training step to time.
@@ -45,7 +46,7 @@ type BenchResult struct {
 
 // Shapes are the models of `bench step`.
 var Shapes = map[string]struct {
-	Model config.Model
+	Model model.Config
 	Batch int
 }{
 	"demo":      {benchModel(4, 128, 4, 384, 256, 4096), 8},
@@ -56,13 +57,13 @@ var Shapes = map[string]struct {
 	"llama-1.1b": {benchModel(20, 2048, 16, 5632, 2048, 32000), 4},
 }
 
-func benchModel(layers, dim, heads, ffn, context, vocab int) config.Model {
+func benchModel(layers, dim, heads, ffn, context, vocab int) model.Config {
 	m := config.Default().Model
 	m.Layers, m.Dim, m.Heads, m.FFN, m.Context, m.Vocab = layers, dim, heads, ffn, context, vocab
 	return m
 }
 
-func benchGPT2(layers, dim, heads, context, vocab int) config.Model {
+func benchGPT2(layers, dim, heads, context, vocab int) model.Config {
 	m := benchModel(layers, dim, heads, 4*dim, context, vocab)
 	m.Family = "gpt2"
 	return m

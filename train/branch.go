@@ -27,7 +27,7 @@ func branch(ctx context.Context, o Options, from string, step int) (*Result, err
 	defer s.close()
 	info, err := checkpoint.LoadStep(runDir(from).checkpoints(), int64(step), s.tensors, &s.last)
 	if err != nil {
-		return nil, asConfigError(err, runDir(from))
+		return nil, asConfigError(err, s.cfg.Model, runDir(from))
 	}
 	if err := runDir(from).checkOrigin(info); err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	"anneal/config"
@@ -20,22 +19,13 @@ var harmless = map[string]bool{
 
 // Changes lists the keys with different values that affect the result of a run, as "key: was → now", in the order of
 // the file.
-func Changes(was, now *config.Config) []string {
-	return differences("", reflect.ValueOf(*was), reflect.ValueOf(*now), false)
-}
+func Changes(was, now *config.Config) []string { return changes(was, now, false) }
 
-func differences(section string, was, now reflect.Value, all bool) (list []string) {
-	for i := range was.NumField() {
-		f := was.Type().Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		key := section + f.Tag.Get("yaml")
-		switch a, b := was.Field(i), now.Field(i); {
-		case f.Type.Kind() == reflect.Struct:
-			list = append(list, differences(key+".", a, b, all)...)
-		case !a.Equal(b) && (all || !harmless[key]):
-			list = append(list, fmt.Sprintf("%s: %v → %v", key, a, b))
+// changes is Changes, or, with all, lists every key with different values.
+func changes(was, now *config.Config, all bool) (list []string) {
+	for _, d := range now.Differences(was) {
+		if all || !harmless[d.Key] {
+			list = append(list, d.String())
 		}
 	}
 	return list
@@ -47,7 +37,7 @@ func (s *session) warnOfChanges(edited bool) {
 	if s.last.Config == nil {
 		return
 	}
-	if list := differences("", reflect.ValueOf(*s.last.Config), reflect.ValueOf(*s.cfg), edited); len(list) > 0 {
+	if list := changes(s.last.Config, s.cfg, edited); len(list) > 0 {
 		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s", s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
 	}
 }

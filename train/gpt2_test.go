@@ -76,7 +76,7 @@ func TestGPT2RunsResumeAndGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer trained.Close()
-	if c := trained.Model.Config; c.Family != "gpt2" || c.Positions != "learned" || c.FFN != 4*c.Dim {
+	if c := trained.Model.Config; c.Family != "gpt2" || !c.Positions.Learned() || c.FFN != 4*c.Dim {
 		t.Errorf("the trained model is %+v", c)
 	}
 	context := trained.Model.Config.Context

@@ -101,9 +101,7 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 		state: newDomainWeights(k), next: newDomainWeights(k),
 	}
 	t.robust = r
-	was, now := reference.Model.Config, t.model.Config
-	was.Recompute, was.LogitBytes = now.Recompute, now.LogitBytes
-	if fmt.Sprint(was) != fmt.Sprint(now) || reference.Config.Precision != t.cfg.Precision {
+	if t.model.Config.Differences(reference.Model.Config) != nil || reference.Config.Precision != t.cfg.Precision {
 		return config.Problem{Message: fmt.Sprintf("the reference %s differs from the model to be trained", o.Reference), Try: "the same model and precision for both"}
 	}
 	return nil

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"anneal/attention"
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/device/cpu"
+	"anneal/model"
 )
 
 // trainerOf returns a trainer on a device of its own; both live as long as the test.
@@ -47,4 +49,20 @@ func smallConfig(t *testing.T, data string, overrides ...string) *config.Config 
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+// schemes are positions by their text.
+func schemes(text string) (p model.Positions) {
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// seen are patterns by their text.
+func seen(text string) (p attention.Patterns) {
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return p
 }

@@ -115,10 +115,8 @@ func configOf(src string) (*config.Config, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("config.json has settings that anneal does not support:\n%v", withoutAdvice(err))
 	}
-	is := modelConfig(cfg)
-	is.Init, is.ZeroInit = c.Init, c.ZeroInit // of a training that is over
-	if is != c {
-		return nil, fmt.Errorf("the run's config would be %+v, but the model is %+v", is, c)
+	if d := cfg.Model.Differences(c); d != nil {
+		return nil, fmt.Errorf("the run's config would have %s = %s, but the model has %s", d[0].Key, d[0].Now, d[0].Was)
 	}
 	return cfg, nil
 }
@@ -139,13 +137,7 @@ func withoutAdvice(err error) error {
 // importConfig describes a model imported from dir; what concerns training keeps its defaults.
 func importConfig(c model.Config, dir string) *config.Config {
 	is := config.Default()
-	m := &is.Model
-	m.Family, m.Positions, m.Activation = c.Family, c.Positions, c.Activation
-	m.Layers, m.Dim, m.Heads, m.KVHeads, m.HeadDim, m.FFN = c.Layers, c.Dim, c.Heads, c.KVHeads, c.HeadDim, c.FFN
-	m.Context, m.TieEmbeddings, m.QKNorm = c.Context, c.TieEmbeddings, c.QKNorm
-	m.Attention = c.Attention
-	m.RopeScaling, m.RopeOriginalContext = c.RopeScaling.String(), c.RopeScaling.Original
-	m.RopeTheta, m.NormEps = c.RopeTheta, c.NormEps
+	is.Model = c
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}

@@ -76,8 +76,8 @@ func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 		if got := hashes(tr)[0]; got != r.WeightsHash || cfg.Init.Weights != r.WeightsHash || cfg.Init.Step != 4 {
 			t.Errorf("%s: starts with the weights %.12s of step %d, noted as %.12s; want %.12s of step 4", name, got, cfg.Init.Step, cfg.Init.Weights, r.WeightsHash)
 		}
-		if modelConfig(cfg).RopeScaling != modelConfig(was).RopeScaling {
-			t.Errorf("%s: positions are %+v, want %+v", name, modelConfig(cfg).RopeScaling, modelConfig(was).RopeScaling)
+		if cfg.Model.Scaling() != was.Model.Scaling() {
+			t.Errorf("%s: positions are %+v, want %+v", name, cfg.Model.Scaling(), was.Model.Scaling())
 		}
 		if tr.progress != (progress{}) {
 			t.Errorf("%s: begins at %+v", name, tr.progress)
@@ -159,7 +159,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 		if text := strings.Join(cfg.Remarks(), "\n"); !strings.Contains(text, c.remark) || c.remark == "" && text != "" {
 			t.Errorf("%v: remarks %q, want %q", c.set, text, c.remark)
 		}
-		if original := cfg.Model.RopeOriginalContext; cfg.Model.RopeScaling != "none" && original != map[string]int{rope: 32, scaled: 16}[c.from] {
+		if original := cfg.Model.RopeOriginalContext; cfg.Model.RopeScaling.Kind != "" && original != map[string]int{rope: 32, scaled: 16}[c.from] {
 			t.Errorf("%v: the original context is %d", c.set, original)
 		}
 		startedFrom(t, cfg)

@@ -100,7 +100,7 @@ func (w *initial) openRun(step int64) (err error) {
 		return err
 	}
 	w.step = info.Step
-	return last.checkModel(modelConfig(w.config), d)
+	return last.checkModel(w.config.Model, d)
 }
 
 // load reads the weights into host memory, which the caller frees.
@@ -134,7 +134,7 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 	}
 	if err != nil {
 		params.Close()
-		return nil, nil, asConfigError(err, d)
+		return nil, nil, asConfigError(err, w.config.Model, d)
 	}
 	return m, params, nil
 }

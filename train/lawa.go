@@ -138,7 +138,7 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err, d)
 		}
 		if err != nil {
-			return nil, asConfigError(err, d)
+			return nil, asConfigError(err, m.Config, d)
 		}
 		if err := d.checkOrigin(info); err != nil {
 			return nil, err

@@ -228,7 +228,7 @@ func (s *session) restore() error {
 		return nil
 	}
 	if err != nil {
-		return asConfigError(err, s.dir)
+		return asConfigError(err, s.cfg.Model, s.dir)
 	}
 	if err := s.dir.checkOrigin(info); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"anneal/attention"
 	"anneal/config"
+	"anneal/model"
 	"anneal/nn"
 )
 
@@ -23,7 +24,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	m := &cfg.Model
 	trained := m.Context
 	if r.RopeScaling != "" {
-		if err := r.scale(m); err != nil {
+		if err := r.scale(cfg); err != nil {
 			return 0, err
 		}
 	}
@@ -38,7 +39,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	}
 	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1) // limits the tokens of a batch to those of training
 	switch {
-	case m.Positions != "learned":
+	case !m.Positions.Learned():
 		m.Context = context
 	case context > trained:
 		return 0, config.Problem{
@@ -50,11 +51,8 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 }
 
 // checkReach returns an error for a context for which the layers' patterns cannot be laid out.
-func checkReach(m *config.Model, context int) error {
-	patterns, err := attention.ParseList(m.Attention)
-	if err == nil {
-		err = attention.CheckLayers(patterns, context, m.Heads, m.Layers)
-	}
+func checkReach(m *model.Config, context int) error {
+	err := attention.CheckLayers(m.Attention, context, m.Heads, m.Layers)
 	if e := new(attention.Error); errors.As(err, &e) {
 		return config.Problem{Key: "model.context", Message: fmt.Sprintf("a context of %d: %s", context, e.Message), At: "--context", Try: "a shorter context"}
 	}
@@ -62,18 +60,19 @@ func checkReach(m *config.Model, context int) error {
 }
 
 // scale sets the scaling of the rotary positions.
-func (r Reach) scale(m *config.Model) error {
+func (r Reach) scale(cfg *config.Config) error {
+	m := &cfg.Model
 	s, err := nn.ParseRoPEScaling(r.RopeScaling)
 	if err != nil {
 		return config.Problem{Key: "model.rope_scaling", Message: err.Error(), At: "--rope-scaling", Try: "yarn:4, or none"}
 	}
-	if !m.Rotates() {
+	if !m.HasPositions("rope") {
 		return config.Problem{
-			Key: "model.rope_scaling", Message: fmt.Sprintf("the RoPE scaling %s has no effect: the run has %s", s, m.TurnsNothing()),
+			Key: "model.rope_scaling", Message: fmt.Sprintf("the RoPE scaling %s has no effect: the run has %s", s, cfg.TurnsNothing()),
 			At: "--rope-scaling", Try: "removing it",
 		}
 	}
-	m.RopeScaling = s.String()
+	m.RopeScaling = s
 	switch {
 	case !s.NeedsOriginal():
 		m.RopeOriginalContext = 0

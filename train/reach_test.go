@@ -18,7 +18,7 @@ func reachable(t *testing.T, positions string) (dir, data string) {
 	cfg := tinyConfig(testData(t))
 	dir = filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
-	cfg.Model.Positions, cfg.Data.DocumentMask, cfg.Precision = positions, false, "fp32"
+	cfg.Model.Positions, cfg.Data.DocumentMask, cfg.Precision = schemes(positions), false, "fp32"
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	return dir, cfg.Data.Path
 }
@@ -78,7 +78,7 @@ func TestScalingForEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if got, want := r.Model.Config.RopeScaling, (nn.RoPEScaling{Kind: "yarn", Factor: 2, Original: reached / 2, Fast: 8, Slow: 1}); got != want {
+	if got, want := r.Model.Config.Scaling(), (nn.RoPEScaling{Kind: "yarn", Factor: 2, Original: reached / 2, Fast: 8, Slow: 1}); got != want {
 		t.Errorf("the model is scaled by %+v, want %+v", got, want)
 	}
 }
@@ -104,7 +104,7 @@ func TestPatternsReachWithTheContext(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Data.DocumentMask, cfg.Precision = 2, 1, false, "fp32"
-	cfg.Model.Positions, cfg.Model.Attention = "alibi", "window:32"
+	cfg.Model.Positions, cfg.Model.Attention = schemes("alibi"), seen("window:32")
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	short, trained := evaluateAt(t, dir, cfg.Data.Path, Reach{}, 32)
 	long, _ := evaluateAt(t, dir, cfg.Data.Path, Reach{Context: "3x"}, 96)
@@ -112,7 +112,7 @@ func TestPatternsReachWithTheContext(t *testing.T) {
 		t.Fatalf("in rows of %d the loss is %v, in longer ones %+v", trained, short.Loss, long.ByPosition)
 	}
 	full := filepath.Join(t.TempDir(), "full") // the same weights, as no layer saw less in training
-	cfg.Model.Attention = "full"
+	cfg.Model.Attention = seen("full")
 	mustRun(t, Options{Config: cfg, Dir: full})
 	whole, _ := evaluateAt(t, full, cfg.Data.Path, Reach{Context: "3x"}, 96)
 	for i, p := range whole.ByPosition {

@@ -40,12 +40,15 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 		set  []string
 		want string // in the error; "" where the run goes on
 	}{
-		{"another shape", []string{"model.ffn=64"}, "another model"},
+		{"another shape", []string{"model.ffn=64"}, "model.ffn = 64, but the weights were trained with"},
+		{"another activation", []string{"model.family=anneal", "model.activation=swiglu", "model.qk_norm=false"}, "model.family"},
+		{"norms of queries and keys", []string{"model.qk_norm=true"}, "model.qk_norm = true"},
 		{"another number format", []string{"precision=fp64"}, "another model"},
 		{"other heads of the same total", []string{"model.heads=4", "model.kv_heads=4", "model.head_dim=8"}, "trained with 2"},
 		{"other wavelengths", []string{"model.rope_theta=500000"}, "model.rope_theta"},
 		{"another seed", []string{"seed=2"}, "seed 2"},
 		{"another context", []string{"model.context=16"}, "context 16"},
+		{"dropout", []string{"model.dropout=0.1", "train.steps=11"}, ""},
 		{"another packing", []string{"data.packing=best_fit"}, "data.packing"},
 		{"data that moved", []string{"data.path=" + other}, ""},
 		{"more steps at another rate", []string{"optimizer.lr=1e-4", "train.steps=12"}, ""},

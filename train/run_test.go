@@ -20,6 +20,8 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/model"
+	"anneal/nn"
 	"anneal/tokenizer"
 )
 
@@ -397,11 +399,13 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 // An exported model read back gives the same logits, and an imported one generates what the original did.
 func TestExportAndImportKeepTheModel(t *testing.T) {
 	data := testData(t)
-	for name, change := range map[string]func(m *config.Model){
-		"llama":   func(*config.Model) {},
-		"qk_norm": func(m *config.Model) { m.QKNorm, m.TieEmbeddings = true, false },
-		"scaled":  func(m *config.Model) { m.RopeScaling, m.RopeOriginalContext = "yarn:2:attention=1.25", 16 },
-		"gpt2":    func(m *config.Model) { m.Family, m.Activation, m.Positions = "gpt2", "gelu", "learned" },
+	for name, change := range map[string]func(m *model.Config){
+		"llama":   func(*model.Config) {},
+		"qk_norm": func(m *model.Config) { m.QKNorm, m.TieEmbeddings = true, false },
+		"scaled": func(m *model.Config) {
+			m.RopeScaling, m.RopeOriginalContext = nn.RoPEScaling{Kind: "yarn", Factor: 2, Fast: 32, Slow: 1, Attention: 1.25}, 16
+		},
+		"gpt2": func(m *model.Config) { m.Family, m.Activation, m.Positions = "gpt2", "gelu", schemes("learned") },
 	} {
 		dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
 		cfg := tinyConfig(data)

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -69,39 +68,20 @@ func (s *state) Check(step, tokens int64) error {
 	return nil
 }
 
-// checkModel rejects a model in which the weights fit but would compute something else than in training. Changes of
-// shapes are detected on loading.
+// checkModel rejects a model that would compute something else with the weights than the one they were trained in.
 func (s *state) checkModel(now model.Config, dir runDir) error {
-	was := s.Model
-	for _, f := range []struct {
-		key      string
-		was, now any
-	}{
-		{"family", cmp.Or(was.Family, "llama"), cmp.Or(now.Family, "llama")},
-		{"heads", was.Heads, now.Heads}, {"kv_heads", was.KVHeads, now.KVHeads}, {"head_dim", was.HeadDim, now.HeadDim},
-		{"positions", cmp.Or(was.Positions, "rope"), cmp.Or(now.Positions, "rope")}, {"rope_layout", ropeLayout(was), ropeLayout(now)},
-		{"rope_scaling", was.RopeScaling.String(), now.RopeScaling.String()}, {"rope_original_context", was.RopeScaling.Original, now.RopeScaling.Original},
-		{"attention", cmp.Or(was.Attention, "full"), cmp.Or(now.Attention, "full")},
-		{"rope_theta", was.RopeTheta, now.RopeTheta}, {"norm_eps", was.NormEps, now.NormEps},
-		{"logit_softcap", was.LogitSoftcap, now.LogitSoftcap},
-		{"mup", was.MuP.Dim > 0, now.MuP.Dim > 0}, {"mup_base_dim", was.MuP.Dim, now.MuP.Dim}, {"mup_base_head_dim", was.MuP.HeadDim, now.MuP.HeadDim},
-		{"mup_input_scale", was.MuP.InputScale, now.MuP.InputScale}, {"mup_output_scale", was.MuP.OutputScale, now.MuP.OutputScale},
-	} {
-		if f.was != f.now {
+	if now.Vocab == 0 { // it follows from the tokenizer, which checkTokenizer compares
+		now.Vocab = s.Model.Vocab
+	}
+	for _, d := range now.Differences(s.Model) {
+		if !d.Free {
 			return config.Problem{
-				Key: "model." + f.key, Message: fmt.Sprintf("model.%s = %v, but the weights were trained with %v", f.key, f.now, f.was),
-				At: dir.config(), Try: fmt.Sprintf("model.%s = %v, or start a new run", f.key, f.was),
+				Key: d.Key, Message: fmt.Sprintf("%s = %s, but the weights were trained with %s", d.Key, d.Now, d.Was),
+				At: dir.config(), Try: fmt.Sprintf("%s = %s, or start a new run", d.Key, d.Was),
 			}
 		}
 	}
 	return nil
-}
-
-func ropeLayout(c model.Config) string {
-	if c.RopeInterleaved {
-		return "interleaved"
-	}
-	return "half"
 }
 
 // refuseWeights returns an error for a directory that holds only weights: an import, or an average of checkpoints.
@@ -124,10 +104,16 @@ func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	return nil
 }
 
-// asConfigError points an error about weights that do not fit the model to the config that describes the model.
-func asConfigError(err error, dir runDir) error {
+// asConfigError says which key of the model's configuration makes weights not fit it.
+func asConfigError(err error, now model.Config, dir runDir) error {
 	if !errors.Is(err, checkpoint.ErrOtherModel) {
 		return err
+	}
+	var last state
+	if _, err := checkpoint.LoadState(dir.checkpoints(), &last); err == nil {
+		if err := last.checkModel(now, dir); err != nil {
+			return err
+		}
 	}
 	return config.Problem{Message: err.Error(), At: dir.config(), Try: "restoring its values, or start a new run"}
 }

@@ -130,7 +130,7 @@ func (s *Summary) follow(l metricsLine) {
 
 // parameters counts those of a run's model; 0 if neither the configuration nor a checkpoint says the vocabulary.
 func parameters(cfg *config.Config, saved int) int64 {
-	c := modelConfig(cfg)
+	c := cfg.Model
 	c.Vocab = cmp.Or(c.Vocab, saved)
 	policy, err := policyOf(cfg)
 	if err != nil || c.Vocab < 1 || c.Vocab > maxVocabulary {

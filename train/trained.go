@@ -89,7 +89,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 	if r.policy, err = policyOf(r.Config); err != nil {
 		return err
 	}
-	was, read := modelConfig(r.Config), *r.Config
+	was, read := r.Config.Model, *r.Config
 	r.trained = was.Context
 	context, err := o.Reach.apply(r.Config)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped and at its end", err)
 	}
 	if err != nil {
-		return asConfigError(err, r.dir)
+		return asConfigError(err, was, r.dir)
 	}
 	if err := info.Newest(r.dir.checkpoints()); err != nil && !o.AllowOlder {
 		return err

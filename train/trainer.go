@@ -149,21 +149,10 @@ func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	return t, nil
 }
 
+// modelConfig is the shape of a run's model, with what depends on its device.
 func modelConfig(cfg *config.Config) model.Config {
-	m := cfg.Model
-	c := model.Config{
-		Family: m.Family, Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,
-		Context: m.Context, Vocab: m.Vocab, TieEmbeddings: m.TieEmbeddings, QKNorm: m.QKNorm,
-		Attention: m.Attention, Positions: m.Positions, RopeTheta: m.RopeTheta, RopeScaling: m.Scaling(), RopeInterleaved: m.RopeLayout == "interleaved",
-		NormEps: m.NormEps, LogitSoftcap: m.LogitSoftcap, InitStd: m.InitStd,
-		LogitBytes: logitBytes(cfg.Device == "cuda"),
-		Init:       m.Init, ZeroInit: m.ZeroInit, Activation: m.Activation, ValueEmbeddings: m.ValueEmbeddings, X0Skip: m.X0Skip, Dropout: m.Dropout, StochasticDepth: m.StochasticDepth,
-	}
-	if m.MuP {
-		c.MuP = model.MuP{
-			Dim: m.MuPBaseDim, HeadDim: m.MuPBaseHeadDim, FFN: m.MuPBaseFFN, Layers: m.MuPBaseLayers, InputScale: m.MuPInputScale, OutputScale: m.MuPOutputScale,
-		}
-	}
+	c := cfg.Model
+	c.LogitBytes = logitBytes(cfg.Device == "cuda")
 	return c
 }
 

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -69,18 +68,18 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := last.checkModel(modelConfig(cfg), d); err != nil {
+	if err := last.checkModel(cfg.Model, d); err != nil {
 		return err
 	}
 	if last.Config == nil {
 		return nil // an import or an average has no training
 	}
 	if text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes); err == nil && info.Config != "" && info.Config != sha256Of(text) {
-		changes := differences("", reflect.ValueOf(*last.Config), reflect.ValueOf(*cfg), true)
-		if changes == nil {
-			changes = []string{"only its comments"}
+		list := changes(last.Config, cfg, true)
+		if list == nil {
+			list = []string{"only its comments"}
 		}
-		r.remark("%s was changed after step %d: %s", d.config(), info.Step, strings.Join(changes, "; "))
+		r.remark("%s was changed after step %d: %s", d.config(), info.Step, strings.Join(list, "; "))
 	}
 	c, err := openCorpus(cfg)
 	if errors.Is(err, fs.ErrNotExist) {
