@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/attention"
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/hf"
@@ -292,4 +293,19 @@ func TestExportFoldsNTKIntoTheBase(t *testing.T) {
 			t.Errorf("pair %d turns by %v, want %v", i, folded[i], want)
 		}
 	}
+}
+
+// schemes and seen are positions and attention by their text.
+func schemes(text string) (p model.Positions) {
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func seen(text string) (p attention.Patterns) {
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return p
 }

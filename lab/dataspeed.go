@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"anneal/corpus"
 	"anneal/curate"
 	"anneal/dedup"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -35,9 +37,9 @@ type DataSpeed struct {
 
 // DataSpeedOptions says what BenchData measures.
 type DataSpeedOptions struct {
-	Text     Text  // used for all measurements; without paths: Go source, and its comments for the parts made for prose
-	Bytes    int64 // limit on the text to read
-	Threads  int   // default 1
+	Text     prepare.Text // used for all measurements; without paths: Go source, and its comments for the parts made for prose
+	Bytes    int64        // limit on the text to read
+	Threads  int          // default 1
 	Progress func(what string)
 }
 
@@ -111,11 +113,11 @@ type dataBench struct {
 }
 
 func (b *dataBench) read(o DataSpeedOptions, r *DataSpeed) (err error) {
-	text, source, err := o.Text.orGoSource()
+	text, source, err := o.Text.OrGoSource()
 	if err != nil {
 		return err
 	}
-	if b.source, r.Bytes, err = text.read(b.ctx, o.Bytes); err != nil {
+	if b.source, r.Bytes, err = text.Read(b.ctx, o.Bytes); err != nil {
 		return err
 	}
 	b.prose, r.ProseBytes = b.source, r.Bytes
@@ -274,7 +276,7 @@ func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error)
 	if err != nil {
 		return 0, err
 	}
-	_, _, err = BuildData(b.ctx, Text{Paths: []string{filepath.Join(clean, "docs")}}, DataOptions{
+	_, _, err = prepare.BuildData(b.ctx, prepare.Text{Paths: []string{filepath.Join(clean, "docs")}}, prepare.DataOptions{
 		Dir: filepath.Join(dir, "data"), Tokenizer: tok, ValFraction: 0.01, Threads: b.threads,
 	})
 	return float64(size) / 1e6 / time.Since(start).Seconds(), err
@@ -299,4 +301,14 @@ func writeLines(dir string, docs [][]byte) (size int64, err error) {
 		}
 	}
 	return size, nil
+}
+
+func each(docs [][]byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, d := range docs {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"anneal/prepare"
 )
 
 // Every part is measured, on text of the user too; text that no filter leaves is said to be none for this.
@@ -14,8 +16,8 @@ func TestBenchDataMeasuresEveryPart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three runs of everything")
 	}
-	source, err := GoSource()
-	if errors.Is(err, ErrNoGoSource) {
+	source, err := prepare.GoSource()
+	if errors.Is(err, prepare.ErrNoGoSource) {
 		t.Skip(err)
 	}
 	docs, _, err := prose(t.Context(), source, 1<<20)
@@ -26,7 +28,7 @@ func TestBenchDataMeasuresEveryPart(t *testing.T) {
 	if _, err := writeLines(dir, docs); err != nil {
 		t.Fatal(err)
 	}
-	r, err := BenchData(t.Context(), DataSpeedOptions{Text: Text{Paths: []string{dir}}, Bytes: 1 << 20, Threads: 2, Progress: func(string) {}})
+	r, err := BenchData(t.Context(), DataSpeedOptions{Text: prepare.Text{Paths: []string{dir}}, Bytes: 1 << 20, Threads: 2, Progress: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestBenchDataMeasuresEveryPart(t *testing.T) {
 	if err := os.WriteFile(code, []byte("{ lorem ipsum"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = BenchData(t.Context(), DataSpeedOptions{Text: Text{Paths: []string{code}}, Bytes: 1 << 20, Progress: func(string) {}})
+	_, err = BenchData(t.Context(), DataSpeedOptions{Text: prepare.Text{Paths: []string{code}}, Bytes: 1 << 20, Progress: func(string) {}})
 	if err == nil || !strings.Contains(err.Error(), "with prose") {
 		t.Errorf("text that the filters drop: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"anneal/dataset"
 	"anneal/internal/isa"
 	"anneal/model"
+	"anneal/prepare"
 	"anneal/train"
 )
 
@@ -77,7 +78,7 @@ func (o DemoOptions) train(ctx context.Context, run, data string) (*train.Result
 	if dataset.Exists(data) {
 		o.OnStage("data: " + data + " exists and is used as it is")
 	} else {
-		m, err := SampleData(ctx, SampleOptions{Dir: data, Threads: o.Threads, OnStage: o.OnStage, OnText: o.OnText})
+		m, err := prepare.SampleData(ctx, prepare.SampleOptions{Dir: data, Threads: o.Threads, OnStage: o.OnStage, OnText: o.OnText})
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/prepare"
 	"anneal/tokenizer"
 	"anneal/train"
 )
@@ -45,7 +46,7 @@ func phraseData(t *testing.T) string {
 		t.Fatal(err)
 	}
 	_, err = dataset.Build(context.Background(), dataset.BuildOptions{
-		Dir: dir, Tokenizer: train.DatasetTokenizer(tok, "tokenizer.json"), ValFraction: 0.1,
+		Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, "tokenizer.json"), ValFraction: 0.1,
 		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
 	}, phrases(1500))
 	if err != nil {

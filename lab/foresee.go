@@ -10,28 +10,29 @@ import (
 	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/precision"
+	"anneal/prepare"
 	"anneal/train"
 )
 
 // Foresight is the forecast of what a run will need.
 type Foresight struct {
-	Parameters    int64         `json:"parameters"`
-	FLOPsPerToken float64       `json:"flops_per_token"`
-	Tokens        int64         `json:"tokens"`         // of the whole run
-	Trained       int64         `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
-	Epochs        float64       `json:"epochs"`         // passes over the data; 0 without data
-	Memory        plan.Estimate `json:"memory"`
-	Bytes         int64         `json:"memory_bytes"`
-	Device        string        `json:"device"`          // the device of the run
-	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
-	Fits          bool          `json:"fits"`
-	Emulated      string        `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
-	Recompute     string        `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
-	Remark        string        `json:"remark,omitempty"`    // what is unusual about the cost
-	Mix           *MixPlan      `json:"mix,omitempty"`       // what is read of each source of data.mix
-	Packing       string        `json:"packing,omitempty"`   // the effect of data.packing, unless it is concat
-	Order         string        `json:"order,omitempty"`     // the effect of data.order
-	Unchecked     string        `json:"unchecked,omitempty"` // what is not known without data
+	Parameters    int64            `json:"parameters"`
+	FLOPsPerToken float64          `json:"flops_per_token"`
+	Tokens        int64            `json:"tokens"`         // of the whole run
+	Trained       int64            `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
+	Epochs        float64          `json:"epochs"`         // passes over the data; 0 without data
+	Memory        plan.Estimate    `json:"memory"`
+	Bytes         int64            `json:"memory_bytes"`
+	Device        string           `json:"device"`          // the device of the run
+	Available     int64            `json:"available_bytes"` // 0 if the system does not tell
+	Fits          bool             `json:"fits"`
+	Emulated      string           `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
+	Recompute     string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
+	Remark        string           `json:"remark,omitempty"`    // what is unusual about the cost
+	Mix           *prepare.MixPlan `json:"mix,omitempty"`       // what is read of each source of data.mix
+	Packing       string           `json:"packing,omitempty"`   // the effect of data.packing, unless it is concat
+	Order         string           `json:"order,omitempty"`     // the effect of data.order
+	Unchecked     string           `json:"unchecked,omitempty"` // what is not known without data
 
 	Read   []string `json:"-"` // how the config was interpreted, where that differs from its text
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
@@ -55,7 +56,7 @@ func (f *Foresight) Remarks() []string {
 // and writes nothing.
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	var data dataset.Utilisation
-	var mix *MixPlan
+	var mix *prepare.MixPlan
 	unchecked := ""
 	if cfg.Planning() {
 		unchecked = withoutData(cfg)
@@ -98,7 +99,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	}
 	f.planData(data)
 	f.Mix = mix
-	f.Order = describeOrder(cfg, data.Rows)
+	f.Order = prepare.DescribeOrder(cfg, data.Rows)
 	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
 }
@@ -123,12 +124,12 @@ func withoutData(cfg *config.Config) string {
 
 // readData derives the vocabulary from the data. It returns the effect of data.packing, and what the run reads of
 // each source of a mix.
-func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err error) {
+func readData(cfg *config.Config) (u dataset.Utilisation, mix *prepare.MixPlan, err error) {
 	list, err := cfg.Sources()
 	if err != nil {
 		return u, nil, err
 	}
-	sources, vocab, err := openSources(list, cfg.Data.Packing, cfg.Model.Context, func(d *dataset.Dataset) error { return checkOrder(cfg, d) })
+	sources, vocab, err := prepare.MeasureSources(list, cfg.Data.Packing, cfg.Model.Context, func(d *dataset.Dataset) error { return prepare.CheckOrder(cfg, d) })
 	if err != nil {
 		return u, nil, err
 	}
@@ -136,15 +137,15 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *MixPlan, err erro
 		return u, nil, err
 	}
 	if cfg.Data.Mix == "" {
-		return sources[0].use, nil, nil
+		return sources[0].Use, nil, nil
 	}
-	m, err := cfg.Mix(rowsOf(sources))
+	m, err := cfg.Mix(prepare.RowsOf(sources))
 	if err != nil {
 		return u, nil, err
 	}
-	mix = planMix(sources, m, uint64(cfg.Tokens())/uint64(cfg.Model.Context), cfg.Model.Context)
-	mix.cap = cfg.UniMaxEpochs()
-	return mix.utilisation(), mix, nil
+	mix = prepare.NewMixPlan(sources, m, uint64(cfg.Tokens())/uint64(cfg.Model.Context), cfg.Model.Context)
+	mix.Limit = cfg.UniMaxEpochs()
+	return mix.Utilisation(), mix, nil
 }
 
 // planData computes how often the run reads the data, and which share of the computed tokens is trained on.

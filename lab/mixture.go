@@ -14,6 +14,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
+	"anneal/prepare"
 	"anneal/train"
 )
 
@@ -78,7 +79,7 @@ func newSearch(o MixtureOptions) (*search, error) {
 	if len(list) < 2 {
 		return nil, config.Problem{Key: "data.mix", Message: "a search for weights needs at least two sources", Try: "data.mix with two or more sources, such as data.mix=code=data/code,text=data/text"}
 	}
-	plans, _, err := openSources(list, s.cfg.Data.Packing, s.cfg.Model.Context, s.add)
+	plans, _, err := prepare.MeasureSources(list, s.cfg.Data.Packing, s.cfg.Model.Context, s.add)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func newSearch(o MixtureOptions) (*search, error) {
 	for i := range s.sources {
 		s.sources[i].Natural = float64(s.sources[i].Tokens) / float64(all)
 	}
-	mix, err := s.cfg.Mix(rowsOf(plans))
+	mix, err := s.cfg.Mix(prepare.RowsOf(plans))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func newSearch(o MixtureOptions) (*search, error) {
 // add adds a data set as the next source.
 func (s *search) add(d *dataset.Dataset) error {
 	if d.Manifest.Val.Tokens < 2 {
-		return &train.DataError{Err: fmt.Errorf("%s: %w, which is needed to compare mixtures\n  rebuild it with `anneal data build --val 0.01`", d.Dir, dataset.ErrNoValidation)}
+		return &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare mixtures\n  rebuild it with `anneal data build --val 0.01`", d.Dir, dataset.ErrNoValidation)}
 	}
 	s.sources = append(s.sources, MixtureSource{Data: d.Fingerprint(), Tokens: d.Manifest.Train.Tokens})
 	return nil
@@ -170,7 +171,7 @@ func (s *search) found(method string, weights []float64) (*Mixture, error) {
 		source.Epochs = weights[i] * float64(m.Tokens) / float64(source.Tokens)
 		sources = append(sources, config.Source{Name: source.Name, Path: source.Path})
 	}
-	m.Config = MixConfig(sources, weights, fmt.Sprintf("%s, found with models of %d tokens", method, s.cfg.Tokens()))
+	m.Config = prepare.MixConfig(sources, weights, fmt.Sprintf("%s, found with models of %d tokens", method, s.cfg.Tokens()))
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/corpus"
+	"anneal/prepare"
 	"anneal/tokenizer"
 	"anneal/train"
 )
@@ -46,14 +47,16 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 		}
 		paths = append(paths, path)
 	}
-	text := func(paths ...string) Text { return Text{Paths: paths, Options: corpus.Options{TextField: "text"}} }
-	tok, _, err := TrainTokenizer(context.Background(), text(paths...), tokenizer.TrainOptions{VocabSize: 272, Threads: 1})
+	text := func(paths ...string) prepare.Text {
+		return prepare.Text{Paths: paths, Options: corpus.Options{TextField: "text"}}
+	}
+	tok, _, err := prepare.TrainTokenizer(context.Background(), text(paths...), tokenizer.TrainOptions{VocabSize: 272, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range paths {
 		dir := strings.TrimSuffix(p, ".jsonl")
-		if _, _, err := BuildData(context.Background(), text(p), DataOptions{Dir: dir, Tokenizer: tok, ValFraction: 0.1, Threads: 1}); err != nil {
+		if _, _, err := prepare.BuildData(context.Background(), text(p), prepare.DataOptions{Dir: dir, Tokenizer: tok, ValFraction: 0.1, Threads: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

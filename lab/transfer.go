@@ -110,7 +110,7 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	case err != nil:
 		return 0, err
 	case r.Tokens == 0:
-		return 0, &train.DataError{Err: fmt.Errorf("%s: %w, which is needed to compare learning rates\n  build one with `anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
+		return 0, &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare learning rates\n  build one with `anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
 	case math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0):
 		return math.NaN(), nil
 	}

@@ -7,26 +7,27 @@ import (
 	"testing"
 
 	"anneal/corpus"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
 // sourceData builds a small data set of Go source, which every machine with Go has.
 func sourceData(t *testing.T) string {
 	t.Helper()
-	source, err := GoSource()
+	source, err := prepare.GoSource()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := Text{Options: corpus.Options{Extensions: []string{".go"}}}
+	text := prepare.Text{Options: corpus.Options{Extensions: []string{".go"}}}
 	for _, dir := range []string{"strconv", "strings", "bytes", "io", "sort", "fmt", "os"} {
 		text.Paths = append(text.Paths, filepath.Join(source, dir))
 	}
-	tok, _, err := TrainTokenizer(context.Background(), text, tokenizer.TrainOptions{VocabSize: 512})
+	tok, _, err := prepare.TrainTokenizer(context.Background(), text, tokenizer.TrainOptions{VocabSize: 512})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	_, _, err = BuildData(context.Background(), text, DataOptions{Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1})
+	_, _, err = prepare.BuildData(context.Background(), text, prepare.DataOptions{Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (c Config) HasPositions(scheme string) bool {
 func (b *builder) setPositions(a *attention) {
 	switch c := b.config; c.positions(b.layer) {
 	case "rope":
-		a.rope = b.rotary(c.RopeTheta, c.RopeScaling)
+		a.rope = b.rotary(c.RopeTheta, c.Scaling())
 	case "alibi":
 		a.slopes = nn.ALiBiSlopes(c.Heads)
 	}

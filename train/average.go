@@ -6,6 +6,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
@@ -97,11 +98,11 @@ func averageTensor(dev device.Memory, name string, x *tensor.Tensor) checkpoint.
 }
 
 // evaluateAverage is evaluate for the average of the weights; without an average its result is unevaluated.
-func (t *Trainer) evaluateAverage(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
+func (t *Trainer) evaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	if t.average.values == nil {
 		return unevaluated, nil
 	}
 	t.average.swap(t.model.Params())
 	defer t.average.swap(t.model.Params())
-	return t.evaluate(ctx, c, limit)
+	return t.evaluate(ctx, text, limit)
 }

@@ -7,6 +7,8 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
+	"anneal/prepare"
 )
 
 // Branch starts a new run in o.Dir from the state that the run in from had after a step, and trains it to its end:
@@ -49,12 +51,12 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	c, err := openCorpus(cfg)
+	c, err := prepare.OpenCorpus(cfg)
 	if err != nil {
 		return 0, err
 	}
-	defer c.close()
-	if err := c.openTraining(cfg); err != nil {
+	defer c.Close()
+	if err := c.OpenTraining(cfg); err != nil {
 		return 0, err
 	}
 	list, err := checkpoint.List(runDir(from).checkpoints())
@@ -80,10 +82,10 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 		if _, err := checkpoint.LoadStepState(runDir(from).checkpoints(), e.Step, &then); err != nil {
 			return 0, err
 		}
-		if err := c.train.Check(then.Data); err == nil {
+		if err := c.Train.Check(then.Data); err == nil {
 			best = int(e.Step)
 		} else if other == nil {
-			other = &DataError{err}
+			other = &dataset.Error{Err: err}
 		}
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"anneal/checkpoint"
+	"anneal/dataset"
 	"anneal/internal/fileio"
 )
 
@@ -58,7 +59,7 @@ func (d runDir) checkDiverged(saved int64) error {
 		err = json.Unmarshal(text, &mark)
 	}
 	if err != nil {
-		return &DataError{fmt.Errorf("%s, which says that the run diverged, cannot be read: %w\n"+
+		return &dataset.Error{Err: fmt.Errorf("%s, which says that the run diverged, cannot be read: %w\n"+
 			"  remove it to use the run all the same", d.diverged(), err)}
 	}
 	return &DivergedRunError{

@@ -13,6 +13,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -81,7 +82,7 @@ func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 	}
 	path := filepath.Join(dir, "tokenizer.json")
 	build := dataset.BuildOptions{
-		Dir: dir, Tokenizer: DatasetTokenizer(tok, path), ValFraction: 0, PromptEnd: "is",
+		Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, path), ValFraction: 0, PromptEnd: "is",
 		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
 	}
 	if _, err := dataset.Build(context.Background(), build, prompts()); err != nil {
@@ -94,7 +95,7 @@ func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 	cfg := tinyConfig(dir)
 	cfg.Train.BatchTokens, cfg.Train.MicroBatch, cfg.Guard.MaxSkips = 32, 1, 3
 	_, err = Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Warn: s.warn})
-	if data := (*DataError)(nil); !errors.As(err, &data) || !strings.Contains(err.Error(), "3 steps in a row had no target") {
+	if data := (*dataset.Error)(nil); !errors.As(err, &data) || !strings.Contains(err.Error(), "3 steps in a row had no target") {
 		t.Errorf("%v", err)
 	}
 	if text := s.all(); strings.Count(text, "has no target") != 1 {

@@ -2,11 +2,27 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"path/filepath"
 
 	"anneal/config"
 	"anneal/dataset"
 )
+
+// ScoreByLoss returns a function that scores the documents of a data set's training split by [Trained.DocumentLosses]
+// under the run in dir, and says what the scores are.
+func ScoreByLoss(dir string, threads int) func(ctx context.Context, data string, progress func(done, total int64)) (about string, values []float32, err error) {
+	return func(ctx context.Context, data string, progress func(done, total int64)) (string, []float32, error) {
+		r, err := Open(dir, threads)
+		if err != nil {
+			return "", nil, err
+		}
+		defer r.Close()
+		values, err := r.DocumentLosses(ctx, data, progress)
+		return fmt.Sprintf("bits per byte under %s at step %d", filepath.Base(filepath.Clean(dir)), r.Step), values, err
+	}
+}
 
 // DocumentLosses returns the bits per byte of each document of the training split of the data set in dir, which must
 // have been built with the run's tokenizer. It counts a document's tokens and its EOT, over the bytes of its text;
@@ -18,24 +34,24 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.Close()
 	defer e.close()
-	scan, err := c.set.ScanLoader(e.length)
+	scan, err := c.First.ScanLoader(e.length)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
-	counts := c.set.Manifest.Train.Counts
+	counts := c.First.Manifest.Train.Counts
 	losses := make([]float32, 0, counts.Documents)
-	nats, bytes := 0.0, uint64(0)
+	sum, bytes := 0.0, uint64(0)
 	finish := func() {
 		bits := math.NaN()
 		if bytes > 0 {
-			bits = dataset.BitsPerByte(nats, bytes)
+			bits = dataset.BitsPerByte(sum, bytes)
 		}
 		losses = append(losses, float32(bits))
-		nats, bytes = 0, 0
+		sum, bytes = 0, 0
 	}
-	eot := int32(c.set.Manifest.Tokenizer.EOT)
+	eot := int32(c.First.Manifest.Tokenizer.EOT)
 	for first := uint64(0); first < scan.Windows(); first += uint64(e.rows) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -43,21 +59,16 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 		if onProgress != nil {
 			onProgress(int64(first)*int64(e.length), int64(counts.Tokens))
 		}
-		if err := e.load(scan, first); err != nil {
+		batch, nats, err := e.losses(scan, first)
+		if err != nil {
 			return nil, err
 		}
-		e.tape.Reset(false)
-		e.model.Loss(e.tape, e.batch)
-		batch := e.batch.HostLosses(e.dev)
-		if err := wait(e.dev); err != nil {
-			return nil, err
-		}
-		for i, target := range e.data.Targets {
+		for i, target := range batch.Targets {
 			if target == dataset.Ignore {
 				continue
 			}
-			nats += batch.Float64(i)
-			bytes += uint64(c.byteLen[target])
+			sum += nats.Float64(i)
+			bytes += uint64(c.TokenBytes[target])
 			if target == eot {
 				finish()
 			}

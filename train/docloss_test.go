@@ -28,13 +28,13 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	defer e.close()
-	counts := c.set.Manifest.Train.Counts
+	counts := c.First.Manifest.Train.Counts
 	if uint64(len(losses)) != counts.Documents {
 		t.Fatalf("%d losses for %d documents", len(losses), counts.Documents)
 	}
-	scan, err := c.set.ScanLoader(128)
+	scan, err := c.First.ScanLoader(128)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 		if err := scan.Batch(&e.data, 1<<40, e.rows); err != nil { // padding
 			t.Fatal(err)
 		}
-		eot := c.set.Manifest.Tokenizer.EOT
+		eot := c.First.Manifest.Tokenizer.EOT
 		n := 0
 		for i := 0; i <= len(tokens); i++ {
 			e.data.Tokens[i], e.data.Targets[i], e.data.DocStart[i] = eot, int32(eot), 0
@@ -52,7 +52,7 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 			}
 			if i < len(tokens) {
 				e.data.Targets[i] = int32(tokens[i])
-				n += int(c.byteLen[tokens[i]])
+				n += int(c.TokenBytes[tokens[i]])
 			}
 		}
 		fill(e.batch, &e.data)
@@ -63,13 +63,13 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 		return float32(dataset.BitsPerByte(e.dev.Sum(&e.batch.Losses), uint64(n)))
 	}
 	whole, last, at, doc, nats := 0, 0, 0, 0, 0.0
-	for tokens, err := range c.set.Documents(false) {
+	for tokens, err := range c.First.Documents(false) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		bytes := 0
 		for _, id := range tokens {
-			bytes += int(c.byteLen[id])
+			bytes += int(c.TokenBytes[id])
 		}
 		nats += float64(losses[doc]) * math.Ln2 * float64(bytes)
 		if end := at + len(tokens) + 1; at/128 == end/128 {

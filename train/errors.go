@@ -59,13 +59,6 @@ func (e *DeviceError) Error() string {
 
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// DataError means that a data set or its tokenizer cannot be used.
-type DataError struct{ Err error }
-
-func (e *DataError) Error() string { return e.Err.Error() }
-
-func (e *DataError) Unwrap() error { return e.Err }
-
 // MemoryError means that a run does not fit in this machine's memory.
 type MemoryError struct {
 	Need, Available int64 // bytes

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -99,7 +98,7 @@ func (e *evaluator) close() { closeArenas(e.arenas) }
 // load reads samples from src into the batch.
 func (e *evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
-		return &DataError{err}
+		return &dataset.Error{Err: err}
 	}
 	fill(e.batch, &e.data)
 	e.batch.Cut(e.model.Config.Context, e.length)
@@ -111,25 +110,21 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 // evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit
 // is 0. The choice does not depend on the batch size. Several sources get equal parts of the limit. Without a
 // validation split both measures are NaN.
-func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalResult, error) {
-	context := e.model.Config.Context
+func (e *evaluator) evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
+	context, sources := e.model.Config.Context, len(text.Splits)
 	e.length = context
 	var splits []heldOut
 	all := int64(0) // tokens
-	for i, s := range c.sources {
-		val, err := s.set.ValLoader(context)
-		if errors.Is(err, dataset.ErrNoValidation) {
+	for i, s := range text.Splits {
+		if s.Loader == nil {
 			continue
 		}
-		if err != nil {
-			return unevaluated, &DataError{err}
-		}
-		h := heldOut{val, s.Name, val.Windows(), math.MaxInt64}
+		h := heldOut{s.Loader, s.Name, s.Loader.Windows(), math.MaxInt64}
 		switch {
 		case limit > 0 && e.exact:
-			h.targets = (int64(limit) + int64(len(c.sources)-1-i)) / int64(len(c.sources))
+			h.targets = (int64(limit) + int64(sources-1-i)) / int64(sources)
 		case limit > 0:
-			part := (limit + len(c.sources) - 1) / len(c.sources)
+			part := (limit + sources - 1) / sources
 			h.samples = min(h.samples, uint64((part+context-1)/context))
 		}
 		if h.targets == 0 {
@@ -140,7 +135,7 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	var r EvalResult // Loss is a sum until the end
 	for _, h := range splits {
 		before := r
-		if err := e.score(ctx, c, h, all, &r); err != nil {
+		if err := e.score(ctx, text.TokenBytes, h, all, &r); err != nil {
 			return unevaluated, err
 		}
 		if r.Bytes == before.Bytes {
@@ -148,7 +143,7 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 			r.Textless = append(r.Textless, h.Dir())
 			continue
 		}
-		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; len(c.sources) > 1 {
+		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; sources > 1 {
 			r.Sources = append(r.Sources, SourceResult{h.name, number(nats / float64(tokens)), number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
 		}
 	}
@@ -169,6 +164,17 @@ func (e *evaluator) evaluate(ctx context.Context, c *corpus, limit int) (EvalRes
 	return r, nil
 }
 
+// losses reads samples from src and returns them with the losses of their targets [N], until the next call.
+func (e *evaluator) losses(src dataset.Source, first uint64) (*dataset.Batch, *tensor.Tensor, error) {
+	if err := e.load(src, first); err != nil {
+		return nil, nil, err
+	}
+	e.tape.Reset(false)
+	e.model.Loss(e.tape, e.batch)
+	losses := e.batch.HostLosses(e.dev)
+	return &e.data, losses, wait(e.dev)
+}
+
 // heldOut is the validation split of a source, with the number of its samples to score.
 type heldOut struct {
 	*dataset.Loader
@@ -178,7 +184,7 @@ type heldOut struct {
 }
 
 // score adds the losses of a split to r; all is how many tokens are to be scored in all splits.
-func (e *evaluator) score(ctx context.Context, c *corpus, val heldOut, all int64, r *EvalResult) error {
+func (e *evaluator) score(ctx context.Context, bytes []int32, val heldOut, all int64, r *EvalResult) error {
 	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
 	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) {
 		if err := ctx.Err(); err != nil {
@@ -196,8 +202,8 @@ func (e *evaluator) score(ctx context.Context, c *corpus, val heldOut, all int64
 		e.model.Loss(e.tape, e.batch)
 		r.Loss += e.dev.Sum(&e.batch.Losses)
 		r.Tokens += int64(e.data.Valid())
-		r.Bytes += int64(e.data.TextBytes(c.byteLen))
-		r.ByPosition = e.byPosition(r.ByPosition, c.byteLen)
+		r.Bytes += int64(e.data.TextBytes(bytes))
+		r.ByPosition = e.byPosition(r.ByPosition, bytes)
 	}
 	return nil
 }
@@ -249,4 +255,13 @@ func (e *evaluator) byPosition(sums []PositionResult, byteLen []int32) []Positio
 		sums[at].add(losses.Float64(i), byteLen[target])
 	}
 	return sums
+}
+
+// fill copies a batch of samples into the host memory of a model's batch.
+func fill(dst *model.Batch, src *dataset.Batch) {
+	for i, id := range src.Tokens {
+		dst.Host.Tokens[i] = int32(id)
+	}
+	copy(dst.Host.Targets, src.Targets)
+	copy(dst.Host.Start, src.DocStart)
 }

@@ -14,16 +14,17 @@ import (
 	"anneal/dataset"
 	"anneal/device/cpu"
 	"anneal/internal/isa"
+	"anneal/prepare"
 )
 
 // testTrainer returns a fresh trainer on a data set.
-func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *corpus) {
+func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *prepare.Corpus) {
 	t.Helper()
-	c, err := openCorpus(cfg)
+	c, err := prepare.OpenCorpus(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.close)
+	t.Cleanup(c.Close)
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +45,16 @@ func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *corpus) {
 	return tr, c
 }
 
+// held returns the held-out text of a corpus in samples of the trainer's context.
+func held(t testing.TB, tr *Trainer, c *prepare.Corpus) dataset.HeldOut {
+	t.Helper()
+	text, err := c.HeldOut(tr.model.Config.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // The size of a batch decides neither which tokens are scored nor what they cost.
 func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
 	data := testData(t)
@@ -54,7 +65,7 @@ func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
 				cfg := tinyConfig(data)
 				cfg.Precision, cfg.Train.MicroBatch, cfg.Train.BatchTokens = precision, rows, rows*cfg.Model.Context
 				tr, c := testTrainer(t, cfg)
-				got, err := tr.evaluate(context.Background(), c, limit)
+				got, err := tr.evaluate(context.Background(), held(t, tr, c), limit)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,12 +90,12 @@ func TestBitsPerByteOfAUniformModel(t *testing.T) {
 	for _, p := range tr.model.Params() {
 		clear(p.Value.F32())
 	}
-	got, err := tr.evaluate(context.Background(), c, 0)
+	got, err := tr.evaluate(context.Background(), held(t, tr, c), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The text that is scored, put together again from its tokens.
-	val, err := c.set.ValLoader(cfg.Model.Context)
+	val, err := c.First.ValLoader(cfg.Model.Context)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +103,7 @@ func TestBitsPerByteOfAUniformModel(t *testing.T) {
 	if err := val.Batch(&b, 0, int(val.Windows())); err != nil {
 		t.Fatal(err)
 	}
-	eot, _ := c.tok.EndOfText()
+	eot, _ := c.Tokenizer.EndOfText()
 	var ids []uint32
 	tokens := 0
 	for _, target := range b.Targets {
@@ -104,7 +115,7 @@ func TestBitsPerByteOfAUniformModel(t *testing.T) {
 			ids = append(ids, uint32(target))
 		}
 	}
-	text := c.tok.Decode(nil, ids)
+	text := c.Tokenizer.Decode(nil, ids)
 	vocab := float64(cfg.Model.Vocab)
 	want := math.Log2(vocab) * float64(tokens) / float64(len(text))
 	if got.Tokens != int64(tokens) || got.Bytes != int64(len(text)) {
@@ -185,7 +196,7 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 	defer r.Close()
 	held := t.TempDir()
 	opt := dataset.BuildOptions{
-		Dir: held, Tokenizer: DatasetTokenizer(r.Tokenizer, held+"/tokenizer.json"), ValFraction: 0.5,
+		Dir: held, Tokenizer: prepare.DatasetTokenizer(r.Tokenizer, held+"/tokenizer.json"), ValFraction: 0.5,
 		NewEncoder: func() func([]uint32, []byte) []uint32 { return r.Tokenizer.NewEncoder().Encode },
 	}
 	if _, err := dataset.Build(context.Background(), opt, documents(4)); err != nil {
@@ -203,7 +214,7 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 		t.Errorf("progress spoke of %d tokens, %d were scored in windows of %d", planned, got.Tokens, cfg.Model.Context)
 	}
 	cfg.Data.Path = held
-	var unfit *DataError
+	var unfit *dataset.Error
 	if _, err := Run(context.Background(), Options{Config: cfg, Dir: t.TempDir() + "/run"}); !errors.As(err, &unfit) {
 		t.Errorf("trained on a split that is shorter than one sample: %v", err)
 	}
@@ -264,9 +275,9 @@ func (r *Trained) losses(t *testing.T, data string, targets int) (nats float64, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	defer e.close()
-	val, err := c.set.ValLoader(e.length)
+	val, err := c.First.ValLoader(e.length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +289,7 @@ func (r *Trained) losses(t *testing.T, data string, targets int) (nats float64, 
 	losses := e.batch.HostLosses(e.dev)
 	for i := range targets {
 		nats += losses.Float64(i)
-		bytes += int64(c.byteLen[e.data.Targets[i]])
+		bytes += int64(c.TokenBytes[e.data.Targets[i]])
 	}
 	return nats, bytes
 }
@@ -295,7 +306,7 @@ func TestAHeldOutSplitWithoutTextIsSaid(t *testing.T) {
 	silent := t.TempDir()
 	encode := func() func([]uint32, []byte) []uint32 { return r.Tokenizer.NewEncoder().Encode }
 	opt := dataset.BuildOptions{
-		Dir: silent, Tokenizer: DatasetTokenizer(r.Tokenizer, silent), ValFraction: 0.3, NewEncoder: encode, PromptEnd: "=>", TokenizerFile: r.Tokenizer,
+		Dir: silent, Tokenizer: prepare.DatasetTokenizer(r.Tokenizer, silent), ValFraction: 0.3, NewEncoder: encode, PromptEnd: "=>", TokenizerFile: r.Tokenizer,
 	}
 	texts := func(yield func([]byte, error) bool) {
 		for i := range 100 {
@@ -307,7 +318,7 @@ func TestAHeldOutSplitWithoutTextIsSaid(t *testing.T) {
 	if _, err := dataset.Build(context.Background(), opt, texts); err != nil {
 		t.Fatal(err)
 	}
-	var unfit *DataError
+	var unfit *dataset.Error
 	for _, limit := range []int{0, 1, 100} {
 		if e, err := r.Evaluate(context.Background(), silent, limit, nil); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "stands for text") {
 			t.Errorf("limit %d: %+v, %v", limit, e, err)

@@ -17,6 +17,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/prepare"
 	"anneal/tensor"
 	"anneal/tokenizer"
 )
@@ -106,7 +107,7 @@ func domainData(t testing.TB) string {
 	for _, text := range texts {
 		dir := filepath.Join(root, text.name)
 		opt := dataset.BuildOptions{
-			Dir: dir, Tokenizer: DatasetTokenizer(tok, ""), ValFraction: 0.1,
+			Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, ""), ValFraction: 0.1,
 			NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
 		}
 		if _, err := dataset.Build(context.Background(), opt, text.docs); err != nil {
@@ -250,15 +251,18 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 	cfg := domainConfig(domainData(t), 4)
 	for _, packing := range []string{"concat", "best_fit"} {
 		cfg.Data.Packing = packing
-		c, err := openCorpus(cfg)
+		c, err := prepare.OpenCorpus(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.close()
-		if err := errors.Join(c.openTraining(cfg), c.takeTurns(2)); err != nil {
+		defer c.Close()
+		if err := errors.Join(c.OpenTraining(cfg), c.TakeTurns(2)); err != nil {
 			t.Fatal(err)
 		}
-		reads, counts := c.train.(turns), make([]uint64, 3)
+		reads, counts := c.Train.(interface {
+			dataset.Source
+			manySources
+		}), make([]uint64, 3)
 		var got, want dataset.Batch
 		for k := range uint64(60) {
 			if drawn := reads.Drawn(k); !slices.Equal(drawn, counts) {
@@ -268,7 +272,7 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 			if source != int(k/2%3) || sample != counts[source] {
 				t.Fatalf("%s: sample %d is number %d of source %d, want %d of %d", packing, k, sample, source, counts[source], k/2%3)
 			}
-			alone, err := c.sources[source].set.PackedLoader(dataset.Packing(packing), 32, reads.Loaders()[source].State(0).Seed)
+			alone, err := c.Sources[source].Set.PackedLoader(dataset.Packing(packing), 32, reads.Loaders()[source].State(0).Seed)
 			if err := errors.Join(err, alone.Batch(&want, sample, 1), reads.Batch(&got, k/2*2, 2)); err != nil {
 				t.Fatal(err)
 			}
@@ -298,18 +302,18 @@ func TestGroupDROWeighsGradients(t *testing.T) {
 	gradients := func(alpha []float64) (all [][]float64) {
 		cfg := p.cfg.Clone()
 		cfg.Precision = "fp64"
-		c, err := openCorpus(cfg)
+		c, err := prepare.OpenCorpus(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.close()
-		if err := errors.Join(c.openTraining(cfg), c.takeTurns(cfg.Train.MicroBatch)); err != nil {
+		defer c.Close()
+		if err := errors.Join(c.OpenTraining(cfg), c.TakeTurns(cfg.Train.MicroBatch)); err != nil {
 			t.Fatal(err)
 		}
 		tr := trainerOf(t, cfg, 1)
 		tr.accum = 3
 		tr.robust = &robust{factors: alpha, reference: new(Trained)}
-		if _, err := tr.gradient(context.Background(), c.train, 0); err != nil {
+		if _, err := tr.gradient(context.Background(), c.Train, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range tr.model.Params() {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"anneal/dataset"
 	"anneal/hf"
 	"anneal/interop"
 	"anneal/model"
@@ -54,7 +55,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		return nil, err
 	}
 	if err := hf.Write(dir, c, e); err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	report := &ExportReport{Architecture: c.Class(), Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step}
 	if err := r.checkExport(dir, report); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/device"
 	"anneal/hf"
 	"anneal/internal/fileio"
@@ -37,7 +38,7 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	}
 	cfg, err := configOf(src)
 	if err != nil {
-		return nil, &DataError{fmt.Errorf("%s: %w", src, err)}
+		return nil, &dataset.Error{Err: fmt.Errorf("%s: %w", src, err)}
 	}
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
@@ -45,24 +46,24 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	}
 	stored, err := interop.StoredAs(src)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	m, params, err := interop.Load(src, fp32, device.Host{})
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	defer params.Close()
 	cfg.Take("precision", precisionOf(stored), fmt.Sprintf("the import: its weights are %s", stored))
 	path := filepath.Join(src, "tokenizer.json")
 	t, err := tokenizer.Load(path)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
 		return nil, err
 	}
 	if err := interop.NameEndOfText(t, src, endOfText); err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	tok, err := fileio.ReadSmall(path, tokenizer.MaxFile)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
+	"anneal/prepare"
 	"anneal/tensor"
 	"anneal/tokenizer"
 )
@@ -86,7 +87,7 @@ func tokenizerOfData(cfg *config.Config) (*tokenizer.Tokenizer, string) {
 		return nil, ""
 	}
 	defer set.Close()
-	tok, err := OpenTokenizer(set)
+	tok, err := prepare.OpenTokenizer(set)
 	if err != nil {
 		return nil, ""
 	}
@@ -100,7 +101,7 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 	if cfg.Init.Tokenizer == "any" || tokenizer.Related(w.tokenizer, now) {
 		return v, nil
 	}
-	return nil, &DataError{fmt.Errorf("the data was built with another tokenizer than the weights have: "+
+	return nil, &dataset.Error{Err: fmt.Errorf("the data was built with another tokenizer than the weights have: "+
 		"only %d of its %d tokens have a row there\n"+
 		"  data     %s\n  weights  %s\n"+
 		"  rebuild the data with `anneal data build --tokenizer %s`, "+
@@ -109,7 +110,7 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 
 // startFrom fills the model with the weights of cfg.Init and records their origin in cfg. Without data, which may be
 // nil, the tokenizer is that of the weights.
-func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
+func (t *Trainer) startFrom(cfg *config.Config, data *prepare.Corpus) error {
 	w, err := openInitial(cfg.Init)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (t *Trainer) startFrom(cfg *config.Config, data *corpus) error {
 	}
 	now, path := w.tokenizer, w.path
 	if data != nil {
-		now, path = data.tok, data.path
+		now, path = data.Tokenizer, data.TokenizerPath
 	}
 	rows, err := w.vocabulary(cfg, now, path)
 	if err != nil {

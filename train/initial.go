@@ -7,6 +7,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/device"
 	"anneal/interop"
 	"anneal/model"
@@ -46,7 +47,7 @@ func openInitial(i config.Init) (*initial, error) {
 			}
 		}
 		if w.config, err = configOf(w.dir); err != nil {
-			err = &DataError{fmt.Errorf("%s: %w", w.dir, err)}
+			err = &dataset.Error{Err: fmt.Errorf("%s: %w", w.dir, err)}
 		}
 	default:
 		message := w.dir + " is neither a run (config.yaml) nor a Hugging Face model (config.json)"
@@ -61,7 +62,7 @@ func openInitial(i config.Init) (*initial, error) {
 		return nil, err
 	}
 	if w.tokenizer, err = tokenizer.Load(w.path); err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	if w.config.Model.Vocab == 0 {
 		w.config.Derive("model.vocab", w.tokenizer.VocabSize(), "the tokenizer of "+w.dir)
@@ -112,7 +113,7 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 		}
 		m, params, err := interop.Load(w.dir, fp32, device.Host{})
 		if err != nil {
-			return nil, nil, &DataError{err}
+			return nil, nil, &dataset.Error{Err: err}
 		}
 		return m, params, nil
 	}

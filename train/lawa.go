@@ -7,6 +7,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/device"
 	"anneal/internal/fileio"
 	"anneal/model"
@@ -41,11 +42,11 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	}
 	tok, err := fileio.ReadSmall(src.tokenizer(), tokenizer.MaxFile)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	t, err := tokenizer.Load(src.tokenizer())
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, &dataset.Error{Err: err}
 	}
 	if cfg.Model.Vocab == 0 {
 		cfg.Derive("model.vocab", t.VocabSize(), "the tokenizer of "+dir)

@@ -11,7 +11,9 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/device"
+	"anneal/prepare"
 )
 
 // Options of a run.
@@ -60,7 +62,7 @@ func (s *session) create(withState bool) error {
 	if err := s.dir.begin(); err != nil {
 		return err
 	}
-	files := newRunFiles(s.dir, s.cfg, s.corpus.tokenizerJSON, s.corpus.tok)
+	files := newRunFiles(s.dir, s.cfg, s.corpus.TokenizerJSON, s.corpus.Tokenizer)
 	if err := s.openStore(files.origin()); err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ type session struct {
 	cfg     *config.Config
 	dir     runDir
 	dev     device.Device
-	corpus  *corpus
+	corpus  *prepare.Corpus
 	trainer *Trainer
 	store   *checkpoint.Store
 	tensors []checkpoint.Tensor
@@ -146,7 +148,7 @@ func newSession(cfg *config.Config, o Options) (*session, error) {
 }
 
 func (s *session) open() (err error) {
-	if s.corpus, err = openCorpus(s.cfg); err != nil {
+	if s.corpus, err = prepare.OpenCorpus(s.cfg); err != nil {
 		return err
 	}
 	if err := s.cfg.Validate(); err != nil {
@@ -162,7 +164,7 @@ func (s *session) open() (err error) {
 		return err
 	}
 	if s.DRO != nil {
-		if err := s.trainer.startRobust(*s.DRO, len(s.corpus.sources)); err != nil {
+		if err := s.trainer.startRobust(*s.DRO, len(s.corpus.Sources)); err != nil {
 			return err
 		}
 	}
@@ -176,10 +178,10 @@ func (s *session) open() (err error) {
 
 // openTraining opens what the run reads.
 func (s *session) openTraining() error {
-	if err := s.corpus.openTraining(s.cfg); err != nil || s.DRO == nil {
+	if err := s.corpus.OpenTraining(s.cfg); err != nil || s.DRO == nil {
 		return err
 	}
-	return s.corpus.takeTurns(s.cfg.Train.MicroBatch)
+	return s.corpus.TakeTurns(s.cfg.Train.MicroBatch)
 }
 
 func (s *session) openStore(origin checkpoint.Origin) (err error) {
@@ -210,7 +212,7 @@ func (s *session) close() {
 		s.dev.Close()
 	}
 	if s.corpus != nil {
-		s.corpus.close()
+		s.corpus.Close()
 	}
 }
 
@@ -247,8 +249,8 @@ func (s *session) adopt(info checkpoint.Info) error {
 	if err := t.restoreRobust(s.last.Domains, s.Dir); err != nil {
 		return err
 	}
-	if err := s.corpus.train.Check(s.last.Data); err != nil {
-		return &DataError{err}
+	if err := s.corpus.Train.Check(s.last.Data); err != nil {
+		return &dataset.Error{Err: err}
 	}
 	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
 		return err
@@ -327,7 +329,7 @@ func (s *session) outOfTime() bool {
 // step makes one step and what is due after it.
 func (s *session) step(ctx context.Context) error {
 	t := s.trainer
-	stats, err := t.Step(ctx, s.corpus.train)
+	stats, err := t.Step(ctx, s.corpus.Train)
 	s.watch.enter(idle)
 	if err != nil {
 		return err
@@ -388,7 +390,7 @@ func (s *session) countTargets(n int) error {
 	s.targetless++
 	const reason = "all of its tokens are prompts or padding"
 	if s.targetless >= s.cfg.Guard.MaxSkips {
-		return &DataError{fmt.Errorf("the batches of %d steps in a row had no target: of each, %s\n"+
+		return &dataset.Error{Err: fmt.Errorf("the batches of %d steps in a row had no target: of each, %s\n"+
 			"  look at the data with `anneal data inspect`, and at the --prompt-end it was built with", s.targetless, reason)}
 	}
 	if !s.warnedTargetless {

@@ -126,7 +126,7 @@ func TestAStartThatFailsCanBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := runDir(dir)
-	files := newRunFiles(d, cfg, s.corpus.tokenizerJSON, s.corpus.tok)
+	files := newRunFiles(d, cfg, s.corpus.TokenizerJSON, s.corpus.Tokenizer)
 	s.close()
 	if err := errors.Join(d.begin(), os.MkdirAll(filepath.Join(d.config(), "x"), 0o777)); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func TestLengthWarmupCutsTheRowsOfTheOrder(t *testing.T) {
 		c := openedCorpus(t, cfg)
 		tr := trainerOf(t, cfg, 1)
 		for range cfg.Train.Steps {
-			if _, err := tr.Step(context.Background(), c.train); err != nil {
+			if _, err := tr.Step(context.Background(), c.Train); err != nil {
 				t.Fatal(err)
 			}
 			if n := tr.data.Valid(); n != cfg.Train.BatchTokens {
@@ -125,7 +125,7 @@ func TestAnnealingBranchesOffARunInRandomOrder(t *testing.T) {
 	if got.WeightsHash != want.WeightsHash {
 		t.Errorf("the branch ends with weights %.12s, the run from the start with %.12s", got.WeightsHash, want.WeightsHash)
 	}
-	var fault *DataError
+	var fault *dataset.Error
 	cfg, dir = branch("5 steps")
 	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, 6); !errors.As(err, &fault) || !strings.Contains(err.Error(), "data.order") {
 		t.Errorf("holding back since before the branch: %v", err)
@@ -150,7 +150,7 @@ func TestAnotherOrderIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, changed, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		var fault *DataError
+		var fault *dataset.Error
 		if _, err := Resume(context.Background(), Options{Dir: dir}); !errors.As(err, &fault) || !strings.Contains(err.Error(), "data.order") {
 			t.Errorf("%s: %v", now, err)
 		}

@@ -64,7 +64,11 @@ func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 	none := evaluation{unevaluated, unevaluated}
 	s.watch.enter(evaluating)
 	defer s.watch.enter(idle)
-	weights, err := s.trainer.evaluate(ctx, s.corpus, s.cfg.Train.EvalTokens)
+	text, err := s.corpus.HeldOut(s.cfg.Model.Context)
+	if err != nil {
+		return none, err
+	}
+	weights, err := s.trainer.evaluate(ctx, text, s.cfg.Train.EvalTokens)
 	if err != nil {
 		return none, err
 	}
@@ -72,7 +76,7 @@ func (s *session) evaluate(ctx context.Context) (evaluation, error) {
 		s.Warn(textlessError(weights.Textless).Error())
 		s.warnedTextless = true
 	}
-	average, err := s.trainer.evaluateAverage(ctx, s.corpus, s.cfg.Train.EvalTokens)
+	average, err := s.trainer.evaluateAverage(ctx, text, s.cfg.Train.EvalTokens)
 	if err != nil {
 		return none, err
 	}

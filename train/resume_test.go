@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/internal/isa"
 )
 
@@ -126,7 +127,7 @@ func TestAnotherTokenizerInARunIsRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte(changed), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var data *DataError
+	var data *dataset.Error
 	r, err := Open(dir, 1)
 	if err == nil {
 		r.Close()

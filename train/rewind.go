@@ -301,7 +301,7 @@ func finishRewind(d runDir, warn func(string)) error {
 	}
 	p, err := parseRewind(text)
 	if err != nil {
-		return &DataError{fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)}
+		return &dataset.Error{Err: fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)}
 	}
 	if _, err = p.carryOut(d, store, warn); err == nil {
 		warn(fmt.Sprintf("an interrupted rewind to step %d is now complete", p.Step))

@@ -13,6 +13,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/prepare"
 )
 
 // rewindConfig is a run of 24 steps of 8 samples that keeps every checkpoint.
@@ -49,14 +50,14 @@ func (s leaveOut) Batch(b *dataset.Batch, first uint64, rows int) error {
 }
 
 // openedCorpus is the data of a config, open for training until the test ends.
-func openedCorpus(t *testing.T, cfg *config.Config) *corpus {
+func openedCorpus(t *testing.T, cfg *config.Config) *prepare.Corpus {
 	t.Helper()
-	c, err := openCorpus(cfg)
+	c, err := prepare.OpenCorpus(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.close)
-	if err := c.openTraining(cfg); err != nil {
+	t.Cleanup(c.Close)
+	if err := c.OpenTraining(cfg); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -68,7 +69,7 @@ func neverSaw(t *testing.T, cfg *config.Config, out map[uint64]bool) [2]string {
 	c := openedCorpus(t, cfg)
 	tr := trainerOf(t, cfg, 1)
 	for range cfg.Train.Steps {
-		if _, err := tr.Step(context.Background(), leaveOut{c.train, out}); err != nil {
+		if _, err := tr.Step(context.Background(), leaveOut{c.Train, out}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -235,7 +236,7 @@ func TestSkipsAreAValueOfTheConfiguration(t *testing.T) {
 		t.Error("a run rewound to its start differs from one that began with the list")
 	}
 	edit(t, dir, "data.skip=0:16")
-	var data2 *DataError
+	var data2 *dataset.Error
 	if _, err := Resume(context.Background(), Options{Dir: dir}); !errors.As(err, &data2) || !strings.Contains(err.Error(), "anneal rewind") {
 		t.Errorf("a list that changes the past: %v", err)
 	}
@@ -341,7 +342,7 @@ func TestADamagedPlanIsADataError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Resume(context.Background(), Options{Dir: dir})
-	if data := (*DataError)(nil); !errors.As(err, &data) || !strings.Contains(err.Error(), "rewind again") {
+	if data := (*dataset.Error)(nil); !errors.As(err, &data) || !strings.Contains(err.Error(), "rewind again") {
 		t.Errorf("%T: %v", err, err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"anneal/dataset"
 	"anneal/model"
 	"anneal/nn"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -108,7 +109,7 @@ func buildDataWith(t testing.TB, val float64, o tokenizer.TrainOptions) string {
 	}
 	path := filepath.Join(dir, "tokenizer.json")
 	opt := dataset.BuildOptions{
-		Dir: dir, Tokenizer: DatasetTokenizer(tok, path), ValFraction: val,
+		Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, path), ValFraction: val,
 		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
 	}
 	if _, err := dataset.Build(context.Background(), opt, documents(200)); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/internal/buildinfo"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
@@ -38,11 +39,11 @@ func (d runDir) readFiles() (f runFiles, err error) {
 		return f, fmt.Errorf("cannot read the run: %w", err)
 	}
 	if f.tokenizer, err = fileio.ReadSmall(d.tokenizer(), tokenizer.MaxFile); err != nil {
-		return f, &DataError{err}
+		return f, &dataset.Error{Err: err}
 	}
 	f.tokenizerConfig, err = fileio.ReadSmall(d.tokenizerConfig(), tokenizer.MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return f, &DataError{err}
+		return f, &dataset.Error{Err: err}
 	}
 	return f, nil
 }
@@ -110,7 +111,7 @@ func (d runDir) checkOrigin(info checkpoint.Info) error {
 	switch {
 	case made.Run == now.Run:
 	case now.Run == "":
-		return &DataError{fmt.Errorf("%s does not name its run, but %s belongs to the run %[3]s\n"+
+		return &dataset.Error{Err: fmt.Errorf("%s does not name its run, but %s belongs to the run %[3]s\n"+
 			"  restore the file; its first line begins with \"# Run %[3]s\"", d.config(), info.Name, made.Run)}
 	default:
 		return fmt.Errorf("%s in %s %w: it belongs to the run %s, but %s to the run %s\n  move away what was copied here from another run",
@@ -120,10 +121,10 @@ func (d runDir) checkOrigin(info checkpoint.Info) error {
 		{d.tokenizer(), made.Tokenizer, now.Tokenizer}, {d.tokenizerConfig(), made.TokenizerConfig, now.TokenizerConfig},
 	} {
 		if c.made != "" && c.now == "" {
-			return &DataError{fmt.Errorf("%s is missing\n  restore it; the directory of the data set has the same file", c.path)}
+			return &dataset.Error{Err: fmt.Errorf("%s is missing\n  restore it; the directory of the data set has the same file", c.path)}
 		}
 		if c.made != "" && c.made != c.now {
-			return &DataError{fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but should be %.12s…\n"+
+			return &dataset.Error{Err: fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but should be %.12s…\n"+
 				"  restore it; the directory of the data set has the same file", c.path, info.Name, c.now, c.made)}
 		}
 	}

@@ -101,11 +101,11 @@ func (s *session) save() error {
 		return nil
 	}
 	s.metrics.flush(metricsPatience)
-	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.train.State(t.progress.Sample), t.guard
+	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.Train.State(t.progress.Sample), t.guard
 	s.last.LossScale = t.lossScale
 	s.last.Domains = t.robust.saved()
 	s.last.Model, s.last.Tier = t.model.Config, kernels(s.dev)
-	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.tok.Hash()
+	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.Tokenizer.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
 		if failed := wait(s.dev); failed != nil {
 			return failed

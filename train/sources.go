@@ -48,13 +48,13 @@ func (t *Trainer) addSources(mixed manySources, first uint64) {
 // sourceMetrics adds the sources of a mix to a line of metrics: the loss of each in the step's batch and, after an
 // evaluation, the held-out measure of each and the tokens of each trained on so far.
 func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
-	if s.corpus.mixed == nil {
+	if s.corpus.Mixed == nil {
 		return
 	}
 	line.SourceLoss = map[string]number{}
 	for i, sum := range s.trainer.sources {
 		if sum.targets > 0 {
-			line.SourceLoss[s.corpus.sources[i].Name] = number(sum.nats / float64(sum.targets))
+			line.SourceLoss[s.corpus.Sources[i].Name] = number(sum.nats / float64(sum.targets))
 		}
 	}
 	if eval.Tokens == 0 {
@@ -68,13 +68,13 @@ func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
 
 // sourceTokens returns the tokens that the run has read from each source; nil without a mix.
 func (s *session) sourceTokens() map[string]int64 {
-	mixed, ok := s.corpus.train.(manySources)
+	mixed, ok := s.corpus.Train.(manySources)
 	if !ok {
 		return nil
 	}
 	tokens := map[string]int64{}
 	for i, n := range mixed.Drawn(s.trainer.progress.Sample) {
-		tokens[s.corpus.sources[i].Name] = int64(n) * int64(s.cfg.Model.Context)
+		tokens[s.corpus.Sources[i].Name] = int64(n) * int64(s.cfg.Model.Context)
 	}
 	return tokens
 }

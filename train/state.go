@@ -99,7 +99,7 @@ func refuseWeights(d runDir) error {
 // checkTokenizer returns an error unless the weights were trained with this tokenizer.
 func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	if now := tok.Hash(); now != s.Tokenizer {
-		return &DataError{fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  restore the original tokenizer", dir.tokenizer(), now, s.Tokenizer)}
+		return &dataset.Error{Err: fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  restore the original tokenizer", dir.tokenizer(), now, s.Tokenizer)}
 	}
 	return nil
 }

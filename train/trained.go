@@ -14,6 +14,7 @@ import (
 	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
+	"anneal/prepare"
 	"anneal/tensor"
 	"anneal/tokenizer"
 )
@@ -78,7 +79,7 @@ func OpenWith(dir string, o OpenOptions) (*Trained, error) {
 
 func (r *Trained) open(o OpenOptions) (err error) {
 	if r.Tokenizer, err = tokenizer.Load(r.dir.tokenizer()); err != nil {
-		return &DataError{err}
+		return &dataset.Error{Err: err}
 	}
 	if r.Config.Model.Vocab == 0 {
 		r.Config.Derive("model.vocab", r.Tokenizer.VocabSize(), "the tokenizer of "+string(r.dir))
@@ -143,11 +144,11 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return err
 	}
 	if _, err := r.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
-		return &DataError{err}
+		return &dataset.Error{Err: err}
 	}
 	r.imported = last.Imported
 	if err := r.placeAround(); err != nil {
-		return &DataError{err}
+		return &dataset.Error{Err: err}
 	}
 	r.Step, r.Skipped = info.Step, info.Skipped
 	if last.Config != nil {
@@ -165,7 +166,7 @@ func (r *Trained) Context() int { return r.Model.Config.Context }
 // checkVocabulary returns an error for a tokenizer with more ids than the model has rows.
 func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
 	if n := tok.VocabSize(); n > vocab {
-		return &DataError{fmt.Errorf("%s has %d tokens, but the model has %d\n  restore the tokenizer that the model was trained with", path, n, vocab)}
+		return &dataset.Error{Err: fmt.Errorf("%s has %d tokens, but the model has %d\n  restore the tokenizer that the model was trained with", path, n, vocab)}
 	}
 	return nil
 }
@@ -193,18 +194,22 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 	if err != nil {
 		return EvalResult{}, err
 	}
-	defer c.close()
+	defer c.Close()
 	defer e.close()
 	e.onProgress, e.exact = onProgress, true
 	if r.Context() > r.trained {
 		e.every = r.trained
 	}
-	result, err := e.evaluate(ctx, c, limit)
+	text, err := c.HeldOut(r.Context())
+	if err != nil {
+		return EvalResult{}, err
+	}
+	result, err := e.evaluate(ctx, text, limit)
 	if err == nil && len(result.Textless) > 0 {
-		err = &DataError{textlessError(result.Textless)}
+		err = &dataset.Error{Err: textlessError(result.Textless)}
 	}
 	if err == nil && result.Tokens == 0 {
-		err = &DataError{fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.set.Dir, dataset.ErrNoValidation)}
+		err = &dataset.Error{Err: fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.First.Dir, dataset.ErrNoValidation)}
 	}
 	if err == nil {
 		err = r.checkLoss(result)
@@ -219,25 +224,25 @@ func textlessError(dirs []string) error {
 
 // evaluatorOf opens data sets, which must have been built with the run's tokenizer, and allocates the memory to
 // evaluate the model on them. The caller closes both.
-func (r *Trained) evaluatorOf(sources []config.Source) (*corpus, *evaluator, error) {
+func (r *Trained) evaluatorOf(sources []config.Source) (*prepare.Corpus, *evaluator, error) {
 	cfg := *r.Config
 	cfg.SetSources(sources)
-	c, err := openCorpus(&cfg)
+	c, err := prepare.OpenCorpus(&cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if a, b := r.Tokenizer.Hash(), c.tok.Hash(); a != b {
-		c.close()
-		return nil, nil, &DataError{fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`", c.set.Dir, b, r.dir, a, r.dir.tokenizer())}
+	if a, b := r.Tokenizer.Hash(), c.Tokenizer.Hash(); a != b {
+		c.Close()
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`", c.First.Dir, b, r.dir, a, r.dir.tokenizer())}
 	}
-	if eot, err := r.Tokenizer.EndOfText(); err == nil && eot != c.set.Manifest.Tokenizer.EOT {
-		c.close()
-		return nil, nil, &DataError{fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  rebuild the data with `anneal data build --tokenizer %s`",
-			c.set.Dir, c.tok.Token(c.set.Manifest.Tokenizer.EOT), r.dir, r.Tokenizer.Token(eot), r.dir.tokenizer())}
+	if eot, err := r.Tokenizer.EndOfText(); err == nil && eot != c.First.Manifest.Tokenizer.EOT {
+		c.Close()
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  rebuild the data with `anneal data build --tokenizer %s`",
+			c.First.Dir, c.Tokenizer.Token(c.First.Manifest.Tokenizer.EOT), r.dir, r.Tokenizer.Token(eot), r.dir.tokenizer())}
 	}
 	e, err := newEvaluator(&cfg, r.policy, r.dev, r.Model)
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, nil, err
 	}
 	return c, e, nil

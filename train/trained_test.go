@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/dataset"
 	"anneal/tokenizer"
 )
 
@@ -44,7 +45,7 @@ func TestTokenizerLargerThanTheModelIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	var unfit *DataError
+	var unfit *dataset.Error
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "tokens, but the model has 320") {
 		t.Errorf("error %v", err)
 	}

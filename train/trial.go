@@ -7,13 +7,14 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
+	"anneal/prepare"
 )
 
 // A Trial is a run in memory: the steps of a configuration without a run directory, for training many small models
 // that are not kept.
 type Trial struct {
 	dev     device.Device
-	corpus  *corpus // nil if the data comes from another source
+	corpus  *prepare.Corpus // nil if the data comes from another source
 	trainer *Trainer
 	src     dataset.Source
 }
@@ -31,13 +32,13 @@ func NewTrial(cfg *config.Config, src dataset.Source, observe func(device.Device
 
 func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Device) (err error) {
 	if t.src == nil {
-		if t.corpus, err = openCorpus(cfg); err != nil {
+		if t.corpus, err = prepare.OpenCorpus(cfg); err != nil {
 			return err
 		}
-		if err = t.corpus.openTraining(cfg); err != nil {
+		if err = t.corpus.OpenTraining(cfg); err != nil {
 			return err
 		}
-		t.src = t.corpus.train
+		t.src = t.corpus.Train
 	}
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -64,7 +65,7 @@ func (t *Trial) Close() {
 		t.dev.Close()
 	}
 	if t.corpus != nil {
-		t.corpus.close()
+		t.corpus.Close()
 	}
 }
 
@@ -87,5 +88,9 @@ func (t *Trial) Evaluate(ctx context.Context, limit int) (EvalResult, error) {
 	if t.corpus == nil {
 		return unevaluated, errors.New("a trial without a data set cannot be evaluated")
 	}
-	return t.trainer.evaluate(ctx, t.corpus, limit)
+	text, err := t.corpus.HeldOut(t.trainer.model.Config.Context)
+	if err != nil {
+		return unevaluated, err
+	}
+	return t.trainer.evaluate(ctx, text, limit)
 }

@@ -13,8 +13,10 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/internal/fileio"
 	"anneal/internal/yaml"
+	"anneal/prepare"
 )
 
 // VerifyReport is the result of Verify for an undamaged run.
@@ -81,7 +83,7 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 		}
 		r.remark("%s was changed after step %d: %s", d.config(), info.Step, strings.Join(list, "; "))
 	}
-	c, err := openCorpus(cfg)
+	c, err := prepare.OpenCorpus(cfg)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.remark("the data is not checked: %v", firstLineOf(err))
 		return nil
@@ -89,12 +91,12 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	if err := c.openTraining(cfg); err != nil {
+	defer c.Close()
+	if err := c.OpenTraining(cfg); err != nil {
 		return err
 	}
-	if err := c.train.Check(last.Data); err != nil {
-		return &DataError{err}
+	if err := c.Train.Check(last.Data); err != nil {
+		return &dataset.Error{Err: err}
 	}
 	return nil
 }
@@ -126,7 +128,7 @@ func verifyLines(path, remedy string, check func(line []byte) error) error {
 	return eachMetricsLine(path, func(line []byte) error {
 		n++
 		if err := check(line); err != nil && bytes.HasSuffix(line, []byte("\n")) {
-			return &DataError{fmt.Errorf("%s: line %d cannot be read: %w\n  %s", path, n, err, remedy)}
+			return &dataset.Error{Err: fmt.Errorf("%s: line %d cannot be read: %w\n  %s", path, n, err, remedy)}
 		}
 		return nil
 	})
@@ -142,7 +144,7 @@ func (d runDir) verifyRewind() error {
 		_, err = parseRewind(text)
 	}
 	if err != nil {
-		return &DataError{fmt.Errorf("%s is damaged: %w\n  remove it and rewind again", d.rewind(), err)}
+		return &dataset.Error{Err: fmt.Errorf("%s is damaged: %w\n  remove it and rewind again", d.rewind(), err)}
 	}
 	return nil
 }

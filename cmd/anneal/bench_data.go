@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"anneal/lab"
+	"anneal/prepare"
 )
 
 type benchDataCmd struct {
@@ -20,7 +21,7 @@ func (benchDataCmd) Help() string {
 func (c benchDataCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.BenchData(ctx, lab.DataSpeedOptions{
-			Text: lab.Text{Paths: c.Paths}, Bytes: int64(c.MB) * 1e6, Threads: int(c.Threads),
+			Text: prepare.Text{Paths: c.Paths}, Bytes: int64(c.MB) * 1e6, Threads: int(c.Threads),
 			Progress: func(what string) { s.notef("%s", what) },
 		})
 		if err != nil {

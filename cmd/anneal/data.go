@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"anneal/dataset"
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
-	"anneal/train"
 )
 
 type dataCmd struct {
@@ -53,7 +52,7 @@ func (c dataBuildCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		m, report, err := lab.BuildData(ctx, c.text(s, "tokenising"), lab.DataOptions{
+		m, report, err := prepare.BuildData(ctx, c.text(s, "tokenising"), prepare.DataOptions{
 			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, PromptEnd: c.PromptEnd,
 			ValFraction: c.Val, Threads: int(c.Threads),
 		})
@@ -85,7 +84,7 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	end := string(tok.Token(m.Tokenizer.EOT))
 	s.printf("end of text: %s, token %s of %s\n", end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
 	remarks := []string{}
-	if remark := lab.RemarkHeldOut(m); remark != "" {
+	if remark := prepare.RemarkHeldOut(m); remark != "" {
 		s.warn(remark)
 		remarks = append(remarks, remark)
 	}
@@ -127,7 +126,7 @@ func (c dataVerifyCmd) Run(s *session) error {
 	if err := d.Verify(); err != nil {
 		return asData(err)
 	}
-	if _, err := train.OpenTokenizer(d); err != nil {
+	if _, err := prepare.OpenTokenizer(d); err != nil {
 		return teachTokenizer(err)
 	}
 	s.printSplit("train", d.Manifest.Train.Counts)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenfile"
 )
 
@@ -37,7 +37,7 @@ func (c dataExportCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		r, err := lab.ExportData(ctx, c.Dir, c.Out, format, s.status.tokensProgress("exporting"))
+		r, err := prepare.ExportData(ctx, c.Dir, c.Out, format, s.status.tokensProgress("exporting"))
 		if err != nil {
 			return asData(err)
 		}
@@ -47,7 +47,7 @@ func (c dataExportCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		s.closing(fmt.Sprintf("%s, %s tokens, as files of %s", plural(int(r.Documents), "document"), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
 		return s.emit(struct {
-			lab.ExportReport
+			prepare.ExportReport
 			Out     string  `json:"out"`
 			Seconds float64 `json:"seconds"`
 		}{r, c.Out, elapsed.Seconds()})
@@ -83,7 +83,7 @@ func (c dataImportCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		m, unended, err := lab.ImportData(ctx, lab.ImportOptions{
+		m, unended, err := prepare.ImportData(ctx, prepare.ImportOptions{
 			Format: format, Paths: c.Paths, Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val,
 			Progress: s.status.tokensProgress("importing"),
 		})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"anneal/lab"
+	"anneal/prepare"
 )
 
 type dataInspectCmd struct {
@@ -26,7 +26,7 @@ func (c dataInspectCmd) Run(s *session) error {
 		return &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
 	}
 	start := time.Now()
-	r, err := lab.InspectData(c.Dir, c.Context)
+	r, err := prepare.InspectData(c.Dir, c.Context)
 	if err != nil {
 		return asData(err)
 	}
@@ -44,7 +44,7 @@ func (c dataInspectCmd) Run(s *session) error {
 }
 
 // printPackings shows what each packing makes of the data.
-func (s *session) printPackings(r *lab.DataReport) {
+func (s *session) printPackings(r *prepare.DataReport) {
 	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing", "rows of "+thousands(int64(r.Context)), "trained", "documents cut", "tokens left out")
 	for _, u := range r.Packings {
 		s.printf("%-12s %14s %9.3f%% %15s %17s\n", u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
@@ -52,7 +52,7 @@ func (s *session) printPackings(r *lab.DataReport) {
 }
 
 // printLengths draws how many documents are how long.
-func (s *session) printLengths(r *lab.DataReport) {
+func (s *session) printLengths(r *prepare.DataReport) {
 	l, all := r.Lengths, r.Measured()
 	if len(l.Bins) == 0 {
 		return

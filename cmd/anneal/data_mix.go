@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"anneal/config"
-	"anneal/lab"
+	"anneal/prepare"
 )
 
 type dataMixCmd struct {
@@ -32,7 +32,7 @@ func (c dataMixCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	p, lines, err := lab.PlanMix(o)
+	p, lines, err := prepare.PlanMix(o)
 	if err != nil {
 		return asData(err)
 	}
@@ -50,14 +50,14 @@ func (c dataMixCmd) Run(s *session) error {
 	s.closing("a plan of "+thousands(read)+" tokens", "", elapsed,
 		command("anneal", "train", "examples/tiny.yaml", "data.mix="+strings.Join(c.Sources, ", "), "data.weights="+o.Method, "--out", "runs/mix"))
 	return s.emit(struct {
-		*lab.MixPlan
+		*prepare.MixPlan
 		Config  string  `json:"config"`
 		Seconds float64 `json:"seconds"`
 	}{p, lines, elapsed.Seconds()})
 }
 
-func (c dataMixCmd) options() (lab.MixOptions, error) {
-	o := lab.MixOptions{Method: c.Method, Tokens: int64(c.Tokens), Context: c.Context, Packing: c.Packing}
+func (c dataMixCmd) options() (prepare.MixOptions, error) {
+	o := prepare.MixOptions{Method: c.Method, Tokens: int64(c.Tokens), Context: c.Context, Packing: c.Packing}
 	number := map[string]float64{"temperature": c.Temperature, "unimax": c.Epochs}[c.Method]
 	switch {
 	case c.Context < 1 || c.Context > 1<<20:
@@ -89,7 +89,7 @@ func (c dataMixCmd) options() (lab.MixOptions, error) {
 }
 
 // mixTable shows how much a run reads of each source.
-func mixTable(p *lab.MixPlan) []string {
+func mixTable(p *prepare.MixPlan) []string {
 	wide := len("source")
 	for _, x := range p.Sources {
 		wide = max(wide, len(x.Name))

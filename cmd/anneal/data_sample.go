@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"anneal/lab"
+	"anneal/prepare"
 )
 
 type dataSampleCmd struct {
@@ -24,7 +24,7 @@ func (dataSampleCmd) Help() string {
 func (c dataSampleCmd) Run(s *session) error {
 	start := time.Now()
 	return s.untilSignal(func(ctx context.Context) error {
-		m, err := lab.SampleData(ctx, lab.SampleOptions{
+		m, err := prepare.SampleData(ctx, prepare.SampleOptions{
 			Dir: c.Out, Replace: c.Replace, Vocab: int(c.Vocab), Threads: int(c.Threads),
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(),
 		})

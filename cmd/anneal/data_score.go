@@ -7,7 +7,8 @@ import (
 	"time"
 	"unicode"
 
-	"anneal/lab"
+	"anneal/prepare"
+	"anneal/train"
 )
 
 type dataScoreCmd struct {
@@ -22,20 +23,23 @@ func (dataScoreCmd) Help() string {
 	var b strings.Builder
 	b.WriteString(example("anneal data score data/go --by compression", "anneal data score data/go --by loss --model runs/small", "anneal data score data/go --by file:quality.jsonl"))
 	b.WriteString("\n\nWrites one number per document of the training split to DIR/scores/NAME.f32; data.order orders samples by it:\n")
-	for _, m := range lab.Scorings() {
+	for _, m := range prepare.Scorings() {
 		b.WriteString(fmt.Sprintf("\n    %-12s %s", m.Name, m.About))
 	}
 	return b.String()
 }
 
 func (c dataScoreCmd) Run(s *session) error {
-	o := lab.ScoreOptions{Dir: c.Dir, By: c.By, Model: c.Model, Name: c.Name, Threads: int(c.Threads), Progress: s.status.tokensProgress("scoring")}
+	o := prepare.ScoreOptions{Dir: c.Dir, By: c.By, Name: c.Name, Threads: int(c.Threads), Progress: s.status.tokensProgress("scoring")}
+	if c.Model != "" {
+		o.Loss = train.ScoreByLoss(c.Model, int(c.Threads))
+	}
 	if err := o.Check(); err != nil {
 		return asUsage(err)
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		r, err := lab.Score(ctx, o)
+		r, err := prepare.Score(ctx, o)
 		if err != nil {
 			return asData(err)
 		}
@@ -51,7 +55,7 @@ func (c dataScoreCmd) Run(s *session) error {
 		}
 		s.closing(what, r.Path, elapsed, next)
 		return s.emit(struct {
-			*lab.ScoreReport
+			*prepare.ScoreReport
 			Out     string  `json:"out"`
 			Seconds float64 `json:"seconds"`
 			Rate    float64 `json:"mb_per_second"`
@@ -60,7 +64,7 @@ func (c dataScoreCmd) Run(s *session) error {
 }
 
 // printScores draws how many documents have which score, and shows those at the ends.
-func (s *session) printScores(r *lab.ScoreReport) {
+func (s *session) printScores(r *prepare.ScoreReport) {
 	if len(r.Bins) == 0 {
 		return
 	}
@@ -76,7 +80,7 @@ func (s *session) printScores(r *lab.ScoreReport) {
 	}
 	for _, end := range []struct {
 		name string
-		list []lab.ScoreExample
+		list []prepare.ScoreExample
 	}{{"lowest", r.Low}, {"highest", r.High}} {
 		s.printf("%s:\n", end.name)
 		for _, e := range end.list {

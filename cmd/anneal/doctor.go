@@ -11,6 +11,7 @@ import (
 	"anneal/internal/machine"
 	"anneal/internal/units"
 	"anneal/lab"
+	"anneal/prepare"
 )
 
 type doctorCmd struct{}
@@ -37,7 +38,7 @@ func (doctorCmd) Run(s *session) error {
 	if err != nil {
 		faults = append(faults, "disk: "+err.Error())
 	}
-	source, err := lab.GoSource()
+	source, err := prepare.GoSource()
 	if err != nil {
 		faults = append(faults, "demo: "+err.Error())
 		source = "not found"

@@ -14,6 +14,7 @@ import (
 	"anneal/internal/isa"
 	"anneal/internal/machine"
 	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
 	"anneal/train"
 )
@@ -60,7 +61,7 @@ func asData(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &train.DataError{Err: err}
+	return &dataset.Error{Err: err}
 }
 
 // exitCode classifies an error by the type its package gave it.
@@ -80,7 +81,7 @@ func exitCode(err error) int {
 		large *train.MemoryError
 		room  *machine.RoomError
 		gone  *train.DeviceError
-		data  *train.DataError
+		data  *dataset.Error
 		lost  *incomplete
 		slope *lab.NotFlatError
 		back  *train.RewindError
@@ -112,7 +113,7 @@ func exitCode(err error) int {
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
 	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
-	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, lab.ErrNoGoSource), errors.Is(err, errStalled), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, prepare.ErrNoGoSource), errors.Is(err, errStalled), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
 		return exitData
 	}
 	return exitInternal

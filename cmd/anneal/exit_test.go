@@ -13,7 +13,7 @@ import (
 	"anneal/config"
 	"anneal/corpus"
 	"anneal/dataset"
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
 	"anneal/train"
 )
@@ -41,7 +41,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&fs.PathError{Op: "mkdir", Err: syscall.EACCES}, exitData},
 		{&fs.PathError{Op: "mkdir", Err: syscall.EROFS}, exitData},
 		{train.ErrOccupied, exitUsage},
-		{lab.ErrNoGoSource, exitData},
+		{prepare.ErrNoGoSource, exitData},
 		{&incomplete{loss: new(corpus.LossError)}, exitData},
 		{fs.ErrNotExist, exitData},
 		{&train.DivergedError{}, exitDiverged},

@@ -9,7 +9,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/internal/fileio"
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -45,9 +45,9 @@ func (a textArgs) words() []string {
 }
 
 // text is the text that the arguments name, with progress on the screen.
-func (a textArgs) text(s *session, what string) lab.Text {
+func (a textArgs) text(s *session, what string) prepare.Text {
 	show := s.readProgress()
-	return lab.Text{
+	return prepare.Text{
 		Paths: a.Paths, Options: corpus.Options{Extensions: a.Ext, TextField: a.TextField},
 		Progress: func(read, total int64) { show(what, read, total) },
 	}

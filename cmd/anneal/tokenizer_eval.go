@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"anneal/corpus"
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -31,14 +31,14 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		text := c.text(s, "encoding")
-		by, err := lab.GroupBy(text, c.By)
-		if errors.Is(err, lab.ErrGroup) {
+		by, err := prepare.GroupBy(text, c.By)
+		if errors.Is(err, prepare.ErrGroup) {
 			return &usageError{err.Error(), "try --by ext, dir, file, script or model:FILE with a fastText model"}
 		}
 		if err != nil {
 			return asData(err)
 		}
-		e, report, err := lab.EvalTokenizer(ctx, text, tok, by)
+		e, report, err := prepare.EvalTokenizer(ctx, text, tok, by)
 		if err != nil {
 			return asData(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -26,7 +26,7 @@ func (tokenizerSweepCmd) Help() string {
 }
 
 func (c tokenizerSweepCmd) Run(s *session) error {
-	o := lab.VocabularyOptions{Sizes: c.Vocab, Width: c.Width}
+	o := prepare.VocabularyOptions{Sizes: c.Vocab, Width: c.Width}
 	var learned tokenizer.TrainReport
 	var err error
 	var heap int64
@@ -39,7 +39,7 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 	o.Val = val.text(s, "encoding")
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		sweep, err := lab.SweepVocabulary(ctx, c.text(s, "counting"), o)
+		sweep, err := prepare.SweepVocabulary(ctx, c.text(s, "counting"), o)
 		if err != nil {
 			return c.teachMemory(err)
 		}
@@ -57,7 +57,7 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 		s.closing(fmt.Sprintf("%d vocabulary sizes compared", len(sweep.Points)), "", elapsed,
 			"anneal tokenizer train --vocab N "+command(append([]string{"--out", "tok.json"}, c.words()...)...))
 		return s.emit(struct {
-			lab.VocabularySweep
+			prepare.VocabularySweep
 			Seconds float64 `json:"seconds"`
 		}{sweep, elapsed.Seconds()})
 	})

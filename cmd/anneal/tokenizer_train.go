@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"anneal/internal/machine"
-	"anneal/lab"
+	"anneal/prepare"
 	"anneal/tokenizer"
 )
 
@@ -111,7 +111,7 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 	o.VocabSize = c.Vocab
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		tok, report, err := lab.TrainTokenizer(ctx, c.text(s, "counting"), o)
+		tok, report, err := prepare.TrainTokenizer(ctx, c.text(s, "counting"), o)
 		if err != nil {
 			return c.teachMemory(err)
 		}

@@ -18,7 +18,7 @@ var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
 	{"train"},
-	{"interop"},
+	{"interop", "prepare"},
 	{"checkpoint", "config"},
 	{"plan"},
 	{"model"},

@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"anneal/internal/fileio"
 	"anneal/tokenfile"
 	"anneal/tokenizer"
-	"anneal/train"
 )
 
 // ExportReport says what was written and where.
@@ -92,7 +91,7 @@ func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unend
 	if _, err := o.Tokenizer.EndOfText(); err != nil {
 		return m, 0, err
 	}
-	tok := train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath)
+	tok := DatasetTokenizer(o.Tokenizer, o.TokenizerPath)
 	v := tokenfile.Vocabulary{Size: tok.Vocab, EOT: tok.EOT}
 	paths, val := o.Paths, []string(nil)
 	if info, err := os.Stat(paths[0]); err == nil && info.IsDir() && len(paths) == 1 {

@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"bytes"
@@ -18,18 +18,20 @@ import (
 	"anneal/dataset"
 	"anneal/dataset/score"
 	"anneal/tokenizer"
-	"anneal/train"
 )
 
 // ScoreOptions says how to score the documents of a data set.
 type ScoreOptions struct {
 	Dir      string
 	By       string // a metric of package score, length, loss, or file:PATH with lines in the format of score.ReadLines
-	Model    string // for loss: the directory of a run
+	Loss     Scorer // for loss; nil otherwise
 	Name     string // of the scores; "" means that of the metric or of the file
 	Threads  int
 	Progress func(done, total int64) // tokens; may be nil
 }
+
+// A Scorer gives a number to each document of the training split of the data set in dir, and says what it is.
+type Scorer func(ctx context.Context, dir string, progress func(done, total int64)) (about string, values []float32, err error)
 
 // Scorings returns the values of By with a description of each.
 func Scorings() []score.Metric {
@@ -48,9 +50,9 @@ func (o *ScoreOptions) Check() error {
 			names = append(names, m.Name)
 		}
 		return fmt.Errorf("unknown scores %q\n  try one of %s", o.By, strings.Join(names, ", "))
-	case o.By == "loss" && o.Model == "":
+	case o.By == "loss" && o.Loss == nil:
 		return errors.New("scoring by loss needs a model\n  pass a run with --model RUN; a small model trained on part of the data or on other data is enough")
-	case o.By != "loss" && o.Model != "":
+	case o.By != "loss" && o.Loss != nil:
 		return fmt.Errorf("scores by %s do not use a model\n  remove --model, or try --by loss", o.By)
 	}
 	if o.Name == "" {
@@ -106,7 +108,7 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 		return nil, err
 	}
 	defer d.Close()
-	tok, err := train.OpenTokenizer(d)
+	tok, err := OpenTokenizer(d)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (o *ScoreOptions) scores(ctx context.Context, d *dataset.Dataset, tok *toke
 			s.Values = append(s.Values, float32(len(tokens)))
 		}
 	case o.By == "loss":
-		s.About, s.Values, err = o.losses(ctx)
+		s.About, s.Values, err = o.Loss(ctx, o.Dir, o.Progress)
 	default:
 		path := strings.TrimPrefix(o.By, "file:")
 		s.About = "from " + filepath.Base(path)
@@ -168,17 +170,6 @@ func readScores(path string, d *dataset.Dataset) ([]float32, error) {
 		err = fmt.Errorf("%s: %w\n  give one line per document of the training split of %s, in document order: a number, null, or an object with a \"score\"", path, err, d.Dir)
 	}
 	return values, err
-}
-
-// losses scores documents by the loss of a small model.
-func (o *ScoreOptions) losses(ctx context.Context) (string, []float32, error) {
-	model, err := train.Open(o.Model, o.Threads)
-	if err != nil {
-		return "", nil, err
-	}
-	defer model.Close()
-	values, err := model.DocumentLosses(ctx, o.Dir, o.Progress)
-	return fmt.Sprintf("bits per byte under %s at step %d", filepath.Base(filepath.Clean(o.Model)), model.Step), values, err
 }
 
 // scoreTexts scores the text of each document in parallel. The result does not depend on the number of threads.

@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"math"
@@ -13,21 +13,21 @@ import (
 // and 50 rows.
 func TestPlanOfAMix(t *testing.T) {
 	sources := []SourcePlan{
-		{Name: "a", use: dataset.Utilisation{Packing: dataset.Pad, Rows: 200, Positions: 2000, Trained: 1000, Cut: 3}, hasVal: true},
-		{Name: "b", use: dataset.Utilisation{Packing: dataset.Pad, Rows: 50, Positions: 500, Trained: 500, Cut: 4}},
+		{Name: "a", Use: dataset.Utilisation{Packing: dataset.Pad, Rows: 200, Positions: 2000, Trained: 1000, Cut: 3}, hasVal: true},
+		{Name: "b", Use: dataset.Utilisation{Packing: dataset.Pad, Rows: 50, Positions: 500, Trained: 500, Cut: 4}},
 	}
 	m := dataset.Mix{{Weights: []float64{3, 1}}, {From: 896, Weights: []float64{0, 1}}}
-	p := planMix(sources, m, 1000, 10)
+	p := NewMixPlan(sources, m, 1000, 10)
 	for i, want := range []SourcePlan{{Weight: .672, Drawn: 6720, Epochs: 3.36, Again: 4720}, {Weight: .328, Drawn: 3280, Epochs: 6.56, Again: 2780}} {
 		got := p.Sources[i]
 		if math.Abs(got.Weight-want.Weight) > 1e-12 || got.Drawn != want.Drawn || math.Abs(got.Epochs-want.Epochs) > 1e-12 || got.Again != want.Again {
 			t.Errorf("source %d: %+v, want %+v", i, got, want)
 		}
 	}
-	if u := p.utilisation(); math.Abs(u.Share()-(.672*.5+.328)) > 1e-3 || u.Rows != 250 || u.Cut != 7 || u.Packing != dataset.Pad {
+	if u := p.Utilisation(); math.Abs(u.Share()-(.672*.5+.328)) > 1e-3 || u.Rows != 250 || u.Cut != 7 || u.Packing != dataset.Pad {
 		t.Errorf("utilisation %+v", u)
 	}
-	p.cap = 7
+	p.Limit = 7
 	r := strings.Join(p.Remarks(), "\n")
 	if !strings.Contains(r, "b is read 6.6 times") || strings.Contains(r, "a is read") || !strings.Contains(r, "b has no validation") {
 		t.Errorf("remarks %q", r)
@@ -35,7 +35,7 @@ func TestPlanOfAMix(t *testing.T) {
 	if strings.Contains(r, "unimax:7") {
 		t.Errorf("within its epochs: %q", r)
 	}
-	if p.cap = 5; !strings.Contains(strings.Join(p.Remarks(), "\n"), "unimax:5 is impossible") {
+	if p.Limit = 5; !strings.Contains(strings.Join(p.Remarks(), "\n"), "unimax:5 is impossible") {
 		t.Errorf("6.6 epochs where 5 are permitted: %q", p.Remarks())
 	}
 	if len(p.Weights) != 2 || p.Weights[1].From != 8960 || p.Weights[0].Weights[0] != .75 {

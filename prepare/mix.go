@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
-	"anneal/train"
 )
 
 // manyEpochs is the number of epochs after which repeated tokens are worth clearly less than new ones (Muennighoff et
@@ -24,8 +23,8 @@ type SourcePlan struct {
 	Epochs float64 `json:"epochs"`        // how often its rows are read
 	Again  int64   `json:"repeat_tokens"` // tokens of Drawn that were read before
 
-	// Not part of the report.
-	use    dataset.Utilisation
+	// Not part of the report: how packing fills the rows.
+	Use    dataset.Utilisation `json:"-"`
 	hasVal bool
 }
 
@@ -42,12 +41,12 @@ type MixPlan struct {
 	Weights []WeightsChange `json:"weights"` // one entry if the weights are constant
 	Context int             `json:"context"`
 
-	cap float64 // epochs that unimax permits; 0 means no limit
+	Limit float64 `json:"-"` // epochs that unimax permits; 0 means no limit; not part of the report
 }
 
-// openSources measures the data sets of a list in rows of context tokens. If check is not nil, it is called for each
+// MeasureSources measures the data sets of a list in rows of context tokens. If check is not nil, it is called for each
 // data set.
-func openSources(list []config.Source, packing string, context int, check func(*dataset.Dataset) error) (plans []SourcePlan, vocab int, err error) {
+func MeasureSources(list []config.Source, packing string, context int, check func(*dataset.Dataset) error) (plans []SourcePlan, vocab int, err error) {
 	var sets []*dataset.Dataset
 	defer func() {
 		for _, d := range sets {
@@ -57,36 +56,36 @@ func openSources(list []config.Source, packing string, context int, check func(*
 	for _, s := range list {
 		d, err := dataset.Open(s.Path)
 		if err != nil {
-			return nil, 0, &train.DataError{Err: err}
+			return nil, 0, &dataset.Error{Err: err}
 		}
 		sets = append(sets, d)
 		use, err := d.Utilisation(dataset.Packing(packing), context)
 		if err != nil {
-			return nil, 0, &train.DataError{Err: err}
+			return nil, 0, &dataset.Error{Err: err}
 		}
 		if check != nil {
 			if err := check(d); err != nil {
 				return nil, 0, err
 			}
 		}
-		plans = append(plans, SourcePlan{Name: s.Name, Path: s.Path, Tokens: d.Manifest.Train.Tokens, use: use, hasVal: d.Manifest.Val.Tokens > 1})
+		plans = append(plans, SourcePlan{Name: s.Name, Path: s.Path, Tokens: d.Manifest.Train.Tokens, Use: use, hasVal: d.Manifest.Val.Tokens > 1})
 	}
 	if err := dataset.SameTokenizer(sets); err != nil {
-		return nil, 0, &train.DataError{Err: err}
+		return nil, 0, &dataset.Error{Err: err}
 	}
 	return plans, sets[0].Manifest.Tokenizer.VocabSize, nil
 }
 
-func rowsOf(sources []SourcePlan) []uint64 {
+func RowsOf(sources []SourcePlan) []uint64 {
 	rows := make([]uint64, len(sources))
 	for i, s := range sources {
-		rows[i] = s.use.Rows
+		rows[i] = s.Use.Rows
 	}
 	return rows
 }
 
-// planMix computes what the first samples of a mix read.
-func planMix(sources []SourcePlan, m dataset.Mix, samples uint64, context int) *MixPlan {
+// NewMixPlan computes what the first samples of a mix read.
+func NewMixPlan(sources []SourcePlan, m dataset.Mix, samples uint64, context int) *MixPlan {
 	p := &MixPlan{Sources: sources, Context: context}
 	for _, phase := range m {
 		c := WeightsChange{From: int64(phase.From) * int64(context), Weights: dataset.Normalised(phase.Weights)}
@@ -99,19 +98,19 @@ func planMix(sources []SourcePlan, m dataset.Mix, samples uint64, context int) *
 		s := &p.Sources[i]
 		rows := math.Round(n)
 		s.Weight = n / float64(max(samples, 1))
-		s.Drawn, s.Epochs = int64(rows)*int64(context), rows/float64(s.use.Rows)
-		s.Again = int64(max(rows-float64(s.use.Rows), 0)) * int64(context)
+		s.Drawn, s.Epochs = int64(rows)*int64(context), rows/float64(s.Use.Rows)
+		s.Again = int64(max(rows-float64(s.Use.Rows), 0)) * int64(context)
 	}
 	return p
 }
 
-// utilisation returns the effect of the packing on all sources, weighted by how much the run reads of each.
-func (p *MixPlan) utilisation() dataset.Utilisation {
-	u := dataset.Utilisation{Packing: p.Sources[0].use.Packing}
+// Utilisation returns the effect of the packing on all sources, weighted by how much the run reads of each.
+func (p *MixPlan) Utilisation() dataset.Utilisation {
+	u := dataset.Utilisation{Packing: p.Sources[0].Use.Packing}
 	share := 0.0
 	for _, s := range p.Sources {
-		u.Rows, u.Positions, u.Cut, u.LeftOut = u.Rows+s.use.Rows, u.Positions+s.use.Positions, u.Cut+s.use.Cut, u.LeftOut+s.use.LeftOut
-		share += s.Weight * s.use.Share()
+		u.Rows, u.Positions, u.Cut, u.LeftOut = u.Rows+s.Use.Rows, u.Positions+s.Use.Positions, u.Cut+s.Use.Cut, u.LeftOut+s.Use.LeftOut
+		share += s.Weight * s.Use.Share()
 	}
 	u.Trained = uint64(share * float64(u.Positions))
 	return u
@@ -120,8 +119,8 @@ func (p *MixPlan) utilisation() dataset.Utilisation {
 // Remarks returns notes about the mix for the user.
 func (p *MixPlan) Remarks() (list []string) {
 	for _, s := range p.Sources {
-		if p.cap > 0 && s.Epochs > 1.01*p.cap {
-			list = append(list, fmt.Sprintf("warning: unimax:%g is impossible: with that many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.cap, s.Name, s.Epochs))
+		if p.Limit > 0 && s.Epochs > 1.01*p.Limit {
+			list = append(list, fmt.Sprintf("warning: unimax:%g is impossible: with that many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.Limit, s.Name, s.Epochs))
 			break // the remaining sources exceed it too
 		}
 	}
@@ -161,21 +160,21 @@ type MixOptions struct {
 // PlanMix computes the mix that a method gives for the sources, and returns the matching lines of a configuration. It
 // trains nothing.
 func PlanMix(o MixOptions) (*MixPlan, string, error) {
-	sources, _, err := openSources(o.Sources, o.Packing, o.Context, nil)
+	sources, _, err := MeasureSources(o.Sources, o.Packing, o.Context, nil)
 	if err != nil {
 		return nil, "", err
 	}
 	samples, sizes := uint64(o.Tokens)/uint64(o.Context), make([]float64, len(sources))
-	for i, n := range rowsOf(sources) {
+	for i, n := range RowsOf(sources) {
 		sizes[i] = float64(n)
 		if o.Tokens == 0 {
 			samples += n
 		}
 	}
 	weights := o.Weights.Weights(sizes, float64(samples))
-	p := planMix(sources, dataset.Mix{{Weights: weights}}, samples, o.Context)
+	p := NewMixPlan(sources, dataset.Mix{{Weights: weights}}, samples, o.Context)
 	if o.Weights.Method == "unimax" {
-		p.cap = o.Weights.Number
+		p.Limit = o.Weights.Number
 	}
 	return p, MixConfig(o.Sources, weights, fmt.Sprintf("%s for %d tokens", o.Method, int64(samples)*int64(o.Context))), nil
 }

@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		val.Paths, val.Options = text.Paths, text.Options
 	}
 	held := func(i int) bool { return i%heldOut == heldOut-1 }
-	r, docs, err := text.open(ctx)
+	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return s, err
 	}

@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"strings"

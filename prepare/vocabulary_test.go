@@ -1,8 +1,9 @@
-package lab
+package prepare
 
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,11 +49,11 @@ func TestSweepIsLearningEachSize(t *testing.T) {
 		t.Fatalf("%d points %+v, want 300, 310 and what the text has words for", len(sweep.Points), sweep.Points)
 	}
 	for i, size := range []int{300, 310, 100_000} {
-		tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: size}, each(learn))
+		tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: size}, documents(learn))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := tokenizer.Evaluate(tok, each(held))
+		want, err := tokenizer.Evaluate(tok, documents(held))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +82,16 @@ func TestGroupBy(t *testing.T) {
 	for _, by := range []string{"language", "model:absent.bin"} {
 		if _, err := GroupBy(text, by); err == nil {
 			t.Errorf("by %q: no error", by)
+		}
+	}
+}
+
+func documents(docs [][]byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, d := range docs {
+			if !yield(d, nil) {
+				return
+			}
 		}
 	}
 }

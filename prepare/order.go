@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"fmt"
@@ -6,11 +6,10 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
-	"anneal/train"
 )
 
-// checkOrder returns an error if the data set lacks the scores that data.order needs.
-func checkOrder(cfg *config.Config, set *dataset.Dataset) error {
+// CheckOrder returns an error if the data set lacks the scores that data.order needs.
+func CheckOrder(cfg *config.Config, set *dataset.Dataset) error {
 	o, err := cfg.Order()
 	if err != nil {
 		return err // cannot happen after validation
@@ -20,15 +19,15 @@ func checkOrder(cfg *config.Config, set *dataset.Dataset) error {
 			continue
 		}
 		if _, err := set.ReadScores(scores); err != nil {
-			return &train.DataError{Err: err}
+			return &dataset.Error{Err: err}
 		}
 	}
 	return nil
 }
 
-// describeOrder describes the effect of data.order in a valid config, for epochs of the given number of rows; "" if
+// DescribeOrder describes the effect of data.order in a valid config, for epochs of the given number of rows; "" if
 // there is none.
-func describeOrder(cfg *config.Config, rows uint64) string {
+func DescribeOrder(cfg *config.Config, rows uint64) string {
 	o, _ := cfg.Order()
 	end := map[bool]string{false: "lowest", true: "highest"}
 	var parts []string

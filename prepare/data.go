@@ -1,4 +1,4 @@
-package lab
+package prepare
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"anneal/corpus"
 	"anneal/dataset"
 	"anneal/tokenizer"
-	"anneal/train"
 )
 
 // Text names the source of the text of a tokenizer or a data set.
@@ -18,8 +17,8 @@ type Text struct {
 	Progress func(read, total int64) // bytes on disk, after each document; may be nil
 }
 
-// open returns the documents as plain bytes until ctx ends, and the reader, which holds the counts.
-func (t Text) open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error], error) {
+// Open returns the documents as plain bytes until ctx ends, and the reader, which holds the counts.
+func (t Text) Open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error], error) {
 	r, docs, err := t.documents(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +67,7 @@ func (t Text) each(ctx context.Context, see func(corpus.Document)) (corpus.Repor
 
 // TrainTokenizer learns a vocabulary from text. The report counts what was read and what was left out.
 func TrainTokenizer(ctx context.Context, text Text, o tokenizer.TrainOptions) (*tokenizer.Tokenizer, corpus.Report, error) {
-	r, docs, err := text.open(ctx)
+	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return nil, corpus.Report{}, err
 	}
@@ -93,16 +92,43 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 	if _, err := o.Tokenizer.EndOfText(); err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
-	r, docs, err := text.open(ctx)
+	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
-		Dir: o.Dir, Replace: o.Replace, Tokenizer: train.DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
+		Dir: o.Dir, Replace: o.Replace, Tokenizer: DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
 		TokenizerConfig: o.Tokenizer.ConfigJSON(),
 		NewEncoder:      func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
 		PromptEnd:       o.PromptEnd, Lost: func() *corpus.Loss { return r.Report().Lost },
 		ValFraction: o.ValFraction, Threads: o.Threads,
 	}, docs)
 	return m, r.Report(), err
+}
+
+// OrGoSource returns the text, or, if it has no paths, the Go source on this machine, in the directory source.
+func (t Text) OrGoSource() (text Text, source string, err error) {
+	if len(t.Paths) > 0 {
+		return t, "", nil
+	}
+	source, err = GoSource()
+	return Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}, Progress: t.Progress}, source, err
+}
+
+// Read returns the first documents of the text, up to limit bytes.
+func (t Text) Read(ctx context.Context, limit int64) (docs [][]byte, size int64, err error) {
+	_, all, err := t.Open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for d, err := range all {
+		if err != nil {
+			return nil, 0, err
+		}
+		docs = append(docs, d)
+		if size += int64(len(d)); size >= limit {
+			break
+		}
+	}
+	return docs, size, nil
 }
