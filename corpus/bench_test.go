@@ -10,7 +10,10 @@ import (
 )
 
 func BenchmarkObject(b *testing.B) {
-	line, err := json.Marshal(map[string]any{"id": 12345, "url": "https://example.org/a/b", "text": strings.Repeat("Some text of a page,\nwith \"quotes\" and a line end.\n", 80)})
+	line, err := json.Marshal(map[string]any{
+		"id": 12345, "url": "https://example.org/a/b",
+		"text": strings.Repeat("Some text of a page,\nwith \"quotes\" and a line end.\n", 80),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -38,7 +41,8 @@ func BenchmarkReading(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	r, err := Open([]string{filepath.Join(strings.TrimSpace(string(out)), "src", "net"), filepath.Join(strings.TrimSpace(string(out)), "src", "go")}, Options{Extensions: []string{"go"}})
+	r, err := Open([]string{filepath.Join(strings.TrimSpace(string(out)), "src", "net"),
+		filepath.Join(strings.TrimSpace(string(out)), "src", "go")}, Options{Extensions: []string{"go"}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,10 +51,14 @@ func BenchmarkReading(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		lines.WriteString(string(AppendString([]byte(`{"id":12345,"url":"https://example.org/a/b","text":`), d.Text)) + "}\n")
+		lines.WriteString(string(AppendString([]byte(`{"id":12345,"url":"https://example.org/a/b","text":`), d.Text)) +
+			"}\n")
 		records.WriteString(wet("https://example.org/a/b", string(d.Text)))
 	}
-	for name, content := range map[string]string{"a.jsonl": lines.String(), "a.jsonl.zst": zst(lines.String()), "a.jsonl.gz": gz(lines.String()), "a.wet": records.String(), "a.wet.gz": gz(records.String())} {
+	for name, content := range map[string]string{
+		"a.jsonl": lines.String(), "a.jsonl.zst": zst(lines.String()), "a.jsonl.gz": gz(lines.String()),
+		"a.wet": records.String(), "a.wet.gz": gz(records.String()),
+	} {
 		dir := tree(b, map[string]string{name: content})
 		b.Run(name, func(b *testing.B) {
 			r, err := Open([]string{dir}, Options{})

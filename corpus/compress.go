@@ -88,7 +88,8 @@ func (b *bounded) open(k kind) error {
 		}
 		b.src = z
 	case ".zst":
-		z, err := zstd.NewReader(b.disk, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		z, err := zstd.NewReader(b.disk, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+			zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return truncated(err)
 		}

@@ -21,9 +21,12 @@ import (
 // the same up to the bytes that are not UTF-8, which encoding/json replaces and we keep.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{
-		`{"text":"a"}`, `{"id":1,"meta":{"a":[1,2.5e-3,null,true]},"text":"\u00e9\n\ud83d\ude42\ud800 \"q\""}`, `{}`, `{"text":1}`,
-		`{"text":"a","text":"b"}`, `{"te\u0078t":"esc"}`, "{\"text\":\"\xff\"}", `{"text":"a"} x`, `[1]`, `{"text":"a",}`, `{"n":01,"text":""}`,
-		`{"text":"a","n":-}`, `{"a":"\q"}`, ` {"a":false , "b" : { } , "c":[ ] }`, `{"text":"\u12"}`, "", `null`, `{"anneal":{"a":1},"text":"a","anneal" : [2]}`, `{"text":"a","\u0061nneal":7}`, `{"text":null}`,
+		`{"text":"a"}`, `{"id":1,"meta":{"a":[1,2.5e-3,null,true]},"text":"\u00e9\n\ud83d\ude42\ud800 \"q\""}`,
+		`{}`, `{"text":1}`,
+		`{"text":"a","text":"b"}`, `{"te\u0078t":"esc"}`, "{\"text\":\"\xff\"}", `{"text":"a"} x`, `[1]`,
+		`{"text":"a",}`, `{"n":01,"text":""}`,
+		`{"text":"a","n":-}`, `{"a":"\q"}`, ` {"a":false , "b" : { } , "c":[ ] }`, `{"text":"\u12"}`, "", `null`,
+		`{"anneal":{"a":1},"text":"a","anneal" : [2]}`, `{"text":"a","\u0061nneal":7}`, `{"text":null}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -33,7 +36,8 @@ func FuzzObject(f *testing.F) {
 		got := o.text
 		var want map[string]any
 		wantErr := json.Unmarshal(line, &want)
-		if (wantErr == nil && want != nil) != (err == nil || errors.Is(err, errNoField) || errors.Is(err, errNoString) || errors.Is(err, errNull)) {
+		if (wantErr == nil && want != nil) != (err == nil || errors.Is(err, errNoField) ||
+			errors.Is(err, errNoString) || errors.Is(err, errNull)) {
 			t.Fatalf("%q: encoding/json says %v, we say %v", line, wantErr, err)
 		}
 		if wantErr != nil || want == nil {
@@ -52,11 +56,13 @@ func FuzzObject(f *testing.F) {
 		from, moved := want["anneal"]
 		delete(want, "anneal")
 		fields := map[string]any{}
-		if err := json.Unmarshal(append(append([]byte("{"), o.fields...), '}'), &fields); err != nil || !reflect.DeepEqual(fields, want) {
+		if err := json.Unmarshal(append(append([]byte("{"), o.fields...), '}'), &fields); err != nil ||
+			!reflect.DeepEqual(fields, want) {
 			t.Fatalf("%q: encoding/json has %#v, the fields are %s, %v", line, want, o.fields, err)
 		}
 		place := map[string]any{}
-		if err := json.Unmarshal(append(append([]byte("{"), o.moved...), '}'), &place); err != nil || moved != (len(place) == 1) || !reflect.DeepEqual(place["from"], from) {
+		if err := json.Unmarshal(append(append([]byte("{"), o.moved...), '}'), &place); err != nil ||
+			moved != (len(place) == 1) || !reflect.DeepEqual(place["from"], from) {
 			t.Fatalf("%q: encoding/json has %#v under anneal, moved are %s, %v", line, from, o.moved, err)
 		}
 	})
@@ -66,14 +72,23 @@ func FuzzObject(f *testing.F) {
 // depend on what the bytes claim.
 func FuzzDocuments(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
-	reply := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip", "3\r\nabc\r\n0\r\n\r\n"))
-	pages := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/html; charset=gbk", "<nav>x</nav><p>"+strings.Repeat("words ", 50)+"\xd6\xd0<a href=x>y"))
-	seeds := []string{"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply, gz(wet("u", "text")), goldenParquet(f, "delta-v1"), pages, goldenParquet(f, "fields-v1")}
+	reply := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\n"+
+		"Transfer-Encoding: chunked\r\nContent-Encoding: gzip", "3\r\nabc\r\n0\r\n\r\n"))
+	pages := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/html; charset=gbk",
+		"<nav>x</nav><p>"+strings.Repeat("words ", 50)+"\xd6\xd0<a href=x>y"))
+	seeds := []string{
+		"plain\n\ntext", line, gz("plain text"), gz(line), zst("plain text"), zst(line), wet("u", "text") + reply,
+		gz(wet("u", "text")), goldenParquet(f, "delta-v1"), pages, goldenParquet(f, "fields-v1"),
+	}
 	for _, coding := range []string{"br", "zstd", "deflate", "gzip"} {
-		pages += warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: "+coding, zst("text")))
+		pages += warcRecord("response", "u", "application/http",
+			httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: "+coding, zst("text")))
 	}
 	seeds = append(seeds, pages)
-	names := []string{"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet", "g.warc", "g.parquet", "h.warc"}
+	names := []string{
+		"f.txt", "f.jsonl", "f.txt.gz", "f.jsonl.gz", "f.txt.zst", "f.jsonl.zst", "f.warc", "f.wet.gz", "f.parquet",
+		"g.warc", "g.parquet", "h.warc",
+	}
 	for kind := range seeds {
 		f.Add(uint8(kind), []byte{})
 	}
@@ -100,7 +115,8 @@ func FuzzDocuments(f *testing.F) {
 			total += uint64(len(d.Text))
 		}
 		runtime.ReadMemStats(&after)
-		ceiling := 8<<20 + 4*total + 8*uint64(len(content)) // the decompressor's tables, our buffers, and the text while it grows
+		// the decompressor's tables, our buffers, and the text while it grows
+		ceiling := 8<<20 + 4*total + 8*uint64(len(content))
 		if kindOf(path).compression == ".zst" {
 			ceiling += 2 * maxWindow // every frame may ask for a larger window than the last
 		}
@@ -125,7 +141,10 @@ func FuzzDocuments(f *testing.F) {
 func FuzzSplits(f *testing.F) {
 	line := "{\"text\":\"some text\"}\n{\"text\":1}\n"
 	names := []string{"f.txt", "f.jsonl", "f.jsonl.zst", "f.jsonl.gz"}
-	good := []string{strings.Repeat("plain\n\ntext", 12), strings.Repeat(line, 4), zstFrames(strings.Repeat(line, 4), 30), bgzf(strings.Repeat(line, 4), 30)}
+	good := []string{
+		strings.Repeat("plain\n\ntext", 12), strings.Repeat(line, 4), zstFrames(strings.Repeat(line, 4), 30),
+		bgzf(strings.Repeat(line, 4), 30),
+	}
 	for kind := range good {
 		f.Add(uint8(kind), []byte{}, uint16(50))
 	}
@@ -177,9 +196,13 @@ func FuzzSplits(f *testing.F) {
 func FuzzResponse(f *testing.F) {
 	const limit = 4096
 	var good []string
-	for _, c := range [][2]string{{"identity", "text"}, {"chunked", "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"}, {"gzip", gz("text")}, {"zstd", zst("text")}, {"br", "\x0b\x01\x80text\x03"}, {"deflate", "\x2b\x49\xad\x28\x01\x00"}} {
+	for _, c := range [][2]string{
+		{"identity", "text"}, {"chunked", "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"}, {"gzip", gz("text")},
+		{"zstd", zst("text")}, {"br", "\x0b\x01\x80text\x03"}, {"deflate", "\x2b\x49\xad\x28\x01\x00"},
+	} {
 		head := "200 OK\r\nContent-Type: text/plain\r\n"
-		good = append(good, httpReply(head+"Content-Encoding: "+c[0], c[1]), httpReply(head+"Transfer-Encoding: "+c[0]+", gzip", c[1]))
+		good = append(good, httpReply(head+"Content-Encoding: "+c[0], c[1]),
+			httpReply(head+"Transfer-Encoding: "+c[0]+", gzip", c[1]))
 	}
 	for i := range good {
 		f.Add(uint8(i), []byte{})

@@ -35,7 +35,8 @@ const frameBytes = 2 << 20
 // encoders are expensive to make: 1 MiB of tables and as much of window. Each uses one goroutine, so that its output
 // is always the same.
 var encoders = sync.Pool{New: func() any {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(1<<20))
 	if err != nil {
 		panic(err) // the options are constants
 	}

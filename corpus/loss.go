@@ -8,8 +8,9 @@ import (
 // Loss is how much of the input could not be used. Nobody knows how many documents a file holds that cannot be read,
 // or how many bytes are missing where one is cut off: the least is counted.
 type Loss struct {
-	Documents int        `json:"documents"`
-	Bytes     int64      `json:"bytes"`           // of input: lines, records, texts; of files that cannot be read, on disk
+	Documents int `json:"documents"`
+	// of input: lines, records, texts; of files that cannot be read, on disk
+	Bytes     int64      `json:"bytes"`
 	FileCount int        `json:"file_count"`      // of which all or the rest is lost
 	Files     []LostFile `json:"files,omitempty"` // the first hundred of these
 }
@@ -113,7 +114,8 @@ func (e *LossError) Error() string {
 		return b.String()
 	}
 	all := e.Documents + e.Delivered.Documents
-	fmt.Fprintf(&b, "%s of %s documents (%.2g %%) and %s could not be used; ", group(int64(e.Documents)), group(int64(all)),
+	fmt.Fprintf(&b, "%s of %s documents (%.2g %%) and %s could not be used; ",
+		group(int64(e.Documents)), group(int64(all)),
 		100*float64(e.Documents)/float64(max(all, 1)), Size(e.Bytes))
 	if e.Max == 0 {
 		b.WriteString("none may be lost")

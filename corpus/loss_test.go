@@ -18,21 +18,24 @@ func TestLossesAreCounted(t *testing.T) {
 		content string
 		want    *Loss // nil: nothing is lost
 	}{
-		"a.jsonl":      {"{\"text\":\"a\"}\n{broken\n{\"id\":1}\n{\"text\":\"\"}\n{\"text\":null}\n", &Loss{Documents: 2, Bytes: 17}},
-		"b.txt":        {"\xff\xfea\x00b\x00", &Loss{Documents: 1, Bytes: 6}},
-		"c.png":        {"\x89PNG\x00", nil},
-		"c.bin":        {strings.Repeat("\x83\x01\xe4\xfd a", 20), nil},
-		"c.latin":      {strings.Repeat("d\xe9j\xe0 ", 20), &Loss{Documents: 1, Bytes: 100}},
-		"c.json.zst":   {zst(`{"type":"map"}` + "\n"), nil},
-		"c.json.gz":    {gz("{\"type\":\"map\"}\n{\"text\":\"t\"}\n"), &Loss{Documents: 1, Bytes: 15}},
-		"d.txt":        {"", nil},
-		"e.jsonl.gz":   {packed[:len(packed)-4], &Loss{Documents: 1, FileCount: 1}},
-		"f.jsonl.zst":  {"", &Loss{Documents: 1, FileCount: 1}},
-		"g.parquet":    {good[:len(good)-10], &Loss{Documents: 1, FileCount: 1, Bytes: int64(len(good) - 10)}},
-		"h.warc":       {wet("u", "text") + warcRecord("response", "u", "application/http", httpReply("404 Gone", "")), nil},
-		"i.warc":       {wet("u", "text") + wet("u", "nul\x00"), &Loss{Documents: 1, Bytes: 4}},
-		"j.list":       {"text", nil},
-		"k.parquet":    {goldenParquet(t, "list"), &Loss{Documents: 1, FileCount: 1, Bytes: int64(len(goldenParquet(t, "list")))}},
+		"a.jsonl": {"{\"text\":\"a\"}\n{broken\n{\"id\":1}\n{\"text\":\"\"}\n{\"text\":null}\n",
+			&Loss{Documents: 2, Bytes: 17}},
+		"b.txt":       {"\xff\xfea\x00b\x00", &Loss{Documents: 1, Bytes: 6}},
+		"c.png":       {"\x89PNG\x00", nil},
+		"c.bin":       {strings.Repeat("\x83\x01\xe4\xfd a", 20), nil},
+		"c.latin":     {strings.Repeat("d\xe9j\xe0 ", 20), &Loss{Documents: 1, Bytes: 100}},
+		"c.json.zst":  {zst(`{"type":"map"}` + "\n"), nil},
+		"c.json.gz":   {gz("{\"type\":\"map\"}\n{\"text\":\"t\"}\n"), &Loss{Documents: 1, Bytes: 15}},
+		"d.txt":       {"", nil},
+		"e.jsonl.gz":  {packed[:len(packed)-4], &Loss{Documents: 1, FileCount: 1}},
+		"f.jsonl.zst": {"", &Loss{Documents: 1, FileCount: 1}},
+		"g.parquet":   {good[:len(good)-10], &Loss{Documents: 1, FileCount: 1, Bytes: int64(len(good) - 10)}},
+		"h.warc": {wet("u", "text") + warcRecord("response", "u", "application/http", httpReply("404 Gone", "")),
+			nil},
+		"i.warc": {wet("u", "text") + wet("u", "nul\x00"), &Loss{Documents: 1, Bytes: 4}},
+		"j.list": {"text", nil},
+		"k.parquet": {goldenParquet(t, "list"),
+			&Loss{Documents: 1, FileCount: 1, Bytes: int64(len(goldenParquet(t, "list")))}},
 		"l.jsonl.zst":  {zst(lines)[:40], &Loss{Documents: 1, FileCount: 1}},
 		"m.txt.gz":     {gz("text" + strings.Repeat("x\n", 5000))[:40], &Loss{Documents: 1, FileCount: 1}},
 		"n.parquet":    {damaged(good, 2000), &Loss{Documents: 30, FileCount: 1}},
@@ -41,7 +44,8 @@ func TestLossesAreCounted(t *testing.T) {
 		dir := tree(t, map[string]string{name: c.content, "z.txt": "fine"})
 		_, rep := read(t, dir, Options{}, ".")
 		got := rep.Lost
-		if got != nil && (got.FileCount != len(got.Files) || got.FileCount == 1 && (got.Files[0].Source != filepath.Join(dir, name) || got.Files[0].Bytes != got.Bytes)) {
+		if got != nil && (got.FileCount != len(got.Files) || got.FileCount == 1 &&
+			(got.Files[0].Source != filepath.Join(dir, name) || got.Files[0].Bytes != got.Bytes)) {
 			t.Errorf("%s: files %+v of %+v", name, got.Files, got)
 		}
 		if got != nil && c.want != nil {
@@ -64,7 +68,8 @@ func TestLossesAreCounted(t *testing.T) {
 			}
 			sum.Add(part.Report())
 		}
-		if (sum.Lost == nil) != (c.want == nil) || sum.Lost != nil && (sum.Lost.Documents != c.want.Documents || sum.Lost.FileCount != c.want.FileCount) {
+		if (sum.Lost == nil) != (c.want == nil) ||
+			sum.Lost != nil && (sum.Lost.Documents != c.want.Documents || sum.Lost.FileCount != c.want.FileCount) {
 			t.Errorf("%s: in splits lost are %+v, want %+v", name, sum.Lost, c.want)
 		}
 	}
@@ -106,11 +111,16 @@ func TestMaxLoss(t *testing.T) {
 	}
 	rep.Lost.Bytes = 200
 	loss := new(LossError)
-	if err := MaxLoss(0.01).Check(rep); !errors.As(err, &loss) || !strings.Contains(err.Error(), "10 of 1,000 documents (1 %) and 200 B could not be used; the limit is 1 %") {
+	if err := MaxLoss(0.01).Check(rep); !errors.As(err, &loss) ||
+		!strings.Contains(err.Error(), "10 of 1,000 documents (1 %) and 200 B could not be used; the limit is 1 %") {
 		t.Errorf("2 %% of the bytes lost: %v", err)
 	}
-	rep.Lost = &Loss{Documents: 1, Bytes: 1, FileCount: 1, Files: []LostFile{{Source: "a.gz", Reason: Corrupt, Detail: "cut", Documents: 1, Bytes: 1}}}
-	if err := MaxLoss(1).Check(rep); err == nil || !strings.Contains(err.Error(), "1 file could not be read") || !strings.Contains(err.Error(), "a.gz: damaged or cut off (cut); at least 1 document and 1 B lost") {
+	rep.Lost = &Loss{
+		Documents: 1, Bytes: 1, FileCount: 1,
+		Files: []LostFile{{Source: "a.gz", Reason: Corrupt, Detail: "cut", Documents: 1, Bytes: 1}},
+	}
+	if err := MaxLoss(1).Check(rep); err == nil || !strings.Contains(err.Error(), "1 file could not be read") ||
+		!strings.Contains(err.Error(), "a.gz: damaged or cut off (cut); at least 1 document and 1 B lost") {
 		t.Errorf("a damaged file: %v", err)
 	}
 	if err := MaxLoss(0).Check(Report{Documents: 1}); err != nil {
@@ -123,9 +133,12 @@ func TestLossesAddUp(t *testing.T) {
 	var sum *Loss
 	for i := range 250 {
 		name := strings.Repeat("x", 1+i/2)
-		sum = sum.Add(&Loss{Documents: 1, Bytes: 10, FileCount: 1, Files: []LostFile{{Source: name, Documents: 1, Bytes: 10}}})
+		sum = sum.Add(&Loss{
+			Documents: 1, Bytes: 10, FileCount: 1, Files: []LostFile{{Source: name, Documents: 1, Bytes: 10}},
+		})
 	}
-	if sum.Documents != 250 || sum.Bytes != 2500 || len(sum.Files) != maxLostFiles || sum.FileCount < 125 || sum.FileCount > 150 || sum.Files[3].Documents != 2 {
+	if sum.Documents != 250 || sum.Bytes != 2500 || len(sum.Files) != maxLostFiles || sum.FileCount < 125 ||
+		sum.FileCount > 150 || sum.Files[3].Documents != 2 {
 		t.Errorf("%d documents, %d bytes, %d files of %d", sum.Documents, sum.Bytes, len(sum.Files), sum.FileCount)
 	}
 }

@@ -93,7 +93,9 @@ func (c *cutter) row(value []byte, long bool) error {
 		reason, valid = judge(value)
 	}
 	if reason != "" {
-		lost := Reject{Source: c.source, Line: number, Reason: reason, Detail: detail, Documents: 1, Bytes: int64(len(value))}
+		lost := Reject{
+			Source: c.source, Line: number, Reason: reason, Detail: detail, Documents: 1, Bytes: int64(len(value)),
+		}
 		c.r.reject(lost)
 		return nil
 	}

@@ -21,10 +21,13 @@ func goldenParquet(t testing.TB, name string) string {
 }
 
 func TestRowsOfAColumnAreDelivered(t *testing.T) {
-	dir := tree(t, map[string]string{"a.parquet": goldenParquet(t, "dictionary-zstd-v1"), "b.parquet": goldenParquet(t, "nested")})
+	dir := tree(t, map[string]string{
+		"a.parquet": goldenParquet(t, "dictionary-zstd-v1"), "b.parquet": goldenParquet(t, "nested"),
+	})
 	for name, field := range map[string]string{"a.parquet": "text", "b.parquet": "meta.text"} {
 		var rejects []Reject
-		docs, rep := read(t, dir, Options{TextField: field, MaxLine: 30, OnReject: func(r Reject) { rejects = append(rejects, r) }}, name)
+		docs, rep := read(t, dir,
+			Options{TextField: field, MaxLine: 30, OnReject: func(r Reject) { rejects = append(rejects, r) }}, name)
 		at, left := 0, 0
 		for row := range int64(120) {
 			want := fmt.Sprintf("document %d %s", row%40, strings.Repeat("wörd ", int(row%7)))
@@ -64,8 +67,9 @@ func TestDamagedParquetIsRejected(t *testing.T) {
 		bad[i] ^= 0x55
 	}
 	dir := tree(t, map[string]string{
-		"bad.parquet": string(bad), "cut.parquet": good[:len(good)-10], "none.parquet": "", "text.parquet": strings.Repeat("text ", 100),
-		"list.parquet": goldenParquet(t, "list"), "lz4.parquet": goldenParquet(t, "lz4"),
+		"bad.parquet": string(bad), "cut.parquet": good[:len(good)-10], "none.parquet": "",
+		"text.parquet": strings.Repeat("text ", 100), "list.parquet": goldenParquet(t, "list"),
+		"lz4.parquet": goldenParquet(t, "lz4"),
 	})
 	docs, rep := read(t, dir, Options{}, ".")
 	c := counts(rep)
@@ -73,7 +77,8 @@ func TestDamagedParquetIsRejected(t *testing.T) {
 		t.Errorf("%d documents, %v", len(docs), rep)
 	}
 	os.WriteFile(filepath.Join(dir, "fine.txt"), []byte("fine"), 0o644)
-	if _, rep := read(t, dir, Options{TextField: "id"}, "bad.parquet", "fine.txt"); rep.Documents != 1 || counts(rep)[TextNoString] != 1 {
+	if _, rep := read(t, dir, Options{TextField: "id"}, "bad.parquet", "fine.txt"); rep.Documents != 1 ||
+		counts(rep)[TextNoString] != 1 {
 		t.Errorf("a column of numbers: %v", rep)
 	}
 }
@@ -97,7 +102,8 @@ func TestParquetBombIsStopped(t *testing.T) {
 			n++
 		}
 		runtime.ReadMemStats(&after)
-		if rep := r.Report(); counts(rep)[Bomb] != 1 || n != rep.Documents || rep.Bytes > freeExpansion+500*11_000 || after.TotalAlloc-before.TotalAlloc > 16<<20 {
+		if rep := r.Report(); counts(rep)[Bomb] != 1 || n != rep.Documents || rep.Bytes > freeExpansion+500*11_000 ||
+			after.TotalAlloc-before.TotalAlloc > 16<<20 {
 			t.Errorf("%s: %d documents, %d bytes allocated, %v", name, n, after.TotalAlloc-before.TotalAlloc, rep)
 		}
 	}
@@ -116,12 +122,15 @@ func parquetBomb(rows int, level byte) string {
 	run := string(binary.AppendUvarint(nil, uint64(rows)<<1))
 	levels := run + string(level)
 	data := string(binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))) + levels + "\x01" + run + "\x00"
-	dictionary := i32(1, 2) + i32(1, len(value)) + i32(1, len(value)) + field(4, 12, i32(1, 1)+i32(1, 0)+"\x00") + "\x00" + value
-	page := i32(1, 0) + i32(1, len(data)) + i32(1, len(data)) + field(2, 12, i32(1, rows)+i32(1, 8)+i32(1, 3)+i32(1, 3)+"\x00") + "\x00" + data
+	dictionary := i32(1, 2) + i32(1, len(value)) + i32(1, len(value)) + field(4, 12, i32(1, 1)+i32(1, 0)+"\x00") +
+		"\x00" + value
+	page := i32(1, 0) + i32(1, len(data)) + i32(1, len(data)) +
+		field(2, 12, i32(1, rows)+i32(1, 8)+i32(1, 3)+i32(1, 3)+"\x00") + "\x00" + data
 	name := field(4, 8, "\x06schema") + i32(1, 1) + "\x00"
 	column := i32(1, 6) + i32(2, 1) + field(1, 8, "\x04text") + "\x00"
 	meta := i32(4, 0) + i64(3, len(dictionary+page)) + i64(2, 4+len(dictionary)) + i64(2, 4) + "\x00"
 	group := field(1, 9, "\x1c"+field(3, 12, meta)+"\x00") + i64(2, rows) + "\x00"
 	footer := field(2, 9, "\x2c"+name+column) + i64(1, rows) + field(1, 9, "\x1c"+group) + "\x00"
-	return "PAR1" + dictionary + page + footer + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
+	return "PAR1" + dictionary + page + footer +
+		string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + "PAR1"
 }

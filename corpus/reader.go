@@ -30,8 +30,10 @@ type Document struct {
 
 // Options says what to read and how much memory it may take. The zero value holds the defaults.
 type Options struct {
-	TextField   string       // key of the text in a line of JSON, or column of parquet ("a.b" is b in a); default "text"
-	Extensions  []string     // of the files to take from directories, such as ".go"; empty means all. Named files are always read
+	// key of the text in a line of JSON, or column of parquet ("a.b" is b in a); default "text"
+	TextField string
+	// of the files to take from directories, such as ".go"; empty means all. Named files are always read
+	Extensions  []string
 	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
 	MaxLine     int          // bytes of the longest line of JSON, record of WARC and text of parquet; default 16 MiB
@@ -88,7 +90,8 @@ func Open(paths []string, opt Options) (*Reader, error) {
 			return nil, err
 		}
 	}
-	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, sizes: w.sizes, size: w.size, listing: w.rejects, part: whole}, nil
+	return &Reader{opt: opt.withDefaults(), paths: paths, files: w.files, sizes: w.sizes, size: w.size,
+		listing: w.rejects, part: whole}, nil
 }
 
 // Size is the number of bytes on disk that Documents will read.
@@ -161,7 +164,8 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 		return err
 	}
 	if disk.err != nil {
-		return fmt.Errorf("read %s: %s\n  the documents in its first %d bytes on disk were read, the rest is missing", path, fileio.Cause(disk.err), disk.n)
+		return fmt.Errorf("read %s: %s\n  the documents in its first %d bytes on disk were read, the rest is missing",
+			path, fileio.Cause(disk.err), disk.n)
 	}
 	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: c.onDisk}
 	if content.n > 0 { // what was not read, and what was not yet delivered
@@ -210,7 +214,8 @@ func (r *Reader) nothing() error {
 	for _, c := range r.report.Rejects {
 		s += "\n  " + c.Text()
 	}
-	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl or .parquet files with a \"" + r.opt.TextField + "\" field")
+	return errors.New(s + "\n  try files of UTF-8 text, or .jsonl or .parquet files with a \"" +
+		r.opt.TextField + "\" field")
 }
 
 // meter counts the bytes read and keeps the error, to distinguish a failing disk from a damaged file.

@@ -122,7 +122,8 @@ func TestExtensionsSelectInDirectoriesButNotNamedFiles(t *testing.T) {
 func TestBytesPassUnchangedButForTheByteOrderMark(t *testing.T) {
 	dir := tree(t, map[string]string{"a.txt": "\xef\xbb\xbfone\r\ntwo \xff three"})
 	docs, rep := read(t, dir, Options{}, "a.txt")
-	if len(docs) != 1 || string(docs[0].Text) != "one\r\ntwo \xff three" || docs[0].Offset != 3 || rep.InvalidUTF8 != 1 {
+	if len(docs) != 1 || string(docs[0].Text) != "one\r\ntwo \xff three" || docs[0].Offset != 3 ||
+		rep.InvalidUTF8 != 1 {
 		t.Errorf("read %+v (%+v)", docs, rep)
 	}
 }
@@ -132,8 +133,11 @@ func TestBytesPassUnchangedButForTheByteOrderMark(t *testing.T) {
 func TestPiecesJoinToTheFile(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂", "longer-word"}), 1, 200).Draw(t, "text"), "")
-		opt := Options{MaxDocument: rapid.IntRange(40, 300).Draw(t, "max"), Piece: rapid.IntRange(8, 100).Draw(t, "piece")}
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂",
+			"longer-word"}), 1, 200).Draw(t, "text"), "")
+		opt := Options{
+			MaxDocument: rapid.IntRange(40, 300).Draw(t, "max"), Piece: rapid.IntRange(8, 100).Draw(t, "piece"),
+		}
 		for name, content := range map[string]string{"t.txt": text, "t.txt.gz": gz(text), "t.zst": zst(text)} {
 			path := filepath.Join(dir, name)
 			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -158,7 +162,8 @@ func TestPiecesJoinToTheFile(t *testing.T) {
 				n++
 			}
 			if joined != text || len(text) <= opt.MaxDocument && n != 1 || r.Report().InvalidUTF8 != 0 {
-				t.Fatalf("%s: %d bytes with limit %d came back as %d bytes in %d documents, %d with a broken character", name, len(text), opt.MaxDocument, len(joined), n, r.Report().InvalidUTF8)
+				t.Fatalf("%s: %d bytes with limit %d came back as %d bytes in %d documents, %d with a broken character",
+					name, len(text), opt.MaxDocument, len(joined), n, r.Report().InvalidUTF8)
 			}
 		}
 	})
@@ -179,7 +184,8 @@ func TestBrokenLinesAreQuarantinedWithTheirPlace(t *testing.T) {
 	docs, rep := read(t, dir, Options{MaxLine: 64, OnReject: func(r Reject) { seen = append(seen, r) }}, "a.jsonl")
 	want := []Document{
 		{Source: "a.jsonl", Index: 0, Offset: 3, Text: []byte("one")},
-		{Source: "a.jsonl", Index: 1, Offset: int64(strings.Index(content, "{\"text\": \"last")), Text: []byte("last 🙂")},
+		{Source: "a.jsonl", Index: 1, Offset: int64(strings.Index(content, "{\"text\": \"last")),
+			Text: []byte("last 🙂")},
 	}
 	if d := cmp.Diff(want, docs); d != "" {
 		t.Error(d)
@@ -188,7 +194,8 @@ func TestBrokenLinesAreQuarantinedWithTheirPlace(t *testing.T) {
 	if d := cmp.Diff(wantCounts, counts(rep)); d != "" {
 		t.Error(d)
 	}
-	if len(seen) != 6 || seen[0].Line != 2 || seen[0].Offset != 19 || seen[0].Source != filepath.Join(dir, "a.jsonl") || seen[0].Detail == "" {
+	if len(seen) != 6 || seen[0].Line != 2 || seen[0].Offset != 19 || seen[0].Source != filepath.Join(dir, "a.jsonl") ||
+		seen[0].Detail == "" {
 		t.Errorf("rejects: %+v", seen)
 	}
 	for _, r := range seen {
@@ -248,7 +255,8 @@ func TestDamagedStreamsKeepWhatCameBefore(t *testing.T) {
 	for _, d := range docs {
 		if strings.HasSuffix(d.Source, ".txt.gz") {
 			t.Errorf("half a document was delivered from %s", d.Source)
-		} else if strings.HasPrefix(d.Source, "cut") && !strings.HasPrefix(string(d.Text), fmt.Sprintf("document %d ", d.Index)) {
+		} else if strings.HasPrefix(d.Source, "cut") &&
+			!strings.HasPrefix(string(d.Text), fmt.Sprintf("document %d ", d.Index)) {
 			t.Fatalf("%s document %d is %q", d.Source, d.Index, d.Text)
 		}
 		by[d.Source]++

@@ -44,8 +44,10 @@ const (
 
 // Reject is one skipped or lost thing. Documents and Bytes are lost with it, as far as known.
 type Reject struct {
-	Source    string `json:"source"`              // path of the file
-	Line      int    `json:"line,omitempty"`      // or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not known
+	Source string `json:"source"` // path of the file
+	// or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not
+	// known
+	Line      int    `json:"line,omitempty"`
 	Offset    int64  `json:"offset"`              // bytes from the start of Source, after decompression; parquet: 0
 	Reason    Reason `json:"reason"`              //
 	Detail    string `json:"detail,omitempty"`    // what the parser or the system said
@@ -77,13 +79,15 @@ type RejectCount struct {
 
 // Report accounts for a reading.
 type Report struct {
-	Files       int           `json:"files"`                 // opened; one of which a Split is a part counts with the first part
-	Documents   int           `json:"documents"`             // delivered
-	Bytes       int64         `json:"bytes"`                 // of text delivered
-	InvalidUTF8 int           `json:"invalid_utf8"`          // documents delivered that are not wholly valid UTF-8
-	Rejects     []RejectCount `json:"rejects"`               // by reason, in the order in which reasons first applied
-	Lost        *Loss         `json:"lost,omitempty"`        // of the rejects, those with which text is lost; nil if there are none
-	LeftFields  []LeftField   `json:"fields_left,omitempty"` // of parquet, columns that did not become fields
+	// opened; one of which a Split is a part counts with the first part
+	Files       int           `json:"files"`
+	Documents   int           `json:"documents"`    // delivered
+	Bytes       int64         `json:"bytes"`        // of text delivered
+	InvalidUTF8 int           `json:"invalid_utf8"` // documents delivered that are not wholly valid UTF-8
+	Rejects     []RejectCount `json:"rejects"`      // by reason, in the order in which reasons first applied
+	// of the rejects, those with which text is lost; nil if there are none
+	Lost       *Loss       `json:"lost,omitempty"`
+	LeftFields []LeftField `json:"fields_left,omitempty"` // of parquet, columns that did not become fields
 }
 
 // LeftField is a field that documents do not keep.
@@ -211,7 +215,8 @@ func (c RejectCount) Text() string {
 // String is the report for people: one line of totals and one for each reason.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "read %s, %s of text, from %s", plural(r.Documents, "document"), Size(r.Bytes), plural(r.Files, "file"))
+	fmt.Fprintf(&b, "read %s, %s of text, from %s",
+		plural(r.Documents, "document"), Size(r.Bytes), plural(r.Files, "file"))
 	if r.InvalidUTF8 > 0 {
 		fmt.Fprintf(&b, "; %s with some bytes that are not UTF-8, which are kept", group(int64(r.InvalidUTF8)))
 	}

@@ -34,7 +34,8 @@ func TestSpecialFilesAreLeftOut(t *testing.T) {
 	} else if len(docs) != 1 || rejects[NotRegular] != 2 || rejects[Unreadable] != 2 {
 		t.Errorf("%d documents, rejects %v", len(docs), rejects)
 	}
-	if _, err := Open([]string{filepath.Join(dir, "pipe.txt")}, Options{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Open([]string{filepath.Join(dir, "pipe.txt")}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a named pipe: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ type Split struct {
 // part is what a split reads of a file. A line or piece belongs to the part in which it begins, so that neighbouring
 // parts agree without reading each other's bytes.
 //
-//	plain and compressed JSON lines: those that begin behind content byte at and not behind end; in the first part, also at 0
+//	plain and compressed JSON lines: those that begin in (at, end] of the content; in the first part, also at 0
 //	plain text: the pieces of the sections that begin at the multiples of the section size in [at, end)
 //	parquet: row groups from to to-1, of which the first begins with row at
 type part struct {
@@ -81,7 +81,10 @@ func (r *Reader) Splits(size int64) []Split {
 func (s Split) Open(onReject func(Reject)) *Reader {
 	end, opt := s.First+s.Files, s.r.opt
 	opt.OnReject = onReject
-	return &Reader{opt: opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size, first: s.First, split: true, part: s.part}
+	return &Reader{
+		opt: opt, paths: s.r.paths, files: s.r.files[s.First:end], sizes: s.r.sizes[s.First:end], size: s.Size,
+		first: s.First, split: true, part: s.part,
+	}
 }
 
 // Identity is a hash of the split and of the paths, sizes, times and edges of its files. It tells whether a finished

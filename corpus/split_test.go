@@ -69,13 +69,16 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 			}
 		}
 		lines.WriteString(rapid.SampledFrom([]string{"", "{\"text\":\"last\"}", "{"}).Draw(t, "last"))
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂", "longer-word", "\x00", "\xff"}), 80, 160).Draw(t, "text"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "\n", "\n\n", "é", "世", "🙂",
+			"longer-word", "\x00", "\xff"}), 80, 160).Draw(t, "text"), "")
 		text = strings.Repeat(text, rapid.IntRange(0, 5).Draw(t, "times"))
 		frame := rapid.IntRange(1, 400).Draw(t, "frame")
 		os.RemoveAll(filepath.Join(dir, "in"))
 		for name, content := range map[string]string{
-			"a.jsonl": lines.String(), "b.jsonl.zst": zstFrames(lines.String(), frame), "c.jsonl.gz": bgzf(lines.String(), frame), "d.txt": text,
-			"e.jsonl.gz": gz(lines.String()), "f.txt.gz": bgzf(text, frame), "g.json.zst": zstFrames(lines.String(), frame), "h.txt": "short", "i.txt": "text",
+			"a.jsonl": lines.String(), "b.jsonl.zst": zstFrames(lines.String(), frame),
+			"c.jsonl.gz": bgzf(lines.String(), frame), "d.txt": text,
+			"e.jsonl.gz": gz(lines.String()), "f.txt.gz": bgzf(text, frame),
+			"g.json.zst": zstFrames(lines.String(), frame), "h.txt": "short", "i.txt": "text",
 			"l.txt":     strings.NewReplacer("\x00", "\n", "\xff", "y").Replace(text),
 			"j.parquet": string(table), "k.wet": wet("u", "text") + "junk\n" + wet("u", "text"),
 		} {
@@ -86,7 +89,8 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 		}
 		var rejects []Reject
 		opt := Options{
-			MaxDocument: rapid.IntRange(8, 300).Draw(t, "max"), Piece: rapid.IntRange(4, 10).Draw(t, "piece"), MaxLine: rapid.IntRange(100, 2000).Draw(t, "max line"),
+			MaxDocument: rapid.IntRange(8, 300).Draw(t, "max"), Piece: rapid.IntRange(4, 10).Draw(t, "piece"),
+			MaxLine: rapid.IntRange(100, 2000).Draw(t, "max line"),
 			OnReject: func(r Reject) {
 				if r.Reason != Empty { // of a file without any text: its parts do not know
 					r.Line = 0
@@ -165,9 +169,12 @@ func TestFilesAreCutWhereTheyCanBe(t *testing.T) {
 		content string
 		most    bool
 	}{
-		"a.jsonl": {lines, true}, "a.txt": {lines, true}, "a.jsonl.zst": {zstFrames(odd.String(), 5000), true}, "a.json.zst": {zstFrames(odd.String(), 5000), true},
-		"a.jsonl.gz": {bgzf(odd.String(), 5000), true}, "b.jsonl.gz": {gz(odd.String()), false}, "b.jsonl.zst": {zst(odd.String()), false},
-		"b.txt.zst": {zstFrames(odd.String(), 5000), false}, "b.txt": {"\x00" + lines, false}, "b.json.gz": {bgzf("{\n"+odd.String(), 5000), false},
+		"a.jsonl": {lines, true}, "a.txt": {lines, true}, "a.jsonl.zst": {zstFrames(odd.String(), 5000), true},
+		"a.json.zst": {zstFrames(odd.String(), 5000), true},
+		"a.jsonl.gz": {bgzf(odd.String(), 5000), true}, "b.jsonl.gz": {gz(odd.String()), false},
+		"b.jsonl.zst": {zst(odd.String()), false},
+		"b.txt.zst":   {zstFrames(odd.String(), 5000), false}, "b.txt": {"\x00" + lines, false},
+		"b.json.gz": {bgzf("{\n"+odd.String(), 5000), false},
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(c.content), 0o644); err != nil {

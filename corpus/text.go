@@ -226,7 +226,9 @@ func (c *cutter) pass(line int, reason Reason, detail string) {
 
 // lose leaves out a document of so many bytes.
 func (c *cutter) lose(line int, reason Reason, bytes int64, detail string) {
-	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail, Documents: 1, Bytes: bytes})
+	c.r.reject(Reject{
+		Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail, Documents: 1, Bytes: bytes,
+	})
 }
 
 // loseRest leaves out all of the present file from here on, with what rest says about it.

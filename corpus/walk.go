@@ -126,5 +126,7 @@ func (w *walker) reject(path string, reason Reason, detail string) {
 
 // lose leaves out a file or directory that may hold text.
 func (w *walker) lose(path string, err error) {
-	w.rejects = append(w.rejects, Reject{Source: path, Reason: Unreadable, Detail: fileio.Cause(err).Error(), Rest: true, Documents: 1})
+	w.rejects = append(w.rejects, Reject{
+		Source: path, Reason: Unreadable, Detail: fileio.Cause(err).Error(), Rest: true, Documents: 1,
+	})
 }

@@ -23,7 +23,8 @@ func warcRecord(kind, url, media, content string) string {
 }
 
 func warcClaim(kind, url, media, length, content string) string {
-	return "WARC/1.0\r\nWARC-Type: " + kind + "\r\nWARC-Target-URI: " + url + "\r\nWARC-Date: 2024-02-29T01:02:03Z\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: " + media +
+	return "WARC/1.0\r\nWARC-Type: " + kind + "\r\nWARC-Target-URI: " + url +
+		"\r\nWARC-Date: 2024-02-29T01:02:03Z\r\nWARC-Record-ID: <urn:uuid:1>\r\nContent-Type: " + media +
 		"\r\nContent-Length: " + length + "\r\n\r\n" + content + "\r\n\r\n"
 }
 
@@ -50,9 +51,12 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 		warcRecord("warcinfo", "", "application/warc-fields", "software: x\r\nWARC/1.0 is the format\r\n"),
 		wet("https://a.org/1", "first text\nWARC/1.0\r\nis no record here\n"),
 		warcRecord("request", "https://a.org/2", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n"),
-		warcRecord("response", "<https://a.org/2>", r, httpReply("200 OK\r\nContent-Type: text/plain; charset=utf-8", "plain text")),
-		warcRecord("response", "https://a.org/3", r, httpReply("200 OK\r\nContent-Type: Text/Plain\r\nTransfer-Encoding: chunked", "7\r\nchunked\r\n5\r\n text\r\n0\r\n\r\n")),
-		warcRecord("response", "https://a.org/4", r, httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", packed.String())),
+		warcRecord("response", "<https://a.org/2>",
+			r, httpReply("200 OK\r\nContent-Type: text/plain; charset=utf-8", "plain text")),
+		warcRecord("response", "https://a.org/3", r, httpReply("200 OK\r\nContent-Type: Text/Plain\r\n"+
+			"Transfer-Encoding: chunked", "7\r\nchunked\r\n5\r\n text\r\n0\r\n\r\n")),
+		warcRecord("response", "https://a.org/4",
+			r, httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", packed.String())),
 		warcRecord("resource", "https://a.org/5", "text/plain", "resource"),
 		warcRecord("response", "https://a.org/6", r, httpReply("200 OK\r\nContent-Type: text/html", "<p>HTML")),
 		warcRecord("response", "https://a.org/7", r, httpReply("404 Not Found\r\nContent-Type: text/plain", "no")),
@@ -66,11 +70,15 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 	for _, r := range records {
 		members.WriteString(gz(r))
 	}
-	for name, content := range map[string]string{"a.warc": text, "a.warc.wet": text, "a.warc.wet.gz": members.String(), "a.warc.zst": zst(text), "b.warc": strings.TrimSuffix(text, "\r\n\r\n")} {
+	for name, content := range map[string]string{
+		"a.warc": text, "a.warc.wet": text, "a.warc.wet.gz": members.String(), "a.warc.zst": zst(text),
+		"b.warc": strings.TrimSuffix(text, "\r\n\r\n"),
+	} {
 		dir := tree(t, map[string]string{name: content})
 		docs, rep := read(t, dir, Options{Fields: true}, name)
 		want := []Document{
-			{Fields: warcFields("https://a.org/1", "text/plain", false), Text: []byte("first text\nWARC/1.0\r\nis no record here\n")},
+			{Fields: warcFields("https://a.org/1", "text/plain", false),
+				Text: []byte("first text\nWARC/1.0\r\nis no record here\n")},
 			{Fields: warcFields("https://a.org/2", "text/plain; charset=utf-8", true), Text: []byte("plain text")},
 			{Fields: warcFields("https://a.org/3", "Text/Plain", true), Text: []byte("chunked text")},
 			{Fields: warcFields("https://a.org/4", "text/plain", true), Text: []byte("packed text")},
@@ -100,15 +108,21 @@ func TestPagesAreDeliveredAsTheirText(t *testing.T) {
 	const r = "application/http; msgtype=response"
 	content := strings.Join([]string{
 		warcRecord("response", "https://a.org/0", r, httpReply("200 OK\r\nContent-Type: text/html", page(text))),
-		warcRecord("response", "https://a.org/1", r, httpReply("200 OK\r\nContent-Type: Text/HTML; charset=ISO-8859-1\r\nContent-Encoding: gzip", gz(page(latin1)))),
-		warcRecord("response", "https://a.org/2", r, httpReply("200 OK\r\nContent-Type: application/xhtml+xml\r\nTransfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(page(text)), page(text)))),
+		warcRecord("response", "https://a.org/1",
+			r, httpReply("200 OK\r\nContent-Type: Text/HTML; charset=ISO-8859-1\r\nContent-Encoding: gzip",
+				gz(page(latin1)))),
+		warcRecord("response", "https://a.org/2", r, httpReply("200 OK\r\nContent-Type: application/xhtml+xml\r\n"+
+			"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(page(text)), page(text)))),
 		warcRecord("resource", "https://a.org/3", "text/html; charset=latin1", page(latin1)),
 		warcRecord("response", "https://a.org/4", r, httpReply("404 Not Found\r\nContent-Type: text/html", page(text))),
 		warcRecord("response", "https://a.org/5", r, httpReply("200 OK\r\nContent-Type: text/html", page("short"))),
 		warcRecord("response", "https://a.org/6", r, httpReply("200 OK\r\nContent-Type: text/html", "")),
-		warcRecord("response", "https://a.org/7", r, httpReply("200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br", page(text))),
-		warcRecord("response", "https://a.org/8", r, httpReply("200 OK\r\nContent-Type: text/html; charset=utf-8", page(strings.Repeat("w\xff\xfex ", 200)))),
-		warcRecord("response", "https://a.org/9", r, httpReply("200 OK\r\nContent-Type: text/html", "<script>"+strings.Repeat("x", 4<<20)+"</script>"+page(text))),
+		warcRecord("response", "https://a.org/7",
+			r, httpReply("200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br", page(text))),
+		warcRecord("response", "https://a.org/8",
+			r, httpReply("200 OK\r\nContent-Type: text/html; charset=utf-8", page(strings.Repeat("w\xff\xfex ", 200)))),
+		warcRecord("response", "https://a.org/9", r, httpReply("200 OK\r\nContent-Type: text/html",
+			"<script>"+strings.Repeat("x", 4<<20)+"</script>"+page(text))),
 	}, "")
 	docs, rep := read(t, tree(t, map[string]string{"a.warc": content, "b.html": page(text)}), Options{}, ".")
 	if len(docs) != 5 || string(docs[4].Text) != page(text) {
@@ -119,11 +133,13 @@ func TestPagesAreDeliveredAsTheirText(t *testing.T) {
 			t.Errorf("page %d: %s, %q", i, d.Fields, d.Text)
 		}
 	}
-	if d := cmp.Diff(map[Reason]int{NotText: 1, BadBody: 1, NoMainText: 2, NotUTF8: 1, TooLong: 1}, counts(rep)); d != "" {
+	if d := cmp.Diff(map[Reason]int{NotText: 1, BadBody: 1, NoMainText: 2, NotUTF8: 1, TooLong: 1}, counts(rep)); d !=
+		"" {
 		t.Error(d, rep)
 	}
 	gbk := warcRecord("resource", "https://a.org", "text/html; charset=gbk", page(strings.Repeat("\xd6\xd0", 9000)))
-	if docs, rep := read(t, tree(t, map[string]string{"a.warc": wet("u", "text") + gbk}), Options{MaxLine: 20_000}, "."); len(docs) != 1 || counts(rep)[TooLong] != 1 {
+	if docs, rep := read(t, tree(t, map[string]string{"a.warc": wet("u", "text") + gbk}), Options{MaxLine: 20_000},
+		"."); len(docs) != 1 || counts(rep)[TooLong] != 1 {
 		t.Errorf("%d documents where text is longer than its page may be; %v", len(docs), rep)
 	}
 }
@@ -144,10 +160,12 @@ func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 		"negative":    {warcClaim("conversion", "u", "text/plain", "-5", text), BadRecord, 0},
 		"huge number": {warcClaim("conversion", "u", "text/plain", "99999999999999999999", text), BadRecord, 0},
 		"huge head":   {strings.Replace(wet("u", text), "text/plain", strings.Repeat("x", 100_000), 1), BadRecord, 0},
-		"many heads":  {strings.Replace(wet("u", text), "Content-Type", strings.Repeat("X: y\r\n", 20_000)+"Content-Type", 1), BadRecord, 0},
-		"over limit":  {wet("u", strings.Repeat(text, 100)), TooLong, 0},
-		"bad HTTP":    {warcRecord("response", "u", "application/http", "not HTTP"), BadRecord, 0},
-		"cut chunk":   {warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadBody, 0},
+		"many heads": {strings.Replace(wet("u", text), "Content-Type",
+			strings.Repeat("X: y\r\n", 20_000)+"Content-Type", 1), BadRecord, 0},
+		"over limit": {wet("u", strings.Repeat(text, 100)), TooLong, 0},
+		"bad HTTP":   {warcRecord("response", "u", "application/http", "not HTTP"), BadRecord, 0},
+		"cut chunk": {warcRecord("response", "u", "application/http",
+			httpReply("200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked", "ff\r\nchunk")), BadBody, 0},
 	} {
 		content := wet("a", "before") + c.bad
 		for i := range 4 {
@@ -155,7 +173,8 @@ func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 		}
 		dir := tree(t, map[string]string{"a.wet": content})
 		docs, rep := read(t, dir, Options{MaxLine: 20_000}, "a.wet")
-		if len(docs) != 5-c.lost || string(docs[0].Text) != "before" || string(docs[len(docs)-1].Text) != "after 3" || counts(rep)[c.want] != 1 || len(rep.Rejects) != 1 {
+		if len(docs) != 5-c.lost || string(docs[0].Text) != "before" || string(docs[len(docs)-1].Text) != "after 3" ||
+			counts(rep)[c.want] != 1 || len(rep.Rejects) != 1 {
 			t.Errorf("%s: %d documents, want %d, rejects %v", name, len(docs), 5-c.lost, rep)
 			continue
 		}
@@ -166,7 +185,10 @@ func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 }
 
 func TestWhatIsNoWARCIsSaidOnce(t *testing.T) {
-	dir := tree(t, map[string]string{"a.wet": "some text\nof many lines\n" + strings.Repeat("y", 100_000) + "\n" + wet("u", "text"), "b.wet": strings.Repeat("no\n", 1000)})
+	dir := tree(t, map[string]string{
+		"a.wet": "some text\nof many lines\n" + strings.Repeat("y", 100_000) + "\n" + wet("u", "text"),
+		"b.wet": strings.Repeat("no\n", 1000),
+	})
 	docs, rep := read(t, dir, Options{}, ".")
 	if len(docs) != 1 || string(docs[0].Text) != "text" || counts(rep)[BadRecord] != 2 {
 		t.Errorf("%d documents, %v", len(docs), rep)
@@ -225,7 +247,9 @@ func TestBodiesAreDecoded(t *testing.T) {
 		return b.String()
 	}
 	bare, _ := flate.NewWriter(nil, 6)
-	brotli, err := base64.StdEncoding.DecodeString("G5UAgAR0Y6mOfk63aWuCIIiwAQcOabTpYIvT4CELT0JFtkniYl9U3f50UKC0+Ybh3iQA") // of the text, by the original
+	// of the text, by the original
+	brotli, err := base64.StdEncoding.DecodeString(
+		"G5UAgAR0Y6mOfk63aWuCIIiwAQcOabTpYIvT4CELT0JFtkniYl9U3f50UKC0+Ybh3iQA")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,13 +260,15 @@ func TestBodiesAreDecoded(t *testing.T) {
 		head, body string
 		want       Reason
 	}{
-		"gzip":             {"Content-Encoding: gzip", gz(text), ""},
-		"zlib":             {"Content-Encoding: deflate", pack(text, zlib.NewWriter(nil)), ""},
-		"bare deflate":     {"Content-Encoding: deflate", pack(text, bare), ""},
-		"brotli":           {"Content-Encoding: br", string(brotli), ""},
-		"zstd":             {"Content-Encoding: zstd", zst(text), ""},
-		"chunked zstd":     {"Transfer-Encoding: chunked\r\nContent-Encoding: zstd", chunked(zst(text)), ""},
-		"two in a row":     {"Content-Encoding: gzip, br\r\nTransfer-Encoding: GZip, chunked", chunked(gz(text)), BadBody}, // br is missing
+		"gzip":         {"Content-Encoding: gzip", gz(text), ""},
+		"zlib":         {"Content-Encoding: deflate", pack(text, zlib.NewWriter(nil)), ""},
+		"bare deflate": {"Content-Encoding: deflate", pack(text, bare), ""},
+		"brotli":       {"Content-Encoding: br", string(brotli), ""},
+		"zstd":         {"Content-Encoding: zstd", zst(text), ""},
+		"chunked zstd": {"Transfer-Encoding: chunked\r\nContent-Encoding: zstd", chunked(zst(text)), ""},
+		// br is missing
+		"two in a row": {"Content-Encoding: gzip, br\r\nTransfer-Encoding: GZip, chunked",
+			chunked(gz(text)), BadBody},
 		"gzip under gzip":  {"Content-Encoding: gzip\r\nContent-Encoding: gzip", gz(gz(text)), ""},
 		"identity":         {"Content-Encoding: identity", text, ""},
 		"decoded already":  {"Content-Encoding: gzip\r\nTransfer-Encoding: chunked", text, ""},
@@ -253,9 +279,12 @@ func TestBodiesAreDecoded(t *testing.T) {
 		"bomb":             {"Content-Encoding: br, gzip, zstd", zst(gz(strings.Repeat("x", 100_000))), BadBody},
 		"too many":         {"Content-Encoding: gzip, gzip, gzip, gzip, gzip", gz(text), BadBody},
 	} {
-		record := warcRecord("response", "u", "application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\n"+c.head, c.body))
-		docs, rep := read(t, tree(t, map[string]string{"a.warc": record + wet("u", "next")}), Options{MaxLine: 20_000}, ".")
-		if c.want != "" && (len(docs) != 1 || counts(rep)[c.want] != 1 || rep.Lost.Documents != 1) || c.want == "" && (len(docs) != 2 || string(docs[0].Text) != text) {
+		record := warcRecord("response", "u",
+			"application/http", httpReply("200 OK\r\nContent-Type: text/plain\r\n"+c.head, c.body))
+		docs, rep := read(t, tree(t, map[string]string{"a.warc": record + wet("u", "next")}),
+			Options{MaxLine: 20_000}, ".")
+		if c.want != "" && (len(docs) != 1 || counts(rep)[c.want] != 1 || rep.Lost.Documents != 1) ||
+			c.want == "" && (len(docs) != 2 || string(docs[0].Text) != text) {
 			t.Errorf("%s: %d documents, %v", name, len(docs), rep)
 		}
 	}

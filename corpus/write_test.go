@@ -14,7 +14,8 @@ func TestWrittenDocumentsComeBack(t *testing.T) {
 	w := NewWriter(dir, 4000)
 	var texts []string
 	for i := range 200 {
-		b := []byte("text enough to be text, whatever stands in it: text, text, and more text, until a tenth of it is not much")
+		b := []byte("text enough to be text, whatever stands in it: text, text, and more text, " +
+			"until a tenth of it is not much")
 		for range 8 {
 			b[r.IntN(len(b))] = odd[r.IntN(len(odd))]
 		}

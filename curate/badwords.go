@@ -63,11 +63,13 @@ func ReadWordList(path string) (*WordList, error) {
 		w := words.Hashes(lines.Bytes())
 		switch {
 		case len(w) > longestPhrase:
-			return nil, fmt.Errorf("%s:%d: a phrase of %d words, more than %d\n  try a file with one word or phrase per line", path, number, len(w), longestPhrase)
+			return nil, fmt.Errorf("%s:%d: a phrase of %d words, more than %d\n"+
+				"  try a file with one word or phrase per line", path, number, len(w), longestPhrase)
 		case len(w) > 0:
 			p.add(w, len(w), int32(number))
 		case strings.TrimSpace(lines.Text()) != "":
-			return nil, fmt.Errorf("%s:%d: %q holds no letter or digit, so it can match nothing\n  remove the line", path, number, clip(lines.Text()))
+			return nil, fmt.Errorf("%s:%d: %q holds no letter or digit, so it can match nothing\n  remove the line",
+				path, number, clip(lines.Text()))
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -104,12 +104,17 @@ func BenchmarkRun(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(in, "a.jsonl"), lines, 0o644); err != nil {
 		b.Fatal(err)
 	}
-	for name, stages := range map[string]string{"none": "[normalize]", "all": "[normalize, gopher_repetition, gopher_quality, {c4: {terminal_punctuation: false}}, fineweb, pii]"} {
+	for name, stages := range map[string]string{
+		"none": "[normalize]",
+		"all":  "[normalize, gopher_repetition, gopher_quality, {c4: {terminal_punctuation: false}}, fineweb, pii]",
+	} {
 		b.Run(name, func(b *testing.B) {
 			p := mustParse(b, "stages: "+stages)
 			b.SetBytes(size)
 			for b.Loop() {
-				if _, err := Run(context.Background(), Options{Pipeline: p, Paths: []string{in}, Dir: b.TempDir(), Workers: 1}); err != nil {
+				if _, err := Run(context.Background(), Options{
+					Pipeline: p, Paths: []string{in}, Dir: b.TempDir(), Workers: 1,
+				}); err != nil {
 					b.Fatal(err)
 				}
 			}

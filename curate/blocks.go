@@ -192,7 +192,8 @@ func oneOf(set string) func(c byte) bool {
 var spreadWords = spreadOf(
 	func(c byte) bool { return class[c]&letter != 0 }, func(c byte) bool { return '0' <= c && c <= '9' },
 	func(c byte) bool { return class[c]&wordy != 0 }, oneOf("\n"), func(c byte) bool { return class[c] == space },
-	func(c byte) bool { return c >= utf8.RuneSelf }, func(c byte) bool { return c < ' ' && c != '\t' && c != '\n' || c == 0x7f },
+	func(c byte) bool { return c >= utf8.RuneSelf },
+	func(c byte) bool { return c < ' ' && c != '\t' && c != '\n' || c == 0x7f },
 	func(c byte) bool { return class[c]&joiner != 0 },
 )
 
@@ -228,8 +229,9 @@ func classifyGeneric(blocks []block, text []byte) {
 			}
 		}
 		blocks[i] = block{
-			letter: fields[0], digit: fields[1], word: fields[2], newline: fields[3], space: fields[4], foreign: fields[5], control: fields[6],
-			joiner: fields[7], closer: fields[8], mark: fields[9], hash: fields[10], odd: odd,
+			letter: fields[0], digit: fields[1], word: fields[2], newline: fields[3], space: fields[4],
+			foreign: fields[5], control: fields[6], joiner: fields[7], closer: fields[8], mark: fields[9],
+			hash: fields[10], odd: odd,
 		}
 	}
 }
@@ -257,7 +259,8 @@ func (m *maskSet) betweenDigits(yield func(at int) bool) {
 	before := uint64(0)
 	for i := range m.blocks[:len(m.blocks)-1] {
 		b := &m.blocks[i]
-		for hits := b.mark & (b.digit<<1 | before) & (b.digit>>1 | m.blocks[i+1].digit<<63); hits != 0; hits &= hits - 1 {
+		for hits := b.mark & (b.digit<<1 | before) & (b.digit>>1 | m.blocks[i+1].digit<<63); hits != 0; hits &= hits -
+			1 {
 			if !yield(blockSize*i + bits.TrailingZeros64(hits)) {
 				return
 			}

@@ -47,10 +47,14 @@ func TestMasksMatchTheirDefinition(t *testing.T) {
 			mask uint64
 			want bool
 		}{
-			"letter": {b.letter, k&letter != 0}, "digit": {b.digit, c >= '0' && c <= '9'}, "word": {b.word, k&wordy != 0}, "newline": {b.newline, c == '\n'},
-			"space": {b.space, k == space}, "foreign": {b.foreign, c >= 0x80}, "control": {b.control, c < ' ' && c != '\t' && c != '\n' || c == 0x7f},
-			"joiner": {b.joiner, c == '\'' || c == '-'}, "closer": {b.closer, c == '"' || c == '\'' || c == ')' || c == ']'},
-			"mark": {b.mark, c == '.' || c == '?' || c == '!'}, "hash": {b.hash, c == '#'}, "odd": {b.odd, c == '[' || c == '{' || i == blockSize-1},
+			"letter": {b.letter, k&letter != 0}, "digit": {b.digit, c >= '0' && c <= '9'},
+			"word": {b.word, k&wordy != 0}, "newline": {b.newline, c == '\n'},
+			"space": {b.space, k == space}, "foreign": {b.foreign, c >= 0x80},
+			"control": {b.control, c < ' ' && c != '\t' && c != '\n' || c == 0x7f},
+			"joiner":  {b.joiner, c == '\'' || c == '-'},
+			"closer":  {b.closer, c == '"' || c == '\'' || c == ')' || c == ']'},
+			"mark":    {b.mark, c == '.' || c == '?' || c == '!'}, "hash": {b.hash, c == '#'},
+			"odd": {b.odd, c == '[' || c == '{' || i == blockSize-1},
 		} {
 			if got := m.mask>>(i%blockSize)&1 != 0; got != m.want {
 				t.Errorf("byte %d, %#x: %s is %v", i, c, name, got)
@@ -62,7 +66,8 @@ func TestMasksMatchTheirDefinition(t *testing.T) {
 // What Normalize and PII do to a text, and how many sentences C4 counts, does not depend on where its blocks end.
 func TestNothingDependsOnWhereBlocksEnd(t *testing.T) {
 	for _, text := range []string{
-		"a \nb", "a\t\nb", "a\n\n\nb", "a\n\nb", "a b\nc", "a\x00b", "a\u00a0b", "a\u2003\nb", "é\n\n\né", "\xe2\x80", "to 8.8.4.4, 1.2.3.4.5 and 10.0.0.1", "a@b.io 1.1.1.1",
+		"a \nb", "a\t\nb", "a\n\n\nb", "a\n\nb", "a b\nc", "a\x00b", "a\u00a0b", "a\u2003\nb", "é\n\n\né", "\xe2\x80",
+		"to 8.8.4.4, 1.2.3.4.5 and 10.0.0.1", "a@b.io 1.1.1.1",
 	} {
 		for _, f := range []*Filter{Normalize(), PII()} {
 			alone := &Doc{Text: []byte(text)}
@@ -71,7 +76,8 @@ func TestNothingDependsOnWhereBlocksEnd(t *testing.T) {
 				head := strings.Repeat("x", shift) + "x "
 				d := &Doc{Text: []byte(head + text)}
 				if f.Apply(d); string(d.Text) != head+string(alone.Text) {
-					t.Fatalf("%s: %q becomes %q, but %d bytes further on %q", f.Name, text, alone.Text, len(head), d.Text[len(head):])
+					t.Fatalf("%s: %q becomes %q, but %d bytes further on %q",
+						f.Name, text, alone.Text, len(head), d.Text[len(head):])
 				}
 			}
 		}

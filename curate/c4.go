@@ -166,8 +166,8 @@ type c4Phrase struct {
 }
 
 var c4Phrases = [...]c4Phrase{
-	{"lorem ipsum", 7}, {"javascript", 0}, {"terms of use", 2}, {"privacy policy", 3}, {"cookie policy", 3}, {"uses cookies", 8},
-	{"use of cookies", 10}, {"use cookies", 7},
+	{"lorem ipsum", 7}, {"javascript", 0}, {"terms of use", 2}, {"privacy policy", 3}, {"cookie policy", 3},
+	{"uses cookies", 8}, {"use of cookies", 10}, {"use cookies", 7},
 }
 
 // findPhrases reports which phrases a line holds, in any case: the first, the second, one of the others.
@@ -216,7 +216,8 @@ func longWord(line []byte) bool {
 }
 
 func endsC4(line []byte) bool {
-	return len(line) > 0 && bytes.IndexByte([]byte(`.?!"'`), line[len(line)-1]) >= 0 && !bytes.HasSuffix(line, []byte("..."))
+	return len(line) > 0 && bytes.IndexByte([]byte(`.?!"'`), line[len(line)-1]) >= 0 &&
+		!bytes.HasSuffix(line, []byte("..."))
 }
 
 // appendUncited appends line without \[\d*\], [edit] and [citation needed].
@@ -284,7 +285,8 @@ func countSentences(line []byte) int {
 //
 //	third_longest_line  characters of the third longest line ≥ 200
 func C4Paragraphs() *Filter {
-	return &Filter{Name: "c4_paragraphs", Bounds: []Bound{atLeast("third_longest_line", 200)}, measure: func(d *Doc, values []float64) {
-		values[0] = float64(d.lineFacts().top[2])
-	}}
+	return &Filter{Name: "c4_paragraphs", Bounds: []Bound{atLeast("third_longest_line", 200)},
+		measure: func(d *Doc, values []float64) {
+			values[0] = float64(d.lineFacts().top[2])
+		}}
 }

@@ -76,7 +76,8 @@ func Quality(m *fasttext.Model, label string) *Filter {
 
 var language = kind{
 	name: "language", bounds: languageBounds, many: true,
-	options: []option{{name: "model", value: "", required: true, files: true}, {name: "keep", value: []string(nil), required: true}},
+	options: []option{{name: "model", value: "", required: true, files: true},
+		{name: "keep", value: []string(nil), required: true}},
 	load: func(o given) (func() Stage, error) {
 		keep := o.texts("keep")
 		m, err := loadClassifier(o.text("model"), keep...)
@@ -86,7 +87,8 @@ var language = kind{
 
 var quality = kind{
 	name: "quality", bounds: qualityBounds, many: true,
-	options: []option{{name: "model", value: "", required: true, files: true}, {name: "label", value: "", required: true}},
+	options: []option{{name: "model", value: "", required: true, files: true},
+		{name: "label", value: "", required: true}},
 	load: func(o given) (func() Stage, error) {
 		m, err := loadClassifier(o.text("model"), o.text("label"))
 		return func() Stage { return Quality(m, o.text("label")) }, err

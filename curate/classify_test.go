@@ -70,7 +70,8 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rep.Trained+rep.Held.Examples != 450 || rep.Held.Examples < 50 || rep.Held.Accuracy < 0.99 || len(rep.Held.Labels) != 3 {
+	if rep.Trained+rep.Held.Examples != 450 || rep.Held.Examples < 50 || rep.Held.Accuracy < 0.99 ||
+		len(rep.Held.Labels) != 3 {
 		t.Fatalf("%d examples trained, held out: %+v", rep.Trained, rep.Held)
 	}
 	if read != 450 || left != 3 {
@@ -85,7 +86,8 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	if e, err := EvaluateClassifier(t.Context(), m, x); err != nil || e.Examples != 450 || e.Accuracy < 0.99 {
 		t.Errorf("on all examples: %+v, %v", e, err)
 	}
-	text := fmt.Sprintf("signals: true\nstages:\n  - language: {model: lid.bin, keep: [aa, cc]}\n  - quality: {model: %q, label: aa, score: {min: 0, max: 0.3}}\n", filepath.Join(dir, "lid.bin"))
+	text := fmt.Sprintf("signals: true\nstages:\n  - language: {model: lid.bin, keep: [aa, cc]}\n"+
+		"  - quality: {model: %q, label: aa, score: {min: 0, max: 0.3}}\n", filepath.Join(dir, "lid.bin"))
 	p, err := Parse([]byte(text), filepath.Join(dir, "p.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +97,9 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 		paths = append(paths, filepath.Join(dir, "new-"+name+".jsonl"))
 		writeLanguage(t, paths[len(paths)-1], name, 20, 2)
 	}
-	out, err := Run(t.Context(), Options{Pipeline: p, Paths: paths, Dir: filepath.Join(dir, "out"), Workers: 2, Read: corpus.Options{}})
+	out, err := Run(t.Context(), Options{
+		Pipeline: p, Paths: paths, Dir: filepath.Join(dir, "out"), Workers: 2, Read: corpus.Options{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,8 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	if v := f.Apply(d); !v.Drop || v.Rule != "language.score" || v.Value > 0.2 {
 		t.Errorf("a document of another language: %+v", v)
 	}
-	if s := d.Signals; len(s) != 2 || s[0].Name != "language.best bb" || s[0].Value < 0.8 || s[1].Name != "language.score" {
+	if s := d.Signals; len(s) != 2 || s[0].Name != "language.best bb" || s[0].Value < 0.8 ||
+		s[1].Name != "language.score" {
 		t.Errorf("its signals are %+v", s)
 	}
 	for _, f := range []*Filter{Language(m, []string{"nobody's"}), Quality(m, "nobody's")} {
@@ -161,7 +166,8 @@ func TestClassifierStagesNeedTheirModel(t *testing.T) {
 		"language: {model: bad.bin, keep: [hq]}":      "another format",
 		"quality: {model: q.bin, label: hq, min: .5}": "unknown key min",
 	} {
-		if _, err := parse(stage); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := parse(stage); want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want an error with %q", stage, err, want)
 		}
 	}
@@ -170,7 +176,8 @@ func TestClassifierStagesNeedTheirModel(t *testing.T) {
 // Lines of fastText's format are examples, too; what is in the way is said.
 func TestClassifierLearnsFromLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines.txt")
-	lines := strings.Repeat("__label__x one two\nno label here\n__label__y three "+strings.Repeat("four ", 300_000)+"\n", 3)
+	lines := strings.Repeat("__label__x one two\nno label here\n"+
+		"__label__y three "+strings.Repeat("four ", 300_000)+"\n", 3)
 	if err := os.WriteFile(path, []byte(lines+"__label__y three"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +190,14 @@ func TestClassifierLearnsFromLines(t *testing.T) {
 	if got := m.NewPredictor().Predict([]byte("three\n"), 1, 0); got[0].Label != "y" {
 		t.Errorf("three is %v", got)
 	}
-	if _, err := EvaluateClassifier(t.Context(), m, Examples{}); err == nil || !strings.Contains(err.Error(), "try --label") {
+	if _, err := EvaluateClassifier(t.Context(), m, Examples{}); err == nil ||
+		!strings.Contains(err.Error(), "try --label") {
 		t.Errorf("nothing to measure on: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := TrainClassifier(ctx, Examples{Lines: []string{path}}, t.TempDir(), 0, o); !errors.Is(err, context.Canceled) {
+	if _, _, err := TrainClassifier(ctx, Examples{Lines: []string{path}}, t.TempDir(), 0, o); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 }

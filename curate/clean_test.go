@@ -43,8 +43,9 @@ func TestIdentifiersAreFoundAndOthersLeftAlone(t *testing.T) {
 		{"a+12", ""}, {"+1234567", ""}, {"x = +1234567890123456", ""}, {"1+442079460958x", ""},
 		{"GB29 NWBK 6016 1331 9268 18", ""}, // check digits
 		{"XGB29NWBK60161331926819", ""},
-		{"4012 8888 8888 1882", ""}, {"0.4012888888881881", ""}, {"4012888888881881.5", ""}, {"4444444444444444", ""}, {"1234567890123456789", ""},
-		{"std::2001::x", ""}, {"12:34:56", ""}, {"fe80::1", ""}, {"2001:db8::5", ""}, {"2001:0db8:85a3::8a2e:0370:7334", ""}, {"a2001:4860::1", ""},
+		{"4012 8888 8888 1882", ""}, {"0.4012888888881881", ""}, {"4012888888881881.5", ""}, {"4444444444444444", ""},
+		{"1234567890123456789", ""}, {"std::2001::x", ""}, {"12:34:56", ""}, {"fe80::1", ""}, {"2001:db8::5", ""},
+		{"2001:0db8:85a3::8a2e:0370:7334", ""}, {"a2001:4860::1", ""},
 		{"AKIAABC", ""}, {"AKIAABCDEFGHIJKLMNOPQ", ""}, {"ghx_abcdefghijklmnopqrstuvwxyz0123456789", ""},
 	} {
 		after, numbers, _ := apply(Identifiers(), c.text)
@@ -61,8 +62,9 @@ func TestIdentifiersAreFoundAndOthersLeftAlone(t *testing.T) {
 
 // The same number becomes the same in every text, and a second pass changes nothing.
 func TestIdentifiersTwiceAreOnce(t *testing.T) {
-	pieces := []string{"+49 30 901820", "+44 20 7946 0958", "GB29 NWBK 6016 1331 9268 19", "4012 8888 8888 1881", "2606:4700:4700::1111", "AKIAABCDEFGHIJKLMNOP",
-		" ", "\n", ".", ": ", "word", "7", "é", "+", "(", "2001::", "GB", "4012 "}
+	pieces := []string{"+49 30 901820", "+44 20 7946 0958", "GB29 NWBK 6016 1331 9268 19", "4012 8888 8888 1881",
+		"2606:4700:4700::1111", "AKIAABCDEFGHIJKLMNOP", " ", "\n", ".", ": ", "word", "7", "é", "+", "(", "2001::",
+		"GB", "4012 "}
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 30).Draw(rt, "pieces"), "")
 		once, _, _ := apply(Identifiers(), text)
@@ -85,8 +87,10 @@ func FuzzIdentifiers(f *testing.F) {
 
 func TestNFCComposes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"e\u0301 caf\u00e9", "\u00e9 caf\u00e9"}, {"plain", "plain"}, {"\u1100\u1161", "\uac00"}, {"bad \xff e\u0301", "bad \xff \u00e9"},
-		{"x" + strings.Repeat("\u0301", 60), "x" + strings.Repeat("\u0301", 60)}, // the library would put something in between
+		{"e\u0301 caf\u00e9", "\u00e9 caf\u00e9"}, {"plain", "plain"}, {"\u1100\u1161", "\uac00"},
+		{"bad \xff e\u0301", "bad \xff \u00e9"},
+		// the library would put something in between
+		{"x" + strings.Repeat("\u0301", 60), "x" + strings.Repeat("\u0301", 60)},
 	} {
 		after, numbers, v := apply(NFC(), c.text)
 		if after != c.want || v.Drop || (numbers["changed"] == 1) != (c.text != c.want) {
@@ -156,7 +160,8 @@ func TestDecontaminateFindsWhatANaiveSearchFinds(t *testing.T) {
 		text := strings.ToUpper(strings.Join(doc, ",\n"))
 		_, numbers, v := apply(Decontaminate(set), text)
 		if numbers["items"] != float64(want) || numbers["runs"] != float64(hits) || v.Drop != (hits > 0) {
-			rt.Fatalf("seed %d: %v, dropped %v; a naive search finds %d items, %d runs", seed, numbers, v.Drop, want, hits)
+			rt.Fatalf("seed %d: %v, dropped %v; a naive search finds %d items, %d runs",
+				seed, numbers, v.Drop, want, hits)
 		}
 	})
 }
@@ -173,7 +178,8 @@ func TestDecontaminateNamesTheItem(t *testing.T) {
 	if numbers["hit "+path+":1"] != 18 || numbers["hit "+path+":3"] != 1 {
 		t.Errorf("hits %v, want 18 of item 1 and 1 of item 3", numbers)
 	}
-	if _, numbers, v := apply(Decontaminate(set), "nothing of too short or any other item stands here"); v.Drop || numbers["runs"] != 0 {
+	if _, numbers, v := apply(Decontaminate(set), "nothing of too short or any other item stands here"); v.Drop ||
+		numbers["runs"] != 0 {
 		t.Errorf("clean text: %v, dropped %v", numbers, v.Drop)
 	}
 }
@@ -185,7 +191,8 @@ func TestCleaningStagesInAPipeline(t *testing.T) {
 	if err := os.WriteFile(list, []byte("foul\nvery rude words\n\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p := mustParse(t, fmt.Sprintf("stages:\n  - nfc\n  - identifiers\n  - bad_words: {list: %q}\n  - decontaminate: {against: [%q]}\n", list, evalFile(t, item)))
+	p := mustParse(t, fmt.Sprintf("stages:\n  - nfc\n  - identifiers\n  - bad_words: {list: %q}\n"+
+		"  - decontaminate: {against: [%q]}\n", list, evalFile(t, item)))
 	for _, c := range []struct{ text, rule string }{
 		{"a clean text, foully written", ""},
 		{"that is FOUL!", "bad_words.found"},
@@ -213,7 +220,8 @@ func TestCleaningStagesInAPipeline(t *testing.T) {
 		{fmt.Sprintf("decontaminate: {against: [%q], field: question}", evalFile(t, item)), "no documents in"},
 		{fmt.Sprintf("bad_words: {list: %q}", evalFile(t, strings.Repeat("x ", 40))), "more than 16"},
 	} {
-		if _, err := Parse([]byte("stages:\n  - "+c.yaml), "p.yaml"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Parse([]byte("stages:\n  - "+c.yaml), "p.yaml"); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.yaml, err, c.want)
 		}
 	}

@@ -341,7 +341,9 @@ func compareOptions(o given) (*dedup.Options, error) {
 		}
 	}
 	if o.truth("near") {
-		d.Near = &dedup.MinHash{Words: int(o.number("words")), Bands: int(o.number("bands")), Rows: int(o.number("rows"))}
+		d.Near = &dedup.MinHash{
+			Words: int(o.number("words")), Bands: int(o.number("bands")), Rows: int(o.number("rows")),
+		}
 		if _, err := d.Near.NewSigner(); err != nil {
 			return nil, err
 		}
@@ -349,9 +351,12 @@ func compareOptions(o given) (*dedup.Options, error) {
 	if o.truth("ngrams") {
 		share := o.number("ngram_share")
 		if !(share > 0 && share <= 1) {
-			return nil, fmt.Errorf("ngram_share is %v, but it must be above 0 and at most 1\n  try ngram_share: 0.8", share)
+			return nil, fmt.Errorf("ngram_share is %v, but it must be above 0 and at most 1\n  try ngram_share: 0.8",
+				share)
 		}
-		d.NGrams = &dedup.Bloom{Words: int(o.number("ngram_words")), Threshold: share, Memory: int64(o.number("ngram_mib")) << 20}
+		d.NGrams = &dedup.Bloom{
+			Words: int(o.number("ngram_words")), Threshold: share, Memory: int64(o.number("ngram_mib")) << 20,
+		}
 	}
 	if len(d.Units) == 0 && d.Near == nil && d.NGrams == nil {
 		return nil, errors.New("nothing to look for\n  try exact: document, or near: true")

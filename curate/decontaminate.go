@@ -85,12 +85,14 @@ func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
 	}
 	for _, rej := range r.Report().Rejects {
 		if rej.Reason != corpus.Empty {
-			return nil, fmt.Errorf("not all of the evaluation sets can be read: %s\n  unread items would not be found: repair or remove the files, or set field: to the name of their text field", r.Report())
+			return nil, fmt.Errorf("not all of the evaluation sets can be read: %s\n  unread items would not be "+
+				"found: repair or remove the files, or set field: to the name of their text field", r.Report())
 		}
 		s.Skipped += rej.Count
 	}
 	if len(s.items) == 0 {
-		return nil, fmt.Errorf("the evaluation sets have no item of at least %d words\n  try shortest: 4, or name other files", o.Shortest)
+		return nil, fmt.Errorf("the evaluation sets have no item of at least %d words\n"+
+			"  try shortest: 4, or name other files", o.Shortest)
 	}
 	return s, nil
 }
@@ -105,7 +107,8 @@ var decontaminate = kind{
 	load: func(o given) (func() Stage, error) {
 		e := EvalOptions{NGram: int(o.number("ngram")), Shortest: int(o.number("shortest")), TextField: o.text("field")}
 		if e.NGram < 1 || e.NGram > 1000 || e.Shortest < 1 || e.Shortest > e.NGram {
-			return nil, fmt.Errorf("ngram %d and shortest %d: want 1 ≤ shortest ≤ ngram ≤ 1000\n  try ngram: 13 and shortest: 8", e.NGram, e.Shortest)
+			return nil, fmt.Errorf("ngram %d and shortest %d: want 1 ≤ shortest ≤ ngram ≤ 1000\n"+
+				"  try ngram: 13 and shortest: 8", e.NGram, e.Shortest)
 		}
 		set, err := ReadEvalSet(o.texts("against"), e)
 		if err != nil {

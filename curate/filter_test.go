@@ -11,21 +11,33 @@ import (
 // Each rule keeps a document whose number is the threshold itself and drops one just beyond it.
 func TestThresholdsAreThosePublished(t *testing.T) {
 	want := map[string][2]float64{ // min, max; NaN for none
-		"gopher_quality.words": {50, 100000}, "gopher_quality.word_length": {3, 10}, "gopher_quality.hash_ratio": {math.NaN(), 0.1},
-		"gopher_quality.ellipsis_ratio": {math.NaN(), 0.1}, "gopher_quality.bullet_lines": {math.NaN(), 0.9}, "gopher_quality.ellipsis_lines": {math.NaN(), 0.3},
-		"gopher_quality.alpha_words": {0.8, math.NaN()}, "gopher_quality.stop_words": {2, math.NaN()},
-		"gopher_repetition.duplicate_paragraphs": {math.NaN(), 0.3}, "gopher_repetition.duplicate_paragraph_chars": {math.NaN(), 0.2},
-		"gopher_repetition.duplicate_lines": {math.NaN(), 0.3}, "gopher_repetition.duplicate_line_chars": {math.NaN(), 0.2},
-		"gopher_repetition.top_2_gram": {math.NaN(), 0.2}, "gopher_repetition.top_3_gram": {math.NaN(), 0.18}, "gopher_repetition.top_4_gram": {math.NaN(), 0.16},
-		"gopher_repetition.duplicate_5_grams": {math.NaN(), 0.15}, "gopher_repetition.duplicate_6_grams": {math.NaN(), 0.14},
-		"gopher_repetition.duplicate_7_grams": {math.NaN(), 0.13}, "gopher_repetition.duplicate_8_grams": {math.NaN(), 0.12},
-		"gopher_repetition.duplicate_9_grams": {math.NaN(), 0.11}, "gopher_repetition.duplicate_10_grams": {math.NaN(), 0.1},
-		"c4.lorem_ipsum": {math.NaN(), 0}, "c4.curly_brackets": {math.NaN(), 0}, "c4.sentences": {5, math.NaN()}, "c4_paragraphs.third_longest_line": {200, math.NaN()},
-		"fineweb.ended_lines": {0.12, math.NaN()}, "fineweb.short_lines": {math.NaN(), 0.67}, "fineweb.duplicate_chars": {math.NaN(), 0.01},
-		"fineweb.newline_ratio": {math.NaN(), 0.3},
-		"code.longest_line":     {math.NaN(), 1000}, "code.mean_line": {math.NaN(), 100}, "code.alpha_words": {0.25, math.NaN()}, "code.lines": {10, 20000},
-		"code.generated": {math.NaN(), 0}, "normalize.bytes": {1, math.NaN()}, "bad_words.found": {math.NaN(), 0},
-		"decontaminate.runs": {math.NaN(), 0}, "language.score": {0.65, math.NaN()}, "quality.score": {0.5, math.NaN()},
+		"gopher_quality.words": {50, 100000}, "gopher_quality.word_length": {3, 10},
+		"gopher_quality.hash_ratio":     {math.NaN(), 0.1},
+		"gopher_quality.ellipsis_ratio": {math.NaN(), 0.1}, "gopher_quality.bullet_lines": {math.NaN(), 0.9},
+		"gopher_quality.ellipsis_lines": {math.NaN(), 0.3},
+		"gopher_quality.alpha_words":    {0.8, math.NaN()}, "gopher_quality.stop_words": {2, math.NaN()},
+		"gopher_repetition.duplicate_paragraphs":      {math.NaN(), 0.3},
+		"gopher_repetition.duplicate_paragraph_chars": {math.NaN(), 0.2},
+		"gopher_repetition.duplicate_lines":           {math.NaN(), 0.3},
+		"gopher_repetition.duplicate_line_chars":      {math.NaN(), 0.2},
+		"gopher_repetition.top_2_gram":                {math.NaN(), 0.2},
+		"gopher_repetition.top_3_gram":                {math.NaN(), 0.18},
+		"gopher_repetition.top_4_gram":                {math.NaN(), 0.16},
+		"gopher_repetition.duplicate_5_grams":         {math.NaN(), 0.15},
+		"gopher_repetition.duplicate_6_grams":         {math.NaN(), 0.14},
+		"gopher_repetition.duplicate_7_grams":         {math.NaN(), 0.13},
+		"gopher_repetition.duplicate_8_grams":         {math.NaN(), 0.12},
+		"gopher_repetition.duplicate_9_grams":         {math.NaN(), 0.11},
+		"gopher_repetition.duplicate_10_grams":        {math.NaN(), 0.1},
+		"c4.lorem_ipsum":                              {math.NaN(), 0}, "c4.curly_brackets": {math.NaN(), 0},
+		"c4.sentences": {5, math.NaN()}, "c4_paragraphs.third_longest_line": {200, math.NaN()},
+		"fineweb.ended_lines": {0.12, math.NaN()}, "fineweb.short_lines": {math.NaN(), 0.67},
+		"fineweb.duplicate_chars": {math.NaN(), 0.01},
+		"fineweb.newline_ratio":   {math.NaN(), 0.3},
+		"code.longest_line":       {math.NaN(), 1000}, "code.mean_line": {math.NaN(), 100},
+		"code.alpha_words": {0.25, math.NaN()}, "code.lines": {10, 20000}, "code.generated": {math.NaN(), 0},
+		"normalize.bytes": {1, math.NaN()}, "bad_words.found": {math.NaN(), 0}, "decontaminate.runs": {math.NaN(), 0},
+		"language.score": {0.65, math.NaN()}, "quality.score": {0.5, math.NaN()},
 	}
 	const epsilon = 1e-9
 	for _, k := range kinds {
@@ -44,8 +56,11 @@ func TestThresholdsAreThosePublished(t *testing.T) {
 				}
 				beyond := limit + epsilon*float64(2*side-1)*max(1, limit)
 				for _, value := range []float64{limit, beyond} {
-					probe := Filter{Name: name, Bounds: k.bounds[i : i+1], measure: func(_ *Doc, v []float64) { v[0] = value }}
-					if got := probe.Apply(new(Doc)); got.Drop != (value == beyond) || got.Drop && got.Rule != name+"."+b.Name {
+					probe := Filter{
+						Name: name, Bounds: k.bounds[i : i+1], measure: func(_ *Doc, v []float64) { v[0] = value },
+					}
+					if got := probe.Apply(new(Doc)); got.Drop != (value == beyond) ||
+						got.Drop && got.Rule != name+"."+b.Name {
 						t.Errorf("%s.%s at %v: %+v", name, b.Name, value, got)
 					}
 				}
@@ -68,17 +83,22 @@ func TestRulesCountWhatTheySay(t *testing.T) {
 		{GopherQuality(), words(47) + " the of", "gopher_quality.words", 49, "gopher_quality.words"},
 		{GopherQuality(), words(50) + " the the the", "gopher_quality.stop_words", 1, "gopher_quality.stop_words"},
 		{GopherQuality(), words(50) + " The Of to with", "gopher_quality.stop_words", 2, ""},
-		{GopherQuality(), strings.Repeat("- the stone of it lies\n", 9) + "the end of that", "gopher_quality.bullet_lines", 0.9, "gopher_quality.words"},
+		{GopherQuality(), strings.Repeat("- the stone of it lies\n", 9) + "the end of that",
+			"gopher_quality.bullet_lines", 0.9, "gopher_quality.words"},
 		{Code(), strings.Repeat("x := 1\n", 10), "code.lines", 10, ""},
 		{Code(), strings.Repeat("x := 1\n", 9), "code.lines", 9, "code.lines"},
-		{Code(), "// Code generated by hand. DO NOT EDIT.\n" + strings.Repeat("x := 1\n", 10), "code.generated", 1, "code.generated"},
+		{Code(), "// Code generated by hand. DO NOT EDIT.\n" + strings.Repeat("x := 1\n", 10), "code.generated", 1,
+			"code.generated"},
 		{Code(), strings.Repeat("x", 1000) + strings.Repeat("\n", 12), "code.longest_line", 1000, ""},
 		{Code(), strings.Repeat("é", 1001) + strings.Repeat("\n", 12), "code.longest_line", 1001, "code.longest_line"},
-		{C4(false), "One two three. Four five.\nSix seven eight! Nine. Ten?\nno end here\nlong " + strings.Repeat("w", 1001) + " word.", "c4.lines_dropped", 0.5, ""},
+		{C4(false), "One two three. Four five.\nSix seven eight! Nine. Ten?\n" +
+			"no end here\nlong " + strings.Repeat("w", 1001) + " word.", "c4.lines_dropped", 0.5, ""},
 		{C4(false), "One two three. Four five.\nSix seven eight! Nine.", "c4.sentences", 4, "c4.sentences"},
 		{C4Paragraphs(), strings.Repeat(strings.Repeat("ä", 200)+"\n", 3), "c4_paragraphs.third_longest_line", 200, ""},
-		{C4Paragraphs(), strings.Repeat(strings.Repeat("ä", 199)+"\n", 3), "c4_paragraphs.third_longest_line", 199, "c4_paragraphs.third_longest_line"},
-		{FineWeb(), strings.Repeat("a line of words\n", 1) + "Another line of words that is longer.\n", "fineweb.short_lines", 0.5, ""},
+		{C4Paragraphs(), strings.Repeat(strings.Repeat("ä", 199)+"\n", 3), "c4_paragraphs.third_longest_line", 199,
+			"c4_paragraphs.third_longest_line"},
+		{FineWeb(), strings.Repeat("a line of words\n", 1) + "Another line of words that is longer.\n",
+			"fineweb.short_lines", 0.5, ""},
 		{Normalize(), " \r\n\x00", "normalize.bytes", 0, "normalize.bytes"},
 	} {
 		d := &Doc{Text: []byte(c.text)}
@@ -92,7 +112,8 @@ func TestRulesCountWhatTheySay(t *testing.T) {
 func TestNormalizeAndPIITwiceAreOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"a", "é", " ", "\t", "\n", "\r", "\x00", "\xff", "\u00a0", "\u00ad", "\ufeff", "x@y.io", "8.8.8.8", ".", "@", "-", "[1]", "9",
+			"a", "é", " ", "\t", "\n", "\r", "\x00", "\xff", "\u00a0", "\u00ad", "\ufeff", "x@y.io", "8.8.8.8", ".",
+			"@", "-", "[1]", "9",
 		}), 0, 40).Draw(t, "parts")
 		for _, f := range []*Filter{Normalize(), PII()} {
 			once := &Doc{Text: []byte(strings.Join(text, ""))}
@@ -108,7 +129,8 @@ func TestNormalizeAndPIITwiceAreOnce(t *testing.T) {
 
 func TestNormalizeByExample(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\r\nb\rc": "a\nb\nc", "a \t\n\n\n\n b": "a\n\n b", "a\x00b\x1b": "ab", "\ufeffa\u00a0b\u00adc": "a bc", "a\xffb": "a\ufffdb", "": "", "ok\n\nok": "ok\n\nok", "tab\there ": "tab\there",
+		"a\r\nb\rc": "a\nb\nc", "a \t\n\n\n\n b": "a\n\n b", "a\x00b\x1b": "ab", "\ufeffa\u00a0b\u00adc": "a bc",
+		"a\xffb": "a\ufffdb", "": "", "ok\n\nok": "ok\n\nok", "tab\there ": "tab\there",
 	} {
 		d := &Doc{Text: []byte(in)}
 		if Normalize().Apply(d); string(d.Text) != want {

@@ -11,11 +11,13 @@ package curate
 // Blank lines are no lines here, and white space at a line's end hides its punctuation. Not for code.
 func FineWeb() *Filter {
 	return &Filter{Name: "fineweb", Bounds: []Bound{
-		atLeast("ended_lines", 0.12), atMost("short_lines", 0.67), atMost("duplicate_chars", 0.01), atMost("newline_ratio", 0.3),
+		atLeast("ended_lines", 0.12), atMost("short_lines", 0.67), atMost("duplicate_chars", 0.01),
+		atMost("newline_ratio", 0.3),
 	}, measure: func(d *Doc, values []float64) {
 		l, w := d.lineFacts(), d.wordFacts()
 		copy(values, []float64{
-			ratio(l.ended, l.filled), ratio(l.short, l.filled), ratio(l.dupFilledChars, w.total-l.newlines), ratio(l.newlines, w.tokens),
+			ratio(l.ended, l.filled), ratio(l.short, l.filled), ratio(l.dupFilledChars, w.total-l.newlines),
+			ratio(l.newlines, w.tokens),
 		})
 	}}
 }

@@ -14,8 +14,14 @@ import (
 // accepted is the same after it is written and read again.
 func FuzzJournal(f *testing.F) {
 	line, err := json.Marshal(entry{
-		record: record{Step: 1, Split: 2, Of: 3, Input: "in", Files: map[string]written{"docs/00002.jsonl.zst": {120, "sum"}}, Kept: 4, Parts: []part{{At: 0}, {At: 60}}},
-		Tally:  Report{Input: corpus.Report{Documents: 5}, Documents: 5, Kept: 4, Stages: []StageReport{{Name: "c4", Rules: []RuleReport{{Name: "c4.words", Documents: 1, Examples: []Example{{Text: "x"}}}}}}},
+		record: record{
+			Step: 1, Split: 2, Of: 3, Input: "in", Files: map[string]written{"docs/00002.jsonl.zst": {120, "sum"}},
+			Kept: 4, Parts: []part{{At: 0}, {At: 60}},
+		},
+		Tally: Report{
+			Input: corpus.Report{Documents: 5}, Documents: 5, Kept: 4, Stages: []StageReport{{Name: "c4",
+				Rules: []RuleReport{{Name: "c4.words", Documents: 1, Examples: []Example{{Text: "x"}}}}}},
+		},
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -52,7 +58,9 @@ func FuzzJournal(f *testing.F) {
 // what is accepted is the same after it is written and read again.
 func FuzzSignals(f *testing.F) {
 	d := &Doc{Source: "a\"b", Key: Key{1, 2, 3}, Signals: []Signal{{"x.y", 0.5}, {"x.z", -3}}}
-	line := appendSignals(nil, d, &history{bytes: 9, changed: []change{{"n", 1}}, dropping: []Verdict{{true, "b.word", 1}}})
+	line := appendSignals(nil, d, &history{
+		bytes: 9, changed: []change{{"n", 1}}, dropping: []Verdict{{true, "b.word", 1}},
+	})
 	f.Add([]byte{})
 	for _, number := range []string{"inf", "NaN", "1e999", "0x1p-2", "null", "1_0"} {
 		f.Add(filetest.Splice(bytes.Index(line, []byte("0.5")), 3, number))

@@ -33,14 +33,21 @@ func readGolden(t *testing.T) (g golden) {
 // What datatrove calls the rules.
 var datatroveRules = map[string]string{
 	"gopher_short_doc": "gopher_quality.words", "gopher_long_doc": "gopher_quality.words",
-	"gopher_below_avg_threshold": "gopher_quality.word_length", "gopher_above_avg_threshold": "gopher_quality.word_length",
-	"gopher_too_many_hashes": "gopher_quality.hash_ratio", "gopher_too_many_ellipsis": "gopher_quality.ellipsis_ratio",
-	"gopher_too_many_bullets": "gopher_quality.bullet_lines", "gopher_too_many_end_ellipsis": "gopher_quality.ellipsis_lines",
-	"gopher_below_alpha_threshold": "gopher_quality.alpha_words", "gopher_enough_stop_words": "gopher_quality.stop_words",
-	"dup_para_frac": "gopher_repetition.duplicate_paragraphs", "dup_para_char_frac": "gopher_repetition.duplicate_paragraph_chars",
-	"dup_line_frac": "gopher_repetition.duplicate_lines", "dup_line_char_frac": "gopher_repetition.duplicate_line_chars",
-	"line_punct_ratio": "fineweb.ended_lines", "short_line_ratio": "fineweb.short_lines", "char_dup_ratio": "fineweb.duplicate_chars",
-	"list_ratio": "fineweb.newline_ratio", "lorem_ipsum": "c4.lorem_ipsum", "curly_bracket": "c4.curly_brackets",
+	"gopher_below_avg_threshold":   "gopher_quality.word_length",
+	"gopher_above_avg_threshold":   "gopher_quality.word_length",
+	"gopher_too_many_hashes":       "gopher_quality.hash_ratio",
+	"gopher_too_many_ellipsis":     "gopher_quality.ellipsis_ratio",
+	"gopher_too_many_bullets":      "gopher_quality.bullet_lines",
+	"gopher_too_many_end_ellipsis": "gopher_quality.ellipsis_lines",
+	"gopher_below_alpha_threshold": "gopher_quality.alpha_words",
+	"gopher_enough_stop_words":     "gopher_quality.stop_words",
+	"dup_para_frac":                "gopher_repetition.duplicate_paragraphs",
+	"dup_para_char_frac":           "gopher_repetition.duplicate_paragraph_chars",
+	"dup_line_frac":                "gopher_repetition.duplicate_lines",
+	"dup_line_char_frac":           "gopher_repetition.duplicate_line_chars",
+	"line_punct_ratio":             "fineweb.ended_lines", "short_line_ratio": "fineweb.short_lines",
+	"char_dup_ratio": "fineweb.duplicate_chars",
+	"list_ratio":     "fineweb.newline_ratio", "lorem_ipsum": "c4.lorem_ipsum", "curly_bracket": "c4.curly_brackets",
 	"too_few_sentences": "c4.sentences", "< 3 paragraphs": "c4_paragraphs.third_longest_line", "": "",
 }
 
@@ -57,13 +64,15 @@ func TestVerdictsAreDatatroves(t *testing.T) {
 	dropped := map[string]bool{}
 	for i, c := range readGolden(t).Documents {
 		for name, f := range map[string]*Filter{
-			"gopher_quality": GopherQuality(), "gopher_repetition": GopherRepetition(), "fineweb": FineWeb(), "c4": C4(false), "c4_any_end": C4(true),
+			"gopher_quality": GopherQuality(), "gopher_repetition": GopherRepetition(), "fineweb": FineWeb(),
+			"c4": C4(false), "c4_any_end": C4(true),
 			"c4_paragraphs": C4Paragraphs(),
 		} {
 			d := &Doc{Text: []byte(c.Text)}
 			v := f.Apply(d)
 			want := ourRule(c.Verdicts[name])
-			page := strings.HasPrefix(name, "c4") && v.Rule != "" && want != "" // of two reasons datatrove takes that of the earlier line
+			// of two reasons datatrove takes that of the earlier line
+			page := strings.HasPrefix(name, "c4") && v.Rule != "" && want != ""
 			if v.Rule != want && !page || v.Drop != (want != "") {
 				t.Errorf("document %d, %s: %q (%v), want %q", i, name, v.Rule, v.Value, want)
 			}

@@ -15,8 +15,9 @@ package curate
 // Made for English prose: not for code, tables or other languages (set stop_words to {min: 0} there).
 func GopherQuality() *Filter {
 	return &Filter{Name: "gopher_quality", Bounds: []Bound{
-		between("words", 50, 100_000), between("word_length", 3, 10), atMost("hash_ratio", 0.1), atMost("ellipsis_ratio", 0.1),
-		atMost("bullet_lines", 0.9), atMost("ellipsis_lines", 0.3), atLeast("alpha_words", 0.8), atLeast("stop_words", 2),
+		between("words", 50, 100_000), between("word_length", 3, 10), atMost("hash_ratio", 0.1),
+		atMost("ellipsis_ratio", 0.1), atMost("bullet_lines", 0.9), atMost("ellipsis_lines", 0.3),
+		atLeast("alpha_words", 0.8), atLeast("stop_words", 2),
 	}, measure: func(d *Doc, values []float64) {
 		l, w, stop := d.lineFacts(), d.wordFacts(), d.tokenFacts().stop
 		copy(values, []float64{

@@ -3,7 +3,7 @@ package curate
 // GopherRepetition drops what repeats itself (Rae et al. 2021, arXiv 2112.11446, table A1), with datatrove's
 // semantics:
 //
-//	duplicate_paragraphs, duplicate_paragraph_chars    ≤ 0.30, ≤ 0.20: paragraphs that occurred before, their characters
+//	duplicate_paragraphs, duplicate_paragraph_chars    ≤ 0.30, ≤ 0.20: repeated paragraphs, their characters
 //	duplicate_lines, duplicate_line_chars              ≤ 0.30, ≤ 0.20
 //	top_2_gram … top_4_gram                            ≤ 0.20, 0.18, 0.16: characters of the most frequent n-gram
 //	duplicate_5_grams … duplicate_10_grams             ≤ 0.15, 0.14, 0.13, 0.12, 0.11, 0.10

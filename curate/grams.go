@@ -98,7 +98,8 @@ func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	next, kept := hashes[n-1:], 0
 	t.reset(len(g.repeats))
 	for _, r := range g.repeats {
-		if token := next[r.at]; token != next[r.first] { // it goes on otherwise than the first did, but maybe as one since
+		// it goes on otherwise than the first did, but maybe as one since
+		if token := next[r.at]; token != next[r.first] {
 			r.first = t.first(join(uint64(r.first)*mix1, token), r.at)
 		}
 		g.repeats[kept] = r

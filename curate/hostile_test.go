@@ -51,7 +51,10 @@ func pairsOf(size, words int) (text []byte) {
 func TestTimeAndMemoryAreLinearInAnyText(t *testing.T) {
 	const small, large = 1 << 17, 1 << 21
 	filters := func() []*Filter {
-		return []*Filter{GopherRepetition(), GopherQuality(), FineWeb(), Code(), PII(), C4(true), FineWeb(), Normalize(), GopherRepetition()}
+		return []*Filter{
+			GopherRepetition(), GopherQuality(), FineWeb(), Code(), PII(), C4(true), FineWeb(), Normalize(),
+			GopherRepetition(),
+		}
 	}
 	measure := func(text []byte) (took time.Duration, allocated int) {
 		var before, after runtime.MemStats

@@ -10,17 +10,20 @@ import (
 // what it replaces, is a number that its standard or its owner keeps for examples, and is left alone itself, so that a
 // second pass changes nothing. It drops nothing.
 //
-//	phones  +, then 8 to 15 digits (E.164) in groups with single spaces, dots or hyphens between, or in brackets; without + too much else is meant
-//	ibans   ISO 13616: two letters, two check digits, 11 to 30 letters and digits, in fours or in one, remainder 1 by 97
-//	cards   13 to 19 digits in groups that begin with 3 to 6 and end in their check digit (Luhn); one long number in ten passes
-//	        for a card, so not for text of tables and logs
+//	phones  +, then 8 to 15 digits (E.164) in groups with single spaces, dots or hyphens between, or in brackets;
+//	        numbers without + are too often something else
+//	ibans   ISO 13616: two letters, two check digits, 11 to 30 letters and digits, in fours or in one,
+//	        with remainder 1 modulo 97
+//	cards   13 to 19 digits in groups that begin with 3 to 6 and end in their check digit (Luhn); one long number
+//	        in ten passes for a card, so not for text of tables and logs
 //	ipv6    global unicast addresses, 2000::/3, but for those of documentation
 //	keys    AWS access keys (AKIA…) and GitHub tokens (ghp_…)
 func Identifiers() *Filter {
 	var out []byte
 	return &Filter{
-		Name:   "identifiers",
-		Bounds: []Bound{unbounded("phones"), unbounded("ibans"), unbounded("cards"), unbounded("ipv6"), unbounded("keys")},
+		Name: "identifiers",
+		Bounds: []Bound{unbounded("phones"), unbounded("ibans"), unbounded("cards"), unbounded("ipv6"),
+			unbounded("keys")},
 		measure: func(d *Doc, values []float64) {
 			out = appendWithoutIdentifiers(out[:0], d.Text, values)
 			if len(out) > 0 {
@@ -180,7 +183,8 @@ func card(text []byte, i int) int {
 		return 0
 	}
 	chars, end := grouped(text, i, 19, " -", decimal)
-	if len(chars) < 13 || end < len(text) && (wordByte(text[end]) || text[end] == '.' && end+1 < len(text) && decimal(text[end+1])) {
+	if len(chars) < 13 || end < len(text) &&
+		(wordByte(text[end]) || text[end] == '.' && end+1 < len(text) && decimal(text[end+1])) {
 		return 0
 	}
 	sum, same := 0, true
@@ -217,7 +221,8 @@ func ipv6(text []byte, i int) int {
 		return 0
 	}
 	ip, err := netip.ParseAddr(string(text[i:end]))
-	if err != nil || !netip.MustParsePrefix("2000::/3").Contains(ip) || netip.MustParsePrefix("2001:db8::/32").Contains(ip) {
+	if err != nil || !netip.MustParsePrefix("2000::/3").Contains(ip) ||
+		netip.MustParsePrefix("2001:db8::/32").Contains(ip) {
 		return 0
 	}
 	return end
@@ -229,7 +234,8 @@ func accessKey(text []byte, i int) int {
 	switch {
 	case bytes.HasPrefix(rest, []byte("AKIA")):
 		n, letters = 20, func(c byte) bool { return 'A' <= c && c <= 'Z' || decimal(c) }
-	case len(rest) > 4 && rest[0] == 'g' && rest[1] == 'h' && bytes.IndexByte([]byte("pousr"), rest[2]) >= 0 && rest[3] == '_':
+	case len(rest) > 4 && rest[0] == 'g' && rest[1] == 'h' && bytes.IndexByte([]byte("pousr"), rest[2]) >= 0 &&
+		rest[3] == '_':
 		n, i = 40, i+4
 	default:
 		return 0

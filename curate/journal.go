@@ -69,7 +69,9 @@ const journalVersion = 3
 var ErrOtherPipeline = errors.New("was made by another pipeline")
 
 func newJournal(dir string, head journalHead) *journal {
-	return &journal{dir: dir, head: head, read: map[string]int64{}, records: map[place][]*record{}, count: map[int]int{}}
+	return &journal{
+		dir: dir, head: head, read: map[string]int64{}, records: map[place][]*record{}, count: map[int]int{},
+	}
 }
 
 func openJournal(o Options) (*journal, error) {
@@ -80,11 +82,13 @@ func openJournal(o Options) (*journal, error) {
 	for _, path := range j.paths() {
 		switch head, _, ok := readHead(path); {
 		case ok && head.Journal != journalVersion:
-			return nil, fmt.Errorf("%s %w: it was made by another version of anneal\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
+			return nil, fmt.Errorf("%s %w: it was made by another version of anneal\n  try another --out, or remove it",
+				o.Dir, ErrOtherPipeline)
 		case ok && head.Pipeline != j.head.Pipeline:
 			return nil, fmt.Errorf("%s %w\n  try another --out, or remove it", o.Dir, ErrOtherPipeline)
 		case ok && head.Split != o.Split:
-			return nil, fmt.Errorf("%s %w: its splits have %d bytes, not %d\n  try --split %d, or another --out", o.Dir, ErrOtherPipeline, head.Split, o.Split, head.Split)
+			return nil, fmt.Errorf("%s %w: its splits have %d bytes, not %d\n  try --split %d, or another --out",
+				o.Dir, ErrOtherPipeline, head.Split, o.Split, head.Split)
 		}
 	}
 	path := filepath.Join(o.Dir, "journal.jsonl")
@@ -222,7 +226,8 @@ func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 // the directory and its files.
 func readRecord(line []byte) *record {
 	e := new(record)
-	if (jsonlimit.Limits{Objects: len(line)/8 + 64, Values: len(line)}).Check(line) != nil || json.Unmarshal(line, e) != nil {
+	if (jsonlimit.Limits{Objects: len(line)/8 + 64, Values: len(line)}).Check(line) != nil ||
+		json.Unmarshal(line, e) != nil {
 		return nil
 	}
 	if e.Input == "" || e.Step < 0 || e.Split < 0 || e.Kept < 0 {
@@ -274,7 +279,8 @@ func (e *record) tally() (Report, error) {
 // sound reports whether the files of a record exist. Their sizes suffice unless the place was done from several
 // inputs; then their hashes are compared.
 func (j *journal) sound(e *record, left func(name string) bool) bool {
-	several := slices.ContainsFunc(j.records[place{e.Step, e.Split}], func(o *record) bool { return o.Input != e.Input })
+	several := slices.ContainsFunc(j.records[place{e.Step, e.Split}],
+		func(o *record) bool { return o.Input != e.Input })
 	for name, w := range e.Files {
 		if left(name) {
 			continue

@@ -33,15 +33,18 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 		}
 	}
 	if head.Journal != journalVersion {
-		return nil, fmt.Errorf("%s holds no signals\n  name the --out of a curation with `signals: true` and `texts: true`", dir)
+		return nil, fmt.Errorf("%s holds no signals\n"+
+			"  name the --out of a curation with `signals: true` and `texts: true`", dir)
 	}
 	if head.Measures != p.measures {
-		return nil, fmt.Errorf("%s was measured with other stages or options; only thresholds and the stages after the first dedup may differ\n  curate again from the input", dir)
+		return nil, fmt.Errorf("%s was measured with other stages or options; "+
+			"only thresholds and the stages after the first dedup may differ\n  curate again from the input", dir)
 	}
 	m.journal.head = head
 	m.journal.follow()
 	gone := func(name string) bool {
-		return !strings.HasPrefix(name, "texts/") && !strings.HasPrefix(name, "signals/") && !strings.HasPrefix(name, rejectsDir+"/")
+		return !strings.HasPrefix(name, "texts/") && !strings.HasPrefix(name, "signals/") &&
+			!strings.HasPrefix(name, rejectsDir+"/")
 	}
 	for i := 0; i == 0 || i < m.records[0].Of; i++ {
 		var sound *record

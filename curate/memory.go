@@ -47,8 +47,10 @@ func (m Memory) String() string {
 // parts lists the memory with what changes it.
 func (m Memory) parts(sorting int64) []machine.Part {
 	return []machine.Part{
-		{What: "the process", Bytes: m.Base}, {What: "its workers", Bytes: m.Workers, Flag: "--threads"}, {What: "files of stages", Bytes: m.Models},
-		{What: "the filter of n-grams", Bytes: m.NGrams, Flag: "ngram_mib of dedup"}, {What: "sorting", Bytes: sorting, Flag: "--memory"},
+		{What: "the process", Bytes: m.Base}, {What: "its workers", Bytes: m.Workers, Flag: "--threads"},
+		{What: "files of stages", Bytes: m.Models},
+		{What: "the filter of n-grams", Bytes: m.NGrams, Flag: "ngram_mib of dedup"},
+		{What: "sorting", Bytes: sorting, Flag: "--memory"},
 	}
 }
 
@@ -82,7 +84,8 @@ func (o Options) Plan() (m Memory, err error) {
 		return m, err
 	}
 	if o.Memory > 0 && o.Memory < need {
-		return m, fmt.Errorf("%d MiB of memory are not enough: the process needs %d, %d workers %d, files of stages %d, the Bloom filter of n-grams %d, sorting at least %d\n  try %d MiB, or fewer threads",
+		return m, fmt.Errorf("%d MiB of memory are not enough: the process needs %d, %d workers %d, "+
+			"files of stages %d, the Bloom filter of n-grams %d, sorting at least %d\n  try %d MiB, or fewer threads",
 			o.Memory>>20, m.Base>>20, workers, m.Workers>>20, m.Models>>20, m.NGrams>>20, least>>20, need>>20+1)
 	}
 	switch {

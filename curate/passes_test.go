@@ -35,7 +35,8 @@ stages:
 func writeCopies(t testing.TB, dir string, files int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
-	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
+	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning " +
+		"quiet water table")
 	sentence := func() string {
 		var b strings.Builder
 		for range 6 + r.IntN(10) {
@@ -72,7 +73,8 @@ func writeCopies(t testing.TB, dir string, files int) {
 			all = append(all, text)
 			b.WriteString(lineWithFields(i, j, strings.Join(text, "")))
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i)), []byte(b.String()),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,8 +96,10 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 			t.Errorf("dedup.%s dropped nothing: the input is no test", rule.Name)
 		}
 	}
-	if first.Report.Stages[2].Changed == 0 || first.Report.Stages[4].Rules[1].Documents == 0 || first.Passes != 3 || first.Splits < 15 {
-		t.Fatalf("%d passes, %d splits, dedup_2 %+v: the input is no test", first.Passes, first.Splits, first.Report.Stages[4].Rules)
+	if first.Report.Stages[2].Changed == 0 || first.Report.Stages[4].Rules[1].Documents == 0 || first.Passes != 3 ||
+		first.Splits < 15 {
+		t.Fatalf("%d passes, %d splits, dedup_2 %+v: the input is no test",
+			first.Passes, first.Splits, first.Report.Stages[4].Rules)
 	}
 	for name := range want {
 		if strings.HasPrefix(name, betweenDir) {
@@ -185,7 +189,8 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 	filetest.Same(t, "touched", contents(t, o.Dir), want)
 
 	// One that holds another text changes all that depends on it.
-	line, _ := json.Marshal(map[string]string{"text": strings.Repeat("a text that is here only once, with words of it and a dot.\n", 9)})
+	line, _ := json.Marshal(map[string]string{
+		"text": strings.Repeat("a text that is here only once, with words of it and a dot.\n", 9)})
 	if err := os.WriteFile(changed, append(line, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +210,8 @@ func TestPassesDependOnTheInputAlone(t *testing.T) {
 func TestDedupStageIsDedup(t *testing.T) {
 	in := t.TempDir()
 	writeCopies(t, in, 5)
-	p := mustParse(t, "stages:\n  - dedup: {exact: [document, paragraph, line], verify: 0.6, ngrams: true, ngram_mib: 1, ngram_share: 0.5, min_words: 4}\n")
+	p := mustParse(t, "stages:\n  - dedup: {exact: [document, paragraph, line], verify: 0.6, ngrams: true, "+
+		"ngram_mib: 1, ngram_share: 0.5, min_words: 4}\n")
 	o := Options{Pipeline: p, Paths: []string{in}, Dir: t.TempDir(), Split: 15_000}
 	out, err := Run(context.Background(), o)
 	if err != nil {
@@ -217,7 +223,8 @@ func TestDedupStageIsDedup(t *testing.T) {
 	}
 	d := *p.passes[1].stages[0].compare
 	d.Out = filepath.Join(t.TempDir(), "out")
-	rep, err := dedup.Run(context.Background(), d, func(bool) iter.Seq2[corpus.Document, error] { return r.Documents() })
+	rep, err := dedup.Run(context.Background(), d,
+		func(bool) iter.Seq2[corpus.Document, error] { return r.Documents() })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,11 +239,14 @@ func TestDedupStageIsDedup(t *testing.T) {
 	}
 	rules := out.Report.Stages[0].Rules
 	c := out.Report.Comparisons[0]
-	if rules[0].Documents != int(rep.Exact) || rules[1].Documents != int(rep.Near) || rules[2].Documents != int(rep.NGrams) || rules[3].Documents != int(rep.Emptied) ||
-		c.Clusters != rep.Clusters || c.LargestSize != rep.LargestSize || c.Units["line"] != rep.Units["line"] || rep.Units["line"] == 0 || rep.Confirmed != c.Confirmed {
+	if rules[0].Documents != int(rep.Exact) || rules[1].Documents != int(rep.Near) ||
+		rules[2].Documents != int(rep.NGrams) || rules[3].Documents != int(rep.Emptied) ||
+		c.Clusters != rep.Clusters || c.LargestSize != rep.LargestSize || c.Units["line"] != rep.Units["line"] ||
+		rep.Units["line"] == 0 || rep.Confirmed != c.Confirmed {
 		t.Errorf("rules %+v and comparison %+v, want %+v", rules, c, rep)
 	}
-	if page := contents(t, o.Dir)["report.html"]; !strings.Contains(page, fmt.Sprintf("<b>%d</b> clusters", rep.Clusters)) {
+	if page := contents(t, o.Dir)["report.html"]; !strings.Contains(page,
+		fmt.Sprintf("<b>%d</b> clusters", rep.Clusters)) {
 		t.Error("report.html does not count the clusters")
 	}
 	lines := 0
@@ -285,7 +295,9 @@ func TestSampleIsCompared(t *testing.T) {
 	in, tmp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	writeCopies(t, in, 5)
-	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, withDedup), Paths: []string{in}, Sample: 60, Split: 15_000})
+	out, err := Run(context.Background(), Options{
+		Pipeline: mustParse(t, withDedup), Paths: []string{in}, Sample: 60, Split: 15_000,
+	})
 	left, _ := os.ReadDir(tmp)
 	if err != nil || out.Report.Documents != 60 || out.Report.Stages[2].Changed == 0 || len(left) > 0 {
 		t.Errorf("%d documents, %+v, %d files left, %v", out.Report.Documents, out.Report.Stages[2], len(left), err)
@@ -318,10 +330,16 @@ func TestDamagedDecisionsAreRefused(t *testing.T) {
 func TestBoundsChangedOverSignals(t *testing.T) {
 	in := t.TempDir()
 	writeInput(t, in, 6)
-	loose := "signals: true\ntexts: true\nstages: [normalize, gopher_repetition, {gopher_quality: {words: {min: 20}}}, {c4: {terminal_punctuation: false}}, fineweb, pii]\n"
+	loose := "signals: true\ntexts: true\nstages: [normalize, gopher_repetition, " +
+		"{gopher_quality: {words: {min: 20}}}, {c4: {terminal_punctuation: false}}, fineweb, pii]\n"
 	for _, other := range []string{
-		"signals: true\ntexts: true\nstages: [normalize, {gopher_repetition: {top_2_gram: {max: 0.5}, duplicate_lines: {max: 0.1}}}, {gopher_quality: {words: {min: 60}, word_length: {max: 9}}}, {c4: {terminal_punctuation: false, sentences: {min: 2}}}, {fineweb: {short_lines: {max: 1}, newline_ratio: {max: 1}}}, pii]\n",
-		"stages: [normalize, {gopher_repetition: {top_2_gram: {max: 1}, top_3_gram: {max: 1}, top_4_gram: {max: 1}}}, {gopher_quality: {words: {min: 1}}}, {c4: {terminal_punctuation: false, sentences: {min: 1}}}, {fineweb: {short_lines: {max: 1}}}, pii, {dedup: {exact: line}}, code]\n",
+		"signals: true\ntexts: true\nstages: [normalize, {gopher_repetition: {top_2_gram: {max: 0.5}, " +
+			"duplicate_lines: {max: 0.1}}}, {gopher_quality: {words: {min: 60}, word_length: {max: 9}}}, " +
+			"{c4: {terminal_punctuation: false, sentences: {min: 2}}}, {fineweb: {short_lines: {max: 1}, " +
+			"newline_ratio: {max: 1}}}, pii]\n",
+		"stages: [normalize, {gopher_repetition: {top_2_gram: {max: 1}, top_3_gram: {max: 1}, " +
+			"top_4_gram: {max: 1}}}, {gopher_quality: {words: {min: 1}}}, {c4: {terminal_punctuation: false, " +
+			"sentences: {min: 1}}}, {fineweb: {short_lines: {max: 1}}}, pii, {dedup: {exact: line}}, code]\n",
 	} {
 		measured := Options{Pipeline: mustParse(t, loose), Paths: []string{in}, Dir: t.TempDir(), Split: 30_000}
 		old, err := Run(context.Background(), measured)
@@ -354,12 +372,15 @@ func TestBoundsChangedOverSignals(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ first, then, message string }{
 		{"stages: [normalize]", "stages: [normalize]", "has signals and no texts"},
-		{"signals: true\ntexts: true\nstages: [{c4: {terminal_punctuation: false}}]", "stages: [c4]", "with other stages or options"},
+		{"signals: true\ntexts: true\nstages: [{c4: {terminal_punctuation: false}}]", "stages: [c4]",
+			"with other stages or options"},
 		{"", "stages: [c4]", "holds no signals"},
 	} {
 		dir := filepath.Join(dir, c.message)
 		if c.first != "" {
-			if _, err := Run(context.Background(), Options{Pipeline: mustParse(t, c.first), Paths: []string{in}, Dir: dir}); err != nil {
+			if _, err := Run(context.Background(), Options{
+				Pipeline: mustParse(t, c.first), Paths: []string{in}, Dir: dir,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

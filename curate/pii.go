@@ -21,23 +21,26 @@ import (
 //	emails, ips  how many were replaced; no bounds of their own
 func PII() *Filter {
 	var out []byte
-	return &Filter{Name: "pii", Bounds: []Bound{unbounded("emails"), unbounded("ips")}, measure: func(d *Doc, values []float64) {
-		emails, ips := 0, 0
-		out, emails = appendWithoutEmails(out[:0], d.Text)
-		if emails > 0 {
-			d.SetText(bytes.Clone(out))
-		}
-		out, ips = appendWithoutIPs(out[:0], d.Text, d.masks())
-		if ips > 0 {
-			d.SetText(bytes.Clone(out))
-		}
-		values[0], values[1] = float64(emails), float64(ips)
-	}}
+	return &Filter{Name: "pii", Bounds: []Bound{unbounded("emails"), unbounded("ips")},
+		measure: func(d *Doc, values []float64) {
+			emails, ips := 0, 0
+			out, emails = appendWithoutEmails(out[:0], d.Text)
+			if emails > 0 {
+				d.SetText(bytes.Clone(out))
+			}
+			out, ips = appendWithoutIPs(out[:0], d.Text, d.masks())
+			if ips > 0 {
+				d.SetText(bytes.Clone(out))
+			}
+			values[0], values[1] = float64(emails), float64(ips)
+		}}
 }
 
 var (
 	emailReplacements = [...]string{"email@example.com", "firstname.lastname@example.org"}
-	ipReplacements    = [...]string{"192.0.2.1", "192.0.2.77", "198.51.100.23", "198.51.100.142", "203.0.113.5", "203.0.113.200"}
+	ipReplacements    = [...]string{
+		"192.0.2.1", "192.0.2.77", "198.51.100.23", "198.51.100.142", "203.0.113.5", "203.0.113.200",
+	}
 )
 
 func pick(match []byte, from []string) string { return from[xxh3.Hash(match)%uint64(len(from))] }
@@ -158,8 +161,8 @@ func appendWithoutIPs(out, text []byte, m *maskSet) ([]byte, int) {
 // special lists what the IANA registry of special-purpose IPv4 addresses calls not globally reachable.
 var special = func() (list []netip.Prefix) {
 	for _, p := range []string{
-		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-		"192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+		"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	} {
 		list = append(list, netip.MustParsePrefix(p))
 	}

@@ -43,7 +43,10 @@ func TestPipelineHashIsOfTheBounds(t *testing.T) {
 	if b := mustParse(t, "stages:\n  - gopher_quality: {words: {min: 50}} # as published\n"); a.Hash() != b.Hash() {
 		t.Error("the published bound, written out, is another pipeline")
 	}
-	for _, text := range []string{"stages:\n  - gopher_quality: {words: {min: 51}}", "stages: [gopher_quality, pii]", "stages: [gopher_quality]\nsignals: true"} {
+	for _, text := range []string{
+		"stages:\n  - gopher_quality: {words: {min: 51}}", "stages: [gopher_quality, pii]",
+		"stages: [gopher_quality]\nsignals: true",
+	} {
 		if mustParse(t, text).Hash() == a.Hash() {
 			t.Errorf("%q is the same pipeline", text)
 		}
@@ -92,7 +95,8 @@ func withBanned(t *testing.T) (loads *int) {
 	before := kinds
 	t.Cleanup(func() { kinds = before })
 	kinds = append(slices.Clone(kinds), kind{name: "banned", rules: []string{"word"}, options: []option{
-		{name: "list", value: "", required: true, files: true}, {name: "least", value: 3.0}, {name: "case", value: "lower", among: []string{"lower", "upper"}},
+		{name: "list", value: "", required: true, files: true}, {name: "least", value: 3.0},
+		{name: "case", value: "lower", among: []string{"lower", "upper"}},
 	}, load: func(o given) (func() Stage, error) {
 		*loads++
 		text, err := os.ReadFile(o.text("list"))
@@ -127,12 +131,14 @@ func TestStageWithOptionsAndAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := out.Report.Stages[0].Rules
-	if *loads != 1 || len(rules) != 1 || rules[0].Name != "word" || rules[0].Documents == 0 || rules[0].Documents != out.Report.Documents-out.Report.Kept {
+	if *loads != 1 || len(rules) != 1 || rules[0].Name != "word" || rules[0].Documents == 0 ||
+		rules[0].Documents != out.Report.Documents-out.Report.Kept {
 		t.Errorf("%d loads, rules %+v, %d of %d kept", *loads, rules, out.Report.Kept, out.Report.Documents)
 	}
 	hashes := map[string]string{}
 	for _, c := range []struct{ words, text string }{
-		{"garden ox", "{list: words}"}, {"garden oz", "{list: words}"}, {"garden ox", "{list: words, least: 2}"}, {"garden ox", "{list: words, case: upper}"},
+		{"garden ox", "{list: words}"}, {"garden oz", "{list: words}"}, {"garden ox", "{list: words, least: 2}"},
+		{"garden ox", "{list: words, case: upper}"},
 	} {
 		write("words", c.words)
 		p, err := parse("stages:\n  - banned: " + c.text)
@@ -157,7 +163,8 @@ func TestStageWithOptionsAndAFile(t *testing.T) {
 	} {
 		_, err := parse("stages:\n  - " + c.text)
 		var p *Problem
-		if !errors.As(err, &p) || !strings.Contains(err.Error(), c.message) || !strings.Contains(p.Try, c.try) || !strings.HasSuffix(p.At, "p.yaml:2") {
+		if !errors.As(err, &p) || !strings.Contains(err.Error(), c.message) || !strings.Contains(p.Try, c.try) ||
+			!strings.HasSuffix(p.At, "p.yaml:2") {
 			t.Errorf("%q: %v, want %q and to try %q", c.text, err, c.message, c.try)
 		}
 	}

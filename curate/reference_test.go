@@ -123,10 +123,12 @@ func referenceRepetition(text string, s map[string]float64) {
 	}
 	parts := referenceParagraphs.Split(strings.TrimSpace(text), -1)
 	n, chars := duplicates(parts)
-	s["gopher_repetition.duplicate_paragraphs"], s["gopher_repetition.duplicate_paragraph_chars"] = ratio(n, len(parts)), ratio(chars, total)
+	s["gopher_repetition.duplicate_paragraphs"],
+		s["gopher_repetition.duplicate_paragraph_chars"] = ratio(n, len(parts)), ratio(chars, total)
 	parts = referenceLines.Split(text, -1)
 	n, chars = duplicates(parts)
-	s["gopher_repetition.duplicate_lines"], s["gopher_repetition.duplicate_line_chars"] = ratio(n, len(parts)), ratio(chars, total)
+	s["gopher_repetition.duplicate_lines"], s["gopher_repetition.duplicate_line_chars"] = ratio(n, len(parts)),
+		ratio(chars, total)
 
 	var tokens []string
 	for _, tok := range referenceTokens(text) {
@@ -143,7 +145,8 @@ func referenceRepetition(text string, s map[string]float64) {
 				best = g
 			}
 		}
-		s["gopher_repetition.top_"+string(rune('0'+n))+"_gram"] = ratio(utf8.RuneCountInString(best)*counts[best], total)
+		s["gopher_repetition.top_"+string(rune('0'+n))+"_gram"] = ratio(utf8.RuneCountInString(best)*counts[best],
+			total)
 	}
 	for n := 5; n <= 10; n++ {
 		seen, chars := map[string]bool{}, 0
@@ -156,7 +159,8 @@ func referenceRepetition(text string, s map[string]float64) {
 				i++
 			}
 		}
-		s["gopher_repetition."+[...]string{5: "duplicate_5_grams", 6: "duplicate_6_grams", 7: "duplicate_7_grams", 8: "duplicate_8_grams", 9: "duplicate_9_grams", 10: "duplicate_10_grams"}[n]] = ratio(chars, total)
+		s["gopher_repetition."+[...]string{5: "duplicate_5_grams", 6: "duplicate_6_grams", 7: "duplicate_7_grams",
+			8: "duplicate_8_grams", 9: "duplicate_9_grams", 10: "duplicate_10_grams"}[n]] = ratio(chars, total)
 	}
 }
 
@@ -213,11 +217,14 @@ func referenceC4(text string, anyEnd bool, s map[string]float64) string {
 			return r
 		}, cut)
 		policy := false
-		for _, p := range []string{"terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies"} {
+		for _, p := range []string{
+			"terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies",
+		} {
 			policy = policy || strings.Contains(low, p)
 		}
 		switch {
-		case long, !anyEnd && (cut == "" || !strings.Contains(`.?!"'`, cut[len(cut)-1:]) || strings.HasSuffix(cut, "...")), words < 3:
+		case long, !anyEnd &&
+			(cut == "" || !strings.Contains(`.?!"'`, cut[len(cut)-1:]) || strings.HasSuffix(cut, "...")), words < 3:
 			continue
 		case strings.Contains(low, "lorem ipsum"):
 			lorem++
@@ -243,10 +250,13 @@ func referenceC4(text string, anyEnd bool, s map[string]float64) string {
 // randomText strings parts together that rules look at, of a small choice at times, so that they repeat.
 func randomText(r *rand.Rand) string {
 	parts := []string{
-		"the", "to", "with", "that", "be", "of", "Have", "longerword", "sevenchars", "more-than-sixteen-characters", "x", "é", "日本", "'", "’", "-", " ", "  ", "\n",
-		"\n\n", " ", " ", ".", "...", "…", "#", "_", "9", "\u0301", "\u00a0", "• ", "\n- ", "? ", "! ", "\") ", "]", "[1]", "[edit]", "[", "{", "lorem ipsum", "Terms of use",
-		"privacy Policy", "cookie policy", "uses cookies", "use of cookies", "te[1]rms of use", "JavaScript", "vacuum", "forms", "\t", "\x1c", "8.8.8.8", "\u2003", "\u0085",
-		"\r\n", ". ", "one two three. ", "\x00", "𝒳", "The quick brown fox jumps over the lazy dog.\n", "。", "．", "\xff", "\xe2\x80", strings.Repeat("w", 70), strings.Repeat("wé", 501),
+		"the", "to", "with", "that", "be", "of", "Have", "longerword", "sevenchars", "more-than-sixteen-characters",
+		"x", "é", "日本", "'", "’", "-", " ", "  ", "\n", "\n\n", " ", " ", ".", "...", "…", "#", "_", "9", "\u0301",
+		"\u00a0", "• ", "\n- ", "? ", "! ", "\") ", "]", "[1]", "[edit]", "[", "{", "lorem ipsum", "Terms of use",
+		"privacy Policy", "cookie policy", "uses cookies", "use of cookies", "te[1]rms of use", "JavaScript",
+		"vacuum", "forms", "\t", "\x1c", "8.8.8.8", "\u2003", "\u0085",
+		"\r\n", ". ", "one two three. ", "\x00", "𝒳", "The quick brown fox jumps over the lazy dog.\n", "。", "．",
+		"\xff", "\xe2\x80", strings.Repeat("w", 70), strings.Repeat("wé", 501),
 		strings.Repeat("w", 1000), strings.Repeat("wo. ", 70),
 	}
 	r.Shuffle(len(parts), func(i, k int) { parts[i], parts[k] = parts[k], parts[i] })
@@ -272,10 +282,14 @@ func TestRulesMatchTheirDefinitions(t *testing.T) {
 	for _, f := range files {
 		source, _ := os.ReadFile(f)
 		source = source[:min(len(source), 20_000)]
-		texts = append(texts, string(source), strings.ReplaceAll(strings.ReplaceAll(string(source), "// ", ""), "\t", ""))
+		texts = append(texts, string(source),
+			strings.ReplaceAll(strings.ReplaceAll(string(source), "// ", ""), "\t", ""))
 	}
 	d := new(Doc) // one for all, as in a pipeline: nothing of the text before may be left
-	filters := []*Filter{GopherRepetition(), GopherQuality(), FineWeb(), C4(true), FineWeb(), C4(false), GopherQuality(), GopherRepetition(), FineWeb()}
+	filters := []*Filter{
+		GopherRepetition(), GopherQuality(), FineWeb(), C4(true), FineWeb(), C4(false), GopherQuality(),
+		GopherRepetition(), FineWeb(),
+	}
 	dropped := map[string]bool{}
 	for i, text := range texts {
 		d.SetText([]byte(text))

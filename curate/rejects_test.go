@@ -14,7 +14,10 @@ import (
 // rejects.jsonl lists all that the report counts, each with its place, and goes when there is nothing to list.
 func TestEveryRejectIsListed(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
-	files := map[string]string{"a.jsonl": "{\"text\":\"fine\"}\n" + strings.Repeat("{broken\n", 200), "b.txt": "nul\x00", ".hidden": "h", "c.jsonl": "{\"id\":1}\n"}
+	files := map[string]string{
+		"a.jsonl": "{\"text\":\"fine\"}\n" + strings.Repeat("{broken\n", 200), "b.txt": "nul\x00", ".hidden": "h",
+		"c.jsonl": "{\"id\":1}\n",
+	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(in, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -31,7 +34,8 @@ func TestEveryRejectIsListed(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	if len(lines) != 203 || done.Report.Input.Rejected() != 203 || done.Splits < 3 {
-		t.Errorf("%d lines, %d rejects counted, want 203 of %d splits", len(lines), done.Report.Input.Rejected(), done.Splits)
+		t.Errorf("%d lines, %d rejects counted, want 203 of %d splits",
+			len(lines), done.Report.Input.Rejected(), done.Splits)
 	}
 	offset := int64(len("{\"text\":\"fine\"}\n"))
 	for i, line := range lines {
@@ -39,14 +43,20 @@ func TestEveryRejectIsListed(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
-		want := corpus.Reject{Source: filepath.Join(in, "a.jsonl"), Offset: offset, Reason: corpus.BadJSON, Documents: 1, Bytes: int64(len("{broken\n"))}
+		want := corpus.Reject{
+			Source: filepath.Join(in, "a.jsonl"), Offset: offset, Reason: corpus.BadJSON, Documents: 1,
+			Bytes: int64(len("{broken\n")),
+		}
 		switch i {
 		case 0:
 			want = corpus.Reject{Source: filepath.Join(in, ".hidden"), Reason: corpus.Hidden}
 		case 201:
 			want = corpus.Reject{Source: filepath.Join(in, "b.txt"), Reason: corpus.Binary}
 		case 202:
-			want = corpus.Reject{Source: filepath.Join(in, "c.jsonl"), Reason: corpus.NoText, Documents: 1, Bytes: int64(len("{\"id\":1}\n"))}
+			want = corpus.Reject{
+				Source: filepath.Join(in, "c.jsonl"), Reason: corpus.NoText, Documents: 1,
+				Bytes: int64(len("{\"id\":1}\n")),
+			}
 		default:
 			offset += int64(len("{broken\n"))
 		}

@@ -20,18 +20,22 @@ import (
 // Options says what to curate and where to. The result depends only on Paths, Read, Pipeline and the bytes of the
 // input.
 type Options struct {
-	Pipeline  *Pipeline
-	Paths     []string
-	Read      corpus.Options
-	Measured  string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
-	Dir       string // docs/, signals/, the journals and the reports go here
-	Workers   int    // 0 takes all processors
-	Memory    int64  // bytes for everything, see Plan; 0 is as much as needed, plus 1 GiB or what is available for deduplication
-	Available int64  // bytes of memory that there are; 0 is unknown
-	Split     int64  // about how many bytes on disk are one unit of work, which a crash loses; default 16 MiB. Each split becomes one shard
-	Sample    int    // look at this many documents, spread over the input, and write nothing; 0 for a whole run
+	Pipeline *Pipeline
+	Paths    []string
+	Read     corpus.Options
+	Measured string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
+	Dir      string // docs/, signals/, the journals and the reports go here
+	Workers  int    // 0 takes all processors
+	// bytes for everything, see Plan; 0 is as much as needed, plus 1 GiB or what is available for deduplication
+	Memory    int64
+	Available int64 // bytes of memory that there are; 0 is unknown
+	// about how many bytes on disk are one unit of work, which a crash loses; default 16 MiB. Each split becomes one
+	// shard
+	Split  int64
+	Sample int // look at this many documents, spread over the input, and write nothing; 0 for a whole run
 
-	TaskIndex, TaskCount int           // this process does every TaskCount-th split, from TaskIndex on; counts 0 and 1 do all
+	// this process does every TaskCount-th split, from TaskIndex on; counts 0 and 1 do all
+	TaskIndex, TaskCount int
 	Wait                 time.Duration // how long to wait for other tasks between passes; 0 waits forever
 
 	Progress func(what string, read, total int64) // bytes on disk; called from any worker, one at a time; may be nil
@@ -161,7 +165,8 @@ func (r *runner) sample() {
 func (r *runner) all(ctx context.Context) error {
 	for k := range r.passes {
 		if k > 0 {
-			if err := r.wait(ctx, func() bool { return r.state.whole(k - 1) }, func() string { return r.missing(k - 1) }); err != nil {
+			if err := r.wait(ctx, func() bool { return r.state.whole(k - 1) },
+				func() string { return r.missing(k - 1) }); err != nil {
 				return err
 			}
 			if err := r.compare(ctx, k); err != nil {
@@ -194,7 +199,8 @@ func (r *runner) compare(ctx context.Context, k int) error {
 		}
 		r.update()
 	}
-	return r.wait(ctx, func() bool { return r.state.compared[k] != nil }, func() string { return "task 0, which compares the documents of all" })
+	return r.wait(ctx, func() bool { return r.state.compared[k] != nil },
+		func() string { return "task 0, which compares the documents of all" })
 }
 
 // pass runs the remaining splits of this process in a pass, each worker one split at a time.
@@ -287,7 +293,8 @@ func (r *runner) finish(rep *Report) error {
 		}
 		for _, f := range entries {
 			if !wanted[d+"/"+f.Name()] && ours(f.Name()) {
-				if err := os.Remove(filepath.Join(r.o.Dir, d, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+				if err := os.Remove(filepath.Join(r.o.Dir, d, f.Name())); err != nil &&
+					!errors.Is(err, os.ErrNotExist) {
 					return err
 				}
 			}

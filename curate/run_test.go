@@ -23,7 +23,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-const allStages = "signals: true\nstages: [normalize, gopher_repetition, {gopher_quality: {words: {min: 20}}}, {c4: {terminal_punctuation: false}}, fineweb, pii]\n"
+const allStages = "signals: true\nstages: [normalize, gopher_repetition, {gopher_quality: {words: {min: 20}}}, " +
+	"{c4: {terminal_punctuation: false}}, fineweb, pii]\n"
 
 func mustParse(t testing.TB, text string) *Pipeline {
 	t.Helper()
@@ -38,7 +39,8 @@ func mustParse(t testing.TB, text string) *Pipeline {
 func writeInput(t testing.TB, dir string, files int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
-	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
+	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning " +
+		"quiet water table")
 	for i := range files {
 		var b strings.Builder
 		for j := range 30 {
@@ -47,14 +49,16 @@ func writeInput(t testing.TB, dir string, files int) {
 				for range 4 + r.IntN(15) {
 					text.WriteString(words[r.IntN(len(words)-r.IntN(10))] + " ")
 				}
-				text.WriteString([]string{"end.\n", "end.\n", "mail a@b.org.\r\n", "x\n", "{\n", "uses cookies.\n"}[min(r.IntN(12), r.IntN(12), 5)])
+				text.WriteString([]string{"end.\n", "end.\n", "mail a@b.org.\r\n", "x\n", "{\n",
+					"uses cookies.\n"}[min(r.IntN(12), r.IntN(12), 5)])
 			}
 			b.WriteString(lineWithFields(i, j, text.String()))
 		}
 		if i%3 == 1 {
 			b.WriteString("{broken\n")
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i)), []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.jsonl", i)), []byte(b.String()),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +73,8 @@ func lineWithFields(i, j int, text string) string {
 	case 1:
 		return fmt.Sprintf("{\"anneal\": [%d], \"text\":%s}\n", j, quoted)
 	}
-	return fmt.Sprintf("{\"id\": \"%d-%d\",\"n\":1e%d,\"text\":%s,\"meta\":{\"é\":[ %d,null],\"raw\":\"\\u00e9\xff\"}}\n", i, j, j, quoted, j)
+	return fmt.Sprintf("{\"id\": \"%d-%d\",\"n\":1e%d,\"text\":%s,\"meta\":{\"é\":[ "+
+		"%d,null],\"raw\":\"\\u00e9\xff\"}}\n", i, j, j, quoted, j)
 }
 
 // contents are all files of a directory but the journals, whose order is that of the work.
@@ -92,8 +97,10 @@ func TestOutputIsThatOfTheInputAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Splits < 5 || first.Report.Kept == 0 || first.Report.Kept == first.Report.Documents || first.Report.Input.Rejected() != 4 {
-		t.Fatalf("%d splits, %d of %d documents kept, %d rejects: the input is no test", first.Splits, first.Report.Kept, first.Report.Documents, first.Report.Input.Rejected())
+	if first.Splits < 5 || first.Report.Kept == 0 || first.Report.Kept == first.Report.Documents ||
+		first.Report.Input.Rejected() != 4 {
+		t.Fatalf("%d splits, %d of %d documents kept, %d rejects: the input is no test",
+			first.Splits, first.Report.Kept, first.Report.Documents, first.Report.Input.Rejected())
 	}
 	want := contents(t, o.Dir)
 	for _, workers := range []int{2, 7} {
@@ -159,7 +166,8 @@ func cutJournal(t *testing.T, dir string, stop int) {
 		_, err = f.WriteString(`{"split":0,"inp`)
 	}
 	if err == nil {
-		err = errors.Join(f.Close(), os.WriteFile(filepath.Join(dir, "docs", fmt.Sprintf(".00000.jsonl.zst.tmp-%d", stop)), []byte("half"), 0o644))
+		err = errors.Join(f.Close(), os.WriteFile(
+			filepath.Join(dir, "docs", fmt.Sprintf(".00000.jsonl.zst.tmp-%d", stop)), []byte("half"), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +264,9 @@ func TestKeptDocumentsAreThoseNoStageDrops(t *testing.T) {
 func TestDryRunWritesNothing(t *testing.T) {
 	in, dir := t.TempDir(), t.TempDir()
 	writeInput(t, in, 4)
-	out, err := Run(context.Background(), Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir, Sample: 17})
+	out, err := Run(context.Background(), Options{
+		Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir, Sample: 17,
+	})
 	if err != nil || out.Report.Documents != 17 || len(contents(t, dir)) != 0 {
 		t.Errorf("%d documents, %d files, %v", out.Report.Documents, len(contents(t, dir)), err)
 	}
@@ -297,10 +307,12 @@ func TestSignalsAndExamplesAgree(t *testing.T) {
 		if len(line.Signals) != 1+13+8+4+4+2 {
 			t.Fatalf("%v has %d signals", line.Key, len(line.Signals))
 		}
-		draws[line.DroppedBy] = append(draws[line.DroppedBy], placeHash(line.DroppedBy, Key{line.Key[0], line.Key[1], line.Key[2]}))
+		draws[line.DroppedBy] = append(draws[line.DroppedBy],
+			placeHash(line.DroppedBy, Key{line.Key[0], line.Key[1], line.Key[2]}))
 	}
 	if n != out.Report.Documents || len(draws[""]) != out.Report.Kept {
-		t.Errorf("signals of %d documents, %d kept; the report has %d and %d", n, len(draws[""]), out.Report.Documents, out.Report.Kept)
+		t.Errorf("signals of %d documents, %d kept; the report has %d and %d",
+			n, len(draws[""]), out.Report.Documents, out.Report.Kept)
 	}
 	for _, s := range out.Report.Stages {
 		for _, r := range s.Rules {
@@ -326,7 +338,8 @@ func TestForeignFilesStay(t *testing.T) {
 	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir}
 	notes := filepath.Join(dir, "docs", "notes.txt")
 	write := func() {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(notes), 0o777), os.WriteFile(notes, []byte("mine"), 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(notes), 0o777),
+			os.WriteFile(notes, []byte("mine"), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -359,7 +372,8 @@ func TestForeignFilesStay(t *testing.T) {
 func TestOwnNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"00000.jsonl.zst": true, "123456.jsonl.zst": true, ".00000.jsonl.zst.tmp-12": true,
-		"a.jsonl.zst": false, "00000.jsonl": false, "notes.txt": false, ".jsonl.zst": false, ".00000.jsonl.zst.tmp-": false, "": false,
+		"a.jsonl.zst": false, "00000.jsonl": false, "notes.txt": false, ".jsonl.zst": false,
+		".00000.jsonl.zst.tmp-": false, "": false,
 	} {
 		if ours(name) != want {
 			t.Errorf("ours(%q) = %v", name, !want)

@@ -124,7 +124,8 @@ func openShard(dir, name string) (*shardReader, error) {
 	if filepath.Ext(path) == ".s2" {
 		r.z = s2.NewReader(f)
 	} else {
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(64<<20))
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(64<<20))
 		if err != nil {
 			f.Close()
 			return nil, err

@@ -23,7 +23,8 @@ func TestLinesAreJSONForAnyBytes(t *testing.T) {
 		if err := json.Unmarshal(line, &got); err != nil {
 			t.Fatalf("%q for %q: %v", line, text, err)
 		}
-		if want := string([]rune(string(text))); got != want || string(line) != string(appendString(nil, []byte(want))) {
+		if want := string([]rune(string(text))); got != want ||
+			string(line) != string(appendString(nil, []byte(want))) {
 			t.Fatalf("%q is written as %q and read as %q, want %q", text, line, got, want)
 		}
 	})
@@ -34,17 +35,22 @@ func TestLinesComeBack(t *testing.T) {
 	some := rapid.SliceOf(rapid.SampledFrom([]byte("a\"\\/u0\n\t\r\x00\x1f\xc3\xa9\xff")))
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<40)
-		d := &Doc{Key: Key{n.Draw(t, "source"), n.Draw(t, "split"), n.Draw(t, "row")}, Source: string(valid(some.Draw(t, "path"))), Text: valid(some.Draw(t, "text"))}
+		d := &Doc{
+			Key:    Key{n.Draw(t, "source"), n.Draw(t, "split"), n.Draw(t, "row")},
+			Source: string(valid(some.Draw(t, "path"))), Text: valid(some.Draw(t, "text")),
+		}
 		d.offset = int64(n.Draw(t, "offset"))
 		for i := range rapid.IntRange(0, 2).Draw(t, "fields") {
-			member := appendString(append(strconv.AppendInt([]byte(`"f`), int64(i), 10), `": `...), some.Draw(t, "value"))
+			member := appendString(append(strconv.AppendInt([]byte(`"f`), int64(i), 10), `": `...),
+				some.Draw(t, "value"))
 			d.Fields = append(append(d.Fields, ",   "[:min(i, 1)]...), member...)
 			d.moved = []byte(`"from":{"anneal":"}"},"text":1`)[:rapid.SampledFrom([]int{0, 21, 30}).Draw(t, "moved")]
 		}
 		line, _ := appendDocument(nil, nil, d)
 		in, err := parseDocument(new(corpus.Line), line)
 		fields := bytes.ReplaceAll(d.Fields, []byte(`": "`), []byte(`":"`))
-		if err != nil || in.Key != d.Key || in.Source != d.Source || in.Offset != d.offset || string(in.Text) != string(d.Text) ||
+		if err != nil || in.Key != d.Key || in.Source != d.Source || in.Offset != d.offset ||
+			string(in.Text) != string(d.Text) ||
 			string(in.Fields) != string(fields) || string(in.Moved) != string(d.moved) || !json.Valid(line) {
 			t.Fatalf("%+v becomes %+v, %v", d, in, err)
 		}
@@ -58,7 +64,8 @@ func TestLinesComeBack(t *testing.T) {
 		var back history
 		var doc Doc
 		key, err := back.parse(&doc, appendSignals(nil, d, h))
-		if err != nil || key != d.Key || back.bytes != h.bytes || !slices.Equal(doc.Signals, d.Signals) || !slices.Equal(back.changed, h.changed) || !slices.Equal(back.dropping, h.dropping) {
+		if err != nil || key != d.Key || back.bytes != h.bytes || !slices.Equal(doc.Signals, d.Signals) ||
+			!slices.Equal(back.changed, h.changed) || !slices.Equal(back.dropping, h.dropping) {
 			t.Fatalf("%+v of %+v becomes %+v of %+v, %v", h, d.Signals, back, doc.Signals, err)
 		}
 	})

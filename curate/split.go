@@ -30,7 +30,8 @@ func newOrigin(o Options) (origin, error) {
 	o.Read.OnReject, o.Read.Extensions = nil, nil // only options that change what a file yields
 	how := fmt.Sprintf("%+v", o.Read)
 	for _, s := range f.splits {
-		f.identities = append(f.identities, sync.OnceValue(func() string { return fmt.Sprintf("%s %d %s", s.Identity(), s.First, how) }))
+		f.identities = append(f.identities,
+			sync.OnceValue(func() string { return fmt.Sprintf("%s %d %s", s.Identity(), s.First, how) }))
 	}
 	return f, nil
 }

@@ -23,10 +23,11 @@ var kinds = []kind{
 	filter(Normalize),
 	filter(GopherQuality),
 	filter(GopherRepetition),
-	{name: "c4", bounds: C4(false).Bounds, options: []option{{name: "terminal_punctuation", value: true}}, load: func(o given) (func() Stage, error) {
-		anyEnd := !o.truth("terminal_punctuation")
-		return func() Stage { return C4(anyEnd) }, nil
-	}},
+	{name: "c4", bounds: C4(false).Bounds, options: []option{{name: "terminal_punctuation", value: true}},
+		load: func(o given) (func() Stage, error) {
+			anyEnd := !o.truth("terminal_punctuation")
+			return func() Stage { return C4(anyEnd) }, nil
+		}},
 	filter(C4Paragraphs),
 	filter(FineWeb),
 	filter(Code),
@@ -38,9 +39,11 @@ var kinds = []kind{
 	language,
 	quality,
 	{name: "dedup", rules: compareRules, many: true, compare: compareOptions, options: []option{
-		{name: "exact", value: []string{"document"}, among: []string{"document", "paragraph", "line", "none"}}, {name: "min_words", value: 3.0},
-		{name: "near", value: true}, {name: "words", value: 5.0}, {name: "bands", value: 14.0}, {name: "rows", value: 8.0}, {name: "verify", value: 0.0},
-		{name: "ngrams", value: false}, {name: "ngram_words", value: 13.0}, {name: "ngram_share", value: 0.8}, {name: "ngram_mib", value: 256.0},
+		{name: "exact", value: []string{"document"}, among: []string{"document", "paragraph", "line", "none"}},
+		{name: "min_words", value: 3.0},
+		{name: "near", value: true}, {name: "words", value: 5.0}, {name: "bands", value: 14.0},
+		{name: "rows", value: 8.0}, {name: "verify", value: 0.0}, {name: "ngrams", value: false},
+		{name: "ngram_words", value: 13.0}, {name: "ngram_share", value: 0.8}, {name: "ngram_mib", value: 256.0},
 	}},
 }
 

@@ -60,7 +60,8 @@ func (r *runner) survey(s *state, all bool) {
 	left := func(name string) bool { return !all && temporary(name) }
 	for k := range r.passes {
 		if k > 0 && s.compared[k] == nil && s.whole(k-1) {
-			if e := r.journal.find(place{2*k - 1, 0}, r.sums(s, k-1)); e != nil && len(e.Parts) == len(r.splits) && r.journal.sound(e, left) {
+			if e := r.journal.find(place{2*k - 1, 0}, r.sums(s, k-1)); e != nil && len(e.Parts) == len(r.splits) &&
+				r.journal.sound(e, left) {
 				s.compared[k] = e
 			}
 		}
@@ -122,7 +123,8 @@ func (r *runner) finished() bool {
 // changed counts the finished splits whose input has changed since.
 func (r *runner) changed() (n int) {
 	for i, e := range r.state.maps[0] {
-		if all := r.journal.records[place{0, i}]; e == nil && len(all) > 0 && r.journal.find(place{0, i}, r.input(&r.state, 0, i)) == nil {
+		if all := r.journal.records[place{0, i}]; e == nil && len(all) > 0 &&
+			r.journal.find(place{0, i}, r.input(&r.state, 0, i)) == nil {
 			n++
 		}
 	}

@@ -131,7 +131,8 @@ type ClassifierReport struct {
 // TrainClassifier learns to tell kinds of documents apart and returns how well it does so on the share holdout of the
 // examples, chosen by the hash of their text: copies of a text are all on one side. Examples wait in a file in dir, as
 // large as they are.
-func TrainClassifier(ctx context.Context, x Examples, dir string, holdout float64, o fasttext.TrainOptions) (*fasttext.Model, ClassifierReport, error) {
+func TrainClassifier(ctx context.Context, x Examples, dir string, holdout float64,
+	o fasttext.TrainOptions) (*fasttext.Model, ClassifierReport, error) {
 	var rep ClassifierReport
 	train, err := newSpool(dir)
 	if err != nil {

@@ -13,10 +13,12 @@ func (r *runner) wait(ctx context.Context, until func() bool, missing func() str
 	for ; !until() && !r.state.complete(); r.update() {
 		what := missing()
 		if r.o.TaskCount <= 1 {
-			return fmt.Errorf("the output of %s in %s disappeared during the run\n  give the same command again", what, r.o.Dir)
+			return fmt.Errorf("the output of %s in %s disappeared during the run\n  give the same command again",
+				what, r.o.Dir)
 		}
 		if r.o.Wait > 0 && time.Since(start) > r.o.Wait {
-			return fmt.Errorf("%w for %s, but these are not done: %s\n  start all tasks at once, or give the command again when they are done", ErrWaited, r.o.Wait, what)
+			return fmt.Errorf("%w for %s, but these are not done: %s\n"+
+				"  start all tasks at once, or give the command again when they are done", ErrWaited, r.o.Wait, what)
 		}
 		if r.o.Waiting != nil {
 			r.o.Waiting(what)

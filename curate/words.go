@@ -236,7 +236,8 @@ func (t *tokenFacts) scan(text []byte, m *maskSet, w *wordFacts) {
 		base, open := blockSize*i, e.token != 0
 		words, symbols, ends := e.next(b)
 		starts := words | symbols
-		wide := b.continued|continued != 0 || open && start < base-blockSize // some token here may have characters of several bytes
+		// some token here may have characters of several bytes
+		wide := b.continued|continued != 0 || open && start < base-blockSize
 		continued = b.continued
 		if !open {
 			start = base + bits.TrailingZeros64(starts)

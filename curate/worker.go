@@ -64,7 +64,8 @@ func newWorker(r *runner, pass int) *worker {
 
 // split processes a split. Its files appear only when all of them are complete.
 func (w *worker) split(ctx context.Context, split int) (*entry, error) {
-	e := &entry{record: record{Step: 2 * w.pass.number, Split: split, Of: len(w.r.splits), Input: w.r.input(&w.r.state, w.pass.number, split), Files: map[string]written{}}}
+	e := &entry{record: record{Step: 2 * w.pass.number, Split: split, Of: len(w.r.splits),
+		Input: w.r.input(&w.r.state, w.pass.number, split), Files: map[string]written{}}}
 	e.Tally = newReport(w.pass.stages)
 	w.tally, w.most, w.at, w.rejects, w.rejectFault = &e.Tally, 0, split, nil, nil
 	if w.pass.number == 0 {

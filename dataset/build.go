@@ -117,14 +117,17 @@ func (b *builder) finish() (Manifest, error) {
 		}
 	}
 	if b.opt.TokenizerConfig != nil {
-		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerConfigName), bytes.NewReader(b.opt.TokenizerConfig)); err != nil {
+		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerConfigName),
+			bytes.NewReader(b.opt.TokenizerConfig)); err != nil {
 			return Manifest{}, err
 		}
 	}
 	tok := b.opt.Tokenizer
 	m := Manifest{
 		Format: manifestFormat, Version: manifestVersion,
-		Tokenizer:   TokenizerInfo{Path: tok.Path, SHA256: hex.EncodeToString(tok.SHA256[:]), VocabSize: tok.Vocab, EOT: tok.EOT},
+		Tokenizer: TokenizerInfo{
+			Path: tok.Path, SHA256: hex.EncodeToString(tok.SHA256[:]), VocabSize: tok.Vocab, EOT: tok.EOT,
+		},
 		ValFraction: b.opt.ValFraction, Train: b.train.info, Val: b.val.info,
 	}
 	if b.opt.Lost != nil {

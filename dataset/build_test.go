@@ -138,11 +138,14 @@ func TestBuildRoundTrip(t *testing.T) {
 				if diff := cmp.Diff(want[side], documents(t, p)); diff != "" {
 					t.Errorf("vocab %d, shards of %d, split %d: %s", vocab, limit, side, diff)
 				}
-				if n := uint64(len(want[side])); info.Documents != n || info.Tokens != n+bytes[side] || info.TextBytes != bytes[side] {
-					t.Errorf("vocab %d, shards of %d, split %d: counts %+v; want %d documents, %d bytes", vocab, limit, side, info.Counts, n, bytes[side])
+				if n := uint64(len(want[side])); info.Documents != n || info.Tokens != n+bytes[side] ||
+					info.TextBytes != bytes[side] {
+					t.Errorf("vocab %d, shards of %d, split %d: counts %+v; want %d documents, %d bytes",
+						vocab, limit, side, info.Counts, n, bytes[side])
 				}
 				if limit == 1 && len(info.Shards) != len(want[side]) || limit == 1<<27 && len(info.Shards) != 1 {
-					t.Errorf("shards of %d tokens: %d shards for %d documents", limit, len(info.Shards), len(want[side]))
+					t.Errorf("shards of %d tokens: %d shards for %d documents",
+						limit, len(info.Shards), len(want[side]))
 				}
 			}
 		}
@@ -187,10 +190,12 @@ func TestEachSplitGetsADocument(t *testing.T) {
 		different := len(slices.Compact(slices.Sorted(slices.Values(docs))))
 		if fraction == 1 {
 			if len(train) > 0 || len(val) != len(docs) {
-				rt.Errorf("all held out, and %d of %d documents for training, %d for validation", len(train), len(docs), len(val))
+				rt.Errorf("all held out, and %d of %d documents for training, %d for validation",
+					len(train), len(docs), len(val))
 			}
 		} else if len(train) == 0 || (len(val) > 0) != (fraction > 0 && different > 1) {
-			rt.Errorf("fraction %v, %d different documents: %d for training, %d for validation", fraction, different, len(train), len(val))
+			rt.Errorf("fraction %v, %d different documents: %d for training, %d for validation",
+				fraction, different, len(train), len(val))
 		}
 		all := slices.Sorted(slices.Values(append(train, val...)))
 		if diff := cmp.Diff(slices.Sorted(slices.Values(docs)), all); diff != "" {
@@ -257,7 +262,9 @@ func TestUnfinishedBuildIsNoDataset(t *testing.T) {
 		}, "document 0: the tokenizer produced id 257"},
 		"nothing": {t.Context(), sequence(nil), byteEncoder, "no documents"},
 	} {
-		opt := BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: c.enc, ShardTokens: 100_000, Threads: 3}
+		opt := BuildOptions{
+			Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: c.enc, ShardTokens: 100_000, Threads: 3,
+		}
 		_, err := Build(c.ctx, opt, c.docs)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), opt.Dir) {
 			t.Errorf("%s: error %v; should hold %q and the directory", name, err, c.want)
@@ -282,7 +289,8 @@ func TestUnfinishedBuildIsNoDataset(t *testing.T) {
 func TestBuildDoesNotReplaceUnlessAsked(t *testing.T) {
 	d := build(t, []string{"one", "two"}, BuildOptions{})
 	opt := BuildOptions{Dir: d.Dir, Tokenizer: byteTokenizer, NewEncoder: byteEncoder}
-	if _, err := Build(t.Context(), opt, sequence([]string{"three"})); err == nil || !strings.Contains(err.Error(), d.Dir) {
+	if _, err := Build(t.Context(), opt, sequence([]string{"three"})); err == nil ||
+		!strings.Contains(err.Error(), d.Dir) {
 		t.Errorf("building over a dataset: %v", err)
 	}
 	if err := d.Verify(); err != nil {
@@ -353,7 +361,8 @@ func TestAWhollyHeldOutDatasetIsNotTrainedOn(t *testing.T) {
 			}
 		}
 	}
-	_, err := Build(t.Context(), BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder, ValFraction: 1}, sequence(nil))
+	_, err := Build(t.Context(), BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder,
+		ValFraction: 1}, sequence(nil))
 	if err == nil || !strings.Contains(err.Error(), "no documents") {
 		t.Errorf("of no documents: %v", err)
 	}

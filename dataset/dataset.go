@@ -28,7 +28,8 @@ func (t Tokenizer) check() error {
 		return fmt.Errorf("vocabulary size %d is not between 1 and %d", t.Vocab, maxVocab)
 	}
 	if int64(t.EOT) >= int64(t.Vocab) {
-		return fmt.Errorf("the end-of-text token has id %d, but the vocabulary has only %d entries\n  use a tokenizer with an end-of-text token, such as <|endoftext|>", t.EOT, t.Vocab)
+		return fmt.Errorf("the end-of-text token has id %d, but the vocabulary has only %d entries\n"+
+			"  use a tokenizer with an end-of-text token, such as <|endoftext|>", t.EOT, t.Vocab)
 	}
 	return nil
 }
@@ -37,7 +38,8 @@ func (t Tokenizer) check() error {
 func (t Tokenizer) holds(ids []uint32) error {
 	for _, id := range ids {
 		if int64(id) >= int64(t.Vocab) || id == t.EOT {
-			return fmt.Errorf("id %d in a text: ids of text must be below the vocabulary size %d and differ from the end-of-text id %d", id, t.Vocab, t.EOT)
+			return fmt.Errorf("id %d in a text: ids of text must be below the vocabulary size %d and differ from the "+
+				"end-of-text id %d", id, t.Vocab, t.EOT)
 		}
 	}
 	return nil
@@ -104,12 +106,15 @@ func (d *Dataset) openShard(info ShardInfo) (*shard, error) {
 // matches returns an error unless a shard is the one described by the manifest.
 func (d *Dataset) matches(s *shard, info ShardInfo) error {
 	want, got := d.Manifest.Tokenizer, s.h.tokenizer
-	if hash := hex.EncodeToString(got.SHA256[:]); hash != want.SHA256 || got.Vocab != want.VocabSize || got.EOT != want.EOT {
-		return fmt.Errorf("shard %s was tokenised with %s (vocabulary %d, EOT %d), but the manifest of %s says %s (vocabulary %d, EOT %d)\n  rebuild the data with `anneal data build`",
+	if hash := hex.EncodeToString(got.SHA256[:]); hash != want.SHA256 || got.Vocab != want.VocabSize ||
+		got.EOT != want.EOT {
+		return fmt.Errorf("shard %s was tokenised with %s (vocabulary %d, EOT %d), "+
+			"but the manifest of %s says %s (vocabulary %d, EOT %d)\n  rebuild the data with `anneal data build`",
 			s.path, hash, got.Vocab, got.EOT, d.Dir, want.SHA256, want.VocabSize, want.EOT)
 	}
 	if c := (Counts{s.h.docs, s.h.tokens, s.h.textBytes, s.h.promptTokens}); c != info.Counts || s.head != info.Header {
-		return fmt.Errorf("shard %s holds %d documents and %d tokens (header %08x), but the manifest says %d and %d (%08x): the shard was replaced after the build\n  rebuild the data with `anneal data build`",
+		return fmt.Errorf("shard %s holds %d documents and %d tokens (header %08x), but the manifest says %d and %d "+
+			"(%08x): the shard was replaced after the build\n  rebuild the data with `anneal data build`",
 			s.path, c.Documents, c.Tokens, s.head, info.Documents, info.Tokens, info.Header)
 	}
 	return nil
@@ -132,7 +137,9 @@ func (d *Dataset) RequireTokenizer(t Tokenizer) error {
 	if want == got.SHA256 && t.Vocab == got.VocabSize && t.EOT == got.EOT {
 		return nil
 	}
-	return fmt.Errorf("the data in %s was tokenised with %s %s (vocabulary %d, EOT %d), but this run uses %s %s (vocabulary %d, EOT %d)\n  rebuild the data with `anneal data build --tokenizer %[6]s`, or pass the tokenizer it was built with",
+	return fmt.Errorf("the data in %s was tokenised with %s %s (vocabulary %d, "+
+		"EOT %d), but this run uses %s %s (vocabulary %d, EOT %d)\n"+
+		"  rebuild the data with `anneal data build --tokenizer %[6]s`, or pass the tokenizer it was built with",
 		d.Dir, got.Path, got.SHA256, got.VocabSize, got.EOT, t.Path, want, t.Vocab, t.EOT)
 }
 

@@ -5,7 +5,7 @@
 //
 // # A dataset on disk
 //
-//	DIR/dataset.json         the manifest: the contents of the shards; written last, so a directory without it is not a dataset
+//	DIR/dataset.json         the manifest: the contents of the shards; written last: without it, DIR is no dataset
 //	DIR/tokenizer.json       the tokenizer, if Build was given it
 //	DIR/tokenizer_config.json  which token ends a text, for those who read tokenizer.json alone
 //	DIR/train/00000.tokens   shards of the training split

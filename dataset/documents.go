@@ -29,7 +29,8 @@ func (s *shard) documents(base uint64, f func(start, end, prompt uint64)) error 
 			return err
 		}
 		if end <= start || end > s.h.tokens || prompt > end-start-1 {
-			return fmt.Errorf("document index: document %d starts at token %d and ends at %d of %d, with a prompt of %d tokens", i, start, end, s.h.tokens, prompt)
+			return fmt.Errorf("document index: document %d starts at token %d and ends at %d of %d, "+
+				"with a prompt of %d tokens", i, start, end, s.h.tokens, prompt)
 		}
 		f(base+start, base+end, prompt)
 		start = end

@@ -80,12 +80,16 @@ func (w *work) document(i int) document {
 	if i > 0 {
 		tokens, text = w.tokenEnds[i-1], w.textEnds[i-1]
 	}
-	return document{tokens: w.tokens[tokens:w.tokenEnds[i]], textBytes: w.textEnds[i] - text, hash: w.hashes[i], prompt: w.prompts[i]}
+	return document{
+		tokens: w.tokens[tokens:w.tokenEnds[i]], textBytes: w.textEnds[i] - text, hash: w.hashes[i],
+		prompt: w.prompts[i],
+	}
 }
 
 // encodeAll encodes docs with opt.Threads goroutines and passes them to add in order. At most about 3 · Threads
 // pieces of work are in memory.
-func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error], add func(document) error, progress func()) error {
+func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error], add func(document) error,
+	progress func()) error {
 	running, stop := context.WithCancel(ctx)
 	queue := make(chan *work, opt.Threads) // for the encoders
 	order := make(chan *work, 2*opt.Threads)
@@ -136,7 +140,8 @@ func encodeAll(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, err
 }
 
 // distribute groups docs into pieces of work and sends each to the encoders and, in order, to the writer.
-func distribute(ctx context.Context, docs iter.Seq2[[]byte, error], queue, order chan<- *work, free <-chan *work) error {
+func distribute(ctx context.Context, docs iter.Seq2[[]byte, error], queue, order chan<- *work,
+	free <-chan *work) error {
 	var w *work
 	send := func() bool {
 		select {

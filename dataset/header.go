@@ -52,7 +52,8 @@ func align64(n uint64) uint64 { return (n + 63) &^ 63 }
 func (h *header) layout(maxSize int64) (layout, error) {
 	limit := uint64(maxSize)
 	if h.tokens > limit/uint64(h.tokenBytes) || h.docs > limit/h.entry() {
-		return layout{}, fmt.Errorf("header: %d tokens and %d documents do not fit in a file of %d bytes", h.tokens, h.docs, maxSize)
+		return layout{}, fmt.Errorf("header: %d tokens and %d documents do not fit in a file of %d bytes",
+			h.tokens, h.docs, maxSize)
 	}
 	index := align64(headerSize + h.tokens*uint64(h.tokenBytes))
 	table := index + h.entry()*h.docs
@@ -90,7 +91,8 @@ func (h *header) encode() []byte {
 func decodeHeader(b []byte, size int64) (header, layout, error) {
 	var h header
 	if size < headerSize {
-		return h, layout{}, fmt.Errorf("a file of %d bytes is too short for a token shard (the header alone has %d)", size, headerSize)
+		return h, layout{}, fmt.Errorf("a file of %d bytes is too short for a token shard (the header alone has %d)",
+			size, headerSize)
 	}
 	if string(b[:8]) != shardMagic {
 		return h, layout{}, fmt.Errorf("not a token shard: it starts with % x", b[:8])
@@ -101,7 +103,8 @@ func decodeHeader(b []byte, size int64) (header, layout, error) {
 	case shardVersion + 1:
 		h.prompts = true
 	default:
-		return h, layout{}, fmt.Errorf("shard version %d; this version of anneal reads versions %d and %d", v, shardVersion, shardVersion+1)
+		return h, layout{}, fmt.Errorf("shard version %d; this version of anneal reads versions %d and %d",
+			v, shardVersion, shardVersion+1)
 	}
 	if got, want := crc32.Checksum(b[:headerSize-4], castagnoli), le.Uint32(b[headerSize-4:]); got != want {
 		return h, layout{}, fmt.Errorf("header: checksum %08x, recorded %08x", got, want)
@@ -129,7 +132,8 @@ func decodeHeader(b []byte, size int64) (header, layout, error) {
 		return h, l, err
 	}
 	if l.size != size {
-		return h, l, fmt.Errorf("%d tokens and %d documents need a file of %d bytes, but this one has %d: it is truncated or has been changed", h.tokens, h.docs, l.size, size)
+		return h, l, fmt.Errorf("%d tokens and %d documents need a file of %d bytes, "+
+			"but this one has %d: it is truncated or has been changed", h.tokens, h.docs, l.size, size)
 	}
 	if h.docs == 0 || h.tokens < h.docs {
 		return h, l, fmt.Errorf("header: %d documents in %d tokens", h.docs, h.tokens)

@@ -60,7 +60,8 @@ func Import(ctx context.Context, opt ImportOptions, train, val iter.Seq2[[]uint3
 }
 
 // each passes documents to add.
-func (opt *ImportOptions) each(ctx context.Context, b *builder, docs iter.Seq2[[]uint32, error], add func(document) error) error {
+func (opt *ImportOptions) each(ctx context.Context, b *builder, docs iter.Seq2[[]uint32, error],
+	add func(document) error) error {
 	var text []byte
 	count := 0
 	for tokens, err := range docs {

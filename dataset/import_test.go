@@ -76,9 +76,13 @@ func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 		train iter.Seq2[[]uint32, error]
 		want  string
 	}{
-		{"an id beyond the vocabulary", func(yield func([]uint32, error) bool) { _ = yield([]uint32{1}, nil) && yield([]uint32{2, 257}, nil) }, "document 1: id 257"},
-		{"EOT in a document", func(yield func([]uint32, error) bool) { yield([]uint32{256}, nil) }, "document 0: id 256"},
-		{"a reader that fails", func(yield func([]uint32, error) bool) { _ = yield([]uint32{1}, nil) && yield(nil, broken) }, "broken"},
+		{"an id beyond the vocabulary", func(yield func([]uint32, error) bool) {
+			_ = yield([]uint32{1}, nil) && yield([]uint32{2, 257}, nil)
+		}, "document 1: id 257"},
+		{"EOT in a document", func(yield func([]uint32, error) bool) { yield([]uint32{256}, nil) },
+			"document 0: id 256"},
+		{"a reader that fails",
+			func(yield func([]uint32, error) bool) { _ = yield([]uint32{1}, nil) && yield(nil, broken) }, "broken"},
 		{"nothing", func(func([]uint32, error) bool) {}, "no documents"},
 	} {
 		dir := t.TempDir()

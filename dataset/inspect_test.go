@@ -24,7 +24,8 @@ func TestLengthsAgainstASortedList(t *testing.T) {
 		}
 		slices.Sort(want)
 		at := func(percent int) uint64 { return want[(len(want)*percent+99)/100-1] }
-		if l.Shortest != want[0] || l.Median != at(50) || l.P90 != at(90) || l.P99 != at(99) || l.Longest != want[len(want)-1] {
+		if l.Shortest != want[0] || l.Median != at(50) || l.P90 != at(90) || l.P99 != at(99) ||
+			l.Longest != want[len(want)-1] {
 			rt.Fatalf("lengths %v: %+v", want, l)
 		}
 		for i, b := range l.Bins {
@@ -93,7 +94,8 @@ func TestUtilisationCountsCutsAndWhatIsLeftOut(t *testing.T) {
 			}
 			u, err := d.Utilisation(kind, context)
 			if err != nil || u.Cut != cut || u.LeftOut != left {
-				rt.Fatalf("%s, context %d: %+v, %v; want %d documents cut, %d tokens left out", kind, context, u, err, cut, left)
+				rt.Fatalf("%s, context %d: %+v, %v; want %d documents cut, %d tokens left out",
+					kind, context, u, err, cut, left)
 			}
 		}
 	})

@@ -42,7 +42,8 @@ func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 		return nil, d.noTraining()
 	}
 	if n := d.train.tokens; n <= uint64(context) {
-		return nil, fmt.Errorf("the training split of %s has %d tokens, but one sample of context %d takes %d\n  try a context of at most %d, or build a larger dataset",
+		return nil, fmt.Errorf("the training split of %s has %d tokens, but one sample of context %d takes %d\n"+
+			"  try a context of at most %d, or build a larger dataset",
 			d.Dir, n, context, context+1, max(int64(n)-1, 0))
 	}
 	l := d.loader(&d.train, context)
@@ -93,7 +94,8 @@ func (d *Dataset) ValLoader(context int) (*Loader, error) {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
 	}
 	if d.val.tokens < 2 {
-		return nil, fmt.Errorf("%w in %s\n  rebuild it with a validation fraction above 0 and at least two different documents", ErrNoValidation, d.Dir)
+		return nil, fmt.Errorf("%w in %s\n  rebuild it with a validation fraction above 0 and at least two "+
+			"different documents", ErrNoValidation, d.Dir)
 	}
 	l := d.loader(&d.val, context)
 	l.windows = (d.val.tokens - 1 + uint64(context) - 1) / uint64(context)
@@ -119,7 +121,8 @@ var ErrNoValidation = errors.New("no validation split")
 var ErrNoTraining = errors.New("no training split")
 
 func (d *Dataset) noTraining() error {
-	return fmt.Errorf("%w in %s: all of its documents are held out, for `anneal eval`\n  rebuild it with --val 0.01 to train on it", ErrNoTraining, d.Dir)
+	return fmt.Errorf("%w in %s: all of its documents are held out, for `anneal eval`\n"+
+		"  rebuild it with --val 0.01 to train on it", ErrNoTraining, d.Dir)
 }
 
 func (d *Dataset) loader(stream *split, context int) *Loader {
@@ -217,14 +220,19 @@ type State struct {
 	Seed    uint64 `json:"seed"`
 	Sample  uint64 `json:"sample"`            // samples consumed
 	Packing string `json:"packing,omitempty"` // packing, with a checksum of its result; empty for Concat
-	Order   string `json:"order,omitempty"`   // checksum of the order from Arrange; empty while Arrange has had no effect
-	Mix     string `json:"mix,omitempty"`     // hash of the weights of the sources so far; empty if all samples came from the first source
-	Skip    string `json:"skip,omitempty"`    // skipped samples, in the format of SkipList
+	// checksum of the order from Arrange; empty while Arrange has had no effect
+	Order string `json:"order,omitempty"`
+	// hash of the weights of the sources so far; empty if all samples came from the first source
+	Mix  string `json:"mix,omitempty"`
+	Skip string `json:"skip,omitempty"` // skipped samples, in the format of SkipList
 }
 
 // State returns the state after the given number of samples.
 func (l *Loader) State(samples uint64) State {
-	s := State{Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing, Skip: l.skip.String()}
+	s := State{
+		Data: l.d.fingerprint, Context: l.context, Seed: l.seed, Sample: samples, Packing: l.packing,
+		Skip: l.skip.String(),
+	}
 	if samples > 0 && l.skip.At(samples-1) >= l.plain {
 		s.Order = l.order
 	}
@@ -235,17 +243,21 @@ func (l *Loader) State(samples uint64) State {
 // its sample counter has another meaning.
 func (l *Loader) Check(s State) error {
 	if s.Mix != "" {
-		return fmt.Errorf("the run has read %d samples from several sources, but this config has only %s\n  restore data.mix and data.weights, or start a new run", s.Sample, l.d.Dir)
+		return fmt.Errorf("the run has read %d samples from several sources, but this config has only %s\n"+
+			"  restore data.mix and data.weights, or start a new run", s.Sample, l.d.Dir)
 	}
 	here := l.State(s.Sample)
 	if s.Data != here.Data {
-		return fmt.Errorf("the run was trained on data %s, but %s holds %s\n  pass the dataset it was trained on, or start a new run", s.Data, l.d.Dir, here.Data)
+		return fmt.Errorf("the run was trained on data %s, but %s holds %s\n"+
+			"  pass the dataset it was trained on, or start a new run", s.Data, l.d.Dir, here.Data)
 	}
 	if err := s.checkRows(here); err != nil {
 		return err
 	}
 	if s.Order != here.Order {
-		return fmt.Errorf("the run reads its samples in the order %s, but this config gives the order %s\n  restore data.order, the scores in %s, and train.steps (on which percentages in data.order depend), or start a new run",
+		return fmt.Errorf("the run reads its samples in the order %s, but this config gives the order %s\n"+
+			"  restore data.order, the scores in %s, and train.steps (on which percentages in data.order depend), "+
+			"or start a new run",
 			cmp.Or(s.Order, "random"), cmp.Or(here.Order, "random"), filepath.Join(l.d.Dir, scoresDir))
 	}
 	return l.skip.check(s)
@@ -255,11 +267,14 @@ func (l *Loader) Check(s State) error {
 func (s State) checkRows(here State) error {
 	switch {
 	case s.Context != here.Context:
-		return fmt.Errorf("the run has read %d samples of context %d, but this config has context %d\n  restore the context, or start a new run", s.Sample, s.Context, here.Context)
+		return fmt.Errorf("the run has read %d samples of context %d, but this config has context %d\n"+
+			"  restore the context, or start a new run", s.Sample, s.Context, here.Context)
 	case s.Seed != here.Seed:
-		return fmt.Errorf("the run shuffles its data with seed %d, but this config has seed %d\n  restore the seed, or start a new run", s.Seed, here.Seed)
+		return fmt.Errorf("the run shuffles its data with seed %d, but this config has seed %d\n"+
+			"  restore the seed, or start a new run", s.Seed, here.Seed)
 	case s.Packing != here.Packing:
-		return fmt.Errorf("the run packs documents with %s, but this config with %s\n  restore data.packing, or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(here.Packing, string(Concat)))
+		return fmt.Errorf("the run packs documents with %s, but this config with %s\n  restore data.packing, "+
+			"or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(here.Packing, string(Concat)))
 	}
 	return nil
 }

@@ -92,7 +92,8 @@ func TestEpochHoldsEachWindowOnce(t *testing.T) {
 				window := stream[int(w)*context:][:context+1]
 				for j := range context {
 					if b.Tokens[j] != window[j] || b.Targets[j] != int32(window[j+1]) {
-						t.Fatalf("context %d, sample %d, position %d: %d → %d, the stream has %d → %d", context, k, j, b.Tokens[j], b.Targets[j], window[j], window[j+1])
+						t.Fatalf("context %d, sample %d, position %d: %d → %d, the stream has %d → %d",
+							context, k, j, b.Tokens[j], b.Targets[j], window[j], window[j+1])
 					}
 				}
 			}
@@ -127,7 +128,9 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 		if err := again.Batch(&b, s.Sample, rows); err != nil {
 			t.Fatal(err)
 		}
-		want := Batch{rows, 16, whole.Tokens[at*16:][:rows*16], whole.Targets[at*16:][:rows*16], whole.DocStart[at*16:][:rows*16]}
+		want := Batch{
+			rows, 16, whole.Tokens[at*16:][:rows*16], whole.Targets[at*16:][:rows*16], whole.DocStart[at*16:][:rows*16],
+		}
 		if d := cmp.Diff(want, b); d != "" {
 			t.Fatal(d)
 		}
@@ -211,7 +214,8 @@ func TestValidationCountsEachTokenOnce(t *testing.T) {
 
 func TestTooLittleDataIsAnError(t *testing.T) {
 	d := build(t, []string{"short"}, BuildOptions{ValFraction: 0.1})
-	if _, err := d.TrainLoader(6, 0); err == nil || !strings.Contains(err.Error(), "context of at most 5") || !strings.Contains(err.Error(), d.Dir) {
+	if _, err := d.TrainLoader(6, 0); err == nil || !strings.Contains(err.Error(), "context of at most 5") ||
+		!strings.Contains(err.Error(), d.Dir) {
 		t.Errorf("6 tokens, context 6: %v", err)
 	}
 	if l, err := d.TrainLoader(5, 0); err != nil || l.Windows() != 1 {
@@ -233,7 +237,10 @@ func TestStateIsRefusedElsewhere(t *testing.T) {
 		t.Errorf("state of %d bytes: %s", len(raw), raw)
 	}
 	other, _ := trainLoader(t, 21, 100, 8, 1)
-	for name, s := range map[string]State{"other data": other.State(1), "other context": {Data: l.d.fingerprint, Context: 9, Seed: 1}, "other seed": {Data: l.d.fingerprint, Context: 8, Seed: 2}} {
+	for name, s := range map[string]State{
+		"other data": other.State(1), "other context": {Data: l.d.fingerprint, Context: 9, Seed: 1},
+		"other seed": {Data: l.d.fingerprint, Context: 8, Seed: 2},
+	} {
 		if l.Check(s) == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -269,7 +276,8 @@ func TestRandomSourceIsAFunctionOfTheSample(t *testing.T) {
 	var a, b Batch
 	r.Batch(&a, 10, 4)
 	r.Batch(&b, 12, 1)
-	if !slices.Equal(a.Tokens[16:24], b.Tokens) || !slices.Equal(a.Targets[16:24], b.Targets) || slices.Equal(a.Tokens[:8], a.Tokens[8:16]) {
+	if !slices.Equal(a.Tokens[16:24], b.Tokens) || !slices.Equal(a.Targets[16:24], b.Targets) ||
+		slices.Equal(a.Tokens[:8], a.Tokens[8:16]) {
 		t.Errorf("sample 12 is %v alone and %v in a batch", b.Tokens, a.Tokens[16:24])
 	}
 	for i := range 7 {

@@ -82,14 +82,16 @@ func readManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	b, err := fileio.ReadSmall(path, manifestLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer tok.json --out %s FILES…`; an interrupted build leaves no manifest", dir, manifestName, dir)
+		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer "+
+			"tok.json --out %s FILES…`; an interrupted build leaves no manifest", dir, manifestName, dir)
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))
 	}
 	m, err := parseManifest(b)
 	if err != nil {
-		return m, fmt.Errorf("manifest %s: %w\n  restore the file from a copy, or rebuild the data with `anneal data build`", path, err)
+		return m, fmt.Errorf("manifest %s: %w\n"+
+			"  restore the file from a copy, or rebuild the data with `anneal data build`", path, err)
 	}
 	return m, nil
 }

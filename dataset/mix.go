@@ -48,7 +48,8 @@ func (m Mix) check(n int) error {
 	for i, p := range m {
 		switch {
 		case i > 0 && p.From < m[i-1].From:
-			return fmt.Errorf("weights from sample %d on follow those from sample %d on: they must be in ascending order", p.From, m[i-1].From)
+			return fmt.Errorf("weights from sample %d on follow those from sample %d on: they must be in "+
+				"ascending order", p.From, m[i-1].From)
 		case p.From > mixSamples:
 			return fmt.Errorf("weights from sample %d on: a mix has at most %d samples", p.From, uint64(mixSamples))
 		case p.To != nil && i == len(m)-1:
@@ -231,7 +232,10 @@ type mixer struct {
 
 func newMixer(m Mix, seed uint64) *mixer {
 	n := len(m[0].Weights)
-	x := &mixer{phases: m.phases(), key: mix(mix(seed) - 3), seen: make([]uint64, n), marks: []tally{newTally(n)}, before: newTally(n), after: newTally(n)}
+	x := &mixer{
+		phases: m.phases(), key: mix(mix(seed) - 3), seen: make([]uint64, n), marks: []tally{newTally(n)},
+		before: newTally(n), after: newTally(n),
+	}
 	x.decode(0)
 	return x
 }

@@ -80,7 +80,8 @@ func TestMixStaysWithinOneSample(t *testing.T) {
 					off := math.Abs(float64(drawn[i]-base[i]) - q)
 					worst = max(worst, off)
 					if off > 1+1e-6 || drawn[i] < before[i] {
-						t.Fatalf("phase %d, sample %d: source %d has given %d samples of %.4f, %d a block before", p, k, i, drawn[i]-base[i], q, before[i]-base[i])
+						t.Fatalf("phase %d, sample %d: source %d has given %d samples of %.4f, %d a block before",
+							p, k, i, drawn[i]-base[i], q, before[i]-base[i])
 					}
 				}
 				if sum != k {
@@ -141,17 +142,19 @@ func TestMixCanChangeWhatIsYetToCome(t *testing.T) {
 
 func TestMixRefusesWhatIsNone(t *testing.T) {
 	for want, m := range map[string]Mix{
-		"from sample 0":        {},
-		"from sample 0 ":       {{From: 64, Weights: []float64{1, 1}}},
-		"1 weights for 2":      {{Weights: []float64{1}}},
-		"3 weights for 2":      {{Weights: []float64{1, 1}, To: []float64{1, 1, 1}}, {From: 64, Weights: []float64{1, 1}}},
+		"from sample 0":   {},
+		"from sample 0 ":  {{From: 64, Weights: []float64{1, 1}}},
+		"1 weights for 2": {{Weights: []float64{1}}},
+		"3 weights for 2": {{Weights: []float64{1, 1}, To: []float64{1, 1, 1}},
+			{From: 64, Weights: []float64{1, 1}}},
 		"all weights are":      {{Weights: []float64{0, 0}}},
 		"-1 is not":            {{Weights: []float64{2, -1}}},
 		"NaN is not":           {{Weights: []float64{2, math.NaN()}}},
 		"+Inf is not":          {{Weights: []float64{2, math.Inf(1)}}},
 		"their end is missing": {{Weights: []float64{2, 1}, To: []float64{1, 1}}},
-		"ascending order":      {{Weights: []float64{2, 1}}, {From: 100, Weights: []float64{1, 1}}, {From: 50, Weights: []float64{1, 1}}},
-		"at most 1717986":      {{Weights: []float64{2, 1}}, {From: 1 << 40, Weights: []float64{1, 1}}},
+		"ascending order": {{Weights: []float64{2, 1}}, {From: 100, Weights: []float64{1, 1}},
+			{From: 50, Weights: []float64{1, 1}}},
+		"at most 1717986": {{Weights: []float64{2, 1}}, {From: 1 << 40, Weights: []float64{1, 1}}},
 	} {
 		if err := m.check(2); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%v: %v, want %q", m, err, want)
@@ -163,7 +166,9 @@ func TestMixRefusesWhatIsNone(t *testing.T) {
 // its size to the power of 1/T.
 func TestTemperature(t *testing.T) {
 	sizes := []float64{1, 10, 100}
-	for _, c := range []struct{ t, want0, ratio float64 }{{1, 1.0 / 111, 10}, {2, 1 / (1 + math.Sqrt(10) + 10), math.Sqrt(10)}, {1e9, 1.0 / 3, 1}} {
+	for _, c := range []struct{ t, want0, ratio float64 }{
+		{1, 1.0 / 111, 10}, {2, 1 / (1 + math.Sqrt(10) + 10), math.Sqrt(10)}, {1e9, 1.0 / 3, 1},
+	} {
 		w := Temperature(sizes, c.t)
 		if math.Abs(w[0]-c.want0) > 1e-8 || math.Abs(w[1]/w[0]-c.ratio) > 1e-6 || math.Abs(w[2]/w[1]-c.ratio) > 1e-6 {
 			t.Errorf("T = %v: %v, want the first %v and a ratio of %v", c.t, w, c.want0, c.ratio)
@@ -234,14 +239,19 @@ func mixedLoader(t testing.TB, docs []int, kind Packing, context int, seed uint6
 
 func sameRow(a *Batch, i int, b *Batch, j int) bool {
 	n := a.Context
-	return slices.Equal(a.Tokens[i*n:][:n], b.Tokens[j*n:][:n]) && slices.Equal(a.Targets[i*n:][:n], b.Targets[j*n:][:n]) && slices.Equal(a.DocStart[i*n:][:n], b.DocStart[j*n:][:n])
+	return slices.Equal(a.Tokens[i*n:][:n], b.Tokens[j*n:][:n]) &&
+		slices.Equal(a.Targets[i*n:][:n], b.Targets[j*n:][:n]) &&
+		slices.Equal(a.DocStart[i*n:][:n], b.DocStart[j*n:][:n])
 }
 
 // A run over several sources that is killed and goes on in other batches, with other numbers of readers, and leaves
 // samples out, reads each row of each source once an epoch, less what it leaves out, and each row is one that the
 // source alone would serve.
 func TestMixedReadsEachRowOnce(t *testing.T) {
-	m := Mix{{Weights: []float64{3, 1, 0}}, {From: 250, Weights: []float64{3, 1, 0}, To: []float64{0, 1, 4}}, {From: 500, Weights: []float64{0, 1, 4}}}
+	m := Mix{
+		{Weights: []float64{3, 1, 0}}, {From: 250, Weights: []float64{3, 1, 0}, To: []float64{0, 1, 4}},
+		{From: 500, Weights: []float64{0, 1, 4}},
+	}
 	for _, kind := range []Packing{Concat, BestFit, Pad} {
 		loaders := mixedLoader(t, []int{60, 25, 12}, kind, 16, 3, m)
 		fresh := func() *Mixed {
@@ -364,7 +374,10 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 	m := Mix{{Weights: []float64{3, 1, 0}}, {From: 640, Weights: []float64{1, 1, 1}}}
 	l := mixedLoader(t, []int{40, 30, 20}, BestFit, 16, 9, m)
 	s := l.State(512)
-	raw, _ := json.Marshal(State{Data: s.Data, Context: 1 << 20, Seed: math.MaxUint64, Sample: mixSamples, Packing: s.Packing, Order: "ffffffff", Mix: s.Mix})
+	raw, _ := json.Marshal(State{
+		Data: s.Data, Context: 1 << 20, Seed: math.MaxUint64, Sample: mixSamples, Packing: s.Packing,
+		Order: "ffffffff", Mix: s.Mix,
+	})
 	if len(raw) >= 200 {
 		t.Errorf("a state can have %d bytes: %s", len(raw), raw)
 	}
@@ -380,15 +393,20 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 		want string
 	}{
 		{"the same", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, m, ""},
-		{"other weights to come", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 512, Weights: []float64{0, 0, 1}}}, ""},
-		{"another source to come", []*Dataset{set(0), set(1), other, set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 1, 0, 0}}, {From: 512, Weights: []float64{1, 1, 1, 1}}}, ""},
-		{"other weights", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "only future weights"},
-		{"an earlier change", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{m[0], {From: 256, Weights: []float64{1, 1, 1}}}, "restore the data sets of"},
+		{"other weights to come", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9,
+			Mix{m[0], {From: 512, Weights: []float64{0, 0, 1}}}, ""},
+		{"another source to come", []*Dataset{set(0), set(1), other, set(2)}, BestFit, 16, 9,
+			Mix{{Weights: []float64{3, 1, 0, 0}}, {From: 512, Weights: []float64{1, 1, 1, 1}}}, ""},
+		{"other weights", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9, Mix{{Weights: []float64{3, 2, 0}}},
+			"only future weights"},
+		{"an earlier change", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 9,
+			Mix{m[0], {From: 256, Weights: []float64{1, 1, 1}}}, "restore the data sets of"},
 		{"another source", []*Dataset{set(0), other, set(2)}, BestFit, 16, 9, m, "restore the data sets of"},
 		{"another order of sources", []*Dataset{set(1), set(0), set(2)}, BestFit, 16, 9, m, "restore the data sets of"},
 		{"one source alone", []*Dataset{set(0)}, BestFit, 16, 9, Mix{{Weights: []float64{1}}}, "from several sources"},
 		{"another packing", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9, m, "data.packing"},
-		{"another packing and the weights of its rows", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9, Mix{{Weights: []float64{3, 2, 0}}}, "data.packing"},
+		{"another packing and the weights of its rows", []*Dataset{set(0), set(1), set(2)}, Pad, 16, 9,
+			Mix{{Weights: []float64{3, 2, 0}}}, "data.packing"},
 		{"another context", []*Dataset{set(0), set(1), set(2)}, BestFit, 15, 9, m, "restore the context"},
 		{"another seed", []*Dataset{set(0), set(1), set(2)}, BestFit, 16, 8, m, "restore the seed"},
 	} {
@@ -413,9 +431,13 @@ func TestMixedCheckRefusesAnotherPast(t *testing.T) {
 
 // Sources with different tokenizers are refused, both named; so is a mix that numbers samples beyond its limit.
 func TestMixedRefuses(t *testing.T) {
-	a, b := build(t, randomDocs(1, 9, 60), BuildOptions{}), build(t, randomDocs(2, 9, 60), BuildOptions{Tokenizer: Tokenizer{Path: "b.json", SHA256: [32]byte{7}, Vocab: byteTokenizer.Vocab, EOT: byteTokenizer.EOT}})
+	a, b := build(t, randomDocs(1, 9, 60), BuildOptions{}),
+		build(t, randomDocs(2, 9, 60), BuildOptions{Tokenizer: Tokenizer{
+			Path: "b.json", SHA256: [32]byte{7}, Vocab: byteTokenizer.Vocab, EOT: byteTokenizer.EOT,
+		}})
 	even := func([]uint64) (Mix, error) { return Mix{{Weights: []float64{1, 1}}}, nil }
-	if _, err := NewMixed([]*Dataset{a, b}, Concat, 8, 1, even); err == nil || !strings.Contains(err.Error(), a.Dir) || !strings.Contains(err.Error(), b.Dir) {
+	if _, err := NewMixed([]*Dataset{a, b}, Concat, 8, 1, even); err == nil || !strings.Contains(err.Error(), a.Dir) ||
+		!strings.Contains(err.Error(), b.Dir) {
 		t.Errorf("two tokenizers: %v", err)
 	}
 	l, err := NewMixed([]*Dataset{a, a}, Concat, 8, 1, even)
@@ -466,7 +488,8 @@ func BenchmarkMixAt(b *testing.B) {
 func TestMixTakesUpALaterOrder(t *testing.T) {
 	sets := []*Dataset{scored(t), scored(t)}
 	open := func(o Order) *Mixed {
-		l, err := NewMixed(sets, Concat, 16, 4, func([]uint64) (Mix, error) { return Mix{{Weights: []float64{3, 1}}}, nil })
+		l, err := NewMixed(sets, Concat, 16, 4,
+			func([]uint64) (Mix, error) { return Mix{{Weights: []float64{3, 1}}}, nil })
 		if err == nil {
 			err = l.Arrange(o)
 		}

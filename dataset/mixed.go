@@ -22,7 +22,8 @@ type Mixed struct {
 
 // NewMixed combines the training splits of datasets that share one tokenizer. weigh returns the mix, given the number
 // of rows that each has in an epoch.
-func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh func(rows []uint64) (Mix, error)) (*Mixed, error) {
+func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64,
+	weigh func(rows []uint64) (Mix, error)) (*Mixed, error) {
 	if len(sets) == 0 {
 		return nil, errors.New("a mix needs at least one source")
 	}
@@ -32,7 +33,8 @@ func NewMixed(sets []*Dataset, kind Packing, context int, seed uint64, weigh fun
 	l := &Mixed{kind: kind, seed: seed}
 	rows := make([]uint64, len(sets))
 	for i, d := range sets {
-		one, err := d.PackedLoader(kind, context, seed^mix(uint64(i))) // mix(0) is 0: the first source is read as it is alone
+		// mix(0) is 0: the first source is read as it is alone
+		one, err := d.PackedLoader(kind, context, seed^mix(uint64(i)))
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +56,9 @@ func SameTokenizer(sets []*Dataset) error {
 	for _, d := range sets[1:] {
 		a, b := sets[0].Manifest.Tokenizer, d.Manifest.Tokenizer
 		if a.SHA256 != b.SHA256 || a.VocabSize != b.VocabSize || a.EOT != b.EOT {
-			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d, EOT %d), but %s with %s %s (vocabulary %d, EOT %d): all sources of a mix must share one tokenizer\n  rebuild one of them with `anneal data build --tokenizer %s`",
+			return fmt.Errorf("%s was tokenised with %s %s (vocabulary %d, "+
+				"EOT %d), but %s with %s %s (vocabulary %d, EOT %d): all sources of a mix must share one tokenizer\n"+
+				"  rebuild one of them with `anneal data build --tokenizer %s`",
 				sets[0].Dir, a.Path, a.SHA256, a.VocabSize, a.EOT, d.Dir, b.Path, b.SHA256, b.VocabSize, b.EOT, a.Path)
 		}
 	}
@@ -64,7 +68,8 @@ func SameTokenizer(sets []*Dataset) error {
 // Arrange orders the samples of each source; lengths of the order are parts of the run, of which each source has its
 // share.
 func (l *Mixed) Arrange(o Order) error {
-	run, first, last, since := l.mix.drawn(o.Run), l.mix.drawn(o.First.Samples), l.mix.drawn(o.Run-min(o.Last.Samples, o.Run)), l.mix.drawn(o.Last.Since)
+	run, first, last, since := l.mix.drawn(o.Run), l.mix.drawn(o.First.Samples),
+		l.mix.drawn(o.Run-min(o.Last.Samples, o.Run)), l.mix.drawn(o.Last.Since)
 	for i, one := range l.loaders {
 		o.Run, o.First.Samples, o.Last.Samples, o.Last.Since = run[i], first[i], run[i]-last[i], since[i]
 		if err := one.Arrange(o); err != nil {
@@ -112,7 +117,8 @@ func (l *Mixed) end(k uint64) uint64 {
 // Batch fills b with samples first…first+rows−1.
 func (l *Mixed) Batch(b *Batch, first uint64, rows int) error {
 	if last := l.skip.At(first + uint64(rows)); last > mixSamples {
-		return fmt.Errorf("sample %d is beyond the %d samples of a mix\n  try a larger model.context, or a shorter data.skip", last, uint64(mixSamples))
+		return fmt.Errorf("sample %d is beyond the %d samples of a mix\n"+
+			"  try a larger model.context, or a shorter data.skip", last, uint64(mixSamples))
 	}
 	b.resize(rows, l.Context())
 	for r := range rows {
@@ -173,20 +179,30 @@ func (l *Mixed) Check(s State) error {
 		}
 		return l.skip.check(s)
 	case s.Mix == "":
-		return fmt.Errorf("the run has read %d samples from one data set, but this config mixes sources from the first sample on\n  let data.weights start with that data set alone, such as NAME=1, …, and add the others from a later step, or start a new run", s.Sample)
+		return fmt.Errorf("the run has read %d samples from one data set, but this config mixes "+
+			"sources from the first sample on\n  let data.weights start with that data set alone, such as NAME=1, …, "+
+			"and add the others from a later step, or start a new run", s.Sample)
 	case here.Mix == "":
-		return fmt.Errorf("the run has read %d samples from several sources, but this config reads all of them from %s\n  restore data.mix and data.weights, or start a new run", s.Sample, l.loaders[0].d.Dir)
+		return fmt.Errorf("the run has read %d samples from several sources, but this config reads all of them from "+
+			"%s\n  restore data.mix and data.weights, or start a new run", s.Sample, l.loaders[0].d.Dir)
 	case s.Data != here.Data:
-		return fmt.Errorf("the run has read %d samples from the sources %s, but this config reads them from %s\n  restore the data sets of data.mix, their order, and data.weights for the past, or start a new run", s.Sample, s.Data, here.Data)
+		return fmt.Errorf("the run has read %d samples from the sources %s, but this config reads them from %s\n"+
+			"  restore the data sets of data.mix, their order, and data.weights for the past, or start a new run",
+			s.Sample, s.Data, here.Data)
 	}
-	if err := s.checkRows(here); err != nil { // before the weights, because natural weights depend on the number of rows
+	// before the weights, because natural weights depend on the number of rows
+	if err := s.checkRows(here); err != nil {
 		return err
 	}
 	if s.Mix != here.Mix {
-		return fmt.Errorf("the run has read %d samples with the weights %s, but this config has the weights %s for them\n  only future weights can change: restore the others in data.weights, and train.steps if they depend on it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
+		return fmt.Errorf("the run has read %d samples with the weights %s, but this config has the weights %s "+
+			"for them\n  only future weights can change: restore the others in data.weights, and train.steps if they "+
+			"depend on it, branch at an earlier step, or start a new run", s.Sample, s.Mix, here.Mix)
 	}
 	if s.Order != here.Order {
-		return fmt.Errorf("the run reads its samples in the order %s, but this config gives the order %s\n  restore data.order, the scores of the sources, and train.steps (on which percentages in data.order depend), or start a new run",
+		return fmt.Errorf("the run reads its samples in the order %s, but this config gives the order %s\n"+
+			"  restore data.order, the scores of the sources, and train.steps (on which percentages in data.order "+
+			"depend), or start a new run",
 			cmp.Or(s.Order, "random"), cmp.Or(here.Order, "random"))
 	}
 	return l.skip.check(s)

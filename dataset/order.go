@@ -49,7 +49,9 @@ type Last struct {
 	High    bool    // high scores are good
 	Samples uint64  // a
 	Best    float64 // share of the rows
-	Since   uint64  // sample from which on rows are held back, at most Run − Samples; up to it a run in random order can switch to this order
+	// sample from which on rows are held back, at most Run − Samples; up to it a run in random order can switch to this
+	// order
+	Since uint64
 }
 
 // Pacing defines how the share of rows in a warm-up grows with its progress t, from c₀ = Start to 1.
@@ -57,8 +59,9 @@ type Pacing string
 
 const (
 	Linear Pacing = "linear" // c₀ + (1 − c₀)·t
-	Root   Pacing = "root"   // √(c₀² + (1 − c₀²)·t): equally many new rows at each difficulty (Platanios et al. 2019, arXiv 1903.09848)
-	Step   Pacing = "step"   // c₀ + (1 − c₀)·⌊4t⌋/4
+	// √(c₀² + (1 − c₀²)·t): equally many new rows at each difficulty (Platanios et al. 2019, arXiv 1903.09848)
+	Root Pacing = "root"
+	Step Pacing = "step" // c₀ + (1 − c₀)·⌊4t⌋/4
 )
 
 // share returns c(t). Conversions prevent fused multiply-adds, so that it is the same on every machine.
@@ -91,9 +94,11 @@ func (l *Loader) Arrange(o Order) error {
 	case o.First.Scores == "" && o.Last.Scores == "":
 		return nil
 	case l.windows > math.MaxUint32:
-		return fmt.Errorf("%d rows are too many to be ordered (the limit is 2^32)\n  try a larger model.context, or remove data.order", l.windows)
+		return fmt.Errorf("%d rows are too many to be ordered (the limit is 2^32)\n"+
+			"  try a larger model.context, or remove data.order", l.windows)
 	case o.First.Samples > o.Run || o.Last.Samples > o.Run-o.First.Samples || o.Last.Since > o.Run-o.Last.Samples:
-		return fmt.Errorf("an order of %d samples cannot have a warm-up of %d and annealing over %d that holds rows back from %d on", o.Run, o.First.Samples, o.Last.Samples, o.Last.Since)
+		return fmt.Errorf("an order of %d samples cannot have a warm-up of %d and annealing over %d that holds rows "+
+			"back from %d on", o.Run, o.First.Samples, o.Last.Samples, o.Last.Since)
 	}
 	first, err := l.rowScores(o.First.Scores)
 	if err != nil {

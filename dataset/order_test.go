@@ -36,14 +36,17 @@ func anyOrder(t *rapid.T, run uint64) Order {
 	o := Order{Run: run}
 	if rapid.IntRange(0, 3).Draw(t, "warm-up") > 0 {
 		o.First = First{
-			Scores: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "first"), High: rapid.Bool().Draw(t, "high first"), Samples: rapid.Uint64Range(0, run).Draw(t, "w"),
-			Start: rapid.SampledFrom([]float64{0.01, 0.1, 0.5, 1}).Draw(t, "start"), Pacing: rapid.SampledFrom([]Pacing{Linear, Root, Step}).Draw(t, "pacing"),
+			Scores: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "first"), High: rapid.Bool().Draw(t, "high first"),
+			Samples: rapid.Uint64Range(0, run).Draw(t, "w"),
+			Start:   rapid.SampledFrom([]float64{0.01, 0.1, 0.5, 1}).Draw(t, "start"),
+			Pacing:  rapid.SampledFrom([]Pacing{Linear, Root, Step}).Draw(t, "pacing"),
 		}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "annealing") > 0 {
 		o.Last = Last{
-			Scores: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "last"), High: rapid.Bool().Draw(t, "high last"), Samples: rapid.Uint64Range(0, run-o.First.Samples).Draw(t, "a"),
-			Best: rapid.SampledFrom([]float64{0.01, 0.2, 1}).Draw(t, "best"),
+			Scores: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "last"), High: rapid.Bool().Draw(t, "high last"),
+			Samples: rapid.Uint64Range(0, run-o.First.Samples).Draw(t, "a"),
+			Best:    rapid.SampledFrom([]float64{0.01, 0.2, 1}).Draw(t, "best"),
 		}
 		o.Last.Since = rapid.Uint64Range(0, run-o.Last.Samples).Draw(t, "since")
 	}
@@ -124,7 +127,8 @@ func TestScoreOfARowIsTheMeanOverItsTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		for r, want := range naiveScores(t, l, "a") {
-			if float64(got[r]) != want && !(math.IsNaN(want) && got[r] != got[r]) && math.Abs(float64(got[r])-want) > 1e-5 {
+			if float64(got[r]) != want && !(math.IsNaN(want) && got[r] != got[r]) &&
+				math.Abs(float64(got[r])-want) > 1e-5 {
 				t.Fatalf("row %d of %s: score %v, want %v", r, l.packing, got[r], want)
 			}
 		}
@@ -185,7 +189,8 @@ func checkWarmup(t *rapid.T, l *Loader, f First) {
 	for i := range w {
 		x := float64(i) / float64(w)
 		c := map[Pacing]float64{
-			Linear: f.Start + (1-f.Start)*x, Root: math.Sqrt(f.Start*f.Start + (1-f.Start*f.Start)*x), Step: f.Start + (1-f.Start)*math.Floor(4*x)/4,
+			Linear: f.Start + (1-f.Start)*x, Root: math.Sqrt(f.Start*f.Start + (1-f.Start*f.Start)*x),
+			Step: f.Start + (1-f.Start)*math.Floor(4*x)/4,
 		}[f.Pacing]
 		bound := max(c*float64(l.windows)+1, float64(i)+1)
 		if n := easier(l.At(i)); float64(n) >= bound+1e-6 {
@@ -228,7 +233,8 @@ func checkAnnealing(t *rapid.T, l *Loader, o Order) {
 		worst := left[from-1]
 		for k := lo; k < hi; k++ {
 			if g := goodness(k); g < worst-1e-5 {
-				t.Fatalf("%+v: sample %d has a score of %v, the best %d of the %d rows left are at least %v", o, k, g, from, len(left), worst)
+				t.Fatalf("%+v: sample %d has a score of %v, the best %d of the %d rows left are at least %v",
+					o, k, g, from, len(left), worst)
 			}
 		}
 	}
@@ -261,7 +267,8 @@ func TestAnyReadersReadTheSameOrder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for steps := rapid.IntRange(1, 20).Draw(t, "steps until killed"); steps > 0 && uint64(len(got)) < total; steps-- {
+			for steps := rapid.IntRange(1, 20).
+				Draw(t, "steps until killed"); steps > 0 && uint64(len(got)) < total; steps-- {
 				n := min(world*batch, total-state.Sample)
 				rows := make([]uint64, n)
 				for r, reader := range readers {
@@ -287,7 +294,8 @@ func TestAnyReadersReadTheSameOrder(t *testing.T) {
 func TestMixedOrdersEachSource(t *testing.T) {
 	sets := []*Dataset{scored(t), scored(t)}
 	mixed := func(t *rapid.T, o Order) *Mixed {
-		l, err := NewMixed(sets, Concat, 33, 5, func([]uint64) (Mix, error) { return Mix{{Weights: []float64{2, 1}}}, nil })
+		l, err := NewMixed(sets, Concat, 33, 5,
+			func([]uint64) (Mix, error) { return Mix{{Weights: []float64{2, 1}}}, nil })
 		if err == nil {
 			err = l.Arrange(o)
 		}
@@ -391,14 +399,19 @@ func TestOrderOfAStateIsChecked(t *testing.T) {
 		sample   uint64
 		ok       bool
 	}{
-		"the same": {both, both, n - 1, true}, "scores": {warm, Order{Run: n, First: First{"b", false, n / 5, 0.1, Root}}, 9, false},
-		"a longer run, the same warm-up": {warm, Order{Run: 2 * n, First: warm.First}, 9, true}, "a longer run, annealed": {late, Order{Run: 2 * n, Last: late.Last}, n / 2, true}, "a longer run, annealed, too late": {late, Order{Run: 2 * n, Last: late.Last}, n - 1, false},
-		"none before": {Order{}, warm, 9, false}, "none now": {warm, Order{}, 9, false},
+		"the same":                         {both, both, n - 1, true},
+		"scores":                           {warm, Order{Run: n, First: First{"b", false, n / 5, 0.1, Root}}, 9, false},
+		"a longer run, the same warm-up":   {warm, Order{Run: 2 * n, First: warm.First}, 9, true},
+		"a longer run, annealed":           {late, Order{Run: 2 * n, Last: late.Last}, n / 2, true},
+		"a longer run, annealed, too late": {late, Order{Run: 2 * n, Last: late.Last}, n - 1, false},
+		"none before":                      {Order{}, warm, 9, false}, "none now": {warm, Order{}, 9, false},
 		"annealed from here": {Order{}, late, n / 2, true}, "annealed from before": {Order{}, late, n/2 + 1, false},
-		"annealed otherwise, later": {late, Order{Run: 2 * n, Last: Last{"a", true, n / 5, 0.3, n / 2}}, n / 2, true}, "not annealed": {late, Order{}, n / 2, true}, "no longer": {late, Order{}, n/2 + 1, false},
+		"annealed otherwise, later": {late, Order{Run: 2 * n, Last: Last{"a", true, n / 5, 0.3, n / 2}}, n / 2, true},
+		"not annealed":              {late, Order{}, n / 2, true}, "no longer": {late, Order{}, n/2 + 1, false},
 	} {
 		l := with(c.now)
-		if err := l.Check(with(c.was).State(c.sample)); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "data.order") {
+		if err := l.Check(with(c.was).State(c.sample)); (err == nil) != c.ok ||
+			err != nil && !strings.Contains(err.Error(), "data.order") {
 			t.Errorf("%s: %v, want accepted %v", name, err, c.ok)
 		}
 		if was := with(c.was); c.ok {
@@ -422,8 +435,10 @@ func TestOrderOfAStateIsChecked(t *testing.T) {
 		t.Errorf("a state of %d bytes: %s", len(raw), raw)
 	}
 	for name, o := range map[string]Order{
-		"too long": {Run: 9, First: First{Scores: "a", Samples: 10}}, "overlap": {Run: 9, First: First{Scores: "a", Samples: 5}, Last: Last{Scores: "a", Samples: 5}},
-		"since": {Run: 9, Last: Last{Scores: "a", Samples: 5, Since: 5}}, "no scores": {Run: 9, Last: Last{Scores: "c", Samples: 5}},
+		"too long":  {Run: 9, First: First{Scores: "a", Samples: 10}},
+		"overlap":   {Run: 9, First: First{Scores: "a", Samples: 5}, Last: Last{Scores: "a", Samples: 5}},
+		"since":     {Run: 9, Last: Last{Scores: "a", Samples: 5, Since: 5}},
+		"no scores": {Run: 9, Last: Last{Scores: "c", Samples: 5}},
 	} {
 		if l, _ := d.TrainLoader(8, 1); l.Arrange(o) == nil {
 			t.Errorf("%s: accepted", name)

@@ -41,9 +41,11 @@ type packing struct {
 	rows    uint64
 	trained uint64   // targets in all rows that are not ignored
 	start   []uint64 // of each piece in the stream
-	longer  []uint64 // [T+1] number of pieces longer than a length, which is also the number of the first piece of that length
+	// [T+1] number of pieces longer than a length, which is also the number of the first piece of that length
+	longer []uint64
 
-	head, next []uint32 // the first piece of each row, and the piece after each piece in its row; nil if piece r is row r
+	// the first piece of each row, and the piece after each piece in its row; nil if piece r is row r
+	head, next []uint32
 }
 
 // noPiece ends the list of the pieces of a row.
@@ -68,7 +70,8 @@ func (d docSpans) pack(kind Packing, context int) (*packing, error) {
 		k.longer[n-1] = k.longer[n] + pieces[n]
 	}
 	if k.rows = k.longer[0]; k.rows >= noPiece {
-		return nil, fmt.Errorf("%d pieces of at most %d tokens are too many to pack (the limit is 2^32)\n  try data.packing = concat", k.rows, context)
+		return nil, fmt.Errorf("%d pieces of at most %d tokens are too many to pack (the limit is 2^32)\n"+
+			"  try data.packing = concat", k.rows, context)
 	}
 	k.start = make([]uint64, k.rows)
 	at := slices.Clone(k.longer)

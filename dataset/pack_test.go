@@ -53,7 +53,8 @@ func freeOf(rows [][]int, context int) (free []int) {
 func someDocs(t *rapid.T, context int) []string {
 	docs := make([]string, rapid.IntRange(1, 60).Draw(t, "docs"))
 	for i := range docs {
-		n := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(max(context-3, 0), context+1), rapid.IntRange(0, 3*context)).Draw(t, "bytes")
+		n := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(max(context-3, 0), context+1),
+			rapid.IntRange(0, 3*context)).Draw(t, "bytes")
 		b := make([]byte, n)
 		for j := range b {
 			b[j] = byte(i*31 + j)
@@ -92,8 +93,10 @@ func TestPackingAgainstItsDefinition(t *testing.T) {
 					if !begins {
 						doc--
 					}
-					if whole := int(starts[doc+1] - starts[doc]); whole <= context && n != whole || (at-starts[doc])%uint64(context) != 0 {
-						t.Fatalf("%s, context %d: document %d of %d tokens is cut into a piece of %d at %d", kind, context, doc, whole, n, at)
+					if whole := int(starts[doc+1] - starts[doc]); whole <= context && n != whole ||
+						(at-starts[doc])%uint64(context) != 0 {
+						t.Fatalf("%s, context %d: document %d of %d tokens is cut into a piece of %d at %d",
+							kind, context, doc, whole, n, at)
 					}
 					row, lengths, trained = append(row, n), append(lengths, n), trained+uint64(n)
 				}
@@ -173,11 +176,13 @@ func TestRowsArePiecesThenPadding(t *testing.T) {
 					if j+1 < uint64(len(stream)) {
 						next = stream[j+1]
 					}
-					want.Tokens, want.Targets, want.DocStart = append(want.Tokens, stream[j]), append(want.Targets, int32(next)), append(want.DocStart, from)
+					want.Tokens, want.Targets, want.DocStart = append(want.Tokens, stream[j]),
+						append(want.Targets, int32(next)), append(want.DocStart, from)
 				}
 			}
 			for i := len(want.Tokens); i < context; i++ {
-				want.Tokens, want.Targets, want.DocStart = append(want.Tokens, byteTokenizer.EOT), append(want.Targets, Ignore), append(want.DocStart, int32(i))
+				want.Tokens, want.Targets, want.DocStart = append(want.Tokens, byteTokenizer.EOT),
+					append(want.Targets, Ignore), append(want.DocStart, int32(i))
 				padding++
 			}
 			if diff := cmp.Diff(want, b); diff != "" {
@@ -233,7 +238,8 @@ func TestPackedRowsTrainOnTheStream(t *testing.T) {
 			}
 			u, err := d.Utilisation(kind, context)
 			if err != nil || u.Trained != uint64(len(want)) || u.Positions != l.Windows()*uint64(context) {
-				rt.Fatalf("%s, context %d: %+v, %v; want %d targets in %d rows", kind, context, u, err, len(want), l.Windows())
+				rt.Fatalf("%s, context %d: %+v, %v; want %d targets in %d rows",
+					kind, context, u, err, len(want), l.Windows())
 			}
 		}
 	})
@@ -280,7 +286,8 @@ func TestEachRowOnceOverKillsAndMachines(t *testing.T) {
 						t.Fatal(err)
 					}
 					at := int(k) * context
-					if !slices.Equal(b.Tokens, whole.Tokens[at:][:context]) || !slices.Equal(b.Targets, whole.Targets[at:][:context]) {
+					if !slices.Equal(b.Tokens, whole.Tokens[at:][:context]) ||
+						!slices.Equal(b.Targets, whole.Targets[at:][:context]) {
 						t.Fatalf("%s: sample %d differs on machine %d of %d", kind, k, rank, world)
 					}
 					if k < s.Sample+kept {
@@ -348,7 +355,8 @@ func TestStateOfAnotherPackingIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := b.Check(a.State(3)); (err == nil) != (was == now) || err != nil && !strings.Contains(err.Error(), "data.packing") {
+			if err := b.Check(a.State(3)); (err == nil) != (was == now) ||
+				err != nil && !strings.Contains(err.Error(), "data.packing") {
 				t.Errorf("%s, then %s: %v", was, now, err)
 			}
 		}

@@ -23,7 +23,8 @@ func TestPromptsAreReadButNotTrainedOn(t *testing.T) {
 		var ignored []bool
 		count := uint64(0)
 		for i := range 2 + rng.IntN(11) {
-			doc := fmt.Sprintf("%d%s%s", i, strings.Repeat("q", rng.IntN(20)), []string{end, "", end + "a", end + "answer" + end + "more"}[min(i, 1)*rng.IntN(4)])
+			doc := fmt.Sprintf("%d%s%s", i, strings.Repeat("q", rng.IntN(20)),
+				[]string{end, "", end + "a", end + "answer" + end + "more"}[min(i, 1)*rng.IntN(4)])
 			docs = append(docs, doc)
 			stream, ignored = append(stream, byteTokenizer.EOT), append(ignored, false)
 			prompt := 0
@@ -58,7 +59,8 @@ func TestPromptsAreReadButNotTrainedOn(t *testing.T) {
 				want = Ignore
 			}
 			if got != want || b.Tokens[i] != stream[at] {
-				t.Fatalf("seed %d: after token %d of the stream, %d, the target is %d, want %d", seed, at, b.Tokens[i], got, want)
+				t.Fatalf("seed %d: after token %d of the stream, %d, the target is %d, want %d",
+					seed, at, b.Tokens[i], got, want)
 			}
 		}
 	}
@@ -78,17 +80,20 @@ func TestAPromptIsTheTokensThatItHasAlone(t *testing.T) {
 		}
 	}
 	d := build(t, []string{"abc>defg"}, BuildOptions{PromptEnd: "c>", NewEncoder: pairs})
-	if got := d.train.all(t); !slices.Equal(got, []uint32{256, 'a', 'c', 'd', 'f'}) || d.Manifest.Train.PromptTokens != 2 {
+	if got := d.train.all(t); !slices.Equal(got, []uint32{256, 'a', 'c', 'd', 'f'}) ||
+		d.Manifest.Train.PromptTokens != 2 {
 		t.Errorf("tokens %v, %d of them a prompt", got, d.Manifest.Train.PromptTokens)
 	}
 	d = build(t, []string{"ab>cde"}, BuildOptions{PromptEnd: "b>", NewEncoder: pairs})
-	if got := d.train.all(t); !slices.Equal(got, []uint32{256, 'a', '>', 'c', 'e'}) || d.Manifest.Train.PromptTokens != 2 {
+	if got := d.train.all(t); !slices.Equal(got, []uint32{256, 'a', '>', 'c', 'e'}) ||
+		d.Manifest.Train.PromptTokens != 2 {
 		t.Errorf("tokens %v, %d of them a prompt", got, d.Manifest.Train.PromptTokens)
 	}
 }
 
 func TestAPromptEndThatNoDocumentHasIsAnError(t *testing.T) {
-	_, err := Build(t.Context(), BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder, PromptEnd: "\n### Answer"}, sequence([]string{"a", "b"}))
+	_, err := Build(t.Context(), BuildOptions{Dir: t.TempDir(), Tokenizer: byteTokenizer, NewEncoder: byteEncoder,
+		PromptEnd: "\n### Answer"}, sequence([]string{"a", "b"}))
 	if err == nil || !strings.Contains(err.Error(), "### Answer") {
 		t.Errorf("%v", err)
 	}

@@ -60,9 +60,11 @@ func (d *Dataset) ScoresPath(name string) string {
 func (d *Dataset) WriteScores(s Scores) error {
 	switch docs := d.Manifest.Train.Documents; {
 	case !ScoresName.MatchString(s.Name):
-		return fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -", s.Name)
+		return fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -",
+			s.Name)
 	case uint64(len(s.Values)) != docs:
-		return fmt.Errorf("%d scores for the %d documents of the training split of %s\n  give one score per document, in document order", len(s.Values), docs, d.Dir)
+		return fmt.Errorf("%d scores for the %d documents of the training split of %s\n"+
+			"  give one score per document, in document order", len(s.Values), docs, d.Dir)
 	}
 	for i, v := range s.Values {
 		if math.IsInf(float64(v), 0) {
@@ -99,9 +101,11 @@ func (d *Dataset) encodeScores(s Scores) []byte {
 
 // ReadScores reads the named scores. It returns an error if there are none, or if they belong to other data.
 func (d *Dataset) ReadScores(name string) (Scores, error) {
-	again := fmt.Sprintf("`anneal data score %s --by %s`, or import them with `--by file:PATH --name %[2]s`", d.Dir, name)
+	again := fmt.Sprintf("`anneal data score %s --by %s`, or import them with `--by file:PATH --name %[2]s`",
+		d.Dir, name)
 	if !ScoresName.MatchString(name) {
-		return Scores{}, fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -", name)
+		return Scores{}, fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, "+
+			"digits, _ and -", name)
 	}
 	path := d.ScoresPath(name)
 	f, err := fileio.OpenRegular(path)
@@ -138,7 +142,8 @@ func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 	if string(head[:8]) != scoresMagic {
 		return s, errors.New("not a file of scores")
 	}
-	if got, want := crc32.Checksum(head[:scoresHeader-4], castagnoli), binary.LittleEndian.Uint32(head[scoresHeader-4:]); got != want {
+	if got, want := crc32.Checksum(head[:scoresHeader-4], castagnoli),
+		binary.LittleEndian.Uint32(head[scoresHeader-4:]); got != want {
 		return s, fmt.Errorf("header: checksum %08x, recorded %08x", got, want)
 	}
 	if v := binary.LittleEndian.Uint32(head[8:]); v != scoresVersion {

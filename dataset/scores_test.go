@@ -19,11 +19,13 @@ func TestScoresComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := d.ReadScores("x")
-	if err != nil || s.Name != "x" || s.About != "by hand" || len(s.Values) != 3 || s.Values[0] != 1.5 || s.Values[1] == s.Values[1] || s.Values[2] != -0.25 {
+	if err != nil || s.Name != "x" || s.About != "by hand" || len(s.Values) != 3 || s.Values[0] != 1.5 ||
+		s.Values[1] == s.Values[1] || s.Values[2] != -0.25 {
 		t.Errorf("read %+v, %v", s, err)
 	}
 	raw, err := os.ReadFile(d.ScoresPath("x"))
-	if err != nil || len(raw) != 256+12 || string(raw[56:63]) != "by hand" || !bytes.Equal(raw[256:260], []byte{0, 0, 0xc0, 0x3f}) {
+	if err != nil || len(raw) != 256+12 || string(raw[56:63]) != "by hand" ||
+		!bytes.Equal(raw[256:260], []byte{0, 0, 0xc0, 0x3f}) {
 		t.Errorf("%d bytes, %v: % x", len(raw), err, raw)
 	}
 	if err := d.WriteScores(Scores{Name: "long", About: strings.Repeat("é", 150), Values: values}); err != nil {
@@ -48,7 +50,8 @@ func TestWrongScoresAreRefused(t *testing.T) {
 	if err := d.WriteScores(Scores{Name: "good", Values: []float32{1, 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.ReadScores("other"); err == nil || !strings.Contains(err.Error(), "it has good") || !strings.Contains(err.Error(), "anneal data score") {
+	if _, err := d.ReadScores("other"); err == nil || !strings.Contains(err.Error(), "it has good") ||
+		!strings.Contains(err.Error(), "anneal data score") {
 		t.Errorf("none of that name: %v", err)
 	}
 	if _, err := d.ReadScores("../good"); err == nil {
@@ -69,7 +72,8 @@ func TestWrongScoresAreRefused(t *testing.T) {
 		}
 	}
 	other := build(t, []string{"ab", "d"}, BuildOptions{})
-	if _, err := other.decodeScores(bytes.NewReader(raw), int64(len(raw))); err == nil || !strings.Contains(err.Error(), "belong to the data") {
+	if _, err := other.decodeScores(bytes.NewReader(raw), int64(len(raw))); err == nil ||
+		!strings.Contains(err.Error(), "belong to the data") {
 		t.Errorf("scores of other data: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ type shard struct {
 	crcs []byte          // checksum table
 	good []atomic.Uint32 // one bit for each verified block
 
-	ends, prompts []uint64 // for each document, if the shard has prompts: its end, and the number of tokens in its prompt
+	// for each document, if the shard has prompts: its end, and the number of tokens in its prompt
+	ends, prompts []uint64
 }
 
 // scratch holds the buffers of one reading goroutine.
@@ -49,7 +50,8 @@ func openShard(path string) (*shard, error) {
 
 // shardError returns an error that names the shard, the reason, and the remedy.
 func shardError(path string, err error) error {
-	return fmt.Errorf("shard %s: %w\n  restore the file from a copy, or rebuild the data with `anneal data build`", path, err)
+	return fmt.Errorf("shard %s: %w\n  restore the file from a copy, or rebuild the data with `anneal data build`",
+		path, err)
 }
 
 func (s *shard) open() error {
@@ -163,7 +165,8 @@ func (s *shard) check(b int, buf *scratch) error {
 		return err
 	}
 	if got, want := crc32.Checksum(block, castagnoli), binary.LittleEndian.Uint32(s.crcs[4*b:]); got != want {
-		return fmt.Errorf("block %d (bytes %d–%d): checksum %08x, recorded %08x: the file is damaged", b, start, start+n, got, want)
+		return fmt.Errorf("block %d (bytes %d–%d): checksum %08x, recorded %08x: the file is damaged",
+			b, start, start+n, got, want)
 	}
 	return nil
 }
@@ -202,7 +205,8 @@ func (s *shard) verifyAll(buf *scratch) error {
 					return err
 				}
 				if end <= at || end > s.h.tokens {
-					return fmt.Errorf("document index: the document that starts at token %d ends at %d of %d", at, end, s.h.tokens)
+					return fmt.Errorf("document index: the document that starts at token %d ends at %d of %d",
+						at, end, s.h.tokens)
 				}
 				next = end
 			}

@@ -106,7 +106,8 @@ func TestTruncatedShardIsRefused(t *testing.T) {
 		rewrite(t, path, func([]byte) []byte {
 			return append(whole[:min(n, len(whole)):len(whole)], make([]byte, max(0, n-len(whole)))...)
 		})
-		if _, err := Open(d.Dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "anneal data build") {
+		if _, err := Open(d.Dir); err == nil || !strings.Contains(err.Error(), path) ||
+			!strings.Contains(err.Error(), "anneal data build") {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
@@ -179,7 +180,8 @@ func TestVerifyFindsWhatChecksumsDoNot(t *testing.T) {
 		}
 		err = s.verify(&scratch{})
 		s.f.Close()
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path)) {
+		if (err == nil) != (c.want == "") ||
+			err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -190,7 +192,8 @@ func TestVerifyFindsWhatChecksumsDoNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.f.Close()
-	if err := s.read(make([]uint32, 2), 1, &scratch{}); err == nil || !strings.Contains(err.Error(), "token 2 has id 300") {
+	if err := s.read(make([]uint32, 2), 1, &scratch{}); err == nil ||
+		!strings.Contains(err.Error(), "token 2 has id 300") {
 		t.Errorf("reading id 300 of 257: %v", err)
 	}
 }
@@ -209,7 +212,9 @@ func TestAnotherTokenizerIsRefusedNamingBoth(t *testing.T) {
 		if err == nil {
 			t.Fatal("accepted")
 		}
-		for _, part := range []string{hex.EncodeToString(tok.SHA256[:]), d.Manifest.Tokenizer.SHA256, "vocabulary 257", d.Dir} {
+		for _, part := range []string{
+			hex.EncodeToString(tok.SHA256[:]), d.Manifest.Tokenizer.SHA256, "vocabulary 257", d.Dir,
+		} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q does not name %s", err, part)
 			}
@@ -218,7 +223,8 @@ func TestAnotherTokenizerIsRefusedNamingBoth(t *testing.T) {
 	// A shard from a build with another tokenizer, put in place of the right one.
 	forge(t, path, header{tokenBytes: 2, tokenizer: other}, []uint32{256, 1}, []uint64{2})
 	_, err := Open(d.Dir)
-	if err == nil || !strings.Contains(err.Error(), hex.EncodeToString(other.SHA256[:])) || !strings.Contains(err.Error(), d.Manifest.Tokenizer.SHA256) || !strings.Contains(err.Error(), path) {
+	if err == nil || !strings.Contains(err.Error(), hex.EncodeToString(other.SHA256[:])) ||
+		!strings.Contains(err.Error(), d.Manifest.Tokenizer.SHA256) || !strings.Contains(err.Error(), path) {
 		t.Errorf("foreign shard: %v", err)
 	}
 }
@@ -234,7 +240,8 @@ func TestManifestIsChecked(t *testing.T) {
 		{`"path": "train/00000.tokens"`, `"path": "../train/00000.tokens"`},
 		{`"path": "train/00000.tokens"`, `"path": "/etc/passwd"`},
 		{`"version": 1`, `"version": 2`}, {`"anneal-dataset"`, `"other"`}, {`"documents": 2`, `"documents": 3`},
-		{d.Manifest.Tokenizer.SHA256, "short"}, {`"eot": 256`, `"eot": 257`}, {`"eot": 256`, `"eot": 255`}, {`"vocab_size": 257`, `"vocab_size": -1`}, {"{", ""},
+		{d.Manifest.Tokenizer.SHA256, "short"}, {`"eot": 256`, `"eot": 257`}, {`"eot": 256`, `"eot": 255`},
+		{`"vocab_size": 257`, `"vocab_size": -1`}, {"{", ""},
 	} {
 		bad := strings.Replace(string(good), c[0], c[1], 1)
 		if bad == string(good) {

@@ -31,7 +31,8 @@ func ParseSkips(text string) (SkipList, error) {
 		case from >= to:
 			return nil, fmt.Errorf("the range %d:%d is empty; TO is exclusive", from, to)
 		case len(list) > 0 && from < list[len(list)-1].To:
-			return nil, fmt.Errorf("the range %d:%d overlaps %d:%d, or precedes it", from, to, list[len(list)-1].From, list[len(list)-1].To)
+			return nil, fmt.Errorf("the range %d:%d overlaps %d:%d, or precedes it",
+				from, to, list[len(list)-1].From, list[len(list)-1].To)
 		}
 		if len(list) > 0 && from == list[len(list)-1].To {
 			list[len(list)-1].To = to
@@ -105,7 +106,8 @@ func (s SkipList) check(run State) error {
 		return fmt.Errorf("the run's list of skipped samples: %w", err)
 	}
 	if a, b := was.below(run.Sample), s.below(run.Sample); !slices.Equal(a, b) {
-		return fmt.Errorf("the run has read %d samples and skipped %q, but this config skips %q\n  only future samples can be skipped: restore the list, or go back with `anneal rewind`", run.Sample, a, b)
+		return fmt.Errorf("the run has read %d samples and skipped %q, but this config skips %q\n"+
+			"  only future samples can be skipped: restore the list, or go back with `anneal rewind`", run.Sample, a, b)
 	}
 	return nil
 }

@@ -52,7 +52,10 @@ func TestSkipListLeavesOutExactlyItsSamples(t *testing.T) {
 }
 
 func TestBadSkipListsAreErrors(t *testing.T) {
-	for _, text := range []string{",", "1", "1:", ":2", "2:2", "3:1", "-1:2", "1:2:3", "1:5,4:6", "4:6,1:2", "1:2,", "1:99999999999999999999", "a:b", "1.0:2"} {
+	for _, text := range []string{
+		",", "1", "1:", ":2", "2:2", "3:1", "-1:2", "1:2:3", "1:5,4:6", "4:6,1:2", "1:2,", "1:99999999999999999999",
+		"a:b", "1.0:2",
+	} {
 		if list, err := ParseSkips(text); err == nil {
 			t.Errorf("%q is read as %v", text, list)
 		}
@@ -79,7 +82,8 @@ func TestLoaderSkips(t *testing.T) {
 			if err := plain.Batch(&want, list.At(first+r), 1); err != nil {
 				t.Fatal(err)
 			}
-			if at := r * 8; !slices.Equal(got.Tokens[at:at+8], want.Tokens) || !slices.Equal(got.Targets[at:at+8], want.Targets) {
+			if at := r * 8; !slices.Equal(got.Tokens[at:at+8], want.Tokens) ||
+				!slices.Equal(got.Targets[at:at+8], want.Targets) {
 				t.Fatalf("sample %d with %v is not sample %d without", first+r, list, list.At(first+r))
 			}
 		}
@@ -105,8 +109,9 @@ func TestOnlyComingSamplesCanBeLeftOut(t *testing.T) {
 		ok       bool
 	}{
 		{"", "10:20", 10, true}, {"", "10:20", 11, false}, {"10:20", "", 10, true}, {"10:20", "", 11, false},
-		{"4:6", "4:6,10:20", 8, true}, {"4:6", "4:6,10:20", 9, false}, {"4:6", "4:7", 4, true}, {"4:6", "4:7", 5, false},
-		{"4:6,6:7", "4:7", 9, true}, {"4:6", "4:6", 1000, true}, {"4:6", "5:7", 4, true}, {"nonsense", "", 0, false},
+		{"4:6", "4:6,10:20", 8, true}, {"4:6", "4:6,10:20", 9, false}, {"4:6", "4:7", 4, true},
+		{"4:6", "4:7", 5, false}, {"4:6,6:7", "4:7", 9, true}, {"4:6", "4:6", 1000, true}, {"4:6", "5:7", 4, true},
+		{"nonsense", "", 0, false},
 	} {
 		state := l.State(c.sample)
 		state.Skip = c.was
@@ -130,7 +135,8 @@ func FuzzSkips(f *testing.F) {
 		}
 		for k, before := uint64(0), uint64(0); k < 20; k++ {
 			at := list.At(k)
-			if k > 0 && at <= before || slices.ContainsFunc(list, func(r SkipRange) bool { return r.From <= at && at < r.To }) {
+			if k > 0 && at <= before ||
+				slices.ContainsFunc(list, func(r SkipRange) bool { return r.From <= at && at < r.To }) {
 				t.Fatalf("%q: sample %d is %d, after %d", text, k, at, before)
 			}
 			before = at

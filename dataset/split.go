@@ -101,7 +101,8 @@ func (b *builder) finishSplits() error {
 		return errors.New("no documents")
 	}
 	if b.opt.PromptEnd != "" && counts.PromptTokens == 0 {
-		return fmt.Errorf("no training document contains %q, which marks the end of the prompt\n  try --prompt-end with a text exactly as it is in the documents, including quotes and line breaks", b.opt.PromptEnd)
+		return fmt.Errorf("no training document contains %q, which marks the end of the prompt\n  try --prompt-end "+
+			"with a text exactly as it is in the documents, including quotes and line breaks", b.opt.PromptEnd)
 	}
 	if err := b.train.finish(); err != nil {
 		return err
@@ -144,7 +145,8 @@ func (w *splitWriter) create() (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	w.shard, err = createShard(filepath.Join(dir, fmt.Sprintf("%05d.tokens", len(w.info.Shards))), w.opt.Tokenizer, w.opt.PromptEnd != "")
+	w.shard, err = createShard(filepath.Join(dir, fmt.Sprintf("%05d.tokens", len(w.info.Shards))), w.opt.Tokenizer,
+		w.opt.PromptEnd != "")
 	return err
 }
 

@@ -27,7 +27,10 @@ func createShard(path string, t Tokenizer, prompts bool) (*shardWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &shardWriter{f: f, path: path, h: header{tokenBytes: t.tokenBytes(), tokenizer: t, prompts: prompts}, block: make([]byte, 0, blockSize)}
+	w := &shardWriter{
+		f: f, path: path, h: header{tokenBytes: t.tokenBytes(), tokenizer: t, prompts: prompts},
+		block: make([]byte, 0, blockSize),
+	}
 	if _, err := f.Write(make([]byte, headerSize)); err != nil {
 		w.close()
 		return nil, err
@@ -128,8 +131,10 @@ func (w *shardWriter) finish() (ShardInfo, error) {
 		return ShardInfo{}, err
 	}
 	info := ShardInfo{
-		Path:   filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(w.path)), filepath.Base(w.path))),
-		Counts: Counts{Documents: w.h.docs, Tokens: w.h.tokens, TextBytes: w.h.textBytes, PromptTokens: w.h.promptTokens},
+		Path: filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(w.path)), filepath.Base(w.path))),
+		Counts: Counts{
+			Documents: w.h.docs, Tokens: w.h.tokens, TextBytes: w.h.textBytes, PromptTokens: w.h.promptTokens,
+		},
 		Header: binary.LittleEndian.Uint32(head[headerSize-4:]),
 	}
 	return info, nil

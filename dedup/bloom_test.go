@@ -44,7 +44,8 @@ func TestBloomFalsePositives(t *testing.T) {
 			}
 			got, want := float64(hits)/probes, blockedRate(float64(load))
 			sigma := math.Sqrt(want * (1 - want) / probes)
-			t.Logf("%d lines, %.1f bits an n-gram: measured %.6f, formula %.6f, σ %.6f", lines, 512/float64(load), got, want, sigma)
+			t.Logf("%d lines, %.1f bits an n-gram: measured %.6f, formula %.6f, σ %.6f",
+				lines, 512/float64(load), got, want, sigma)
 			if math.Abs(got-want) > 3*sigma+0.05*want { // the filled filter is itself one draw
 				t.Errorf("%d lines, load %d: %.6f, formula %.6f ± %.6f", lines, load, got, want, 3*sigma)
 			}

@@ -15,8 +15,12 @@ import (
 
 // Decide is Run without the output: it returns what is to be dropped, with temporary files in dir, and a Report
 // without the figures of what is kept. documents must deliver the same documents each time it is called.
-func Decide(ctx context.Context, o Options, dir string, documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
-	r := &run{o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
+func Decide(ctx context.Context, o Options, dir string,
+	documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
+	r := &run{
+		o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}},
+		decided: new(Decisions),
+	}
 	if err := r.all(ctx); err != nil {
 		r.decided.Close()
 		return nil, Report{}, cmp.Or(ctx.Err(), err)
@@ -289,7 +293,8 @@ func (r *run) read(ctx context.Context, fields bool, f func(n uint64, d corpus.D
 		n++
 	}
 	if r.report.Documents > 0 && (chain != r.chain || int64(n) != r.report.Documents) {
-		return fmt.Errorf("the input changed while it was read: %d documents, then %d\n  start again when nothing writes to it", r.report.Documents, n)
+		return fmt.Errorf("the input changed while it was read: %d documents, then %d\n"+
+			"  start again when nothing writes to it", r.report.Documents, n)
 	}
 	r.report.Documents, r.report.Bytes, r.chain = int64(n), bytes, chain
 	return nil

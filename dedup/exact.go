@@ -165,7 +165,8 @@ func (e *Exact) Repeats() (iter.Seq2[Repeat, error], error) {
 				yield(Repeat{}, err)
 				return
 			}
-			if !yield(Repeat{binary.BigEndian.Uint64(rec), binary.BigEndian.Uint32(rec[8:]), binary.BigEndian.Uint64(rec[12:])}, nil) {
+			if !yield(Repeat{binary.BigEndian.Uint64(rec), binary.BigEndian.Uint32(rec[8:]),
+				binary.BigEndian.Uint64(rec[12:])}, nil) {
 				return
 			}
 		}

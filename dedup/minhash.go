@@ -39,7 +39,8 @@ func (m MinHash) withDefaults() MinHash {
 
 func (m MinHash) check() error {
 	if m.Words < 1 || m.Bands < 1 || m.Rows < 1 || m.Bands > 1024 || m.Rows > 1024 {
-		return fmt.Errorf("MinHash over %d words in %d bands × %d rows: each must be positive, bands and rows at most 1024\n  try 5 words, 14 bands, 8 rows", m.Words, m.Bands, m.Rows)
+		return fmt.Errorf("MinHash over %d words in %d bands × %d rows: each must be positive, "+
+			"bands and rows at most 1024\n  try 5 words, 14 bands, 8 rows", m.Words, m.Bands, m.Rows)
 	}
 	return nil
 }
@@ -61,7 +62,10 @@ func (m MinHash) NewSigner() (*Signer, error) {
 		return nil, err
 	}
 	calls := (m.Bands*m.Rows + lanes - 1) / lanes
-	s := &Signer{cfg: m, a: make([][lanes]uint32, calls), b: make([][lanes]uint32, calls), minima: make([][lanes]uint32, calls), keys: make([]uint64, m.Bands)}
+	s := &Signer{
+		cfg: m, a: make([][lanes]uint32, calls), b: make([][lanes]uint32, calls), minima: make([][lanes]uint32, calls),
+		keys: make([]uint64, m.Bands),
+	}
 	for i := range calls * lanes {
 		h := fold64(m.Seed^k1, uint64(i)*k1+k2)
 		s.a[i/lanes][i%lanes] = uint32(h) | 1

@@ -39,7 +39,8 @@ func TestKernelsEqualGeneric(t *testing.T) {
 		}
 		a, b := make([]byte, 64*n), make([]byte, 64*n)
 		ma, mb := make([]uint64, n), make([]uint64, n)
-		if ha, hb := normalise(a, src, ma), normaliseGeneric(b, src, mb); ha != hb || string(a) != string(b) || !slices.Equal(ma, mb) {
+		if ha, hb := normalise(a, src, ma), normaliseGeneric(b, src, mb); ha != hb || string(a) != string(b) ||
+			!slices.Equal(ma, mb) {
 			t.Fatalf("%q: %q %x %v, generic %q %x %v", src, a, ma, ha, b, mb, hb)
 		}
 	})
@@ -49,7 +50,8 @@ func TestKernelsEqualGeneric(t *testing.T) {
 func TestWordsAreTheFieldsOfTheFoldedText(t *testing.T) {
 	var w, one Words
 	rapid.Check(t, func(t *rapid.T) {
-		alphabet := rapid.SampledFrom([]string{"aB3 _\n", "aaaaaaaaaaaa ", "añ 日本é…\xff٣", "abcdefghijklmnopqrstuvwxyz"}).Draw(t, "alphabet")
+		alphabet := rapid.SampledFrom([]string{"aB3 _\n", "aaaaaaaaaaaa ", "añ 日本é…\xff٣",
+			"abcdefghijklmnopqrstuvwxyz"}).Draw(t, "alphabet")
 		text := rapid.StringOfN(rapid.SampledFrom([]rune(alphabet)), 0, 300, -1).Draw(t, "text")
 		var b strings.Builder
 		for _, c := range foldRunes(nil, []byte(text)) {

@@ -19,8 +19,9 @@ import (
 
 // Options says what Run does.
 type Options struct {
-	Near     *MinHash             // drop near-duplicate documents; nil keeps them
-	Verify   float64              // least exact Jaccard similarity of near-duplicates; 0 trusts MinHash and saves a reading
+	Near *MinHash // drop near-duplicate documents; nil keeps them
+	// least exact Jaccard similarity of near-duplicates; 0 trusts MinHash and saves a reading
+	Verify   float64
 	Units    []Unit               // units that are compared exactly
 	NGrams   *Bloom               // drop documents whose n-grams were mostly seen before; nil keeps them
 	MinWords int                  // of the shortest paragraph or line that is dropped; default 1
@@ -57,12 +58,13 @@ func (o Options) Readings() int {
 
 // Report accounts for a Run.
 type Report struct {
-	Documents   int64          `json:"documents"`
-	Bytes       int64          `json:"bytes"` // of text
-	Kept        int64          `json:"kept_documents"`
-	KeptBytes   int64          `json:"kept_bytes"`
-	Exact       int64          `json:"exact_documents"`           // dropped because an earlier one is the same
-	Near        int64          `json:"near_documents"`            // dropped because an earlier one is nearly the same; without the exact ones
+	Documents int64 `json:"documents"`
+	Bytes     int64 `json:"bytes"` // of text
+	Kept      int64 `json:"kept_documents"`
+	KeptBytes int64 `json:"kept_bytes"`
+	Exact     int64 `json:"exact_documents"` // dropped because an earlier one is the same
+	// dropped because an earlier one is nearly the same; without the exact ones
+	Near        int64          `json:"near_documents"`
 	NGrams      int64          `json:"ngram_documents"`           // dropped because their n-grams were seen before
 	NGramError  float64        `json:"ngram_false_positives"`     // probability at the end, by the formula
 	Candidates  int64          `json:"near_candidates,omitempty"` // pairs that were verified
@@ -71,7 +73,8 @@ type Report struct {
 	Clusters    int            `json:"clusters"`     // of documents
 	LargestSize int            `json:"largest_size"` // documents in the largest of them
 	Units       map[string]int `json:"units"`        // dropped, by kind
-	Spilled     int64          `json:"-"`            // bytes that went to disk; not in the file, because it depends on Memory
+	// bytes that went to disk; not in the file, because it depends on Memory
+	Spilled int64 `json:"-"`
 
 	Input *corpus.Report `json:"input,omitempty"` // what was read, left out and lost; from Options.Input
 }
@@ -85,7 +88,8 @@ type Report struct {
 //
 // All documents are compared first; then n-grams, then paragraphs and lines, each only in the documents that stay, so
 // that no text is dropped because of one that is itself dropped.
-func Run(ctx context.Context, o Options, documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
+func Run(ctx context.Context, o Options,
+	documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
 	o = o.withDefaults()
 	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
 	err := fileio.Dir(o.Out, func(tmp string) error {

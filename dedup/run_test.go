@@ -81,12 +81,14 @@ func TestRunDependsOnInputAlone(t *testing.T) {
 	}{{1, 1 << 30}, {2, 1}, {7, 1 << 20}, {7, 1 << 30}} {
 		out := filepath.Join(t.TempDir(), "out")
 		rep, err := Run(context.Background(), Options{
-			Near: &MinHash{}, Verify: 0.8, NGrams: &Bloom{Memory: 1 << 20}, Units: []Unit{Document, Paragraph, Line}, Threads: c.threads, Memory: c.memory, Out: out,
+			Near: &MinHash{}, Verify: 0.8, NGrams: &Bloom{Memory: 1 << 20}, Units: []Unit{Document, Paragraph, Line},
+			Threads: c.threads, Memory: c.memory, Out: out,
 		}, documents(all))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.Exact < 300 || rep.Near < 500 || rep.Units["line"] == 0 || rep.NGrams == 0 || rep.Confirmed == 0 || rep.Confirmed >= rep.Candidates {
+		if rep.Exact < 300 || rep.Near < 500 || rep.Units["line"] == 0 || rep.NGrams == 0 || rep.Confirmed == 0 ||
+			rep.Confirmed >= rep.Candidates {
 			t.Fatalf("planted copies were not found: %+v", rep)
 		}
 		if spilled := rep.Spilled > 0; spilled != (c.memory < 1<<30) {
@@ -108,16 +110,19 @@ func TestRunDependsOnInputAlone(t *testing.T) {
 func TestRunKeepsTheFirst(t *testing.T) {
 	long := strings.Repeat("the quick brown fox jumps over the lazy dog and runs away ", 3)
 	all := [][]byte{
-		[]byte("}\n\nA paragraph that is here twice.\n\nalone in a long row of other words that nobody else has ever put behind one another\n"),
+		[]byte("}\n\nA paragraph that is here twice.\n\n" +
+			"alone in a long row of other words that nobody else has ever put behind one another\n"),
 		[]byte(long + "one two three four five six seven"),
 		[]byte("something else\n"),
 		[]byte("  something   else"),
 		[]byte(long + "one two three four five six eight"),
-		[]byte("}\n\na paragraph THAT is here twice!\n\nnot alone, but before different company than the paragraph above had, as one can see\n"),
+		[]byte("}\n\na paragraph THAT is here twice!\n\n" +
+			"not alone, but before different company than the paragraph above had, as one can see\n"),
 		[]byte("A paragraph, that is here twice"),
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	rep, err := Run(context.Background(), Options{Near: &MinHash{}, Units: []Unit{Document, Paragraph}, MinWords: 2, Out: out}, documents(all))
+	rep, err := Run(context.Background(),
+		Options{Near: &MinHash{}, Units: []Unit{Document, Paragraph}, MinWords: 2, Out: out}, documents(all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +137,10 @@ func TestRunKeepsTheFirst(t *testing.T) {
 		}
 		got = append(got, string(d.Text))
 	}
-	want := []string{string(all[0]), string(all[1]), string(all[2]), "}\n\nnot alone, but before different company than the paragraph above had, as one can see\n"}
+	want := []string{
+		string(all[0]), string(all[1]), string(all[2]),
+		"}\n\nnot alone, but before different company than the paragraph above had, as one can see\n",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q: %+v", got, want, rep)
 	}
@@ -149,10 +157,11 @@ func TestStoppedRunLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	all := texts(50, 1)
-	_, err := Run(ctx, Options{Near: &MinHash{}, Out: filepath.Join(dir, "out")}, func(bool) iter.Seq2[corpus.Document, error] {
-		cancel(errors.New("a signal"))
-		return documents(all)(false)
-	})
+	_, err := Run(ctx, Options{Near: &MinHash{}, Out: filepath.Join(dir, "out")},
+		func(bool) iter.Seq2[corpus.Document, error] {
+			cancel(errors.New("a signal"))
+			return documents(all)(false)
+		})
 	left, _ := os.ReadDir(dir)
 	if !errors.Is(err, context.Canceled) || len(left) > 0 {
 		t.Errorf("%v, and %d files left", err, len(left))
@@ -162,10 +171,11 @@ func TestStoppedRunLeavesNothing(t *testing.T) {
 // A text that changes between two readings is noticed.
 func TestRunNoticesChangedInput(t *testing.T) {
 	all := texts(50, 1)
-	_, err := Run(context.Background(), Options{Near: &MinHash{}, Out: filepath.Join(t.TempDir(), "out")}, func(bool) iter.Seq2[corpus.Document, error] {
-		all[7][3] ^= 1
-		return documents(all)(false)
-	})
+	_, err := Run(context.Background(), Options{Near: &MinHash{}, Out: filepath.Join(t.TempDir(), "out")},
+		func(bool) iter.Seq2[corpus.Document, error] {
+			all[7][3] ^= 1
+			return documents(all)(false)
+		})
 	if err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("error %v", err)
 	}
@@ -320,7 +330,8 @@ func TestVerifierComputesJaccard(t *testing.T) {
 			n++
 		}
 		if got[p] != want {
-			t.Errorf("%v: %d n-grams in both, of %d and %d; confirmed %v", p, both, len(sets[p.A]), len(sets[p.B]), got[p])
+			t.Errorf("%v: %d n-grams in both, of %d and %d; confirmed %v",
+				p, both, len(sets[p.A]), len(sets[p.B]), got[p])
 		}
 	}
 	if n < 10 {

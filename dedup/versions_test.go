@@ -103,10 +103,12 @@ func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 	}
 	for i, b := range bins {
 		if b.pairs > 0 {
-			t.Logf("similarity %.1f: %5.0f pairs, recall %.4f, formula %.4f", float64(i)/10, b.pairs, b.found/b.pairs, b.want/b.pairs)
+			t.Logf("similarity %.1f: %5.0f pairs, recall %.4f, formula %.4f",
+				float64(i)/10, b.pairs, b.found/b.pairs, b.want/b.pairs)
 		}
 		if sigma := math.Sqrt(b.variance); math.Abs(b.found-b.want) > 3*sigma+1 {
-			t.Errorf("similarity %.1f: %.0f of %.0f pairs found, formula %.1f ± %.1f", float64(i)/10, b.found, b.pairs, b.want, 3*sigma)
+			t.Errorf("similarity %.1f: %.0f of %.0f pairs found, formula %.1f ± %.1f",
+				float64(i)/10, b.found, b.pairs, b.want, 3*sigma)
 		}
 	}
 	t.Logf("all: recall %.4f, formula %.4f", all.found/all.pairs, all.want/all.pairs)

@@ -102,7 +102,9 @@ func (w *Words) blocks(text []byte) (high bool) {
 }
 
 // noGaps are the scripts that do not put blanks between words.
-var noGaps = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+var noGaps = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+}
 
 // foldRunes appends text to dst with runes lowered, or replaced by a blank where they are no part of words.
 func foldRunes(dst, text []byte) []byte {

@@ -18,9 +18,12 @@ func page(r *rand.Rand, paragraphs int) string {
 			b.WriteString("etaoinshrdlu"[r.IntN(12):][:1] + "words of a text"[r.IntN(8):][:1+r.IntN(7)] + " ")
 		}
 	}
-	b.WriteString("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title><script>" + strings.Repeat("var a = {b: function(c) { return c < 1 && '</p>'; }};\n", 40) + "</script></head><body>\n<nav><ul>")
+	b.WriteString("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>A page</title><script>" +
+		strings.Repeat("var a = {b: function(c) { return c < 1 && '</p>'; }};\n", 40) +
+		"</script></head><body>\n<nav><ul>")
 	for i := range 30 {
-		fmt.Fprintf(&b, "<li class=\"menu-item menu-item-%d\"><a href=\"https://example.org/section/%d?x=1&amp;y=2\" title=\"Section\">Section %d</a></li>\n", i, i, i)
+		fmt.Fprintf(&b, "<li class=\"menu-item menu-item-%d\"><a href=\"https://example.org/section/%d?x=1&amp;y=2\" "+
+			"title=\"Section\">Section %d</a></li>\n", i, i, i)
 	}
 	b.WriteString("</ul></nav><div id=\"main\" class=\"container content wide\"><article>")
 	for i := range paragraphs {
@@ -29,11 +32,13 @@ func page(r *rand.Rand, paragraphs int) string {
 		}
 		b.WriteString("<div class=\"block block-text\" data-id=\"12345678\"><p style=\"margin: 0 auto; color: #333\">")
 		words(60)
-		b.WriteString("<a class=\"link external\" href=\"https://example.org/a/long/path/to/a/page.html\">a link</a> &amp; <strong>")
+		b.WriteString("<a class=\"link external\" href=\"https://example.org/a/long/path/to/a/page.html\">a link</a> " +
+			"&amp; <strong>")
 		words(8)
 		b.WriteString("</strong> ")
 		words(20)
-		b.WriteString("</p></div>\n<div class=\"share\"><a href=\"#\" class=\"button share-button\"><span class=\"icon\"></span>Share</a><!-- comment --></div>\n")
+		b.WriteString("</p></div>\n<div class=\"share\"><a href=\"#\" class=\"button share-button\"><span " +
+			"class=\"icon\"></span>Share</a><!-- comment --></div>\n")
 	}
 	b.WriteString("</article></div><footer><p>© 2020 A company</p></footer></body></html>")
 	return b.String()

@@ -25,7 +25,8 @@ func classify(ps []paragraph, text []byte) {
 		p := &ps[i]
 		t := text[p.from:p.to]
 		switch {
-		case float64(p.linked)/float64(p.chars) > maxLinkDensity, bytes.Contains(t, []byte("©")), bytes.Contains(t, []byte("&copy")):
+		case float64(p.linked)/float64(p.chars) > maxLinkDensity, bytes.Contains(t, []byte("©")),
+			bytes.Contains(t, []byte("&copy")):
 			p.alone = bad
 		case p.chars < lengthLow && p.linked > 0:
 			p.alone = bad

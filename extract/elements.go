@@ -31,16 +31,16 @@ var elements = []struct {
 	{"pre", pre}, {"listing", pre}, {"xmp", pre}, {"plaintext", pre},
 	{"ul", listing}, {"ol", listing}, {"dl", listing}, {"dir", listing}, {"menu", listing}, {"table", listing},
 	{"li", cell}, {"dt", cell}, {"dd", cell}, {"td", cell}, {"th", cell},
-	{"html", edge}, {"body", edge}, {"hr", edge}, {"legend", edge}, {"caption", edge}, {"col", edge}, {"colgroup", edge},
-	{"thead", edge}, {"tbody", edge}, {"tfoot", edge}, {"tr", edge}, {"optgroup", edge}, {"option", edge},
-	{"address", block}, {"article", block}, {"blockquote", block}, {"center", block}, {"details", block}, {"div", block},
-	{"fieldset", block}, {"figcaption", block}, {"figure", block}, {"form", block}, {"header", block}, {"hgroup", block},
-	{"main", block}, {"search", block}, {"section", block}, {"summary", block},
+	{"html", edge}, {"body", edge}, {"hr", edge}, {"legend", edge}, {"caption", edge}, {"col", edge},
+	{"colgroup", edge}, {"thead", edge}, {"tbody", edge}, {"tfoot", edge}, {"tr", edge}, {"optgroup", edge},
+	{"option", edge}, {"address", block}, {"article", block}, {"blockquote", block}, {"center", block},
+	{"details", block}, {"div", block}, {"fieldset", block}, {"figcaption", block}, {"figure", block}, {"form", block},
+	{"header", block}, {"hgroup", block}, {"main", block}, {"search", block}, {"section", block}, {"summary", block},
 	{"script", unseen}, {"style", unseen}, {"title", unseen}, {"template", unseen}, {"noscript", unseen},
 	{"button", unseen}, {"select", unseen}, {"textarea", unseen}, {"datalist", unseen},
 	{"nav", unread}, {"footer", unread}, {"aside", unread}, {"dialog", unread},
-	{"applet", unseen}, {"audio", unseen}, {"canvas", unseen}, {"iframe", unseen}, {"noembed", unseen}, {"noframes", unseen},
-	{"object", unseen}, {"svg", unseen}, {"video", unseen},
+	{"applet", unseen}, {"audio", unseen}, {"canvas", unseen}, {"iframe", unseen}, {"noembed", unseen},
+	{"noframes", unseen}, {"object", unseen}, {"svg", unseen}, {"video", unseen},
 }
 
 var elementOf = func() map[string]element {

@@ -17,8 +17,10 @@ func ceiling(n int) uint64 { return uint64(1<<20 + 60*n + 80*min(n, maxToken)) }
 func FuzzText(f *testing.F) {
 	long := strings.Repeat("some words of it ", 20)
 	pages := []string{
-		"<p>" + long + "<br><br>" + long, "<ul><li>a<li>b</ul>" + long, "<nav><a href=x>y</a></nav><h1>t</h1><pre>\n x\n</pre>" + long, "<script><!--<script></script>" + long,
-		"<table><td>" + long + "<select><option>x</select>&copy;&amp;\x00", "\xff\xfe<\x00p\x00", "<meta charset=gbk>\xb0\xa1" + long, "<a href=x><div></a><h1><button></div>" + long,
+		"<p>" + long + "<br><br>" + long, "<ul><li>a<li>b</ul>" + long,
+		"<nav><a href=x>y</a></nav><h1>t</h1><pre>\n x\n</pre>" + long, "<script><!--<script></script>" + long,
+		"<table><td>" + long + "<select><option>x</select>&copy;&amp;\x00", "\xff\xfe<\x00p\x00",
+		"<meta charset=gbk>\xb0\xa1" + long, "<a href=x><div></a><h1><button></div>" + long,
 	}
 	for i := range pages {
 		f.Add(uint8(i), []byte{}, "text/html")

@@ -53,7 +53,9 @@ func TestParagraphsAreThoseOfJusText(t *testing.T) {
 			count[p[3].(string)+" "+p[4].(string)]++
 		}
 	}
-	for _, change := range []string{"bad bad", "good good", "short bad", "short good", "neargood bad", "neargood good"} {
+	for _, change := range []string{
+		"bad bad", "good good", "short bad", "short good", "neargood bad", "neargood good",
+	} {
 		if count[change] < 20 {
 			t.Errorf("only %d paragraphs go from %s: %v", count[change], change, count)
 		}

@@ -28,12 +28,13 @@ type divider struct {
 	paragraphs []paragraph
 	text       []byte // of all paragraphs
 
-	p      paragraph       // the current one
-	gap    []byte          // white space behind p that has not been added yet
-	broken bool            // a <br> follows p
-	lastBr bool            // only white space since a <br>
-	first  bool            // no text since the start of an item
-	open   []element       // open elements except cells, edges and inline ones, outermost first; at most maxOpen and one that is left out
+	p      paragraph // the current one
+	gap    []byte    // white space behind p that has not been added yet
+	broken bool      // a <br> follows p
+	lastBr bool      // only white space since a <br>
+	first  bool      // no text since the start of an item
+	// open elements except cells, edges and inline ones, outermost first; at most maxOpen and one that is left out
+	open   []element
 	beyond int             // number of further open elements
 	opened [256]int        // how often each element is in open
 	inside [unseen + 1]int // how many open elements have each role

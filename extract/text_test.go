@@ -28,28 +28,40 @@ func mainText(t *testing.T, page, contentType string) string {
 
 func TestLayoutOfText(t *testing.T) {
 	for name, c := range map[string][2]string{
-		"paragraphs":     {"<p>" + long + "</p><p>short</p><p>" + long, long + "\n\nshort\n\n" + long},
-		"line break":     {"<p>" + long + " <br>\n  next", long + "\nnext"},
-		"two breaks":     {long + "<br> <br>" + long, long + "\n\n" + long},
-		"list":           {"<p>" + long + "<ul><li>one<li><p>two</p><p>more</p></li><li>three</li><li>four</ul>last<p>" + long, long + "\n\none\ntwo\n\nmore\n\nthree\nfour\n\nlast\n\n" + long},
-		"table":          {long + "<table><tr><td>a</td><td>b</td></tr><tr><th>c</table>" + long, long + "\n\na\nb\nc\n\n" + long},
-		"pre":            {long + "<pre>\n\n  if x {\n\t\ty  = 1\n  }\n\n</pre>" + long, long + "\n\n  if x {\n\t\ty  = 1\n  }\n\n" + long},
-		"two pre":        {long + "<pre>a\nb</pre><pre>c</pre>" + long, long + "\n\na\nb\n\nc\n\n" + long},
-		"pre with <br>":  {long + "<pre>a<br>b<br><br>c</pre>" + long, long + "\n\na\nb\n\nc\n\n" + long},
-		"inline":         {"<p>" + long + "<b> a</b> <i>b</i><u>c</u>", long + " a bc"},
-		"entities":       {long + " &lt;b&gt; &eacute;&#8212;&#x4e2d;&nbsp;&amp;amp; &unknown; &", long + " <b> é—中 &amp; &unknown; &"},
-		"blanks":         {long + "\t\u00a0\u3000\r\n x", long + " x"},
-		"sections":       {"<section>" + long + "</section><article>" + long + "<figure>f<figcaption>g</figcaption></figure><footer>" + long, long + "\n\n" + long},
-		"heading":        {"<p>lost</p><h2>kept</h2><p>" + long, "kept\n\n" + long},
-		"heading, open":  {"<h2>kept<p>" + long + "</p><p>lost", "kept\n\n" + long},
-		"heading, far":   {"<h2>lost</h2><p><a href=x>" + long + "</a></p><p>" + long, long},
-		"links":          {"<p>" + long + "</p><p>" + long + "<a href=x>" + long + "</a></p><p>" + long, long + "\n\n" + long},
+		"paragraphs": {"<p>" + long + "</p><p>short</p><p>" + long, long + "\n\nshort\n\n" + long},
+		"line break": {"<p>" + long + " <br>\n  next", long + "\nnext"},
+		"two breaks": {long + "<br> <br>" + long, long + "\n\n" + long},
+		"list": {
+			"<p>" + long + "<ul><li>one<li><p>two</p><p>more</p></li><li>three</li><li>four</ul>last<p>" + long,
+			long + "\n\none\ntwo\n\nmore\n\nthree\nfour\n\nlast\n\n" + long},
+		"table": {long + "<table><tr><td>a</td><td>b</td></tr><tr><th>c</table>" + long,
+			long + "\n\na\nb\nc\n\n" + long},
+		"pre": {long + "<pre>\n\n  if x {\n\t\ty  = 1\n  }\n\n</pre>" + long,
+			long + "\n\n  if x {\n\t\ty  = 1\n  }\n\n" + long},
+		"two pre":       {long + "<pre>a\nb</pre><pre>c</pre>" + long, long + "\n\na\nb\n\nc\n\n" + long},
+		"pre with <br>": {long + "<pre>a<br>b<br><br>c</pre>" + long, long + "\n\na\nb\n\nc\n\n" + long},
+		"inline":        {"<p>" + long + "<b> a</b> <i>b</i><u>c</u>", long + " a bc"},
+		"entities": {long + " &lt;b&gt; &eacute;&#8212;&#x4e2d;&nbsp;&amp;amp; &unknown; &",
+			long + " <b> é—中 &amp; &unknown; &"},
+		"blanks": {long + "\t\u00a0\u3000\r\n x", long + " x"},
+		"sections": {"<section>" + long + "</section><article>" + long +
+			"<figure>f<figcaption>g</figcaption></figure><footer>" + long, long + "\n\n" + long},
+		"heading":       {"<p>lost</p><h2>kept</h2><p>" + long, "kept\n\n" + long},
+		"heading, open": {"<h2>kept<p>" + long + "</p><p>lost", "kept\n\n" + long},
+		"heading, far":  {"<h2>lost</h2><p><a href=x>" + long + "</a></p><p>" + long, long},
+		"links": {"<p>" + long + "</p><p>" + long + "<a href=x>" + long + "</a></p><p>" + long,
+			long + "\n\n" + long},
 		"link in blocks": {"<a href=x><div>" + long + "</div><p>" + long + "</p></a><p>" + long, long},
-		"link not ended": {"<p><a href=x>more</p><p>" + long + "</p><td><a href=x>y</td><td>" + long, long + "\n\n" + long},
-		"anchor":         {"<a name=top>" + long + "<p>" + long, long + "\n\n" + long},
-		"copyright":      {"<p>" + long + " &copy; 2020<p>" + long, long},
-		"left out": {"<title>t</title><script>if (a<b) '<p>'</script><style>p{}</style><noscript><p>on</noscript><nav>" + long + "<div>x</div></nav><template><p>" + long +
-			"</template><p>" + long + "<button><div>b</div></button> x<!-- <p> --><svg><title>t</title><text>t</text></svg> y<select><option>" + long + "</select></p><aside>" + long, long + " x y"},
+		"link not ended": {"<p><a href=x>more</p><p>" + long + "</p><td><a href=x>y</td><td>" + long,
+			long + "\n\n" + long},
+		"anchor":    {"<a name=top>" + long + "<p>" + long, long + "\n\n" + long},
+		"copyright": {"<p>" + long + " &copy; 2020<p>" + long, long},
+		"left out": {
+			"<title>t</title><script>if (a<b) '<p>'</script><style>p{}</style><noscript><p>on</noscript><nav>" + long +
+				"<div>x</div></nav><template><p>" + long +
+				"</template><p>" + long + "<button><div>b</div></button> x<!-- <p> " +
+				"--><svg><title>t</title><text>t</text></svg> y<select><option>" + long + "</select></p><aside>" +
+				long, long + " x y"},
 		"left out, not ended":   {"<div><aside>" + long + "</div><p>" + long + "<button>x", long},
 		"script that ends late": {"<script><!-- <script> </script> " + long + " --></script>" + long, long},
 		"self-closing":          {"<div/><script/>" + long + "</script>" + long, long},
@@ -71,7 +83,8 @@ func TestLayoutOfText(t *testing.T) {
 }
 
 func TestXHTMLEndsEmptyElements(t *testing.T) {
-	page := `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title/></head><body><nav/><p>` + long + `</p><a href="x"/><p>` + long + `<![CDATA[ <x> ]]></p></body></html>`
+	page := `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title/></head><body><nav/><p>` +
+		long + `</p><a href="x"/><p>` + long + `<![CDATA[ <x> ]]></p></body></html>`
 	if got, want := mainText(t, page, "Application/XHTML+xml; charset=utf-8"), long+"\n\n"+long+" <x>"; got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
@@ -89,12 +102,13 @@ func TestCharacterSets(t *testing.T) {
 	}
 	utf16 := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 	for name, c := range map[string]struct{ page, contentType, want string }{
-		"UTF-8":              {european, "text/html; charset=UTF-8", european},
-		"not said":           {"<p>" + strings.Repeat(" ", 2000) + asian, "", asian},
-		"byte order mark":    {"\xef\xbb\xbf" + european, "text/html; charset=iso-8859-1", european},
-		"header":             {encode(charmap.ISO8859_15, european), "text/html; charset=\"ISO-8859-15\"", european},
-		"meta":               {`<meta charset=Shift_JIS><p>` + encode(japanese.ShiftJIS, asian), "text/html", asian},
-		"meta http-equiv":    {`<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=gbk">` + encode(simplifiedchinese.GBK, asian), "text/html", asian},
+		"UTF-8":           {european, "text/html; charset=UTF-8", european},
+		"not said":        {"<p>" + strings.Repeat(" ", 2000) + asian, "", asian},
+		"byte order mark": {"\xef\xbb\xbf" + european, "text/html; charset=iso-8859-1", european},
+		"header":          {encode(charmap.ISO8859_15, european), "text/html; charset=\"ISO-8859-15\"", european},
+		"meta":            {`<meta charset=Shift_JIS><p>` + encode(japanese.ShiftJIS, asian), "text/html", asian},
+		"meta http-equiv": {`<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=gbk">` +
+			encode(simplifiedchinese.GBK, asian), "text/html", asian},
 		"ISO-2022-JP":        {encode(japanese.ISO2022JP, asian), "text/html; charset=iso-2022-jp", asian},
 		"UTF-16":             {encode(utf16, european), "text/html; charset=utf-8", european},
 		"windows-1252":       {encode(charmap.Windows1252, european+" “q” €"), "", european + " “q” €"},
@@ -103,7 +117,8 @@ func TestCharacterSets(t *testing.T) {
 		"unknown":            {european, "text/html; charset=no-such", european},
 		"broken header":      {european, "text/html; charset=\"", european},
 		"a broken character": {european + " \xff", "text/html; charset=utf-8", european + " \xff"},
-		"header before meta": {"<meta charset=utf-8>" + encode(charmap.ISO8859_1, european), "text/html; charset=iso-8859-1", european},
+		"header before meta": {"<meta charset=utf-8>" + encode(charmap.ISO8859_1, european),
+			"text/html; charset=iso-8859-1", european},
 	} {
 		if got := mainText(t, c.page, c.contentType); got != c.want {
 			t.Errorf("%s: %.80q\nwant %.80q", name, got, c.want)
@@ -115,10 +130,13 @@ func TestCharacterSets(t *testing.T) {
 func TestHostilePages(t *testing.T) {
 	const size = 512 << 10
 	for name, part := range map[string]string{
-		"divs": "<div>", "spans": "<span>", "links": "<a href=x>y", "links around blocks": "<a href=x><div>", "paragraphs": "<p>x", "short lists": "<ul><li>x",
-		"tables": "<table><tr><td>", "headings": "<h1>x", "end tags": "</a></div></p>", "breaks": "<br>", "open tag": "<p a ", "attributes": "<a b=c d=e f>", "comments": "<!--x--><!-",
-		"entities": "&amp;&#x110000;&nGt;&#0;", "ampersands": "&", "angles": "<", "NULs": "\x00", "blanks": " ", "scripts": "<script></script", "navs": "<nav><p>x", "pre": "<pre> \n", "declarations": "<!DOCTYPE ", "CDATA": "<![CDATA[",
-		"breaks in links": "<a href=x><br>x", "broken UTF-8": "\xff\xfe\xe2\x80",
+		"divs": "<div>", "spans": "<span>", "links": "<a href=x>y", "links around blocks": "<a href=x><div>",
+		"paragraphs": "<p>x", "short lists": "<ul><li>x", "tables": "<table><tr><td>", "headings": "<h1>x",
+		"end tags": "</a></div></p>", "breaks": "<br>", "open tag": "<p a ", "attributes": "<a b=c d=e f>",
+		"comments": "<!--x--><!-", "entities": "&amp;&#x110000;&nGt;&#0;", "ampersands": "&", "angles": "<",
+		"NULs": "\x00", "blanks": " ", "scripts": "<script></script", "navs": "<nav><p>x", "pre": "<pre> \n",
+		"declarations": "<!DOCTYPE ", "CDATA": "<![CDATA[", "breaks in links": "<a href=x><br>x",
+		"broken UTF-8": "\xff\xfe\xe2\x80",
 	} {
 		for _, around := range []string{"", strings.Repeat("<a href=y>", 200) + strings.Repeat("<div>", 300)} {
 			p := []byte(around + strings.Repeat(part, size/len(part)) + "<p>" + long)
@@ -134,7 +152,9 @@ func TestHostilePages(t *testing.T) {
 }
 
 func TestTooLongTagsAreErrors(t *testing.T) {
-	for _, around := range [][2]string{{"<p a='", "'>"}, {"<script>", "</script>"}, {"<pre>", "</pre>"}, {"<!--", "-->"}} {
+	for _, around := range [][2]string{
+		{"<p a='", "'>"}, {"<script>", "</script>"}, {"<pre>", "</pre>"}, {"<!--", "-->"},
+	} {
 		for _, size := range []int{maxToken - 100, maxToken + 100} {
 			text, err := Text([]byte(long+around[0]+strings.Repeat("x", size)+around[1]+long), "")
 			if (err != nil) != (size > maxToken) || (err != nil) != (text == nil) {
@@ -147,7 +167,8 @@ func TestTooLongTagsAreErrors(t *testing.T) {
 // Elements beyond the limit end without ending others.
 func TestDeepNestingEnds(t *testing.T) {
 	for _, n := range []int{maxOpen - 1, maxOpen, maxOpen + 1, 5000} {
-		p := "<nav>" + strings.Repeat("<div>", n) + long + strings.Repeat("</div>", n) + long + "</nav><p>" + long + " behind" +
+		p := "<nav>" + strings.Repeat("<div>", n) + long + strings.Repeat("</div>", n) + long + "</nav><p>" +
+			long + " behind" +
 			strings.Repeat("<div>", n) + "<script>" + long + "</script>"
 		if got := mainText(t, p, ""); got != long+" behind" {
 			t.Errorf("%d deep: %d bytes of text, want %d", n, len(got), len(long)+7)
@@ -167,7 +188,8 @@ func TestRevisionIsThatOfTheRules(t *testing.T) {
 		revise(ps)
 		for i := range ps {
 			if ps[i].class != want[i] {
-				t.Fatalf("seed %d: paragraph %d of %v is %s, want %s", seed, i, ps, classNames[ps[i].class], classNames[want[i]])
+				t.Fatalf("seed %d: paragraph %d of %v is %s, want %s",
+					seed, i, ps, classNames[ps[i].class], classNames[want[i]])
 			}
 		}
 	}
@@ -212,7 +234,8 @@ func literally(ps []paragraph) []class {
 		switch {
 		case before == behind:
 			next[i] = before
-		case before == bad && near(i, -1, good, bad, neargood) == neargood, behind == bad && near(i, 1, good, bad, neargood) == neargood:
+		case before == bad && near(i, -1, good, bad, neargood) == neargood, behind == bad &&
+			near(i, 1, good, bad, neargood) == neargood:
 			next[i] = good
 		default:
 			next[i] = bad

@@ -47,7 +47,8 @@ func (d *divider) write(s []byte) {
 		}
 		from = i
 		for i < len(s) { // words with single blanks between them
-			if kind := kindOf[s[i]]; kind == other || s[i] == ' ' && i > from && i+1 < len(s) && kindOf[s[i+1]] == other ||
+			if kind := kindOf[s[i]]; kind == other ||
+				s[i] == ' ' && i > from && i+1 < len(s) && kindOf[s[i+1]] == other ||
 				kind == perhapsSpace && spaceAt(s[i:]) == 0 {
 				i++
 				continue

@@ -18,7 +18,8 @@ import (
 // with the end of each document as a uint64 token count; 00000.ds.metadata, text whose first line is "tokenizer|bytes
 // per token".
 var datatrove = Format{
-	Name: "datatrove", Help: "train/00000.ds, .ds.index, .ds.metadata: ids only, end of text after each document, an index of document ends",
+	Name: "datatrove", Help: "train/00000.ds, .ds.index, .ds.metadata: ids only, end of text after each document, " +
+		"an index of document ends",
 	pattern: func(split string) string { return filepath.Join(split, "*.ds") },
 	create: func(dir, split string, v Vocabulary) (Writer, error) {
 		return createDatatrove(filepath.Join(dir, split, "00000.ds"), v)
@@ -62,10 +63,11 @@ func (w *datatroveWriter) Write(document []uint32) error {
 func (w *datatroveWriter) Close() error {
 	name := strings.NewReplacer("|", "_", "\n", "_").Replace(w.v.Name)
 	meta := fmt.Sprintf("%s|%d\n%d\n%s", name, w.raw.width, w.raw.tokens, thousands(w.raw.tokens))
-	return errors.Join(w.raw.close(), w.index.Flush(), w.f.Sync(), w.f.Close(), fileio.Write(w.path+".metadata", func(f io.Writer) error {
-		_, err := io.WriteString(f, meta)
-		return err
-	}))
+	return errors.Join(w.raw.close(), w.index.Flush(), w.f.Sync(), w.f.Close(),
+		fileio.Write(w.path+".metadata", func(f io.Writer) error {
+			_, err := io.WriteString(f, meta)
+			return err
+		}))
 }
 
 // thousands formats a count such as "1.2 M tokens".
@@ -116,7 +118,8 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 		}
 		end := binary.LittleEndian.Uint64(b[:])
 		if end < start || end > tokens {
-			return fmt.Errorf("%s.index: a document spans tokens %d to %d of %d", filepath.Base(path), start, end, tokens)
+			return fmt.Errorf("%s.index: a document spans tokens %d to %d of %d",
+				filepath.Base(path), start, end, tokens)
 		}
 		if err := readRaw(in, width, int64(end-start), d); err != nil {
 			return err
@@ -127,7 +130,8 @@ func readDatatrove(path string, v Vocabulary, d *documents) error {
 		start = end
 	}
 	if start != tokens || info.Size()%int64(width) != 0 {
-		return fmt.Errorf("the index ends at token %d, but the file has %d bytes at %d per token", start, info.Size(), width)
+		return fmt.Errorf("the index ends at token %d, but the file has %d bytes at %d per token",
+			start, info.Size(), width)
 	}
 	return nil
 }

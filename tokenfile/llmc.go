@@ -13,7 +13,8 @@ import (
 // ids, with EOT before each document. GPT-2's magic means uint16 ids, Llama 3's uint32. A file holds 100 million
 // tokens; documents continue in the next file.
 var llmC = Format{
-	Name: "llmc", Help: "train_000001.bin …: a header of 1 KiB, 100 million ids per file, end of text before each document",
+	Name:    "llmc",
+	Help:    "train_000001.bin …: a header of 1 KiB, 100 million ids per file, end of text before each document",
 	pattern: func(split string) string { return split + "_[0-9][0-9][0-9][0-9][0-9][0-9].bin" },
 	create: func(dir, split string, v Vocabulary) (Writer, error) {
 		return &llmcWriter{dir: dir, split: split, v: v, most: llmcTokens}, nil
@@ -127,7 +128,8 @@ func readLLMC(path string, v Vocabulary, d *documents) error {
 		return err
 	}
 	if size := llmcHeader + tokens*int64(width); info.Size() != size {
-		return fmt.Errorf("the header says %d tokens, which need %d bytes, but the file has %d\n  restore it from a copy", tokens, size, info.Size())
+		return fmt.Errorf("the header says %d tokens, which need %d bytes, but the file has %d\n"+
+			"  restore it from a copy", tokens, size, info.Size())
 	}
 	return readRaw(f, width, tokens, d)
 }

@@ -134,10 +134,12 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 		}
 		size := uint64(length) * uint64(x.width)
 		if at > uint64(info.Size()) || size > uint64(info.Size())-at {
-			return fmt.Errorf("sequence %d has %d tokens from byte %d, but the .bin has %d bytes", i, length, at, info.Size())
+			return fmt.Errorf("sequence %d has %d tokens from byte %d, but the .bin has %d bytes",
+				i, length, at, info.Size())
 		}
 		if sum += size; sum > uint64(info.Size()) {
-			return fmt.Errorf("sequences overlap: up to number %d they have %d bytes, but the .bin has %d", i, sum, info.Size())
+			return fmt.Errorf("sequences overlap: up to number %d they have %d bytes, but the .bin has %d",
+				i, sum, info.Size())
 		}
 		if err := x.sequence(io.NewSectionReader(bin, int64(at), int64(size)), d); err != nil {
 			return fmt.Errorf("sequence %d: %w", i, err)
@@ -158,7 +160,8 @@ type megatronIndex struct {
 func openMegatron(f *os.File) (*megatronIndex, error) {
 	var h [megatronHeader]byte
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[:9]) != megatronMagic {
-		return nil, errors.New("not the index of a Megatron data set: it does not start with MMIDIDX\n  name the .idx; the .bin is read with it")
+		return nil, errors.New("not the index of a Megatron data set: it does not start with MMIDIDX\n" +
+			"  name the .idx; the .bin is read with it")
 	}
 	version, code := binary.LittleEndian.Uint64(h[9:]), int(h[17])
 	sequences, docs := binary.LittleEndian.Uint64(h[18:]), binary.LittleEndian.Uint64(h[26:])
@@ -166,15 +169,18 @@ func openMegatron(f *os.File) (*megatronIndex, error) {
 		return nil, fmt.Errorf("unsupported index version %d; this version of anneal reads version 1", version)
 	}
 	if code >= len(megatronWidths) || megatronWidths[code] == 0 {
-		return nil, fmt.Errorf("unsupported id type %d; supported are 1 (uint8), 3 (int16), 4 (int32), 5 (int64) and 8 (uint16)", code)
+		return nil, fmt.Errorf("unsupported id type %d; supported are 1 (uint8), 3 (int16), 4 (int32), "+
+			"5 (int64) and 8 (uint16)", code)
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	limit := uint64(info.Size())
-	if size := megatronHeader + 12*sequences + 8*docs; sequences > limit || docs > limit || docs < 1 || size != limit && size+sequences != limit {
-		return nil, fmt.Errorf("the header says %d sequences and %d documents, which do not fit in the file of %d bytes\n  restore it from a copy", sequences, max(docs, 1)-1, limit)
+	if size := megatronHeader + 12*sequences + 8*docs; sequences > limit || docs > limit || docs < 1 ||
+		size != limit && size+sequences != limit {
+		return nil, fmt.Errorf("the header says %d sequences and %d documents, "+
+			"which do not fit in the file of %d bytes\n  restore it from a copy", sequences, max(docs, 1)-1, limit)
 	}
 	part := func(from, n uint64) numbers {
 		return numbers{bufio.NewReader(io.NewSectionReader(f, int64(from), int64(n)))}

@@ -63,10 +63,12 @@ func readRaw(r io.Reader, width int, count int64, d *documents) error {
 			return err
 		}
 		if err != nil && count > 0 {
-			return fmt.Errorf("the file ends after %d tokens, but its header says %d\n  restore it from a copy", at+uint64(n/width), at+uint64(count))
+			return fmt.Errorf("the file ends after %d tokens, but its header says %d\n  restore it from a copy",
+				at+uint64(n/width), at+uint64(count))
 		}
 		if n%width != 0 {
-			return fmt.Errorf("%d extra bytes after the last token of %d bytes\n  pass the tokenizer that the file was made with, or restore the file from a copy", n%width, width)
+			return fmt.Errorf("%d extra bytes after the last token of %d bytes\n"+
+				"  pass the tokenizer that the file was made with, or restore the file from a copy", n%width, width)
 		}
 		ids := d.ids[:n/width]
 		for i := range ids {

@@ -150,9 +150,11 @@ func (d *documents) stream(ids []uint32, at uint64) error {
 				return err
 			}
 		case int64(id) >= int64(d.v.Size):
-			return fmt.Errorf("token %d has id %d, but the tokenizer has %d tokens\n  pass the tokenizer that the file was made with", at+uint64(i), id, d.v.Size)
+			return fmt.Errorf("token %d has id %d, but the tokenizer has %d tokens\n"+
+				"  pass the tokenizer that the file was made with", at+uint64(i), id, d.v.Size)
 		case len(d.doc) >= longestDocument:
-			return fmt.Errorf("no end-of-text token (%d) in the %d tokens before token %d\n  pass the tokenizer that the file was made with", d.v.EOT, len(d.doc), at+uint64(i))
+			return fmt.Errorf("no end-of-text token (%d) in the %d tokens before token %d\n"+
+				"  pass the tokenizer that the file was made with", d.v.EOT, len(d.doc), at+uint64(i))
 		default:
 			d.doc = append(d.doc, id)
 		}

@@ -110,7 +110,10 @@ func read(t testing.TB, f Format, dir string, v Vocabulary) (docs [][]uint32) {
 
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		v := Vocabulary{Size: rapid.SampledFrom([]int{2, 257, 65499, 65500, 65536, 65537, 1 << 20}).Draw(rt, "vocabulary"), Name: "a|b\nc"}
+		v := Vocabulary{
+			Size: rapid.SampledFrom([]int{2, 257, 65499, 65500, 65536, 65537, 1 << 20}).Draw(rt, "vocabulary"),
+			Name: "a|b\nc",
+		}
 		v.EOT = uint32(rapid.IntRange(0, v.Size-1).Draw(rt, "eot"))
 		id := rapid.Uint32Range(0, uint32(v.Size-1)).Filter(func(id uint32) bool { return id != v.EOT })
 		docs := rapid.SliceOfN(rapid.SliceOfN(id, 1, 40), 1, 20).Draw(rt, "documents")
@@ -151,7 +154,8 @@ func TestWhatIsNoTokenFileIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		write(t, f, dir, v, [][]uint32{{1, 298}, {2}})
 		paths, _ := f.Find(dir, "train")
-		if err := readError(f, paths, Vocabulary{Size: 298, EOT: 0}); err == nil || !strings.Contains(err.Error(), "the tokenizer has 298") {
+		if err := readError(f, paths, Vocabulary{Size: 298, EOT: 0}); err == nil ||
+			!strings.Contains(err.Error(), "the tokenizer has 298") {
 			t.Errorf("%s with a smaller vocabulary: %v", f.Name, err)
 		}
 		if err := readError(f, []string{dir}, v); err == nil {
@@ -175,7 +179,8 @@ func TestWhatIsNoTokenFileIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := readError(c.f, []string{path}, v); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+		if err := readError(c.f, []string{path}, v); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s of %q: %v, want %q and the path", c.f.Name, c.content[:3], err, c.want)
 		}
 	}
@@ -197,7 +202,8 @@ func TestDocumentsThatNoEOTEndsAreCounted(t *testing.T) {
 				got++
 			}
 			if got != len(docs) || unended != want {
-				t.Errorf("%s with EOT %d: %d documents, %d without, want %d and %d", f.Name, eot, got, unended, len(docs), want)
+				t.Errorf("%s with EOT %d: %d documents, %d without, want %d and %d",
+					f.Name, eot, got, unended, len(docs), want)
 			}
 		}
 	}
@@ -269,13 +275,15 @@ func FuzzRead(f *testing.F) {
 		second[i], _ = os.ReadFile(beside(paths[0]))
 		f.Add(uint8(i), []byte{}, []byte{})
 	}
-	f.Add(uint8(2), filetest.Splice(0, 1<<16-1, megatronMagic+"\x01\x00\x00\x00\x00\x00\x00\x00\x08"+strings.Repeat("\xff", 36)), filetest.Splice(0, 1<<16-1, ""))
+	f.Add(uint8(2), filetest.Splice(0, 1<<16-1, megatronMagic+"\x01\x00\x00\x00\x00\x00\x00\x00\x08"+
+		strings.Repeat("\xff", 36)), filetest.Splice(0, 1<<16-1, ""))
 	dir := filetest.MemoryDir(f)
 	f.Fuzz(func(t *testing.T, which uint8, edits, others []byte) {
 		n := int(which) % len(Formats)
 		format, a, b := Formats[n], filetest.Edit(t, first[n], edits), filetest.Edit(t, second[n], others)
 		path := filepath.Join(dir, "x.idx")
-		if os.WriteFile(path, a, 0o666) != nil || os.WriteFile(beside(path), b, 0o666) != nil || os.WriteFile(path+".index", b, 0o666) != nil {
+		if os.WriteFile(path, a, 0o666) != nil || os.WriteFile(beside(path), b, 0o666) != nil ||
+			os.WriteFile(path+".index", b, 0o666) != nil {
 			t.Skip()
 		}
 		var before, after runtime.MemStats

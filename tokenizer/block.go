@@ -52,7 +52,8 @@ func (s *handSplitter) block(ends []int) int {
 	n := 0
 	ends = ends[:blockSize]
 	for ; starts != 0; starts &= starts - 1 {
-		ends[n&(blockSize-1)] = s.pos + bits.TrailingZeros64(starts) // n stays below 64; the mask removes the bounds check
+		// n stays below 64; the mask removes the bounds check
+		ends[n&(blockSize-1)] = s.pos + bits.TrailingZeros64(starts)
 		n++
 	}
 	return n

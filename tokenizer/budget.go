@@ -119,7 +119,8 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	text := fmt.Sprintf("%d distinct pretokens are too many to learn from with %d MiB of memory\n  try %d MiB", e.Words, e.Have>>20, e.Need>>20+1)
+	text := fmt.Sprintf("%d distinct pretokens are too many to learn from with %d MiB of memory\n  try %d MiB",
+		e.Words, e.Have>>20, e.Need>>20+1)
 	if e.Below > 0 {
 		text += fmt.Sprintf(", or drop pretokens that occur fewer than %d times", e.Below)
 	}
@@ -128,5 +129,8 @@ func (e *MemoryError) Error() string {
 
 // tooLittle returns the error if pretokens that occur fewer than below times must be kept.
 func (t *tally) tooLittle(memory int64, below int) error {
-	return &MemoryError{Words: t.all.words, Have: memory, Need: max(learnerMemory(t.all.words, t.all.symbols)+18*t.all.symbols, memory*5/4), Below: below}
+	return &MemoryError{
+		Words: t.all.words, Have: memory,
+		Need: max(learnerMemory(t.all.words, t.all.symbols)+18*t.all.symbols, memory*5/4), Below: below,
+	}
 }

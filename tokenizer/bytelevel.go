@@ -6,9 +6,10 @@ import "unicode/utf8"
 // 174–255 as the code point of the same value, the other 68 in order as U+0100, U+0101, … (a space is Ġ).
 
 var (
-	byteRune  [256]rune    // byte → character
-	runeByte  [0x144]int16 // character → byte, -1: none
-	byteOrder [256]byte    // the bytes in the order of their characters, which is the order of ids in a trained vocabulary
+	byteRune [256]rune    // byte → character
+	runeByte [0x144]int16 // character → byte, -1: none
+	// the bytes in the order of their characters, which is the order of ids in a trained vocabulary
+	byteOrder [256]byte
 )
 
 func init() {

@@ -172,7 +172,8 @@ type batch struct {
 // countDocuments counts the pretokens of all documents with several workers, each with its own counts. The sums do
 // not depend on the distribution of work. With a limit, in bytes for all counts together, the counts end up in runs,
 // and the result is nil.
-func countDocuments(ctx context.Context, p pattern, threads int, limit int64, runs *runFile, docs iter.Seq2[[]byte, error],
+func countDocuments(ctx context.Context, p pattern, threads int, limit int64, runs *runFile,
+	docs iter.Seq2[[]byte, error],
 	report func(bool, func(*Progress))) (all *wordCounts, peak int64, err error) {
 	if limit > 0 {
 		threads = int(min(int64(threads), limit/minShare))

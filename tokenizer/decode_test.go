@@ -40,13 +40,15 @@ func TestStreamDecoderEmitsWholeCharacters(t *testing.T) {
 func TestDecodeMarksUnknownIDs(t *testing.T) {
 	tok := sample()
 	a, _ := tok.ID("a")
-	if got := string(tok.Decode([]byte("<"), []uint32{a, math.MaxUint32, a, uint32(tok.VocabSize())})); got != "<a\uFFFDa\uFFFD" {
+	if got := string(tok.Decode([]byte("<"), []uint32{a, math.MaxUint32, a, uint32(tok.VocabSize())})); got !=
+		"<a\uFFFDa\uFFFD" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestSpecialTokensOnlyWhereAllowed(t *testing.T) {
-	tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: []string{"<|endoftext|>", "<|end", "<|x|>"}}, "a b <|endoftext|> <|x|>")
+	tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: []string{"<|endoftext|>", "<|end", "<|x|>"}},
+		"a b <|endoftext|> <|x|>")
 	eot, err := tok.EndOfText()
 	if err != nil || string(tok.Token(eot)) != "<|endoftext|>" {
 		t.Fatalf("end of text is %d (%v), token %q", eot, err, tok.Token(eot))
@@ -84,7 +86,8 @@ func TestEvaluate(t *testing.T) {
 	n := float64(len(text))
 	if want := (Stats{
 		Documents: 2, Bytes: int64(n), Characters: int64(n) - 1, Tokens: int64(n), Words: 5,
-		BytesPerToken: 1, CharactersPerToken: (n - 1) / n, Fertility: n / 5, ContinuedWords: 1, SingleByteTokens: 1, Coverage: 14.0 / 256,
+		BytesPerToken: 1, CharactersPerToken: (n - 1) / n, Fertility: n / 5, ContinuedWords: 1, SingleByteTokens: 1,
+		Coverage: 14.0 / 256,
 	}); got != want {
 		t.Errorf("bytes as tokens: %+v, want %+v", got, want)
 	}
@@ -137,7 +140,8 @@ func TestEvaluatorMeasuresGroups(t *testing.T) {
 		best = max(best, g.BytesPerToken)
 	}
 	total := e.Total()
-	if total.Documents != sum.Documents || total.Bytes != sum.Bytes || total.Tokens != sum.Tokens || total.Characters != sum.Characters || total.Words != sum.Words {
+	if total.Documents != sum.Documents || total.Bytes != sum.Bytes || total.Tokens != sum.Tokens ||
+		total.Characters != sum.Characters || total.Words != sum.Words {
 		t.Errorf("total %+v, sum of the groups %+v", total, sum)
 	}
 	for _, g := range e.Groups() {
@@ -164,8 +168,8 @@ func TestEvaluatorMeasuresGroups(t *testing.T) {
 
 func TestScript(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "12 + 3 = 15!": "", "hello": "Latin", "Жук x": "Cyrillic", "日本": "Han", "ひらがな日": "Hiragana", "한국어 ab": "Hangul",
-		"αβ": "Greek", "עברית": "Hebrew", "a б": "Cyrillic", "\xff\xfe": "",
+		"": "", "12 + 3 = 15!": "", "hello": "Latin", "Жук x": "Cyrillic", "日本": "Han", "ひらがな日": "Hiragana",
+		"한국어 ab": "Hangul", "αβ": "Greek", "עברית": "Hebrew", "a б": "Cyrillic", "\xff\xfe": "",
 	} {
 		if got := Script([]byte(text)); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

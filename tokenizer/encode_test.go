@@ -22,7 +22,8 @@ var sample = sync.OnceValue(func() *Tokenizer {
 func sampleWith(pattern string) *Tokenizer {
 	var docs []string
 	for i := range 300 {
-		docs = append(docs, fmt.Sprintf("The %dth word isn't it; they'll say \"%s\"!\n\n\tif x%d == nil {\n\t\treturn\n\t}  // été, Жук, 中文 %s\n",
+		docs = append(docs, fmt.Sprintf("The %dth word isn't it; "+
+			"they'll say \"%s\"!\n\n\tif x%d == nil {\n\t\treturn\n\t}  // été, Жук, 中文 %s\n",
 			i, strings.Repeat("ha", i%9), i, strings.Repeat("-", i%40)))
 	}
 	tok, err := Train(context.Background(), TrainOptions{VocabSize: 700, Pattern: pattern}, each(docs...))
@@ -165,7 +166,8 @@ func TestCachesDoNotChangeTokens(t *testing.T) {
 		}
 	}
 	if len(e.words.lines) <= minLines || len(e.late.lines) <= minLines {
-		t.Errorf("the word caches have %d and %d lines: they never grew, so this test shows nothing", len(e.words.lines), len(e.late.lines))
+		t.Errorf("the word caches have %d and %d lines: they never grew, so this test shows nothing",
+			len(e.words.lines), len(e.late.lines))
 	}
 	if len(e.pieces.pieces.arena) > maxPieceBytes {
 		t.Errorf("the piece cache holds %d bytes, over its bound of %d", len(e.pieces.pieces.arena), maxPieceBytes)
@@ -190,7 +192,8 @@ func TestEncodersRunSideBySide(t *testing.T) {
 // A quarter of a megabyte of one pretoken, or of what makes patterns backtrack. Quadratic work would take a minute;
 // the bound leaves room for a busy machine (a quiet one takes 5 ms).
 func TestWorstCasesAreLinear(t *testing.T) {
-	nfc := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) { doc["normalizer"] = map[string]any{"type": "NFC"} }))
+	nfc := mustRead(t, edit(t, "testdata/hf_llama3.json",
+		func(doc map[string]any) { doc["normalizer"] = map[string]any{"type": "NFC"} }))
 	for name, tok := range map[string]*Tokenizer{"llama3": sample(), "o200k": sampleWith("o200k"), "nfc": nfc} {
 		for _, unit := range []string{
 			"a", " ", "\n", " \n", "1", "-", "'", "ha", "Ж", "\xff", strings.Repeat("\t", 70) + "x", "\x00",

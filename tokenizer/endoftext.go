@@ -46,12 +46,14 @@ func (t *Tokenizer) EndOfText() (uint32, error) {
 		if n := t.texts.find([]byte(t.end.token)); n >= 0 {
 			return t.specials[n].ID, nil
 		}
-		return 0, fmt.Errorf("%s: eos_token is %.100q, which is not a special token of %s\n  it has %s", t.end.by, t.end.token, name, t.listSpecials(t.specials))
+		return 0, fmt.Errorf("%s: eos_token is %.100q, which is not a special token of %s\n  it has %s",
+			t.end.by, t.end.token, name, t.listSpecials(t.specials))
 	}
 	likely := t.likelyEnds()
 	switch len(likely) {
 	case 0:
-		return 0, fmt.Errorf("%s %w\n  train one with `anneal tokenizer train --special '<|endoftext|>'`, or use a tokenizer that has such a token", name, ErrNoEndOfText)
+		return 0, fmt.Errorf("%s %w\n  train one with `anneal tokenizer train --special '<|endoftext|>'`, "+
+			"or use a tokenizer that has such a token", name, ErrNoEndOfText)
 	case 1:
 		return likely[0].ID, nil
 	}
@@ -59,14 +61,16 @@ func (t *Tokenizer) EndOfText() (uint32, error) {
 	if t.end.path != "" {
 		where = configPath(t.end.path)
 	}
-	return 0, fmt.Errorf("%s has %s, and nothing says which of them ends a text\n  name it with --end-of-text TOKEN, or as \"eos_token\" in %s",
+	return 0, fmt.Errorf("%s has %s, and nothing says which of them ends a text\n"+
+		"  name it with --end-of-text TOKEN, or as \"eos_token\" in %s",
 		name, t.listSpecials(likely), where)
 }
 
 // SetEndOfText says which special token ends a text. It is for a tokenizer that nobody else uses yet.
 func (t *Tokenizer) SetEndOfText(token string) error {
 	if t.texts.find([]byte(token)) < 0 {
-		return fmt.Errorf("%.100q is not a special token of the tokenizer\n  it has %s", token, t.listSpecials(t.specials))
+		return fmt.Errorf("%.100q is not a special token of the tokenizer\n  it has %s",
+			token, t.listSpecials(t.specials))
 	}
 	t.end = endOfText{token: token, path: t.end.path}
 	return nil

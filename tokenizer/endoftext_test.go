@@ -27,21 +27,31 @@ func TestEndOfText(t *testing.T) {
 		said     string
 		want     string // the token, or what the error holds
 	}{
-		"known name":             {[]string{"<pad>", "<|endoftext|>", "<|im_end|>"}, nil, "", "<|endoftext|>"},
-		"DeepSeek":               {[]string{"<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜▁pad▁｜>"}, nil, "", "<｜end▁of▁sentence｜>"},
-		"only one":               {[]string{"<fin>"}, nil, "", "<fin>"},
-		"config":                 {[]string{"<|endoftext|>", "<|im_end|>"}, map[string]string{config: `{"eos_token": "<|im_end|>"}`}, "", "<|im_end|>"},
-		"config before map":      {[]string{"<a>", "<b>"}, map[string]string{config: `{"eos_token": "<a>"}`, special: `{"eos_token": "<b>"}`}, "", "<a>"},
-		"map":                    {[]string{"<a>", "<b>"}, map[string]string{config: `{"eos_token": null}`, special: `{"eos_token": "<b>"}`}, "", "<b>"},
-		"object":                 {[]string{"<a>", "<b>"}, map[string]string{config: `{"eos_token": {"content": "<b>", "lstrip": false}}`}, "", "<b>"},
-		"said before config":     {[]string{"<a>", "<b>"}, map[string]string{config: `{"eos_token": "<a>"}`}, "<b>", "<b>"},
-		"said before broken":     {[]string{"<a>", "<b>"}, map[string]string{config: `{`}, "<b>", "<b>"},
-		"none":                   {[]string{}, nil, "", "has no special token"},
-		"several":                {[]string{"<a>", "<b>", "<c>"}, nil, "", "has <a>, <b> and <c>, and nothing says which of them ends a text\n  name it with --end-of-text TOKEN, or as \"eos_token\" in "},
-		"several names":          {[]string{"<a>", "</s>", "<eos>"}, nil, "", "has </s> and <eos>, and nothing"},
-		"config of another":      {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": "</s>"}`}, "", `eos_token is "</s>", which is not a special token`},
-		"config that is broken":  {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": `}, "", "tokenizer_config.json, which names the token that ends a text"},
-		"config of another kind": {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": 7}`}, "", "eos_token is 7, neither"},
+		"known name": {[]string{"<pad>", "<|endoftext|>", "<|im_end|>"}, nil, "", "<|endoftext|>"},
+		"DeepSeek": {[]string{"<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜▁pad▁｜>"}, nil, "",
+			"<｜end▁of▁sentence｜>"},
+		"only one": {[]string{"<fin>"}, nil, "", "<fin>"},
+		"config": {[]string{"<|endoftext|>", "<|im_end|>"},
+			map[string]string{config: `{"eos_token": "<|im_end|>"}`}, "", "<|im_end|>"},
+		"config before map": {[]string{"<a>", "<b>"},
+			map[string]string{config: `{"eos_token": "<a>"}`, special: `{"eos_token": "<b>"}`}, "", "<a>"},
+		"map": {[]string{"<a>", "<b>"},
+			map[string]string{config: `{"eos_token": null}`, special: `{"eos_token": "<b>"}`}, "", "<b>"},
+		"object": {[]string{"<a>", "<b>"},
+			map[string]string{config: `{"eos_token": {"content": "<b>", "lstrip": false}}`}, "", "<b>"},
+		"said before config": {[]string{"<a>", "<b>"}, map[string]string{config: `{"eos_token": "<a>"}`},
+			"<b>", "<b>"},
+		"said before broken": {[]string{"<a>", "<b>"}, map[string]string{config: `{`}, "<b>", "<b>"},
+		"none":               {[]string{}, nil, "", "has no special token"},
+		"several": {[]string{"<a>", "<b>", "<c>"}, nil, "", "has <a>, <b> and <c>, " +
+			"and nothing says which of them ends a text\n  name it with --end-of-text TOKEN, or as \"eos_token\" in "},
+		"several names": {[]string{"<a>", "</s>", "<eos>"}, nil, "", "has </s> and <eos>, and nothing"},
+		"config of another": {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": "</s>"}`}, "",
+			`eos_token is "</s>", which is not a special token`},
+		"config that is broken": {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": `}, "",
+			"tokenizer_config.json, which names the token that ends a text"},
+		"config of another kind": {[]string{"<|endoftext|>"}, map[string]string{config: `{"eos_token": 7}`}, "",
+			"eos_token is 7, neither"},
 	} {
 		path := filepath.Join(t.TempDir(), "tokenizer.json")
 		if err := mustTrain(t, TrainOptions{VocabSize: 300, Special: c.specials}, "text").writeHF(path); err != nil {
@@ -86,7 +96,8 @@ func TestEndOfTextThatIsNoSpecialToken(t *testing.T) {
 // The first special token of a vocabulary that is learned ends a text, in every form it is saved in.
 func TestFirstSpecialTokenEndsAText(t *testing.T) {
 	for _, specials := range [][]string{
-		{"<|endoftext|>"}, {"<|eod|>", "<|endoftext|>"}, {"<fin>", "<pad>"}, {"<pad>", "</s>"}, {"<｜end▁of▁sentence｜>", "<x>"}, {"<|im_end|>"},
+		{"<|endoftext|>"}, {"<|eod|>", "<|endoftext|>"}, {"<fin>", "<pad>"}, {"<pad>", "</s>"},
+		{"<｜end▁of▁sentence｜>", "<x>"}, {"<|im_end|>"},
 	} {
 		tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: specials}, "a b c")
 		small, err := tok.Cut(290)
@@ -99,7 +110,8 @@ func TestFirstSpecialTokenEndsAText(t *testing.T) {
 			write      func(string) error
 		}{
 			{"tok.json", filepath.Join(dir, "tok.json"), tok.Save}, {"HF", dir, tok.SaveHF},
-			{"cut", filepath.Join(dir, "cut", "tok.json"), func(path string) error { return errors.Join(os.Mkdir(filepath.Dir(path), 0o777), small.Save(path)) }},
+			{"cut", filepath.Join(dir, "cut", "tok.json"),
+				func(path string) error { return errors.Join(os.Mkdir(filepath.Dir(path), 0o777), small.Save(path)) }},
 		} {
 			if err := save.write(save.path); err != nil {
 				t.Fatal(err)
@@ -134,10 +146,12 @@ func TestEndOfTextBesideATokenizer(t *testing.T) {
 	if got := save("<a>", "<b>"); got != "{\n  \"eos_token\": \"<a>\"\n}\n" {
 		t.Errorf("the file is %s", got)
 	}
-	if err := os.WriteFile(config, []byte(`{"eos_token": "<a>", "model_max_length": 1000000000000000019884624838656}`), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte(`{"eos_token": "<a>", "model_max_length": 1000000000000000019884624838656}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := save("<|endoftext|>"); got != "{\n  \"eos_token\": \"<|endoftext|>\",\n  \"model_max_length\": 1000000000000000019884624838656\n}\n" {
+	if got := save("<|endoftext|>"); got != "{\n  \"eos_token\": \"<|endoftext|>\",\n"+
+		"  \"model_max_length\": 1000000000000000019884624838656\n}\n" {
 		t.Errorf("the file is %s", got)
 	}
 }
@@ -155,7 +169,10 @@ func TestEndOfTextIsNotInTheHash(t *testing.T) {
 }
 
 func FuzzEOSToken(f *testing.F) {
-	for _, seed := range []string{`{"eos_token":"</s>"}`, `{"eos_token":{"content":"</s>"}}`, `{"eos_token":null}`, `{}`, `[]`, `{"eos_token":[1]}`, `{"eos_token":{"content":7}}`} {
+	for _, seed := range []string{
+		`{"eos_token":"</s>"}`, `{"eos_token":{"content":"</s>"}}`, `{"eos_token":null}`, `{}`, `[]`,
+		`{"eos_token":[1]}`, `{"eos_token":{"content":7}}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, config []byte) {

@@ -19,10 +19,12 @@ type Stats struct {
 
 	BytesPerToken      float64 `json:"bytes_per_token"`      // compression: higher is better
 	CharactersPerToken float64 `json:"characters_per_token"` // likewise
-	Fertility          float64 `json:"fertility"`            // tokens per word; useless for languages without spaces between words
-	ContinuedWords     float64 `json:"continued_words"`      // share of words in which a token starts after the first byte
-	SingleByteTokens   float64 `json:"single_byte_tokens"`   // share of one-byte tokens, which represent text unknown to the vocabulary
-	Coverage           float64 `json:"coverage"`             // share of the ordinary tokens that occur
+	// tokens per word; useless for languages without spaces between words
+	Fertility      float64 `json:"fertility"`
+	ContinuedWords float64 `json:"continued_words"` // share of words in which a token starts after the first byte
+	// share of one-byte tokens, which represent text unknown to the vocabulary
+	SingleByteTokens float64 `json:"single_byte_tokens"`
+	Coverage         float64 `json:"coverage"` // share of the ordinary tokens that occur
 }
 
 // Group is a part of the text with its Stats.
@@ -140,7 +142,9 @@ func (e *Evaluator) Groups() []Group {
 			all[i].Parity = best / all[i].BytesPerToken
 		}
 	}
-	slices.SortFunc(all, func(a, b Group) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(all, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 

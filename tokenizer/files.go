@@ -179,7 +179,8 @@ func mergeLines(text []byte, add func(left, right []byte) error) error {
 func (t *Tokenizer) SaveGPT2(dir string) error {
 	if t.ignoreMerges {
 		if id, ok := t.unmade(); ok {
-			return fmt.Errorf("token %d, %.100q, is not what the merges produce, and vocab.json with merges.txt cannot express that\n"+
+			return fmt.Errorf("token %d, %.100q, is not what the merges produce, "+
+				"and vocab.json with merges.txt cannot express that\n"+
 				"  try the Hugging Face format", id, t.Token(id))
 		}
 	}
@@ -267,7 +268,8 @@ func (t *Tokenizer) config() map[string]any {
 		added[s.ID] = token{s.Text, s.LStrip, s.Normalized, s.RStrip, s.SingleWord, !s.Added}
 	}
 	config := map[string]any{
-		"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false, "added_tokens_decoder": added,
+		"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false,
+		"added_tokens_decoder": added,
 	}
 	for key, text := range t.named() {
 		config[key] = text

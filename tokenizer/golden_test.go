@@ -54,7 +54,9 @@ func checkGolden(t *testing.T, name string, encode func([]byte) []uint32) {
 	}
 }
 
-var goldenPatterns = map[string]string{"gpt2": "gpt2", "cl100k": "cl100k", "llama3": "llama3", "digits": `\p{N}| ?[^\p{N}\s]+|\s`}
+var goldenPatterns = map[string]string{
+	"gpt2": "gpt2", "cl100k": "cl100k", "llama3": "llama3", "digits": `\p{N}| ?[^\p{N}\s]+|\s`,
+}
 
 func TestEncodeMatchesHuggingFace(t *testing.T) {
 	for name, pattern := range goldenPatterns {
@@ -165,7 +167,8 @@ func TestSaveKeepsTheTokenizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromRanks, err := ReadTiktoken(bytes.NewReader(ranks), "cl100k", map[string]uint32{"<|a b\"\\\n|>": 700, "<|c|>": 650})
+	fromRanks, err := ReadTiktoken(bytes.NewReader(ranks), "cl100k",
+		map[string]uint32{"<|a b\"\\\n|>": 700, "<|c|>": 650})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,8 @@ func (f *hfFile) model(c *jsonCursor) error {
 			return fmt.Errorf("model.%.100s: unknown field", key)
 		}
 		if !ok {
-			return fmt.Errorf("model.%s: %.100s is not supported, only byte-level BPE without dropout, prefix and suffix", key, v)
+			return fmt.Errorf("model.%s: %.100s is not supported, only byte-level BPE without dropout, "+
+				"prefix and suffix", key, v)
 		}
 		return nil
 	})

@@ -33,45 +33,59 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 	}{
 		"normalizer": {"NFKC", func(d object) { d["normalizer"] = object{"type": "NFKC"} }},
 		"two normalizers": {"normalizer", func(d object) {
-			d["normalizer"] = object{"type": "Sequence", "normalizers": []any{object{"type": "NFC"}, object{"type": "NFC"}}}
+			d["normalizer"] = object{
+				"type": "Sequence", "normalizers": []any{object{"type": "NFC"}, object{"type": "NFC"}},
+			}
 		}},
-		"prepended":      {"normalizer", func(d object) { d["normalizer"] = object{"type": "Prepend", "prepend": "_"} }},
+		"prepended": {"normalizer",
+			func(d object) { d["normalizer"] = object{"type": "Prepend", "prepend": "_"} }},
 		"post-processor": {"post_processor", func(d object) { d["post_processor"] = object{"type": "Other"} }},
 		"template without text": {"post_processor.single", func(d object) {
-			d["post_processor"] = object{"type": "TemplateProcessing", "single": []any{}, "pair": []any{}, "special_tokens": object{}}
+			d["post_processor"] = object{"type": "TemplateProcessing", "single": []any{}, "pair": []any{},
+				"special_tokens": object{}}
 		}},
 		"template with an unknown token": {"does not have \"[CLS]\"", func(d object) {
 			d["post_processor"] = object{"type": "TemplateProcessing", "pair": []any{}, "special_tokens": object{},
-				"single": []any{object{"SpecialToken": object{"id": "[CLS]", "type_id": 0}}, object{"Sequence": object{"id": "A", "type_id": 0}}}}
+				"single": []any{object{"SpecialToken": object{"id": "[CLS]", "type_id": 0}},
+					object{"Sequence": object{"id": "A", "type_id": 0}}}}
 		}},
 		"nested post-processors": {"Sequence", func(d object) {
-			d["post_processor"] = object{"type": "Sequence", "processors": []any{object{"type": "Sequence", "processors": []any{}}}}
+			d["post_processor"] = object{"type": "Sequence",
+				"processors": []any{object{"type": "Sequence", "processors": []any{}}}}
 		}},
 		"nested normalizers": {"normalizer", func(d object) {
-			d["normalizer"] = object{"type": "Sequence", "normalizers": []any{object{"type": "Sequence", "normalizers": []any{}}}}
+			d["normalizer"] = object{
+				"type": "Sequence", "normalizers": []any{object{"type": "Sequence", "normalizers": []any{}}},
+			}
 		}},
 		"token of a template": {"no token 7000", func(d object) {
 			d["post_processor"] = object{"type": "BertProcessing", "sep": []any{"x", 7000}, "cls": []any{"y", 1}}
 		}},
-		"truncation":       {"truncation", func(d object) { d["truncation"] = object{"max_length": 5} }},
-		"padding":          {"padding", func(d object) { d["padding"] = object{} }},
-		"unknown field":    {"postprocess", func(d object) { d["postprocess"] = 1 }},
-		"other model":      {"model.type", func(d object) { model(d)["type"] = "Unigram" }},
-		"dropout":          {"model.dropout", func(d object) { model(d)["dropout"] = 0.1 }},
-		"suffix":           {"end_of_word_suffix", func(d object) { model(d)["end_of_word_suffix"] = "</w>" }},
-		"prefix":           {"continuing_subword_prefix", func(d object) { model(d)["continuing_subword_prefix"] = "##" }},
+		"truncation":    {"truncation", func(d object) { d["truncation"] = object{"max_length": 5} }},
+		"padding":       {"padding", func(d object) { d["padding"] = object{} }},
+		"unknown field": {"postprocess", func(d object) { d["postprocess"] = 1 }},
+		"other model":   {"model.type", func(d object) { model(d)["type"] = "Unigram" }},
+		"dropout":       {"model.dropout", func(d object) { model(d)["dropout"] = 0.1 }},
+		"suffix":        {"end_of_word_suffix", func(d object) { model(d)["end_of_word_suffix"] = "</w>" }},
+		"prefix": {"continuing_subword_prefix",
+			func(d object) { model(d)["continuing_subword_prefix"] = "##" }},
 		"unknown in model": {"model.scores", func(d object) { model(d)["scores"] = []any{} }},
 		"decoder":          {"decoder", func(d object) { d["decoder"] = object{"type": "WordPiece"} }},
 		"no pre-tokenizer": {"pre_tokenizer", func(d object) { d["pre_tokenizer"] = nil }},
 		"other splitting":  {"Whitespace", func(d object) { d["pre_tokenizer"] = object{"type": "Whitespace"} }},
-		"prefix space":     {"add_prefix_space", func(d object) { d["pre_tokenizer"] = object{"type": "ByteLevel", "add_prefix_space": true} }},
-		"no splitting":     {"use_regex", func(d object) { d["pre_tokenizer"] = bytesOnly }},
+		"prefix space": {"add_prefix_space",
+			func(d object) { d["pre_tokenizer"] = object{"type": "ByteLevel", "add_prefix_space": true} }},
+		"no splitting": {"use_regex", func(d object) { d["pre_tokenizer"] = bytesOnly }},
 		"behavior": {"behavior", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["behavior"] = "Removed" }), bytesOnly)
 		}},
-		"invert": {"invert", func(d object) { d["pre_tokenizer"] = sequence(split(func(s object) { s["invert"] = true }), bytesOnly) }},
+		"invert": {"invert", func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["invert"] = true }), bytesOnly)
+		}},
 		"merged": {"MergedWithNext", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["behavior"], s["pattern"] = "MergedWithNext", object{"String": " "} }), bytesOnly)
+			d["pre_tokenizer"] = sequence(split(func(s object) {
+				s["behavior"], s["pattern"] = "MergedWithNext", object{"String": " "}
+			}), bytesOnly)
 		}},
 		"no pattern": {"pattern", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{} }), bytesOnly)
@@ -80,22 +94,28 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": "(a"} }), bytesOnly)
 		}},
 		"endless pattern": {"matching fails", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(\s+)+x`} }), bytesOnly)
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(\s+)+x`} }),
+				bytesOnly)
 		}},
 		"endless pattern of one letter": {"matching fails", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(z+)+$`} }), bytesOnly)
 		}},
 		"huge pattern": {"16 KiB", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)
+			d["pre_tokenizer"] = sequence(
+				split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)
 		}},
-		"two ByteLevel":     {"pretokenizers[0]", func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly) }},
-		"no part":           {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence() }},
-		"many parts":        {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence(make([]any, 17)...) }},
-		"odd added token":   {"added_tokens[0]", func(d object) { d["added_tokens"].([]any)[0].(object)["score"] = 1 }},
-		"empty special":     {"special token 600", func(d object) { d["added_tokens"] = []any{object{"id": 600, "content": ""}} }},
-		"special id":        {"added_tokens", func(d object) { d["added_tokens"].([]any)[0].(object)["id"] = 5 }},
-		"special twice":     {"id 0 of another", func(d object) { d["added_tokens"] = append(d["added_tokens"].([]any), d["added_tokens"].([]any)[0]) }},
-		"huge special id":   {"4294967", func(d object) { d["added_tokens"] = []any{object{"id": 4294967295, "content": "<x>"}} }},
+		"two ByteLevel": {"pretokenizers[0]",
+			func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly) }},
+		"no part":         {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence() }},
+		"many parts":      {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence(make([]any, 17)...) }},
+		"odd added token": {"added_tokens[0]", func(d object) { d["added_tokens"].([]any)[0].(object)["score"] = 1 }},
+		"empty special": {"special token 600",
+			func(d object) { d["added_tokens"] = []any{object{"id": 600, "content": ""}} }},
+		"special id": {"added_tokens", func(d object) { d["added_tokens"].([]any)[0].(object)["id"] = 5 }},
+		"special twice": {"id 0 of another",
+			func(d object) { d["added_tokens"] = append(d["added_tokens"].([]any), d["added_tokens"].([]any)[0]) }},
+		"huge special id": {"4294967",
+			func(d object) { d["added_tokens"] = []any{object{"id": 4294967295, "content": "<x>"}} }},
 		"huge id":           {"id", func(d object) { vocab(d)["zzz"] = 4000000000 }},
 		"far id":            {"there are only", func(d object) { vocab(d)["zzz"] = 1 << 23 }},
 		"negative id":       {"id", func(d object) { vocab(d)["zzz"] = -1 }},
@@ -107,14 +127,16 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"missing byte":      {"0x61", func(d object) { delete(vocab(d), "a"); model(d)["merges"] = []any{} }},
 		"unknown in merges": {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "qqq"} }},
 		"unknown result":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q"} }},
-		"merge of three":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q", "q"} }},
-		"merge of one":      {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = "qq" }},
-		"merge no text":     {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", 1} }},
-		"merges no array":   {"array", func(d object) { model(d)["merges"] = 7 }},
-		"vocab no object":   {"object", func(d object) { model(d)["vocab"] = []any{} }},
-		"model no object":   {"object", func(d object) { d["model"] = "BPE" }},
-		"no vocab":          {"vocab", func(d object) { delete(model(d), "vocab") }},
-		"special as token":  {"601 in added_tokens", func(d object) { d["added_tokens"] = []any{object{"id": 601, "content": "Ġ"}} }},
+		"merge of three": {"model.merges[1]",
+			func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q", "q"} }},
+		"merge of one":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = "qq" }},
+		"merge no text":   {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", 1} }},
+		"merges no array": {"array", func(d object) { model(d)["merges"] = 7 }},
+		"vocab no object": {"object", func(d object) { model(d)["vocab"] = []any{} }},
+		"model no object": {"object", func(d object) { d["model"] = "BPE" }},
+		"no vocab":        {"vocab", func(d object) { delete(model(d), "vocab") }},
+		"special as token": {"601 in added_tokens",
+			func(d object) { d["added_tokens"] = []any{object{"id": 601, "content": "Ġ"}} }},
 	} {
 		_, err := Read(bytes.NewReader(edit(t, "testdata/hf_llama3.json", c.change)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -172,9 +194,11 @@ func TestReadTiktokenRefusesBrokenFiles(t *testing.T) {
 		t.Fatalf("256 bytes: %v", err)
 	}
 	for name, extra := range map[string]string{
-		"not base64": "?? 256\n", "no rank": "YWI=\n", "rank not a number": "YWI= x\n", "huge rank": "YWI= 4294967295\n",
-		"far rank": "YWI= 9999999\n", "same rank": "YWI= 7\n", "same token": "YQ== 256\n", "empty token": " 256\n",
-		"long token": base64.StdEncoding.EncodeToString(make([]byte, 2000)) + " 256\n", "long line": strings.Repeat("A", 1<<17),
+		"not base64": "?? 256\n", "no rank": "YWI=\n", "rank not a number": "YWI= x\n",
+		"huge rank": "YWI= 4294967295\n", "far rank": "YWI= 9999999\n", "same rank": "YWI= 7\n",
+		"same token": "YQ== 256\n", "empty token": " 256\n",
+		"long token": base64.StdEncoding.EncodeToString(make([]byte, 2000)) + " 256\n",
+		"long line":  strings.Repeat("A", 1<<17),
 	} {
 		if _, err := ReadTiktoken(strings.NewReader(all.String()+extra), "cl100k", nil); err == nil {
 			t.Errorf("%s: no error", name)
@@ -226,7 +250,9 @@ func FuzzReadTiktoken(f *testing.F) {
 	for b := range 256 {
 		fmt.Fprintf(&all, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(b)}), b)
 	}
-	for _, extra := range []string{"", "YWI= 256\nYWJj 257\n", "YWI= 400\n\n", "YWI= 16777215\n", "=\n", "YWI=", "YWI= 256 7\n"} {
+	for _, extra := range []string{
+		"", "YWI= 256\nYWJj 257\n", "YWI= 400\n\n", "YWI= 16777215\n", "=\n", "YWI=", "YWI= 256 7\n",
+	} {
 		f.Add(filetest.Splice(all.Len(), 0, extra))
 	}
 	f.Fuzz(func(t *testing.T, edits []byte) {
@@ -247,7 +273,9 @@ func FuzzReadGPT2(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, merges := range []string{"#version: 0.2\na b\nĠ ab\n", "a b\r\n\r\nĠ ab", "a\n", "a b c\n", "a z\n", " b\n", "a b\na b\n"} {
+	for _, merges := range []string{
+		"#version: 0.2\na b\nĠ ab\n", "a b\r\n\r\nĠ ab", "a\n", "a b c\n", "a z\n", " b\n", "a b\na b\n",
+	} {
 		f.Add([]byte{}, []byte(merges))
 		f.Add(filetest.Splice(len(vocab)/2, 1<<16-1, ""), []byte(merges))
 	}
@@ -265,7 +293,9 @@ func FuzzReadGPT2(f *testing.F) {
 
 // Thousands of parts within each other are refused, or read in memory that goes by the size of the file.
 func TestDeeplyNestedParts(t *testing.T) {
-	for key, list := range map[string]string{"post_processor": "processors", "normalizer": "normalizers", "pre_tokenizer": "pretokenizers"} {
+	for key, list := range map[string]string{
+		"post_processor": "processors", "normalizer": "normalizers", "pre_tokenizer": "pretokenizers",
+	} {
 		open := `{"type":"Sequence","` + list + `":[`
 		data := []byte(`{"` + key + `":` + strings.Repeat(open, 3000) + strings.Repeat("]}", 3000) + "}")
 		checkAccepted(t, len(data), data, func() (*Tokenizer, error) { return Read(bytes.NewReader(data)) })
@@ -287,7 +317,8 @@ func FuzzRead(f *testing.F) {
 		})
 		files = append(files, small, bytes.Replace(small, []byte(`:259`), []byte(`:16000000`), 1))
 	}
-	files = append(files, []byte(`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
+	files = append(files, []byte(
+		`{"added_tokens":[{"id":4000000000,"content":"<x>"}],"model":{"vocab":{"a":1,"a":1},"merges":[["a","b"]]}}`))
 	for i := range files {
 		f.Add(uint8(i), []byte{})
 	}
@@ -309,10 +340,14 @@ func FuzzAddedTokens(f *testing.F) {
 		f.Fatal(err)
 	}
 	dir := filetest.MemoryDir(f)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "vocab.json"), text, 0o666), os.WriteFile(filepath.Join(dir, "merges.txt"), nil, 0o666)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "vocab.json"), text, 0o666),
+		os.WriteFile(filepath.Join(dir, "merges.txt"), nil, 0o666)); err != nil {
 		f.Fatal(err)
 	}
-	for _, added := range []string{`{"<x>":256,"<y>":257}`, `{"<x>":3}`, `{"":300}`, `{"a":300}`, `{"<x>":-1}`, `{"<x>":4294967295}`, `{"<x>":256,"<y>":256}`, `null`, `[]`} {
+	for _, added := range []string{
+		`{"<x>":256,"<y>":257}`, `{"<x>":3}`, `{"":300}`, `{"a":300}`, `{"<x>":-1}`, `{"<x>":4294967295}`,
+		`{"<x>":256,"<y>":256}`, `null`, `[]`,
+	} {
 		f.Add([]byte(added))
 	}
 	f.Fuzz(func(t *testing.T, added []byte) {
@@ -322,6 +357,7 @@ func FuzzAddedTokens(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "added_tokens.json"), added, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		checkAccepted(t, len(text)+len(added), added, func() (*Tokenizer, error) { return openGPT2(filepath.Join(dir, "vocab.json"), "", nil) })
+		checkAccepted(t, len(text)+len(added), added,
+			func() (*Tokenizer, error) { return openGPT2(filepath.Join(dir, "vocab.json"), "", nil) })
 	})
 }

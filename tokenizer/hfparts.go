@@ -43,7 +43,8 @@ func parsePreTokenizer(v []byte) (pattern, error) {
 		list = pre.Pretokenizers
 	}
 	if len(list) == 0 || len(list) > mostSplits {
-		return pattern{}, fmt.Errorf("pretokenizers: %d of them; supported are 1 to %d, the last one ByteLevel", len(list), mostSplits)
+		return pattern{}, fmt.Errorf("pretokenizers: %d of them; supported are 1 to %d, the last one ByteLevel",
+			len(list), mostSplits)
 	}
 	var parts []pattern
 	for i, v := range list {
@@ -116,7 +117,8 @@ func (p *hfPre) split() (pattern, error) {
 	// inverted Removed differ, is nothing.
 	inverted := p.Behavior == "Removed" && p.Invert && found.name != ""
 	if !inverted && (p.Behavior != "Isolated" || p.Invert) {
-		return pattern{}, fmt.Errorf("behavior: %.100q with invert %v is not supported, only Isolated", p.Behavior, p.Invert)
+		return pattern{}, fmt.Errorf("behavior: %.100q with invert %v is not supported, only Isolated",
+			p.Behavior, p.Invert)
 	}
 	return found, nil
 }
@@ -161,7 +163,8 @@ func parseNormalizer(v []byte) (nfc bool, err error) {
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("normalizer: %.100q is not supported, only NFC: text is encoded byte for byte otherwise", n.Type)
+	return false, fmt.Errorf("normalizer: %.100q is not supported, only NFC: text is encoded byte for byte otherwise",
+		n.Type)
 }
 
 // hfPost is a post-processor of any of the supported types.
@@ -232,7 +235,8 @@ func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err 
 			before, after = append(b, before...), append(after, a...)
 		}
 	default:
-		err = fmt.Errorf("post_processor: %.100q is not supported, only TemplateProcessing, ByteLevel, RobertaProcessing, BertProcessing and a Sequence of them", p.Type)
+		err = fmt.Errorf("post_processor: %.100q is not supported, only TemplateProcessing, ByteLevel, "+
+			"RobertaProcessing, BertProcessing and a Sequence of them", p.Type)
 	}
 	for _, id := range append(slices.Clone(before), after...) {
 		if err == nil && t.Token(id) == nil {

@@ -33,7 +33,8 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriterSize(count, 1<<16)
 	fmt.Fprintf(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [")
 	for i, s := range t.specials {
-		fmt.Fprintf(b, "%s\n    {\"id\": %d, \"content\": %s, \"single_word\": %v, \"lstrip\": %v, \"rstrip\": %v, \"normalized\": %v, \"special\": %v}",
+		fmt.Fprintf(b, "%s\n    {\"id\": %d, \"content\": %s, \"single_word\": %v, \"lstrip\": %v, \"rstrip\": %v, "+
+			"\"normalized\": %v, \"special\": %v}",
 			comma(i), s.ID, appendQuoted(nil, []byte(s.Text)), s.SingleWord, s.LStrip, s.RStrip, s.Normalized, !s.Added)
 	}
 	post := t.post
@@ -44,10 +45,14 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	if t.nfc {
 		normalizer = `{"type": "NFC"}`
 	}
-	fmt.Fprintf(b, "\n  ],\n  \"normalizer\": %s,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": %s,\n", normalizer, t.pattern.preTokenizer(), post)
-	fmt.Fprintf(b, "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true},\n")
-	fmt.Fprintf(b, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n    \"continuing_subword_prefix\": null,\n")
-	fmt.Fprintf(b, "    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": %v,\n", t.ignoreMerges)
+	fmt.Fprintf(b, "\n  ],\n  \"normalizer\": %s,\n  \"pre_tokenizer\": %s,\n  \"post_processor\": %s,\n",
+		normalizer, t.pattern.preTokenizer(), post)
+	fmt.Fprintf(b, "  \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, "+
+		"\"use_regex\": true},\n")
+	fmt.Fprintf(b, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n"+
+		"    \"continuing_subword_prefix\": null,\n")
+	fmt.Fprintf(b, "    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n"+
+		"    \"ignore_merges\": %v,\n", t.ignoreMerges)
 	t.writeVocab(b)
 	t.writeMerges(b)
 	fmt.Fprintf(b, "  }\n}\n")
@@ -118,7 +123,8 @@ func (p pattern) preTokenizer() string {
 	out := []byte(`{"type": "Sequence", "pretokenizers": [`)
 	for _, part := range parts {
 		out = fmt.Appendf(out, `
-    {"type": "Split", "pattern": {"Regex": %s}, "behavior": "Isolated", "invert": false},`, appendQuoted(nil, []byte(part.regex)))
+    {"type": "Split", "pattern": {"Regex": %s}, "behavior": "Isolated", "invert": false},`,
+			appendQuoted(nil, []byte(part.regex)))
 	}
 	return string(out) + `
     {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}

@@ -117,8 +117,9 @@ func TestLibrariesReadWhatIsWritten(t *testing.T) {
 		pattern string
 		save    func(tok *Tokenizer, dir string) error
 	}{
-		"gpt2":        {"gpt2", (*Tokenizer).SaveGPT2},
-		"tiktoken":    {"o200k", func(tok *Tokenizer, dir string) error { return tok.SaveTiktoken(filepath.Join(dir, "own.tiktoken")) }},
+		"gpt2": {"gpt2", (*Tokenizer).SaveGPT2},
+		"tiktoken": {"o200k",
+			func(tok *Tokenizer, dir string) error { return tok.SaveTiktoken(filepath.Join(dir, "own.tiktoken")) }},
 		"hf nanochat": {"nanochat", (*Tokenizer).SaveHF},
 		"hf gpt2":     {"gpt2", (*Tokenizer).SaveHF},
 	} {
@@ -200,7 +201,8 @@ func TestFormatsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &config); err != nil || config.EOS != "<|endoftext|>" || config.Decoder["599"]["content"] != "<|endoftext|>" {
+	if err := json.Unmarshal(data, &config); err != nil || config.EOS != "<|endoftext|>" ||
+		config.Decoder["599"]["content"] != "<|endoftext|>" {
 		t.Errorf("tokenizer_config.json is %s (%v)", data, err)
 	}
 }

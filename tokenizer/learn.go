@@ -50,7 +50,8 @@ func (n *neighbours) add(token uint32, change int64) {
 
 // newLearner returns a learner for the pretokens that each yields and that occur at least least times; size estimates
 // their number.
-func newLearner(size group, least int64, specials []string, each func(func(piece []byte, n int64) error) error) (*learner, error) {
+func newLearner(size group, least int64, specials []string,
+	each func(func(piece []byte, n int64) error) error) (*learner, error) {
 	l := &learner{pairs: newPairTable(), vocab: byteVocab(), special: map[string]bool{}}
 	var idOf [256]uint32
 	for i, b := range byteOrder {

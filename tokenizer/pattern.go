@@ -61,7 +61,8 @@ func parsePattern(s string) (pattern, error) {
 	}
 	re, err := compileRegexp(s)
 	if err != nil {
-		return pattern{}, fmt.Errorf("pattern %.200q is not usable: %w\n  try "+patternNames+" or a regular expression", s, err)
+		return pattern{}, fmt.Errorf("pattern %.200q is not usable: %w\n  try "+patternNames+" or a regular expression",
+			s, err)
 	}
 	return pattern{regex: s, new: func() splitter { return &regexpSplitter{re: re} }}, nil
 }

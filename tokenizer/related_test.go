@@ -12,12 +12,13 @@ func TestRelatedIsGrownOrCut(t *testing.T) {
 		other   *Tokenizer
 		related bool
 	}{
-		"itself":         {train(TrainOptions{VocabSize: 270}, text), true},
-		"grown":          {train(TrainOptions{VocabSize: 280}, text), true},
-		"cut":            {train(TrainOptions{VocabSize: 260}, text), true},
-		"other specials": {train(TrainOptions{VocabSize: 271, Special: []string{"<|new|>", "<|endoftext|>"}}, text), true},
-		"other text":     {train(TrainOptions{VocabSize: 270}, "func main() { return 1 + 2 + 3 }"), false},
-		"other pattern":  {train(TrainOptions{VocabSize: 270, Pattern: "gpt2"}, text), false},
+		"itself": {train(TrainOptions{VocabSize: 270}, text), true},
+		"grown":  {train(TrainOptions{VocabSize: 280}, text), true},
+		"cut":    {train(TrainOptions{VocabSize: 260}, text), true},
+		"other specials": {train(TrainOptions{VocabSize: 271, Special: []string{"<|new|>", "<|endoftext|>"}}, text),
+			true},
+		"other text":    {train(TrainOptions{VocabSize: 270}, "func main() { return 1 + 2 + 3 }"), false},
+		"other pattern": {train(TrainOptions{VocabSize: 270, Pattern: "gpt2"}, text), false},
 	} {
 		if Related(base, c.other) != c.related || Related(c.other, base) != c.related {
 			t.Errorf("%s: related %v and %v, want %v", name, Related(base, c.other), Related(c.other, base), c.related)

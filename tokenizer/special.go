@@ -54,7 +54,8 @@ func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 		if t.nfc {
 			text = t.normalize(nil, text)
 		}
-		t.cut(&t.normal, text, func(id uint32) { ids = append(ids, id) }, func(text []byte) { ids = e.encode(ids, text) })
+		t.cut(&t.normal, text, func(id uint32) { ids = append(ids, id) },
+			func(text []byte) { ids = e.encode(ids, text) })
 	})
 	return ids
 }
@@ -115,5 +116,6 @@ func startsWithWord(text []byte) bool {
 // isWord is \w of Unicode regular expressions (UTS 18): letters and letter-like characters, marks, digits,
 // connectors, joiners.
 func isWord(r rune) bool {
-	return r != utf8.RuneError && unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
+	return r != utf8.RuneError && unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd,
+		unicode.Pc, unicode.Join_Control)
 }

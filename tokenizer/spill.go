@@ -124,7 +124,8 @@ func (w *runWriter) record(piece []byte, n int64) {
 
 func (w *runWriter) close() error {
 	if err := errors.Join(w.err, w.w.Flush()); err != nil {
-		return fmt.Errorf("cannot write counts of pretokens: %w\n  free some space, raise the memory limit, or choose another directory for temporary files", err)
+		return fmt.Errorf("cannot write counts of pretokens: %w\n"+
+			"  free some space, raise the memory limit, or choose another directory for temporary files", err)
 	}
 	w.to.runs = append(w.to.runs, run{w.to.end, w.to.end + w.size})
 	w.to.end += w.size

@@ -61,7 +61,8 @@ func TestTrainingDoesNotDependOnMemory(t *testing.T) {
 	for _, threads := range []int{1, 2, 7} {
 		dir := t.TempDir()
 		var r TrainReport
-		got := mustTrain(t, TrainOptions{VocabSize: 1500, Threads: threads, Memory: 24 << 20, TempDir: dir, Report: &r}, docs...)
+		got := mustTrain(t, TrainOptions{VocabSize: 1500, Threads: threads, Memory: 24 << 20, TempDir: dir, Report: &r},
+			docs...)
 		if r.Spilled == 0 || r.Dropped != (Dropped{}) {
 			t.Fatalf("%d threads: %+v: this test is about what spills and drops nothing", threads, r)
 		}
@@ -108,7 +109,8 @@ func TestTrainDropsTheRarest(t *testing.T) {
 			want, first = mustTrain(t, TrainOptions{VocabSize: 1000}, kept...), r
 		}
 		if got.Hash() != want.Hash() {
-			t.Errorf("%d threads: hash %s; without the words that %+v dropped it is %s", threads, got.Hash(), r.Dropped, want.Hash())
+			t.Errorf("%d threads: hash %s; without the words that %+v dropped it is %s",
+				threads, got.Hash(), r.Dropped, want.Hash())
 		}
 		if r.Dropped != first.Dropped {
 			t.Errorf("%d threads: dropped %+v, with one thread %+v", threads, r.Dropped, first.Dropped)
@@ -117,7 +119,8 @@ func TestTrainDropsTheRarest(t *testing.T) {
 			t.Errorf("%d threads: accounted for %d bytes of %d", threads, r.Peak, opt.Memory)
 		}
 	}
-	_, err := Train(context.Background(), TrainOptions{VocabSize: 1000, Memory: 8 << 20, TempDir: t.TempDir(), KeepAll: true}, each(docs...))
+	_, err := Train(context.Background(),
+		TrainOptions{VocabSize: 1000, Memory: 8 << 20, TempDir: t.TempDir(), KeepAll: true}, each(docs...))
 	if err == nil || !strings.Contains(err.Error(), "drop pretokens that occur fewer than") {
 		t.Errorf("nothing may be left out: error %v", err)
 	}
@@ -143,18 +146,20 @@ func TestTrainingStaysWithinItsMemory(t *testing.T) {
 		runtime.ReadMemStats(&base)
 		most := uint64(0)
 		seen := map[string]int{}
-		opt := TrainOptions{VocabSize: 6000, Threads: 2, Memory: memory, TempDir: t.TempDir(), Report: &r, Progress: func(p Progress) {
-			if seen[p.Phase]++; seen[p.Phase] > 8 {
-				return
-			}
-			runtime.GC()
-			runtime.ReadMemStats(&now)
-			most = max(most, now.HeapAlloc-min(base.HeapAlloc, now.HeapAlloc))
-		}}
+		opt := TrainOptions{VocabSize: 6000, Threads: 2, Memory: memory, TempDir: t.TempDir(), Report: &r,
+			Progress: func(p Progress) {
+				if seen[p.Phase]++; seen[p.Phase] > 8 {
+					return
+				}
+				runtime.GC()
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapAlloc-min(base.HeapAlloc, now.HeapAlloc))
+			}}
 		mustTrain(t, opt, docs...)
 		const texts = 2 * 4 << 20
 		if most > memory+texts || r.Peak > memory || r.Spilled == 0 {
-			t.Errorf("%s: a heap of %d bytes, %d accounted for, with %d given and texts of %d: %+v", name, most, r.Peak, memory, texts, r)
+			t.Errorf("%s: a heap of %d bytes, %d accounted for, with %d given and texts of %d: %+v",
+				name, most, r.Peak, memory, texts, r)
 		}
 		t.Logf("%s: heap %.1f MiB, accounted %.1f MiB: %+v", name, float64(most)/(1<<20), float64(r.Peak)/(1<<20), r)
 	}

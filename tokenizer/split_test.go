@@ -40,20 +40,22 @@ func checkSplit(t rapid.TB, p pattern, want splitter, text []byte) {
 	got, exp := split(p.new(), text), split(want, text)
 	for i := range max(len(got), len(exp)) {
 		if i >= len(got) || i >= len(exp) || got[i] != exp[i] {
-			t.Fatalf("%s: text %q\n piece %d\n got  %q\n want %q", p.name, text, i, got[min(i, len(got)):min(i+4, len(got))], exp[min(i, len(exp)):min(i+4, len(exp))])
+			t.Fatalf("%s: text %q\n piece %d\n got  %q\n want %q",
+				p.name, text, i, got[min(i, len(got)):min(i+4, len(got))], exp[min(i, len(exp)):min(i+4, len(exp))])
 		}
 	}
 }
 
 // pieces that meet at the seams of the patterns' alternatives.
 var pieces = []string{
-	"a", "B", "word", "Hello", "s", "S", "t", "re", "RE", "ll", "d", "ve", "m", "'", "'", "''", "'s", "'LL", "'ſ", "ſ", "K",
-	" ", " ", " ", "  ", "   ", "\t", "\t\t", "\n", "\n", "\r\n", "\r", "\v", "\f", "\n\n", " \n", "\n ", "\u00a0", "\u2003", "\u3000", "\u0085", "\u2028",
-	"1", "12", "123", "1234", "1234567", "٣", "²", "Ⅷ", "½",
+	"a", "B", "word", "Hello", "s", "S", "t", "re", "RE", "ll", "d", "ve", "m", "'", "'", "''", "'s", "'LL",
+	"'ſ", "ſ", "K", " ", " ", " ", "  ", "   ", "\t", "\t\t", "\n", "\n", "\r\n", "\r", "\v", "\f", "\n\n", " \n",
+	"\n ", "\u00a0", "\u2003", "\u3000", "\u0085", "\u2028", "1", "12", "123", "1234", "1234567", "٣", "²", "Ⅷ", "½",
 	".", ",", "(", ")", "((", "//", "{}", "_", "\"", "-", "\x00", "\x1c", "\x7f", "€", "–", "😀", "👩‍🚀",
-	"é", "ß", "É", "ÉA", "ǅ", "ʰ", "aB", "ABc", "e\u0301x", "\u0301", "/", "/\n/", "\n//", "it's'd", "Жук", "中文", "日本語", "עברית", "e\u0301", "ᾳ", "𝒳", "ﬆ",
-	"\xff", "\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\xaf", "\xed\xa0\x80", "\xc1",
-	strings.Repeat("x", 30), strings.Repeat(" ", 30), strings.Repeat("=", 30), strings.Repeat("\n", 20), strings.Repeat(" \n", 20), strings.Repeat("7", 31),
+	"é", "ß", "É", "ÉA", "ǅ", "ʰ", "aB", "ABc", "e\u0301x", "\u0301", "/", "/\n/", "\n//", "it's'd", "Жук", "中文", "日本語",
+	"עברית", "e\u0301", "ᾳ", "𝒳", "ﬆ", "\xff", "\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\xaf",
+	"\xed\xa0\x80", "\xc1", strings.Repeat("x", 30), strings.Repeat(" ", 30), strings.Repeat("=", 30),
+	strings.Repeat("\n", 20), strings.Repeat(" \n", 20), strings.Repeat("7", 31),
 }
 
 // text draws a document that is mostly made of pieces, with some random runes and bytes.
@@ -145,7 +147,8 @@ func checkBlocks(t rapid.TB, text []byte) {
 		for n := s.next(ends); n > 0; n = s.next(ends) {
 			for _, end := range ends[:n] {
 				if want := s.one(start); end != want {
-					t.Fatalf("%s, text %q: at %d blocks find %q, one pretoken is %q", p.name, text, start, text[start:end], text[start:want])
+					t.Fatalf("%s, text %q: at %d blocks find %q, one pretoken is %q",
+						p.name, text, start, text[start:end], text[start:want])
 				}
 				start = end
 			}
@@ -167,7 +170,8 @@ func TestBlocksMatchSinglePretokensAtTheirEnds(t *testing.T) {
 			for _, b := range pieces {
 				text := append([]byte(strings.Repeat("a1", blockSize)[:at]), a...)
 				text = append(text, b...)
-				checkBlocks(t, append(text, " and so on until the block is full and another one begins, which is all it takes"...))
+				checkBlocks(t,
+					append(text, " and so on until the block is full and another one begins, which is all it takes"...))
 			}
 		}
 	}

@@ -20,9 +20,10 @@ var published = map[int]struct {
 	pattern  grammar
 	specials map[string]uint32
 }{
-	50256:  {gpt2, map[string]uint32{"<|endoftext|>": 50256}},
-	50280:  {gpt2, map[string]uint32{"<|endoftext|>": 50256}},
-	100256: {cl100k, map[string]uint32{"<|endoftext|>": 100257, "<|fim_prefix|>": 100258, "<|fim_middle|>": 100259, "<|fim_suffix|>": 100260, "<|endofprompt|>": 100276}},
+	50256: {gpt2, map[string]uint32{"<|endoftext|>": 50256}},
+	50280: {gpt2, map[string]uint32{"<|endoftext|>": 50256}},
+	100256: {cl100k, map[string]uint32{"<|endoftext|>": 100257, "<|fim_prefix|>": 100258, "<|fim_middle|>": 100259,
+		"<|fim_suffix|>": 100260, "<|endofprompt|>": 100276}},
 	128000: {llama3, map[string]uint32{"<|begin_of_text|>": 128000, "<|end_of_text|>": 128001}},
 	199998: {o200k, map[string]uint32{"<|endoftext|>": 199999, "<|endofprompt|>": 200018}},
 }
@@ -43,7 +44,8 @@ func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tok
 	if pattern == "" {
 		known, ok := published[len(ids)]
 		if !ok {
-			return nil, fmt.Errorf("the rank file has no pattern, and no well-known tokenizer has %d tokens\n  name the pattern: %s or a regular expression", len(ids), patternNames)
+			return nil, fmt.Errorf("the rank file has no pattern, and no well-known tokenizer has %d tokens\n"+
+				"  name the pattern: %s or a regular expression", len(ids), patternNames)
 		}
 		pattern = patterns[known.pattern].name
 		if specials == nil {
@@ -73,7 +75,8 @@ func readRanks(r io.Reader) (*interner, []uint32, error) {
 		token, rank, _ := bytes.Cut(line, []byte(" "))
 		b, err := base64.StdEncoding.AppendDecode(nil, token)
 		if err != nil || len(b) == 0 || len(b) > maxRankedToken {
-			return nil, nil, fmt.Errorf("line %d: %.100q is not a base64 token of at most %d bytes", n, token, maxRankedToken)
+			return nil, nil, fmt.Errorf("line %d: %.100q is not a base64 token of at most %d bytes",
+				n, token, maxRankedToken)
 		}
 		id, err := strconv.ParseUint(string(rank), 10, 32)
 		if err != nil || id >= maxVocab {
@@ -102,7 +105,9 @@ func mergesOfRanks(vocab *interner, ids []uint32) []merge {
 			}
 		}
 	}
-	slices.SortFunc(merges, func(a, b merge) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.left, b.left)) })
+	slices.SortFunc(merges, func(a, b merge) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.left, b.left))
+	})
 	return merges
 }
 
@@ -119,7 +124,8 @@ func (t *Tokenizer) WriteTiktoken(w io.Writer) error {
 			continue // another way to build the same token
 		}
 		if seen[m.id] = true; m.id < made {
-			return fmt.Errorf("token %.100q has a smaller id than a token that is merged earlier: a rank file cannot express that\n"+
+			return fmt.Errorf("token %.100q has a smaller id than a token that is merged earlier: a rank file cannot "+
+				"express that\n"+
 				"  try the Hugging Face format", t.Token(m.id))
 		}
 		made = m.id

@@ -67,7 +67,9 @@ const maxVocab = 1 << 24
 // newTokenizer builds the lookup tables. vocab holds the ordinary tokens and ids their ids.
 func newTokenizer(p pattern, nfc bool, vocab *interner, ids []uint32, merges []merge, specials []Special,
 	ignoreMerges bool) (*Tokenizer, error) {
-	t := &Tokenizer{pattern: p, nfc: nfc, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges}
+	t := &Tokenizer{
+		pattern: p, nfc: nfc, vocab: vocab, ids: ids, merges: merges, specials: specials, ignoreMerges: ignoreMerges,
+	}
 	slices.SortFunc(t.specials, func(a, b Special) int { return int(a.ID) - int(b.ID) })
 	if err := t.numberTokens(); err != nil {
 		return nil, err

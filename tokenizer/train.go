@@ -11,11 +11,12 @@ import (
 
 // TrainOptions are the options of [Train]. The zero value of each field except VocabSize selects a default.
 type TrainOptions struct {
-	VocabSize int      // tokens in total: 256 bytes, special tokens, the rest merges
-	Pattern   string   // llama3 (the default), gpt2, cl100k, qwen2, nanochat, o200k or a regular expression
-	Special   []string // default: <|endoftext|>; they get the last ids, and the first ends a text. Empty but not nil: none
-	Threads   int      // default: GOMAXPROCS. The result does not depend on it
-	Progress  func(Progress)
+	VocabSize int    // tokens in total: 256 bytes, special tokens, the rest merges
+	Pattern   string // llama3 (the default), gpt2, cl100k, qwen2, nanochat, o200k or a regular expression
+	// default: <|endoftext|>; they get the last ids, and the first ends a text. Empty but not nil: none
+	Special  []string
+	Threads  int // default: GOMAXPROCS. The result does not depend on it
+	Progress func(Progress)
 
 	// Memory, if not 0, limits the bytes of counting and learning; at least 4 MiB. Current texts, about 3 MiB per
 	// thread, and uncollected garbage come on top. Counts that do not fit go to TempDir. If the distinct pretokens
@@ -41,11 +42,13 @@ func (opt *TrainOptions) check() (pattern, error) {
 		return pattern{}, err
 	}
 	if least := 256 + len(opt.Special); opt.VocabSize < least || opt.VocabSize > maxVocab {
-		return pattern{}, fmt.Errorf("a vocabulary of %d tokens is not possible: it must hold 256 bytes and %d special tokens, and at most %d tokens\n"+
+		return pattern{}, fmt.Errorf("a vocabulary of %d tokens is not possible: it must hold 256 bytes and %d "+
+			"special tokens, and at most %d tokens\n"+
 			"  try 8192 or 32768", opt.VocabSize, len(opt.Special), maxVocab)
 	}
 	if opt.Memory != 0 && opt.Memory < minMemory {
-		return pattern{}, fmt.Errorf("%d bytes of memory are too few for training\n  try 256 MiB, or at least %d", opt.Memory, minMemory)
+		return pattern{}, fmt.Errorf("%d bytes of memory are too few for training\n  try 256 MiB, or at least %d",
+			opt.Memory, minMemory)
 	}
 	_, err = assemble(p, byteVocab(), nil, opt.Special)
 	return p, err

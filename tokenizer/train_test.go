@@ -111,14 +111,16 @@ func mergeNames(t *Tokenizer) []string {
 
 // few letters make many ties, runs and overlaps.
 func drawFewLetters(t *rapid.T) string {
-	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "aa", "ab", "ba", "c", " ", "\n", "é", "aaaaaaa", "abababab"}), 0, 60).Draw(t, "text"), "")
+	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "aa", "ab", "ba", "c", " ", "\n", "é",
+		"aaaaaaa", "abababab"}), 0, 60).Draw(t, "text"), "")
 }
 
 func TestTrainMatchesTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		docs := []string{drawFewLetters(t), drawFewLetters(t), string(drawText(t))}
 		want := naiveTrain(patterns[llama3], 30, docs)
-		tok := mustTrain(t, TrainOptions{VocabSize: 256 + 1 + 30, Threads: rapid.IntRange(1, 3).Draw(t, "threads")}, docs...)
+		tok := mustTrain(t, TrainOptions{VocabSize: 256 + 1 + 30, Threads: rapid.IntRange(1, 3).Draw(t, "threads")},
+			docs...)
 		// Merges that reach a token a second way do not count towards the vocabulary, so there may be more of them.
 		got := mergeNames(tok)
 		if d := cmp.Diff(want, got[:min(len(got), len(want))]); d != "" {
@@ -130,7 +132,8 @@ func TestTrainMatchesTheDefinition(t *testing.T) {
 func TestTrainDoesNotDependOnThreadsOrOrder(t *testing.T) {
 	docs := make([]string, 200)
 	for i := range docs {
-		docs[i] = strings.Repeat(fmt.Sprintf("func f%d(x int) { return x+%d }\n\t// the %dth of them\n", i%17, i, i*i), 40)
+		docs[i] = strings.Repeat(fmt.Sprintf("func f%d(x int) { return x+%d }\n\t// the %dth of them\n", i%17, i, i*i),
+			40)
 	}
 	docs = append(docs, strings.Repeat(strings.Join(docs[:40], ""), 12)) // longer than a batch: cut at seams
 	want := mustTrain(t, TrainOptions{VocabSize: 900, Threads: 1}, docs...)
@@ -198,7 +201,8 @@ func TestCutIsTrainingForLess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := mustTrain(t, TrainOptions{VocabSize: min(size, 2000), Special: []string{"<a>", "<b>"}}, docs...); got.Hash() != want.Hash() {
+		if want := mustTrain(t, TrainOptions{VocabSize: min(size, 2000), Special: []string{"<a>", "<b>"}},
+			docs...); got.Hash() != want.Hash() {
 			t.Errorf("cut to %d: hash %s, trained %s", size, got.Hash(), want.Hash())
 		}
 	}

@@ -34,7 +34,8 @@ func Flesch(text []byte) float64 {
 		return math.NaN()
 	}
 	sentences++ // the last one, even without an end mark
-	return 206.835 - float64(1.015*(float64(count)/float64(sentences))) - float64(84.6*(float64(syllables)/float64(count)))
+	return 206.835 - float64(1.015*(float64(count)/float64(sentences))) -
+		float64(84.6*(float64(syllables)/float64(count)))
 }
 
 // endsSentence reports whether a sentence ends in the text between two words.

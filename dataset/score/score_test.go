@@ -57,7 +57,8 @@ func TestScoresByHand(t *testing.T) {
 		"the cat the dog":   (4 + 4*0.28/0.25) / 2, // one factor and none of the next; backwards 0.25/0.28 of one
 		"all words differ":  3,                     // one factor by convention
 		"x_1 don't DON’T é": 4,                     // four words: the apostrophes are different
-		"a a b":             3,                     // forwards one factor and none of the next; backwards 2/3 ends the first
+		// forwards one factor and none of the next; backwards 2/3 ends the first
+		"a a b": 3,
 	} {
 		if got := MTLD([]byte(text)); math.Abs(got-want) > 1e-12 {
 			t.Errorf("MTLD of %q is %v, want %v", text, got, want)
@@ -74,7 +75,8 @@ func TestScoresByHand(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]int{
-		"the": 1, "make": 1, "table": 2, "whole": 1, "queue": 1, "apple": 2, "reading": 2, "rhythm": 1, "O": 1, "hmm": 1, "élan": 1, "42": 0, "isn't": 1, "Employee": 2, "area": 2, "e": 1,
+		"the": 1, "make": 1, "table": 2, "whole": 1, "queue": 1, "apple": 2, "reading": 2, "rhythm": 1, "O": 1,
+		"hmm": 1, "élan": 1, "42": 0, "isn't": 1, "Employee": 2, "area": 2, "e": 1,
 	} {
 		if got := syllablesOf([]byte(word)); got != want {
 			t.Errorf("%q has %d syllables, want %d", word, got, want)
@@ -85,7 +87,8 @@ func TestScoresByHand(t *testing.T) {
 	r := rand.NewChaCha8([32]byte{1})
 	r.Read(random)
 	first := compression([]byte(strings.Repeat("again ", 1000)))
-	if noise := compression(random); noise < 1 || noise > 1.001 || first > 0.01 || compression([]byte(strings.Repeat("again ", 1000))) != first {
+	if noise := compression(random); noise < 1 || noise > 1.001 || first > 0.01 ||
+		compression([]byte(strings.Repeat("again ", 1000))) != first {
 		t.Errorf("compression of noise %v, of a repeated word %v and then another number", noise, first)
 	}
 	for _, m := range Metrics {
@@ -106,7 +109,9 @@ func TestAnyTextHasAScore(t *testing.T) {
 			t.Fatalf("%v: MTLD %v, backwards %v", list, there, back)
 		}
 		text := rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
-		for name, got := range map[string]float64{"mtld": MTLD(text), "flesch": Flesch(text), "compression": compression(text)} {
+		for name, got := range map[string]float64{
+			"mtld": MTLD(text), "flesch": Flesch(text), "compression": compression(text),
+		} {
 			if math.IsInf(got, 0) {
 				t.Fatalf("%s of %q is %v", name, text, got)
 			}

@@ -24,12 +24,14 @@ func main() {
 // normalise maps 64 bytes a turn: letters to lower case, digits to 0, bytes above ASCII to themselves, the rest to
 // blanks.
 func normalise(f *asmgen.File) {
-	fn := f.Func("normaliseAVX2", "does what normaliseGeneric does, for AVX2.", "dst *byte, src *byte, blocks int, masks *uint64, high *uint64")
+	fn := f.Func("normaliseAVX2", "does what normaliseGeneric does, for AVX2.",
+		"dst *byte, src *byte, blocks int, masks *uint64, high *uint64")
 	constants := []struct {
 		value int
 		name  string
 	}{
-		{0x20, "lower case, and the blank"}, {0x1f, "0x80 − 'a': letters become the lowest signed bytes"}, {0x9a, "0x80 + 26"},
+		{0x20, "lower case, and the blank"}, {0x1f, "0x80 − 'a': letters become the lowest signed bytes"},
+		{0x9a, "0x80 + 26"},
 		{0x50, "0x80 − '0'"}, {0x8a, "0x80 + 10"}, {0x30, "'0'"},
 	}
 	for i, c := range constants {
