@@ -47,7 +47,8 @@ func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 						top = max(top, math.Abs(y))
 					}
 					if got := c.top.Float64(b); math.Abs(got-top) > tolerance*top {
-						t.Fatalf("%v, %d elements, step %d: the largest of block %d of %s is %v, want %v", wide, n, step, b, c.name, got, top)
+						t.Fatalf("%v, %d elements, step %d: the largest of block %d of %s is %v, want %v",
+							wide, n, step, b, c.name, got, top)
 					}
 					for i := from; i < to; i++ {
 						y, nearest := c.want[i]/top, math.Inf(1)
@@ -55,7 +56,8 @@ func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 							nearest = min(nearest, math.Abs(float64(number)-y))
 						}
 						if got := math.Abs(float64(table[c.codes.Raw()[i]]) - y); got > nearest+tolerance*math.Abs(y) {
-							t.Fatalf("%v, %d elements, step %d: code %d of %s, %v, is %v away; the nearest number is %v away", wide, n, step, i, c.name, y, got, nearest)
+							t.Fatalf("%v, %d elements, step %d: code %d of %s, %v, is %v away; "+
+								"the nearest number is %v away", wide, n, step, i, c.name, y, got, nearest)
 						}
 					}
 				}

@@ -77,7 +77,8 @@ func mixStreamsGrad(s *scope) call {
 		out:    []*tensor.Tensor{dx, dy, dweights},
 		factor: 4,
 	}
-	c.formulas(mixStreamsGradOf[float64](dx, dy, dweights, kept, y, weights), mixStreamsGradOf[float32](dx, dy, dweights, kept, y, weights))
+	c.formulas(mixStreamsGradOf[float64](dx, dy, dweights, kept, y, weights),
+		mixStreamsGradOf[float32](dx, dy, dweights, kept, y, weights))
 	return c
 }
 
@@ -98,7 +99,8 @@ func addValues(s *scope) call {
 	qkv, table := s.random(s.act, n, heads.Cols()), s.random(s.storage("table"), v, heads.KV*heads.Size)
 	weight, ids := s.random(s.wide, 1), s.integers(n, v)
 	c := call{run: func(d device.Device) { d.AddValues(qkv, table, weight, ids, heads) }, out: []*tensor.Tensor{qkv}}
-	c.formulas(addValuesOf[float64](qkv, table, weight, ids, heads), addValuesOf[float32](qkv, table, weight, ids, heads))
+	c.formulas(addValuesOf[float64](qkv, table, weight, ids, heads),
+		addValuesOf[float32](qkv, table, weight, ids, heads))
 	return c
 }
 
@@ -127,7 +129,8 @@ func addValuesGrad(s *scope) call {
 	return c
 }
 
-func addValuesGradOf[T tensor.Number](dtable, dweight, dqkv, table, weight, ids *tensor.Tensor, heads device.Heads) func(w uint64) [][]T {
+func addValuesGradOf[T tensor.Number](dtable, dweight, dqkv, table, weight, ids *tensor.Tensor,
+	heads device.Heads) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		ofTable, ofWeight := read[T](dtable, w), read[T](dweight, w)
 		d, rows, u := read[T](dqkv, w), read[T](table, w), read[T](weight, w)

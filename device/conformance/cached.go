@@ -25,16 +25,19 @@ func attentionCached(s *scope) call {
 					continue
 				}
 				in, to := qkv.Slice(piece[0], piece[1]), out.Slice(piece[0], piece[1])
-				d.AttentionCached(&to, &in, &cache, piece[0], heads, device.Mask{Layout: mask.Layout, Slopes: mask.Slopes})
+				d.AttentionCached(&to, &in, &cache, piece[0], heads,
+					device.Mask{Layout: mask.Layout, Slopes: mask.Slopes})
 			}
 		},
 		out: []*tensor.Tensor{out, &cache.KV},
 	}
-	c.formulas(attentionCachedOf[float64](qkv, heads, mask, cache.KV.Rows()), attentionCachedOf[float32](qkv, heads, mask, cache.KV.Rows()))
+	c.formulas(attentionCachedOf[float64](qkv, heads, mask, cache.KV.Rows()),
+		attentionCachedOf[float32](qkv, heads, mask, cache.KV.Rows()))
 	return c
 }
 
-func attentionCachedOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask device.Mask, rows int) func(w uint64) [][]T {
+func attentionCachedOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask device.Mask,
+	rows int) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		x := read[T](qkv, w)
 		out, _ := attend(x, heads, mask, operandOf(qkv, w))

@@ -30,7 +30,8 @@ func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) e
 		}
 	}
 	if allowed := c.allowance(got.DType(), exact, naive); !(far <= allowed) {
-		return fmt.Errorf("element %d of %v is %v, want %v: off by %.3g, allowed %.3g", worst, got, got.Float64(worst), exact[worst], far, allowed)
+		return fmt.Errorf("element %d of %v is %v, want %v: off by %.3g, allowed %.3g",
+			worst, got, got.Float64(worst), exact[worst], far, allowed)
 	}
 	return nil
 }

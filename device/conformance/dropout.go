@@ -38,7 +38,8 @@ func dropoutOf[T tensor.Number](dst, src *tensor.Tensor, o device.Dropout) func(
 		x, sum := read[T](src, w), read[T](dst, w)
 		for i := range x {
 			r, j := uint64(o.Row+i/src.Cols()), uint64(i%src.Cols())
-			number := o.RNG.Block(r<<32 + uint64(o.Site)<<16 + j/128*16 + j%16)[j%128/32] >> (j % 32 / 16 * 16) % (1 << 16)
+			number := o.RNG.Block(r<<32 + uint64(o.Site)<<16 + j/128*16 + j%16)[j%128/32] >>
+				(j % 32 / 16 * 16) % (1 << 16)
 			if x[i] *= T(o.Scale); int(number) >= o.Keep {
 				x[i] = 0
 			}

@@ -91,7 +91,8 @@ func maxAbs(s *scope) call {
 
 // quantize holds Quantize against the codes of the scalar conversion.
 func quantize(s *scope) call {
-	src := s.random(rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, "src"), s.size("n")*s.size("m"))
+	src := s.random(rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, "src"),
+		s.size("n")*s.size("m"))
 	dst := s.empty(tensor.BF16, src.Len())
 	format := rapid.SampledFrom([]tensor.DType{tensor.F8E4M3, tensor.F8E5M2}).Draw(s.T, "format")
 	scale := math.Exp2(rapid.Float64Range(-12, 16).Draw(s.T, "log₂ scale"))

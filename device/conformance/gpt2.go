@@ -66,7 +66,8 @@ func layerNormGrad(s *scope) call {
 		out:    []*tensor.Tensor{dx, dgain, dbias},
 		factor: 4,
 	}
-	c.formulas(layerNormGradOf[float64](dx, dgain, dbias, dy, xhat, rstd, gain), layerNormGradOf[float32](dx, dgain, dbias, dy, xhat, rstd, gain))
+	c.formulas(layerNormGradOf[float64](dx, dgain, dbias, dy, xhat, rstd, gain),
+		layerNormGradOf[float32](dx, dgain, dbias, dy, xhat, rstd, gain))
 	return c
 }
 
@@ -83,7 +84,8 @@ func layerNormGradOf[T tensor.Number](dx, dgain, dbias, dy, xhat, rstd, gain *te
 func gelu(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, act := s.random(s.storage("x"), n, f), s.empty(s.storage("act"), n, f)
-	c := call{run: func(d device.Device) { d.GELU(act, x) }, out: []*tensor.Tensor{act}, terms: largest(x)} // x + x·tanh
+	// x + x·tanh
+	c := call{run: func(d device.Device) { d.GELU(act, x) }, out: []*tensor.Tensor{act}, terms: largest(x)}
 	c.formulas(geluOf[float64](x), geluOf[float32](x))
 	return c
 }
@@ -98,7 +100,10 @@ func geluOf[T tensor.Number](x *tensor.Tensor) func(w uint64) [][]T {
 func geluGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
 	x, dact, dx := s.random(s.storage("x"), n, f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dx"), n, f)
-	c := call{run: func(d device.Device) { d.GELUGrad(dx, nil, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4, terms: largest(dact)}
+	c := call{
+		run: func(d device.Device) { d.GELUGrad(dx, nil, dact, x) }, out: []*tensor.Tensor{dx}, factor: 4,
+		terms: largest(dact),
+	}
 	c.formulas(geluGradOf[float64](dact, x), geluGradOf[float32](dact, x))
 	return c
 }

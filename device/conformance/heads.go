@@ -51,8 +51,10 @@ func qkNormOf[T tensor.Number](qkv, stored, gainQ, gainK *tensor.Tensor, heads d
 func qkNormGrad(s *scope) call {
 	heads, n := s.heads(false), s.size("N")
 	norms := heads.Q + heads.KV
-	dqkv, xhat, rstd := s.random(s.act, n, heads.Cols()), s.random(s.storage("xhat"), n, norms*heads.Size), s.positive(s.wide, n, norms)
-	gainQ, gainK, dgainQ, dgainK := s.random(s.wide, heads.Size), s.random(s.wide, heads.Size), s.random(s.wide, heads.Size), s.random(s.wide, heads.Size)
+	dqkv, xhat, rstd := s.random(s.act, n, heads.Cols()), s.random(s.storage("xhat"), n, norms*heads.Size),
+		s.positive(s.wide, n, norms)
+	gainQ, gainK, dgainQ, dgainK := s.random(s.wide, heads.Size), s.random(s.wide, heads.Size),
+		s.random(s.wide, heads.Size), s.random(s.wide, heads.Size)
 	c := call{
 		run:    func(d device.Device) { d.QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK, heads) },
 		out:    []*tensor.Tensor{dqkv, dgainQ, dgainK},
@@ -63,7 +65,8 @@ func qkNormGrad(s *scope) call {
 	return c
 }
 
-func qkNormGradOf[T tensor.Number](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads) func(w uint64) [][]T {
+func qkNormGradOf[T tensor.Number](dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor,
+	heads device.Heads) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		dx, dgains := read[T](dqkv, w), [][]T{read[T](dgainQ, w), read[T](dgainK, w)}
 		gains := [][]T{read[T](gainQ, w), read[T](gainK, w)}
@@ -139,7 +142,8 @@ func attention(s *scope) call {
 	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
 	mask := s.pattern(rows, heads.Q)
 	n := rows * mask.Len
-	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
+	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size),
+		s.empty(s.wide, heads.Q, n)
 	c := call{run: func(d device.Device) { d.Attention(out, lse, qkv, heads, mask) }, out: []*tensor.Tensor{out, lse}}
 	c.formulas(attentionOf[float64](qkv, heads, mask), attentionOf[float32](qkv, heads, mask))
 	return c
@@ -165,7 +169,8 @@ func attentionGrad(s *scope) call {
 	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
 	mask := s.pattern(rows, heads.Q)
 	n := rows * mask.Len
-	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
+	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size),
+		s.empty(s.wide, heads.Q, n)
 	s.Attention(out, lse, qkv, heads, mask)
 	s.wait(s.T)
 	dout, dqkv := s.random(s.act, n, heads.Q*heads.Size), s.empty(s.act, n, heads.Cols())
@@ -174,11 +179,13 @@ func attentionGrad(s *scope) call {
 		out:    []*tensor.Tensor{dqkv},
 		factor: 4,
 	}
-	c.formulas(attentionGradOf[float64](dout, out, qkv, heads, mask), attentionGradOf[float32](dout, out, qkv, heads, mask))
+	c.formulas(attentionGradOf[float64](dout, out, qkv, heads, mask),
+		attentionGradOf[float32](dout, out, qkv, heads, mask))
 	return c
 }
 
-func attentionGradOf[T tensor.Number](dout, out, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
+func attentionGradOf[T tensor.Number](dout, out, qkv *tensor.Tensor, heads device.Heads,
+	mask device.Mask) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		var o []T
 		if w != 0 { // the kernel reads the rounded output; so may the measure of its error

@@ -18,7 +18,8 @@ func matMul(s *scope) call {
 	m, n, k := s.size("M"), s.size("N"), s.size("K")
 	opt := device.MatMulOptions{Operand: s.storage("operand"), Accumulate: rapid.Bool().Draw(s.T, "accumulate")}
 	if s.act != tensor.F64 {
-		opt.Operand = rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.TF32}).Draw(s.T, "rounded to")
+		opt.Operand = rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.TF32}).Draw(s.T,
+			"rounded to")
 	}
 	opt.Scale = rapid.SampledFrom([]float64{0, 1, 0.125, -3}).Draw(s.T, "scale")
 	shapes := map[device.Form][4]int{device.NN: {m, k, k, n}, device.NT: {m, k, n, k}, device.TN: {k, m, k, n}}[form]
@@ -35,7 +36,8 @@ func matMul(s *scope) call {
 	return c
 }
 
-func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions, k int) func(w uint64) [][]T {
+func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions,
+	k int) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		c := MatMul(operand[T](a, opt.Operand, w), operand[T](b, opt.Operand, w), form, dst.Rows(), dst.Cols(), k)
 		if opt.Scale != 0 {
@@ -141,7 +143,8 @@ func rmsNormGrad(s *scope) call {
 		out:    []*tensor.Tensor{dx, dgain},
 		factor: 4,
 	}
-	c.formulas(rmsNormGradOf[float64](dx, dgain, dy, xhat, rstd, gain), rmsNormGradOf[float32](dx, dgain, dy, xhat, rstd, gain))
+	c.formulas(rmsNormGradOf[float64](dx, dgain, dy, xhat, rstd, gain),
+		rmsNormGradOf[float32](dx, dgain, dy, xhat, rstd, gain))
 	return c
 }
 
@@ -190,7 +193,8 @@ func swiGLUOf[T tensor.Number](gu *tensor.Tensor) func(w uint64) [][]T {
 
 func swiGLUGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
-	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dgu"), n, 2*f)
+	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f),
+		s.empty(s.storage("dgu"), n, 2*f)
 	c := call{run: func(d device.Device) { d.SwiGLUGrad(dgu, nil, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 4}
 	c.formulas(swiGLUGradOf[float64](dact, gu), swiGLUGradOf[float32](dact, gu))
 	return c
@@ -251,7 +255,10 @@ func crossEntropy(s *scope) call {
 		Scale:   rapid.SampledFrom([]float64{0, 0, 0.3, 1024}).Draw(s.T, "scale"),
 		LogZ:    s.empty(s.wide, n),
 	}
-	c := call{run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets, o) }, out: []*tensor.Tensor{loss, o.LogZ}}
+	c := call{
+		run: func(d device.Device) { d.CrossEntropy(loss, nil, logits, targets, o) },
+		out: []*tensor.Tensor{loss, o.LogZ},
+	}
 	c.terms = largest(logits) // a loss is log Z less a logit, and may be next to nothing
 	if grad := rapid.SampledFrom([]string{"none", "in place", "apart"}).Draw(s.T, "gradient"); grad != "none" {
 		dlogits := logits

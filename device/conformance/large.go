@@ -15,7 +15,8 @@ import (
 // number.
 func near(t *testing.T, name string, got *tensor.Tensor, want []float64) {
 	t.Helper()
-	share := map[tensor.DType]float64{tensor.F32: 2e-5, tensor.BF16: 1.0 / 128, tensor.F16: 1.0 / 1024, tensor.F64: 1e-12}[got.DType()]
+	share := map[tensor.DType]float64{tensor.F32: 2e-5, tensor.BF16: 1.0 / 128, tensor.F16: 1.0 / 1024,
+		tensor.F64: 1e-12}[got.DType()]
 	top := 0.0
 	for _, w := range want {
 		top = max(top, math.Abs(w))
@@ -33,9 +34,12 @@ func largeNorms(t *testing.T, d bench, act, wide tensor.DType) {
 	for _, s := range [][2]int{{9001, 5}, {3, 4507}} {
 		rows, cols := s[0], s[1]
 		n := rows * cols
-		x, gain, dy := d.of(wide, normal(n, 31), rows, cols), d.of(wide, normal(cols, 32)), d.of(act, normal(n, 33), rows, cols)
-		xhat, rstd, y := d.of(wide, make([]float64, n), rows, cols), d.of(wide, make([]float64, rows)), d.of(wide, make([]float64, n), rows, cols)
-		dx, dgain, dbias := d.of(wide, make([]float64, n), rows, cols), d.of(wide, make([]float64, cols)), d.of(wide, make([]float64, cols))
+		x, gain, dy := d.of(wide, normal(n, 31), rows, cols), d.of(wide, normal(cols, 32)),
+			d.of(act, normal(n, 33), rows, cols)
+		xhat, rstd, y := d.of(wide, make([]float64, n), rows, cols), d.of(wide, make([]float64, rows)),
+			d.of(wide, make([]float64, n), rows, cols)
+		dx, dgain, dbias := d.of(wide, make([]float64, n), rows, cols), d.of(wide, make([]float64, cols)),
+			d.of(wide, make([]float64, cols))
 		xs, gains, dys := read[float64](x, 0), read[float64](gain, 0), read[float64](dy, 0)
 
 		d.RMSNorm(y, xhat, rstd, x, gain, eps)
@@ -75,7 +79,8 @@ func manyTokens(t *testing.T, d bench, act, wide tensor.DType) {
 			ids[i] = 17
 		}
 	}
-	dx, dtable, where := d.of(wide, normal(n*cols, 35), n, cols), d.of(wide, normal(v*cols, 36), v, cols), d.place(tensor.Of(ids))
+	dx, dtable, where := d.of(wide, normal(n*cols, 35), n, cols), d.of(wide, normal(v*cols, 36), v, cols),
+		d.place(tensor.Of(ids))
 	want, rows := read[float64](dtable, 0), read[float64](dx, 0)
 	for i, id := range ids {
 		axpy(want[int(id)*cols:][:cols], 1, rows[i*cols:])

@@ -61,7 +61,9 @@ func drawKeys(t *rapid.T, q device.Strip, length int) []device.KeyRange {
 	}
 	if window := rapid.IntRange(0, end).Draw(t, "window"); window > 0 {
 		first := max(0, q.First+1-window)
-		list = append(list, device.KeyRange{Strip: device.Strip{First: first, Step: 1, Count: end - first}, Far: window})
+		list = append(list, device.KeyRange{
+			Strip: device.Strip{First: first, Step: 1, Count: end - first}, Far: window,
+		})
 	}
 	return list
 }

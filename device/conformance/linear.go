@@ -34,7 +34,8 @@ func LinearAttention[T tensor.Number](qkv, gates []T, heads device.Heads, length
 
 // LinearAttentionGrad is the gradient of Σ out·dout by qkv and gates. If out is not nil, row sums of out·dout are
 // taken from it.
-func LinearAttentionGrad[T tensor.Number](dout, out, qkv, gates []T, heads device.Heads, length int, start []int32) (dqkv, dgates []T) {
+func LinearAttentionGrad[T tensor.Number](dout, out, qkv, gates []T, heads device.Heads, length int,
+	start []int32) (dqkv, dgates []T) {
 	tokens := len(qkv) / heads.Cols()
 	dqkv, dgates = make([]T, len(qkv)), make([]T, len(gates))
 	phi, open := features(qkv, heads), sigmoids(gates)
@@ -74,7 +75,8 @@ func LinearAttentionGrad[T tensor.Number](dout, out, qkv, gates []T, heads devic
 
 // kernelWeights returns the weights of keys 0…i of token n's row, i being n's position, what the gates leave of each,
 // and the sum that divides them. phi and open are what features and sigmoids return.
-func kernelWeights[T tensor.Number](phi, open []T, heads device.Heads, length int, start []int32, n, h int) (w, fade []T, sum T) {
+func kernelWeights[T tensor.Number](phi, open []T, heads device.Heads, length int, start []int32,
+	n, h int) (w, fade []T, sum T) {
 	i, first := n%length, 0
 	if start != nil {
 		first = int(start[n])
@@ -142,12 +144,16 @@ func linearAttention(s *scope) call {
 	n := rows * mask.Len
 	qkv, gates := s.random(s.act, n, heads.Cols()), s.gates(n, heads)
 	out, norm := s.empty(s.act, n, heads.Q*heads.Size), s.empty(s.wide, heads.Q, n)
-	c := call{run: func(d device.Device) { d.LinearAttention(out, norm, qkv, gates, heads, mask) }, out: []*tensor.Tensor{out, norm}}
+	c := call{
+		run: func(d device.Device) { d.LinearAttention(out, norm, qkv, gates, heads, mask) },
+		out: []*tensor.Tensor{out, norm},
+	}
 	c.formulas(linearAttentionOf[float64](qkv, gates, heads, mask), linearAttentionOf[float32](qkv, gates, heads, mask))
 	return c
 }
 
-func linearAttentionOf[T tensor.Number](qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
+func linearAttentionOf[T tensor.Number](qkv, gates *tensor.Tensor, heads device.Heads,
+	mask device.Mask) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		out, norm := LinearAttention(read[T](qkv, w), readGates[T](gates, w), heads, mask.Len, starts(mask))
 		return [][]T{out, norm}
@@ -174,17 +180,20 @@ func linearAttentionGrad(s *scope) call {
 		out:    results,
 		factor: 4,
 	}
-	c.formulas(linearAttentionGradOf[float64](dout, out, qkv, gates, heads, mask), linearAttentionGradOf[float32](dout, out, qkv, gates, heads, mask))
+	c.formulas(linearAttentionGradOf[float64](dout, out, qkv, gates, heads, mask),
+		linearAttentionGradOf[float32](dout, out, qkv, gates, heads, mask))
 	return c
 }
 
-func linearAttentionGradOf[T tensor.Number](dout, out, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
+func linearAttentionGradOf[T tensor.Number](dout, out, qkv, gates *tensor.Tensor, heads device.Heads,
+	mask device.Mask) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		var o []T
 		if w != 0 { // the kernel reads the rounded output; so may the measure of its error
 			o = read[T](out, w)
 		}
-		dqkv, dgates := LinearAttentionGrad(read[T](dout, w), o, read[T](qkv, w), readGates[T](gates, w), heads, mask.Len, starts(mask))
+		dqkv, dgates := LinearAttentionGrad(read[T](dout, w), o, read[T](qkv, w), readGates[T](gates, w), heads,
+			mask.Len, starts(mask))
 		return [][]T{dqkv, dgates}
 	}
 }

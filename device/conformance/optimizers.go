@@ -65,7 +65,10 @@ func fall[T tensor.Number](p, u, shrink T, cautious bool) T {
 func adamW(s *scope) call {
 	p, g := s.parameter()
 	m, v := s.random(s.wide, p.Len()), s.positive(s.wide, p.Len())
-	o := device.AdamW{LR: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.25, Correct1: 1 / (1 - 0.9*0.9), Correct2: 1 / (1 - 0.95*0.95)}
+	o := device.AdamW{
+		LR: 1e-2, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.25, Correct1: 1 / (1 - 0.9*0.9),
+		Correct2: 1 / (1 - 0.95*0.95),
+	}
 	o.Coupled = rapid.Bool().Draw(s.T, "coupled")
 	f := step{[]*tensor.Tensor{p, g, m, v}, adamWOf[float64](o), adamWOf[float32](o)}
 	return f.call(func(d device.Device) { d.AdamW(p, g, m, v, o) })
@@ -91,7 +94,9 @@ func adamWOf[T tensor.Number](o device.AdamW) func(x [][]T) {
 func momentum(s *scope) call {
 	p, g := s.parameter()
 	m := s.random(s.wide, p.Len())
-	o := device.Momentum{LR: 0.1, Beta: 0.9, Keep: 0.8, Decay: 0.1, Scale: 0.25, Nesterov: rapid.Bool().Draw(s.T, "nesterov")}
+	o := device.Momentum{
+		LR: 0.1, Beta: 0.9, Keep: 0.8, Decay: 0.1, Scale: 0.25, Nesterov: rapid.Bool().Draw(s.T, "nesterov"),
+	}
 	f := step{[]*tensor.Tensor{p, g, m}, momentumOf[float64](o), momentumOf[float32](o)}
 	return f.call(func(d device.Device) { d.Momentum(p, g, m, o) })
 }
@@ -115,7 +120,9 @@ func lion(s *scope) call {
 	p, g := s.parameter()
 	m := s.random(s.wide, p.Len())
 	noSubnormals(g, m) // of which the sign would count
-	o := device.Lion{LR: 1e-2, Beta1: 0.9, Beta2: 0.99, Decay: 0.5, Scale: 0.25, Cautious: rapid.Bool().Draw(s.T, "cautious")}
+	o := device.Lion{
+		LR: 1e-2, Beta1: 0.9, Beta2: 0.99, Decay: 0.5, Scale: 0.25, Cautious: rapid.Bool().Draw(s.T, "cautious"),
+	}
 	f := step{[]*tensor.Tensor{p, g, m}, lionOf[float64](o), lionOf[float32](o)}
 	return f.call(func(d device.Device) { d.Lion(p, g, m, o) })
 }
@@ -179,7 +186,9 @@ func descendOf[T tensor.Number](o device.Descend) func(x [][]T) {
 func adafactor(s *scope) call {
 	rows, cols := s.size("rows"), s.size("cols")
 	p, g := s.random(s.wide, rows, cols), s.random(s.wide, rows, cols)
-	o := device.Adafactor{LR: 0.1, Beta1: 0.9, Beta2: 0.8, Eps: 1e-30, Clip: 1, MinScale: 1e-3, Shrink: 0.01, Scale: 0.25}
+	o := device.Adafactor{
+		LR: 0.1, Beta1: 0.9, Beta2: 0.8, Eps: 1e-30, Clip: 1, MinScale: 1e-3, Shrink: 0.01, Scale: 0.25,
+	}
 	o.Absolute = rapid.Bool().Draw(s.T, "absolute")
 	var v, c, m *tensor.Tensor
 	f := step{tensors: []*tensor.Tensor{p, g}}
@@ -194,7 +203,8 @@ func adafactor(s *scope) call {
 		m = s.random(s.wide, rows, cols)
 		f.tensors = append(f.tensors, m)
 	}
-	f.f64, f.f32 = adafactorOf[float64](rows, cols, c != nil, m != nil, o), adafactorOf[float32](rows, cols, c != nil, m != nil, o)
+	f.f64, f.f32 = adafactorOf[float64](rows, cols, c != nil, m != nil, o),
+		adafactorOf[float32](rows, cols, c != nil, m != nil, o)
 	return f.call(func(d device.Device) { d.Adafactor(p, g, m, v, c, o) })
 }
 

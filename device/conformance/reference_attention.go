@@ -79,7 +79,8 @@ func attendGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, mask de
 
 // probabilities returns the weights of keys 0…i of token n's row, i being n's position, and the log-sum-exp of the
 // scores. seen says how often the pattern lists each pair; a weight is that of one time.
-func probabilities[T tensor.Number](qkv []T, heads device.Heads, mask device.Mask, seen [][]int, n, h int) (p []T, lse T) {
+func probabilities[T tensor.Number](qkv []T, heads device.Heads, mask device.Mask, seen [][]int,
+	n, h int) (p []T, lse T) {
 	i, first := n%mask.Len, 0
 	if mask.Start != nil {
 		first = int(mask.Start.I32()[n])

@@ -17,7 +17,9 @@ func sophia(s *scope) call {
 	for i := 1; i < n; i += 2 {
 		m.SetFloat64(i, -m.Float64(i))
 	}
-	o := device.Sophia{LR: 1e-2, Beta1: 0.9, Rho: 0.5, Decay: 0.1, Scale: 0.25, Cautious: rapid.Bool().Draw(s.T, "cautious")}
+	o := device.Sophia{
+		LR: 1e-2, Beta1: 0.9, Rho: 0.5, Decay: 0.1, Scale: 0.25, Cautious: rapid.Bool().Draw(s.T, "cautious"),
+	}
 	inside := s.empty(tensor.F64, 1)
 	c := call{
 		run: func(d device.Device) { inside.F64()[0] = float64(d.Sophia(p, g, m, h, o)) },

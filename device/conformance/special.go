@@ -115,7 +115,8 @@ func manyBlocks(t *testing.T, d bench, act, _ tensor.DType) {
 				want += xs[p] * ys[q]
 			}
 			// Sums of 781 products of normal numbers are about 28, with float32 errors of about 1e-5.
-			tolerance := map[tensor.DType]float64{tensor.F32: 1e-4, tensor.BF16: 1e-4 + math.Abs(want)/256, tensor.F16: 1e-4 + math.Abs(want)/2048, tensor.F64: 1e-12}[act]
+			tolerance := map[tensor.DType]float64{tensor.F32: 1e-4, tensor.BF16: 1e-4 + math.Abs(want)/256,
+				tensor.F16: 1e-4 + math.Abs(want)/2048, tensor.F64: 1e-12}[act]
 			if got := dst.Float64(at); !(math.Abs(got-want) <= tolerance) {
 				t.Fatalf("%v, %v: element [%d, %d] is %v, want %v", form, act, at/n, at%n, got, want)
 			}
@@ -174,19 +175,23 @@ func nanStays(t *testing.T, d bench, act, wide tensor.DType) {
 			d.MatMul(y, x, weight, device.NT, device.MatMulOptions{Operand: operand})
 		}, act, 1},
 		{"RMSNorm", func(x, y *tensor.Tensor) {
-			d.RMSNorm(y, d.of(act, make([]float64, rows*cols), rows, cols), d.of(wide, make([]float64, rows)), x, gain, eps)
+			d.RMSNorm(y, d.of(act, make([]float64, rows*cols), rows, cols),
+				d.of(wide, make([]float64, rows)), x, gain, eps)
 		}, wide, 1},
 		{"LayerNorm", func(x, y *tensor.Tensor) {
-			d.LayerNorm(y, d.of(act, make([]float64, rows*cols), rows, cols), d.of(wide, make([]float64, rows)), x, gain, gain, eps)
+			d.LayerNorm(y, d.of(act, make([]float64, rows*cols), rows, cols), d.of(wide, make([]float64, rows)), x,
+				gain, gain, eps)
 		}, wide, 1},
 		{"CrossEntropy", func(x, y *tensor.Tensor) {
-			d.CrossEntropy(d.of(wide, make([]float64, rows)), y, x, d.place(tensor.Of([]int32{1, 2, 3, 4, 5})), device.LossOptions{})
+			d.CrossEntropy(d.of(wide, make([]float64, rows)), y, x, d.place(tensor.Of([]int32{1, 2, 3, 4, 5})),
+				device.LossOptions{})
 		}, act, 1},
 		{"SwiGLU", func(x, y *tensor.Tensor) { d.SwiGLU(y, x) }, act, 2},
 		{"ReLUSquared", func(x, y *tensor.Tensor) { d.ReLUSquared(y, x) }, act, 1},
 	} {
 		values := normal(rows*cols*k.n, 3)
-		clean, dirty := d.of(act, make([]float64, rows*cols), rows, cols), d.of(act, make([]float64, rows*cols), rows, cols)
+		clean, dirty := d.of(act, make([]float64, rows*cols), rows, cols),
+			d.of(act, make([]float64, rows*cols), rows, cols)
 		k.run(d.of(k.in, values, rows, cols*k.n), clean)
 		const at = 11
 		values[bad*cols*k.n+at] = nan
@@ -195,7 +200,8 @@ func nanStays(t *testing.T, d bench, act, wide tensor.DType) {
 		for i := range rows * cols {
 			lost := i/cols == bad && (k.name != "SwiGLU" && k.name != "ReLUSquared" || i%cols == at)
 			if got := dirty.Float64(i); lost && !math.IsNaN(got) || !lost && got != clean.Float64(i) {
-				t.Errorf("%s, %v: element [%d, %d] is %v, without NaN in row %d it is %v", k.name, act, i/cols, i%cols, got, bad, clean.Float64(i))
+				t.Errorf("%s, %v: element [%d, %d] is %v, without NaN in row %d it is %v",
+					k.name, act, i/cols, i%cols, got, bad, clean.Float64(i))
 				break
 			}
 		}
@@ -210,7 +216,8 @@ func nanStaysInAttention(t *testing.T, d bench, act, wide tensor.DType) {
 	values := normal(n*heads.Cols(), 4)
 	run := func() (out, dqkv *tensor.Tensor) {
 		qkv, lse := d.of(act, values, n, heads.Cols()), d.of(wide, make([]float64, heads.Q*n), heads.Q, n)
-		out, dqkv = d.of(act, make([]float64, n*heads.Q*heads.Size), n, heads.Q*heads.Size), d.of(act, make([]float64, n*heads.Cols()), n, heads.Cols())
+		out, dqkv = d.of(act, make([]float64, n*heads.Q*heads.Size), n, heads.Q*heads.Size),
+			d.of(act, make([]float64, n*heads.Cols()), n, heads.Cols())
 		d.Attention(out, lse, qkv, heads, mask)
 		d.AttentionGrad(dqkv, d.of(act, normal(out.Len(), 5), n, heads.Q*heads.Size), out, lse, qkv, heads, mask)
 		d.wait(t)
@@ -221,8 +228,10 @@ func nanStaysInAttention(t *testing.T, d bench, act, wide tensor.DType) {
 	dirty, ddirty := run()
 	same := func(name string, got, want *tensor.Tensor, head int) {
 		for i := range got.Len() {
-			if row, h := i/got.Cols()/mask.Len, i%got.Cols()/heads.Size%heads.KV; (row != bad || h == head) && got.Float64(i) != want.Float64(i) {
-				t.Fatalf("%s, %v: element %d (row %d) is %v, without NaN in row %d it is %v", name, act, i, row, got.Float64(i), bad, want.Float64(i))
+			if row, h := i/got.Cols()/mask.Len, i%got.Cols()/heads.Size%heads.KV; (row != bad || h == head) &&
+				got.Float64(i) != want.Float64(i) {
+				t.Fatalf("%s, %v: element %d (row %d) is %v, without NaN in row %d it is %v",
+					name, act, i, row, got.Float64(i), bad, want.Float64(i))
 			}
 		}
 	}
@@ -296,7 +305,10 @@ func saturates(t *testing.T, d bench, act, _ tensor.DType) {
 		for _, c := range []struct {
 			name      string
 			got, want float64
-		}{{"silu", y.Float64(i), want}, {"its slope", dgu.Float64(i), slope}, {"the gradient of up", dgu.Float64(n + i), want}} {
+		}{
+			{"silu", y.Float64(i), want}, {"its slope", dgu.Float64(i), slope},
+			{"the gradient of up", dgu.Float64(n + i), want},
+		} {
 			if !(math.Abs(c.got-c.want) <= 1e-6*math.Abs(c.want)+1e-30) {
 				t.Errorf("%v: %s at %v is %v, want %v", act, c.name, g, c.got, c.want)
 			}
@@ -306,7 +318,8 @@ func saturates(t *testing.T, d bench, act, _ tensor.DType) {
 
 func zeroRow(t *testing.T, d bench, act, wide tensor.DType) {
 	const cols = 19
-	y, xhat, rstd := d.of(act, normal(2*cols, 0), 2, cols), d.of(act, normal(2*cols, 0), 2, cols), d.of(wide, []float64{0, 0})
+	y, xhat, rstd := d.of(act, normal(2*cols, 0), 2, cols), d.of(act, normal(2*cols, 0), 2, cols),
+		d.of(wide, []float64{0, 0})
 	x := make([]float64, 2*cols)
 	for i := range cols {
 		x[cols+i] = 1e-30 // squares vanish beside eps, and in float32 altogether
@@ -353,7 +366,8 @@ func inverseUndoes(t *testing.T, d bench, act, wide tensor.DType) {
 	d.RoPE(x, d.of(wide, cos, n, 13), d.of(wide, sin, n, 13), pos, heads, false)
 	d.RoPE(x, d.of(wide, cos, n, 13), d.of(wide, sin, n, 13), pos, heads, true)
 	d.wait(t)
-	tolerance := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 1.0 / 32, tensor.F16: 1.0 / 256, tensor.F64: 1e-14}[act]
+	tolerance := map[tensor.DType]float64{tensor.F32: 1e-6, tensor.BF16: 1.0 / 32, tensor.F16: 1.0 / 256,
+		tensor.F64: 1e-14}[act]
 	for i, w := range want {
 		if got := x.Float64(i); math.Abs(got-w) > tolerance*4 {
 			t.Fatalf("%v: element %d is %v after turning there and back, was %v", act, i, got, w)
@@ -370,7 +384,8 @@ func largeScores(t *testing.T, d bench, act, wide tensor.DType) {
 			x[i] *= 200
 		}
 	}
-	qkv, out, lse := d.of(act, x, 40, 12), d.of(act, make([]float64, 160), 40, 4), d.of(wide, make([]float64, 40), 1, 40)
+	qkv, out, lse := d.of(act, x, 40, 12), d.of(act, make([]float64, 160), 40, 4),
+		d.of(wide, make([]float64, 40), 1, 40)
 	d.Attention(out, lse, qkv, heads, mask)
 	d.wait(t)
 	want, _ := Attention(read[float64](qkv, 0), heads, mask)

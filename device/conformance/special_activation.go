@@ -25,7 +25,8 @@ func activationsAgain(t *testing.T, d bench, act, _ tensor.DType) {
 			const rows = 3
 			x := d.of(act, normal(rows*cols*f.operand, 1), rows, cols*f.operand)
 			dact := d.of(act, normal(rows*cols, 2), rows, cols)
-			y, dx := d.of(act, normal(rows*cols, 3), rows, cols), d.of(act, normal(rows*cols*f.operand, 4), rows, cols*f.operand)
+			y, dx := d.of(act, normal(rows*cols, 3), rows, cols),
+				d.of(act, normal(rows*cols*f.operand, 4), rows, cols*f.operand)
 			f.forward(y, x)
 			f.grad(dx, nil, dact, x)
 			f.grad(x, dact, dact, x) // in place

@@ -18,7 +18,8 @@ func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
 		3e38, 0, -3e38, 0,
 		2, -inf, 2, -inf,
 	}, 4, 4)
-	if large, ok := map[tensor.DType]float64{tensor.BF16: 1e38, tensor.F16: 6e4}[act]; ok { // whose largest numbers are not 3e38
+	// whose largest numbers are not 3e38
+	if large, ok := map[tensor.DType]float64{tensor.BF16: 1e38, tensor.F16: 6e4}[act]; ok {
 		for _, i := range []int{8, 10} {
 			logits.SetFloat64(i, math.Copysign(large, logits.Float64(i)))
 		}
@@ -51,12 +52,14 @@ func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 		if i == 7 {
 			tolerance = want/128 + map[tensor.DType]float64{tensor.F16: 0x1p-25}[act]
 		}
-		if got := x.Float64(i); !(math.Abs(got) <= limit && math.Abs(got-want) <= tolerance) && !(math.IsNaN(want) && math.IsNaN(got)) {
+		if got := x.Float64(i); !(math.Abs(got) <= limit && math.Abs(got-want) <= tolerance) &&
+			!(math.IsNaN(want) && math.IsNaN(got)) {
 			t.Errorf("%v: element %d is %v, want %v", act, i, got, want)
 		}
 	}
 	logits, loss := d.of(act, []float64{limit, -limit, 0, 0}, 1, 4), d.of(wide, []float64{nan})
-	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of([]int32{1})), device.LossOptions{Softcap: limit, ZLoss: 1e-4})
+	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of([]int32{1})),
+		device.LossOptions{Softcap: limit, ZLoss: 1e-4})
 	d.wait(t)
 	for i, saturated := range []bool{true, true, false, false} {
 		if got := logits.Float64(i); math.IsNaN(got) || (math.Abs(got) <= 1e-6) != saturated && i < 2 {
@@ -101,7 +104,8 @@ func drawLabels(t *testing.T, d bench, act, wide tensor.DType, n, v int) {
 		}
 		at, own := rng.Float64(first+uint64(r))*sum, math.Exp(logits.Float64(r*v+int(label)))
 		if at < below-1e-5*sum || at > below+own+1e-5*sum {
-			t.Errorf("%v: row %d drew label %d, which has [%v, %v] of %v, for %v", act, r, label, below, below+own, sum, at)
+			t.Errorf("%v: row %d drew label %d, which has [%v, %v] of %v, for %v",
+				act, r, label, below, below+own, sum, at)
 		}
 	}
 	again, same := d.of(wide, make([]float64, n)), d.of(wide, make([]float64, n*v), n, v)
@@ -110,7 +114,8 @@ func drawLabels(t *testing.T, d bench, act, wide tensor.DType, n, v int) {
 	if !bytes.Equal(again.Raw(), loss.Raw()) || !bytes.Equal(same.Raw(), dlogits.Raw()) {
 		t.Errorf("%v: loss and gradient of drawn labels are not those of the same labels given", act)
 	}
-	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of(slices.Clone(targets))), device.LossOptions{Labels: rng, FirstLabel: first})
+	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of(slices.Clone(targets))),
+		device.LossOptions{Labels: rng, FirstLabel: first})
 	d.wait(t)
 	if !bytes.Equal(again.Raw(), loss.Raw()) {
 		t.Errorf("%v: with the gradient in place, other labels are drawn", act)

@@ -34,7 +34,9 @@ func cautious(t *testing.T, d bench, _, wide tensor.DType) {
 	p, g, zeros := normal(n, 14), normal(n, 15), make([]float64, n)
 	g[3], g[4], p[5] = 0, 0, 0
 	p[3], p[4] = math.Abs(p[3]), -math.Abs(p[4])
-	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Cautious: true, Scale: 1, Correct1: 10, Correct2: 20}
+	o := device.AdamW{
+		LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Cautious: true, Scale: 1, Correct1: 10, Correct2: 20,
+	}
 	got := d.of(wide, p)
 	d.AdamW(got, d.of(wide, g), d.of(wide, zeros), d.of(wide, zeros), o)
 	d.wait(t)

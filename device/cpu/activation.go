@@ -81,7 +81,9 @@ type activationGrad[T vec.Float] struct {
 // activateGrad computes dx from dact and x and, unless act is nil, act = f(x).
 func (e *engine[T]) activateGrad(dx, act, dact, x *tensor.Tensor, by activate[T]) {
 	j := &e.activationGrad
-	*j = activationGrad[T]{e: e, dx: e.view(dx), dact: e.view(dact), x: e.view(x), again: act != nil, by: by, n: dx.Len()}
+	*j = activationGrad[T]{
+		e: e, dx: e.view(dx), dact: e.view(dact), x: e.view(x), again: act != nil, by: by, n: dx.Len(),
+	}
 	j.act = j.dact
 	if j.again {
 		j.act = e.view(act)

@@ -65,7 +65,9 @@ const wideRow = 2048
 
 func (e *engine[T]) runAdafactor(p, g, m, v, c *tensor.Tensor, o device.Adafactor) {
 	j := &e.adafactor
-	*j = adafactor[T]{e: e, o: o, p: e.view(p).native, g: e.view(g).native, v: e.view(v).native, sums: j.sums, descend: j.descend}
+	*j = adafactor[T]{
+		e: e, o: o, p: e.view(p).native, g: e.view(g).native, v: e.view(v).native, sums: j.sums, descend: j.descend,
+	}
 	if m != nil {
 		j.m = e.view(m).native
 	}

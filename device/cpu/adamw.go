@@ -45,7 +45,8 @@ type adamW[T vec.Float] struct {
 func (e *engine[T]) runAdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
 	j := &e.adamW
 	*j = adamW[T]{
-		run: e.vec.AdamW, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, v: e.view(v).native, step: adamWStep[T](o),
+		run: e.vec.AdamW, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, v: e.view(v).native,
+		step: adamWStep[T](o),
 	}
 	if o.Coupled {
 		j.run = e.vec.Adam

@@ -48,7 +48,9 @@ func (e *engine[T]) runAdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o device.Ad
 		j.steps = make([]vec.AdamW8[T], e.pool.Threads())
 	}
 	for i := range j.steps {
-		j.steps[i] = vec.AdamW8[T]{AdamW: adamWStep[T](o), Signed: e.signed, Unsigned: e.unsigned, Moments: e.scratch[i][:2*device.Block]}
+		j.steps[i] = vec.AdamW8[T]{
+			AdamW: adamWStep[T](o), Signed: e.signed, Unsigned: e.unsigned, Moments: e.scratch[i][:2*device.Block],
+		}
 	}
 	*j = adamW8[T]{
 		e: e, p: e.view(p).native, g: e.view(g).native, mTop: e.view(mTop).native, vTop: e.view(vTop).native,
@@ -64,7 +66,8 @@ func (j *adamW8[T]) Do(worker, task int) {
 	if fused := j.e.vec.AdamW8; fused != nil {
 		first, blocks := from/device.Block, (to-from)/device.Block
 		end := from + blocks*device.Block
-		fused(j.p[from:end], j.g[from:end], j.m[from:end], j.v[from:end], j.mTop[first:first+blocks], j.vTop[first:first+blocks], &j.steps[worker])
+		fused(j.p[from:end], j.g[from:end], j.m[from:end], j.v[from:end], j.mTop[first:first+blocks],
+			j.vTop[first:first+blocks], &j.steps[worker])
 		from = end
 	}
 	for ; from < to; from += device.Block {

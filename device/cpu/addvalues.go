@@ -55,7 +55,8 @@ type addValues[T vec.Float] struct {
 func (e *engine[T]) runAddValues(qkv, table, weight, ids *tensor.Tensor, heads device.Heads) {
 	j := &e.values
 	*j = addValues[T]{
-		e: e, qkv: e.view(qkv), table: e.view(table), weight: e.view(weight).native[0], ids: ids.I32(), first: (heads.Q + heads.KV) * heads.Size,
+		e: e, qkv: e.view(qkv), table: e.view(table), weight: e.view(weight).native[0], ids: ids.I32(),
+		first: (heads.Q + heads.KV) * heads.Size,
 	}
 	e.reserve(2 * table.Cols())
 	var tasks int
@@ -89,7 +90,8 @@ type addValuesGrad[T vec.Float] struct {
 func (e *engine[T]) runAddValuesGrad(dtable, dweight, dqkv, table, weight, ids *tensor.Tensor, heads device.Heads) {
 	j := &e.valuesGrad
 	*j = addValuesGrad[T]{
-		e: e, dtable: e.view(dtable).native, dqkv: e.view(dqkv), table: e.view(table), weight: e.view(weight).native[0], ids: ids.I32(),
+		e: e, dtable: e.view(dtable).native, dqkv: e.view(dqkv), table: e.view(table), weight: e.view(weight).native[0],
+		ids:   ids.I32(),
 		first: (heads.Q + heads.KV) * heads.Size,
 	}
 	tasks := ceilDiv(table.Cols(), embedCols)

@@ -41,14 +41,16 @@ func BenchmarkKernels(b *testing.B) {
 			d.RoundStochastic(narrow, p, tensor.NewRNG(1, tensor.PurposeRound, 1), 0)
 		}},
 		{"AdamW", 7 * p.Bytes(), func(d *Device) {
-			d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
+			d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5,
+				Correct1: 10, Correct2: 20})
 		}},
 		{"RMSNorm", x.Bytes() + 2*y.Bytes(), func(d *Device) { d.RMSNorm(y, xhat, rstd, x, gain, 1e-5) }},
 		{"RMSNormAgain", 2 * y.Bytes(), func(d *Device) { d.RMSNormAgain(y, xhat, gain) }},
 		{"RMSNormGrad", 2*dx.Bytes() + 2*y.Bytes(), func(d *Device) { d.RMSNormGrad(dx, dgain, y, xhat, rstd, gain) }},
 		{"LayerNorm", x.Bytes() + 2*y.Bytes(), func(d *Device) { d.LayerNorm(y, xhat, rstd, x, gain, gain, 1e-5) }},
 		{"LayerNormAgain", 2 * y.Bytes(), func(d *Device) { d.LayerNormAgain(y, xhat, gain, gain) }},
-		{"LayerNormGrad", 2*dx.Bytes() + 2*y.Bytes(), func(d *Device) { d.LayerNormGrad(dx, dgain, dgain, y, xhat, rstd, gain) }},
+		{"LayerNormGrad", 2*dx.Bytes() + 2*y.Bytes(),
+			func(d *Device) { d.LayerNormGrad(dx, dgain, dgain, y, xhat, rstd, gain) }},
 		{"RoPE", 2 * qkv.Bytes() * 2 / 3, func(d *Device) { d.RoPE(qkv, cos, sin, pos, heads, false) }},
 		{"RoPEInterleaved", 2 * qkv.Bytes() * 2 / 3, func(d *Device) { d.RoPE(qkv, cos, sin, pos, pairs, false) }},
 		{"SwiGLU", gu.Bytes() + act.Bytes(), func(d *Device) { d.SwiGLU(act, gu) }},
@@ -59,7 +61,8 @@ func BenchmarkKernels(b *testing.B) {
 		{"SumRowsF32", x.Bytes(), func(d *Device) { d.SumRows(dgain, x) }},
 		{"Embedding", 2 * x.Bytes(), func(d *Device) { d.Embedding(x, table, ids) }},
 		{"EmbeddingGrad", 3 * x.Bytes(), func(d *Device) { d.EmbeddingGrad(table, x, ids) }},
-		{"CrossEntropy", 2 * logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{}) }},
+		{"CrossEntropy", 2 * logits.Bytes(),
+			func(d *Device) { d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{}) }},
 		{"CrossEntropyZLoss", 2 * logits.Bytes(), func(d *Device) {
 			d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{ZLoss: 1e-4, LogZ: loss})
 		}},
@@ -67,7 +70,8 @@ func BenchmarkKernels(b *testing.B) {
 			d.Softcap(logits, 30)
 			d.CrossEntropy(loss, logits, logits, targets, device.LossOptions{Softcap: 30})
 		}},
-		{"CrossEntropyLoss", logits.Bytes(), func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }},
+		{"CrossEntropyLoss", logits.Bytes(),
+			func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }},
 	} {
 		for _, tier := range isa.Tiers() {
 			for _, threads := range []int{1, 2} {

@@ -42,6 +42,7 @@ func wide(op, name string, t *tensor.Tensor, ref bool) {
 // storage panics unless t has a dtype of activations: F64 in the reference mode, else F32, BF16 or F16.
 func storage(op, name string, t *tensor.Tensor, ref bool) {
 	if d := t.DType(); ref && d != tensor.F64 || !ref && d != tensor.F32 && d != tensor.BF16 && d != tensor.F16 {
-		panic(fmt.Sprintf("cpu: %s: %s is %v, want dtype %s", op, name, t, map[bool]string{true: "f64", false: "f32, bf16 or f16"}[ref]))
+		panic(fmt.Sprintf("cpu: %s: %s is %v, want dtype %s",
+			op, name, t, map[bool]string{true: "f64", false: "f32, bf16 or f16"}[ref]))
 	}
 }

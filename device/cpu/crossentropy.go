@@ -56,7 +56,10 @@ type crossEntropy[T vec.Float] struct {
 
 func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	j := &e.crossEntropy
-	*j = crossEntropy[T]{e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(), softcap: o.Softcap, zLoss: o.ZLoss, scale: o.Scale, labels: o.Labels, firstLabel: o.FirstLabel}
+	*j = crossEntropy[T]{
+		e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(),
+		softcap: o.Softcap, zLoss: o.ZLoss, scale: o.Scale, labels: o.Labels, firstLabel: o.FirstLabel,
+	}
 	if o.Scale == 0 {
 		j.scale = 1
 	}

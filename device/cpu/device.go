@@ -97,7 +97,8 @@ func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mas
 }
 
 // AttentionCached implements device.Device; see package flash.
-func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
+func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads,
+	mask device.Mask) {
 	d.flash.ForwardCached(out, qkv, cache, first, heads, mask)
 }
 
@@ -112,11 +113,13 @@ func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads dev
 }
 
 // LinearAttentionGrad implements device.Device; see package flash.
-func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
+func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads,
+	mask device.Mask) {
 	d.linear.Backward(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask)
 }
 
 // LinearAttentionCached implements device.Device; see package flash.
-func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *device.Cache, first int, heads device.Heads) {
+func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *device.Cache, first int,
+	heads device.Heads) {
 	d.linear.Cached(out, qkv, gates, cache, first, heads)
 }

@@ -52,7 +52,8 @@ func TestAdamWGolden(t *testing.T) {
 				steps(d, p, c.o, grads...)
 				for i, want := range c.want {
 					if got := p.Float64(i); math.Abs(got-want) > tolerance {
-						t.Errorf("%v %v decay %v: element %d is %.12f, want %.12f", tier, dtype, c.o.Decay, i, got, want)
+						t.Errorf("%v %v decay %v: element %d is %.12f, want %.12f",
+							tier, dtype, c.o.Decay, i, got, want)
 					}
 				}
 			}
@@ -63,7 +64,8 @@ func TestAdamWGolden(t *testing.T) {
 func TestAdamWFirstStepIsTheRate(t *testing.T) {
 	d := referenceDevice(t)
 	p := tensor.Of(append([]float64(nil), start...))
-	steps(d, p, device.AdamW{LR: .01, Beta1: .9, Beta2: .95, Eps: 1e-8, Scale: 1}, []float64{1e-3, -1e-2, 1, -1, 1e3, 1e5})
+	steps(d, p, device.AdamW{LR: .01, Beta1: .9, Beta2: .95, Eps: 1e-8, Scale: 1},
+		[]float64{1e-3, -1e-2, 1, -1, 1e3, 1e5})
 	for i, got := range p.F64() {
 		if moved := math.Abs(got - start[i]); math.Abs(moved-.01) > 1e-6 {
 			t.Errorf("element %d moved by %v, want 0.01", i, moved)
@@ -104,8 +106,10 @@ func TestRoPEGolden(t *testing.T) {
 		interleaved bool
 		want        []float64
 	}{
-		{false, []float64{-1.695592537, .137551738, 2.7886816, 3.975982036, -4.808842475, 6.323059348, 7.086836737, 8.011963982}},
-		{true, []float64{-1.272232513, -1.838864985, 1.683928641, 4.707906576, 4.817777168, 6.147277704, 6.975968536, 8.020963969}},
+		{false, []float64{-1.695592537, .137551738, 2.7886816, 3.975982036, -4.808842475, 6.323059348, 7.086836737,
+			8.011963982}},
+		{true, []float64{-1.272232513, -1.838864985, 1.683928641, 4.707906576, 4.817777168, 6.147277704, 6.975968536,
+			8.020963969}},
 	} {
 		d := referenceDevice(t)
 		heads := device.Heads{Q: 1, KV: 1, Size: 8, Interleaved: c.interleaved}
@@ -163,7 +167,8 @@ func TestRoPELayoutsAreOneModel(t *testing.T) {
 						continue // values, which no layout concerns
 					}
 					if got, want := pairs.Float64(place(i)), half.Float64(i); got != want {
-						t.Fatalf("%v, %v, heads of %d: element %d is %v interleaved, %v in halves", tier, dt, size, i, got, want)
+						t.Fatalf("%v, %v, heads of %d: element %d is %v interleaved, %v in halves",
+							tier, dt, size, i, got, want)
 					}
 				}
 			}
@@ -226,7 +231,8 @@ func TestCrossEntropyOfExtremeRows(t *testing.T) {
 		} {
 			loss := empty(tensor.F32, 1)
 			d.CrossEntropy(loss, nil, tensor.Of(c.row, 1, cols), tensor.Of([]int32{3}), device.LossOptions{})
-			if got := loss.Float64(0); math.IsNaN(c.want) != math.IsNaN(got) || got != c.want && math.Abs(got-c.want) > 1e-6 {
+			if got := loss.Float64(0); math.IsNaN(c.want) != math.IsNaN(got) ||
+				got != c.want && math.Abs(got-c.want) > 1e-6 {
 				t.Errorf("%v: %s: loss %v, want %v", tier, c.name, got, c.want)
 			}
 		}
@@ -301,7 +307,8 @@ func TestWrongShapesAndTypesPanicByName(t *testing.T) {
 			d.CrossEntropy(empty(tensor.F32, 2), nil, x, tensor.Of([]int32{0, 3}), device.LossOptions{})
 		},
 		"position": func() {
-			d.RoPE(empty(tensor.F32, 1, 6), empty(tensor.F32, 4, 1), empty(tensor.F32, 4, 1), tensor.Of([]int32{4}), device.Heads{Q: 1, KV: 1, Size: 2}, false)
+			d.RoPE(empty(tensor.F32, 1, 6), empty(tensor.F32, 4, 1), empty(tensor.F32, 4, 1), tensor.Of([]int32{4}),
+				device.Heads{Q: 1, KV: 1, Size: 2}, false)
 		},
 	} {
 		func() {

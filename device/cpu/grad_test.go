@@ -46,7 +46,8 @@ func differences(t *testing.T, loss func() float64, inputs, grads []*tensor.Tens
 func TestRMSNormGradMatchesFiniteDifferences(t *testing.T) {
 	const rows, cols, eps = 3, 7, 1e-3
 	d := referenceDevice(t)
-	x, gain, dy := gaussian(1, tensor.F64, rows, cols), gaussian(2, tensor.F64, cols), gaussian(3, tensor.F64, rows, cols)
+	x, gain, dy := gaussian(1, tensor.F64, rows, cols), gaussian(2, tensor.F64, cols),
+		gaussian(3, tensor.F64, rows, cols)
 	y, xhat, rstd := empty(tensor.F64, rows, cols), empty(tensor.F64, rows, cols), empty(tensor.F64, rows)
 	loss := func() float64 { d.RMSNorm(y, xhat, rstd, x, gain, eps); return dotOf(y, dy) }
 	loss()
@@ -95,7 +96,8 @@ func TestSwiGLUGradMatchesFiniteDifferences(t *testing.T) {
 	gu, dact := gaussian(1, tensor.F64, rows, 2*cols), gaussian(2, tensor.F64, rows, cols)
 	act, dgu := empty(tensor.F64, rows, cols), empty(tensor.F64, rows, 2*cols)
 	d.SwiGLUGrad(dgu, nil, dact, gu)
-	differences(t, func() float64 { d.SwiGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu}, []*tensor.Tensor{dgu})
+	differences(t, func() float64 { d.SwiGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu},
+		[]*tensor.Tensor{dgu})
 }
 
 func TestGeGLUGradMatchesFiniteDifferences(t *testing.T) {
@@ -122,5 +124,6 @@ func TestEmbeddingGradMatchesFiniteDifferences(t *testing.T) {
 	table, ids, dx := gaussian(1, tensor.F64, 5, 3), tensor.Of([]int32{4, 1, 4, 0}), gaussian(2, tensor.F64, 4, 3)
 	x, dtable := empty(tensor.F64, 4, 3), empty(tensor.F64, 5, 3)
 	d.EmbeddingGrad(dtable, dx, ids)
-	differences(t, func() float64 { d.Embedding(x, table, ids); return dotOf(x, dx) }, []*tensor.Tensor{table}, []*tensor.Tensor{dtable})
+	differences(t, func() float64 { d.Embedding(x, table, ids); return dotOf(x, dx) }, []*tensor.Tensor{table},
+		[]*tensor.Tensor{dtable})
 }

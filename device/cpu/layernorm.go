@@ -82,8 +82,8 @@ type layerNorm[T vec.Float] struct {
 func (e *engine[T]) runLayerNorm(y, xhat, rstd, x, gain, bias *tensor.Tensor, eps float64) {
 	j := &e.layerNorm
 	*j = layerNorm[T]{
-		e: e, y: e.view(y), xhat: e.view(xhat), rstd: e.view(rstd), x: e.view(x), gain: e.view(gain), bias: e.view(bias),
-		rows: x.Rows(), eps: eps,
+		e: e, y: e.view(y), xhat: e.view(xhat), rstd: e.view(rstd), x: e.view(x), gain: e.view(gain),
+		bias: e.view(bias), rows: x.Rows(), eps: eps,
 	}
 	j.narrow = e.narrow(x.Cols(), &j.y, &j.xhat)
 	e.reserve(2 * x.Cols())
@@ -135,7 +135,9 @@ type layerNormAgain[T vec.Float] struct {
 
 func (e *engine[T]) runLayerNormAgain(y, xhat, gain, bias *tensor.Tensor) {
 	j := &e.layerNormAgain
-	*j = layerNormAgain[T]{e: e, y: e.view(y), xhat: e.view(xhat), gain: e.view(gain), bias: e.view(bias), rows: xhat.Rows()}
+	*j = layerNormAgain[T]{
+		e: e, y: e.view(y), xhat: e.view(xhat), gain: e.view(gain), bias: e.view(bias), rows: xhat.Rows(),
+	}
 	j.narrow = e.narrow(xhat.Cols(), &j.y, &j.xhat)
 	e.reserve(2 * xhat.Cols())
 	var tasks int

@@ -83,7 +83,8 @@ type mixStreamsGrad[T vec.Float] struct {
 func (e *engine[T]) runMixStreamsGrad(dx, dy, dweights, kept, y, weights *tensor.Tensor) {
 	j := &e.mixGrad
 	*j = mixStreamsGrad[T]{
-		e: e, dx: e.view(dx).native, dy: e.view(dy).native, y: e.view(y).native, weights: e.view(weights).native, kept: e.view(kept),
+		e: e, dx: e.view(dx).native, dy: e.view(dy).native, y: e.view(y).native, weights: e.view(weights).native,
+		kept: e.view(kept),
 	}
 	tasks := ceilDiv(len(j.dx), chunk)
 	j.sums = e.taskSums(2 * tasks)

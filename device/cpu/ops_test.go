@@ -73,11 +73,14 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("RMSNormGrad", void(func(d *Device) { d.RMSNormGrad(dx, dgain, dy, xhat, rstd, gain) }), dx, dgain)
 
 	norms := (heads.Q + heads.KV) * heads.Size
-	qkv, qhat, qrstd := gaussian(6, act, rows, heads.Cols()), empty(act, rows, norms), empty(wide, rows, heads.Q+heads.KV)
-	gq, gk, dgq, dgk := gaussian(7, wide, heads.Size), gaussian(8, wide, heads.Size), empty(wide, heads.Size), empty(wide, heads.Size)
+	qkv, qhat, qrstd := gaussian(6, act, rows, heads.Cols()), empty(act, rows, norms),
+		empty(wide, rows, heads.Q+heads.KV)
+	gq, gk, dgq, dgk := gaussian(7, wide, heads.Size), gaussian(8, wide, heads.Size), empty(wide, heads.Size),
+		empty(wide, heads.Size)
 	add("QKNorm", void(func(d *Device) { d.QKNorm(qkv, qhat, qrstd, gq, gk, heads, eps) }), qkv, qhat, qrstd)
 	dqkv := gaussian(9, act, rows, heads.Cols())
-	add("QKNormGrad", void(func(d *Device) { d.QKNormGrad(dqkv, dgq, dgk, qhat, qrstd, gq, gk, heads) }), dqkv, dgq, dgk)
+	add("QKNormGrad", void(func(d *Device) { d.QKNormGrad(dqkv, dgq, dgk, qhat, qrstd, gq, gk, heads) }),
+		dqkv, dgq, dgk)
 	cos, sin := angles(wide, 40, heads.Size)
 	pos := ints(10, rows, 40)
 	add("RoPE", void(func(d *Device) { d.RoPE(qkv, cos, sin, pos, heads, false) }), qkv)
@@ -101,20 +104,28 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	logits, targets, loss := gaussian(15, wide, rows, vocabulary), ints(16, rows, vocabulary), empty(wide, rows)
 	targets.I32()[rows/2] = ignored
 	dlogits := empty(act, rows, vocabulary)
-	add("CrossEntropy without gradient", void(func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }), loss)
-	add("CrossEntropy", void(func(d *Device) { d.CrossEntropy(loss, dlogits, logits, targets, device.LossOptions{}) }), loss, dlogits)
+	add("CrossEntropy without gradient",
+		void(func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }), loss)
+	add("CrossEntropy", void(func(d *Device) { d.CrossEntropy(loss, dlogits, logits, targets, device.LossOptions{}) }),
+		loss, dlogits)
 	inPlace := gaussian(15, wide, rows, vocabulary)
-	add("CrossEntropy in place", void(func(d *Device) { d.CrossEntropy(loss, inPlace, inPlace, targets, device.LossOptions{}) }), loss, inPlace)
+	add("CrossEntropy in place",
+		void(func(d *Device) { d.CrossEntropy(loss, inPlace, inPlace, targets, device.LossOptions{}) }), loss, inPlace)
 
 	big := 3*chunk + 77
 	p, g, m, v := gaussian(17, wide, big), gaussian(18, wide, big), gaussian(19, wide, big), empty(wide, big)
 	add("AdamW", void(func(d *Device) {
-		d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
+		d.AdamW(p, g, m, v, device.AdamW{
+			LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20,
+		})
 	}), p, m, v)
 	blocks := (big + device.Block - 1) / device.Block
-	m8, v8, mTop, vTop := empty(tensor.U8, big), empty(tensor.U8, big), gaussian(26, wide, blocks), gaussian(27, wide, blocks)
+	m8, v8, mTop, vTop := empty(tensor.U8, big), empty(tensor.U8, big), gaussian(26, wide, blocks),
+		gaussian(27, wide, blocks)
 	d8 := void(func(d *Device) {
-		d.AdamW8(p, g, m8, mTop, v8, vTop, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20})
+		d.AdamW8(p, g, m8, mTop, v8, vTop, device.AdamW{
+			LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5, Correct1: 10, Correct2: 20,
+		})
 	})
 	add("AdamW8", func(d *Device) float64 {
 		for _, t := range []*tensor.Tensor{m8, v8, mTop, vTop} {
@@ -122,11 +133,15 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 		}
 		return d8(d)
 	}, p, mTop, vTop)
-	add("Momentum", void(func(d *Device) { d.Momentum(p, g, m, device.Momentum{LR: 1e-3, Beta: 0.9, Keep: 1, Scale: 0.5}) }), p, m)
-	add("Lion", void(func(d *Device) { d.Lion(p, g, m, device.Lion{LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Scale: 0.5}) }), p, m)
+	add("Momentum",
+		void(func(d *Device) { d.Momentum(p, g, m, device.Momentum{LR: 1e-3, Beta: 0.9, Keep: 1, Scale: 0.5}) }), p, m)
+	add("Lion", void(func(d *Device) { d.Lion(p, g, m, device.Lion{LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Scale: 0.5}) }),
+		p, m)
 	slow := gaussian(21, wide, big)
 	add("AdEMAMix", void(func(d *Device) {
-		d.AdEMAMix(p, g, m, slow, v, device.AdEMAMix{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Beta3: 0.99, Alpha: 2, Eps: 1e-8, Scale: 0.5, Correct1: 10, Correct2: 20})
+		d.AdEMAMix(p, g, m, slow, v, device.AdEMAMix{
+			LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Beta3: 0.99, Alpha: 2, Eps: 1e-8, Scale: 0.5, Correct1: 10, Correct2: 20,
+		})
 	}), p, m, slow, v)
 	matrix, mgrad := gaussian(22, wide, 77, 3001), gaussian(23, wide, 77, 3001)
 	r, c := gaussian(24, wide, 77), gaussian(25, wide, 3001)
@@ -173,13 +188,15 @@ func TestResultsDoNotDependOnThreads(t *testing.T) {
 				got, _ := calls(301, act)
 				for i := range want {
 					if sum := got[i].run(many); math.Float64bits(sum) != math.Float64bits(reference[i]) {
-						t.Errorf("%v %v %s: %v with 1 thread, %v with %d", tier, act, want[i].name, reference[i], sum, threads)
+						t.Errorf("%v %v %s: %v with 1 thread, %v with %d",
+							tier, act, want[i].name, reference[i], sum, threads)
 					}
 				}
 				for i := range want { // after all: kernels share tensors
 					for k := range want[i].out {
 						if string(want[i].out[k].Raw()) != string(got[i].out[k].Raw()) {
-							t.Errorf("%v %v %s: output %d differs between 1 and %d threads", tier, act, want[i].name, k, threads)
+							t.Errorf("%v %v %s: output %d differs between 1 and %d threads",
+								tier, act, want[i].name, k, threads)
 						}
 					}
 				}

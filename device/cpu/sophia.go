@@ -24,7 +24,10 @@ type sophia[T vec.Float] struct {
 func (e *engine[T]) runSophia(p, g, m, h *tensor.Tensor, o device.Sophia) int {
 	j := &e.sophia
 	tasks := ceilDiv(p.Len(), chunk)
-	*j = sophia[T]{vec: &e.vec, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, h: e.view(h).native, inside: e.taskSums(tasks)}
+	*j = sophia[T]{
+		vec: &e.vec, p: e.view(p).native, g: e.view(g).native, m: e.view(m).native, h: e.view(h).native,
+		inside: e.taskSums(tasks),
+	}
 	j.step = vec.Sophia[T]{
 		Beta: T(o.Beta1), Keep: T((1 - o.Beta1) * o.Scale), Rho: T(o.Rho), Tiny: 1e-15,
 		Rate: T(o.LR), Decay: T(o.LR * o.Decay), Floor: floor[T](o.Cautious), One: 1, MinusOne: -1,

@@ -32,14 +32,16 @@ func findCard(drv *driver.Driver, i int) (Card, error) {
 		return Card{}, err
 	}
 	if n == 0 {
-		return Card{}, errors.New("the driver finds no GPU\n  check the output of nvidia-smi, and that CUDA_VISIBLE_DEVICES does not hide the GPU")
+		return Card{}, errors.New("the driver finds no GPU\n" +
+			"  check the output of nvidia-smi, and that CUDA_VISIBLE_DEVICES does not hide the GPU")
 	}
 	if i < 0 || i >= n {
 		return Card{}, fmt.Errorf("there is no GPU %d: this machine has %d, counted from 0", i, n)
 	}
 	c, err := describeCard(drv, i)
 	if err == nil && c.Capability < oldestCapability {
-		err = fmt.Errorf("%s has compute capability %d.%d, but %d.%d or more is needed: an Ampere card or later", c.Name, c.Capability/10, c.Capability%10, oldestCapability/10, oldestCapability%10)
+		err = fmt.Errorf("%s has compute capability %d.%d, but %d.%d or more is needed: an Ampere card or later",
+			c.Name, c.Capability/10, c.Capability%10, oldestCapability/10, oldestCapability%10)
 	}
 	return c, err
 }
@@ -64,7 +66,8 @@ func describeCard(drv *driver.Driver, i int) (Card, error) {
 	c.Capability = 10*read(driver.CapabilityMajor) + read(driver.CapabilityMinor)
 	c.Multiprocessors = read(driver.Multiprocessors)
 	c.MHz = read(driver.ClockRate) / 1000
-	c.Bandwidth = 2 * 1e3 * float64(read(driver.MemoryClockRate)) * float64(read(driver.MemoryBusWidth)) / 8 // two transfers per clock
+	// two transfers per clock
+	c.Bandwidth = 2 * 1e3 * float64(read(driver.MemoryClockRate)) * float64(read(driver.MemoryBusWidth)) / 8
 	return c, err
 }
 
@@ -72,7 +75,8 @@ func describeCard(drv *driver.Driver, i int) (Card, error) {
 // operands. It multiplies the figure per multiprocessor from NVIDIA's white papers by clock and number; 0 for an
 // unknown generation. Hopper is rated at 1,830 MHz, although its clock is higher when tensor cores have little to do.
 func (c Card) Peak() (half, single float64) {
-	perClock := map[int][2]float64{80: {2048, 128}, 86: {512, 256}, 87: {1024, 256}, 89: {1024, 256}, 90: {4096, 256}, 100: {8192, 256}, 120: {1024, 256}}[c.Capability]
+	perClock := map[int][2]float64{80: {2048, 128}, 86: {512, 256}, 87: {1024, 256}, 89: {1024, 256}, 90: {4096, 256},
+		100: {8192, 256}, 120: {1024, 256}}[c.Capability]
 	mhz := c.MHz
 	if c.Capability == 90 {
 		mhz = min(mhz, 1830)

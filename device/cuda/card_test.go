@@ -20,7 +20,8 @@ func TestPeaksAreThoseOfTheDataSheets(t *testing.T) {
 	} {
 		half, single := c.card.Peak()
 		if math.Abs(half/1e12-c.half) > 0.03*c.half || math.Abs(single/1e12-c.single) > 0.03*c.single {
-			t.Errorf("%s: %.1f and %.1f TFLOP/s, want %.1f and %.1f", c.card.Name, half/1e12, single/1e12, c.half, c.single)
+			t.Errorf("%s: %.1f and %.1f TFLOP/s, want %.1f and %.1f",
+				c.card.Name, half/1e12, single/1e12, c.half, c.single)
 		}
 	}
 }

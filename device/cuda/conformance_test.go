@@ -74,7 +74,8 @@ func compileForCards(t *testing.T, modules []moduleKey) {
 	dir := t.TempDir()
 	for i, m := range someOfEach(modules) {
 		text, _ := kernels.Source(m.file, m.lines()...)
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.cu", m.file, i)), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.cu", m.file, i)), []byte(text),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 	}

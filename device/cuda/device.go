@@ -62,13 +62,15 @@ func New(i int) (*Device, error) {
 	}
 	d := &Device{
 		driver: drv, compiler: compiler, blas: blas, card: card,
-		modules: map[moduleKey]driver.Module{}, kernels: map[kernelKey]*kernel{}, plans: map[cublaslt.Problem]*cublaslt.Plan{},
+		modules: map[moduleKey]driver.Module{}, kernels: map[kernelKey]*kernel{},
+		plans: map[cublaslt.Problem]*cublaslt.Plan{},
 	}
 	if os.Getenv("ANNEAL_CUDA_PROFILE") != "" {
 		d.profile = &profile{times: map[string]*kernelTime{}}
 	}
 	if d.context, err = drv.Retain(card.handle); err != nil {
-		return nil, fmt.Errorf("cannot use %s: %w\n  check with nvidia-smi whether another process holds it", card.Name, err)
+		return nil, fmt.Errorf("cannot use %s: %w\n  check with nvidia-smi whether another process holds it",
+			card.Name, err)
 	}
 	d.do(func() (err error) {
 		d.stream, err = drv.NewStream()

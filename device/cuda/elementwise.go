@@ -14,7 +14,8 @@ func (d *Device) Copy(dst, src *tensor.Tensor) {
 	case dst.Len() == 0:
 	case dst.DType() == src.DType():
 		d.do(func() error {
-			return d.driver.CopyWithin(driver.Pointer(dst.Pointer()), driver.Pointer(src.Pointer()), dst.Bytes(), d.stream)
+			return d.driver.CopyWithin(driver.Pointer(dst.Pointer()), driver.Pointer(src.Pointer()),
+				dst.Bytes(), d.stream)
 		})
 	default:
 		d.elementwise("convert", dst, src)

@@ -50,7 +50,10 @@ func (r *Report) add(name, version, path string, err error) {
 
 func examineCard(drv *driver.Driver, i int) Found {
 	c, err := findCard(drv, i)
-	f := Found{Name: c.Name, Capability: fmt.Sprintf("%d.%d", c.Capability/10, c.Capability%10), Memory: c.Memory, Bandwidth: c.Bandwidth}
+	f := Found{
+		Name: c.Name, Capability: fmt.Sprintf("%d.%d", c.Capability/10, c.Capability%10), Memory: c.Memory,
+		Bandwidth: c.Bandwidth,
+	}
 	f.BF16, _ = c.Peak()
 	if err == nil {
 		f.Free, err = freeMemory(drv, c)

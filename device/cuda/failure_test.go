@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var scenes = map[string]func(w io.Writer) error{"open": openScene, "lost": lostScene, "full": fullScene, "signal": signalScene, "compile": compileScene}
+var scenes = map[string]func(w io.Writer) error{
+	"open": openScene, "lost": lostScene, "full": fullScene, "signal": signalScene, "compile": compileScene,
+}
 
 // play runs a scene with the libraries of a directory and the environment, and returns what it printed.
 func play(t *testing.T, scene, dir string, env ...string) string {
@@ -74,9 +76,11 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		parts []string
 	}{
 		{"nothing is", nil, []string{"cuda Emulated card 90"}},
-		{"an old driver", []string{"ANNEAL_EMULATOR_DRIVER=11080"}, []string{"supports CUDA 11.8, but 12.0 is needed", "install a driver of version 525"}},
+		{"an old driver", []string{"ANNEAL_EMULATOR_DRIVER=11080"},
+			[]string{"supports CUDA 11.8, but 12.0 is needed", "install a driver of version 525"}},
 		{"no card", []string{"ANNEAL_EMULATOR_CARDS=0"}, []string{"CUDA_ERROR_NO_DEVICE", "cuInit", "nvidia-smi"}},
-		{"an old card", []string{"ANNEAL_EMULATOR_SM=75"}, []string{"Emulated card has compute capability 7.5", "8.0 or more"}},
+		{"an old card", []string{"ANNEAL_EMULATOR_SM=75"},
+			[]string{"Emulated card has compute capability 7.5", "8.0 or more"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { wants(t, play(t, "open", dir, c.env...), c.parts...) })
 	}
@@ -94,7 +98,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 					}
 				}
 			}
-			out := play(t, "open", partial, "PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX=", "LD_LIBRARY_PATH=", "HOME="+partial, "XDG_CACHE_HOME="+partial)
+			out := play(t, "open", partial, "PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX=", "LD_LIBRARY_PATH=",
+				"HOME="+partial, "XDG_CACHE_HOME="+partial)
 			if strings.HasPrefix(out, "cuda ") {
 				t.Skipf("this machine has a %s of its own", missing.library)
 			}
@@ -162,7 +167,8 @@ func lostScene(w io.Writer) error {
 // it was.
 func TestALostCardIsReportedOnce(t *testing.T) {
 	out := play(t, "lost", emulator.Dir(t), "ANNEAL_EMULATOR_FAIL_LAUNCH=3")
-	wants(t, out, "before 64 <nil>", "after NaN NaN", "the same true", "more: cannot reserve 0.0 MiB for more: Emulated card: CUDA", "error: Emulated card: CUDA", "CUDA_ERROR_LAUNCH_FAILED")
+	wants(t, out, "before 64 <nil>", "after NaN NaN", "the same true", "more: cannot reserve 0.0 MiB for more: "+
+		"Emulated card: CUDA", "error: Emulated card: CUDA", "CUDA_ERROR_LAUNCH_FAILED")
 }
 
 func fullScene(w io.Writer) error {
@@ -184,7 +190,8 @@ func fullScene(w io.Writer) error {
 // An arena that does not fit is refused with all that matters, and the device goes on.
 func TestOutOfMemoryNamesWhatIsReserved(t *testing.T) {
 	out := play(t, "full", emulator.Dir(t), fmt.Sprintf("ANNEAL_EMULATOR_MEMORY=%d", 50<<20))
-	wants(t, out, "still 64 <nil>", "no room for activations, 64.0 MiB: 42.0 MiB of 50.0 MiB are free", "reserved so far: parameters 8.0 MiB", "smaller batch")
+	wants(t, out, "still 64 <nil>", "no room for activations, 64.0 MiB: 42.0 MiB of 50.0 MiB are free",
+		"reserved so far: parameters 8.0 MiB", "smaller batch")
 }
 
 // A profile counts every kernel of a run and names products by their shape.

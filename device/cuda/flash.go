@@ -55,12 +55,16 @@ func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mas
 	shape(op, "qkv", qkv, n, heads.Cols())
 	storage(op, "qkv", qkv, arithmetic(qkv))
 	if l := mask.Layout; l != nil && (l.Len < until || l.Head != nil && len(l.Head) != heads.Q) {
-		panic(fmt.Sprintf("cuda: %s: a layout for rows of %d and %d heads, want %d and %d", op, l.Len, len(l.Head), until, heads.Q))
+		panic(fmt.Sprintf("cuda: %s: a layout for rows of %d and %d heads, want %d and %d",
+			op, l.Len, len(l.Head), until, heads.Q))
 	}
 	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
 		panic(fmt.Sprintf("cuda: %s: %d slopes for %d heads", op, len(mask.Slopes), heads.Q))
 	}
-	f := flash{Heads: heads, storage: qkv.DType(), tokens: n, rows: n / (until - from), length: until, from: from, start: mask.Start}
+	f := flash{
+		Heads: heads, storage: qkv.DType(), tokens: n, rows: n / (until - from), length: until, from: from,
+		start: mask.Start,
+	}
 	f.scale = math.Log2E * heads.ScoreScale()
 	f.plan = d.planOf(mask.Layout)
 	f.slopes = d.slopes(mask.Slopes, f.storage == tensor.F64)
@@ -145,7 +149,8 @@ func (f *flash) plainRows(own, others int) (rows, shared int) {
 func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *call {
 	layout := define{"LAYOUT", digit(f.plan != nil)}
 	if !f.cores {
-		return d.begin(file, name, f.storage, layout, define{"WARPS", numeral(rows / 4)}, define{"COLUMNS", numeral(ceilDiv(f.Heads.Size, 32))})
+		return d.begin(file, name, f.storage, layout, define{"WARPS", numeral(rows / 4)},
+			define{"COLUMNS", numeral(ceilDiv(f.Heads.Size, 32))})
 	}
 	return d.begin(file, name, f.storage, layout, define{"E", numeral(f.Heads.Size)}, define{"ROWS", numeral(rows)},
 		define{"SLOPES", digit(f.slopes != 0)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})

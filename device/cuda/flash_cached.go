@@ -11,7 +11,8 @@ import (
 
 // AttentionCached implements device.Device. It processes as many tokens at a time as the ring can hold beside the
 // keys that the first of them sees.
-func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
+func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads,
+	mask device.Mask) {
 	const op = "AttentionCached"
 	n, ring := qkv.Rows(), cache.KV.Rows()
 	most := n
@@ -19,7 +20,8 @@ func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, f
 		most = min(n, ring-cache.Reach+1)
 	}
 	if most <= 0 || cache.KV.DType() != qkv.DType() || mask.Start != nil {
-		panic(fmt.Sprintf("cuda: %s: cache %v of reach %d cannot take %d tokens %v from position %d on", op, &cache.KV, cache.Reach, n, qkv, first))
+		panic(fmt.Sprintf("cuda: %s: cache %v of reach %d cannot take %d tokens %v from position %d on",
+			op, &cache.KV, cache.Reach, n, qkv, first))
 	}
 	shape(op, "out", out, n, heads.Q*heads.Size)
 	dtype(op, "out", out, qkv.DType())

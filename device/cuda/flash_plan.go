@@ -208,7 +208,10 @@ func (d *Device) planOf(l *device.Layout) *plan {
 	}
 	p := newPlan(l)
 	var data []byte
-	for i, part := range [8][]byte{bytesOf(p.graphs), bytesOf(p.units), bytesOf(p.ofUnits), bytesOf(p.ofTiles), bytesOf(p.lists), bytesOf(p.tiles), bytesOf(p.limits), bytesOf(p.slots)} {
+	for i, part := range [8][]byte{
+		bytesOf(p.graphs), bytesOf(p.units), bytesOf(p.ofUnits), bytesOf(p.ofTiles), bytesOf(p.lists), bytesOf(p.tiles),
+		bytesOf(p.limits), bytesOf(p.slots),
+	} {
 		p.at[i] = len(data)
 		data = append(data, part...)
 		data = append(data, make([]byte, -len(data)&15)...)

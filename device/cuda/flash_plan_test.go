@@ -30,7 +30,8 @@ func TestAPlanSeesWhatItsLayoutSees(t *testing.T) {
 					i := u.first + n*u.step
 					for r, j := range p.tiles[tile] {
 						lim := p.limits[limits][r]
-						ok := j != nowhere && lim.near < lim.far && i-j >= lim.near && int64(i)-int64(j) < int64(lim.far)
+						ok := j != nowhere && lim.near < lim.far && i-j >= lim.near &&
+							int64(i)-int64(j) < int64(lim.far)
 						if ok {
 							seen[i][j]++
 						} else if whole {
@@ -52,7 +53,8 @@ func TestAPlanSeesWhatItsLayoutSees(t *testing.T) {
 			want := conformance.Seen(l, h, l.Len)
 			for i := range want {
 				if !slices.Equal(byUnits[i], want[i]) || !slices.Equal(byTiles[i], want[i]) {
-					t.Fatalf("head %d, query %d: %v by units, %v by tiles, want %v", h, i, byUnits[i], byTiles[i], want[i])
+					t.Fatalf("head %d, query %d: %v by units, %v by tiles, want %v",
+						h, i, byUnits[i], byTiles[i], want[i])
 				}
 			}
 			for at := range int32(l.Len) {
@@ -68,8 +70,10 @@ func TestAPlanSeesWhatItsLayoutSees(t *testing.T) {
 						t.Fatalf("head %d: key %d is not in slot %d", h, at, s)
 					}
 				}
-				if q, k := len(slots(g.queries)), len(slots(g.keys)); q == 0 || k == 0 || q > 1 && !p.overlap || k > 1 && !p.shared {
-					t.Fatalf("head %d, position %d: in %d units and %d tiles; overlap %v, shared %v", h, at, q, k, p.overlap, p.shared)
+				if q, k := len(slots(g.queries)), len(slots(g.keys)); q == 0 || k == 0 || q > 1 && !p.overlap ||
+					k > 1 && !p.shared {
+					t.Fatalf("head %d, position %d: in %d units and %d tiles; overlap %v, shared %v",
+						h, at, q, k, p.overlap, p.shared)
 				}
 			}
 		}

@@ -129,7 +129,8 @@ func TestAttentionOfLongRowsIsThatOfTheProcessor(t *testing.T) {
 				stat = tensor.F64
 			}
 			qkv, dout := m.draw(c.storage, n, c.heads.Cols()), m.draw(c.storage, n, cols)
-			out, lse, dqkv := m.draw(c.storage, n, cols), m.draw(stat, c.heads.Q, n), m.draw(c.storage, n, c.heads.Cols())
+			out, lse, dqkv := m.draw(c.storage, n, cols), m.draw(stat, c.heads.Q, n),
+				m.draw(c.storage, n, c.heads.Cols())
 			d.Attention(out, lse, qkv, c.heads, mask)
 			d.AttentionGrad(dqkv, dout, out, lse, qkv, c.heads, mask)
 			if err := d.Wait(); err != nil {
@@ -162,7 +163,9 @@ func TestCachedAttentionHasTheBitsOfAttention(t *testing.T) {
 		dt := rapid.SampledFrom([]tensor.DType{tensor.BF16, tensor.F16, tensor.F32, tensor.F64}).Draw(t, "storage")
 		length := rapid.OneOf(rapid.IntRange(1, 50), rapid.IntRange(60, 200)).Draw(t, "T")
 		kv := rapid.IntRange(1, 2).Draw(t, "K")
-		heads := device.Heads{Q: kv * rapid.IntRange(1, 2).Draw(t, "H/K"), KV: kv, Size: rapid.SampledFrom([]int{5, 16, 64}).Draw(t, "E")}
+		heads := device.Heads{
+			Q: kv * rapid.IntRange(1, 2).Draw(t, "H/K"), KV: kv, Size: rapid.SampledFrom([]int{5, 16, 64}).Draw(t, "E"),
+		}
 		mask := device.Mask{Len: length}
 		switch rapid.IntRange(0, 3).Draw(t, "pattern") {
 		case 0:
@@ -185,7 +188,8 @@ func TestCachedAttentionHasTheBitsOfAttention(t *testing.T) {
 		if dt == tensor.F64 {
 			stat = tensor.F64
 		}
-		qkv, out, lse := m.draw(dt, length, heads.Cols()), m.draw(dt, length, heads.Q*heads.Size), m.draw(stat, heads.Q, length)
+		qkv, out, lse := m.draw(dt, length, heads.Cols()), m.draw(dt, length, heads.Q*heads.Size),
+			m.draw(stat, heads.Q, length)
 		d.Attention(out, lse, qkv, heads, mask)
 		reach := mask.Layout.Reach()
 		cache := device.Cache{KV: m.New(dt, device.CacheRows(length, reach), 2*kv*heads.Size), Reach: reach}
@@ -220,7 +224,8 @@ func TestCallsOfAttentionAllocateNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		qkv, out, lse, dqkv := m.draw(tensor.BF16, n, heads.Cols()), m.draw(tensor.BF16, n, 2*size), m.draw(tensor.F32, 2, n), m.draw(tensor.BF16, n, heads.Cols())
+		qkv, out, lse, dqkv := m.draw(tensor.BF16, n, heads.Cols()), m.draw(tensor.BF16, n, 2*size),
+			m.draw(tensor.F32, 2, n), m.draw(tensor.BF16, n, heads.Cols())
 		for _, mask := range []device.Mask{{Len: n}, {Len: n, Layout: layout, Slopes: []float64{0.5, 0.25}}} {
 			run := func() {
 				d.Attention(out, lse, qkv, heads, mask)

@@ -34,13 +34,16 @@ type linear struct {
 }
 
 // newLinear checks the arguments that the calls share.
-func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.Heads, length, first int, start *tensor.Tensor) linear {
+func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.Heads, length, first int,
+	start *tensor.Tensor) linear {
 	n := qkv.Rows()
 	if length <= 0 || n%length != 0 || first < 0 {
-		panic(fmt.Sprintf("cuda: %[1]s: %[4]d tokens are not rows of %[2]d from position %[3]d on", op, length, first, n))
+		panic(fmt.Sprintf("cuda: %[1]s: %[4]d tokens are not rows of %[2]d from position %[3]d on",
+			op, length, first, n))
 	}
 	l := linear{
-		d: d, wide: arithmetic(qkv), storage: qkv.DType(), qkv: qkv, gates: gates, start: start, heads: heads, length: length, rows: n / length,
+		d: d, wide: arithmetic(qkv), storage: qkv.DType(), qkv: qkv, gates: gates, start: start, heads: heads,
+		length: length, rows: n / length,
 		first: first, chunks: ceilDiv(first+length, linearChunk) - first/linearChunk,
 	}
 	shape(op, "qkv", qkv, n, heads.Cols())
@@ -170,7 +173,8 @@ func (l *linear) checkResults(op string, out, norm *tensor.Tensor, mask device.M
 
 // LinearAttentionGrad implements device.Device. Scratch holds a state and its gradient for every chunk, δ, and with
 // gates the products for their gradient.
-func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
+func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads,
+	mask device.Mask) {
 	const op = "LinearAttentionGrad"
 	l := d.newLinear(op, qkv, gates, heads, mask.Len, 0, mask.Start)
 	l.checkResults(op, out, norm, mask)
@@ -203,7 +207,8 @@ func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *
 	l.deltas(deltas, dout, out, norm)
 	l.backward("linear_grad_states", grads, fades, dout, norm, deltas, 0, (l.chunks-1)*heads.KV, l.parts()*l.parts(), 0)
 	l.scan(grads, fades, 0, 0, l.chunks-1, true)
-	l.backward("linear_grad_queries", address(dqkv), queryDots, dout, norm, deltas, states, l.chunks*heads.Q, l.parts(), 1)
+	l.backward("linear_grad_queries", address(dqkv), queryDots, dout, norm, deltas, states,
+		l.chunks*heads.Q, l.parts(), 1)
 	l.backward("linear_grad_keys", address(dqkv), keyDots, dout, norm, deltas, grads, l.chunks*heads.KV, 2*l.parts(), 1)
 	if gates == nil {
 		return
@@ -236,7 +241,8 @@ func (l *linear) deltas(deltas driver.Pointer, dout, out, norm *tensor.Tensor) {
 
 // backward launches a kernel of the gradient, with the given numbers of blocks per row and of tiles of scores per
 // block. states is 0 for the kernel that computes states.
-func (l *linear) backward(kernel string, to, too driver.Pointer, dout, norm *tensor.Tensor, deltas, states driver.Pointer, blocks, tiles, scores int) {
+func (l *linear) backward(kernel string, to, too driver.Pointer, dout, norm *tensor.Tensor,
+	deltas, states driver.Pointer, blocks, tiles, scores int) {
 	c := l.begin("linear_grad", kernel, to, too)
 	c.tensor(dout)
 	c.tensor(norm)
@@ -251,7 +257,8 @@ func (l *linear) backward(kernel string, to, too driver.Pointer, dout, norm *ten
 
 // LinearAttentionCached implements device.Device with the kernels of LinearAttention, which also read the cached part
 // of the current chunk, so that every sum has the same terms as in a pass from the first token.
-func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *device.Cache, first int, heads device.Heads) {
+func (d *Device) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *device.Cache, first int,
+	heads device.Heads) {
 	const op = "LinearAttentionCached"
 	n := qkv.Rows()
 	l := d.newLinear(op, qkv, gates, heads, n, first, nil)

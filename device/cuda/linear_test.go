@@ -36,7 +36,8 @@ func TestLinearAttentionOfManyChunks(t *testing.T) {
 	draw := linearMemory(t, d)
 	const length, rows, n = 650, 2, 1300
 	heads := device.Heads{Q: 2, KV: 1, Size: 5}
-	qkv, gates, dout := draw(tensor.F64, n, heads.Cols(), 1), draw(tensor.F64, n, heads.KV, 2), draw(tensor.F64, n, heads.Q*heads.Size, 3)
+	qkv, gates, dout := draw(tensor.F64, n, heads.Cols(), 1), draw(tensor.F64, n, heads.KV, 2),
+		draw(tensor.F64, n, heads.Q*heads.Size, 3)
 	for i := range gates.Len() {
 		gates.SetFloat64(i, 5+gates.Float64(i)) // so that many chunks are remembered
 	}
@@ -58,11 +59,15 @@ func TestLinearAttentionOfManyChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOut, wantNorm := conformance.LinearAttention(qkv.F64(), gates.F64(), heads, length, start.I32())
-	wantQKV, wantGates := conformance.LinearAttentionGrad(dout.F64(), nil, qkv.F64(), gates.F64(), heads, length, start.I32())
+	wantQKV, wantGates := conformance.LinearAttentionGrad(dout.F64(), nil, qkv.F64(), gates.F64(), heads,
+		length, start.I32())
 	for _, c := range []struct {
 		name      string
 		got, want []float64
-	}{{"out", out.F64(), wantOut}, {"norm", norm.F64(), wantNorm}, {"dqkv", dqkv.F64(), wantQKV}, {"dgates", dgates.F64(), wantGates}} {
+	}{
+		{"out", out.F64(), wantOut}, {"norm", norm.F64(), wantNorm}, {"dqkv", dqkv.F64(), wantQKV},
+		{"dgates", dgates.F64(), wantGates},
+	} {
 		top, far, worst := 0.0, 0.0, 0
 		for i, w := range c.want {
 			top = max(top, math.Abs(w))
@@ -71,7 +76,8 @@ func TestLinearAttentionOfManyChunks(t *testing.T) {
 			}
 		}
 		if !(far <= 1e-11*top) {
-			t.Errorf("%s: element %d is %v, want %v: off by %.3g of %.3g", c.name, worst, c.got[worst], c.want[worst], far, top)
+			t.Errorf("%s: element %d is %v, want %v: off by %.3g of %.3g",
+				c.name, worst, c.got[worst], c.want[worst], far, top)
 		}
 	}
 }

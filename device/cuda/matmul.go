@@ -40,7 +40,8 @@ type product struct {
 func (d *Device) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	p := product{dst: dst, a: a, b: b, form: form, opt: opt}
 	p.check()
-	p.fp8 = d.card.Capability >= fp8Capability && opt.FP8[0].Size() == 1 && opt.FP8[1].Size() == 1 && p.m%16 == 0 && p.n%16 == 0 && p.k%16 == 0 && p.k > 0
+	p.fp8 = d.card.Capability >= fp8Capability && opt.FP8[0].Size() == 1 && opt.FP8[1].Size() == 1 && p.m%16 == 0 &&
+		p.n%16 == 0 && p.k%16 == 0 && p.k > 0
 	p.decide()
 	if p.m == 0 || p.n == 0 {
 		return
@@ -80,7 +81,8 @@ func (p *product) check() {
 		panic(fmt.Sprintf("cuda: bias %v for %d columns of %v", bias, p.n, p.wide))
 	}
 	for _, t := range []*tensor.Tensor{p.dst, p.a, p.b} {
-		if narrow := t.DType() == tensor.F32 || t.DType() == tensor.BF16 || t.DType() == tensor.F16; narrow == (p.wide == tensor.F64) {
+		if narrow := t.DType() == tensor.F32 || t.DType() == tensor.BF16 || t.DType() == tensor.F16; narrow ==
+			(p.wide == tensor.F64) {
 			panic(fmt.Sprintf("cuda: no product of %v and %v to %v with %v operands", p.a, p.b, p.dst, p.opt.Operand))
 		}
 	}
@@ -198,7 +200,10 @@ func (d *Device) toFP8(p *product, t *tensor.Tensor, format tensor.DType, across
 // multiply runs the library's product; it returns false if there is none.
 func (d *Device) multiply(p *product, x, y driver.Pointer) bool {
 	q := p.problem()
-	o := cublaslt.Operands{A: y, B: x, D: driver.Pointer(p.dst.Pointer()), Workspace: p.memory, WorkspaceSize: workspace, Alpha: p.opt.Scale}
+	o := cublaslt.Operands{
+		A: y, B: x, D: driver.Pointer(p.dst.Pointer()), Workspace: p.memory, WorkspaceSize: workspace,
+		Alpha: p.opt.Scale,
+	}
 	if o.Alpha == 0 {
 		o.Alpha = 1
 	}
@@ -232,8 +237,8 @@ func (d *Device) multiply(p *product, x, y driver.Pointer) bool {
 }
 
 var formats = map[tensor.DType]cublaslt.Type{
-	tensor.F32: cublaslt.F32, tensor.TF32: cublaslt.F32, tensor.F64: cublaslt.F64, tensor.BF16: cublaslt.BF16, tensor.F16: cublaslt.F16,
-	tensor.F8E4M3: cublaslt.E4M3, tensor.F8E5M2: cublaslt.E5M2,
+	tensor.F32: cublaslt.F32, tensor.TF32: cublaslt.F32, tensor.F64: cublaslt.F64, tensor.BF16: cublaslt.BF16,
+	tensor.F16: cublaslt.F16, tensor.F8E4M3: cublaslt.E4M3, tensor.F8E5M2: cublaslt.E5M2,
 }
 
 // name returns the name of the product in a profile.
@@ -252,7 +257,8 @@ func (p *product) name(d *Device) string {
 func (p *product) problem() cublaslt.Problem {
 	q := cublaslt.Problem{
 		M: p.n, N: p.m, K: p.k, TransA: p.form == device.NT, TransB: p.form == device.TN,
-		A: formats[p.stored], B: formats[p.stored], D: formats[p.result], Compute: cublaslt.InF32, Bias: p.direct && p.opt.Bias != nil,
+		A: formats[p.stored], B: formats[p.stored], D: formats[p.result], Compute: cublaslt.InF32, Bias: p.direct &&
+			p.opt.Bias != nil,
 	}
 	switch {
 	case p.fp8:

@@ -53,7 +53,8 @@ func TestFP8ProductsAreThoseOfTheSameNumbers(t *testing.T) {
 					far = max(far, math.Abs(got.Float64(i)-want.Float64(i)))
 					top = max(top, math.Abs(want.Float64(i)))
 				}
-				if limit := map[tensor.DType]float64{tensor.F32: 1e-5, tensor.BF16: 0x1p-7}[to]; !(far <= limit*top) || top == 0 {
+				if limit := map[tensor.DType]float64{tensor.F32: 1e-5, tensor.BF16: 0x1p-7}[to]; !(far <= limit*top) ||
+					top == 0 {
 					t.Errorf("%v of %v to %v: off by %g of %g", form, format, to, far, top)
 				}
 			}

@@ -142,14 +142,16 @@ func (d *Device) refused(name string, size int, apart bool, err error) error {
 		held = []string{"nothing"}
 	}
 	if !apart {
-		return fmt.Errorf("cannot reserve %s for %s in host memory accessible to %s: %w\n  reserved so far: %s", mebibytes(size), name, d.card.Name, failed, strings.Join(held, ", "))
+		return fmt.Errorf("cannot reserve %s for %s in host memory accessible to %s: %w\n  reserved so far: %s",
+			mebibytes(size), name, d.card.Name, failed, strings.Join(held, ", "))
 	}
 	var free int
 	d.do(func() error {
 		free, _, _ = d.driver.MemInfo()
 		return nil
 	})
-	return fmt.Errorf("%s has no room for %s, %s: %s of %s are free\n  reserved so far: %s\n  try a smaller batch with more accumulation, a shorter context or recomputation; nvidia-smi shows the memory of other processes",
+	return fmt.Errorf("%s has no room for %s, %s: %s of %s are free\n  reserved so far: %s\n  try a smaller batch "+
+		"with more accumulation, a shorter context or recomputation; nvidia-smi shows the memory of other processes",
 		d.card.Name, name, mebibytes(size), mebibytes(free), mebibytes(d.card.Memory), strings.Join(held, ", "))
 }
 
@@ -291,7 +293,8 @@ func (d *Device) copyOut(dst []byte, src driver.Pointer) {
 	m := &d.memory
 	ask := func(from int) error {
 		half := from / stagingHalf % 2
-		if err := d.driver.CopyOut(m.staging+driver.Pointer(half*stagingHalf), src+driver.Pointer(from), min(stagingHalf, len(dst)-from), d.stream); err != nil {
+		if err := d.driver.CopyOut(m.staging+driver.Pointer(half*stagingHalf), src+driver.Pointer(from),
+			min(stagingHalf, len(dst)-from), d.stream); err != nil {
 			return err
 		}
 		return d.driver.Record(m.events[half], d.stream)

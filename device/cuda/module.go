@@ -145,4 +145,7 @@ func (k moduleKey) lines() []string {
 // typeName returns the name of a format in kernels.
 func typeName(t tensor.DType) string { return typeNames[t] }
 
-var typeNames = [...]string{tensor.F32: "float", tensor.F64: "double", tensor.BF16: "bf16", tensor.F16: "f16", tensor.I32: "int", tensor.U8: "u8", tensor.TF32: "tf32"}
+var typeNames = [...]string{
+	tensor.F32: "float", tensor.F64: "double", tensor.BF16: "bf16", tensor.F16: "f16", tensor.I32: "int",
+	tensor.U8: "u8", tensor.TF32: "tf32",
+}

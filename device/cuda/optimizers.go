@@ -58,7 +58,8 @@ func floor(cautious bool) float64 {
 func (d *Device) AdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
 	if o.Coupled {
 		c := d.change("AdamW", "adam", p, g, m, v)
-		c.reals(o.Scale, o.Beta1, 1-o.Beta1, o.Beta2, 1-o.Beta2, o.Decay, o.LR*o.Correct1, o.Correct2, o.Eps).perVector(p)
+		c.reals(o.Scale, o.Beta1, 1-o.Beta1, o.Beta2, 1-o.Beta2, o.Decay, o.LR*o.Correct1, o.Correct2, o.Eps).
+			perVector(p)
 		return
 	}
 	c := d.change("AdamW", "adamw", p, g, m, v)
@@ -67,7 +68,8 @@ func (d *Device) AdamW(p, g, m, v *tensor.Tensor, o device.AdamW) {
 
 // adamW adds the constants of decoupled decay.
 func (c *call) adamW(o device.AdamW) *call {
-	return c.reals(o.Scale, o.Beta1, 1-o.Beta1, o.Beta2, 1-o.Beta2, o.LR*o.Decay, o.LR*o.Correct1, o.Correct2, o.Eps, floor(o.Cautious))
+	return c.reals(o.Scale, o.Beta1, 1-o.Beta1, o.Beta2, 1-o.Beta2, o.LR*o.Decay, o.LR*o.Correct1, o.Correct2, o.Eps,
+		floor(o.Cautious))
 }
 
 // Momentum implements device.Device.

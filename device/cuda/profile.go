@@ -101,6 +101,7 @@ func (p *profile) print(w io.Writer) {
 	fmt.Fprintf(w, "%10s %6s %9s %12s  kernel\n", "ms", "share", "calls", "µs a call")
 	for _, name := range names {
 		t := p.times[name]
-		fmt.Fprintf(w, "%10.3f %5.1f%% %9d %12.2f  %s\n", 1e3*t.seconds, 100*t.seconds/max(total, 1e-12), t.calls, 1e6*t.seconds/float64(t.calls), name)
+		fmt.Fprintf(w, "%10.3f %5.1f%% %9d %12.2f  %s\n",
+			1e3*t.seconds, 100*t.seconds/max(total, 1e-12), t.calls, 1e6*t.seconds/float64(t.calls), name)
 	}
 }

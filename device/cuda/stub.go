@@ -10,7 +10,8 @@ import (
 
 // Open returns an error: this binary has no CUDA support.
 func Open(int) (device.Device, error) {
-	return nil, errors.New("this binary was built without CUDA\n  build it on Linux with `go build -tags cuda ./cmd/anneal`, or leave out device=cuda")
+	return nil, errors.New("this binary was built without CUDA\n" +
+		"  build it on Linux with `go build -tags cuda ./cmd/anneal`, or leave out device=cuda")
 }
 
 // Examine returns an empty report.

@@ -62,10 +62,10 @@ func (r *runner[T]) backwardScratch(c *carver[T], s *shape) backwardTile[T] {
 	}
 	block, scored := s.units*s.queries*ld, s.units*s.queries*led/r.pair
 	t := backwardTile[T]{
-		dk: c.take(row), dv: c.take(row), k: c.take(r.blockK * led / r.pair), v: c.take(keys / r.pair), tileK: c.take(keys), tileV: c.take(keys),
-		q: c.take(scored), qt: c.take(scored), do: c.take(block / r.pair), dot: c.take(block / r.pair), dq: c.take(block),
-		lse: c.take(s.units * s.queries), delta: c.take(s.units * s.queries), s: c.take(scores), ds: c.take(scores),
-		ld: ld, led: led,
+		dk: c.take(row), dv: c.take(row), k: c.take(r.blockK * led / r.pair), v: c.take(keys / r.pair),
+		tileK: c.take(keys), tileV: c.take(keys), q: c.take(scored), qt: c.take(scored), do: c.take(block / r.pair),
+		dot: c.take(block / r.pair), dq: c.take(block), lse: c.take(s.units * s.queries),
+		delta: c.take(s.units * s.queries), s: c.take(scores), ds: c.take(scores), ld: ld, led: led,
 	}
 	t.kd = r.takeDown(c, t.k, r.blockK*led/r.pair)
 	t.qd, t.dod = r.takeDown(c, t.q, scored), r.takeDown(c, t.do, block/r.pair)
@@ -127,10 +127,12 @@ func (j *backwardJob[T]) step(t *backwardTile[T], w *work, m *team, row, step in
 				for i := range t.factors {
 					t.factors[i] = j.factor()
 				}
-				j.r.settle(&j.dqkv, w, u, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq, t.ld, t.factors, t.flat)
+				j.r.settle(&j.dqkv, w, u, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq, t.ld,
+					t.factors, t.flat)
 				continue
 			}
-			j.r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq, t.ld, j.factor())
+			j.r.writeStrip(&j.dqkv, row*j.length+q.First, q.Step, j.queryCol(q.head), q.Count, j.Size, dq,
+				t.ld, j.factor())
 		}
 	}
 	if m.overlaps() {
@@ -224,7 +226,8 @@ func (j *backwardJob[T]) units(t *backwardTile[T], w *work, dk, dv []T) {
 	r := j.r
 	if r.descend != nil {
 		lead, slope := r.lead(&j.shape)
-		r.descend(*t, dk, dv, r.unitPieces(w, &j.shape, t.ld, t.led), lead-slope, r.steps(slope, j.Size), j.Size, T(j.scale))
+		r.descend(*t, dk, dv, r.unitPieces(w, &j.shape, t.ld, t.led), lead-slope, r.steps(slope, j.Size),
+			j.Size, T(j.scale))
 		return
 	}
 	for u := range w.units {

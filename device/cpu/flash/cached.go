@@ -14,7 +14,8 @@ import (
 
 // ForwardCached adds the keys and values of qkv [n, (H+2K)·E], at positions first …, to the cache and writes out [n,
 // H·E]. See device.Device.AttentionCached.
-func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
+func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads,
+	mask device.Mask) {
 	switch qkv.DType() {
 	case tensor.BF16:
 		e.bf16.forwardCached(e.pool, out, qkv, cache, first, heads, mask)
@@ -26,14 +27,16 @@ func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, fir
 }
 
 // forwardCached processes as many tokens at a time as the ring can hold beside the keys that the first of them sees.
-func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask) {
+func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *device.Cache, first int,
+	heads device.Heads, mask device.Mask) {
 	n, ring := qkv.Rows(), cache.KV.Rows()
 	most := n
 	if first+n > ring {
 		most = min(n, ring-cache.Reach+1)
 	}
 	if most <= 0 || cache.KV.DType() != qkv.DType() || mask.Start != nil {
-		panic(fmt.Sprintf("flash: cache %v of reach %d cannot take %d tokens %v from position %d on", &cache.KV, cache.Reach, n, qkv, first))
+		panic(fmt.Sprintf("flash: cache %v of reach %d cannot take %d tokens %v from position %d on",
+			&cache.KV, cache.Reach, n, qkv, first))
 	}
 	for done := 0; done < n; done += most {
 		part := min(most, n-done)
@@ -45,7 +48,9 @@ func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *
 		s.check("out", to, part, heads.Q*heads.Size)
 		s.check("the cache", &cache.KV, ring, 2*heads.KV*heads.Size)
 		appendKeys(cache, rows, s.from, heads.Q*heads.Size)
-		r.runForward(p, forwardJob[T]{shape: s, out: matrixOf[T](to), qkv: matrixOf[T](rows), kv: matrixOf[T](&cache.KV)})
+		r.runForward(p, forwardJob[T]{
+			shape: s, out: matrixOf[T](to), qkv: matrixOf[T](rows), kv: matrixOf[T](&cache.KV),
+		})
 	}
 }
 

@@ -27,7 +27,10 @@ func TestCachedAttentionEqualsAttention(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/%v", tier, dt), rapid.MakeCheck(func(t *rapid.T) {
 				length := rapid.OneOf(rapid.IntRange(1, 50), rapid.IntRange(60, 250)).Draw(t, "T")
 				kv := rapid.IntRange(1, 2).Draw(t, "K")
-				heads := device.Heads{Q: kv * rapid.IntRange(1, 5).Draw(t, "H/K"), KV: kv, Size: rapid.SampledFrom([]int{1, 5, 16, 32, 63, 64}).Draw(t, "E")}
+				heads := device.Heads{
+					Q: kv * rapid.IntRange(1, 5).Draw(t, "H/K"), KV: kv,
+					Size: rapid.SampledFrom([]int{1, 5, 16, 32, 63, 64}).Draw(t, "E"),
+				}
 				p := newProblem(dt, 1, length, heads, nil, rapid.Uint64Range(0, 99).Draw(t, "seed"))
 				p.mask.Layout = conformance.DrawLayout(t, length, heads.Q)
 				if keys := rapid.IntRange(0, 100).Draw(t, "window"); keys > 0 {
@@ -53,7 +56,8 @@ func TestCachedAttentionEqualsAttention(t *testing.T) {
 					to, qkv := out.Slice(first, first+n), p.qkv.Slice(first, first+n)
 					e.ForwardCached(&to, &qkv, &cache, first, heads, mask)
 					if want := p.out.Slice(first, first+n); !bytes.Equal(to.Raw(), want.Raw()) {
-						t.Fatalf("%v %+v: tokens %d to %d of %d, cache of %d rows: other bits than in the whole sequence", dt, heads, first, first+n, length, cache.KV.Rows())
+						t.Fatalf("%v %+v: tokens %d to %d of %d, cache of %d rows: other bits than in the "+
+							"whole sequence", dt, heads, first, first+n, length, cache.KV.Rows())
 					}
 					first += n
 				}
@@ -64,7 +68,9 @@ func TestCachedAttentionEqualsAttention(t *testing.T) {
 
 // A window of W keys needs a cache of W+63 rows, however long the sequence.
 func TestCacheOfAWindowIsARing(t *testing.T) {
-	for _, c := range []struct{ keys, length, want int }{{1, 5000, 64}, {100, 5000, 163}, {100, 120, 120}, {5000, 5000, 5000}} {
+	for _, c := range []struct{ keys, length, want int }{
+		{1, 5000, 64}, {100, 5000, 163}, {100, 120, 120}, {5000, 5000, 5000},
+	} {
 		if got := device.CacheRows(c.length, window(c.keys, c.length).Reach()); got != c.want {
 			t.Errorf("a window of %d in sequences of %d: %d rows, want %d", c.keys, c.length, got, c.want)
 		}

@@ -142,7 +142,8 @@ func scoresOf(heads device.Heads, mask device.Mask) shape {
 	}
 	s.layout, s.slopes = mask.Layout, mask.Slopes
 	if l := mask.Layout; l != nil && (l.Len < mask.Len || l.Head != nil && len(l.Head) != heads.Q) {
-		panic(fmt.Sprintf("flash: a layout for rows of %d and %d heads, want %d and %d", l.Len, len(l.Head), mask.Len, heads.Q))
+		panic(fmt.Sprintf("flash: a layout for rows of %d and %d heads, want %d and %d",
+			l.Len, len(l.Head), mask.Len, heads.Q))
 	}
 	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
 		panic(fmt.Sprintf("flash: %d slopes for %d heads", len(mask.Slopes), heads.Q))
@@ -208,7 +209,10 @@ func (r *runner[T]) prepare(s *shape, workers int) {
 	for i := range r.work {
 		w, panels := &r.work[i], s.units*((s.queries+r.tileN-1)/r.tileN)
 		if cap(w.units) < s.units || cap(w.panels) < panels || cap(w.tile.runs) < r.blockK {
-			*w = work{units: make([]unit, 0, s.units), panels: make([]panel, 0, panels), tile: keyTile{runs: make([]run, 0, r.blockK)}}
+			*w = work{
+				units: make([]unit, 0, s.units), panels: make([]panel, 0, panels),
+				tile: keyTile{runs: make([]run, 0, r.blockK)},
+			}
 			if r.attend != nil {
 				r.roomForPieces(w)
 			}

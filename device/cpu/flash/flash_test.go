@@ -123,7 +123,9 @@ func TestTiledEqualsNaiveInFloat64(t *testing.T) {
 		e.f64.blockK = 4 * rapid.IntRange(1, 5).Draw(rt, "blockK/4")
 		rows, length := rapid.IntRange(1, 3).Draw(rt, "rows"), rapid.IntRange(1, 50).Draw(rt, "T")
 		kv := rapid.IntRange(1, 3).Draw(rt, "K")
-		heads := device.Heads{Q: kv * rapid.IntRange(1, 3).Draw(rt, "H/K"), KV: kv, Size: rapid.IntRange(1, 19).Draw(rt, "E")}
+		heads := device.Heads{
+			Q: kv * rapid.IntRange(1, 3).Draw(rt, "H/K"), KV: kv, Size: rapid.IntRange(1, 19).Draw(rt, "E"),
+		}
 		var start []int32
 		if rapid.Bool().Draw(rt, "masked") {
 			start = starts(rt, rows, length)
@@ -195,7 +197,8 @@ func TestBackwardMatchesFiniteDifferences(t *testing.T) {
 		"dilated":       {Layout: dilated(7)},
 		"dilated ALiBi": {Layout: dilated(7), Slopes: []float64{0.5, 0.25, 0, 0.1}},
 	} {
-		p := newProblem(tensor.F64, 2, 7, device.Heads{Q: 4, KV: 2, Size: 5}, []int32{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 6, 6}, 3)
+		p := newProblem(tensor.F64, 2, 7, device.Heads{Q: 4, KV: 2, Size: 5},
+			[]int32{0, 0, 0, 3, 3, 3, 3, 0, 1, 1, 1, 1, 6, 6}, 3)
 		p.mask.Layout, p.mask.Slopes = mask.Layout, mask.Slopes
 		p.run(e)
 		dqkv := values(p.dqkv)
@@ -367,7 +370,8 @@ func TestScratchIsLinearInLength(t *testing.T) {
 	var bytes [2]int
 	for i, length := range []int{1024, 4096} {
 		e := newEngine(t, isa.Generic, 1)
-		newProblem(tensor.F64, 1, length, device.Heads{Q: 1, KV: 1, Size: 1}, slices.Repeat([]int32{0}, length), 1).run(e)
+		newProblem(tensor.F64, 1, length, device.Heads{Q: 1, KV: 1, Size: 1}, slices.Repeat([]int32{0}, length), 1).
+			run(e)
 		bytes[i] = e.ScratchBytes()
 	}
 	if bytes[1] > 4*bytes[0] || bytes[1] > 4096*4096 {
@@ -381,7 +385,9 @@ func TestScratchIsPredicted(t *testing.T) {
 	heads := device.Heads{Q: 4, KV: 2, Size: 40}
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.BF16, tensor.F16, tensor.F32, tensor.F64} {
-			for name, l := range map[string]*device.Layout{"full": nil, "window": window(90, length), "dilated": dilated(length)} {
+			for name, l := range map[string]*device.Layout{
+				"full": nil, "window": window(90, length), "dilated": dilated(length),
+			} {
 				for _, slopes := range [][]float64{nil, {0.5, 0.25, 0.1, 0}} {
 					p := newProblem(dt, 1, length, heads, nil, 1)
 					p.mask.Layout, p.mask.Slopes = l, slopes

@@ -21,7 +21,9 @@ type forwardJob[T tensor.Number] struct {
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
 	in := matrixOf[T](qkv)
-	r.runForward(p, forwardJob[T]{shape: s, out: matrixOf[T](out), qkv: in, kv: in, keyAt: s.keyCol(0), lse: wide[T](lse)})
+	r.runForward(p, forwardJob[T]{
+		shape: s, out: matrixOf[T](out), qkv: in, kv: in, keyAt: s.keyCol(0), lse: wide[T](lse),
+	})
 }
 
 func (r *runner[T]) runForward(p *pool.Pool, j forwardJob[T]) {
@@ -118,7 +120,8 @@ func (j *forwardJob[T]) step(t *forwardTile[T], w *work, m *team, row int) {
 		}
 		switch {
 		case r.lower != nil:
-			r.settle(&j.out, w, u, j.token(row, q.First), q.Step, q.head*j.Size, q.Count, j.Size, o, t.ld, t.l[at:], t.flat)
+			r.settle(&j.out, w, u, j.token(row, q.First), q.Step, q.head*j.Size, q.Count, j.Size, o, t.ld,
+				t.l[at:], t.flat)
 		case q.beside == nil:
 			j.finish(q.head, row, q.Strip, o, t.ld, t.l[at:])
 		}
@@ -137,7 +140,8 @@ func (j *forwardJob[T]) begin(t *forwardTile[T], w *work, u, row int) {
 	for p := 0; p < q.Count; p += r.tileN {
 		n := min(r.tileN, q.Count-p)
 		if q.beside == nil {
-			r.readStrip(t.q[lead:], t.led, &j.qkv, j.token(row, q.First+p*q.Step), q.Step, j.queryCol(q.head), n, j.Size)
+			r.readStrip(t.q[lead:], t.led, &j.qkv, j.token(row, q.First+p*q.Step), q.Step,
+				j.queryCol(q.head), n, j.Size)
 			r.leadQueries(t.q, words, &j.shape, q, p, n, w.ref)
 		}
 		for i, head := range q.beside {

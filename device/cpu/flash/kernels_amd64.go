@@ -18,8 +18,8 @@ import (
 var constants = repeat(
 	math.Float32bits(-126),
 	math.Float32bits(0x1.41d332p-13), math.Float32bits(0x1.5f456ap-10), math.Float32bits(0x1.3b2dbcp-7),
-	math.Float32bits(0x1.c6aed4p-5), math.Float32bits(0x1.ebfbdap-3), math.Float32bits(0x1.62e43p-1), math.Float32bits(1),
-	127, 1, 0x7fff, 0x40,
+	math.Float32bits(0x1.c6aed4p-5), math.Float32bits(0x1.ebfbdap-3), math.Float32bits(0x1.62e43p-1),
+	math.Float32bits(1), 127, 1, 0x7fff, 0x40,
 )
 
 func repeat(c ...uint32) (rows [12][8]uint32) {
@@ -53,9 +53,9 @@ func kernels32(tier isa.Tier) kernels[float32] {
 	switch {
 	case tier >= isa.AVX512:
 		return assembly{
-			tileM: 8, tileN: 32, pair: 1, mul: mulAVX512, softmax: softmaxAVX512, grad: gradAVX512, scaleRows: scaleRowsAVX512,
-			transpose: transposeAVX512, dot: dotAVX512, load: loadAVX512, loadBF16: loadBF16AVX512, storeBF16: storeBF16AVX512,
-			loadF16: loadF16AVX512, storeF16: storeF16AVX512,
+			tileM: 8, tileN: 32, pair: 1, mul: mulAVX512, softmax: softmaxAVX512, grad: gradAVX512,
+			scaleRows: scaleRowsAVX512, transpose: transposeAVX512, dot: dotAVX512, load: loadAVX512,
+			loadBF16: loadBF16AVX512, storeBF16: storeBF16AVX512, loadF16: loadF16AVX512, storeF16: storeF16AVX512,
 		}.kernels()
 	case tier == isa.AVX2:
 		return assembly{

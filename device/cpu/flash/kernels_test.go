@@ -88,7 +88,9 @@ func TestSoftmaxMatchesGo(t *testing.T) {
 			}
 			s2, m2, l2, alpha2 := slices.Clone(s), slices.Clone(m), slices.Clone(l), make([]float32, n)
 			k.softmax(s, rows, 0.7, m, l, alpha)
-			columns(s2, rows, n, func(panel []float32, c int) { softmaxGo(panel, rows, 0.7, m2[c:], l2[c:], alpha2[c:]) })
+			columns(s2, rows, n, func(panel []float32, c int) {
+				softmaxGo(panel, rows, 0.7, m2[c:], l2[c:], alpha2[c:])
+			})
 			near(t, "s", s, s2)
 			near(t, "m", m, m2)
 			near(t, "l", l, l2)
@@ -155,7 +157,9 @@ func TestLoadsAndStoresMatchGo(t *testing.T) {
 	vectorTiers(t, func(t *testing.T, k kernels[float32]) {
 		const rows, ld, stride = 3, 80, 96
 		wide := numbers(rows*stride, 1)
-		for i, bits := range []uint32{0x7fc00001, 0x7f800001, 0xff800000, 0x7f7fffff, 0x3f808000, 0x3f818000, 0x00000001, 0x80000000, 0x3f807fff} {
+		for i, bits := range []uint32{
+			0x7fc00001, 0x7f800001, 0xff800000, 0x7f7fffff, 0x3f808000, 0x3f818000, 0x00000001, 0x80000000, 0x3f807fff,
+		} {
 			wide[i], wide[stride+20+i] = math.Float32frombits(bits), math.Float32frombits(bits)
 		}
 		narrow := make([]tensor.BFloat16, len(wide))

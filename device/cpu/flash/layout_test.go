@@ -24,10 +24,12 @@ func blocksOf(first, step, end int, keys func(q device.Strip) []device.KeyRange)
 
 // window returns the layout in which a query sees itself and so many keys less one before it.
 func window(keys, length int) *device.Layout {
-	return &device.Layout{Len: length, Graphs: []device.Graph{{Blocks: blocksOf(0, 1, length, func(q device.Strip) []device.KeyRange {
-		first := max(0, q.First+1-keys)
-		return []device.KeyRange{{Strip: device.Strip{First: first, Step: 1, Count: last(q) + 1 - first}, Far: keys}}
-	})}}}
+	return &device.Layout{Len: length,
+		Graphs: []device.Graph{{Blocks: blocksOf(0, 1, length, func(q device.Strip) []device.KeyRange {
+			first := max(0, q.First+1-keys)
+			return []device.KeyRange{{Strip: device.Strip{First: first, Step: 1, Count: last(q) + 1 - first},
+				Far: keys}}
+		})}}}
 }
 
 // dilated returns a layout of two graphs, each of three branches that overlap: segments of 8·r tokens of which every
@@ -37,9 +39,11 @@ func dilated(length int) *device.Layout {
 	for g := range l.Graphs {
 		for r := 1; r <= 4; r *= 2 {
 			for from := 0; from < length; from += 8 * r {
-				l.Graphs[g].Blocks = append(l.Graphs[g].Blocks, blocksOf(from+g%r, r, min(from+8*r, length), func(q device.Strip) []device.KeyRange {
-					return []device.KeyRange{{Strip: device.Strip{First: from + g%r, Step: r, Count: 8}, Far: math.MaxInt}}
-				})...)
+				l.Graphs[g].Blocks = append(l.Graphs[g].Blocks,
+					blocksOf(from+g%r, r, min(from+8*r, length), func(q device.Strip) []device.KeyRange {
+						return []device.KeyRange{{Strip: device.Strip{First: from + g%r, Step: r, Count: 8},
+							Far: math.MaxInt}}
+					})...)
 			}
 		}
 	}
@@ -51,7 +55,10 @@ func drawProblem(t *rapid.T, dt tensor.DType) *problem {
 	rows := rapid.IntRange(1, 2).Draw(t, "rows")
 	length := rapid.OneOf(rapid.IntRange(1, 50), rapid.IntRange(60, 200)).Draw(t, "T")
 	kv := rapid.IntRange(1, 2).Draw(t, "K")
-	heads := device.Heads{Q: kv * rapid.IntRange(1, 5).Draw(t, "H/K"), KV: kv, Size: rapid.SampledFrom([]int{1, 2, 5, 16, 19, 32, 63, 64, 65}).Draw(t, "E")}
+	heads := device.Heads{
+		Q: kv * rapid.IntRange(1, 5).Draw(t, "H/K"), KV: kv,
+		Size: rapid.SampledFrom([]int{1, 2, 5, 16, 19, 32, 63, 64, 65}).Draw(t, "E"),
+	}
 	var start []int32
 	if rapid.Bool().Draw(t, "documents") {
 		start = starts(t, rows, length)
@@ -108,9 +115,10 @@ func TestQueriesWithoutKeysAreZero(t *testing.T) {
 		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {
 			p := newProblem(dt, 1, 70, device.Heads{Q: 2, KV: 1, Size: 24}, nil, 2)
 			p.mask.Slopes = []float64{0.5, 0.1}
-			p.mask.Layout = &device.Layout{Len: 70, Graphs: []device.Graph{{Blocks: blocksOf(0, 1, 70, func(device.Strip) []device.KeyRange {
-				return []device.KeyRange{{Strip: device.Strip{First: 8, Step: 2, Count: 20}, Near: 3, Far: 20}}
-			})}}}
+			p.mask.Layout = &device.Layout{Len: 70,
+				Graphs: []device.Graph{{Blocks: blocksOf(0, 1, 70, func(device.Strip) []device.KeyRange {
+					return []device.KeyRange{{Strip: device.Strip{First: 8, Step: 2, Count: 20}, Near: 3, Far: 20}}
+				})}}}
 			p.run(newEngine(t, tier, 2))
 			seen := conformance.Seen(p.mask.Layout, 0, 70)
 			for i := range 70 {
@@ -119,7 +127,8 @@ func TestQueriesWithoutKeysAreZero(t *testing.T) {
 					t.Fatalf("%v, %v: lse of query %d is %v", tier, dt, i, p.lse.Float64(i))
 				}
 				for c := range 48 {
-					if o, dq := p.out.Float64(i*48+c), p.dqkv.Float64(i*96+c); alone && (o != 0 || dq != 0) || o != o || dq != dq {
+					if o, dq := p.out.Float64(i*48+c), p.dqkv.Float64(i*96+c); alone && (o != 0 || dq != 0) ||
+						o != o || dq != dq {
 						t.Fatalf("%v, %v: out %v and dq %v of query %d", tier, dt, o, dq, i)
 					}
 				}
@@ -131,11 +140,15 @@ func TestQueriesWithoutKeysAreZero(t *testing.T) {
 // One key-value head, so that backward is a wave: whole rows, windows and strided columns, blocks that overlap.
 func TestBitsOfLayoutsDoNotDependOnThreads(t *testing.T) {
 	const length = 600
-	columns := &device.Layout{Len: length, Graphs: []device.Graph{{Blocks: blocksOf(0, 1, length, func(q device.Strip) []device.KeyRange {
-		return []device.KeyRange{{Strip: device.Strip{First: 3, Step: 9, Count: 60}, Near: 64, Far: math.MaxInt}, {Strip: q, Far: 64}}
-	})}}}
+	columns := &device.Layout{Len: length,
+		Graphs: []device.Graph{{Blocks: blocksOf(0, 1, length, func(q device.Strip) []device.KeyRange {
+			return []device.KeyRange{{Strip: device.Strip{First: 3, Step: 9, Count: 60}, Near: 64, Far: math.MaxInt},
+				{Strip: q, Far: 64}}
+		})}}}
 	for _, tier := range isa.Tiers()[:max(1, len(isa.Tiers())-1)] { // portable Go takes the same path, slowly
-		for name, l := range map[string]*device.Layout{"full": nil, "window": window(290, length), "columns": columns, "dilated": dilated(length)} {
+		for name, l := range map[string]*device.Layout{
+			"full": nil, "window": window(290, length), "columns": columns, "dilated": dilated(length),
+		} {
 			var first []byte
 			for _, threads := range []int{1, 2, 5} {
 				p := newProblem(tensor.BF16, 1, length, device.Heads{Q: 4, KV: 1, Size: 32}, nil, 9)

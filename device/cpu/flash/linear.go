@@ -50,8 +50,10 @@ const (
 func NewLinear(tier isa.Tier, p *pool.Pool) *Linear {
 	return &Linear{
 		pool: p,
-		f32:  linear[float32]{chunk: linearChunk, runner: runner[float32]{kernels: kernels32(tier)}, vec: vec.Float32(tier)},
-		f64:  linear[float64]{chunk: linearChunk, runner: runner[float64]{kernels: portable[float64]()}, vec: vec.Float64()},
+		f32: linear[float32]{chunk: linearChunk, runner: runner[float32]{kernels: kernels32(tier)},
+			vec: vec.Float32(tier)},
+		f64: linear[float64]{chunk: linearChunk, runner: runner[float64]{kernels: portable[float64]()},
+			vec: vec.Float64()},
 	}
 }
 
@@ -78,7 +80,8 @@ func (l *Linear) Forward(out, norm, qkv, gates *tensor.Tensor, heads device.Head
 
 // Backward writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates [N, K] from dout [N, H·E] and the arguments of
 // Forward.
-func (l *Linear) Backward(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
+func (l *Linear) Backward(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads,
+	mask device.Mask) {
 	s := newLinearShape(qkv, norm, gates, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
 	s.check("dout", dout, s.tokens, heads.Q*heads.Size)
@@ -134,7 +137,8 @@ func (l *linear[T]) after(s *shape, row, from int) span {
 		if int(start[i]) == i {
 			c.to = i
 		} else if start[i] != start[from] {
-			panic(fmt.Sprintf("flash: token %d of a row sees keys from %d, the one before from %d: not documents", i, start[i], start[from]))
+			panic(fmt.Sprintf("flash: token %d of a row sees keys from %d, the one before from %d: not documents",
+				i, start[i], start[from]))
 		}
 	}
 	c.last = c.to == s.length || int(start[c.to]) == c.to
@@ -159,7 +163,9 @@ type sizes struct {
 }
 
 func (l *linear[T]) sizes(s *shape) sizes {
-	return sizes{panel: l.tileN, e: roundUp(s.Size, l.tileN), v: roundUp(s.Size+1, l.tileN), m: roundUp(s.Size+1, l.tileM)}
+	return sizes{
+		panel: l.tileN, e: roundUp(s.Size, l.tileN), v: roundUp(s.Size+1, l.tileN), m: roundUp(s.Size+1, l.tileM),
+	}
 }
 
 // features reads n heads of E elements and computes φ and its slope, [n, e], with zeros beyond E.

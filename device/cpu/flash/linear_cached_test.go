@@ -19,13 +19,19 @@ func TestLinearStateContinuesBitForBit(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			dt := rapid.SampledFrom([]tensor.DType{tensor.BF16, tensor.F16, tensor.F32, tensor.F64}).Draw(rt, "storage")
 			kv := rapid.IntRange(1, 2).Draw(rt, "K")
-			heads := device.Heads{Q: kv * rapid.IntRange(1, 2).Draw(rt, "H/K"), KV: kv, Size: rapid.SampledFrom([]int{1, 8, 17, 32, 33}).Draw(rt, "E")}
+			heads := device.Heads{
+				Q: kv * rapid.IntRange(1, 2).Draw(rt, "H/K"), KV: kv,
+				Size: rapid.SampledFrom([]int{1, 8, 17, 32, 33}).Draw(rt, "E"),
+			}
 			length, gated := rapid.IntRange(1, 300).Draw(rt, "T"), rapid.Bool().Draw(rt, "gated")
 			p := newLinearProblem(dt, 1, length, heads, nil, gated, rapid.Uint64().Draw(rt, "seed"))
 			l.Forward(p.out, p.norm, p.qkv, p.gates, p.heads, p.mask)
 
 			wide := p.norm.DType()
-			c := &device.Cache{KV: *zeros(dt, 64, 2*kv*heads.Size), State: *zeros(wide, kv*(heads.Size+1), heads.Size), Gates: *zeros(wide, 64, kv)}
+			c := &device.Cache{
+				KV: *zeros(dt, 64, 2*kv*heads.Size), State: *zeros(wide, kv*(heads.Size+1), heads.Size),
+				Gates: *zeros(wide, 64, kv),
+			}
 			for first := 0; first < length; {
 				n := min(rapid.SampledFrom([]int{1, 1, 2, 31, 63, 64, 65, 200}).Draw(rt, "tokens"), length-first)
 				part := func(x *tensor.Tensor) *tensor.Tensor {
@@ -40,7 +46,8 @@ func TestLinearStateContinuesBitForBit(t *testing.T) {
 				}
 				l.Cached(out, part(p.qkv), gates, c, first, heads)
 				if want := part(p.out); !bytes.Equal(out.Raw(), want.Raw()) {
-					rt.Fatalf("%v %v: %d tokens from %d of %d are off by %v", tier, dt, n, first, length, farthest(values(out), values(want)))
+					rt.Fatalf("%v %v: %d tokens from %d of %d are off by %v",
+						tier, dt, n, first, length, farthest(values(out), values(want)))
 				}
 				first += n
 			}

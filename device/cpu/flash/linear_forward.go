@@ -21,7 +21,9 @@ func (l *linear[T]) forward(p *pool.Pool, s shape, out, norm, qkv, gates *tensor
 	var c carver[T]
 	newLinearTile(&c, z)
 	l.reserve(p.Threads(), c.used)
-	l.fwd = linearForward[T]{l: l, shape: s, sizes: z, out: matrixOf[T](out), qkv: matrixOf[T](qkv), norm: wide[T](norm)}
+	l.fwd = linearForward[T]{
+		l: l, shape: s, sizes: z, out: matrixOf[T](out), qkv: matrixOf[T](qkv), norm: wide[T](norm),
+	}
 	if gates != nil {
 		l.fwd.gates = wide[T](gates)
 	}
@@ -44,9 +46,9 @@ type linearTile[T vec.Float] struct {
 
 func newLinearTile[T vec.Float](c *carver[T], z sizes) linearTile[T] {
 	return linearTile[T]{
-		state: c.take(z.m * z.e), k: c.take(linearChunk * z.e), q: c.take(linearChunk * z.e), slope: c.take(linearChunk * z.e),
-		v: c.take(linearChunk * z.v), qt: c.take(z.e * z.panel), s: c.take(linearChunk * z.panel),
-		ot: c.take(z.v * z.panel), decay: newDecays(c),
+		state: c.take(z.m * z.e), k: c.take(linearChunk * z.e), q: c.take(linearChunk * z.e),
+		slope: c.take(linearChunk * z.e), v: c.take(linearChunk * z.v), qt: c.take(z.e * z.panel),
+		s: c.take(linearChunk * z.panel), ot: c.take(z.v * z.panel), decay: newDecays(c),
 	}
 }
 

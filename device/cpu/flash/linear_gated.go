@@ -19,7 +19,10 @@ type decays[T vec.Float] struct {
 const tiny = 0x1p-100
 
 func newDecays[T vec.Float](c *carver[T]) decays[T] {
-	return decays[T]{gate: c.take(linearChunk), upTo: c.take(linearChunk), after: c.take(linearChunk), d: c.take(linearChunk * linearChunk)}
+	return decays[T]{
+		gate: c.take(linearChunk), upTo: c.take(linearChunk), after: c.take(linearChunk),
+		d: c.take(linearChunk * linearChunk),
+	}
 }
 
 // begin computes the decays of n tokens; their gates' logits for all key-value heads start at row at. Without gates

@@ -34,7 +34,8 @@ type linearProblem struct {
 	length, batch int
 }
 
-func newLinearProblem(dt tensor.DType, rows, length int, heads device.Heads, start []int32, gated bool, seed uint64) *linearProblem {
+func newLinearProblem(dt tensor.DType, rows, length int, heads device.Heads, start []int32, gated bool,
+	seed uint64) *linearProblem {
 	n, wide := rows*length, tensor.F32
 	if dt == tensor.F64 {
 		wide = tensor.F64
@@ -132,13 +133,18 @@ func documents(t *rapid.T, rows, length int) []int32 {
 
 func drawLinear(t *rapid.T, dt tensor.DType) *linearProblem {
 	kv := rapid.IntRange(1, 2).Draw(t, "K")
-	heads := device.Heads{Q: kv * rapid.IntRange(1, 2).Draw(t, "H/K"), KV: kv, Size: rapid.SampledFrom([]int{1, 3, 4, 8, 17, 32, 33}).Draw(t, "E")}
-	rows, length := rapid.IntRange(1, 2).Draw(t, "B"), rapid.SampledFrom([]int{1, 2, 15, 63, 64, 65, 128, 130, 200}).Draw(t, "T")
+	heads := device.Heads{
+		Q: kv * rapid.IntRange(1, 2).Draw(t, "H/K"), KV: kv,
+		Size: rapid.SampledFrom([]int{1, 3, 4, 8, 17, 32, 33}).Draw(t, "E"),
+	}
+	rows, length := rapid.IntRange(1, 2).Draw(t, "B"),
+		rapid.SampledFrom([]int{1, 2, 15, 63, 64, 65, 128, 130, 200}).Draw(t, "T")
 	var start []int32
 	if rapid.Bool().Draw(t, "documents") {
 		start = documents(t, rows, length)
 	}
-	return newLinearProblem(dt, rows, length, heads, start, rapid.Bool().Draw(t, "gated"), rapid.Uint64().Draw(t, "seed"))
+	return newLinearProblem(dt, rows, length, heads, start, rapid.Bool().Draw(t, "gated"),
+		rapid.Uint64().Draw(t, "seed"))
 }
 
 // The numbers of the formula's authors' definition on the inputs of the attention goldens (see reference values in
@@ -270,7 +276,8 @@ func TestLinearDocumentsAreRows(t *testing.T) {
 					one.run(l)
 					if !bytes.Equal(one.out.Raw(), part(all.out)) || !bytes.Equal(one.dqkv.Raw(), part(all.dqkv)) ||
 						gated && !bytes.Equal(one.dgates.Raw(), part(all.dgates)) {
-						t.Errorf("%v %v gated %v: the document of %d tokens at %d has other bits than as a row", tier, dt, gated, n, from)
+						t.Errorf("%v %v gated %v: the document of %d tokens at %d has other bits than as a row",
+							tier, dt, gated, n, from)
 					}
 					from += n
 				}
@@ -310,7 +317,8 @@ func TestClosedGatesForget(t *testing.T) {
 		if far := farthest(values(p.out), want); !(far < 1e-5) {
 			t.Errorf("%v: out is off by %v", tier, far)
 		}
-		dqkv, dgates := conformance.LinearAttentionGrad(values(p.dout), nil, values(p.qkv), values(p.gates), p.heads, p.length, nil)
+		dqkv, dgates := conformance.LinearAttentionGrad(values(p.dout), nil, values(p.qkv), values(p.gates), p.heads,
+			p.length, nil)
 		if far := farthest(values(p.dqkv), dqkv); !(far < 1e-5) {
 			t.Errorf("%v: dqkv is off by %v", tier, far)
 		}

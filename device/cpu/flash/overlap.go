@@ -30,7 +30,8 @@ func (j *forwardJob[T]) overlapping(t *forwardTile[T], w *work, m *team, row int
 		j.keys(t, w, m, row)
 		for u := range w.units {
 			first, q := u*j.queries, w.units[u].Strip
-			r.load(t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, r.upright(t.flat, t.o[first*t.ld:], t.ld, q.Count), t.ld, q.Count, t.ld, 1)
+			r.load(t.rowO[(q.First-j.from)*t.ld:], q.Step*t.ld, r.upright(t.flat, t.o[first*t.ld:], t.ld, q.Count),
+				t.ld, q.Count, t.ld, 1)
 			for i := range q.Count {
 				at := q.First - j.from + i*q.Step
 				t.rowM[at], t.rowL[at] = t.m[first+i], t.l[first+i]
@@ -52,7 +53,8 @@ func (j *backwardJob[T]) overlapping(t *backwardTile[T], w *work, m *team, row i
 			if load {
 				j.r.turn(dq, t.rowQ[q.First*t.ld:], w, u, t.ld, q.Step*t.ld, t.flat)
 			} else {
-				j.r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, j.r.upright(t.flat, dq, t.ld, q.Count), t.ld, q.Count, t.ld, 1)
+				j.r.load(t.rowQ[q.First*t.ld:], q.Step*t.ld, j.r.upright(t.flat, dq, t.ld, q.Count), t.ld,
+					q.Count, t.ld, 1)
 			}
 		}
 	}

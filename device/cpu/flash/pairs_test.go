@@ -84,7 +84,8 @@ func TestMulOfPairsMatchesGo(t *testing.T) {
 			k.mul(gotT, n, down(at, m), 1, m, down(b, n), n, m, depth/2, add)
 			for i := range want {
 				if d := math.Abs(float64(got[i] - want[i])); d > 1e-5 || got[i] != gotT[i] {
-					t.Fatalf("k %d, add %v: element %d is %v, from a held down %v, in Go %v", depth, add, i, got[i], gotT[i], want[i])
+					t.Fatalf("k %d, add %v: element %d is %v, from a held down %v, in Go %v",
+						depth, add, i, got[i], gotT[i], want[i])
 				}
 			}
 		}

@@ -168,7 +168,9 @@ func (r *runner[T]) enlist(w *work, s *shape, row int, t *team, from, to int, he
 			for p := 0; p < s.queries; p += r.tileN {
 				var panel panel
 				if p < q.Count {
-					panel = newPanel(s, row, device.Strip{First: q.First + p*q.Step, Step: q.Step, Count: min(r.tileN, q.Count-p)})
+					panel = newPanel(s, row, device.Strip{
+						First: q.First + p*q.Step, Step: q.Step, Count: min(r.tileN, q.Count-p),
+					})
 					low = min(low, panel.low)
 				}
 				w.panels = append(w.panels, panel)

@@ -30,7 +30,10 @@ type cutter struct {
 
 // causal sets the keys to from … last.
 func (c *cutter) causal(from, last int) {
-	*c = cutter{tail: device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: last + 1 - from}, Far: math.MaxInt}, last: last}
+	*c = cutter{
+		tail: device.KeyRange{Strip: device.Strip{First: from, Step: 1, Count: last + 1 - from}, Far: math.MaxInt},
+		last: last,
+	}
 }
 
 // blocks sets the keys to those of the first blocks that have the same keys, except for keys that are hidden from one
@@ -47,7 +50,8 @@ func (c *cutter) blocks(list []device.QueryBlock, size int) int {
 	many := 1
 	for ; many < len(list); many++ {
 		other := &list[many]
-		if other.Queries.First <= c.last || len(other.Keys) != n+1 || &b.Keys[0] != &other.Keys[0] && !slices.Equal(c.ranges, other.Keys[:n]) {
+		if other.Queries.First <= c.last || len(other.Keys) != n+1 ||
+			&b.Keys[0] != &other.Keys[0] && !slices.Equal(c.ranges, other.Keys[:n]) {
 			break
 		}
 		belowO, aboveO := open(other)
@@ -68,7 +72,8 @@ func join(x, y *device.KeyRange, belowX, aboveX, belowY, aboveY bool) bool {
 		return false
 	}
 	endX, endY := x.First+x.Count*x.Step, y.First+y.Count*y.Step
-	if x.First > y.First && !belowX || y.First > x.First && !belowY || endX < endY && !aboveX || endY < endX && !aboveY {
+	if x.First > y.First && !belowX || y.First > x.First && !belowY || endX < endY && !aboveX ||
+		endY < endX && !aboveY {
 		return false
 	}
 	x.First = min(x.First, y.First)
@@ -159,7 +164,8 @@ func after(s device.Strip, p int) device.Strip {
 func (t *keyTile) contiguous(tileM, length int) (int, bool) {
 	s := &t.runs[0]
 	end := s.First + s.Count
-	return s.First, len(t.runs) == 1 && s.Step == 1 && s.First%tileM == 0 && (end == length || s.Count%tileM == 0 && end <= length)
+	return s.First, len(t.runs) == 1 && s.Step == 1 && s.First%tileM == 0 &&
+		(end == length || s.Count%tileM == 0 && end <= length)
 }
 
 // panel is a set of queries side by side, and the part of the current tile that they see.
@@ -205,7 +211,8 @@ func (p *panel) look(t *keyTile, tileM int) bool {
 	for i := range t.runs {
 		s := &t.runs[i]
 		from, to := max(p.lo-s.at, 0), min(p.hi-s.at, s.Count)
-		if from < to && (s.First+from*s.Step < max(p.last-s.Far+1, p.common) || s.First+(to-1)*s.Step > p.First-s.Near) {
+		if from < to && (s.First+from*s.Step < max(p.last-s.Far+1, p.common) ||
+			s.First+(to-1)*s.Step > p.First-s.Near) {
 			p.masked = true
 		}
 	}

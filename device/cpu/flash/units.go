@@ -33,7 +33,9 @@ func (r *runner[T]) pieces(w *work, s *shape, ld, led int) []piece {
 				continue
 			}
 			at := u*s.queries + i*r.tileN
-			x := piece{q: at * led / r.pair * 4, o: at * ld * 4, stat: at * 4, lo: p.lo, rows: roundUp(p.hi-p.lo, r.tileM)}
+			x := piece{
+				q: at * led / r.pair * 4, o: at * ld * 4, stat: at * 4, lo: p.lo, rows: roundUp(p.hi-p.lo, r.tileM),
+			}
 			x.seen, x.fresh = r.mask(w, len(w.pieces), p, x.rows), p.begin()
 			w.pieces = append(w.pieces, x)
 		}

@@ -26,7 +26,8 @@ var amxConstants = [...]uint32{
 	math.Float32bits(float32(math.Inf(-1))), 0x8000,
 	math.Float32bits(0x1.c54174p-13), math.Float32bits(0x1.46d64ep-10), math.Float32bits(0x1.3d0b92p-7),
 	math.Float32bits(0x1.c68912p-5), math.Float32bits(0x1.ebfd58p-3), math.Float32bits(0x1.62e42cp-1),
-	math.Float32bits(0x1.b7f73p-7), math.Float32bits(0x1.abf868p-5), math.Float32bits(0x1.ee2450p-3), math.Float32bits(0x1.62d6c6p-1),
+	math.Float32bits(0x1.b7f73p-7), math.Float32bits(0x1.abf868p-5), math.Float32bits(0x1.ee2450p-3),
+	math.Float32bits(0x1.62d6c6p-1),
 	math.Float32bits(1),
 }
 
@@ -48,12 +49,15 @@ func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 		}
 		for i := range pieces {
 			p := &pieces[i]
-			_, _, _, _ = t.k[(p.lo+p.rows-1)*t.led/2+skip+16*steps-1], t.vt[blocks*512-1], t.qt[p.q/4+skip*32+steps*512-1], t.o[p.o/4+blocks*512-1]
+			_, _, _, _ = t.k[(p.lo+p.rows-1)*t.led/2+skip+16*steps-1], t.vt[blocks*512-1],
+				t.qt[p.q/4+skip*32+steps*512-1], t.o[p.o/4+blocks*512-1]
 			_, _, _ = t.m[p.stat/4+31], t.l[p.stat/4+31], t.s[p.rows*32-1]
 		}
-		attendAMX(&t.k[skip], 2*t.led, &t.vt[0], &t.qt[skip*32], &t.o[0], &t.m[0], &t.l[0], &t.s[0], unsafe.SliceData(pieces), len(pieces), steps, blocks, bits(scale))
+		attendAMX(&t.k[skip], 2*t.led, &t.vt[0], &t.qt[skip*32], &t.o[0], &t.m[0], &t.l[0], &t.s[0],
+			unsafe.SliceData(pieces), len(pieces), steps, blocks, bits(scale))
 	}
-	k.descend = func(t backwardTile[float32], dk, dv []float32, pieces []unitPiece, skip, steps, size int, scale float32) {
+	k.descend = func(t backwardTile[float32], dk, dv []float32, pieces []unitPiece, skip, steps, size int,
+		scale float32) {
 		columns, covered, square := (size+31)/32, 0, 64*32
 		for i := range pieces {
 			p := &pieces[i]
@@ -73,8 +77,8 @@ func onUnits(k kernels[float32], tier isa.Tier) kernels[float32] {
 			_, _ = t.lse[p.stat/4+63], t.delta[p.stat/4+63]
 		}
 		_, _, _, _ = t.kt[32*t.ld-1], t.s[(1+len(pieces))*square-1], t.ds[(1+len(pieces))*square-1], t.dsd[square-1]
-		descendAMX(&t.k[skip], &t.kt[0], &t.v[0], &t.qt[skip*32], &t.qd[t.led-t.ld], &t.dot[0], &t.dod[0], &dk[0], &dv[0], &t.dq[0],
-			&t.lse[0], &t.delta[0], &t.s[0], &t.ds[0], &t.s[square], &t.ds[square], &t.dsd[0],
+		descendAMX(&t.k[skip], &t.kt[0], &t.v[0], &t.qt[skip*32], &t.qd[t.led-t.ld], &t.dot[0], &t.dod[0], &dk[0],
+			&dv[0], &t.dq[0], &t.lse[0], &t.delta[0], &t.s[0], &t.ds[0], &t.s[square], &t.ds[square], &t.dsd[0],
 			4*t.ld, 4*t.led, unsafe.SliceData(pieces), len(pieces), len(pieces), covered, steps, columns, bits(scale))
 	}
 	k.lower = func(dst []tensor.BFloat16, stride int, src, f []float32, size int) {

@@ -82,13 +82,17 @@ func TestSeeIsHide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const length, width = 160, 32
 		strip := func(name string, most int) device.Strip {
-			s := device.Strip{First: rapid.IntRange(0, 60).Draw(t, name), Step: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, name+" step")}
+			s := device.Strip{
+				First: rapid.IntRange(0, 60).Draw(t, name),
+				Step:  rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, name+" step"),
+			}
 			s.Count = rapid.IntRange(1, min(most, (length-1-s.First)/s.Step+1)).Draw(t, name+" count")
 			return s
 		}
 		var tile keyTile
 		for range rapid.IntRange(1, 3).Draw(t, "runs") {
-			k := run{device.KeyRange{Strip: strip("keys", 20), Near: rapid.IntRange(0, 9).Draw(t, "near"), Far: math.MaxInt}, tile.keys}
+			k := run{device.KeyRange{Strip: strip("keys", 20), Near: rapid.IntRange(0, 9).Draw(t, "near"),
+				Far: math.MaxInt}, tile.keys}
 			if rapid.Bool().Draw(t, "window") {
 				k.Far = rapid.IntRange(k.Near, 90).Draw(t, "far")
 			}
@@ -105,7 +109,8 @@ func TestSeeIsHide(t *testing.T) {
 		see(seen, &tile, &p)
 		for i, s := range scores {
 			if shown := s == 0; i%width < p.Count && shown != (seen[i/width]>>(i%width)&1 == 1) {
-				t.Fatalf("query %d and row %d: seen %v, hidden %v", i%width, i/width, seen[i/width]>>(i%width)&1, !shown)
+				t.Fatalf("query %d and row %d: seen %v, hidden %v",
+					i%width, i/width, seen[i/width]>>(i%width)&1, !shown)
 			}
 		}
 	})

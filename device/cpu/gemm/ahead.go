@@ -53,7 +53,9 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	}
 	lines := ceil(int(start&63)+n*size, 64)
 	reach := max(1, words/4) // rows per portion
-	return trail{p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach)}
+	return trail{
+		p: start, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines, left: lines * ((k + reach - 1) / reach),
+	}
 }
 
 // resultTrail returns the n-th portion of the cache lines of a part of the result, and its step from row to row.

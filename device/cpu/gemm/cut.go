@@ -30,7 +30,8 @@ func (z *sizes) strideRows() int { return z.maxK + 16 }
 // vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
 func vectorSizes(mr, group int) sizes {
 	return sizes{mr: mr, group: group, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
-		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1, maxL2: 192 << 10,
+		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,
+		maxL2: 192 << 10,
 	}}
 }
 
@@ -96,7 +97,8 @@ func choose(form device.Form, m, n, k int, z *sizes, workers int, symmetric bool
 				mirror = z.mirror * float64(m*n) / float64(max(k, 1))
 			}
 			share := float64(tasks) / float64(down*across)
-			cost := (z.product*float64(m*n)+costA*float64(m*across)+packs)*share*c.idle(tasks, workers) + mirror*(1-share)
+			cost := (z.product*float64(m*n)+costA*float64(m*across)+packs)*share*c.idle(tasks, workers) +
+				mirror*(1-share)
 			if lowest < 0 || cost < lowest {
 				best, lowest = c, cost
 			}

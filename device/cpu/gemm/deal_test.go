@@ -10,7 +10,9 @@ import (
 // seldom as can be.
 func TestEveryTaskIsDealtOnce(t *testing.T) {
 	var d deal
-	for _, c := range []struct{ down, across, workers int }{{1, 1, 1}, {5, 1, 3}, {1, 7, 2}, {9, 4, 1}, {3, 5, 4}, {40, 2, 3}, {2, 30, 8}} {
+	for _, c := range []struct{ down, across, workers int }{
+		{1, 1, 1}, {5, 1, 3}, {1, 7, 2}, {9, 4, 1}, {3, 5, 4}, {40, 2, 3}, {2, 30, 8},
+	} {
 		d.reset(c.down, c.across)
 		taken := make([]atomic.Int32, c.down*c.across)
 		left := atomic.Int64{}

@@ -90,7 +90,8 @@ func checkBias(n int, opt device.MatMulOptions) {
 		want = tensor.F64
 	}
 	if b := opt.Bias; b != nil && (b.Len() != n || b.DType() != want || opt.Symmetric) {
-		panic(fmt.Sprintf("gemm: %v is not a valid bias for %d columns with %v operands, or the product is symmetric", b, n, opt.Operand))
+		panic(fmt.Sprintf("gemm: %v is not a valid bias for %d columns with %v operands, or the product is symmetric",
+			b, n, opt.Operand))
 	}
 }
 

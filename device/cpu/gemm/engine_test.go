@@ -28,7 +28,8 @@ type problem struct {
 	opt       device.MatMulOptions
 }
 
-func newProblem(form device.Form, m, n, k int, da, db, dc tensor.DType, opt device.MatMulOptions, seed uint64) *problem {
+func newProblem(form device.Form, m, n, k int, da, db, dc tensor.DType, opt device.MatMulOptions,
+	seed uint64) *problem {
 	r := rand.New(rand.NewPCG(seed, 7))
 	ra, ca, rb, cb := m, k, k, n
 	if form == device.TN {
@@ -64,7 +65,8 @@ func empty(d tensor.DType, rows, cols int) *tensor.Tensor {
 }
 
 func (p *problem) String() string {
-	return fmt.Sprintf("%v %d×%d×%d %v·%v→%v %+v", p.form, p.m, p.n, p.k, p.a.DType(), p.b.DType(), p.dst.DType(), p.opt)
+	return fmt.Sprintf("%v %d×%d×%d %v·%v→%v %+v",
+		p.form, p.m, p.n, p.k, p.a.DType(), p.b.DType(), p.dst.DType(), p.opt)
 }
 
 // values returns the elements of an operand as the product rounds them, a(i, p) at [i·K+p] or b(p, j) at [j·K+p].
@@ -166,9 +168,11 @@ func TestProductMatchesFloat64(t *testing.T) {
 		e := newEngine(t, tier, 2)
 		rapid.Check(t, func(t *rapid.T) {
 			dim := func(name string) int {
-				return rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(90, 110), rapid.SampledFrom([]int{1, 16, 32, 96, 97, 128})).Draw(t, name)
+				return rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(90, 110),
+					rapid.SampledFrom([]int{1, 16, 32, 96, 97, 128})).Draw(t, name)
 			}
-			operand := rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.TF32}).Draw(t, "operand")
+			operand := rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.TF32}).Draw(t,
+				"operand")
 			of := rapid.SampledFrom(half)
 			p := newProblem(rapid.SampledFrom(forms).Draw(t, "form"), dim("m"), dim("n"), dim("k"),
 				of.Draw(t, "a"), of.Draw(t, "b"), of.Draw(t, "dst"),
@@ -188,7 +192,10 @@ func TestProductMatchesFloat64(t *testing.T) {
 // task, and with two.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 	const maxN, maxK, maxC = 384, 192, 528 * 384 // of vectorSizes
-	sizes := [][3]int{{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1}, {33, 1030, 513}}
+	sizes := [][3]int{
+		{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1},
+		{33, 1030, 513},
+	}
 	z := vectorSizes(12, 1)
 	if c := choose(device.NT, 811, 290, 2*maxK+1, &z, 1, false); !c.keep || c.down < 2 || c.depth == c.k {
 		t.Fatalf("the last size no longer re-uses packed blocks: %+v", c)
@@ -217,7 +224,8 @@ func TestF64ProductMatchesTripleLoop(t *testing.T) {
 	e := newEngine(t, isa.Generic, 2)
 	for _, form := range forms {
 		for _, add := range []bool{false, true} {
-			p := newProblem(form, 37, 41, 201, tensor.F64, tensor.F64, tensor.F64, device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
+			p := newProblem(form, 37, 41, 201, tensor.F64, tensor.F64, tensor.F64,
+				device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
 			p.check(t, p.dst, p.run(e))
 			p.biased(3).check(t, p.dst, p.run(e))
 		}
@@ -229,7 +237,8 @@ func TestBitsDoNotDependOnThreads(t *testing.T) {
 		one, many := newEngine(t, tier, 1), newEngine(t, tier, 3)
 		for _, form := range forms {
 			for _, operand := range half {
-				p := newProblem(form, 601, 563, 300, tensor.F32, tensor.BF16, tensor.F32, device.MatMulOptions{Operand: operand}, 5)
+				p := newProblem(form, 601, 563, 300, tensor.F32, tensor.BF16, tensor.F32,
+					device.MatMulOptions{Operand: operand}, 5)
 				a, b := p.run(one), p.run(many)
 				for i, v := range a.F32() {
 					if math.Float32bits(v) != math.Float32bits(b.F32()[i]) {
@@ -249,7 +258,8 @@ func TestNonFiniteValuesPropagateAndStayInTheirRow(t *testing.T) {
 		for _, form := range forms {
 			for _, operand := range append(half, tensor.TF32) {
 				for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-					p := newProblem(form, 18, 37, 21, tensor.F32, tensor.BF16, tensor.BF16, device.MatMulOptions{Operand: operand}, 9)
+					p := newProblem(form, 18, 37, 21, tensor.F32, tensor.BF16, tensor.BF16,
+						device.MatMulOptions{Operand: operand}, 9)
 					row, q := 15, 20
 					i := row*p.k + q
 					if form == device.TN {
@@ -279,7 +289,8 @@ func TestEmptyProducts(t *testing.T) {
 		for _, form := range forms {
 			for _, s := range [][3]int{{0, 5, 3}, {5, 0, 3}, {5, 7, 0}} {
 				for _, add := range []bool{false, true} {
-					p := newProblem(form, s[0], s[1], s[2], tensor.F32, tensor.BF16, tensor.F32, device.MatMulOptions{Operand: tensor.BF16, Accumulate: add}, 1)
+					p := newProblem(form, s[0], s[1], s[2], tensor.F32, tensor.BF16, tensor.F32,
+						device.MatMulOptions{Operand: tensor.BF16, Accumulate: add}, 1)
 					p.check(t, p.dst, p.run(e))
 				}
 			}
@@ -291,7 +302,8 @@ func TestMatMulAllocatesNothing(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)
 		for _, form := range forms {
-			p := newProblem(form, 100, 64, 70, tensor.F32, tensor.BF16, tensor.BF16, device.MatMulOptions{Operand: tensor.BF16}, 1)
+			p := newProblem(form, 100, 64, 70, tensor.F32, tensor.BF16, tensor.BF16,
+				device.MatMulOptions{Operand: tensor.BF16}, 1)
 			if n := testing.AllocsPerRun(10, func() { e.MatMul(p.dst, p.a, p.b, p.form, p.opt) }); n != 0 {
 				t.Errorf("%v: %v allocations, want 0", p, n)
 			}

@@ -100,7 +100,8 @@ func (j *fewProduct[E]) Do(worker, task int) {
 				add = addSums
 			}
 			for c := 0; c < colStep; c += j.cols {
-				j.kernel(&sums[c], &j.a[p/x.tile.group*j.rows], j.rows, unsafe.Add(b.p, c*rowBytes), b.ld, steps, add, next, spare)
+				j.kernel(&sums[c], &j.a[p/x.tile.group*j.rows], j.rows, unsafe.Add(b.p, c*rowBytes), b.ld, steps,
+					add, next, spare)
 				next += uintptr(j.cols * steps * fewSteps)
 			}
 		}

@@ -17,7 +17,9 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)
 		rapid.Check(t, func(t *rapid.T) {
-			pick := func(name string, from ...tensor.DType) tensor.DType { return rapid.SampledFrom(from).Draw(t, name) }
+			pick := func(name string, from ...tensor.DType) tensor.DType {
+				return rapid.SampledFrom(from).Draw(t, name)
+			}
 			n := rapid.IntRange(1, 200).Draw(t, "n")
 			k := 8 * rapid.IntRange(1, 100).Draw(t, "k/8")
 			if rapid.IntRange(0, 3).Draw(t, "odd") == 0 {
@@ -29,7 +31,8 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 				Scale:      rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "scale"),
 			}
 			const many = 13
-			all := newProblem(device.NT, many, n, k, pick("a", half...), pick("b", half...), pick("dst", half...), opt, rapid.Uint64().Draw(t, "seed"))
+			all := newProblem(device.NT, many, n, k, pick("a", half...), pick("b", half...), pick("dst", half...), opt,
+				rapid.Uint64().Draw(t, "seed"))
 			if rapid.Bool().Draw(t, "bias") {
 				all.biased(1)
 			}

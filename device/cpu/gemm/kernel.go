@@ -18,7 +18,8 @@ const (
 // Kernels also prefetch: c, so that it is in the first-level cache when it is added, and, every 4 steps along k, the
 // cache lines at next and at later, which then advance by step and stride bytes. Any address is allowed, and the
 // portable kernels ignore them.
-type kernel[E tensor.Number] func(to *E, ld int, c, a *E, lda int, b *E, k, add int, next, later uintptr, step, stride int)
+type kernel[E tensor.Number] func(to *E, ld int, c, a *E, lda int, b *E, k, add int, next, later uintptr,
+	step, stride int)
 
 // The terms that a kernel adds to its sums.
 const (

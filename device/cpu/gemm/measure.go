@@ -66,7 +66,10 @@ type Case struct {
 // Cases returns the products of a training step of two Llama shapes, tiny (width 384, 4,096 tokens) and llama-98m
 // (width 768, 2,048 tokens), the output layer in chunks of 512 tokens, and a square one.
 func Cases() []Case {
-	cases := []Case{{"square", device.NN, 1024, 1024, 1024}, {"square", device.NT, 1024, 1024, 1024}, {"square", device.TN, 1024, 1024, 1024}}
+	cases := []Case{
+		{"square", device.NN, 1024, 1024, 1024}, {"square", device.NT, 1024, 1024, 1024},
+		{"square", device.TN, 1024, 1024, 1024},
+	}
 	layer := func(name string, tokens, out, in int) { cases = append(cases, LayerCases(name, tokens, out, in)...) }
 	layer("tiny qkv", 4096, 1152, 384)
 	layer("tiny out", 4096, 384, 384)

@@ -96,7 +96,9 @@ func (x *product[E]) reserve(workers int) {
 		return s
 	}
 	for range workers {
-		x.scratch = append(x.scratch, scratch[E]{a: take(sizeA), b: take(sizeB), c: take(sizeC), start: take(sizeStart), bias: take(z.maxN)})
+		x.scratch = append(x.scratch, scratch[E]{
+			a: take(sizeA), b: take(sizeB), c: take(sizeC), start: take(sizeStart), bias: take(z.maxN),
+		})
 	}
 	x.arena = arena
 }
@@ -109,7 +111,8 @@ func dtypeOf[E tensor.Number](zero E) tensor.DType {
 }
 
 // run computes one product.
-func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tensor.Tensor, a, b source, opt device.MatMulOptions) {
+func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tensor.Tensor, a, b source,
+	opt device.MatMulOptions) {
 	if m == 0 || n == 0 {
 		return
 	}

@@ -74,7 +74,10 @@ func (x *product[E]) strips(s *scratch[E], t, after span, packed bool) {
 				continue
 			}
 			r := &s.strip
-			*r = strip{strideB: c.strideB * 4, steps: steps(now.k), rows: min(mr, now.i+now.rows-i), block: unsafe.Pointer(&s.start[0])}
+			*r = strip{
+				strideB: c.strideB * 4, steps: steps(now.k), rows: min(mr, now.i+now.rows-i),
+				block: unsafe.Pointer(&s.start[0]),
+			}
 			r.a, r.lda = unsafe.Pointer(&buffers[0][part*mr*x.strideA()]), 4*x.strideA()
 			switch {
 			case x.plainStrips(now.k):
@@ -153,7 +156,8 @@ func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, fir
 		x.tile.strip(r)
 	}
 	if straight > 0 {
-		r.to, r.toRow, r.toPanel, r.round = x.dst.at(t.i+i, t.j), x.dst.ld*size, colStep*size, x.dst.dtype == tensor.BF16
+		r.to, r.toRow, r.toPanel, r.round = x.dst.at(t.i+i, t.j), x.dst.ld*size, colStep*size,
+			x.dst.dtype == tensor.BF16
 		part(0, straight)
 	}
 	if straight == panels {
@@ -163,7 +167,8 @@ func (x *product[E]) runStrip(r *strip, s *scratch[E], b []E, t span, i int, fir
 	part(straight, panels)
 	if last {
 		for j := straight; j < panels; j++ {
-			x.store(&x.dst, x.dst.at(t.i+i, t.j+j*colStep), &sums[j*blockBytes/4], r.rows, min(colStep, t.cols-j*colStep))
+			x.store(&x.dst, x.dst.at(t.i+i, t.j+j*colStep), &sums[j*blockBytes/4], r.rows,
+				min(colStep, t.cols-j*colStep))
 		}
 	}
 }

@@ -25,7 +25,8 @@ func TestSumsOnTilesAreMadeInTheDocumentedOrder(t *testing.T) {
 	e := newEngine(t, isa.AMX, 1)
 	for _, form := range forms {
 		for _, k := range []int{1, 31, 70, 1100} {
-			p := newProblem(form, 37, 41, k, tensor.F32, tensor.BF16, tensor.F32, device.MatMulOptions{Operand: tensor.BF16}, 4)
+			p := newProblem(form, 37, 41, k, tensor.F32, tensor.BF16, tensor.F32,
+				device.MatMulOptions{Operand: tensor.BF16}, 4)
 			got := p.run(e).F32()
 			a, b := p.values(p.a, form == device.TN), p.values(p.b, form != device.NT)
 			for i := range p.m {
@@ -53,7 +54,8 @@ func TestRoundsDoNotChangeBits(t *testing.T) {
 	one, many := newEngine(t, isa.AMX, 1), newEngine(t, isa.AMX, 3)
 	for _, form := range forms {
 		for _, dst := range storage {
-			p := newProblem(form, 100, 200, 8200, tensor.BF16, tensor.F32, dst, device.MatMulOptions{Operand: tensor.BF16, Accumulate: dst == tensor.F32}, 6)
+			p := newProblem(form, 100, 200, 8200, tensor.BF16, tensor.F32, dst,
+				device.MatMulOptions{Operand: tensor.BF16, Accumulate: dst == tensor.F32}, 6)
 			all := p.run(one)
 			if one.bf16.cut.keep {
 				t.Fatalf("%v takes one round: %+v", p, one.bf16.cut)
@@ -65,7 +67,10 @@ func TestRoundsDoNotChangeBits(t *testing.T) {
 			p.opt.Accumulate = false
 			all = p.run(one)
 			p.m, p.n = 20, 40 // a corner, computed alone
-			corner := &problem{form, p.m, p.n, p.k, sub(p.a, form == device.TN, 20, p.k), sub(p.b, form != device.NT, 40, p.k), empty(dst, 20, 40), p.opt}
+			corner := &problem{
+				form, p.m, p.n, p.k, sub(p.a, form == device.TN, 20, p.k), sub(p.b, form != device.NT, 40, p.k),
+				empty(dst, 20, 40), p.opt,
+			}
 			if want := sub(all, false, 20, 40); !bytes.Equal(corner.run(one).Raw(), want.Raw()) {
 				t.Errorf("%v: other bits than as a part of a larger product", corner)
 			}

@@ -17,10 +17,13 @@ func TestSymmetricProductsAreTheFullOnes(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)
 		rapid.Check(t, func(t *rapid.T) {
-			m := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(90, 260), rapid.SampledFrom([]int{32, 96, 128, 384})).Draw(t, "m")
+			m := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(90, 260),
+				rapid.SampledFrom([]int{32, 96, 128, 384})).Draw(t, "m")
 			k := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(180, 210)).Draw(t, "k")
 			r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))
-			opt := device.MatMulOptions{Operand: rapid.SampledFrom(storage).Draw(t, "operand"), Accumulate: rapid.Bool().Draw(t, "accumulate")}
+			opt := device.MatMulOptions{
+				Operand: rapid.SampledFrom(storage).Draw(t, "operand"), Accumulate: rapid.Bool().Draw(t, "accumulate"),
+			}
 			source, result := rapid.SampledFrom(storage).Draw(t, "a"), rapid.SampledFrom(storage).Draw(t, "dst")
 			if rapid.IntRange(0, 9).Draw(t, "f64") == 0 {
 				source, result, opt.Operand = tensor.F64, tensor.F64, tensor.F64
@@ -62,7 +65,8 @@ func TestSymmetricProductsAreHalfTheWork(t *testing.T) {
 			}
 		}
 		if share := float64(done) / float64(m*m); share < 0.5 || share > 0.7 {
-			t.Errorf("%d×%d is cut into %d×%d: %.2f of it is computed, want little more than half", m, m, c.down, c.across, share)
+			t.Errorf("%d×%d is cut into %d×%d: %.2f of it is computed, want little more than half",
+				m, m, c.down, c.across, share)
 		}
 	}
 	for down := range 12 {

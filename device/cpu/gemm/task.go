@@ -54,7 +54,8 @@ func (x *product[E]) blocks(s *scratch[E], t, after span, packed bool) {
 			rows := min(high, t.rows-i)
 			a, lda := &s.a[0], c.strideRows()
 			switch {
-			case k > 0 && x.plainA() && rows%x.tile.mr == 0: // nothing to convert, and kernels do not read past the rows
+			case k > 0 && x.plainA() && rows%x.tile.mr == 0:
+				// nothing to convert, and kernels do not read past the rows
 				a, lda = (*E)(x.blockA(t.i+i, p).p), x.a.ld
 			case k > 0:
 				x.packA(s.a, t.i+i, p, rows, k)
@@ -106,13 +107,15 @@ func (x *product[E]) packB(b []E, p, j, k, cols int) {
 // plainA reports whether kernels can read a in place: rows that need no conversion and do not map to the same few
 // lines of the second-level cache.
 func (x *product[E]) plainA() bool {
-	return x.form != device.TN && x.a.dtype == dtypeOf(*new(E)) && x.a.round == x.a.dtype && x.a.ld*x.a.dtype.Size()%crowded != 0
+	return x.form != device.TN && x.a.dtype == dtypeOf(*new(E)) && x.a.round == x.a.dtype &&
+		x.a.ld*x.a.dtype.Size()%crowded != 0
 }
 
 // multiply adds the product of a block of a (the rows of the task's tile from i on, lda words apart) and the packed
 // panels of b to the running sums. With the last K block the sums go to the result: directly, or, if they must be
 // converted, scaled or cut, from their tile, which is still in the first-level cache.
-func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, rows, words int, first, last bool, ahead, later *trail) {
+func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, rows, words int, first, last bool,
+	ahead, later *trail) {
 	mr := x.tile.mr
 	main, rest, row := x.tile.rows, x.tile.rows4, lda
 	if x.form == device.TN {
@@ -149,7 +152,8 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 			high := rows - r
 			switch {
 			case last && x.direct && high >= mr && j+colStep <= t.cols:
-				main((*E)(x.dst.at(t.i+i+r, t.j+j)), x.dst.ld, from, block, lda, panel, words, add|x.addTo, p, q, ps, qs)
+				main((*E)(x.dst.at(t.i+i+r, t.j+j)), x.dst.ld, from, block, lda, panel, words,
+					add|x.addTo, p, q, ps, qs)
 				continue
 			case high > mr-rowStep:
 				main(sums, colStep, from, block, lda, panel, words, add, p, q, ps, qs)

@@ -16,8 +16,9 @@ func f32Tile(t isa.Tier) tile[float32] {
 		}
 	case t == isa.AVX2:
 		return tile[float32]{
-			sizes: vectorSizes(12, 1), rows: quarters(kernelRowsAVX26x16, false), cols: quarters(kernelColsAVX26x16, true),
-			rows4: halves(kernelRowsAVX24x16), cols4: halves(kernelColsAVX24x16), few: fewAVX2,
+			sizes: vectorSizes(12, 1), rows: quarters(kernelRowsAVX26x16, false),
+			cols: quarters(kernelColsAVX26x16, true), rows4: halves(kernelRowsAVX24x16),
+			cols4: halves(kernelColsAVX24x16), few: fewAVX2,
 		}
 	default:
 		return genericTile[float32]()
@@ -26,7 +27,8 @@ func f32Tile(t isa.Tier) tile[float32] {
 
 // halves builds a kernel of colStep columns from one with half as many.
 func halves(k kernel[float32]) kernel[float32] {
-	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr, step, stride int) {
+	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr,
+		step, stride int) {
 		k(to, ld, c, a, lda, b, n, add, next, later, step, stride)
 		k(at(to, colStep/2), ld, at(c, colStep/2), a, lda, at(b, colStep/2), n, add, next, later, step, stride)
 	}
@@ -35,7 +37,8 @@ func halves(k kernel[float32]) kernel[float32] {
 // quarters builds a kernel of 12×colStep from one of 6 rows and half as many columns. Columns are the outer loop, so
 // that b is read from memory once.
 func quarters(k kernel[float32], cols bool) kernel[float32] {
-	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr, step, stride int) {
+	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr,
+		step, stride int) {
 		lower := at(a, 6*lda)
 		if cols {
 			lower = at(a, 6)

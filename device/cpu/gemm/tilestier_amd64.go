@@ -11,7 +11,9 @@ import (
 var tileConfigs = func() (configs [33][64]byte) {
 	for rows := range configs {
 		upper, lower := min(rows, 16), max(rows-16, 0)
-		configs[rows] = tileConfig([8][2]int{{upper, 64}, {upper, 64}, {lower, 64}, {lower, 64}, {upper, 64}, {lower, 64}, {16, 64}, {16, 64}})
+		configs[rows] = tileConfig([8][2]int{
+			{upper, 64}, {upper, 64}, {lower, 64}, {lower, 64}, {upper, 64}, {lower, 64}, {16, 64}, {16, 64},
+		})
 	}
 	return configs
 }()
@@ -88,7 +90,8 @@ var (
 
 // fewOnTiles builds kernels for few rows from a kernel on tiles, whose sums are transposed, for elements of b of the
 // given size in bytes.
-func fewOnTiles(kernel func(config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr), size int) fewKernels[float32] {
+func fewOnTiles(kernel func(config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int,
+	block unsafe.Pointer, next uintptr), size int) fewKernels[float32] {
 	turn := func(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32) {
 		sums, turned := unsafe.Slice(c, rows*colStep), unsafe.Slice(spare, rows*colStep)
 		clear(turned)
@@ -99,7 +102,8 @@ func fewOnTiles(kernel func(config unsafe.Pointer, c, a *float32, row int, b uns
 				}
 			}
 		}
-		kernel(unsafe.Pointer(&fewConfigs[rows]), &turned[0], a, 4*rows, b, ldb*size, steps*fewSteps/(32*size), unsafe.Pointer(at(spare, fewRows*colStep)), next)
+		kernel(unsafe.Pointer(&fewConfigs[rows]), &turned[0], a, 4*rows, b, ldb*size, steps*fewSteps/(32*size),
+			unsafe.Pointer(at(spare, fewRows*colStep)), next)
 		for i := range rows {
 			row := sums[i*colStep:][:colStep]
 			for j := range row {

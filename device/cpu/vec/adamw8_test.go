@@ -22,10 +22,16 @@ func TestAdamW8IsItsParts(t *testing.T) {
 		if v.AdamW8 == nil {
 			continue
 		}
-		o := &AdamW8[float32]{AdamW: *adamWOf[float32](0), Signed: NewCode[float32](true), Unsigned: NewCode[float32](false), Moments: make([]float32, 512)}
+		o := &AdamW8[float32]{
+			AdamW: *adamWOf[float32](0), Signed: NewCode[float32](true), Unsigned: NewCode[float32](false),
+			Moments: make([]float32, 512),
+		}
 		var s [2]state
 		for i := range s {
-			s[i] = state{normals(1, n), make([]float32, blocks+1), make([]float32, blocks+1), make([]byte, n+1), make([]byte, n+1)}
+			s[i] = state{
+				normals(1, n), make([]float32, blocks+1), make([]float32, blocks+1), make([]byte, n+1),
+				make([]byte, n+1),
+			}
 			s[i].mTop[blocks], s[i].vTop[blocks], s[i].m[n], s[i].v[n] = 7, 7, 7, 7
 		}
 		for step := range 6 {
@@ -61,11 +67,13 @@ func TestAdamW8IsItsParts(t *testing.T) {
 				}
 			}
 			if !slices.Equal(a.p, b.p) || !slices.Equal(a.mTop, b.mTop) || !slices.Equal(a.vTop, b.vTop) {
-				t.Fatalf("%v, step %d: parameters or largest magnitudes are not those of the parts; %v and %v, want %v and %v", tier, step, a.mTop, a.vTop, b.mTop, b.vTop)
+				t.Fatalf("%v, step %d: parameters or largest magnitudes are not those of the parts; %v and %v, "+
+					"want %v and %v", tier, step, a.mTop, a.vTop, b.mTop, b.vTop)
 			}
 			for i := range a.m {
 				if a.m[i] != b.m[i] || a.v[i] != b.v[i] {
-					t.Fatalf("%v, step %d: codes %d are %d and %d, want %d and %d", tier, step, i, a.m[i], a.v[i], b.m[i], b.v[i])
+					t.Fatalf("%v, step %d: codes %d are %d and %d, want %d and %d",
+						tier, step, i, a.m[i], a.v[i], b.m[i], b.v[i])
 				}
 			}
 		}
@@ -75,7 +83,10 @@ func TestAdamW8IsItsParts(t *testing.T) {
 // The assembly finds the fields of an AdamW8 where the compiler puts them.
 func TestAdamW8Layout(t *testing.T) {
 	var o AdamW8[float32]
-	for name, at := range map[string][2]uintptr{"Signed": {unsafe.Offsetof(o.Signed), 40}, "Unsigned": {unsafe.Offsetof(o.Unsigned), 48}, "Moments": {unsafe.Offsetof(o.Moments), 56}} {
+	for name, at := range map[string][2]uintptr{
+		"Signed": {unsafe.Offsetof(o.Signed), 40}, "Unsigned": {unsafe.Offsetof(o.Unsigned), 48},
+		"Moments": {unsafe.Offsetof(o.Moments), 56},
+	} {
 		if at[0] != at[1] {
 			t.Errorf("%s is at %d, the assembly reads it at %d", name, at[0], at[1])
 		}

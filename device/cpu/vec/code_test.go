@@ -36,7 +36,8 @@ func TestCodesAreTheNearestNumbers(t *testing.T) {
 					nearest = min(nearest, math.Abs(float64(x)-float64(y)))
 				}
 				if far := math.Abs(float64(x) - float64(back[i])); far > nearest+2e-7*math.Abs(float64(x)) {
-					t.Fatalf("%v, signed %v: %v becomes %v, which is %v away; the nearest number is %v away", tier, signed, x, back[i], far, nearest)
+					t.Fatalf("%v, signed %v: %v becomes %v, which is %v away; the nearest number is %v away",
+						tier, signed, x, back[i], far, nearest)
 				}
 			}
 			want := make([]byte, len(src))
@@ -77,7 +78,11 @@ func TestCodesOfScaledRows(t *testing.T) {
 // The assembly finds the fields of a Code where the compiler puts them.
 func TestCodeLayout(t *testing.T) {
 	var c Code[float32]
-	for name, at := range map[string][2]uintptr{"Values": {unsafe.Offsetof(c.Values), 0}, "Mids": {unsafe.Offsetof(c.Mids), 1024}, "Slopes": {unsafe.Offsetof(c.Slopes), 2048}, "Offsets": {unsafe.Offsetof(c.Offsets), 2076}, "Near": {unsafe.Offsetof(c.Near), 2104}} {
+	for name, at := range map[string][2]uintptr{
+		"Values": {unsafe.Offsetof(c.Values), 0}, "Mids": {unsafe.Offsetof(c.Mids), 1024},
+		"Slopes": {unsafe.Offsetof(c.Slopes), 2048}, "Offsets": {unsafe.Offsetof(c.Offsets), 2076},
+		"Near": {unsafe.Offsetof(c.Near), 2104},
+	} {
 		if at[0] != at[1] {
 			t.Errorf("%s is at %d, the assembly reads it at %d", name, at[0], at[1])
 		}

@@ -21,7 +21,8 @@ func TestELU1AtItsEnds(t *testing.T) {
 				Float32(tier).ELU1(y, s, x)
 				same := func(a, b float32) bool { return a == b || a != a && b != b }
 				if !same(y[n-1], c.want) || !same(s[n-1], c.slope) {
-					t.Errorf("%v: elu(%v) + 1 = %v with slope %v, want %v and %v", tier, c.x, y[n-1], s[n-1], c.want, c.slope)
+					t.Errorf("%v: elu(%v) + 1 = %v with slope %v, want %v and %v",
+						tier, c.x, y[n-1], s[n-1], c.want, c.slope)
 				}
 			}
 		}

@@ -25,8 +25,10 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 		grid  Grid[float32]
 		round func(float32) float32
 	}{
-		{"e4m3", Grid[float32]{Top: 448, Least: 0x1p-6, Magic: 0x1.8p20}, func(y float32) float32 { return tensor.E4M3FromFloat32(max(-448, min(448, y))).Float32() }},
-		{"e5m2", Grid[float32]{Top: 57344, Least: 0x1p-14, Magic: 0x1.8p21}, func(y float32) float32 { return tensor.E5M2FromFloat32(max(-57344, min(57344, y))).Float32() }},
+		{"e4m3", Grid[float32]{Top: 448, Least: 0x1p-6, Magic: 0x1.8p20},
+			func(y float32) float32 { return tensor.E4M3FromFloat32(max(-448, min(448, y))).Float32() }},
+		{"e5m2", Grid[float32]{Top: 57344, Least: 0x1p-14, Magic: 0x1.8p21},
+			func(y float32) float32 { return tensor.E5M2FromFloat32(max(-57344, min(57344, y))).Float32() }},
 	}
 	for round := range rounds {
 		for i := range x {
@@ -51,16 +53,20 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 					continue
 				}
 				if want := tensor.BF16FromFloat32(y); narrow[i] != want {
-					t.Fatalf("%v: %v (%#08x) becomes bfloat16 %#04x, want %#04x", tier, y, math.Float32bits(y), narrow[i], want)
+					t.Fatalf("%v: %v (%#08x) becomes bfloat16 %#04x, want %#04x",
+						tier, y, math.Float32bits(y), narrow[i], want)
 				}
 				if want := tensor.F16FromFloat32(y); half[i] != want {
-					t.Fatalf("%v: %v (%#08x) becomes float16 %#04x, want %#04x", tier, y, math.Float32bits(y), half[i], want)
+					t.Fatalf("%v: %v (%#08x) becomes float16 %#04x, want %#04x",
+						tier, y, math.Float32bits(y), half[i], want)
 				}
 			}
 			v.PackStochastic(narrow, x, random)
 			for i, y := range x {
-				if want := tensor.BF16Stochastic(y, random[i]); narrow[i] != want && !(y != y && narrow[i].Float32() != narrow[i].Float32()) {
-					t.Fatalf("%v: %v (%#08x) becomes bfloat16 %#04x by %#04x, want %#04x", tier, y, math.Float32bits(y), narrow[i], random[i], want)
+				if want := tensor.BF16Stochastic(y, random[i]); narrow[i] != want &&
+					!(y != y && narrow[i].Float32() != narrow[i].Float32()) {
+					t.Fatalf("%v: %v (%#08x) becomes bfloat16 %#04x by %#04x, want %#04x",
+						tier, y, math.Float32bits(y), narrow[i], random[i], want)
 				}
 			}
 			g := grids[round%2]
@@ -72,7 +78,8 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 				if y-y != 0 { // NaN and infinities
 					want = y - y
 				}
-				if got := narrow[i].Float32(); math.Float32bits(got) != math.Float32bits(want) && !(got != got && want != want) {
+				if got := narrow[i].Float32(); math.Float32bits(got) != math.Float32bits(want) &&
+					!(got != got && want != want) {
 					t.Fatalf("%v, %s: %v·%v = %v is quantised to %v, want %v", tier, g.name, scale, x[i], y, got, want)
 				}
 			}
@@ -87,7 +94,8 @@ func TestConversionsAreTheScalarOnes(t *testing.T) {
 			v.UnpackF16(wide[:1<<15], half[:1<<15])
 			for c := range 1 << 15 {
 				if got, want := wide[c], half[c].Float32(); math.Float32bits(got) != math.Float32bits(want) {
-					t.Fatalf("%v: float16 %#04x widens to %#08x, want %#08x", tier, half[c], math.Float32bits(got), math.Float32bits(want))
+					t.Fatalf("%v: float16 %#04x widens to %#08x, want %#08x",
+						tier, half[c], math.Float32bits(got), math.Float32bits(want))
 				}
 			}
 		}

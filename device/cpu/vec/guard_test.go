@@ -50,7 +50,8 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				if atEnd {
 					from = 70 - n
 				}
-				a, b, c, d, e := s[0][from:from+n], s[1][from:from+n], s[2][from:from+n], s[3][from:from+n], s[4][from:from+n]
+				a, b, c, d, e := s[0][from:from+n], s[1][from:from+n], s[2][from:from+n], s[3][from:from+n],
+					s[4][from:from+n]
 				v.Add(a, b)
 				v.Axpy(a, b, 2)
 				v.Scale(a, b, 2)

@@ -43,7 +43,8 @@ func TestMaskKeepsTheShareThatWasAskedFor(t *testing.T) {
 		}
 		near := func(what string, got, n int) {
 			if dev := math.Sqrt(float64(n) * p * (1 - p)); math.Abs(float64(got)-float64(n)*p) > 5*dev {
-				t.Errorf("keep %d of 65536, %s: %d of %d survive, want %.0f ± %.0f", keep, what, got, n, float64(n)*p, dev)
+				t.Errorf("keep %d of 65536, %s: %d of %d survive, want %.0f ± %.0f",
+					keep, what, got, n, float64(n)*p, dev)
 			}
 		}
 		near("all", total, rows*maskGroup)

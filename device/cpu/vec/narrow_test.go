@@ -151,7 +151,8 @@ func TestNarrowIsBitEqualToPasses(t *testing.T) {
 			}
 			for i := range wantF {
 				for k, want := range wantF[i] {
-					if got := gotF[i][k]; math.Float32bits(got) != math.Float32bits(want) && !(got != got && want != want) {
+					if got := gotF[i][k]; math.Float32bits(got) != math.Float32bits(want) &&
+						!(got != got && want != want) {
 						t.Fatalf("%v: %d elements: row %d of float32 is %v at %d, want %v", tier, n, i, got, k, want)
 					}
 				}

@@ -74,8 +74,8 @@ type Sophia[T Float] struct {
 
 func (f functions[T]) updates() Updates[T] {
 	return Updates[T]{
-		AdamW: f.adamW, Adam: f.adam, Momentum: momentum[T], Lion: lion[T], AdEMAMix: f.adEMAMix, Descend: descend[T], Whiten: f.whiten,
-		Sophia: sophia[T], MeanSquare: meanSquare[T], Decode: decode[T], Encode: encode[T],
+		AdamW: f.adamW, Adam: f.adam, Momentum: momentum[T], Lion: lion[T], AdEMAMix: f.adEMAMix, Descend: descend[T],
+		Whiten: f.whiten, Sophia: sophia[T], MeanSquare: meanSquare[T], Decode: decode[T], Encode: encode[T],
 	}
 }
 

@@ -162,7 +162,9 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 			ref.Momentum(A, B, C, &Momentum[float64]{0.5, 0.1, 0.9, 0.8, 0.01, 0.02})
 			check("Momentum", 4e-6)
 			for _, floor := range []float64{math.Inf(-1), 0} {
-				scalar("Sophia", float64(v.Sophia(x(a), x(b), x(c), x(d), &Sophia[float32]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, float32(floor), 1, -1})),
+				scalar("Sophia", float64(v.Sophia(x(a), x(b), x(c), x(d), &Sophia[float32]{
+					0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, float32(floor), 1, -1,
+				})),
 					ref.Sophia(A, B, C, D, &Sophia[float64]{0.9, 0.1, 0.5, 1e-15, 1e-2, 1e-4, floor, 1, -1}), 0)
 				check("Sophia", 2e-6)
 			}
@@ -216,14 +218,17 @@ func TestExpLimits(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)
 		for _, c := range []struct{ x, want float32 }{
-			{-inf, 0}, {inf, inf}, {nan, nan}, {0, 1}, {-1e30, 0}, {1e30, inf}, {89, inf}, {88.8, inf}, {-104, 0}, {float32(math.Copysign(0, -1)), 1},
-			{-103.97208, math.SmallestNonzeroFloat32}, {-103.97209, 0}, {88.72283, float32(math.Exp(float64(float32(88.72283))))},
+			{-inf, 0}, {inf, inf}, {nan, nan}, {0, 1}, {-1e30, 0}, {1e30, inf}, {89, inf}, {88.8, inf}, {-104, 0},
+			{float32(math.Copysign(0, -1)), 1},
+			{-103.97208, math.SmallestNonzeroFloat32}, {-103.97209, 0},
+			{88.72283, float32(math.Exp(float64(float32(88.72283))))},
 		} {
 			for _, n := range []int{1, 8, 16, 37} {
 				x, y := make([]float32, n), make([]float32, n)
 				x[n-1] = c.x
 				v.ExpSum(y, x, 0)
-				if got := y[n-1]; math.Abs(float64(got)-float64(c.want)) > 1.2e-7*float64(c.want) && got != c.want || (got != got) != (c.want != c.want) {
+				if got := y[n-1]; math.Abs(float64(got)-float64(c.want)) > 1.2e-7*float64(c.want) && got != c.want ||
+					(got != got) != (c.want != c.want) {
 					t.Errorf("%v: exp(%v) = %v, want %v", tier, c.x, got, c.want)
 				}
 			}

@@ -88,6 +88,6 @@ func check(call string, result int32) error {
 
 // statuses describes the values of cublasStatus_t; only later versions of the library can do so.
 var statuses = map[int32]string{
-	1: "not initialized", 3: "out of memory", 7: "invalid value", 8: "not supported by this card", 11: "memory mapping failed", 13: "execution failed",
-	14: "internal error", 15: "not supported", 16: "license error",
+	1: "not initialized", 3: "out of memory", 7: "invalid value", 8: "not supported by this card",
+	11: "memory mapping failed", 13: "execution failed", 14: "internal error", 15: "not supported", 16: "license error",
 }

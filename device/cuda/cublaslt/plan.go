@@ -86,7 +86,9 @@ func (l *Library) Plan(p Problem, workspace int) (*Plan, error) {
 		steps = append(steps, func() int32 { return set(l.descSet, plan.desc, descEpilogue, int32(epilogueBias)) })
 	}
 	for i := range 4 {
-		steps = append(steps, func() int32 { return set(l.preferenceSet, preference, preferAlignment+i, uint32(p.Alignment)) })
+		steps = append(steps, func() int32 {
+			return set(l.preferenceSet, preference, preferAlignment+i, uint32(p.Alignment))
+		})
 	}
 	for _, step := range steps {
 		if err := check("making a plan", step()); err != nil {
@@ -102,7 +104,8 @@ func (l *Library) Plan(p Problem, workspace int) (*Plan, error) {
 		_         [4]int32
 	}
 	var n int32
-	status := l.heuristic.Call(l.handle, plan.desc, plan.a, plan.b, plan.d, plan.d, preference, 1, uintptr(unsafe.Pointer(&found)), uintptr(unsafe.Pointer(&n)))
+	status := l.heuristic.Call(l.handle, plan.desc, plan.a, plan.b, plan.d, plan.d, preference, 1,
+		uintptr(unsafe.Pointer(&found)), uintptr(unsafe.Pointer(&n)))
 	if status == statusNotSupported || status == statusInvalid || status == 0 && (n == 0 || found.state != 0) {
 		l.Free(plan)
 		return nil, ErrUnsupported
@@ -142,15 +145,17 @@ type Operands struct {
 func (l *Library) Run(p *Plan, o *Operands, s driver.Stream) error {
 	l.numbers = [3]uint64{scalar(o.Alpha, p.double), scalar(o.Beta, p.double), uint64(o.Bias)}
 	if p.bias {
-		l.args = [16]uintptr{p.desc, descBiasPointer, uintptr(unsafe.Pointer(&l.numbers[2])), unsafe.Sizeof(l.numbers[2])}
+		l.args = [16]uintptr{
+			p.desc, descBiasPointer, uintptr(unsafe.Pointer(&l.numbers[2])), unsafe.Sizeof(l.numbers[2]),
+		}
 		if err := check("cublasLtMatmulDescSetAttribute", l.descSet.CallWith(l.args[:4])); err != nil {
 			return err
 		}
 	}
 	l.args = [16]uintptr{
 		l.handle, p.desc, uintptr(unsafe.Pointer(&l.numbers[0])), uintptr(o.A), p.a, uintptr(o.B), p.b,
-		uintptr(unsafe.Pointer(&l.numbers[1])), uintptr(o.D), p.d, uintptr(o.D), p.d, uintptr(unsafe.Pointer(&p.algorithm)),
-		uintptr(o.Workspace), uintptr(o.WorkspaceSize), uintptr(s),
+		uintptr(unsafe.Pointer(&l.numbers[1])), uintptr(o.D), p.d, uintptr(o.D), p.d,
+		uintptr(unsafe.Pointer(&p.algorithm)), uintptr(o.Workspace), uintptr(o.WorkspaceSize), uintptr(s),
 	}
 	return check("cublasLtMatmul", l.multiply.CallWith(l.args[:]))
 }

@@ -16,8 +16,10 @@ type Driver struct {
 	lib     *dynlib.Library
 	version int
 
-	initialise, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetAttribute, deviceTotalMem dynlib.Function
-	primaryCtxRetain, primaryCtxRelease, ctxSetCurrent, getErrorName, getErrorString                           dynlib.Function
+	initialise, driverGetVersion, deviceGetCount, deviceGet dynlib.Function
+	deviceGetName, deviceGetAttribute, deviceTotalMem       dynlib.Function
+	primaryCtxRetain, primaryCtxRelease, ctxSetCurrent      dynlib.Function
+	getErrorName, getErrorString                            dynlib.Function
 
 	args [11]uintptr // of the current call
 
@@ -43,13 +45,15 @@ func Open() (*Driver, error) {
 	var version int32
 	d.driverGetVersion.Call(uintptr(unsafe.Pointer(&version)))
 	if d.version = int(version); d.version < Oldest {
-		return nil, fmt.Errorf("the NVIDIA driver (%s) supports CUDA %s, but %s is needed\n  install a driver of version 525 or later", lib.Path(), d.Version(), Version(Oldest))
+		return nil, fmt.Errorf("the NVIDIA driver (%s) supports CUDA %s, but %s is needed\n"+
+			"  install a driver of version 525 or later", lib.Path(), d.Version(), Version(Oldest))
 	}
 	if err := lib.Functions(d.functions()...); err != nil {
 		return nil, err
 	}
 	if err := d.check("cuInit", d.initialise.Call(0)); err != nil {
-		return nil, fmt.Errorf("%w\n  check whether nvidia-smi works: after an update of the driver, the machine needs a restart", err)
+		return nil, fmt.Errorf("%w\n  check whether nvidia-smi works: after an update of the driver, "+
+			"the machine needs a restart", err)
 	}
 	return d, nil
 }
@@ -138,7 +142,8 @@ func (d *Driver) Card(i int) (c Card, err error) {
 // Name returns the name of a card: "NVIDIA H100 80GB HBM3".
 func (d *Driver) Name(c Card) (string, error) {
 	var name [256]byte
-	err := d.check("cuDeviceGetName", d.deviceGetName.Call(uintptr(unsafe.Pointer(&name)), uintptr(len(name)), uintptr(c)))
+	err := d.check("cuDeviceGetName",
+		d.deviceGetName.Call(uintptr(unsafe.Pointer(&name)), uintptr(len(name)), uintptr(c)))
 	text, _, _ := bytes.Cut(name[:], []byte{0})
 	return string(text), err
 }
@@ -166,7 +171,8 @@ const (
 // Attribute returns an attribute of a card.
 func (d *Driver) Attribute(c Card, a Attribute) (int, error) {
 	var n int32
-	err := d.check("cuDeviceGetAttribute", d.deviceGetAttribute.Call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(c)))
+	err := d.check("cuDeviceGetAttribute",
+		d.deviceGetAttribute.Call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(c)))
 	return int(n), err
 }
 

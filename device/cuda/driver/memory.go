@@ -48,7 +48,8 @@ func (d *Driver) Free(p Pointer) error { return d.check("cuMemFree", d.memory.fr
 // AllocHost reserves pinned host memory that cards and the host access at the same address.
 func (d *Driver) AllocHost(size int) (p Pointer, err error) {
 	const portable, mapped = 1, 2
-	err = d.check("cuMemHostAlloc", d.memory.hostAlloc.Call(uintptr(unsafe.Pointer(&p)), uintptr(size), portable|mapped))
+	err = d.check("cuMemHostAlloc",
+		d.memory.hostAlloc.Call(uintptr(unsafe.Pointer(&p)), uintptr(size), portable|mapped))
 	return p, err
 }
 

@@ -30,7 +30,8 @@ func (m *moduleFunctions) names() []dynlib.Named {
 
 // Load loads a compiled module onto the card of the current context.
 func (d *Driver) Load(image []byte) (m Module, err error) {
-	err = d.check("cuModuleLoadData", d.module.load.Call(uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(unsafe.SliceData(image)))))
+	err = d.check("cuModuleLoadData",
+		d.module.load.Call(uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(unsafe.SliceData(image)))))
 	return m, err
 }
 
@@ -41,7 +42,8 @@ func (d *Driver) Unload(m Module) error {
 
 // Function returns a kernel by its name.
 func (d *Driver) Function(m Module, name string) (f Function, err error) {
-	err = d.check("cuModuleGetFunction", d.module.function.Call(uintptr(unsafe.Pointer(&f)), uintptr(m), uintptr(unsafe.Pointer(dynlib.CString(name)))))
+	err = d.check("cuModuleGetFunction",
+		d.module.function.Call(uintptr(unsafe.Pointer(&f)), uintptr(m), uintptr(unsafe.Pointer(dynlib.CString(name)))))
 	return f, err
 }
 
@@ -56,7 +58,8 @@ func (d *Driver) SetSharedLimit(f Function, size int) error {
 // each argument, in memory that the caller keeps alive.
 func (d *Driver) Launch(f Function, grid [3]int, threads, shared int, s Stream, args *unsafe.Pointer) error {
 	d.args = [11]uintptr{
-		uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(threads), 1, 1, uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(args)), 0,
+		uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(threads), 1, 1, uintptr(shared),
+		uintptr(s), uintptr(unsafe.Pointer(args)), 0,
 	}
 	return d.check("cuLaunchKernel", d.module.launch.CallWith(d.args[:]))
 }

@@ -73,6 +73,7 @@ func (d *Driver) WaitEvent(e Event) error {
 // Elapsed returns the seconds between two events that have occurred.
 func (d *Driver) Elapsed(from, to Event) (float64, error) {
 	var ms float32
-	err := d.check("cuEventElapsedTime", d.stream.eventsElapsed.Call(uintptr(unsafe.Pointer(&ms)), uintptr(from), uintptr(to)))
+	err := d.check("cuEventElapsedTime",
+		d.stream.eventsElapsed.Call(uintptr(unsafe.Pointer(&ms)), uintptr(from), uintptr(to)))
 	return float64(ms) / 1e3, err
 }

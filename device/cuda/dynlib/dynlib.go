@@ -30,7 +30,8 @@ func Open(hint string, names ...string) (*Library, error) {
 			faults = append(faults, "\n  "+err.Error())
 		}
 	}
-	return nil, fmt.Errorf("%s not found%s\n  %s, or set ANNEAL_CUDA_PATH to its directory", strings.Join(names, " or "), strings.Join(faults, ""), hint)
+	return nil, fmt.Errorf("%s not found%s\n  %s, or set ANNEAL_CUDA_PATH to its directory",
+		strings.Join(names, " or "), strings.Join(faults, ""), hint)
 }
 
 // Path returns where the library was found: a bare name if the system's loader found it.
@@ -44,7 +45,8 @@ func (l *Library) Functions(into ...Named) error {
 	for _, f := range into {
 		address, err := purego.Dlsym(l.lib, f.Name)
 		if err != nil {
-			return fmt.Errorf("%s (%s) has no function %s: it is too old, or another library\n  install a newer version", l.name, l.path, f.Name)
+			return fmt.Errorf("%s (%s) has no function %s: it is too old, or another library\n"+
+				"  install a newer version", l.name, l.path, f.Name)
 		}
 		*f.To = Function(address)
 	}

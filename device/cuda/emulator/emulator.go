@@ -79,7 +79,8 @@ func Build() (dir string, err error) {
 			return "", fmt.Errorf("cannot build %s of the emulated card: %w\n%s", soname, err, out)
 		}
 	}
-	if err := os.Rename(staging, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another process may have created it
+	// another process may have created it
+	if err := os.Rename(staging, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	return dir, nil

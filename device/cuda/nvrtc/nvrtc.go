@@ -24,7 +24,8 @@ func Open(major int) (*Compiler, error) {
 	for v := major; v >= 12; v-- {
 		names = append(names, fmt.Sprintf("libnvrtc.so.%d", v))
 	}
-	lib, err := dynlib.Open(fmt.Sprintf("install it with `pip install nvidia-cuda-nvrtc-cu%d`, or the CUDA toolkit", min(major, 12)), names...)
+	lib, err := dynlib.Open(fmt.Sprintf("install it with `pip install nvidia-cuda-nvrtc-cu%d`, "+
+		"or the CUDA toolkit", min(major, 12)), names...)
 	if err != nil {
 		return nil, fmt.Errorf("no kernel compiler: %w", err)
 	}
@@ -44,7 +45,8 @@ func Open(major int) (*Compiler, error) {
 		return nil, err
 	}
 	var ma, mi int32
-	if err := c.check("nvrtcVersion", c.version.Call(uintptr(unsafe.Pointer(&ma)), uintptr(unsafe.Pointer(&mi)))); err != nil {
+	if err := c.check("nvrtcVersion",
+		c.version.Call(uintptr(unsafe.Pointer(&ma)), uintptr(unsafe.Pointer(&mi)))); err != nil {
 		return nil, err
 	}
 	c.major, c.minor = int(ma), int(mi)
@@ -65,12 +67,14 @@ func (c *Compiler) Compile(name, text string, options ...string) ([]byte, error)
 		flags = append(flags, dynlib.CString(o))
 	}
 	var program uintptr
-	if err := c.check("nvrtcCreateProgram", c.create.Call(uintptr(unsafe.Pointer(&program)), uintptr(unsafe.Pointer(dynlib.CString(text))),
-		uintptr(unsafe.Pointer(dynlib.CString(name))), 0, 0, 0)); err != nil {
+	if err := c.check("nvrtcCreateProgram", c.create.Call(uintptr(unsafe.Pointer(&program)),
+		uintptr(unsafe.Pointer(dynlib.CString(text))), uintptr(unsafe.Pointer(dynlib.CString(name))), 0, 0,
+		0)); err != nil {
 		return nil, err
 	}
 	defer c.destroy.Call(uintptr(unsafe.Pointer(&program)))
-	if err := c.check("nvrtcCompileProgram", c.compile.Call(program, uintptr(len(flags)), uintptr(unsafe.Pointer(unsafe.SliceData(flags))))); err != nil {
+	if err := c.check("nvrtcCompileProgram",
+		c.compile.Call(program, uintptr(len(flags)), uintptr(unsafe.Pointer(unsafe.SliceData(flags))))); err != nil {
 		return nil, fmt.Errorf("%s with %s: %w\n%s", name, strings.Join(options, " "), err, c.programLog(program))
 	}
 	var size uint64
@@ -78,7 +82,8 @@ func (c *Compiler) Compile(name, text string, options ...string) ([]byte, error)
 		return nil, err
 	}
 	code := make([]byte, max(size, 1))
-	if err := c.check("nvrtcGetCUBIN", c.code.Call(program, uintptr(unsafe.Pointer(unsafe.SliceData(code))))); err != nil {
+	if err := c.check("nvrtcGetCUBIN",
+		c.code.Call(program, uintptr(unsafe.Pointer(unsafe.SliceData(code))))); err != nil {
 		return nil, err
 	}
 	return code[:size], nil

@@ -23,7 +23,9 @@ func (s *set) mul(f *asmgen.File) {
 	k.argBytes("cs", "R12")
 	k.argBytes("ldb", "R13")
 	k.Arg("m", "CX")
-	rows := []string{"(SI)", "(SI)(R8*1)", "(SI)(R8*2)", "(SI)(R9*1)", "(SI)(R8*4)", "(SI)(R10*1)", "(SI)(R9*2)", "(SI)(R11*1)"}
+	rows := []string{
+		"(SI)", "(SI)(R8*1)", "(SI)(R8*2)", "(SI)(R9*1)", "(SI)(R8*4)", "(SI)(R10*1)", "(SI)(R9*2)", "(SI)(R11*1)",
+	}
 	step := func() {
 		k.loadTo(b0, 0, "BX")
 		k.loadTo(b1, s.bytes(), "BX")
@@ -37,7 +39,8 @@ func (s *set) mul(f *asmgen.File) {
 		k.I("ADDQ R13, BX")
 	}
 
-	tile, odd, done, store, next := k.NewLabel("tile"), k.NewLabel("odd"), k.NewLabel("done"), k.NewLabel("store"), k.NewLabel("next")
+	tile, odd, done, store, next := k.NewLabel("tile"), k.NewLabel("odd"), k.NewLabel("done"), k.NewLabel("store"),
+		k.NewLabel("next")
 	k.Label(tile)
 	k.Arg("a", "SI")
 	k.Arg("b", "BX")

@@ -20,7 +20,8 @@ func (k *kernel) eachRow(chunk int, begin, body, end func()) {
 }
 
 func (s *set) scaleRows(f *asmgen.File) {
-	k := s.kernel(f, "scaleRows", "is kernels.scaleRows; rows and cols are positive.", "x *float32, ld, rows, cols int, f *float32")
+	k := s.kernel(f, "scaleRows", "is kernels.scaleRows; rows and cols are positive.",
+		"x *float32, ld, rows, cols int, f *float32")
 	k.Arg("x", "DI")
 	k.argBytes("ld", "DX")
 	k.Arg("rows", "CX")
@@ -81,7 +82,8 @@ func (s *set) dot(f *asmgen.File) {
 
 // load writes the kernel that reads float32 and scales it.
 func (s *set) load(f *asmgen.File) {
-	k := s.kernel(f, "load", "is kernels.load; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
+	k := s.kernel(f, "load",
+		"is kernels.load; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
 		"dst *float32, ld int, src *float32, stride, rows, cols, scale int")
 	k.argScale(0)
 	k.widen(4, func(u int) { k.I("VMULPS %d(BX), %s, %s", u*s.bytes(), k.v(0), k.v(1+u)) })
@@ -165,7 +167,8 @@ func (s *set) storeF16(f *asmgen.File) {
 // storeNarrow writes a store of 16-bit elements; round converts register u of 16 of them, which is in register x, and
 // stores them at BX. The two registers after x are scratch.
 func (s *set) storeNarrow(f *asmgen.File, name string, round func(k *kernel, u, x int)) {
-	k := s.kernel(f, name, "is kernels."+name+"; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
+	k := s.kernel(f, name, "is kernels."+name+
+		"; scale is the bits of a float32; rows is positive, cols a positive multiple of 16.",
 		"dst *uint16, stride int, src *float32, ld, rows, cols, scale int")
 	k.loadConstants(lsb, quiet)
 	k.Arg("dst", "DI")

@@ -192,7 +192,8 @@ func piece(field int) string { return fmt.Sprintf("%d(R12)", field) }
 
 // attend writes the forward pass.
 func (s *set) attend(f *asmgen.File) {
-	k := s.kernel(f, "attend", "is kernels.attend; kstride is in bytes, steps counts 32 elements of queries and keys, blocks 16 of values; scale is the bits of a float32; n is positive.",
+	k := s.kernel(f, "attend", "is kernels.attend; kstride is in bytes, steps counts 32 elements of queries and keys, "+
+		"blocks 16 of values; scale is the bits of a float32; n is positive.",
 		"k *float32, kstride int, v, q, o, m, l, s *float32, pieces *piece, n, steps, blocks, scale int")
 	const top, sum, x, temp = 0, 4, 6, 10
 	k.begin(exact, 6)
@@ -352,8 +353,11 @@ const order = 27
 
 // descend writes the backward pass.
 func (s *set) descend(f *asmgen.File) {
-	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; covered has a bit for each half of the keys that any panel sees; scale is the bits of a float32; n and units are the number of pieces, which is positive.",
-		"k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, pieces *unitPiece, n, units, covered, steps, columns, scale int")
+	k := s.kernel(f, "descend", "is kernels.descend; ld and led are in bytes of FP32, columns counts 32 elements; "+
+		"covered has a bit for each half of the keys that any panel sees; scale is the bits of a float32; "+
+		"n and units are the number of pieces, which is positive.",
+		"k, kt, v, q, qd, do, dod, dk, dv, dq, lse, delta, s, dp, p, ds, dsd *float32, ld, led int, "+
+			"pieces *unitPiece, n, units, covered, steps, columns, scale int")
 	k.begin(rough, 4)
 	k.I("VMOVUPS ·upperHalves(SB), %s", k.v(order))
 	k.eachPiece(unitSize, func() {
@@ -587,7 +591,8 @@ func (k *kernel) queryGradients(panel int) {
 
 // lower writes the kernel that transposes sums back, scales and rounds them.
 func (s *set) lower(f *asmgen.File) {
-	k := s.kernel(f, "lower", "is kernels.lower; stride is in bytes, groups counts 32 elements; all 32 queries are written.",
+	k := s.kernel(f, "lower",
+		"is kernels.lower; stride is in bytes, groups counts 32 elements; all 32 queries are written.",
 		"dst *uint16, stride int, src, f *float32, groups int")
 	const factor, pairs, t = 31, 30, 29
 	k.Arg("stride", "R9")

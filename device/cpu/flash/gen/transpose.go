@@ -9,7 +9,8 @@ import (
 // transpose transposes squares of lanes × lanes. It interleaves pairs of rows by elements, then by pairs of elements,
 // which leaves column 4L+j of four rows in 128-bit part L of a register, and then gathers the parts.
 func (s *set) transpose(f *asmgen.File) {
-	k := s.kernel(f, "transpose", fmt.Sprintf("is kernels.transpose for %d rows; cols is a positive multiple of %d.", s.tileN, s.lanes),
+	k := s.kernel(f, "transpose", fmt.Sprintf("is kernels.transpose for %d rows; cols is a positive multiple of %d.",
+		s.tileN, s.lanes),
 		"dst, src *float32, ld, cols int")
 	k.Arg("dst", "DI")
 	k.Arg("src", "SI")

@@ -9,7 +9,8 @@ import "anneal/internal/asmgen"
 //
 // That is 24 shuffles and 24 insertions for 256 elements.
 func columnsBF16(f *asmgen.File) {
-	fn := f.Func("columnsBF16", "copies k×cols elements so that k runs along the row. k must be a multiple of 32; columns are processed in groups of 8.",
+	fn := f.Func("columnsBF16", "copies k×cols elements so that k runs along the row. k must be a multiple of 32; "+
+		"columns are processed in groups of 8.",
 		"dst *float32, ldd int, src unsafe.Pointer, lds, k, cols int")
 	fn.Arg("lds", "R9")
 	fn.I("SHLQ $1, R9")
@@ -26,7 +27,8 @@ func columnsBF16(f *asmgen.File) {
 
 	run, eight := fn.NewLabel("run"), fn.NewLabel("eight")
 	row := func(n int) string { // of eight rows, starting at BX
-		return []string{"(BX)", "(BX)(R9*1)", "(BX)(R9*2)", "(BX)(R10*1)", "(BX)(R9*4)", "5", "(BX)(R10*2)", "(BX)(R11*1)"}[n]
+		return []string{"(BX)", "(BX)(R9*1)", "(BX)(R9*2)", "(BX)(R10*1)", "(BX)(R9*4)", "5", "(BX)(R10*2)",
+			"(BX)(R11*1)"}[n]
 	}
 	fn.Label(run)
 	fn.Arg("cols", "DX")

@@ -73,7 +73,8 @@ func few(f *asmgen.File, v vector, rows int, l loader) {
 			fn.I("%s %s, %s, %s", op, reg(load+3), reg(load+2), reg(turned+2+i))
 		}
 		for i := range 4 {
-			fn.I("%s %s, %s, %s", []string{"VUNPCKLPD", "VUNPCKHPD"}[i%2], reg(turned+2+i/2), reg(turned+i/2), reg(load+i))
+			fn.I("%s %s, %s, %s", []string{"VUNPCKLPD", "VUNPCKHPD"}[i%2], reg(turned+2+i/2),
+				reg(turned+i/2), reg(load+i))
 		}
 		l.words(fn, v, load, turned, use)
 	}

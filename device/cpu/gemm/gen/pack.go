@@ -242,7 +242,8 @@ func log2(n int) int {
 // panels writes the copy of rows into panels of width columns, 32 or 48: whole cache lines, because stores that cross
 // lines take twice as long. If words are pairs, a pair comes from two rows, and a missing second row counts as zero.
 func panels(f *asmgen.File, l loader, width int) {
-	fn := f.Func(fmt.Sprintf("panels%s%d", l.name, width), fmt.Sprintf("copies rows×cols elements into panels of %d columns.", width),
+	fn := f.Func(fmt.Sprintf("panels%s%d", l.name, width),
+		fmt.Sprintf("copies rows×cols elements into panels of %d columns.", width),
 		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
 	l.consts(fn)
 	fn.Arg("dst", "DI")
@@ -257,7 +258,8 @@ func panels(f *asmgen.File, l loader, width int) {
 
 	panel, whole, row := fn.NewLabel("panel"), fn.NewLabel("whole"), fn.NewLabel("row")
 	fn.Label(panel)
-	fn.Comment("columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, K5 (and K6)")
+	fn.Comment("columns of this panel: in the first row (of a pair) masked by K1, K2 (and K3), in the second by K4, " +
+		"K5 (and K6)")
 	fn.I("MOVL $%d, R13", width)
 	fn.I("CMPQ BX, R13")
 	fn.I("JGE %s", whole)
@@ -285,7 +287,8 @@ func panels(f *asmgen.File, l loader, width int) {
 	}
 	for v := range vectors {
 		off := 16 * v * l.size
-		l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R10)(R9*1)", off), fmt.Sprintf("K%d", 1+v), fmt.Sprintf("K%d", 4+v), v, 16+v)
+		l.loadDown(fn, fmt.Sprintf("%d(R10)", off), fmt.Sprintf("%d(R10)(R9*1)", off), fmt.Sprintf("K%d", 1+v),
+			fmt.Sprintf("K%d", 4+v), v, 16+v)
 	}
 	for v := range vectors {
 		fn.I("VMOVUPS Z%d, %d(R11)", v, 64*v)

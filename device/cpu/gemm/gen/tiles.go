@@ -12,8 +12,8 @@ import "anneal/internal/asmgen"
 func tiles(f *asmgen.File, name string, high, round bool) {
 	fn := f.Func(name, "is a kernel of type strip, which documents the parameters.",
 		"config, a unsafe.Pointer, lda int, b unsafe.Pointer, strideB, steps, panels int, "+
-			"from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, block unsafe.Pointer, "+
-			"ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int")
+			"from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, rows int, "+
+			"block unsafe.Pointer, ahead uintptr, aheadLine, aheadStep, aheadPanel, aheadPanels int, wholeRows int")
 	t := &strip{fn, high}
 	fn.Arg("config", "AX")
 	fn.LDTILECFG("AX")
@@ -209,7 +209,8 @@ func peakTiles(f *asmgen.File) {
 // columns, so that b need not be packed. The sums are stored transposed: row j of c holds column j of the result.
 func fewTiles(f *asmgen.File, l loader) {
 	fn := f.Func("fewTiles"+l.name, "multiplies unpacked rows of b by the transpose of a.",
-		"config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, next uintptr")
+		"config unsafe.Pointer, c, a *float32, row int, b unsafe.Pointer, ldb, steps int, block unsafe.Pointer, "+
+			"next uintptr")
 	fn.Arg("config", "AX")
 	fn.LDTILECFG("AX")
 	fn.Arg("c", "DI")

@@ -140,45 +140,48 @@ func turn(fn *asmgen.Func) [16]int {
 
 // storeF32 writes the store of a tile of sums to an FP32 result.
 func storeF32(f *asmgen.File) {
-	store(f, "storeF32", "writes scaled sums to an FP32 result, or adds them with add.", 4, func(fn *asmgen.Func, mask []string, add bool) {
-		for v := range 2 {
-			scaled(fn, mask[v], v)
-			if add {
-				fn.I("VADDPS %d(DI), Z%d, %s, Z%d", 64*v, v, mask[v], v)
+	store(f, "storeF32", "writes scaled sums to an FP32 result, or adds them with add.", 4,
+		func(fn *asmgen.Func, mask []string, add bool) {
+			for v := range 2 {
+				scaled(fn, mask[v], v)
+				if add {
+					fn.I("VADDPS %d(DI), Z%d, %s, Z%d", 64*v, v, mask[v], v)
+				}
+				fn.I("VMOVUPS Z%d, %s, %d(DI)", v, mask[v], 64*v)
 			}
-			fn.I("VMOVUPS Z%d, %s, %d(DI)", v, mask[v], 64*v)
-		}
-	})
+		})
 }
 
 // storeBF16 writes the store of a tile of sums to a BF16 result.
 func storeBF16(f *asmgen.File) {
-	store(f, "storeBF16", "rounds scaled sums to a BF16 result, or adds them to it with add.", 2, func(fn *asmgen.Func, mask []string, add bool) {
-		for v := range 2 {
-			scaled(fn, mask[v], v)
-			if add {
-				bf16.load(fn, fmt.Sprintf("%d(DI)", 32*v), mask[v], 2+v, 0)
-				fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
+	store(f, "storeBF16", "rounds scaled sums to a BF16 result, or adds them to it with add.", 2,
+		func(fn *asmgen.Func, mask []string, add bool) {
+			for v := range 2 {
+				scaled(fn, mask[v], v)
+				if add {
+					bf16.load(fn, fmt.Sprintf("%d(DI)", 32*v), mask[v], 2+v, 0)
+					fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
+				}
+				round(fn, v, 16+v)
 			}
-			round(fn, v, 16+v)
-		}
-		fn.I("VPERMT2W Z17, Z25, Z16") // the upper halves of both
-		fn.I("VMOVDQU16 Z16, K3, (DI)")
-	})
+			fn.I("VPERMT2W Z17, Z25, Z16") // the upper halves of both
+			fn.I("VMOVDQU16 Z16, K3, (DI)")
+		})
 }
 
 // storeF16 writes the store of a tile of sums to an FP16 result.
 func storeF16(f *asmgen.File) {
-	store(f, "storeF16", "rounds scaled sums to an FP16 result, or adds them to it with add.", 2, func(fn *asmgen.Func, mask []string, add bool) {
-		for v := range 2 {
-			scaled(fn, mask[v], v)
-			if add {
-				f16.load(fn, fmt.Sprintf("%d(DI)", 32*v), mask[v], 2+v, 0)
-				fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
+	store(f, "storeF16", "rounds scaled sums to an FP16 result, or adds them to it with add.", 2,
+		func(fn *asmgen.Func, mask []string, add bool) {
+			for v := range 2 {
+				scaled(fn, mask[v], v)
+				if add {
+					f16.load(fn, fmt.Sprintf("%d(DI)", 32*v), mask[v], 2+v, 0)
+					fn.I("VADDPS Z%d, Z%d, Z%d", 2+v, v, v)
+				}
+				fn.I("VCVTPS2PH $0, Z%d, %s, %d(DI)", v, mask[v], 32*v)
 			}
-			fn.I("VCVTPS2PH $0, Z%d, %s, %d(DI)", v, mask[v], 32*v)
-		}
-	})
+		})
 }
 
 // scaled loads vector v of a row of sums, multiplied by the scale in Z28.

@@ -143,7 +143,8 @@ func (s *isa) stochastic(f *asmgen.File) {
 	if !s.wide() {
 		limit = " Elements past a multiple of 8 are skipped."
 	}
-	k := s.kernel(f, "packStochastic", "rounds src to bfloat16 with 16-bit random numbers."+limit, []string{"dst:bf16", "src", "random:u32"}, "", "")
+	k := s.kernel(f, "packStochastic", "rounds src to bfloat16 with 16-bit random numbers."+limit,
+		[]string{"dst:bf16", "src", "random:u32"}, "", "")
 	k.useBF16()
 	const quiet = 8
 	k.fromMemory(quietBit, quiet)
@@ -173,7 +174,8 @@ func (s *isa) narrow(f *asmgen.File) {
 	s.swiGLUGrad(f, "narrowSwiGLUGrad", ":bf16")
 	s.reluSquared(f, "narrowReLUSquared", ":bf16")
 
-	k := s.kernel(f, "narrowNormalise", "is xhat = r·x, y = xhat·gain.", []string{"y:bf16", "xhat:bf16", "x", "gain"}, "r float32", "")
+	k := s.kernel(f, "narrowNormalise", "is xhat = r·x, y = xhat·gain.", []string{"y:bf16", "xhat:bf16", "x", "gain"},
+		"r float32", "")
 	k.useBF16()
 	k.broadcast("r", 11)
 	k.loop(2, func(u int) {

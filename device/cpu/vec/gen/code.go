@@ -48,7 +48,8 @@ func (k *kernel) decode(codes, base string, scale, index, x int) {
 // codes writes the primitives of vec.Code, for whole vectors only.
 func (s *isa) codes(f *asmgen.File) {
 	const limit = " Elements past whole vectors are skipped."
-	k := s.kernel(f, "decode", "is dst = scale·values[codes]."+limit, []string{"dst", "codes:u8"}, "c *Code[float32], scale float32", "")
+	k := s.kernel(f, "decode", "is dst = scale·values[codes]."+limit, []string{"dst", "codes:u8"},
+		"c *Code[float32], scale float32", "")
 	k.whole = true
 	k.Arg("c", "R11")
 	k.broadcast("scale", 8)

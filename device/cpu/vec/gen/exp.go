@@ -39,7 +39,8 @@ func (k *kernel) exp(x, n, p, mask int) {
 }
 
 func (s *isa) exponentials(f *asmgen.File) {
-	k := s.kernel(f, "expSum", "is dst = exp(x − shift); it returns Σ dst.", []string{"dst", "x"}, "shift float32", "float32")
+	k := s.kernel(f, "expSum", "is dst = exp(x − shift); it returns Σ dst.", []string{"dst", "x"},
+		"shift float32", "float32")
 	const shift = 14
 	k.useExp()
 	k.broadcast("shift", shift)
@@ -86,7 +87,8 @@ func (s *isa) swiGLU(f *asmgen.File, name, suffix string) {
 
 func (s *isa) swiGLUGrad(f *asmgen.File, name, suffix string) {
 	k := s.kernel(f, name, "is dup = dact·silu(gate), dgate = dact·up·silu'(gate), act = silu(gate)·up.",
-		[]string{"dgate" + suffix, "dup" + suffix, "act" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "", "")
+		[]string{"dgate" + suffix, "dup" + suffix, "act" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "",
+		"")
 	k.useExp()
 	k.useBF16()
 	k.loop(2, func(u int) {

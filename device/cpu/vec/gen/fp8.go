@@ -5,7 +5,8 @@ import "anneal/internal/asmgen"
 // fp8 writes the primitives of FP8: the largest magnitude of a row, and rounding to the grid of a format.
 func (s *isa) fp8(f *asmgen.File) {
 	// Magnitudes are compared as integers, so NaN is the largest.
-	k := s.kernel(f, "maxAbs", "returns the largest magnitude, NaN if there is one, 0 for no elements.", []string{"x"}, "", "float32")
+	k := s.kernel(f, "maxAbs", "returns the largest magnitude, NaN if there is one, 0 for no elements.", []string{"x"},
+		"", "float32")
 	const magnitude = 8
 	k.fromMemory(magnitudeBits, magnitude)
 	k.zero(0, 4)
@@ -23,7 +24,8 @@ func (s *isa) fp8(f *asmgen.File) {
 	if !s.wide() {
 		limit = " Elements past a multiple of 8 are skipped."
 	}
-	k = s.kernel(f, "quantize", "rounds src to an FP8 grid."+limit, []string{"dst:bf16", "src"}, "grid *Grid[float32]", "")
+	k = s.kernel(f, "quantize", "rounds src to an FP8 grid."+limit, []string{"dst:bf16", "src"},
+		"grid *Grid[float32]", "")
 	const scale, top, bottom, least, magic, exponent, sign = 5, 6, 7, 8, 9, 10, 11
 	k.useBF16()
 	k.Arg("grid", "R11")

@@ -32,7 +32,8 @@ func (s *isa) layerNorm(f *asmgen.File) {
 	})
 	k.Ret()
 
-	k = s.kernel(f, "narrowLayerNormAgain", "is y = xhat·gain + bias.", []string{"y:bf16", "xhat:bf16", "gain", "bias"}, "", "")
+	k = s.kernel(f, "narrowLayerNormAgain",
+		"is y = xhat·gain + bias.", []string{"y:bf16", "xhat:bf16", "gain", "bias"}, "", "")
 	k.useBF16()
 	k.loop(2, func(u int) {
 		x, c := 2*u, 2*u+1

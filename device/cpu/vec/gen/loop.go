@@ -46,7 +46,8 @@ func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, re
 	for i, p := range slices {
 		p, format, _ := strings.Cut(p, ":")
 		slices[i], k.base[p], k.bf16[p], k.f16[p] = p, pointers[i], format == "bf16", format == "f16"
-		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16", "u8": " []byte", "u32": " []uint32", "pairs": " []bfloat16"}[format])
+		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16",
+			"u8": " []byte", "u32": " []uint32", "pairs": " []bfloat16"}[format])
 	}
 	if more != "" {
 		params = append(params, more)

@@ -44,7 +44,8 @@ func (s *isa) random(k *kernel, factors bool) {
 				w := &c[odd]
 				k.op("VPMULUDQ", m0, w[0], t[0])
 				k.op("VPMULUDQ", m1, w[2], t[1])
-				k.I("VPSHUFD $0xf5, %s, %s", k.reg(t[1]), k.reg(w[0])) // the upper halves; shifts would wait for multiplications
+				// the upper halves; shifts would wait for multiplications
+				k.I("VPSHUFD $0xf5, %s, %s", k.reg(t[1]), k.reg(w[0]))
 				k.xor3(k0, w[1], w[0])
 				k.I("VPSHUFD $0xf5, %s, %s", k.reg(t[0]), k.reg(w[2]))
 				k.xor3(k1, w[3], w[2])

@@ -166,7 +166,8 @@ func (s *isa) lion(f *asmgen.File) {
 }
 
 func (s *isa) adEMAMix(f *asmgen.File) {
-	const scale, beta1, keep1, beta2, keep2, beta3, keep3, rate1, rate2, correct2, eps, decay, floor = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+	const scale, beta1, keep1, beta2, keep2, beta3, keep3, rate1, rate2, correct2, eps, decay, floor = 0, 1, 2, 3, 4, 5,
+		6, 7, 8, 9, 10, 11, 12
 	k := s.update(f, "adEMAMix", "is one step of AdEMAMix.", "AdEMAMix", []string{"p", "g", "m1", "m2", "v"}, 13, "")
 	k.loop(1, func(u int) {
 		const g, m1, m2, v, p = 0, 1, 2, 3, 4
@@ -191,7 +192,8 @@ func (s *isa) adEMAMix(f *asmgen.File) {
 
 func (s *isa) descend(f *asmgen.File) {
 	const rate, decay, floor = 0, 1, 2
-	k := s.update(f, "descend", "subtracts a scaled update and the decay from a parameter.", "Descend", []string{"p", "u"}, 3, "")
+	k := s.update(f, "descend", "subtracts a scaled update and the decay from a parameter.", "Descend",
+		[]string{"p", "u"}, 3, "")
 	k.loop(2, func(u int) {
 		p, x, t := 3*u, 3*u+1, 3*u+2
 		k.ahead(u, "p", "u")
@@ -205,7 +207,8 @@ func (s *isa) descend(f *asmgen.File) {
 
 func (s *isa) whiten(f *asmgen.File) {
 	const scale, beta, keep, eps = 0, 1, 2, 3
-	k := s.update(f, "whiten", "divides a gradient by the root of its running mean square.", "Whiten", []string{"u", "g", "v"}, 4, "")
+	k := s.update(f, "whiten", "divides a gradient by the root of its running mean square.", "Whiten",
+		[]string{"u", "g", "v"}, 4, "")
 	k.loop(1, func(u int) {
 		const g, v, t = 0, 1, 2
 		k.ahead(u, "g", "v")
@@ -224,7 +227,8 @@ func (s *isa) whiten(f *asmgen.File) {
 func (s *isa) sophia(f *asmgen.File) {
 	const inside, p, m, h, t = 0, 1, 2, 3, 4
 	const beta, keep, rho, tiny, rate, decay, floor, one, minusOne = 0, 1, 2, 3, 4, 5, 6, 7, 8
-	k := s.update(f, "sophia", "is one step of Sophia; it returns the number of elements that were not clipped.", "Sophia", []string{"p", "g", "m", "h"}, 9, "float32")
+	k := s.update(f, "sophia", "is one step of Sophia; it returns the number of elements that were not clipped.",
+		"Sophia", []string{"p", "g", "m", "h"}, 9, "float32")
 	k.zero(inside, 1)
 	k.loop(1, func(u int) {
 		k.ahead(u, "p", "g", "m", "h")

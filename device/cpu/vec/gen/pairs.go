@@ -5,7 +5,8 @@ import "anneal/internal/asmgen"
 // rotatePairs writes the rotations of neighbouring pairs. The results equal those of rotate, bit for bit.
 func (s *isa) rotatePairs(f *asmgen.File) {
 	// x·cos + neighbour·∓sin, where both lanes of a pair hold its angle's cos and sin.
-	k := s.kernel(f, "rotatePairs", "rotates neighbouring pairs in x. Elements past whole vectors are skipped.", []string{"x", "cos", "sin"}, "", "")
+	k := s.kernel(f, "rotatePairs", "rotates neighbouring pairs in x. Elements past whole vectors are skipped.",
+		[]string{"x", "cos", "sin"}, "", "")
 	k.whole = true
 	const firstSign = 14 // the sign bit in the first lane of each pair
 	k.fillFar(signBit, firstSign)

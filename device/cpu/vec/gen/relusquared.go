@@ -18,7 +18,8 @@ func (s *isa) reluSquared(f *asmgen.File, name, suffix string) {
 	})
 	k.Ret()
 
-	k = s.kernel(f, name+"Grad", "is dx = 2·max(x, 0)·dact.", []string{"dx" + suffix, "dact" + suffix, "x" + suffix}, "", "")
+	k = s.kernel(f, name+"Grad", "is dx = 2·max(x, 0)·dact.",
+		[]string{"dx" + suffix, "dact" + suffix, "x" + suffix}, "", "")
 	k.useBF16()
 	k.zero(zero, 1)
 	k.loop(4, func(u int) {
