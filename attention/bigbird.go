@@ -26,14 +26,15 @@ type BigBird struct {
 
 func readBigBird(text string, options []string) (Pattern, error) {
 	b := BigBird{2, 3, 1, 64, -1}
-	err := read(text, options, option{"window", &b.Window, 1}, option{"random", &b.Random, 0}, option{"global", &b.Global, 0},
-		option{"block", &b.Block, 1}, option{"seed", &b.Seed, 0})
+	err := read(text, options, option{"window", &b.Window, 1}, option{"random", &b.Random, 0},
+		option{"global", &b.Global, 0}, option{"block", &b.Block, 1}, option{"seed", &b.Seed, 0})
 	return b, err
 }
 
 // String implements Pattern.
 func (b BigBird) String() string {
-	s := "bigbird:" + with("window", b.Window) + ":" + with("random", b.Random) + ":" + with("global", b.Global) + ":" + with("block", b.Block)
+	s := "bigbird:" + with("window", b.Window) + ":" + with("random", b.Random) + ":" + with("global", b.Global) + ":" +
+		with("block", b.Block)
 	if b.Seed >= 0 {
 		s += ":" + with("seed", b.Seed)
 	}

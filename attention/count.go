@@ -22,7 +22,9 @@ func causal(length int) int64 { return int64(length) * int64(length+1) / 2 }
 // attention.
 func Measure(l *device.Layout, length, heads int) Count {
 	if l == nil {
-		return Count{Pairs: int64(heads) * causal(length), Density: 1, Mean: float64(length+1) / 2, Max: length, Cost: 1}
+		return Count{
+			Pairs: int64(heads) * causal(length), Density: 1, Mean: float64(length+1) / 2, Max: length, Cost: 1,
+		}
 	}
 	var c Count
 	counted := map[*device.Graph]graphCount{}

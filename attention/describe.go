@@ -89,7 +89,10 @@ func (d Description) Panel(head int) Panel {
 		own = &device.Layout{Len: own.Len, Graphs: []device.Graph{*g}}
 	}
 	c := Measure(own, d.length, 1)
-	return Panel{Title: d.Pattern, Heads: heads, Caption: fmt.Sprintf("density %s, %.1f keys per query, at most %d", Percent(c.Density), c.Mean, c.Max), Layout: d.layout, Head: head, Length: d.length}
+	return Panel{
+		Title: d.Pattern, Heads: heads, Caption: fmt.Sprintf("density %s, %.1f keys per query, at most %d",
+			Percent(c.Density), c.Mean, c.Max), Layout: d.layout, Head: head, Length: d.length,
+	}
 }
 
 // Percent formats a share with about three digits.

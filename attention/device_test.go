@@ -14,7 +14,8 @@ import (
 
 // dense is attention of one head by the definition of a pattern, token by token: the softmax over all keys of the
 // document, each as often as the query sees it, and the gradients of Σ out·dout by q, k and v.
-func dense(visible func(i, j int) int, q, k, v, dout [][]float64, start []int32, scale float64) (out, dq, dk, dv [][]float64) {
+func dense(visible func(i, j int) int, q, k, v, dout [][]float64, start []int32,
+	scale float64) (out, dq, dk, dv [][]float64) {
 	zeros := func() [][]float64 {
 		x := make([][]float64, len(q))
 		for i := range x {
@@ -64,7 +65,9 @@ func TestDeviceRunsTheDefinition(t *testing.T) {
 		compiled := rapid.IntRange(1, 180).Draw(t, "compiled for")
 		length := rapid.IntRange(1, compiled).Draw(t, "length")
 		layer := rapid.IntRange(0, 2).Draw(t, "layer")
-		heads := device.Heads{Q: 4, KV: rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "kv"), Size: rapid.IntRange(1, 5).Draw(t, "size")}
+		heads := device.Heads{
+			Q: 4, KV: rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "kv"), Size: rapid.IntRange(1, 5).Draw(t, "size"),
+		}
 		random := tensor.NewRNG(rapid.Uint64().Draw(t, "seed"), tensor.PurposeData, 0)
 		l, err := Compile(p, compiled, heads.Q, layer)
 		if err != nil {
@@ -107,11 +110,13 @@ func TestDeviceRunsTheDefinition(t *testing.T) {
 			for h := range heads.Q {
 				kv := h * heads.KV / heads.Q
 				visible := func(i, j int) int { return sees(p, i, j, h, layer) }
-				o, dq, dk, dv := dense(visible, part(qkv, h), part(qkv, heads.Q+kv), part(qkv, heads.Q+heads.KV+kv), part(dout, h), start[row*length:], 1/math.Sqrt(float64(heads.Size)))
+				o, dq, dk, dv := dense(visible, part(qkv, h), part(qkv, heads.Q+kv), part(qkv, heads.Q+heads.KV+kv),
+					part(dout, h), start[row*length:], 1/math.Sqrt(float64(heads.Size)))
 				for i, got := range part(out, h) {
 					for e := range got {
 						if math.Abs(got[e]-o[i][e]) > 1e-12*(1+math.Abs(o[i][e])) {
-							t.Fatalf("%s compiled for %d, row %d of %d tokens, head %d: query %d gives %v, its definition %v", p, compiled, row, length, h, i, got, o[i])
+							t.Fatalf("%s compiled for %d, row %d of %d tokens, head %d: query %d gives %v, "+
+								"its definition %v", p, compiled, row, length, h, i, got, o[i])
 						}
 						at := (row*length + i) * heads.Cols()
 						want[at+h*heads.Size+e] += dq[i][e]
@@ -123,7 +128,8 @@ func TestDeviceRunsTheDefinition(t *testing.T) {
 		}
 		for i, got := range dqkv.F64() {
 			if math.Abs(got-want[i]) > 1e-11*(1+math.Abs(want[i])) {
-				t.Fatalf("%s compiled for %d, rows of %d tokens: gradient %d is %v, of its definition %v", p, compiled, length, i, got, want[i])
+				t.Fatalf("%s compiled for %d, rows of %d tokens: gradient %d is %v, of its definition %v",
+					p, compiled, length, i, got, want[i])
 			}
 		}
 	})

@@ -46,7 +46,8 @@ func TestRasterHoldsEveryPair(t *testing.T) {
 				}
 			}
 			if math.Abs(sum-want) > 1e-6*want {
-				t.Fatalf("%s, %d tokens in %d cells: the raster holds %g pairs, the layout %g", p, length, cells, sum, want)
+				t.Fatalf("%s, %d tokens in %d cells: the raster holds %g pairs, the layout %g",
+					p, length, cells, sum, want)
 			}
 		}
 	})

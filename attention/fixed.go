@@ -21,7 +21,8 @@ func readFixed(text string, options []string) (Pattern, error) {
 	f := Fixed{0, 8}
 	err := read(text, options, option{"block", &f.Block, 1}, option{"columns", &f.Columns, 1})
 	if err == nil && f.Block > 0 && f.Columns > f.Block {
-		err = &Error{fmt.Sprintf("%s: %d columns exceed the block of %d tokens", text, f.Columns, f.Block), fmt.Sprintf("fixed:%d:%d", f.Block, max(f.Block/8, 1))}
+		err = &Error{fmt.Sprintf("%s: %d columns exceed the block of %d tokens", text, f.Columns, f.Block),
+			fmt.Sprintf("fixed:%d:%d", f.Block, max(f.Block/8, 1))}
 	}
 	return f, err
 }

@@ -25,7 +25,8 @@ func CheckLayers(list Patterns, length, heads, layers int) error {
 		counted[p.String()] = true
 		if total += n; total > maxEntries {
 			return &Error{
-				fmt.Sprintf("%s has too many separate blocks of keys for rows of %d tokens, %d heads and %d layers: about %.0f including earlier layers, the limit is %d",
+				fmt.Sprintf("%s has too many separate blocks of keys for rows of %d tokens, "+
+					"%d heads and %d layers: about %.0f including earlier layers, the limit is %d",
 					p, length, heads, layers, total, maxEntries),
 				"larger blocks, strides or segments, fewer random blocks, or shorter rows",
 			}

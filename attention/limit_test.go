@@ -59,7 +59,8 @@ func TestPatternsOfTooManyBlocksAreRefused(t *testing.T) {
 		begin := time.Now()
 		err = CheckLayers(list, 1<<20, c.heads, c.layers)
 		var e *Error
-		if is := errors.As(err, &e) && strings.Contains(e.Message, "too many separate blocks"); is != c.refused || (err != nil) != c.refused {
+		if is := errors.As(err, &e) && strings.Contains(e.Message, "too many separate blocks"); is != c.refused ||
+			(err != nil) != c.refused {
 			t.Errorf("%s for %d heads and %d layers: %v; refused %v wanted", c.text, c.heads, c.layers, err, c.refused)
 		}
 		if c.refused {
@@ -77,14 +78,17 @@ func TestPatternsOfTooManyBlocksAreRefused(t *testing.T) {
 func TestBigBirdDrawsMany(t *testing.T) {
 	b := BigBird{Window: 1, Random: 100_000, Block: 1, Seed: 3}
 	drawn := b.draw(5, 150_005, 150_005, 0, 0)
-	if len(drawn) != b.Random || !slices.IsSorted(drawn) || len(slices.Compact(drawn)) != b.Random || drawn[0] < 5 || drawn[b.Random-1] >= 150_005 {
+	if len(drawn) != b.Random || !slices.IsSorted(drawn) || len(slices.Compact(drawn)) != b.Random || drawn[0] < 5 ||
+		drawn[b.Random-1] >= 150_005 {
 		t.Errorf("%d numbers, from %d to %d", len(drawn), drawn[0], drawn[len(drawn)-1])
 	}
 }
 
 // Bytes tells what a layout really keeps of the heap.
 func TestBytesAreThoseOfTheHeap(t *testing.T) {
-	for _, text := range []string{"window:64", "longformer:64:64", "bigbird:block=8", "bigbird", "strided:64", "fixed:64:4", "longnet:64"} {
+	for _, text := range []string{
+		"window:64", "longformer:64:64", "bigbird:block=8", "bigbird", "strided:64", "fixed:64:4", "longnet:64",
+	} {
 		p, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)

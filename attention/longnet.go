@@ -43,7 +43,8 @@ func readLongNet(text string, options []string) (Pattern, error) {
 			}
 		}
 		if b.Dilation > 0 && b.Segment%b.Dilation != 0 {
-			return nil, &Error{fmt.Sprintf("%s: segment %d is not a multiple of its dilation %d", text, b.Segment, b.Dilation), usage}
+			return nil, &Error{fmt.Sprintf("%s: segment %d is not a multiple of its dilation %d",
+				text, b.Segment, b.Dilation), usage}
 		}
 		l.Branches = append(l.Branches, b)
 	}
@@ -90,8 +91,10 @@ func (l LongNet) Check(length, heads int) error {
 	for i := range length {
 		for h := range heads {
 			if !l.covers(i, h) {
-				return &Error{fmt.Sprintf("%s leaves query %d of head %d without a key: no branch has dilation 1", l, i, h),
-					fmt.Sprintf("longnet:%d/1%s", l.Branches[0].Segment/l.Branches[0].Dilation, strings.TrimPrefix(l.String(), "longnet"))}
+				return &Error{fmt.Sprintf("%s leaves query %d of head %d without a key: no branch has dilation 1",
+					l, i, h),
+					fmt.Sprintf("longnet:%d/1%s", l.Branches[0].Segment/l.Branches[0].Dilation,
+						strings.TrimPrefix(l.String(), "longnet"))}
 			}
 		}
 	}
@@ -126,9 +129,10 @@ func (l LongNet) layout(length, heads, _ int) *device.Layout {
 		for _, b := range l.Branches {
 			for from := 0; from < length; from += b.Segment {
 				first := from + h%b.Dilation
-				blocks := queries(first, b.Dilation, min(from+b.Segment, length), func(q device.Strip) []device.KeyRange {
-					return []device.KeyRange{until(first, b.Dilation, after(q))}
-				})
+				blocks := queries(first, b.Dilation, min(from+b.Segment, length),
+					func(q device.Strip) []device.KeyRange {
+						return []device.KeyRange{until(first, b.Dilation, after(q))}
+					})
 				graphs[h].Blocks = append(graphs[h].Blocks, blocks...)
 			}
 		}

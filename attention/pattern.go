@@ -43,11 +43,14 @@ func Kinds() []Kind {
 		{"full", "all tokens before it", ""},
 		{"window:W", "the W−1 tokens before it", ""},
 		{"longformer:WINDOW:GLOBAL", "a window, and the first GLOBAL tokens of the row", "512, 64"},
-		{"bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED", "the last WINDOW blocks up to its own, the first GLOBAL blocks, and RANDOM blocks between them", "2, 3, 1, 64, seed"},
+		{"bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED", "the last WINDOW blocks up to its own, the first GLOBAL blocks, " +
+			"and RANDOM blocks between them", "2, 3, 1, 64, seed"},
 		{"strided:STRIDE", "heads alternate: a window of STRIDE, or every STRIDE-th token", "about √context"},
 		{"fixed:BLOCK:COLUMNS", "its own block, and COLUMNS tokens of each earlier block", "about √context, 8"},
-		{"longnet:SEGMENT/DILATION:…", "every DILATION-th token of its SEGMENT, for each branch", "512/1:1024/2:… to context"},
-		{"linear:gated", "all tokens before it, through a state of fixed size; with gates, the state decays", "no gates"},
+		{"longnet:SEGMENT/DILATION:…", "every DILATION-th token of its SEGMENT, for each branch",
+			"512/1:1024/2:… to context"},
+		{"linear:gated", "all tokens before it, through a state of fixed size; with gates, the state decays",
+			"no gates"},
 	}
 }
 

@@ -128,7 +128,8 @@ func TestLayoutIsItsDefinition(t *testing.T) {
 			}
 			for j, got := range row {
 				if want := sees(p, i, j, head, layer); got != want {
-					t.Fatalf("%s, length %d, head %d, layer %d: query %d sees key %d %d times, want %d", p, length, head, layer, i, j, got, want)
+					t.Fatalf("%s, length %d, head %d, layer %d: query %d sees key %d %d times, want %d",
+						p, length, head, layer, i, j, got, want)
 				}
 			}
 		}
@@ -159,14 +160,16 @@ func TestLayoutIsWellFormed(t *testing.T) {
 					times[b.Queries.First+k*b.Queries.Step]++
 				}
 				for _, r := range b.Keys {
-					if r.Count < 1 || r.First < 0 || r.Step < 1 || r.First > after(b.Queries)-1 || r.Near < 0 || r.Far <= r.Near {
+					if r.Count < 1 || r.First < 0 || r.Step < 1 || r.First > after(b.Queries)-1 || r.Near < 0 ||
+						r.Far <= r.Near {
 						t.Fatalf("%s, length %d: queries %+v look at %+v", p, length, b.Queries, r)
 					}
 				}
 			}
 			for i, n := range times {
 				if n == 0 || n > 1 && !g.Overlap {
-					t.Fatalf("%s, length %d, head %d: query %d is in %d blocks, overlap %v", p, length, h, i, n, g.Overlap)
+					t.Fatalf("%s, length %d, head %d: query %d is in %d blocks, overlap %v",
+						p, length, h, i, n, g.Overlap)
 				}
 			}
 		}
@@ -196,7 +199,8 @@ func TestMeasureCountsPairs(t *testing.T) {
 			}
 		}
 		if c := Measure(l, shorter, heads); c.Pairs != pairs || c.Max != most {
-			t.Fatalf("%s, %d of %d tokens, %d heads: %d pairs and at most %d keys, counted %d and %d", p, shorter, length, heads, c.Pairs, c.Max, pairs, most)
+			t.Fatalf("%s, %d of %d tokens, %d heads: %d pairs and at most %d keys, counted %d and %d",
+				p, shorter, length, heads, c.Pairs, c.Max, pairs, most)
 		}
 	})
 }
@@ -248,7 +252,8 @@ func TestBigBirdDrawsEvenly(t *testing.T) {
 	for h := range heads {
 		for l := range layers {
 			list := b.sees(row, h, l)
-			if len(list) != 6 || list[0] != 0 || list[4] != 10 || list[5] != 11 || !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != 6 {
+			if len(list) != 6 || list[0] != 0 || list[4] != 10 || list[5] != 11 || !slices.IsSorted(list) ||
+				len(slices.Compact(slices.Clone(list))) != 6 {
 				t.Fatalf("head %d, layer %d: block 11 sees %v, want 0, three of 1 … 9, 10, 11", h, l, list)
 			}
 			for _, k := range list[1:4] {
@@ -259,7 +264,8 @@ func TestBigBirdDrawsEvenly(t *testing.T) {
 	const want = 3.0 / 9 * heads * layers
 	for k := 1; k <= 9; k++ {
 		if sigmas := (float64(count[k]) - want) / math.Sqrt(want*2/3); math.Abs(sigmas) > 4 {
-			t.Errorf("block %d was drawn %d times of %d, want %.0f (%.1f standard deviations)", k, count[k], heads*layers, want, sigmas)
+			t.Errorf("block %d was drawn %d times of %d, want %.0f (%.1f standard deviations)",
+				k, count[k], heads*layers, want, sigmas)
 		}
 	}
 	other := b
@@ -309,11 +315,15 @@ func TestLinearCostIsThatOfItsChunks(t *testing.T) {
 func TestTextRoundTrips(t *testing.T) {
 	for text, want := range map[string]string{
 		"full": "full", " window:256": "window:256", "window:keys=7": "window:7",
-		"longformer": "longformer:window=512:global=64", "longformer:128": "longformer:window=128:global=64", "longformer:global=3": "longformer:window=512:global=3",
-		"bigbird:3:2": "bigbird:window=3:random=2:global=1:block=64:seed=5", "bigbird:block=16:seed=9": "bigbird:window=2:random=3:global=1:block=16:seed=9",
-		"strided": "strided:128", "strided:7": "strided:7", "fixed": "fixed:block=128:columns=8", "fixed:64:16": "fixed:block=64:columns=16",
-		"longnet": "longnet:512/1:1024/2:2048/4:4096/8:8192/16:16384/32", "longnet:8192": "longnet:8192/1:16384/2", "longnet:512/1:4096/4": "longnet:512/1:4096/4",
-		"linear": "linear", "linear:gated": "linear:gated",
+		"longformer": "longformer:window=512:global=64", "longformer:128": "longformer:window=128:global=64",
+		"longformer:global=3":     "longformer:window=512:global=3",
+		"bigbird:3:2":             "bigbird:window=3:random=2:global=1:block=64:seed=5",
+		"bigbird:block=16:seed=9": "bigbird:window=2:random=3:global=1:block=16:seed=9",
+		"strided":                 "strided:128", "strided:7": "strided:7", "fixed": "fixed:block=128:columns=8",
+		"fixed:64:16": "fixed:block=64:columns=16",
+		"longnet":     "longnet:512/1:1024/2:2048/4:4096/8:8192/16:16384/32", "longnet:8192": "longnet:8192/1:16384/2",
+		"longnet:512/1:4096/4": "longnet:512/1:4096/4",
+		"linear":               "linear", "linear:gated": "linear:gated",
 	} {
 		p, err := Parse(text)
 		if err != nil {
@@ -385,7 +395,8 @@ func TestLongNetWithoutAWholeBranchIsRefused(t *testing.T) {
 	}
 	_, err = Compile(p, 1<<20, 4, 0)
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(e.Message, "query 0 of head 1 without a key") || e.Try != "longnet:32/1:64/2:256/4" {
+	if !errors.As(err, &e) || !strings.Contains(e.Message, "query 0 of head 1 without a key") ||
+		e.Try != "longnet:32/1:64/2:256/4" {
 		t.Errorf("longnet:64/2:256/4 gives %v", err)
 	}
 	for i := range 300 {
@@ -449,7 +460,8 @@ func TestPairsAreThoseOfTheDefinitionInADocument(t *testing.T) {
 			}
 		}
 		if got := Pairs(l, start, shorter, heads); got != want {
-			t.Fatalf("%s, %d heads, rows of %d tokens whose documents begin at %v: %d pairs, want %d", p, heads, shorter, start, got, want)
+			t.Fatalf("%s, %d heads, rows of %d tokens whose documents begin at %v: %d pairs, want %d",
+				p, heads, shorter, start, got, want)
 		}
 	})
 }

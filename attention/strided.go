@@ -43,7 +43,8 @@ func (s Strided) Resolve(length int, _ uint64) Pattern {
 // Check implements Pattern.
 func (s Strided) Check(_, heads int) error {
 	if heads < 2 {
-		return &Error{fmt.Sprintf("%s needs two heads: one for the window and one for the stride", s), fmt.Sprintf("two or more heads, or window:%d", s.Stride)}
+		return &Error{fmt.Sprintf("%s needs two heads: one for the window and one for the stride", s),
+			fmt.Sprintf("two or more heads, or window:%d", s.Stride)}
 	}
 	return nil
 }
@@ -64,7 +65,9 @@ func (s Strided) layout(length, heads, _ int) *device.Layout {
 
 // until returns keys first, first+step, … before end.
 func until(first, step, end int) device.KeyRange {
-	return device.KeyRange{Strip: device.Strip{First: first, Step: step, Count: (end - first + step - 1) / step}, Far: everywhere}
+	return device.KeyRange{
+		Strip: device.Strip{First: first, Step: step, Count: (end - first + step - 1) / step}, Far: everywhere,
+	}
 }
 
 // root returns √length rounded to a positive multiple of 64.

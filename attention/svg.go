@@ -23,7 +23,8 @@ func SVG(w io.Writer, panels []Panel) error {
 		x, y := panelMargin+i%panelsBeside*(panelSide+panelMargin), panelMargin+i/panelsBeside*(panelHigh+panelMargin)
 		picture.Group(fmt.Sprintf(`transform="translate(%d %d)" font-size="11"`, x, y), func() { p.svg(&picture) })
 	}
-	return picture.WriteTo(w, float64(across*(panelSide+panelMargin)+panelMargin), float64(down*(panelHigh+panelMargin)+panelMargin))
+	return picture.WriteTo(w, float64(across*(panelSide+panelMargin)+panelMargin),
+		float64(down*(panelHigh+panelMargin)+panelMargin))
 }
 
 func (p Panel) svg(picture *svg.Picture) {

@@ -39,14 +39,16 @@ func TestTicksAreRoundValuesInRange(t *testing.T) {
 			t.Errorf("%+v, about %d: %s, want %s", c.s, c.want, s, c.ok)
 		}
 	}
-	if got := (Axis{Ticks: []float64{0, 64, 128, 4096}}).ticks(scale{64, 512, true}, 3); !slices.Equal(got, []float64{64, 128}) {
+	if got := (Axis{Ticks: []float64{0, 64, 128, 4096}}).ticks(scale{64, 512, true}, 3); !slices.Equal(got,
+		[]float64{64, 128}) {
 		t.Errorf("given ticks: %v, want those in range", got)
 	}
 }
 
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1: "1", -2.5: "-2.5", 0.001: "0.001", 0.00012345: "1.234e-4", 123456: "123500", 1e6: "1e6", -3e-7: "-3e-7", 0.1 + 0.2: "0.3", 999999: "1e6",
+		0: "0", 1: "1", -2.5: "-2.5", 0.001: "0.001", 0.00012345: "1.234e-4", 123456: "123500", 1e6: "1e6",
+		-3e-7: "-3e-7", 0.1 + 0.2: "0.3", 999999: "1e6",
 	} {
 		if got := Number(v); got != want {
 			t.Errorf("%v is written %s, want %s", v, got, want)
@@ -103,7 +105,8 @@ func TestMarksStandWhereTheirValuesAre(t *testing.T) {
 	}
 	high -= int((10.4 - 10) / 10.8 * float64(high)) // 4 % above the largest value
 	if got := at['◆']; got[0] != start+wide/2 || math.Abs(float64(got[1])-float64(len(lines)-3)/2) > 1 {
-		t.Errorf("the mark at (10, 5) stands in column %d and row %d of %d by %d\n%s", got[0]-start, got[1], wide, high, out.String())
+		t.Errorf("the mark at (10, 5) stands in column %d and row %d of %d by %d\n%s",
+			got[0]-start, got[1], wide, high, out.String())
 	}
 	if got := at['▲']; got[0] != start+wide-1 || got[1] > 1 {
 		t.Errorf("the mark at (100, 10) stands in column %d and row %d\n%s", got[0]-start, got[1], out.String())
@@ -115,9 +118,13 @@ func TestMarksStandWhereTheirValuesAre(t *testing.T) {
 
 // Whatever the numbers, both forms are drawn: the SVG is well-formed XML and the text keeps to its columns and lines.
 func TestAnyNumbersGiveAChart(t *testing.T) {
-	value := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-10, 10), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1), 1e300, 5e-324}))
+	value := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-10, 10),
+		rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1), 1e300, 5e-324}))
 	rapid.Check(t, func(t *rapid.T) {
-		c := Chart{Title: "a < b & c", X: Axis{Label: "x", Log: rapid.Bool().Draw(t, "log x")}, Y: Axis{Label: "y", Log: rapid.Bool().Draw(t, "log y")}}
+		c := Chart{
+			Title: "a < b & c", X: Axis{Label: "x", Log: rapid.Bool().Draw(t, "log x")},
+			Y: Axis{Label: "y", Log: rapid.Bool().Draw(t, "log y")},
+		}
 		for range rapid.IntRange(0, 5).Draw(t, "series") {
 			n := rapid.IntRange(0, 12).Draw(t, "points")
 			c.Series = append(c.Series, Series{
@@ -160,7 +167,10 @@ func TestAnyNumbersGiveAChart(t *testing.T) {
 
 // The same chart is the same file.
 func TestSVGIsDeterministic(t *testing.T) {
-	c := Chart{Title: "t", Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}, Style: Both}, {Name: "b", X: []float64{1}, Y: []float64{1}}}}
+	c := Chart{
+		Title: "t", Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}, Style: Both},
+			{Name: "b", X: []float64{1}, Y: []float64{1}}},
+	}
 	var first, second bytes.Buffer
 	if err := errors.Join(c.SVG(&first), c.SVG(&second)); err != nil {
 		t.Fatal(err)
@@ -177,7 +187,8 @@ func pathsOf(t *testing.T, c Chart) (points [][2]float64, high float64) {
 	if err := c.SVG(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`<path d="([^"]*)" fill="none" stroke="#0`).FindAllStringSubmatch(out.String(), -1) {
+	for _, m := range regexp.MustCompile(`<path d="([^"]*)" fill="none" stroke="#0`).FindAllStringSubmatch(out.String(),
+		-1) {
 		for _, at := range regexp.MustCompile(`[ML]([\d.-]+) ([\d.-]+)`).FindAllStringSubmatch(m[1], -1) {
 			x, _ := strconv.ParseFloat(at[1], 64)
 			y, _ := strconv.ParseFloat(at[2], 64)
@@ -191,7 +202,9 @@ func pathsOf(t *testing.T, c Chart) (points [][2]float64, high float64) {
 
 // Lines end at the frame where the axes are given and values go beyond.
 func TestLinesStayWithinTheFrame(t *testing.T) {
-	points, _ := pathsOf(t, Chart{Y: Axis{Min: 0, Max: 1}, Series: []Series{{X: []float64{0, 1, 2, 3, 4}, Y: []float64{0.5, 1e90, 0.5, 0.6, -7}}}})
+	points, _ := pathsOf(t, Chart{
+		Y: Axis{Min: 0, Max: 1}, Series: []Series{{X: []float64{0, 1, 2, 3, 4}, Y: []float64{0.5, 1e90, 0.5, 0.6, -7}}},
+	})
 	if len(points) != 6 { // down to the frame and back once, then on until it leaves for good
 		t.Errorf("the line goes through %d points, want 6: %v", len(points), points)
 	}

@@ -55,7 +55,8 @@ func (c *Chart) drawLegend(p *svg.Picture, f *frame) float64 {
 func (c *Chart) entries(f *frame) (list []entry) {
 	for _, b := range c.Bands {
 		if b.Name != "" && f.x.has(b.From) && f.x.has(b.To) {
-			list = append(list, entry{b.Name, func(p *svg.Picture, x, y float64) { p.Rect(x-13, y-5, 26, 10, bandStyle) }})
+			list = append(list,
+				entry{b.Name, func(p *svg.Picture, x, y float64) { p.Rect(x-13, y-5, 26, 10, bandStyle) }})
 		}
 	}
 	for i, s := range c.Series {

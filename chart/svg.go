@@ -44,14 +44,16 @@ func (c *Chart) SVG(w io.Writer) error {
 	f.left += wide
 	if c.Title != "" {
 		f.top = 42
-		p.Text((f.left+f.right)/2, 26, c.Title, fmt.Sprintf(`text-anchor="middle" font-size="%.3g"`, min(titleSize, titleSize*620/svg.Width(c.Title, titleSize))))
+		p.Text((f.left+f.right)/2, 26, c.Title, fmt.Sprintf(`text-anchor="middle" font-size="%.3g"`,
+			min(titleSize, titleSize*620/svg.Width(c.Title, titleSize))))
 	}
 	for _, b := range c.Bands {
 		b.svg(&p, f)
 	}
 	drawAxes(&p, f, xTicks, yTicks)
 	p.Text((f.left+f.right)/2, f.bottom+39, c.X.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g"`, labelSize))
-	p.Text(0, 0, c.Y.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g" transform="translate(18 %g) rotate(-90)"`, labelSize, (f.top+f.bottom)/2))
+	p.Text(0, 0, c.Y.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g" transform="translate(18 %g) rotate(-90)"`,
+		labelSize, (f.top+f.bottom)/2))
 	for i, s := range c.Series {
 		s.svg(&p, f, i)
 	}
@@ -151,7 +153,8 @@ func inside(px, py float64) bool { return px >= 0 && px <= 1 && py >= 0 && py <=
 
 // stroke is how the line of series i is drawn, fill how its points are.
 func (s Series) stroke(i int) string {
-	style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="%g" stroke-linejoin="round"`, colours[i%len(colours)], lineWide)
+	style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="%g" stroke-linejoin="round"`,
+		colours[i%len(colours)], lineWide)
 	if d := dashes[i%len(dashes)]; d != "" {
 		style += ` stroke-dasharray="` + d + `"`
 	}

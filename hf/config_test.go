@@ -17,8 +17,9 @@ import (
 func plain() map[string]any {
 	return map[string]any{
 		"model_type": "llama", "architectures": []string{"LlamaForCausalLM"}, "vocab_size": 100, "hidden_size": 32,
-		"intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "rope_theta": 1e6, "rope_scaling": nil,
-		"rms_norm_eps": 1e-5, "hidden_act": "silu", "torch_dtype": "bfloat16", "attention_bias": false, "mlp_bias": false,
+		"intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "rope_theta": 1e6,
+		"rope_scaling": nil, "rms_norm_eps": 1e-5, "hidden_act": "silu", "torch_dtype": "bfloat16",
+		"attention_bias": false, "mlp_bias": false,
 	}
 }
 
@@ -62,11 +63,13 @@ func TestConfigDefaultsAreThoseOfTransformers(t *testing.T) {
 		pick func(*LlamaConfig) any
 		want any
 	}{
-		"no bos":       {"bos_token_id", nil, func(c *LlamaConfig) any { return c.BOS }, -1},
-		"no eos":       {"eos_token_id", nil, func(c *LlamaConfig) any { return len(c.EOS) }, 0},
-		"several eos":  {"eos_token_id", []int{3, 5}, func(c *LlamaConfig) any { return c.EOS[1] }, 5},
-		"theta in v5":  {"rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e6}, func(c *LlamaConfig) any { return c.RopeTheta }, 1e6},
-		"plain in v4":  {"rope_scaling", map[string]any{"type": "default"}, func(c *LlamaConfig) any { return c.RopeTheta }, 1e6},
+		"no bos":      {"bos_token_id", nil, func(c *LlamaConfig) any { return c.BOS }, -1},
+		"no eos":      {"eos_token_id", nil, func(c *LlamaConfig) any { return len(c.EOS) }, 0},
+		"several eos": {"eos_token_id", []int{3, 5}, func(c *LlamaConfig) any { return c.EOS[1] }, 5},
+		"theta in v5": {"rope_parameters", map[string]any{"rope_type": "default", "rope_theta": 1e6},
+			func(c *LlamaConfig) any { return c.RopeTheta }, 1e6},
+		"plain in v4": {"rope_scaling", map[string]any{"type": "default"},
+			func(c *LlamaConfig) any { return c.RopeTheta }, 1e6},
 		"tied":         {"tie_word_embeddings", true, func(c *LlamaConfig) any { return c.Tied }, true},
 		"wide heads":   {"head_dim", 64, func(c *LlamaConfig) any { return c.HeadDim }, 64},
 		"grouped":      {"num_key_value_heads", 1, func(c *LlamaConfig) any { return c.KVHeads }, 1},
@@ -110,13 +113,20 @@ func TestConfigRefusesWhatItCannotRepresent(t *testing.T) {
 		{"mlp_bias", true, "mlp_bias = true"},
 		{"rope_scaling", map[string]any{"type": "linear"}, "rope_scaling.factor is missing"},
 		{"rope_scaling", map[string]any{"type": "linear", "factor": -2}, "rope_scaling.factor = -2"},
-		{"rope_scaling", map[string]any{"type": "longrope", "factor": 2, "short_factor": []float64{1}}, "rope_scaling.rope_type = longrope"},
-		{"rope_scaling", map[string]any{"type": "linear", "rope_type": "yarn", "factor": 2}, "rope_scaling.type = linear"},
-		{"rope_scaling", map[string]any{"type": "linear", "factor": 2, "low_freq_factor": 1}, "rope_scaling.low_freq_factor = 1 is a setting"},
-		{"rope_scaling", map[string]any{"type": "yarn", "factor": 2, "truncate": false}, "rope_scaling.truncate = false"},
-		{"rope_scaling", map[string]any{"type": "yarn", "factor": 2, "beta_fast": 1, "beta_slow": 2}, "beta_fast = 1 is less than"},
-		{"rope_scaling", map[string]any{"type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 4}, "high_freq_factor = 4 is not above"},
-		{"rope_parameters", map[string]any{"rope_theta": 7.5}, "rope_parameters.rope_theta = 7.5 is not the rope_theta = 1e+06"},
+		{"rope_scaling", map[string]any{"type": "longrope", "factor": 2, "short_factor": []float64{1}},
+			"rope_scaling.rope_type = longrope"},
+		{"rope_scaling", map[string]any{"type": "linear", "rope_type": "yarn", "factor": 2},
+			"rope_scaling.type = linear"},
+		{"rope_scaling", map[string]any{"type": "linear", "factor": 2, "low_freq_factor": 1},
+			"rope_scaling.low_freq_factor = 1 is a setting"},
+		{"rope_scaling", map[string]any{"type": "yarn", "factor": 2, "truncate": false},
+			"rope_scaling.truncate = false"},
+		{"rope_scaling", map[string]any{"type": "yarn", "factor": 2, "beta_fast": 1, "beta_slow": 2},
+			"beta_fast = 1 is less than"},
+		{"rope_scaling", map[string]any{"type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 4},
+			"high_freq_factor = 4 is not above"},
+		{"rope_parameters", map[string]any{"rope_theta": 7.5},
+			"rope_parameters.rope_theta = 7.5 is not the rope_theta = 1e+06"},
 		{"rope_scaling", map[string]any{"factor": 2.0}, "rope_scaling.factor"},
 		{"rope_parameters", map[string]any{"rope_type": "llama3"}, "rope_parameters.low_freq_factor is missing"},
 		{"rope_scaling", "none", "rope_scaling"},
@@ -182,11 +192,14 @@ func TestSlidingWindowsFollowTheArchitecture(t *testing.T) {
 		{"mistral", map[string]any{"model_type": "mistral"}, 4096, nil},
 		{"mistral without", map[string]any{"model_type": "mistral", "sliding_window": nil}, 0, nil},
 		{"qwen3", map[string]any{"model_type": "qwen3", "sliding_window": 8}, 0, nil},
-		{"qwen3, last layer", map[string]any{"model_type": "qwen3", "use_sliding_window": true, "sliding_window": 8, "max_window_layers": 1}, 8, []bool{false, true}},
-		{"qwen3, all layers", map[string]any{"model_type": "qwen3", "use_sliding_window": true, "sliding_window": 8, "max_window_layers": 0}, 8, nil},
+		{"qwen3, last layer", map[string]any{"model_type": "qwen3", "use_sliding_window": true, "sliding_window": 8,
+			"max_window_layers": 1}, 8, []bool{false, true}},
+		{"qwen3, all layers", map[string]any{"model_type": "qwen3", "use_sliding_window": true, "sliding_window": 8,
+			"max_window_layers": 0}, 8, nil},
 		{"qwen3, no layer", map[string]any{"model_type": "qwen3", "use_sliding_window": true}, 0, nil},
 		{"qwen3, named", map[string]any{
-			"model_type": "qwen3", "use_sliding_window": true, "sliding_window": 8, "layer_types": []string{"sliding_attention", "full_attention"},
+			"model_type": "qwen3", "use_sliding_window": true, "sliding_window": 8,
+			"layer_types": []string{"sliding_attention", "full_attention"},
 		}, 8, []bool{true, false}},
 	} {
 		m := plain()
@@ -196,7 +209,8 @@ func TestSlidingWindowsFollowTheArchitecture(t *testing.T) {
 		maps.Copy(m, c.settings)
 		got := parseLlama(t, m)
 		if got.Window != c.window || !slices.Equal(got.WindowLayers, c.layers) {
-			t.Errorf("%s: window %d in layers %v, want %d in %v", c.name, got.Window, got.WindowLayers, c.window, c.layers)
+			t.Errorf("%s: window %d in layers %v, want %d in %v",
+				c.name, got.Window, got.WindowLayers, c.window, c.layers)
 		}
 		if m["model_type"] == "mistral" {
 			other := layerType(c.window == 0)
@@ -220,13 +234,17 @@ func TestScaledRopeDefaults(t *testing.T) {
 		{map[string]any{"rope_type": "yarn", "factor": 16}, RopeScaling{
 			Type: "yarn", Factor: 16, OriginalPositions: 4096, AttentionFactor: 0.1*ln16 + 1, BetaFast: 32, BetaSlow: 1,
 		}},
-		{map[string]any{"rope_type": "yarn", "factor": 16, "mscale": 2, "mscale_all_dim": 1, "beta_fast": 20}, RopeScaling{
-			Type: "yarn", Factor: 16, OriginalPositions: 4096, AttentionFactor: (0.2*ln16 + 1) / (0.1*ln16 + 1), BetaFast: 20, BetaSlow: 1,
-		}},
-		{map[string]any{"rope_type": "yarn", "original_max_position_embeddings": 1024, "attention_factor": 1}, RopeScaling{
-			Type: "yarn", Factor: 4, OriginalPositions: 1024, AttentionFactor: 1, BetaFast: 32, BetaSlow: 1,
-		}},
-		{map[string]any{"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 512}, RopeScaling{
+		{map[string]any{"rope_type": "yarn", "factor": 16, "mscale": 2, "mscale_all_dim": 1, "beta_fast": 20},
+			RopeScaling{
+				Type: "yarn", Factor: 16, OriginalPositions: 4096, AttentionFactor: (0.2*ln16 + 1) / (0.1*ln16 + 1),
+				BetaFast: 20, BetaSlow: 1,
+			}},
+		{map[string]any{"rope_type": "yarn", "original_max_position_embeddings": 1024, "attention_factor": 1},
+			RopeScaling{
+				Type: "yarn", Factor: 4, OriginalPositions: 1024, AttentionFactor: 1, BetaFast: 32, BetaSlow: 1,
+			}},
+		{map[string]any{"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
+			"original_max_position_embeddings": 512}, RopeScaling{
 			Type: "llama3", Factor: 8, OriginalPositions: 512, LowFreq: 1, HighFreq: 4,
 		}},
 	} {
@@ -246,19 +264,22 @@ func TestScaledRopeDefaults(t *testing.T) {
 // plainGPT2 is the config.json of GPT-2 as OpenAI's weights come with, but small.
 func plainGPT2() map[string]any {
 	return map[string]any{
-		"model_type": "gpt2", "architectures": []string{"GPT2LMHeadModel"}, "vocab_size": 100, "n_embd": 32, "n_layer": 2, "n_head": 4,
-		"n_positions": 64, "n_ctx": 64, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "initializer_range": 0.02,
-		"attn_pdrop": 0.1, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "bos_token_id": 99, "eos_token_id": 99,
-		"summary_type": "cls_index", "summary_proj_to_labels": true, "summary_use_proj": true, "summary_activation": nil,
-		"summary_first_dropout": 0.1, "task_specific_params": map[string]any{"text-generation": map[string]any{"max_length": 50}},
+		"model_type": "gpt2", "architectures": []string{"GPT2LMHeadModel"}, "vocab_size": 100, "n_embd": 32,
+		"n_layer": 2, "n_head": 4, "n_positions": 64, "n_ctx": 64, "activation_function": "gelu_new",
+		"layer_norm_epsilon": 1e-5, "initializer_range": 0.02, "attn_pdrop": 0.1, "resid_pdrop": 0.1, "embd_pdrop": 0.1,
+		"bos_token_id": 99, "eos_token_id": 99, "summary_type": "cls_index", "summary_proj_to_labels": true,
+		"summary_use_proj": true, "summary_activation": nil,
+		"summary_first_dropout": 0.1,
+		"task_specific_params":  map[string]any{"text-generation": map[string]any{"max_length": 50}},
 	}
 }
 
 func TestGPT2Config(t *testing.T) {
 	got, err := parseMap(t, plainGPT2())
 	want := &GPT2Config{
-		VocabSize: 100, HiddenSize: 32, FFNSize: 128, Layers: 2, Heads: 4, MaxPositions: 64, NormEps: 1e-5, Tied: true, InitStd: 0.02,
-		Tokens: Tokens{BOS: 99, Pad: -1, EOS: []int{99}},
+		VocabSize: 100, HiddenSize: 32, FFNSize: 128, Layers: 2, Heads: 4, MaxPositions: 64, NormEps: 1e-5, Tied: true,
+		InitStd: 0.02,
+		Tokens:  Tokens{BOS: 99, Pad: -1, EOS: []int{99}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("config = %+v, %v, want %+v", got, err, want)
@@ -299,7 +320,8 @@ func FuzzConfig(f *testing.F) {
 		f.Fatal(err)
 	}
 	files := [][]byte{
-		text, gpt2, []byte(`{"model_type":"qwen3","rope_parameters":{"rope_theta":1,"rope_type":"yarn"},"use_sliding_window":true}`),
+		text, gpt2, []byte(
+			`{"model_type":"qwen3","rope_parameters":{"rope_theta":1,"rope_type":"yarn"},"use_sliding_window":true}`),
 		[]byte(`{"model_type":"mistral","num_hidden_layers":1,"layer_types":["sliding_attention"]}`), []byte(`null`),
 	}
 	for i := range files {

@@ -15,9 +15,10 @@ import (
 
 // Export holds the contents of a model directory except the config.
 type Export struct {
-	Tensors        []safetensors.Tensor // exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
-	TokenizerJSON  []byte               // tokenizer.json; the config's special ids must be among its added tokens
-	Before, After  []uint32             // what TokenizerJSON puts around a text
+	// exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
+	Tensors        []safetensors.Tensor
+	TokenizerJSON  []byte   // tokenizer.json; the config's special ids must be among its added tokens
+	Before, After  []uint32 // what TokenizerJSON puts around a text
 	Card           Card
 	MaxShard       int64 // bytes of weights in one file; 0 means 5 GB
 	AllowNonFinite bool  // export weights that are NaN or infinite; otherwise they are an error
@@ -96,7 +97,8 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 		"model_max_length":             positions,
 		"clean_up_tokenization_spaces": false,
 		"add_prefix_space":             false,
-		"model_input_names":            []string{"input_ids", "attention_mask"}, // the default adds token_type_ids, which these models do not take
+		// the default adds token_type_ids, which these models do not take
+		"model_input_names": []string{"input_ids", "attention_mask"},
 	}
 	for key, token := range special {
 		tokenizer[key] = token
@@ -133,7 +135,9 @@ func (e Export) around(t Tokens) (bos, eos, ok bool) {
 
 // dtypeName is PyTorch's name for the dtype that all tensors have.
 func dtypeName(tensors []safetensors.Tensor) (string, error) {
-	names := map[safetensors.DType]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16", safetensors.F16: "float16"}
+	names := map[safetensors.DType]string{
+		safetensors.F32: "float32", safetensors.BF16: "bfloat16", safetensors.F16: "float16",
+	}
 	first := tensors[0] // a model that matched its config has tensors
 	name, ok := names[first.DType]
 	if !ok {
@@ -141,7 +145,8 @@ func dtypeName(tensors []safetensors.Tensor) (string, error) {
 	}
 	for _, t := range tensors {
 		if t.DType != first.DType {
-			return "", fmt.Errorf("hf: tensor %q is %s and %q is %s; all must have one dtype", first.Name, first.DType, t.Name, t.DType)
+			return "", fmt.Errorf("hf: tensor %q is %s and %q is %s; all must have one dtype",
+				first.Name, first.DType, t.Name, t.DType)
 		}
 	}
 	return name, nil

@@ -24,7 +24,8 @@ func TestExportRefusesAndLeavesNothing(t *testing.T) {
 	}
 	for want, change := range map[string]change{
 		`tensor "model.norm.weight" is missing`: func(c *LlamaConfig, e *Export) {
-			e.Tensors = slices.DeleteFunc(e.Tensors, func(t safetensors.Tensor) bool { return t.Name == "model.norm.weight" })
+			e.Tensors = slices.DeleteFunc(e.Tensors,
+				func(t safetensors.Tensor) bool { return t.Name == "model.norm.weight" })
 		},
 		`tensor "model.extra" is not part of the model`: func(c *LlamaConfig, e *Export) {
 			e.Tensors = append(e.Tensors, safetensors.Float32("model.extra", safetensors.F32, []int{1}, []float32{1}))
@@ -35,14 +36,18 @@ func TestExportRefusesAndLeavesNothing(t *testing.T) {
 		`"lm_head.weight" is present, but tie_word_embeddings`: func(c *LlamaConfig, e *Export) { c.Tied = true },
 		"is given twice": func(c *LlamaConfig, e *Export) { e.Tensors = append(e.Tensors, e.Tensors[0]) },
 		"must have one dtype": func(c *LlamaConfig, e *Export) {
-			*find(e, "lm_head.weight") = safetensors.Float32("lm_head.weight", safetensors.BF16, []int{64, 32}, weights(0))
+			*find(e, "lm_head.weight") = safetensors.Float32("lm_head.weight",
+				safetensors.BF16, []int{64, 32}, weights(0))
 		},
 		"exported as F32, BF16 or F16": func(c *LlamaConfig, e *Export) { e.Tensors[0].DType = safetensors.I64 },
 		`"lm_head.weight": element 1000 is not a finite`: func(c *LlamaConfig, e *Export) {
-			*find(e, "lm_head.weight") = safetensors.Float32("lm_head.weight", safetensors.F32, []int{64, 32}, weights(float32(math.Inf(-1))))
+			*find(e, "lm_head.weight") = safetensors.Float32("lm_head.weight",
+				safetensors.F32, []int{64, 32}, weights(float32(math.Inf(-1))))
 		},
-		"eos_token has id 40":     func(c *LlamaConfig, e *Export) { c.EOS = []int{40} },
-		"the model's vocabulary":  func(c *LlamaConfig, e *Export) { e.TokenizerJSON = []byte(`{"model":{"vocab":{"a":64}}}`) },
+		"eos_token has id 40": func(c *LlamaConfig, e *Export) { c.EOS = []int{40} },
+		"the model's vocabulary": func(c *LlamaConfig, e *Export) {
+			e.TokenizerJSON = []byte(`{"model":{"vocab":{"a":64}}}`)
+		},
 		"has no vocabulary":       func(c *LlamaConfig, e *Export) { e.TokenizerJSON = []byte(`{}`) },
 		"tokenizer.json: unexpec": func(c *LlamaConfig, e *Export) { e.TokenizerJSON = nil },
 		"rms_norm_eps = NaN":      func(c *LlamaConfig, e *Export) { c.NormEps = math.NaN() },
@@ -158,7 +163,10 @@ func TestExportedSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"rope_theta": 1e+06`, `"rms_norm_eps": 1e-05`, `"attention_dropout": 0.0`, `"pad_token_id": null`, `"dtype": "float32"`, `"torch_dtype": "float32"`} {
+	for _, want := range []string{
+		`"rope_theta": 1e+06`, `"rms_norm_eps": 1e-05`, `"attention_dropout": 0.0`, `"pad_token_id": null`,
+		`"dtype": "float32"`, `"torch_dtype": "float32"`,
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("config.json lacks %s:\n%s", want, text)
 		}
@@ -171,17 +179,20 @@ func TestExportedSettings(t *testing.T) {
 	if err := json.Unmarshal(text, &tok); err != nil {
 		t.Fatal(err)
 	}
-	if tok["bos_token"] != "<|bos|>" || tok["eos_token"] != "<|eos|>" || tok["pad_token"] != nil || tok["tokenizer_class"] != "PreTrainedTokenizerFast" {
+	if tok["bos_token"] != "<|bos|>" || tok["eos_token"] != "<|eos|>" || tok["pad_token"] != nil ||
+		tok["tokenizer_class"] != "PreTrainedTokenizerFast" {
 		t.Errorf("tokenizer_config.json: %v", tok)
 	}
 	card, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(string(card), "---\nlicense: \"mit\"\nlibrary_name: transformers\n") || !strings.Contains(string(card), `| odd \| fact | a b |`) {
+	if !strings.HasPrefix(string(card), "---\nlicense: \"mit\"\nlibrary_name: transformers\n") ||
+		!strings.Contains(string(card), `| odd \| fact | a b |`) {
 		t.Errorf("README.md:\n%s", card)
 	}
-	if got, err := ReadConfig(dir); err != nil || !slices.Equal(got.tokens().EOS, []int{2, 0}) || got.tokens().Pad != -1 {
+	if got, err := ReadConfig(dir); err != nil || !slices.Equal(got.tokens().EOS, []int{2, 0}) ||
+		got.tokens().Pad != -1 {
 		t.Errorf("config came back as %+v, %v", got, err)
 	}
 }
@@ -201,7 +212,8 @@ func TestOpenNamesWhatDoesNotFit(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), `"model.layers.1.mlp.up_proj.weight" has shape [48 32], the config asks for [40 32]`) {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(),
+		`"model.layers.1.mlp.up_proj.weight" has shape [48 32], the config asks for [40 32]`) {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "config.json") {

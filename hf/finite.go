@@ -38,7 +38,8 @@ func (f *finiteReader) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
 	for _, b := range p[:n] {
 		if f.at++; f.at&(f.width-1) == 0 && b&f.mask == f.mask && f.before&f.low == f.low {
-			return 0, fmt.Errorf("element %d is not a finite number: the model diverged, and its weights cannot be used", f.at/f.width-1)
+			return 0, fmt.Errorf("element %d is not a finite number: the model diverged, "+
+				"and its weights cannot be used", f.at/f.width-1)
 		}
 		f.before = b
 	}

@@ -15,7 +15,8 @@ import (
 	"anneal/safetensors"
 )
 
-var keep = flag.String("keep", "", "leave the exported directories of TestExportGivesTheModelBack here, for testdata/check_export.py")
+var keep = flag.String("keep", "",
+	"leave the exported directories of TestExportGivesTheModelBack here, for testdata/check_export.py")
 
 var goldenTokens = Tokens{BOS: 1, Pad: 0, EOS: []int{2}}
 
@@ -53,7 +54,8 @@ var golden = map[string]Config{
 	},
 	"linear": goldenScaled(RopeScaling{Type: "linear", Factor: 4}),
 	"yarn": goldenScaled(RopeScaling{
-		Type: "yarn", Factor: 4, OriginalPositions: 8, AttentionFactor: 0.1*math.Log(4) + 1, BetaFast: 2, BetaSlow: 0.25,
+		Type: "yarn", Factor: 4, OriginalPositions: 8, AttentionFactor: 0.1*math.Log(4) + 1, BetaFast: 2,
+		BetaSlow: 0.25,
 	}),
 	"llama3":  goldenScaled(RopeScaling{Type: "llama3", Factor: 8, OriginalPositions: 16, LowFreq: 1, HighFreq: 4}),
 	"mistral": goldenLlama(func(c *LlamaConfig) { c.HeadDim, c.Window = 6, 5 }),
@@ -179,7 +181,8 @@ func TestExportGivesTheModelBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(ours, theirs) {
-				t.Errorf("%s: weights of %d bytes differ from those that transformers wrote, %d bytes", name, len(ours), len(theirs))
+				t.Errorf("%s: weights of %d bytes differ from those that transformers wrote, %d bytes",
+					name, len(ours), len(theirs))
 			}
 		}
 	}

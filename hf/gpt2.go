@@ -120,8 +120,10 @@ func (f *fields) parseGPT2() *GPT2Config {
 	f.take("tie_word_embeddings", &c.Tied)
 	c.Tokens = f.tokens(Tokens{BOS: 50256, Pad: -1, EOS: []int{50256}})
 	act := "gelu_new"
-	if f.take("activation_function", &act) && act != "gelu_new" && act != "gelu_pytorch_tanh" { // two names of one function
-		f.fail("activation_function = %.60s is not supported, only gelu_new and gelu_pytorch_tanh, which is the same", act)
+	// two names of one function
+	if f.take("activation_function", &act) && act != "gelu_new" && act != "gelu_pytorch_tanh" {
+		f.fail("activation_function = %.60s is not supported, only gelu_new and gelu_pytorch_tanh, which is the same",
+			act)
 	}
 	only(f, "scale_attn_weights", true)
 	only(f, "scale_attn_by_inverse_layer_idx", false)

@@ -48,7 +48,8 @@ func (m *Model) Read(name string, dst []float32) error {
 	}
 	for i, x := range dst {
 		if x-x != 0 {
-			return fmt.Errorf("hf: element %d of tensor %q is %v: the model diverged or the file is damaged; its weights cannot be used", i, name, x)
+			return fmt.Errorf("hf: element %d of tensor %q is %v: the model diverged or the file is damaged; "+
+				"its weights cannot be used", i, name, x)
 		}
 	}
 	return nil

@@ -89,7 +89,8 @@ func (k *checker) windows(c *LlamaConfig) {
 	case c.Window == 0:
 		k.bad("layer_types has windows, but sliding_window is not set")
 	case !c.QKNorm:
-		k.bad("layer_types: transformers supports windows in some layers only with QK-norm (Qwen3); without it, in all layers (Mistral)")
+		k.bad("layer_types: transformers supports windows in some layers only with QK-norm (Qwen3); without it, " +
+			"in all layers (Mistral)")
 	}
 }
 
@@ -166,7 +167,8 @@ func (c *LlamaConfig) settings() map[string]any {
 		for i := range types {
 			types[i] = layerType(c.windowed(i))
 		}
-		m["use_sliding_window"], m["sliding_window"], m["max_window_layers"], m["layer_types"] = c.Window != 0, window, 0, types
+		m["use_sliding_window"], m["sliding_window"], m["max_window_layers"], m["layer_types"] = c.Window != 0,
+			window, 0, types
 	case "mistral":
 		m["sliding_window"] = window
 		delete(m, "attention_bias")
@@ -186,7 +188,8 @@ func layerType(windowed bool) string {
 // parseLlama takes the settings of a Llama, Qwen3 or Mistral; missing ones have the defaults of transformers.
 func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02, QKNorm: modelType == "qwen3"}
-	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM", "mistral": "MistralForCausalLM"}[modelType])
+	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM",
+		"mistral": "MistralForCausalLM"}[modelType])
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
 	f.must("intermediate_size", &c.FFNSize)
@@ -231,11 +234,13 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 	if !f.take("head_dim", &c.HeadDim) && c.Heads > 0 {
 		c.HeadDim = c.HiddenSize / c.Heads
 		if c.HiddenSize%c.Heads != 0 {
-			f.fail("num_attention_heads = %d does not divide hidden_size = %d, and head_dim is missing", c.Heads, c.HiddenSize)
+			f.fail("num_attention_heads = %d does not divide hidden_size = %d, and head_dim is missing",
+				c.Heads, c.HiddenSize)
 		}
 	}
 	if modelType == "llama" && c.Heads > 0 && c.HiddenSize%c.Heads != 0 {
-		f.fail("num_attention_heads = %d does not divide hidden_size = %d, which transformers requires of a Llama", c.Heads, c.HiddenSize)
+		f.fail("num_attention_heads = %d does not divide hidden_size = %d, which transformers requires of a Llama",
+			c.Heads, c.HiddenSize)
 	}
 }
 

@@ -79,7 +79,8 @@ func (r *reference) logits(ids []int) [][]float64 {
 		q, k, v := make([][]float64, len(ids)), make([][]float64, len(ids)), make([][]float64, len(ids))
 		for t := range ids {
 			h := r.norm(layer+"input_layernorm", x[t])
-			q[t], k[t], v[t] = linear(weight("self_attn.q_proj"), h), linear(weight("self_attn.k_proj"), h), linear(weight("self_attn.v_proj"), h)
+			q[t], k[t], v[t] = linear(weight("self_attn.q_proj"), h), linear(weight("self_attn.k_proj"), h),
+				linear(weight("self_attn.v_proj"), h)
 			r.heads(q[t], t, layer+"self_attn.q_norm")
 			r.heads(k[t], t, layer+"self_attn.k_norm")
 		}

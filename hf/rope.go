@@ -7,8 +7,8 @@ import (
 // RopeScaling stretches RoPE to texts longer than those of pre-training. What a Type has no use for is zero.
 //
 //	linear  positions / Factor
-//	yarn    each frequency between itself and itself / Factor, by how often it turns within OriginalPositions: as it is
-//	        from BetaFast turns on, divided up to BetaSlow turns; sines and cosines times AttentionFactor
+//	yarn    each frequency between itself and itself / Factor, by how often it turns within OriginalPositions:
+//	        as it is from BetaFast turns on, divided up to BetaSlow turns; sines and cosines times AttentionFactor
 //	llama3  the same idea with LowFreq and HighFreq instead of turns, and no factor of attention
 type RopeScaling struct {
 	Type              string // linear, yarn, llama3; "" for none
@@ -60,7 +60,8 @@ func (s RopeScaling) settings() map[string]any {
 	}
 	switch s.Type {
 	case "yarn":
-		m["attention_factor"], m["beta_fast"], m["beta_slow"] = float(s.AttentionFactor), float(s.BetaFast), float(s.BetaSlow)
+		m["attention_factor"], m["beta_fast"], m["beta_slow"] = float(s.AttentionFactor), float(s.BetaFast),
+			float(s.BetaSlow)
 	case "llama3":
 		m["low_freq_factor"], m["high_freq_factor"] = float(s.LowFreq), float(s.HighFreq)
 	}

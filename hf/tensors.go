@@ -33,7 +33,8 @@ func match(c Config, have []safetensors.Info) error {
 		case !ok:
 			problems = append(problems, fmt.Sprintf("tensor %q is missing", want.Name))
 		case !slices.Equal(got.Shape, want.Shape):
-			problems = append(problems, fmt.Sprintf("tensor %q has shape %v, the config asks for %v", want.Name, got.Shape, want.Shape))
+			problems = append(problems, fmt.Sprintf("tensor %q has shape %v, the config asks for %v",
+				want.Name, got.Shape, want.Shape))
 		}
 	}
 	for name := range byName {
@@ -57,7 +58,8 @@ func match(c Config, have []safetensors.Info) error {
 
 // named returns the tensors of a file under the names of Tensors: with gpt2Prefix, if none of them has it.
 func named(c Config, have []safetensors.Info) (list []safetensors.Info, without string) {
-	if _, ok := c.(*GPT2Config); !ok || slices.ContainsFunc(have, func(t safetensors.Info) bool { return strings.HasPrefix(t.Name, gpt2Prefix) }) {
+	if _, ok := c.(*GPT2Config); !ok ||
+		slices.ContainsFunc(have, func(t safetensors.Info) bool { return strings.HasPrefix(t.Name, gpt2Prefix) }) {
 		return have, ""
 	}
 	list = slices.Clone(have)

@@ -104,16 +104,21 @@ func ReadFloat32(src Source, name string, dst []float32) error {
 	case F32:
 		width, decode = 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
 	case BF16:
-		width, decode = 2, func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) }
+		width, decode = 2, func(b []byte) float32 {
+			return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+		}
 	case F16:
 		width, decode = 2, func(b []byte) float32 { return float16(binary.LittleEndian.Uint16(b)) }
 	case F64:
-		width, decode = 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }
+		width, decode = 8, func(b []byte) float32 {
+			return float32(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		}
 	default:
 		return fmt.Errorf("safetensors: tensor %q is %s, want F32, BF16, F16 or F64", name, t.DType)
 	}
 	if int64(len(dst))*int64(width) != t.Size {
-		return fmt.Errorf("safetensors: tensor %q has shape %v, but the destination has %d elements", name, t.Shape, len(dst))
+		return fmt.Errorf("safetensors: tensor %q has shape %v, but the destination has %d elements",
+			name, t.Shape, len(dst))
 	}
 	buf := make([]byte, 64<<10)
 	for off := int64(0); len(dst) > 0; {

@@ -103,7 +103,8 @@ func (f *File) ReadAt(name string, p []byte, off int64) error {
 		return fmt.Errorf("safetensors: no tensor %q", name)
 	}
 	if off < 0 || off > t.Size || int64(len(p)) > t.Size-off {
-		return fmt.Errorf("safetensors: tensor %q has %d bytes: cannot read %d from byte %d on", name, t.Size, len(p), off)
+		return fmt.Errorf("safetensors: tensor %q has %d bytes: cannot read %d from byte %d on",
+			name, t.Size, len(p), off)
 	}
 	if err := readFull(f.r, p, t.Offset+off); err != nil {
 		return fmt.Errorf("safetensors: tensor %q at file offset %d: %w", name, t.Offset+off, err)

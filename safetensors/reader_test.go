@@ -26,13 +26,15 @@ func TestReaderAcceptsWhatTheFormatAllows(t *testing.T) {
 		data   int
 		want   int // tensors
 	}{
-		"no tensors":           {`{}`, 0, 0},
-		"padding":              {`{}      `, 0, 0},
-		"metadata":             {`{"__metadata__":{"a":"b","":""}}`, 0, 0},
-		"white space":          {"{ \"a\" :\n{\"shape\":[ 2 ,3 ] ,\"data_offsets\":[0,\t6],\"dtype\":\"U8\"}}", 6, 1},
-		"scalar":               {`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4, 1},
-		"empty tensors":        {`{"a":{"dtype":"F32","shape":[0],"data_offsets":[4,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"c":{"dtype":"I8","shape":[9,0],"data_offsets":[0,0]}}`, 4, 3},
-		"any order":            {`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 2, 2},
+		"no tensors":    {`{}`, 0, 0},
+		"padding":       {`{}      `, 0, 0},
+		"metadata":      {`{"__metadata__":{"a":"b","":""}}`, 0, 0},
+		"white space":   {"{ \"a\" :\n{\"shape\":[ 2 ,3 ] ,\"data_offsets\":[0,\t6],\"dtype\":\"U8\"}}", 6, 1},
+		"scalar":        {`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}`, 4, 1},
+		"empty tensors": {`{"a":{"dtype":"F32","shape":[0],"data_offsets":[4,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"c":{"dtype":"I8","shape":[9,0],"data_offsets":[0,0]}}`, 4, 3},
+		"any order": {
+			`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`,
+			2, 2},
 		"escaped name":         {`{"\u0061\n":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1, 1},
 		"sub-byte whole bytes": {`{"a":{"dtype":"F4","shape":[2],"data_offsets":[0,1]}}`, 1, 1},
 	} {
@@ -53,55 +55,65 @@ func TestReaderRejects(t *testing.T) {
 		file []byte
 		want string // in the error
 	}{
-		"empty file":           {nil, "too short"},
-		"seven bytes":          {make([]byte, 7), "too short"},
-		"header past the end":  {binary.LittleEndian.AppendUint64(nil, 1), "header of 1 bytes in a file of 8"},
-		"header length 2^63":   {binary.LittleEndian.AppendUint64(nil, 1<<63), "header of"},
-		"header length max":    {binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "header of"},
-		"zero header":          {build("", 0), "start with '{'"},
-		"leading space":        {build(" {}", 0), "start with '{'"},
-		"array":                {build("[]", 0), "start with '{'"},
-		"not UTF-8":            {build("{\"\xff\":{}}", 0), "UTF-8"},
-		"unterminated":         {build(`{"a"`, 0), "header ends"},
-		"unterminated string":  {build(`{"a`, 0), "unterminated"},
-		"escape at the end":    {build(`{"a\`, 0), "unterminated"},
-		"bad escape":           {build(`{"\x":{}}`, 0), "bad escape"},
-		"control character":    {build("{\"a\nb\":{}}", 0), "control character"},
-		"trailing comma":       {build(`{"__metadata__":{},}`, 0), "expected"},
-		"trailing JSON":        {build(`{}{}`, 0), "after the end"},
-		"trailing newline":     {build("{}\n", 0), "after the end"},
-		"duplicate tensor":     {build(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), "twice"},
-		"duplicate by escape":  {build(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), "twice"},
-		"duplicate metadata":   {build(`{"__metadata__":{},"__metadata__":{}}`, 0), "twice"},
-		"duplicate in map":     {build(`{"__metadata__":{"a":"1","a":"2"}}`, 0), "twice"},
-		"duplicate field":      {build(`{"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "repeated"},
-		"unknown field":        {build(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}}`, 1), "unknown"},
-		"missing field":        {build(`{"a":{"dtype":"U8","shape":[1]}}`, 1), "expected dtype"},
-		"one offset":           {build(one("U8", "[1]", "[1]"), 1), "expected dtype"},
-		"three offsets":        {build(one("U8", "[1]", "[0,1,1]"), 1), "more than 2"},
-		"metadata number":      {build(`{"__metadata__":{"a":1}}`, 0), `expected '"'`},
-		"metadata array":       {build(`{"__metadata__":[]}`, 0), "expected"},
-		"tensor is a string":   {build(`{"a":"b"}`, 0), "expected"},
-		"unknown dtype":        {build(one("F31", "[1]", "[0,4]"), 4), "unknown dtype"},
-		"negative dimension":   {build(one("U8", "[-1]", "[0,1]"), 1), "unsigned"},
-		"float dimension":      {build(one("U8", "[1.0]", "[0,1]"), 1), "expected"},
-		"exponent":             {build(one("U8", "[1e0]", "[0,1]"), 1), "expected"},
-		"leading zero":         {build(one("U8", "[01]", "[0,1]"), 1), "unsigned"},
-		"huge dimension":       {build(one("U8", "[18446744073709551616]", "[0,1]"), 1), "too large"},
-		"product overflow":     {build(one("U8", "[4294967296,4294967296]", "[0,0]"), 0), "too many"},
-		"bit size overflow":    {build(one("F32", "[1152921504606846976]", "[0,0]"), 0), "too large"},
-		"half a byte":          {build(one("F4", "[3]", "[0,2]"), 2), "whole bytes"},
-		"rank":                 {build(one("U8", "[1,1,1,1,1,1,1,1,1]", "[0,1]"), 1), "more than 8"},
-		"size mismatch":        {build(one("F32", "[2]", "[0,4]"), 4), "needs 8"},
-		"ascending":            {build(one("U8", "[0]", "[1,0]"), 1), "ascending"},
-		"hole at the start":    {build(one("U8", "[1]", "[1,2]"), 2), "ends at 0"},
-		"hole":                 {build(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), "ends at 1"},
-		"overlap":              {build(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3), "ends at 2"},
-		"same region":          {build(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 2), "ends at 2"},
-		"truncated data":       {build(one("U8", "[4]", "[0,4]"), 3), "truncated"},
-		"offset past int64":    {build(one("U8", "[9223372036854775807]", "[0,9223372036854775807]"), 3), "too large"},
-		"trailing bytes":       {build(one("U8", "[4]", "[0,4]"), 5), "1 bytes after"},
-		"long name":            {build(`{"`+strings.Repeat("n", 513)+`":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "513 bytes"},
+		"empty file":          {nil, "too short"},
+		"seven bytes":         {make([]byte, 7), "too short"},
+		"header past the end": {binary.LittleEndian.AppendUint64(nil, 1), "header of 1 bytes in a file of 8"},
+		"header length 2^63":  {binary.LittleEndian.AppendUint64(nil, 1<<63), "header of"},
+		"header length max":   {binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "header of"},
+		"zero header":         {build("", 0), "start with '{'"},
+		"leading space":       {build(" {}", 0), "start with '{'"},
+		"array":               {build("[]", 0), "start with '{'"},
+		"not UTF-8":           {build("{\"\xff\":{}}", 0), "UTF-8"},
+		"unterminated":        {build(`{"a"`, 0), "header ends"},
+		"unterminated string": {build(`{"a`, 0), "unterminated"},
+		"escape at the end":   {build(`{"a\`, 0), "unterminated"},
+		"bad escape":          {build(`{"\x":{}}`, 0), "bad escape"},
+		"control character":   {build("{\"a\nb\":{}}", 0), "control character"},
+		"trailing comma":      {build(`{"__metadata__":{},}`, 0), "expected"},
+		"trailing JSON":       {build(`{}{}`, 0), "after the end"},
+		"trailing newline":    {build("{}\n", 0), "after the end"},
+		"duplicate tensor": {build(
+			`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`,
+			2), "twice"},
+		"duplicate by escape": {build(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), "twice"},
+		"duplicate metadata":  {build(`{"__metadata__":{},"__metadata__":{}}`, 0), "twice"},
+		"duplicate in map":    {build(`{"__metadata__":{"a":"1","a":"2"}}`, 0), "twice"},
+		"duplicate field": {build(`{"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1),
+			"repeated"},
+		"unknown field":      {build(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1}}`, 1), "unknown"},
+		"missing field":      {build(`{"a":{"dtype":"U8","shape":[1]}}`, 1), "expected dtype"},
+		"one offset":         {build(one("U8", "[1]", "[1]"), 1), "expected dtype"},
+		"three offsets":      {build(one("U8", "[1]", "[0,1,1]"), 1), "more than 2"},
+		"metadata number":    {build(`{"__metadata__":{"a":1}}`, 0), `expected '"'`},
+		"metadata array":     {build(`{"__metadata__":[]}`, 0), "expected"},
+		"tensor is a string": {build(`{"a":"b"}`, 0), "expected"},
+		"unknown dtype":      {build(one("F31", "[1]", "[0,4]"), 4), "unknown dtype"},
+		"negative dimension": {build(one("U8", "[-1]", "[0,1]"), 1), "unsigned"},
+		"float dimension":    {build(one("U8", "[1.0]", "[0,1]"), 1), "expected"},
+		"exponent":           {build(one("U8", "[1e0]", "[0,1]"), 1), "expected"},
+		"leading zero":       {build(one("U8", "[01]", "[0,1]"), 1), "unsigned"},
+		"huge dimension":     {build(one("U8", "[18446744073709551616]", "[0,1]"), 1), "too large"},
+		"product overflow":   {build(one("U8", "[4294967296,4294967296]", "[0,0]"), 0), "too many"},
+		"bit size overflow":  {build(one("F32", "[1152921504606846976]", "[0,0]"), 0), "too large"},
+		"half a byte":        {build(one("F4", "[3]", "[0,2]"), 2), "whole bytes"},
+		"rank":               {build(one("U8", "[1,1,1,1,1,1,1,1,1]", "[0,1]"), 1), "more than 8"},
+		"size mismatch":      {build(one("F32", "[2]", "[0,4]"), 4), "needs 8"},
+		"ascending":          {build(one("U8", "[0]", "[1,0]"), 1), "ascending"},
+		"hole at the start":  {build(one("U8", "[1]", "[1,2]"), 2), "ends at 0"},
+		"hole": {build(
+			`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`,
+			3), "ends at 1"},
+		"overlap": {build(
+			`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`,
+			3), "ends at 2"},
+		"same region": {build(
+			`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`,
+			2), "ends at 2"},
+		"truncated data":    {build(one("U8", "[4]", "[0,4]"), 3), "truncated"},
+		"offset past int64": {build(one("U8", "[9223372036854775807]", "[0,9223372036854775807]"), 3), "too large"},
+		"trailing bytes":    {build(one("U8", "[4]", "[0,4]"), 5), "1 bytes after"},
+		"long name": {
+			build(`{"`+strings.Repeat("n", 513)+`":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "513 bytes"},
 		"deep nesting":         {build("{\"a\":"+strings.Repeat("[", 100000), 0), "expected"},
 		"metadata after close": {build(`{}"__metadata__":{}`, 0), "after the end"},
 	} {
@@ -115,7 +127,8 @@ func TestReaderRejects(t *testing.T) {
 }
 
 func TestReadAtStaysInsideTheTensor(t *testing.T) {
-	file := build(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}`, 0)
+	file := build(
+		`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}`, 0)
 	f, err := parse(append(file, 1, 2, 3, 4))
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +152,8 @@ func TestRoundTrip(t *testing.T) {
 		var tensors []Tensor
 		data := map[string][]byte{}
 		dtypeGen := rapid.SampledFrom([]DType{U8, F16, BF16, F32, F64, I64, "BOOL", "F8_E4M3"})
-		for _, name := range rapid.SliceOfDistinct(rapid.StringN(0, 20, 80), func(s string) string { return s }).Draw(t, "names") {
+		for _, name := range rapid.SliceOfDistinct(rapid.StringN(0, 20, 80), func(s string) string { return s }).Draw(t,
+			"names") {
 			if name == metadataKey || strings.ContainsRune(name, '�') {
 				continue
 			}

@@ -104,7 +104,8 @@ func (s *Set) open(in modelDir) error {
 			continue
 		}
 		if !shardName.MatchString(shard) {
-			return fmt.Errorf("%s: shard name %q of tensor %q is not a plain *.safetensors file name", indexName, shard, name)
+			return fmt.Errorf("%s: shard name %q of tensor %q is not a plain *.safetensors file name",
+				indexName, shard, name)
 		}
 		if err := s.add(in, shard); err != nil {
 			return err
@@ -129,7 +130,8 @@ func (s *Set) add(in modelDir, name string) error {
 	f, err := in.open(name)
 	if err != nil {
 		if st, serr := in.lstat(name); serr == nil && st.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%w\n  %s is a symbolic link out of the directory and is not followed; put the file itself there", err, name)
+			return fmt.Errorf("%w\n  %s is a symbolic link out of the directory and is not followed; "+
+				"put the file itself there", err, name)
 		}
 		return err
 	}

@@ -60,11 +60,12 @@ func TestIndexCannotLeaveTheDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, shard := range []string{
-		"../secret.safetensors", outside + "/secret.safetensors", "a/../../secret.safetensors", "..", "", ".safetensors/x",
-		`..\\secret.safetensors`, "secret.bin", "s\\u0000.safetensors", "link.safetensors",
+		"../secret.safetensors", outside + "/secret.safetensors", "a/../../secret.safetensors", "..", "",
+		".safetensors/x", `..\\secret.safetensors`, "secret.bin", "s\\u0000.safetensors", "link.safetensors",
 	} {
 		dir := t.TempDir()
-		if err := os.Symlink(filepath.Join(outside, "secret.safetensors"), filepath.Join(dir, "link.safetensors")); err != nil {
+		if err := os.Symlink(filepath.Join(outside, "secret.safetensors"),
+			filepath.Join(dir, "link.safetensors")); err != nil {
 			t.Fatal(err)
 		}
 		index := fmt.Sprintf(`{"weight_map":{"t0":"%s"}}`, shard)
@@ -102,7 +103,8 @@ func TestLinksWithinACachedModelAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for target, followed := range map[string]bool{
-		"../../blobs/77e1": true, "../../../models--who--else/77e1": false, filepath.Join(blobs, "77e1"): false, "/etc/passwd": false,
+		"../../blobs/77e1": true, "../../../models--who--else/77e1": false, filepath.Join(blobs, "77e1"): false,
+		"/etc/passwd": false,
 	} {
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)

@@ -45,7 +45,8 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 		case i > 0 && order[i-1].Name == t.Name && order[i-1].DType == t.DType:
 			return nil, nil, fmt.Errorf("safetensors: tensor %q is given twice", t.Name)
 		case len(t.Shape) > MaxRank:
-			return nil, nil, fmt.Errorf("safetensors: tensor %q has %d dimensions, the limit is %d", t.Name, len(t.Shape), MaxRank)
+			return nil, nil, fmt.Errorf("safetensors: tensor %q has %d dimensions, the limit is %d",
+				t.Name, len(t.Shape), MaxRank)
 		}
 		if t.Size, err = t.DType.ByteSize(t.Shape); err != nil {
 			return nil, nil, fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
@@ -137,7 +138,8 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 			return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
 		}
 		if n != t.Size {
-			return fmt.Errorf("safetensors: tensor %q wrote %d bytes, but %s %v needs %d", t.Name, n, t.DType, t.Shape, t.Size)
+			return fmt.Errorf("safetensors: tensor %q wrote %d bytes, but %s %v needs %d",
+				t.Name, n, t.DType, t.Shape, t.Size)
 		}
 	}
 	return nil

@@ -17,15 +17,18 @@ func TestWriteRejects(t *testing.T) {
 		tensors []Tensor
 		want    string
 	}{
-		"duplicate name":                {[]Tensor{u8("a", 2), u8("a", 2)}, "twice"},
-		"duplicate name, other dtype":   {[]Tensor{u8("a", 2), Bytes("a", BF16, nil, make([]byte, 2))}, "twice"},
-		"reserved name":                 {[]Tensor{u8("__metadata__", 2)}, "invalid tensor name"},
-		"short data":                    {[]Tensor{u8("a", 1)}, "wrote 1"},
-		"long data":                     {[]Tensor{u8("a", 3)}, "wrote 3"},
-		"negative dimension":            {[]Tensor{Bytes("a", U8, []int{-1}, nil)}, "negative"},
-		"unknown dtype":                 {[]Tensor{Bytes("a", "F7", nil, nil)}, "unknown dtype"},
-		"floats into integers":          {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32, BF16 or F16"},
-		"sizes that overflow in sum":    {[]Tensor{Bytes("a", U8, []int{1 << 60}, nil), Bytes("b", U8, []int{math.MaxInt64 >> 3}, nil), Bytes("c", U8, []int{1 << 60}, nil), Bytes("d", U8, []int{1 << 60}, nil), Bytes("e", U8, []int{1 << 60}, nil), Bytes("f", U8, []int{1 << 60}, nil), Bytes("g", U8, []int{1 << 60}, nil), Bytes("h", U8, []int{1 << 60}, nil)}, "too large"},
+		"duplicate name":              {[]Tensor{u8("a", 2), u8("a", 2)}, "twice"},
+		"duplicate name, other dtype": {[]Tensor{u8("a", 2), Bytes("a", BF16, nil, make([]byte, 2))}, "twice"},
+		"reserved name":               {[]Tensor{u8("__metadata__", 2)}, "invalid tensor name"},
+		"short data":                  {[]Tensor{u8("a", 1)}, "wrote 1"},
+		"long data":                   {[]Tensor{u8("a", 3)}, "wrote 3"},
+		"negative dimension":          {[]Tensor{Bytes("a", U8, []int{-1}, nil)}, "negative"},
+		"unknown dtype":               {[]Tensor{Bytes("a", "F7", nil, nil)}, "unknown dtype"},
+		"floats into integers":        {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32, BF16 or F16"},
+		"sizes that overflow in sum": {[]Tensor{Bytes("a", U8, []int{1 << 60}, nil),
+			Bytes("b", U8, []int{math.MaxInt64 >> 3}, nil), Bytes("c", U8, []int{1 << 60}, nil), Bytes("d",
+				U8, []int{1 << 60}, nil), Bytes("e", U8, []int{1 << 60}, nil), Bytes("f", U8, []int{1 << 60}, nil),
+			Bytes("g", U8, []int{1 << 60}, nil), Bytes("h", U8, []int{1 << 60}, nil)}, "too large"},
 		"too many dimensions for reads": {[]Tensor{Bytes("a", U8, make([]int, 9), nil)}, "9 dimensions"},
 	} {
 		err := Write(io.Discard, c.tensors, nil)

@@ -15,15 +15,22 @@ func TestClosedForms(t *testing.T) {
 		s    Schedule
 		want map[int]float64
 	}{
-		{"cosine", Cosine{Warmup: 10, Steps: 100, Final: 0.1}, map[int]float64{1: .1, 5: .5, 10: 1, 32: .873702910, 55: .55, 77: .237403733, 100: .1}},
-		{"linear", Linear{Warmup: 10, Steps: 110, Final: 0.2}, map[int]float64{1: .1, 10: 1, 11: .992, 60: .6, 85: .4, 110: .2, 120: .2}},
-		{"inverse_sqrt", InverseSqrt{Warmup: 10}, map[int]float64{5: .5, 10: 1, 20: .707106781, 40: .5, 90: .333333333, 1000: .1}},
+		{"cosine", Cosine{Warmup: 10, Steps: 100, Final: 0.1},
+			map[int]float64{1: .1, 5: .5, 10: 1, 32: .873702910, 55: .55, 77: .237403733, 100: .1}},
+		{"linear", Linear{Warmup: 10, Steps: 110, Final: 0.2},
+			map[int]float64{1: .1, 10: 1, 11: .992, 60: .6, 85: .4, 110: .2, 120: .2}},
+		{"inverse_sqrt", InverseSqrt{Warmup: 10},
+			map[int]float64{5: .5, 10: 1, 20: .707106781, 40: .5, 90: .333333333, 1000: .1}},
 		{"inverse_sqrt with a floor", InverseSqrt{Warmup: 10, Floor: 0.4}, map[int]float64{40: .5, 63: .4, 1000: .4}},
 		{"constant", Constant{Warmup: 4}, map[int]float64{1: .25, 3: .75, 4: 1, 400: 1}},
-		{"wsd linear", wsd(ShapeLinear), map[int]float64{5: .5, 80: 1, 81: .95, 85: .75, 90: .5, 95: .25, 100: 0, 105: 0}},
-		{"wsd sqrt", wsd(ShapeSqrt), map[int]float64{80: 1, 81: .776393202, 85: .5, 90: .292893219, 95: .133974596, 100: 0}},
-		{"wsd cosine", wsd(ShapeCosine), map[int]float64{80: 1, 81: .993844170, 85: .853553391, 90: .5, 95: .146446609, 100: 0}},
-		{"wsd exponential", wsd(ShapeExponential), map[int]float64{80: 1, 81: .931872658, 85: .681792831, 90: .414213562, 95: .189207115, 100: 0}},
+		{"wsd linear", wsd(ShapeLinear),
+			map[int]float64{5: .5, 80: 1, 81: .95, 85: .75, 90: .5, 95: .25, 100: 0, 105: 0}},
+		{"wsd sqrt", wsd(ShapeSqrt), map[int]float64{80: 1, 81: .776393202, 85: .5, 90: .292893219,
+			95: .133974596, 100: 0}},
+		{"wsd cosine", wsd(ShapeCosine),
+			map[int]float64{80: 1, 81: .993844170, 85: .853553391, 90: .5, 95: .146446609, 100: 0}},
+		{"wsd exponential", wsd(ShapeExponential),
+			map[int]float64{80: 1, 81: .931872658, 85: .681792831, 90: .414213562, 95: .189207115, 100: 0}},
 		{"wsds", WSDS{Warmup: 10, Ends: []int{50, 100}, Decays: []int{10, 20}, Final: 0.1, Shape: ShapeLinear},
 			map[int]float64{5: .5, 40: 1, 45: .55, 50: .1, 51: 1, 80: 1, 90: .55, 100: .1, 120: .1}},
 		{"sweep", Sweep{Low: 1e-4, High: 10, Steps: 101}, map[int]float64{1: 1e-4, 21: 1e-3, 41: 1e-2, 101: 10}},
@@ -56,7 +63,8 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 			{"cosine", Cosine{warm, steps, final}, final, math.Pi / 2 / float64(steps-warm)},
 			{"inverse_sqrt", InverseSqrt{warm, final}, max(final, floor), 1},
 			{"wsd linear", WSD{warm, steps, decay, final, ShapeLinear}, final, 1 / stable},
-			{"wsd sqrt", WSD{warm, steps, decay, final, ShapeSqrt}, final, 1 / math.Sqrt(stable)}, // infinite slope where it begins
+			// infinite slope where it begins
+			{"wsd sqrt", WSD{warm, steps, decay, final, ShapeSqrt}, final, 1 / math.Sqrt(stable)},
 			{"wsd cosine", WSD{warm, steps, decay, final, ShapeCosine}, final, math.Pi / 2 / stable},
 			{"wsd exponential", WSD{warm, steps, decay, final, ShapeExponential}, final, 2 * math.Ln2 / stable},
 		} {
@@ -70,7 +78,8 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 			for i := 2; i <= steps; i++ {
 				step := c.s.Factor(i) - c.s.Factor(i-1)
 				if math.Abs(step) > slope {
-					t.Fatalf("%s jumps by %v at %d of %d (warmup %d, decay %d, final %v), more than %v", c.name, step, i, steps, warm, decay, final, slope)
+					t.Fatalf("%s jumps by %v at %d of %d (warmup %d, decay %d, final %v), more than %v",
+						c.name, step, i, steps, warm, decay, final, slope)
 				}
 				if falling && step > 1e-12 {
 					t.Fatalf("%s rises again at %d of %d", c.name, i, steps)
@@ -195,7 +204,10 @@ func TestLengthRampTable(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		full := 8 * rapid.IntRange(1, 300).Draw(t, "full")
-		r := LengthRamp{From: 8 * rapid.IntRange(1, full/8).Draw(t, "from"), Full: full, Steps: rapid.IntRange(1, 500).Draw(t, "steps")}
+		r := LengthRamp{
+			From: 8 * rapid.IntRange(1, full/8).Draw(t, "from"), Full: full,
+			Steps: rapid.IntRange(1, 500).Draw(t, "steps"),
+		}
 		before := 0
 		for n := 1; n < 510; n++ {
 			got := r.Length(n)

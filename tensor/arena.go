@@ -25,7 +25,8 @@ type Arena struct {
 // system backs pages on first touch, so an arena costs what is used of it, not what is reserved.
 func NewArena(name string, size int) (*Arena, error) {
 	if size < 0 || size >= measureLimit {
-		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: the size exceeds the address space", float64(size)/(1<<20), name)
+		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: the size exceeds the address space",
+			float64(size)/(1<<20), name)
 	}
 	size = max(size+Align-1, Align) &^ (Align - 1)
 	mem, err := mapMemory(size)
@@ -108,7 +109,8 @@ func measuredBytes(t *Tensor) int {
 
 // full is a separate function so that New's tensor can stay on the stack.
 func (a *Arena) full(t Tensor) string {
-	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used", a.name, &t, t.Bytes(), a.used, a.size)
+	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used",
+		a.name, &t, t.Bytes(), a.used, a.size)
 }
 
 // ForgetPeak resets Peak to the bytes allocated now.

@@ -23,8 +23,8 @@ const (
 var dtypes = [...]struct {
 	name string
 	size int
-}{Invalid: {"invalid", 0}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2}, F16: {"f16", 2}, I32: {"i32", 4}, U8: {"u8", 1},
-	TF32: {"tf32", 4}, F8E4M3: {"e4m3", 1}, F8E5M2: {"e5m2", 1}}
+}{Invalid: {"invalid", 0}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2}, F16: {"f16", 2}, I32: {"i32", 4},
+	U8: {"u8", 1}, TF32: {"tf32", 4}, F8E4M3: {"e4m3", 1}, F8E5M2: {"e5m2", 1}}
 
 // Size returns the bytes of one element.
 func (d DType) Size() int { return dtypes[d].size }

@@ -13,8 +13,10 @@ func TestDynamic8IsTheTableOfBitsandbytes(t *testing.T) {
 		numbers      map[int]float64
 		sum, squares float64
 	}{
-		{true, map[int]float64{0: -.99296875, 126: -5.5e-7, 127: 0, 128: 5.5e-7, 129: 3.25e-6, 255: 1}, 1, 48.595837526},
-		{false, map[int]float64{0: 0, 1: 3.25e-7, 2: 7.75e-7, 3: 2.125e-6, 252: .982421875, 253: .989453125, 254: .996484375, 255: 1}, 75.105263100, 48.597451844},
+		{true, map[int]float64{0: -.99296875, 126: -5.5e-7, 127: 0, 128: 5.5e-7, 129: 3.25e-6, 255: 1}, 1,
+			48.595837526},
+		{false, map[int]float64{0: 0, 1: 3.25e-7, 2: 7.75e-7, 3: 2.125e-6, 252: .982421875, 253: .989453125,
+			254: .996484375, 255: 1}, 75.105263100, 48.597451844},
 	} {
 		table := Dynamic8(c.signed)
 		sum, squares := 0.0, 0.0
@@ -31,7 +33,8 @@ func TestDynamic8IsTheTableOfBitsandbytes(t *testing.T) {
 			}
 		}
 		if math.Abs(sum-c.sum) > 2e-6 || math.Abs(squares-c.squares) > 2e-6 {
-			t.Errorf("signed %v: sum %.9f and sum of squares %.9f, want %.9f and %.9f", c.signed, sum, squares, c.sum, c.squares)
+			t.Errorf("signed %v: sum %.9f and sum of squares %.9f, want %.9f and %.9f",
+				c.signed, sum, squares, c.sum, c.squares)
 		}
 	}
 }

@@ -67,7 +67,8 @@ func TestRoundingIsThatOfMLDtypes(t *testing.T) {
 				codes = round(codes, math.Float32frombits(upper<<16|low))
 			}
 			if got := digest(codes); got != want.Round[name][i] {
-				t.Errorf("%s: the patterns that end in %#04x round to codes of hash %s, want %s", name, low, got, want.Round[name][i])
+				t.Errorf("%s: the patterns that end in %#04x round to codes of hash %s, want %s",
+					name, low, got, want.Round[name][i])
 			}
 		}
 	}

@@ -178,7 +178,8 @@ func elements[E any](t *Tensor, want DType) []E {
 
 // outOfReach is a separate function so that its callers are inlined.
 func (t *Tensor) outOfReach() string {
-	return fmt.Sprintf("tensor: %v is in device memory, which the host cannot access: use the device's Read or Write", t)
+	return fmt.Sprintf("tensor: %v is in device memory, which the host cannot access: use the device's Read or Write",
+		t)
 }
 
 // Float64 returns element i as float64, for any float dtype. It is slow and meant for tests and reports.

@@ -141,10 +141,12 @@ func nearest(v float64, codes int, value func(int) float64) int {
 func TestNarrowFormatsRoundToNearestEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Float32Range(-440, 440).Draw(t, "v")
-		if got, want := E4M3FromFloat32(v).Float32(), E4M3(nearest(float64(v), 256, func(c int) float64 { return float64(E4M3(c).Float32()) })).Float32(); got != want {
+		if got, want := E4M3FromFloat32(v).Float32(), E4M3(nearest(float64(v), 256,
+			func(c int) float64 { return float64(E4M3(c).Float32()) })).Float32(); got != want {
 			t.Errorf("e4m3(%v) = %v, want %v", v, got, want)
 		}
-		if got, want := E5M2FromFloat32(v).Float32(), E5M2(nearest(float64(v), 256, func(c int) float64 { return float64(E5M2(c).Float32()) })).Float32(); got != want {
+		if got, want := E5M2FromFloat32(v).Float32(), E5M2(nearest(float64(v), 256,
+			func(c int) float64 { return float64(E5M2(c).Float32()) })).Float32(); got != want {
 			t.Errorf("e5m2(%v) = %v, want %v", v, got, want)
 		}
 	})
@@ -234,8 +236,10 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 		want [4]uint32
 	}{
 		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-		{[4]uint32{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, [2]uint32{0xffffffff, 0xffffffff}, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0}, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+		{[4]uint32{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, [2]uint32{0xffffffff, 0xffffffff},
+			[4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
+			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
 		if got := Philox(c.ctr, c.key); got != c.want {
 			t.Errorf("Philox(%x, %x) = %x, want %x", c.ctr, c.key, got, c.want)
@@ -303,15 +307,19 @@ func TestNormalHasMeanZeroAndVarianceOne(t *testing.T) {
 // The host can tell of a tensor in device memory what it is, and may not touch what it holds.
 func TestTensorsOfDeviceMemoryCannotBeTouched(t *testing.T) {
 	memory, closed := make([]byte, 4096+Align), 0
-	a := Wrap("device", uintptr(ptr(memory))+Align-uintptr(ptr(memory))%Align, 4096, true, func() error { closed++; return nil })
+	a := Wrap("device", uintptr(ptr(memory))+Align-uintptr(ptr(memory))%Align, 4096, true,
+		func() error { closed++; return nil })
 	x := a.New(F32, 3, 4)
 	row := x.Slice(1, 2)
 	flat := row.Reshape(4)
-	if at := uintptr(flat.Pointer()) - uintptr(x.Pointer()); at != 16 || !flat.Apart() || flat.Len() != 4 || a.Used() != 64 {
-		t.Errorf("row 1 lies %d bytes behind row 0, apart %v, of %d elements; %d bytes are used", at, flat.Apart(), flat.Len(), a.Used())
+	if at := uintptr(flat.Pointer()) - uintptr(x.Pointer()); at != 16 || !flat.Apart() || flat.Len() != 4 ||
+		a.Used() != 64 {
+		t.Errorf("row 1 lies %d bytes behind row 0, apart %v, of %d elements; %d bytes are used",
+			at, flat.Apart(), flat.Len(), a.Used())
 	}
 	for name, touch := range map[string]func(){
-		"Raw": func() { x.Raw() }, "F32": func() { flat.F32() }, "Float64": func() { row.Float64(0) }, "SetFloat64": func() { x.SetFloat64(0, 1) },
+		"Raw": func() { x.Raw() }, "F32": func() { flat.F32() }, "Float64": func() { row.Float64(0) },
+		"SetFloat64": func() { x.SetFloat64(0, 1) },
 	} {
 		func() {
 			defer func() {

@@ -84,7 +84,8 @@ func vexMemory(t int, pp, opcode byte, base, stride string, disp int) []byte {
 
 // general returns the number of a general register.
 func general(name string) int {
-	n := slices.Index([]string{"AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"}, name)
+	n := slices.Index([]string{"AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13",
+		"R14", "R15"}, name)
 	if n < 0 {
 		panic(fmt.Sprintf("asmgen: %q is no general register", name))
 	}

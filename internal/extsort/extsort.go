@@ -84,7 +84,8 @@ func (s *Sorter) spill() error {
 	}
 	sortRecords(s.buf, s.size)
 	if _, err := s.file.WriteAt(s.buf, s.end); err != nil {
-		return fmt.Errorf("sorting on disk: %w\n  free some space, raise the memory limit, or choose another directory for temporary files", err)
+		return fmt.Errorf("sorting on disk: %w\n"+
+			"  free some space, raise the memory limit, or choose another directory for temporary files", err)
 	}
 	s.runs = append(s.runs, run{s.end, s.end + int64(len(s.buf))})
 	s.end += int64(len(s.buf))
@@ -205,7 +206,8 @@ func (s *Sorter) merge(runs []run) (*merger, error) {
 	m := &merger{}
 	buffer := min(maxBuffer, max(minBuffer, s.limit/len(runs)))
 	for _, r := range runs {
-		in := &reader{bufio.NewReaderSize(io.NewSectionReader(s.file, r.from, r.to-r.from), buffer), make([]byte, s.size)}
+		in := &reader{bufio.NewReaderSize(io.NewSectionReader(s.file, r.from, r.to-r.from), buffer),
+			make([]byte, s.size)}
 		if _, err := io.ReadFull(in.in, in.head); err != nil {
 			return nil, fmt.Errorf("cannot read back sorted records: %w", err)
 		}

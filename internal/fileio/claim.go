@@ -38,7 +38,8 @@ func stage(out string) (tmp string, release func(), err error) {
 		err = nil
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("%s cannot be replaced by the output: %v\n  name a directory in it, such as %s", out, Cause(err), filepath.Join(out, "out"))
+		return "", nil, fmt.Errorf("%s cannot be replaced by the output: %v\n  name a directory in it, such as %s",
+			out, Cause(err), filepath.Join(out, "out"))
 	}
 	tmp = filepath.Join(filepath.Dir(whole), "."+filepath.Base(whole)+".partial")
 	free, err := Claim(tmp)

@@ -12,7 +12,8 @@ import (
 // One process at a time fills a directory, and finds nothing of a killed one.
 func TestDirIsFilledByOne(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	if err := errors.Join(os.Mkdir(out, 0o777), os.MkdirAll(filepath.Join(filepath.Dir(out), ".out.partial", "left", "by"), 0o777)); err != nil {
+	if err := errors.Join(os.Mkdir(out, 0o777),
+		os.MkdirAll(filepath.Join(filepath.Dir(out), ".out.partial", "left", "by"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	err := Dir(out, func(tmp string) error {
@@ -32,7 +33,8 @@ func TestDirIsFilledByOne(t *testing.T) {
 // What could not be put in place at the end is refused at the beginning: the current directory, as a mount point.
 func TestDirRefusesWhatCannotBeReplaced(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := Dir(".", func(string) error { return nil }); err == nil || !strings.Contains(err.Error(), "name a directory in it") {
+	if err := Dir(".", func(string) error { return nil }); err == nil ||
+		!strings.Contains(err.Error(), "name a directory in it") {
 		t.Errorf("the current directory: %v", err)
 	}
 }

@@ -98,7 +98,8 @@ func Dir(out string, fill func(tmp string) error) error {
 		return fmt.Errorf("%s is a file\n  name a directory that does not exist", out)
 	case err == nil:
 		if entries, err := os.ReadDir(out); err != nil || len(entries) > 0 {
-			return cmp.Or(err, fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", out))
+			return cmp.Or(err,
+				fmt.Errorf("%s holds files already\n  name a directory that does not exist, or remove it first", out))
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err

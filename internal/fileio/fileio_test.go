@@ -81,7 +81,8 @@ func TestADirectoryIsThereWholeOrNotAtAll(t *testing.T) {
 
 func TestCauseLeavesThePathOut(t *testing.T) {
 	_, err := os.Open(filepath.Join(t.TempDir(), "none"))
-	if got := Cause(fmt.Errorf("open: %w", err)); !errors.Is(got, os.ErrNotExist) || got.Error() != errors.Unwrap(err).Error() {
+	if got := Cause(fmt.Errorf("open: %w", err)); !errors.Is(got, os.ErrNotExist) ||
+		got.Error() != errors.Unwrap(err).Error() {
 		t.Errorf("cause of %v is %v", err, got)
 	}
 	if other := errors.New("other"); Cause(other) != other {

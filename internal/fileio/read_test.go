@@ -70,7 +70,8 @@ func TestAFileWithoutASizeIsRead(t *testing.T) {
 
 func TestLimitsAreNamedInTheirUnit(t *testing.T) {
 	for limit, want := range map[TooLargeError]string{
-		1 << 20: "larger than 1 MiB", 32 << 10: "larger than 32 KiB", 1 << 30: "larger than 1 GiB", 1000: "larger than 1000 bytes", 0: "larger than 0 bytes",
+		1 << 20: "larger than 1 MiB", 32 << 10: "larger than 32 KiB", 1 << 30: "larger than 1 GiB",
+		1000: "larger than 1000 bytes", 0: "larger than 0 bytes",
 	} {
 		if limit.Error() != want {
 			t.Errorf("%q, want %q", limit.Error(), want)

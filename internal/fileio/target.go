@@ -22,7 +22,8 @@ const mostLinks = 40
 type TargetError struct{ Path, Kind string }
 
 func (e *TargetError) Error() string {
-	return fmt.Sprintf("cannot write to %s: it is %s\n  name a file, which is created or replaced, a pipe or a terminal; %s is standard output", e.Path, e.Kind, Standard)
+	return fmt.Sprintf("cannot write to %s: it is %s\n  name a file, which is created or replaced, "+
+		"a pipe or a terminal; %s is standard output", e.Path, e.Kind, Standard)
 }
 
 // target is what a path stands for once its symbolic links are followed.
@@ -30,8 +31,9 @@ type target struct {
 	path   string      // what to make or replace, or the stream to write to
 	exists bool        // a regular file is there
 	mode   fs.FileMode // its permissions
-	stream bool        // a pipe, terminal or other character device, or an open file of this process: there is nothing to replace
-	fd     int         // of a stream that is an open file of this process, else -1
+	// a pipe, terminal or other character device, or an open file of this process: there is nothing to replace
+	stream bool
+	fd     int // of a stream that is an open file of this process, else -1
 }
 
 // locate follows path. A regular file, and one that is not there yet, are to be replaced; a stream is to be written
@@ -161,7 +163,9 @@ func descriptor(path string) (n int, ok bool) {
 	case "/dev/stderr":
 		return 2, true
 	}
-	for _, dir := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/", fmt.Sprintf("/proc/%d/fd/", os.Getpid())} {
+	for _, dir := range []string{
+		"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/", fmt.Sprintf("/proc/%d/fd/", os.Getpid()),
+	} {
 		if name, found := strings.CutPrefix(path, dir); found {
 			n, err := strconv.ParseUint(name, 10, 16)
 			return int(n), err == nil

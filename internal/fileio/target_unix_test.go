@@ -160,7 +160,9 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 func TestDevicesAreWrittenTo(t *testing.T) {
 	dir := t.TempDir()
 	null, full := device(t, "null", 3), device(t, "full", 7)
-	for path, full := range map[string]bool{null: false, full: true, link(t, null, dir+"/l"): false, link(t, full, dir+"/m"): true} {
+	for path, full := range map[string]bool{
+		null: false, full: true, link(t, null, dir+"/l"): false, link(t, full, dir+"/m"): true,
+	} {
 		before, _ := os.Stat(path)
 		for how, write := range map[string]func(string) error{"Write": write, "Put": put} {
 			if err := write(path); full != errors.Is(err, syscall.ENOSPC) || !full && err != nil {
@@ -232,7 +234,8 @@ func TestOpenFilesAreWrittenToWhereTheyStand(t *testing.T) {
 	f.WriteString("first ")
 	names := []string{descriptorName("/dev/fd/", f)}
 	if _, err := os.Stat("/proc/self/fd"); err == nil {
-		names = append(names, descriptorName("/proc/self/fd/", f), link(t, descriptorName("/proc/self/fd/", f), t.TempDir()+"/l"))
+		names = append(names, descriptorName("/proc/self/fd/", f),
+			link(t, descriptorName("/proc/self/fd/", f), t.TempDir()+"/l"))
 	}
 	stdout := os.Stdout
 	os.Stdout = f
@@ -283,7 +286,9 @@ func TestBesideIsWhereTheFileWillBe(t *testing.T) {
 	if err := os.Mkdir(dir+"/far", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{dir + "/a": dir + "/", link(t, "far/a", dir+"/l"): dir + "/far/", "/dev/null": "", "-": "", "a": "."} {
+	for path, want := range map[string]string{
+		dir + "/a": dir + "/", link(t, "far/a", dir+"/l"): dir + "/far/", "/dev/null": "", "-": "", "a": ".",
+	} {
 		if got, err := Beside(path); err != nil || got != want {
 			t.Errorf("beside %s: %q, %v, want %q", path, got, err, want)
 		}

@@ -35,7 +35,8 @@ func Same(t testing.TB, what string, got, want map[string]string) {
 	t.Helper()
 	for name := range want {
 		if b, ok := got[name]; !ok || b != want[name] {
-			t.Errorf("%s: %s has %d bytes (there: %t) and should have %d others", what, name, len(b), ok, len(want[name]))
+			t.Errorf("%s: %s has %d bytes (there: %t) and should have %d others",
+				what, name, len(b), ok, len(want[name]))
 		}
 	}
 	for name := range got {

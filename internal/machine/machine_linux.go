@@ -66,7 +66,8 @@ func controlGroups(root, lines string) func(yield func(limit, used int64) bool) 
 			}
 			base, limitFile, usedFile, prefix := root, "memory.max", "memory.current", ""
 			if parts[1] == "memory" {
-				base, limitFile, usedFile, prefix = filepath.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
+				base, limitFile, usedFile, prefix = filepath.Join(root, "memory"), "memory.limit_in_bytes",
+					"memory.usage_in_bytes", "total_"
 			} else if parts[1] != "" {
 				continue
 			}

@@ -30,7 +30,8 @@ func ReadMemory() Memory {
 
 // CPUName returns the processor's name, "" if unknown.
 func CPUName() string {
-	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `HARDWARE\DESCRIPTION\System\CentralProcessor\0`, registry.QUERY_VALUE)
+	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `HARDWARE\DESCRIPTION\System\CentralProcessor\0`,
+		registry.QUERY_VALUE)
 	if err != nil {
 		return ""
 	}
@@ -47,7 +48,8 @@ func Resident() (now, peak int64) {
 		peakFile                                                     uintptr
 	}
 	c.size = uint32(unsafe.Sizeof(c))
-	if ok, _, _ := getProcessMemoryInfo.Call(uintptr(windows.CurrentProcess()), uintptr(unsafe.Pointer(&c)), uintptr(c.size)); ok == 0 {
+	if ok, _, _ := getProcessMemoryInfo.Call(uintptr(windows.CurrentProcess()), uintptr(unsafe.Pointer(&c)),
+		uintptr(c.size)); ok == 0 {
 		return 0, 0
 	}
 	return int64(c.set), int64(c.peakSet)

@@ -58,7 +58,8 @@ func (e *RoomError) Error() string {
 			try, most = "a smaller "+p.Flag, p.Bytes
 		}
 	}
-	text := fmt.Sprintf("this needs %s of memory, but %s are available\n  %s", size(e.Need()), size(e.Available), strings.Join(list, ", "))
+	text := fmt.Sprintf("this needs %s of memory, but %s are available\n  %s",
+		size(e.Need()), size(e.Available), strings.Join(list, ", "))
 	if try != "" {
 		text += "\n  try " + try
 	}

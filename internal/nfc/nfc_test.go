@@ -11,7 +11,8 @@ import (
 
 // The way for long runs of marks gives what the library gives for short ones, and bytes that are not UTF-8 stay.
 func TestComposeMarksMatchesTheLibrary(t *testing.T) {
-	runes := rapid.SampledFrom([]rune("aeqAéÅẛ한한गक़\u0300\u0301\u0323\u0327\u0345\u0344\u0f71\u0f72\u1100\u212b\u0958"))
+	runes := rapid.SampledFrom(
+		[]rune("aeqAéÅẛ한한गक़\u0300\u0301\u0323\u0327\u0345\u0344\u0f71\u0f72\u1100\u212b\u0958"))
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(string(rapid.SliceOfN(runes, 0, 12).Draw(t, "runes")))
 		if rapid.Bool().Draw(t, "broken") {

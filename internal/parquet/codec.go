@@ -107,7 +107,8 @@ func (s *codecs) decompress(out []byte, codec int64, compressed []byte) error {
 		}
 	case codecZstd:
 		if s.zstd == nil {
-			if s.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)); err != nil {
+			if s.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecodeAllCapLimit(true)); err != nil {
 				return err
 			}
 		}

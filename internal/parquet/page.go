@@ -113,11 +113,13 @@ func (f *File) header(at, end int64) (h header, n int64, err error) {
 		}
 		t := thrift{b: b}
 		if h = pageHeader(&t); t.err == nil {
-			if h.compressed < 0 || h.uncompressed < 0 || h.values < 0 || h.defBytes < 0 || h.repBytes < 0 || h.defBytes > 1<<31 || h.repBytes > 1<<31 {
+			if h.compressed < 0 || h.uncompressed < 0 || h.values < 0 || h.defBytes < 0 || h.repBytes < 0 ||
+				h.defBytes > 1<<31 || h.repBytes > 1<<31 {
 				return h, 0, errThrift
 			}
 			if h.compressed > maxPage || h.uncompressed > maxPage {
-				return h, 0, fmt.Errorf("%w: it has %d bytes, %d decompressed; the limit is %d; write smaller pages", ErrPage, h.compressed, h.uncompressed, maxPage)
+				return h, 0, fmt.Errorf("%w: it has %d bytes, %d decompressed; the limit is %d; write smaller pages",
+					ErrPage, h.compressed, h.uncompressed, maxPage)
 			}
 			return h, int64(t.i), nil
 		} else if t.err != errShort || n >= end-at {
@@ -213,7 +215,8 @@ func (p *pages) page(h header) ([]byte, error) {
 		return nil, err
 	}
 	want := h.uncompressed - levels
-	if f.given+want > freeExpansion+maxExpansion*(f.taken+h.compressed) { // a claim alone is not held against the pages that follow
+	// a claim alone is not held against the pages that follow
+	if f.given+want > freeExpansion+maxExpansion*(f.taken+h.compressed) {
 		return nil, fmt.Errorf("%w: it has %d bytes and claims to become %d", ErrPage, h.compressed, want)
 	}
 	f.taken += h.compressed

@@ -90,7 +90,8 @@ func TestGoldenFiles(t *testing.T) {
 			if i%11 == 0 {
 				want = ""
 			}
-			if i%5 == 3 && name != "int96" && (!strings.HasPrefix(name, "plain-v") && !strings.HasPrefix(name, "delta-v") && !strings.HasPrefix(name, "delta-length-v")) {
+			if i%5 == 3 && name != "int96" && (!strings.HasPrefix(name, "plain-v") &&
+				!strings.HasPrefix(name, "delta-v") && !strings.HasPrefix(name, "delta-length-v")) {
 				want = "null!"
 			}
 			if v != want {
@@ -148,7 +149,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			// Checksums do not cover headers: one may be there no more, or the pages be cut elsewhere. Values that
 			// come without an error are the right ones in nearly all cases; those behind an intact checksum in all.
 			if err == nil && len(got) != len(want) {
-				t.Errorf("%s with bit %d of byte %d turned: %d values of %d, no error", name, bit, at, len(got), len(want))
+				t.Errorf("%s with bit %d of byte %d turned: %d values of %d, no error",
+					name, bit, at, len(got), len(want))
 			}
 			bad[at] ^= bit
 		}
@@ -184,7 +186,8 @@ func TestPagesThatLieAreRefused(t *testing.T) {
 		return p
 	}
 	p := file(100)
-	if _, err := p.page(header{compressed: 100, uncompressed: maxPage}); !errors.Is(err, ErrPage) || cap(p.out) > 4<<20 {
+	if _, err := p.page(header{compressed: 100, uncompressed: maxPage}); !errors.Is(err, ErrPage) ||
+		cap(p.out) > 4<<20 {
 		t.Errorf("a page of 100 bytes that claims %d: %v, %d bytes taken", maxPage, err, cap(p.out))
 	}
 	if p.f.given != 0 {
@@ -223,8 +226,8 @@ func compressions(content []byte) map[int64][]byte {
 	br, _ := base64.StdEncoding.DecodeString("W///j99IbXU3Z1IJEnZWZXBxWyRw9v4hGw==") // of "a page ", by the original
 	z, _ := zstd.NewWriter(nil)
 	return map[int64][]byte{
-		codecSnappy: snappy.Encode(nil, content), codecGzip: gz(content), codecBrotli: br, codecZstd: z.EncodeAll(content, nil),
-		codecLZ4: hadoop, codecLZ4Raw: block(content),
+		codecSnappy: snappy.Encode(nil, content), codecGzip: gz(content), codecBrotli: br,
+		codecZstd: z.EncodeAll(content, nil), codecLZ4: hadoop, codecLZ4Raw: block(content),
 	}
 }
 
@@ -273,7 +276,8 @@ func TestChecksumsAreVerified(t *testing.T) {
 	b := golden(t)["dictionary-none-v1"]
 	at := bytes.Index(b, []byte("document 7"))
 	b[at] ^= 1
-	if values, _, err := readAll(b, "text"); err == nil || !strings.Contains(err.Error(), "checksum") || len(values) > 0 {
+	if values, _, err := readAll(b, "text"); err == nil || !strings.Contains(err.Error(), "checksum") ||
+		len(values) > 0 {
 		t.Errorf("with a letter changed: %d values, %v", len(values), err)
 	}
 }
@@ -286,7 +290,8 @@ func TestRowGroupsThatOverlapAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := f.Groups[0].Bytes
-	claim := func(n int64) []byte { return binary.AppendVarint([]byte{0x16}, n) } // as the field behind another, which total_compressed_size is
+	// as the field behind another, which total_compressed_size is
+	claim := func(n int64) []byte { return binary.AppendVarint([]byte{0x16}, n) }
 	more := int64(len(b)) - 8 - f.Groups[0].offset
 	bad := bytes.Replace(b, claim(first), claim(more), 1)
 	if bytes.Equal(bad, b) || len(bad) != len(b) {

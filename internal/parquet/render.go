@@ -114,7 +114,8 @@ func (e *element) form() (form, leaf, string) {
 		return form{kind: formFloat}, leaf{fixed: 8}, ""
 	case e.physical == typeInt96:
 		return form{kind: formInt96}, leaf{fixed: 12}, ""
-	case e.physical == typeByteArray && (e.logical == logicalString || e.logical == logicalEnum || e.logical == logicalJSON || e.logical == logicalNull):
+	case e.physical == typeByteArray && (e.logical == logicalString || e.logical == logicalEnum ||
+		e.logical == logicalJSON || e.logical == logicalNull):
 		return form{kind: formString}, leaf{}, ""
 	}
 	return form{}, leaf{}, "binary, which JSON cannot hold"

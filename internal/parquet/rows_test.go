@@ -81,7 +81,8 @@ func TestRowsAreTheJSONOfTheirColumns(t *testing.T) {
 	stamps, _, err := rowsOf(files["int96"], 1<<20)
 	at := time.Date(1969, 12, 31, 23, 59, 58, 0, time.UTC)
 	for i, got := range stamps {
-		if want := `{"at":"` + at.Add(time.Duration(i)*(400*24*time.Hour+1001*time.Microsecond)).Format("2006-01-02T15:04:05.999999") + `"}`; got != want {
+		if want := `{"at":"` + at.Add(time.Duration(i)*(400*24*time.Hour+1001*time.Microsecond)).
+			Format("2006-01-02T15:04:05.999999") + `"}`; got != want {
 			t.Fatalf("row %d is %s, want %s", i, got, want)
 		}
 	}
@@ -95,7 +96,8 @@ func TestRowsAreTheJSONOfTheirColumns(t *testing.T) {
 	}
 	rows, _ := f.Rows(0, 1<<20, quote)
 	var first string
-	if _, err := rows.Next(func(name string, value []byte) { first += name + string(value) }); err != nil || first != `id0meta{"url":"u"}` {
+	if _, err := rows.Next(func(name string, value []byte) { first += name + string(value) }); err != nil ||
+		first != `id0meta{"url":"u"}` {
 		t.Errorf("beside a text in a structure: %s, %v", first, err)
 	}
 }

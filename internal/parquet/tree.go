@@ -147,7 +147,8 @@ func (n *node) shaped(e *element) *node {
 		return nil
 	}
 	list := e.logical == logicalList || e.logical == 0 && e.converted == convertedList
-	mapping := e.logical == logicalMap || e.logical == 0 && (e.converted == convertedMap || e.converted == convertedMapKeyValue)
+	mapping := e.logical == logicalMap ||
+		e.logical == 0 && (e.converted == convertedMap || e.converted == convertedMapKeyValue)
 	c := n.children[0]
 	if e.children != 1 || c.kind != isList || !list && !mapping {
 		return n
@@ -157,9 +158,11 @@ func (n *node) shaped(e *element) *node {
 	switch {
 	case mapping && inner.kind == isStructure && inner.members == 2 && len(inner.children) == 1:
 		return nil // keys or values alone are no map
-	case mapping && inner.kind == isStructure && len(inner.children) == 2 && inner.children[0].form.kind == formString && inner.children[0].kind == isValue:
+	case mapping && inner.kind == isStructure && len(inner.children) == 2 &&
+		inner.children[0].form.kind == formString && inner.children[0].kind == isValue:
 		n.kind, n.children = isMap, inner.children
-	case list && inner.kind == isStructure && inner.members == 1 && len(inner.children) == 1 && c.name != "array" && c.name != n.name+"_tuple":
+	case list && inner.kind == isStructure && inner.members == 1 && len(inner.children) == 1 && c.name != "array" &&
+		c.name != n.name+"_tuple":
 		n.kind, n.children = isList, inner.children
 	default:
 		n.kind, n.children = isList, []*node{inner}

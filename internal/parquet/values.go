@@ -307,7 +307,8 @@ func (h *hybrid) run() error {
 	h.b = h.b[size:]
 	if h.packed = n&1 == 1; h.packed {
 		h.left = n >> 1 * 8
-		if n>>1 > uint64(len(h.b)) || n>>1*uint64(h.width) > uint64(len(h.b)) { // the last run may be cut to whole bytes
+		// the last run may be cut to whole bytes
+		if n>>1 > uint64(len(h.b)) || n>>1*uint64(h.width) > uint64(len(h.b)) {
 			if h.width > 0 {
 				h.left = min(h.left, uint64(len(h.b)*8/h.width))
 			}
@@ -351,7 +352,8 @@ func newDeltas(b []byte) (d deltas, rest []byte, err error) {
 	minis, b, ok2 := uvarint(b)
 	total, b, ok3 := uvarint(b)
 	first, b, ok4 := uvarint(b)
-	if !ok1 || !ok2 || !ok3 || !ok4 || minis == 0 || minis > 1<<10 || block > 1<<20 || block/minis == 0 || block/minis%8 != 0 || total > 1<<31 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || minis == 0 || minis > 1<<10 || block > 1<<20 || block/minis == 0 ||
+		block/minis%8 != 0 || total > 1<<31 {
 		return d, nil, errShortPage
 	}
 	d = deltas{b: b, perMini: int(block / minis), minis: int(minis), left: total, last: unzigzag(first), first: true}

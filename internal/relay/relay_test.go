@@ -76,7 +76,10 @@ func TestAStalledWriterLosesTheOldestPieces(t *testing.T) {
 func TestAFailingWriterIsToldOfOnce(t *testing.T) {
 	gone := errors.New("gone")
 	g, failures, lost := &gate{err: gone}, 0, 0
-	r := New(g, Options{Pieces: 100, Failed: func(error) { failures++ }, Lost: func([]byte) { lost++ }, Recovered: func(err error) []byte { return []byte(err.Error() + " ") }})
+	r := New(g, Options{
+		Pieces: 100, Failed: func(error) { failures++ }, Lost: func([]byte) { lost++ },
+		Recovered: func(err error) []byte { return []byte(err.Error() + " ") },
+	})
 	for range 5 {
 		r.Write([]byte("x"))
 		for ; !r.idle(); time.Sleep(time.Millisecond) {

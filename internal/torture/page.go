@@ -49,7 +49,9 @@ func ParseReport(text []byte) (records []Record, err error) {
 		}
 		records = append(records, r)
 	}
-	slices.SortFunc(records, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Test, b.Test)) })
+	slices.SortFunc(records, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Test, b.Test))
+	})
 	return records, nil
 }
 
@@ -71,7 +73,8 @@ func Page(records []Record) []byte {
 			fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", fault, tries, strings.Join(list, "<br>"), r.Test)
 		}
 	}
-	b.WriteString("\n## The runs behind these numbers\n\n| test | package | day | time | first seed | machine |\n|---|---|---|---:|---:|---|\n")
+	b.WriteString("\n## The runs behind these numbers\n\n| test | package | day | time | first seed | machine |\n" +
+		"|---|---|---|---:|---:|---|\n")
 	for _, r := range records {
 		fmt.Fprintf(&b, "| %s | %s | %s | %d s | %d | %s |\n", r.Test, r.Package, r.Date, r.Seconds, r.Seed, r.Machine)
 	}

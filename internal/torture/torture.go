@@ -15,9 +15,11 @@ import (
 )
 
 var (
-	duration = flag.Duration("torture", 0, "how long the Torture tests of each package take together; 0 is a few tries each")
-	seed     = flag.Uint64("torture.seed", 0, "seed of the first try of each Torture test; 0 draws one")
-	report   = flag.String("torture.report", "", "append the results of the Torture tests to this `file`, a path from the module's root")
+	duration = flag.Duration("torture",
+		0, "how long the Torture tests of each package take together; 0 is a few tries each")
+	seed   = flag.Uint64("torture.seed", 0, "seed of the first try of each Torture test; 0 draws one")
+	report = flag.String("torture.report", "",
+		"append the results of the Torture tests to this `file`, a path from the module's root")
 )
 
 var begun = time.Now()

@@ -7,8 +7,8 @@ import (
 
 func TestNumbers(t *testing.T) {
 	for text, want := range map[string]float64{
-		"0": 0, "7": 7, "-3": -3, "2_000": 2000, "2e3": 2000, "2K": 2000, "2k": 2000, "1.1M": 1_100_000, "1B": 1e9, "3G": 3e9, "2T": 2e12,
-		"64Ki": 65536, "1.5Mi": 1.5 * (1 << 20), " 4 Gi ": 4 << 30, ".5K": 500,
+		"0": 0, "7": 7, "-3": -3, "2_000": 2000, "2e3": 2000, "2K": 2000, "2k": 2000, "1.1M": 1_100_000, "1B": 1e9,
+		"3G": 3e9, "2T": 2e12, "64Ki": 65536, "1.5Mi": 1.5 * (1 << 20), " 4 Gi ": 4 << 30, ".5K": 500,
 	} {
 		if got, err := Number(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
@@ -22,7 +22,9 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestWholeNumbers(t *testing.T) {
-	for text, want := range map[string]int64{"9223372036854775807": 1<<63 - 1, "1.5K": 1500, "1e6": 1_000_000, "-2Ki": -2048, "1_0": 10} {
+	for text, want := range map[string]int64{
+		"9223372036854775807": 1<<63 - 1, "1.5K": 1500, "1e6": 1_000_000, "-2Ki": -2048, "1_0": 10,
+	} {
 		if got, err := Int(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
@@ -36,7 +38,8 @@ func TestWholeNumbers(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]int64{
-		"1": 1, "4096": 4096, "5B": 5, "2KB": 2000, "2KiB": 2048, "2k": 2000, "2Ki": 2048, "1.5GiB": 3 << 29, "1.5 gb": 1.5e9, "3TiB": 3 << 40,
+		"1": 1, "4096": 4096, "5B": 5, "2KB": 2000, "2KiB": 2048, "2k": 2000, "2Ki": 2048, "1.5GiB": 3 << 29,
+		"1.5 gb": 1.5e9, "3TiB": 3 << 40,
 	} {
 		if got, err := Bytes(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
@@ -51,7 +54,8 @@ func TestBytes(t *testing.T) {
 
 func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"0": 0, "3": 3 * time.Minute, "0.5": 30 * time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "30m": 30 * time.Minute, "1h 30m": 90 * time.Minute,
+		"0": 0, "3": 3 * time.Minute, "0.5": 30 * time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute,
+		"30m": 30 * time.Minute, "1h 30m": 90 * time.Minute,
 		"-2": -2 * time.Minute,
 	} {
 		if got, err := Duration(text, time.Minute); err != nil || got != want {
@@ -67,8 +71,9 @@ func TestDurations(t *testing.T) {
 
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 B", 1023: "1023 B", 1024: "1 KiB", 500 << 10: "500 KiB", 1<<20 - 1: "1.0 MiB", 3 << 19: "1.5 MiB", 483 << 20: "483 MiB",
-		9999 << 20: "9,999 MiB", 1000 << 20: "1,000 MiB", 10000 << 20: "9.8 GiB", 1103 << 30: "1,103.0 GiB", 1103 << 40: "1,129,472.0 GiB",
+		0: "0 B", 1023: "1023 B", 1024: "1 KiB", 500 << 10: "500 KiB", 1<<20 - 1: "1.0 MiB", 3 << 19: "1.5 MiB",
+		483 << 20: "483 MiB", 9999 << 20: "9,999 MiB", 1000 << 20: "1,000 MiB", 10000 << 20: "9.8 GiB",
+		1103 << 30: "1,103.0 GiB", 1103 << 40: "1,129,472.0 GiB",
 	} {
 		if got := FormatBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
@@ -80,7 +85,9 @@ func TestListsAndRates(t *testing.T) {
 	if got := List("%d", []int{20, 30, 40}); got != "20, 30, 40" {
 		t.Error(got)
 	}
-	for x, want := range map[float64]string{0: "an unknown rate", 0.25: "0.25 GFLOP/s", 3.14: "3.1 GFLOP/s", 212.4: "212 GFLOP/s"} {
+	for x, want := range map[float64]string{
+		0: "an unknown rate", 0.25: "0.25 GFLOP/s", 3.14: "3.1 GFLOP/s", 212.4: "212 GFLOP/s",
+	} {
 		if got := Rate(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}

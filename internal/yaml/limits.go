@@ -65,16 +65,19 @@ func checkTokens(tokens token.Tokens) *Error {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return fault(t.Position, "the value itself, wherever it is needed; text that begins with & or * needs quotes", "anchors (&name), aliases (*name) and merge keys (<<) are not supported")
+			return fault(t.Position, "the value itself, wherever it is needed; text that begins with & or * "+
+				"needs quotes", "anchors (&name), aliases (*name) and merge keys (<<) are not supported")
 		case token.TagType:
-			return fault(t.Position, "the value without it; text that begins with ! needs quotes", "tags (!name) are not supported")
+			return fault(t.Position, "the value without it; text that begins with ! needs quotes",
+				"tags (!name) are not supported")
 		case token.DocumentHeaderType, token.DocumentEndType:
 			if marks++; marks > maxMarks {
 				return fault(t.Position, "one document in a file", "more than %d lines of --- or ...", maxMarks)
 			}
 		case token.MappingValueType:
 			if i > 0 && len(tokens[i-1].Value) > maxKey {
-				return fault(tokens[i-1].Position, "", "a key of %d bytes; at most %d are supported", len(tokens[i-1].Value), maxKey)
+				return fault(tokens[i-1].Position, "",
+					"a key of %d bytes; at most %d are supported", len(tokens[i-1].Value), maxKey)
 			}
 		}
 		if d.add(tokens, i); d.now() > maxDepth {
@@ -87,8 +90,9 @@ func checkTokens(tokens token.Tokens) *Error {
 // depth counts the values that a token lies in, or more.
 type depth struct {
 	columns []int // of the signs that begin the block values around the token; ascending
-	flows   []int // for each bracket around the token, 1 and the keys before the present value: {a: {b: 1}} counts 2 each
-	flow    int   // the sum of flows
+	// for each bracket around the token, 1 and the keys before the present value: {a: {b: 1}} counts 2 each
+	flows []int
+	flow  int // the sum of flows
 }
 
 func (d *depth) now() int { return len(d.columns) + d.flow }

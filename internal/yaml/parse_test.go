@@ -19,29 +19,42 @@ func repeat(first, again string) func(size int) string {
 
 // hostile texts are as long as asked.
 var hostile = map[string]func(size int) string{
-	"open brackets": repeat("", "["), "open braces": repeat("", "{"), "open maps": repeat("", "{a: "), "closed": repeat("", "]"),
-	"nested lists": repeat("", "- "), "nested keys": repeat("", "? "), "nested maps": repeat("", "a: "), "colons": repeat("", ": "),
-	"empty lists": repeat("", "[],"), "a list": repeat("[", "a,"), "a list in lines": repeat("[", "a,\n"), "a map": repeat("{", "a: b,\n"),
-	"keys in a list": repeat("[", "a: "), "explicit keys in a list": repeat("[", "? "), "lists as keys": repeat("", "[a]: "),
-	"items": repeat("", "- a\n"), "empty items": repeat("", "-\n"), "keys": repeat("", "a:\n"), "explicit keys": repeat("", "? a\n: b\n"),
-	"indented items": repeat("", "- \n  "), "plain lines": repeat("", "abc\n"), "indented lines": repeat("a: b\n", "  abc\n"),
-	"literal": repeat("a: |\n", "  abc\n"), "literal and spaces": repeat("a: |\n  x\n", "  \n"), "literal and nothing": repeat("a: |\n  x\n", "\n"),
-	"kept": repeat("a: |+\n", "  abc\n"), "folded": repeat("a: >-\n", "  abc\n"), "literals": repeat("", "a: |\n"),
-	"literals and nothing": repeat("", "a: |\n  x"+strings.Repeat("\n", maxEmpty)), "literals and CRLF": repeat("", "a: |\r\n  x"+strings.Repeat("\r\n", maxEmpty)),
+	"open brackets": repeat("", "["), "open braces": repeat("", "{"), "open maps": repeat("", "{a: "),
+	"closed": repeat("", "]"), "nested lists": repeat("", "- "), "nested keys": repeat("", "? "),
+	"nested maps": repeat("", "a: "), "colons": repeat("", ": "), "empty lists": repeat("", "[],"),
+	"a list": repeat("[", "a,"), "a list in lines": repeat("[", "a,\n"), "a map": repeat("{", "a: b,\n"),
+	"keys in a list": repeat("[", "a: "), "explicit keys in a list": repeat("[", "? "),
+	"lists as keys": repeat("", "[a]: "), "items": repeat("", "- a\n"), "empty items": repeat("", "-\n"),
+	"keys": repeat("", "a:\n"), "explicit keys": repeat("", "? a\n: b\n"), "indented items": repeat("", "- \n  "),
+	"plain lines": repeat("", "abc\n"), "indented lines": repeat("a: b\n", "  abc\n"),
+	"literal": repeat("a: |\n", "  abc\n"), "literal and spaces": repeat("a: |\n  x\n", "  \n"),
+	"literal and nothing": repeat("a: |\n  x\n", "\n"),
+	"kept":                repeat("a: |+\n", "  abc\n"), "folded": repeat("a: >-\n", "  abc\n"),
+	"literals":             repeat("", "a: |\n"),
+	"literals and nothing": repeat("", "a: |\n  x"+strings.Repeat("\n", maxEmpty)),
+	"literals and CRLF":    repeat("", "a: |\r\n  x"+strings.Repeat("\r\n", maxEmpty)),
 	"long literal and nothing": func(size int) string {
 		return "a: |\n  " + strings.Repeat("x", size-maxEmpty-8) + strings.Repeat("\n", maxEmpty)
 	},
-	"tabs": repeat("", "\t"), "quoted tabs": func(size int) string { return "a: \"" + strings.Repeat("\t", size-6) + "x\"" },
-	"lines of quoted tabs": repeat("a: \"", strings.Repeat("\t", maxRun)+strings.Repeat("x", 1000)+"\n"), "<": repeat("", "<"), "some <": repeat("", strings.Repeat("<", maxRun)+" "), "<<": repeat("", "<< "), "<<:": repeat("", "<<:"),
-	"anchors": repeat("", "&a "), "aliases": repeat("", "*a "), "an alias often": repeat("[&x 1,", "*x,"), "tags": repeat("", "! "), "types": repeat("", "!!x "),
-	"directives": repeat("", "%a\n"), "documents": repeat("", "---\n"), "ends": repeat("", "...\n"), "reserved": repeat("", "@"), "ticks": repeat("", "`"),
-	"newlines": repeat("", "\n"), "returns": repeat("", "\r"), "spaces": repeat("", " "), "spaces in lines": repeat("", " \n"), "comments": repeat("", "#\n"), "hashes": repeat("", "#"),
-	"quotes": repeat("", `"`), "single quotes": repeat("", "'"), "empty strings": repeat("", `""`), "escapes": repeat("", `"\`), "wrong escapes": repeat("", `"\q"`),
+	"tabs":                 repeat("", "\t"),
+	"quoted tabs":          func(size int) string { return "a: \"" + strings.Repeat("\t", size-6) + "x\"" },
+	"lines of quoted tabs": repeat("a: \"", strings.Repeat("\t", maxRun)+strings.Repeat("x", 1000)+"\n"),
+	"<":                    repeat("", "<"), "some <": repeat("", strings.Repeat("<", maxRun)+" "),
+	"<<":      repeat("", "<< "),
+	"<<:":     repeat("", "<<:"),
+	"anchors": repeat("", "&a "), "aliases": repeat("", "*a "), "an alias often": repeat("[&x 1,", "*x,"),
+	"tags": repeat("", "! "), "types": repeat("", "!!x "), "directives": repeat("", "%a\n"),
+	"documents": repeat("", "---\n"), "ends": repeat("", "...\n"), "reserved": repeat("", "@"),
+	"ticks": repeat("", "`"), "newlines": repeat("", "\n"), "returns": repeat("", "\r"), "spaces": repeat("", " "),
+	"spaces in lines": repeat("", " \n"), "comments": repeat("", "#\n"), "hashes": repeat("", "#"),
+	"quotes": repeat("", `"`), "single quotes": repeat("", "'"), "empty strings": repeat("", `""`),
+	"escapes": repeat("", `"\`), "wrong escapes": repeat("", `"\q"`),
 	"quoted lines": func(size int) string { return "a: \"" + strings.Repeat("b\n", size/2-4) + "\"" },
 	"single quoted spaces": func(size int) string {
 		return "a: '" + strings.Repeat(" b\n", size/3-4) + "'"
 	},
-	"commas": repeat("", ","), "digits": repeat("", "0"), "hexadecimal": repeat("0x", "f"), "1:1": repeat("", "1:1:"), "underscores": repeat("1", "_"),
+	"commas": repeat("", ","), "digits": repeat("", "0"), "hexadecimal": repeat("0x", "f"), "1:1": repeat("", "1:1:"),
+	"underscores": repeat("1", "_"),
 	"deeper": func(size int) string {
 		var b strings.Builder
 		for i := 0; b.Len()+i+3 < size; i++ {
@@ -56,7 +69,9 @@ var hostile = map[string]func(size int) string{
 		}
 		return b.String()
 	},
-	"under a long key": func(size int) string { return strings.Repeat("k", size/2) + ":\n" + strings.Repeat(" - 1\n", size/10) },
+	"under a long key": func(size int) string {
+		return strings.Repeat("k", size/2) + ":\n" + strings.Repeat(" - 1\n", size/10)
+	},
 	"under a quoted key": func(size int) string {
 		return `"` + strings.Repeat("k", size/2) + `": [` + strings.Repeat("1,", size/4-4)
 	},
@@ -74,7 +89,8 @@ var hostile = map[string]func(size int) string{
 		return b.String()
 	},
 	"in many brackets": func(size int) string {
-		return strings.Repeat("{"+strings.Repeat("k", maxKey)+": ", maxDepth/2-1) + "[" + strings.Repeat("1,", maxTokens/2-200) + "]"
+		return strings.Repeat("{"+strings.Repeat("k", maxKey)+": ", maxDepth/2-1) + "[" +
+			strings.Repeat("1,", maxTokens/2-200) + "]"
 	},
 }
 
@@ -116,7 +132,8 @@ func TestLimits(t *testing.T) {
 		{"65 block maps", block(65, "a:\n"), "line 65: more than 64 values nested"},
 		{"65 block lists", block(65, "-\n"), "line 65: more than 64 values nested"},
 		{"65 lists in a line", strings.Repeat("- ", 65) + "a", "line 1: more than 64 values nested"},
-		{"many block maps side by side", strings.Repeat("a:\n  b: 1\n", 1) + strings.Repeat("c:\n  - d: 1\n    e: 2\n", 1), ""},
+		{"many block maps side by side",
+			strings.Repeat("a:\n  b: 1\n", 1) + strings.Repeat("c:\n  - d: 1\n    e: 2\n", 1), ""},
 		{"brackets in a string", `a: "` + strings.Repeat("[", 1000) + `"`, ""},
 		{"brackets in a comment", "a: 1 # " + strings.Repeat("[", 1000), ""},
 		{"8,192 tokens", "[" + strings.Repeat("1,", 4095) + "]", ""},
@@ -126,10 +143,12 @@ func TestLimits(t *testing.T) {
 		{"64 KiB and 1 byte", "a: " + strings.Repeat("x", MaxBytes-2), "larger than 64 KiB"},
 		{"a key of 64 bytes", strings.Repeat("k", 64) + ": 1", ""},
 		{"a key of 65 bytes", strings.Repeat("k", 65) + ": 1", "a key of 65 bytes"},
-		{"an anchor", "a: &x 1", "line 1: anchors"}, {"an alias", "a: 1\nb: *x", "line 2: anchors"}, {"a merge key", "<<: {a: 1}", "anchors"}, {"a tag", "a: !!str 1", "line 1: tags"},
+		{"an anchor", "a: &x 1", "line 1: anchors"}, {"an alias", "a: 1\nb: *x", "line 2: anchors"},
+		{"a merge key", "<<: {a: 1}", "anchors"}, {"a tag", "a: !!str 1", "line 1: tags"},
 		{"32 empty lines", "a: 1" + strings.Repeat("\n \t\r\n", 16) + "\nb: 2", ""},
 		{"33 empty lines", "a: 1" + strings.Repeat("\n \n", 17) + "b: 2", "line 35: more than 32 lines without text"},
-		{"a document and its end", "--- \na: 1\n...\n", ""}, {"many documents", strings.Repeat("a: 1\n---\n", 9), "line 18: more than 8 lines of ---"},
+		{"a document and its end", "--- \na: 1\n...\n", ""},
+		{"many documents", strings.Repeat("a: 1\n---\n", 9), "line 18: more than 8 lines of ---"},
 		{"no YAML", "a: [1", "line 1: not YAML"},
 		{"an alias in a string", `a: "*x"` + "\nb: 3 * 4 & 5\nc: a<<b", ""},
 	} {
@@ -140,9 +159,11 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Any text is parsed or refused with an *Error that says something, in at most 1 KiB of allocations for each byte and 1 MiB.
+// Any text is parsed or refused with an *Error that says something, in at most 1 KiB of allocations for each byte and 1
+// MiB.
 func FuzzParse(f *testing.F) {
-	texts := []string{"signals: true\nstages:\n  - gopher_quality: {words: {min: 20}}\n  - c4: {a: [1, 2.5, .inf, \"x\\n\", 'y']} # why\n"}
+	texts := []string{"signals: true\nstages:\n  - gopher_quality: {words: {min: 20}}\n" +
+		"  - c4: {a: [1, 2.5, .inf, \"x\\n\", 'y']} # why\n"}
 	for _, name := range slices.Sorted(maps.Keys(hostile)) {
 		if text := hostile[name](1000); len(text) < 4096 { // longer ones are for the tests
 			texts = append(texts, text)
