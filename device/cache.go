@@ -8,8 +8,9 @@ import (
 
 // A Cache holds the keys and values of one layer for the tokens of a sequence so far (see AttentionCached).
 type Cache struct {
-	KV    tensor.Tensor // [R, 2K·E], in the storage of activations: K key heads and K value heads of position p in row p mod R
-	Reach int           // queries only see keys less than Reach positions before them
+	// [R, 2K·E], in the storage of activations: K key heads and K value heads of position p in row p mod R
+	KV    tensor.Tensor
+	Reach int // queries only see keys less than Reach positions before them
 
 	// For linear attention. KV then has LinearChunk rows, for the tokens since the last multiple of LinearChunk;
 	// State is the state before them, and Gates are the logits of their gates, or the zero tensor without gates.

@@ -28,7 +28,8 @@ func TestCacheHoldsWhatItsRowsHave(t *testing.T) {
 						want = want && at[key%rows] == key
 					}
 					if got := c.Holds(written, p); got != want {
-						t.Fatalf("%d rows, reach %d, %d tokens written: holds position %d: %v, want %v (rows have %v)", rows, reach, written, p, got, want, at)
+						t.Fatalf("%d rows, reach %d, %d tokens written: holds position %d: %v, want %v (rows have %v)",
+							rows, reach, written, p, got, want, at)
 					}
 				}
 			}
@@ -45,7 +46,8 @@ func TestCacheRowsHoldABlock(t *testing.T) {
 				at := ring(rows, min(p+cachedBlock, length))
 				for key := max(0, p-reach+1); key <= p; key++ {
 					if at[key%rows] != key {
-						t.Fatalf("length %d, reach %d: %d rows have lost key %d of position %d", length, reach, rows, key, p)
+						t.Fatalf("length %d, reach %d: %d rows have lost key %d of position %d",
+							length, reach, rows, key, p)
 					}
 				}
 			}

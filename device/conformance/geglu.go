@@ -26,7 +26,8 @@ func geGLUOf[T tensor.Number](gu *tensor.Tensor) func(w uint64) [][]T {
 
 func geGLUGrad(s *scope) call {
 	n, f := s.size("N"), s.size("F")
-	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f), s.empty(s.storage("dgu"), n, 2*f)
+	gu, dact, dgu := s.random(s.storage("gu"), n, 2*f), s.random(s.storage("dact"), n, f),
+		s.empty(s.storage("dgu"), n, 2*f)
 	c := call{run: func(d device.Device) { d.GeGLUGrad(dgu, nil, dact, gu) }, out: []*tensor.Tensor{dgu}, factor: 4}
 	c.terms = largest(dact) * largest(gu)
 	c.formulas(geGLUGradOf[float64](dact, gu), geGLUGradOf[float32](dact, gu))

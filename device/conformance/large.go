@@ -143,7 +143,8 @@ func stretchesStandAlone(t *testing.T, d bench, x *tensor.Tensor) {
 		part, sums := x.Slice(from*device.Stretch, x.Len()), make([]float64, len(whole)-from)
 		d.SquareSums(sums, &part)
 		if !slices.Equal(sums, whole[from:]) {
-			t.Errorf("%v: from stretch %d on the sums of squares are %v, in the whole %v", x.DType(), from, sums, whole[from:])
+			t.Errorf("%v: from stretch %d on the sums of squares are %v, in the whole %v",
+				x.DType(), from, sums, whole[from:])
 		}
 	}
 }

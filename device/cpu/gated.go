@@ -87,7 +87,9 @@ type gatedGrad[T vec.Float] struct {
 // gateGrad computes dgu from dact and gu and, unless act is nil, act = f(gate, up).
 func (e *engine[T]) gateGrad(dgu, act, dact, gu *tensor.Tensor, by gate[T]) {
 	j := &e.gatedGrad
-	*j = gatedGrad[T]{e: e, dgu: e.view(dgu), dact: e.view(dact), gu: e.view(gu), again: act != nil, by: by, rows: dact.Rows()}
+	*j = gatedGrad[T]{
+		e: e, dgu: e.view(dgu), dact: e.view(dact), gu: e.view(gu), again: act != nil, by: by, rows: dact.Rows(),
+	}
 	j.act = j.dgu
 	if j.again {
 		j.act = e.view(act)

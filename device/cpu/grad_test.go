@@ -106,7 +106,8 @@ func TestGeGLUGradMatchesFiniteDifferences(t *testing.T) {
 	gu, dact := gaussian(1, tensor.F64, rows, 2*cols), gaussian(2, tensor.F64, rows, cols)
 	act, dgu := empty(tensor.F64, rows, cols), empty(tensor.F64, rows, 2*cols)
 	d.GeGLUGrad(dgu, nil, dact, gu)
-	differences(t, func() float64 { d.GeGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu}, []*tensor.Tensor{dgu})
+	differences(t, func() float64 { d.GeGLU(act, gu); return dotOf(act, dact) }, []*tensor.Tensor{gu},
+		[]*tensor.Tensor{dgu})
 }
 
 func TestCrossEntropyGradMatchesFiniteDifferences(t *testing.T) {

@@ -131,7 +131,8 @@ func check(from, to string) string {
 }
 
 func isData(room string) bool {
-	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus" || room == "fasttext" || room == "extract"
+	return room == "curate" || room == "dataset" || room == "tokenizer" || room == "dedup" || room == "corpus" ||
+		room == "fasttext" || room == "extract"
 }
 
 // room returns the room of a package and its floor from the top; −1 if it has none.
@@ -166,7 +167,8 @@ func TestEveryTestKnowsTheFlagsOfTorture(t *testing.T) {
 		}
 		imports := append(p.TestImports, p.XTestImports...)
 		if len(imports) > 0 && p.ImportPath != torture && !slices.Contains(imports, torture) {
-			t.Errorf("the tests of %s do not know the flag -torture\n  write import _ %q into one of its test files", p.ImportPath, torture)
+			t.Errorf("the tests of %s do not know the flag -torture\n  write import _ %q into one of its test files",
+				p.ImportPath, torture)
 		}
 	}
 }

@@ -9,17 +9,20 @@ func float32Table(tier isa.Tier) Table[float32] {
 	switch {
 	case tier >= isa.AVX512:
 		return Table[float32]{
-			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512, Centre: centreAVX512,
-			Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
+			Add: addAVX512, Axpy: axpyAVX512, Scale: scaleAVX512, Mul: mulAVX512, Mix: mixAVX512, MulAdd: mulAddAVX512,
+			Centre: centreAVX512, Dot: dotAVX512, Max: maximumAVX512, Sum: sumAVX512, SumSq: sumSqAVX512,
 			ELU1:   elu1AVX512,
-			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512, RotatePairs: wholePairs(16, rotatePairsAVX512), SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
+			ExpSum: expSumAVX512, Softcap: softcapAVX512, Rotate: rotateAVX512,
+			RotatePairs: wholePairs(16, rotatePairsAVX512), SwiGLU: swiGLUAVX512, SwiGLUGrad: swiGLUGradAVX512,
 			GeGLU: geGLUAVX512, GeGLUGrad: geGLUGradAVX512,
 			GELU: geluAVX512, GELUGrad: geluGradAVX512,
 			ReLUSquared: reluSquaredAVX512, ReLUSquaredGrad: reluSquaredGradAVX512,
 			Updates: Updates[float32]{
-				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512, AdEMAMix: adEMAMixAVX512, Descend: descendAVX512,
-				Whiten: whitenAVX512, Sophia: sophiaAVX512, MeanSquare: meanSquareAVX512,
-				Decode: wholeDecode(16, decodeAVX512), Encode: wholeEncode(16, encodeAVX512, encodeSignedAVX512), AdamW8: adamW8AVX512,
+				AdamW: adamWAVX512, Adam: adamAVX512, Momentum: momentumAVX512, Lion: lionAVX512,
+				AdEMAMix: adEMAMixAVX512, Descend: descendAVX512, Whiten: whitenAVX512, Sophia: sophiaAVX512,
+				MeanSquare: meanSquareAVX512,
+				Decode:     wholeDecode(16, decodeAVX512), Encode: wholeEncode(16, encodeAVX512, encodeSignedAVX512),
+				AdamW8: adamW8AVX512,
 			},
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
@@ -29,26 +32,27 @@ func float32Table(tier isa.Tier) Table[float32] {
 				GeGLU: narrowGeGLUAVX512, GeGLUGrad: narrowGeGLUGradAVX512,
 				GELU: narrowGELUAVX512, GELUGrad: narrowGELUGradAVX512,
 				ReLUSquared: narrowReLUSquaredAVX512, ReLUSquaredGrad: narrowReLUSquaredGradAVX512,
-				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512, NormGrad: narrowNormGradAVX512,
-				Rotate: narrowRotateAVX512, RotatePairs: narrowRotatePairsAVX512,
+				Normalise: narrowNormaliseAVX512, Mul: narrowMulAVX512, NormDot: narrowNormDotAVX512,
+				NormGrad: narrowNormGradAVX512, Rotate: narrowRotateAVX512, RotatePairs: narrowRotatePairsAVX512,
 				NarrowLayerNorm: NarrowLayerNorm[float32]{
 					LayerNorm: narrowLayerNormAVX512, LayerNormAgain: narrowLayerNormAgainAVX512,
-					LayerNormDot: narrowLayerNormDotAVX512, LayerNormGrad: narrowLayerNormGradAVX512, Add: narrowAddAVX512,
+					LayerNormDot: narrowLayerNormDotAVX512, LayerNormGrad: narrowLayerNormGradAVX512,
+					Add: narrowAddAVX512,
 				},
 			},
 		}
 	case tier == isa.AVX2:
 		return Table[float32]{
-			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2, Centre: centreAVX2,
-			Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
+			Add: addAVX2, Axpy: axpyAVX2, Scale: scaleAVX2, Mul: mulAVX2, Mix: mixAVX2, MulAdd: mulAddAVX2,
+			Centre: centreAVX2, Dot: dotAVX2, Max: maximumAVX2, Sum: sumAVX2, SumSq: sumSqAVX2,
 			ELU1:   elu1AVX2,
-			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, RotatePairs: wholePairs(8, rotatePairsAVX2), SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2,
-			GeGLU: geGLUAVX2, GeGLUGrad: geGLUGradAVX2,
+			ExpSum: expSumAVX2, Softcap: softcapAVX2, Rotate: rotateAVX2, RotatePairs: wholePairs(8, rotatePairsAVX2),
+			SwiGLU: swiGLUAVX2, SwiGLUGrad: swiGLUGradAVX2, GeGLU: geGLUAVX2, GeGLUGrad: geGLUGradAVX2,
 			GELU: geluAVX2, GELUGrad: geluGradAVX2,
 			ReLUSquared: reluSquaredAVX2, ReLUSquaredGrad: reluSquaredGradAVX2,
 			Updates: Updates[float32]{
-				AdamW: adamWAVX2, Adam: adamAVX2, Momentum: momentumAVX2, Lion: lionAVX2, AdEMAMix: adEMAMixAVX2, Descend: descendAVX2,
-				Whiten: whitenAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
+				AdamW: adamWAVX2, Adam: adamAVX2, Momentum: momentumAVX2, Lion: lionAVX2, AdEMAMix: adEMAMixAVX2,
+				Descend: descendAVX2, Whiten: whitenAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
 				Decode: wholeDecode(8, decodeAVX2), Encode: wholeEncode(8, encodeAVX2, encodeSignedAVX2),
 			},
 			Mask:   maskAVX2,
@@ -77,8 +81,8 @@ func float32Table(tier isa.Tier) Table[float32] {
 				GeGLU: narrowGeGLUAVX2, GeGLUGrad: narrowGeGLUGradAVX2,
 				GELU: narrowGELUAVX2, GELUGrad: narrowGELUGradAVX2,
 				ReLUSquared: narrowReLUSquaredAVX2, ReLUSquaredGrad: narrowReLUSquaredGradAVX2,
-				Normalise: narrowNormaliseAVX2, Mul: narrowMulAVX2, NormDot: narrowNormDotAVX2, NormGrad: narrowNormGradAVX2,
-				Rotate: narrowRotateAVX2, RotatePairs: narrowRotatePairsAVX2,
+				Normalise: narrowNormaliseAVX2, Mul: narrowMulAVX2, NormDot: narrowNormDotAVX2,
+				NormGrad: narrowNormGradAVX2, Rotate: narrowRotateAVX2, RotatePairs: narrowRotatePairsAVX2,
 				NarrowLayerNorm: NarrowLayerNorm[float32]{
 					LayerNorm: narrowLayerNormAVX2, LayerNormAgain: narrowLayerNormAgainAVX2,
 					LayerNormDot: narrowLayerNormDotAVX2, LayerNormGrad: narrowLayerNormGradAVX2, Add: narrowAddAVX2,
@@ -111,7 +115,8 @@ func wholePairs(n int, f func(x, cos, sin []float32)) func(x, cos, sin []float32
 }
 
 // wholeDecode and wholeEncode extend code for whole vectors of n elements to any length.
-func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func([]float32, []byte, *Code[float32], float32) {
+func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func([]float32, []byte,
+	*Code[float32], float32) {
 	return func(dst []float32, codes []byte, c *Code[float32], scale float32) {
 		whole := len(dst) &^ (n - 1)
 		f(dst[:whole], codes, c, scale)
@@ -119,7 +124,8 @@ func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func
 	}
 }
 
-func wholeEncode(n int, unsigned, signed func([]byte, []float32, *Code[float32], float32)) func([]byte, []float32, *Code[float32], float32) {
+func wholeEncode(n int, unsigned, signed func([]byte, []float32, *Code[float32], float32)) func([]byte, []float32,
+	*Code[float32], float32) {
 	return func(codes []byte, src []float32, c *Code[float32], scale float32) {
 		whole, f := len(codes)&^(n-1), unsigned
 		if c.Zero > 0 {

@@ -31,7 +31,8 @@ func (s *isa) geGLU(f *asmgen.File, name, suffix string) {
 
 func (s *isa) geGLUGrad(f *asmgen.File, name, suffix string) {
 	k := s.kernel(f, name, "is dup = dact·gelu(gate), dgate = dact·up·gelu'(gate), act = gelu(gate)·up.",
-		[]string{"dgate" + suffix, "dup" + suffix, "act" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "", "")
+		[]string{"dgate" + suffix, "dup" + suffix, "act" + suffix, "dact" + suffix, "gate" + suffix, "up" + suffix}, "",
+		"")
 	k.useExp()
 	k.useBF16()
 	k.loop(2, func(u int) {
