@@ -70,3 +70,12 @@ func (Null) Combine(_, _, _ *tensor.Tensor, _ Combination)               {}
 func (Null) EqualiseRows(_, _ *tensor.Tensor, _ float64)                 {}
 func (Null) Sophia(_, _, _, _ *tensor.Tensor, _ Sophia) int              { return 0 }
 func (Null) MeanSquare(_, _ *tensor.Tensor, _, _ float64)                {}
+
+func (Null) Route(_, _, _, _, _ *tensor.Tensor, _ bool)                   {}
+func (Null) RouteGrad(_, _, _, _, _, _, _ *tensor.Tensor, _ RouteOptions) {}
+func (Null) Dispatch(_, _, _, _ *tensor.Tensor)                           {}
+func (Null) TakeRows(_, _, _ *tensor.Tensor)                              {}
+func (Null) MixRows(_, _, _, _ *tensor.Tensor, _ bool)                    {}
+func (Null) WeighRows(_, _, _, _, _ *tensor.Tensor)                       {}
+func (Null) GateRows(_, _, _ *tensor.Tensor)                              {}
+func (Null) GateRowsGrad(_, _, _, _, _ *tensor.Tensor)                    {}

@@ -20,6 +20,8 @@ var special = []struct {
 	{"SymmetricMatMul", symmetricProducts},
 	{"NormsOfManyRowsAndWideOnes", largeNorms},
 	{"EmbeddingOfManyTokens", manyTokens},
+	{"DispatchOfManyTokens", manyChoices},
+	{"RouteOfNaN", routeOfNaN},
 	{"WideRows", wideRows},
 	{"LongSums", longSums},
 	{"CopyRoundsLikeTheFormat", copyRounds},

@@ -58,6 +58,14 @@ func (c *call) pointer(p driver.Pointer) { c.word(uint64(p)) }
 // int adds a long long.
 func (c *call) int(n int) { c.word(uint64(n)) }
 
+// bool adds a long long, 1 or 0.
+func (c *call) bool(b bool) {
+	c.word(0)
+	if b {
+		c.values[c.n-1] = 1
+	}
+}
+
 // real adds an A, the type of arithmetic.
 func (c *call) real(x float64) {
 	if c.wide {
