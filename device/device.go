@@ -19,8 +19,8 @@ import (
 //
 // Results do not depend on the number of threads: the shapes alone determine the order of every sum.
 type Device interface {
-	// Name describes the device, such as "cpu avx512, 2 threads".
-	Name() string
+	Properties
+
 	// Close stops the device's workers and frees its scratch memory.
 	Close()
 

@@ -4,7 +4,7 @@ import "anneal/tensor"
 
 // Null is a device that does not compute or access memory. Running a model on it with measuring arenas gives the
 // memory of a real run, from the same code.
-type Null struct{}
+type Null struct{ Unknown }
 
 var _ Device = Null{}
 

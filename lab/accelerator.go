@@ -41,10 +41,10 @@ var cardFormats = []struct {
 	{"fp32", tensor.F32, [2]tensor.DType{}},
 }
 
-// BenchCardGEMM measures the products of cases on an accelerator, each for the time d, and calls each with every
+// BenchCardGEMM measures the products of cases on a card, each for the time d, and calls each with every
 // result. A nil cases means cardCases. Operands are stored as in training: weights in F32, so that their conversion
 // is included in the time. For FP8 the conversion is included too; a device without FP8 products uses those of BF16.
-func BenchCardGEMM(dev device.Accelerator, cases []gemm.Case, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
+func BenchCardGEMM(dev device.Device, cases []gemm.Case, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
 	if cases == nil {
 		cases = cardCases()
 	}
@@ -67,7 +67,7 @@ func BenchCardGEMM(dev device.Accelerator, cases []gemm.Case, d time.Duration, e
 }
 
 // measureOn returns the GFLOP/s of a product that is repeated for d.
-func measureOn(dev device.Accelerator, c gemm.Case, operand tensor.DType, fp8 [2]tensor.DType, d time.Duration) (float64, error) {
+func measureOn(dev device.Device, c gemm.Case, operand tensor.DType, fp8 [2]tensor.DType, d time.Duration) (float64, error) {
 	shapes := map[device.Form][4]int{device.NN: {c.M, c.K, c.K, c.N}, device.NT: {c.M, c.K, c.N, c.K}, device.TN: {c.K, c.M, c.K, c.N}}[c.Form]
 	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32 // formats of the activations, the other operand and the result
 	if operand == tensor.BF16 {

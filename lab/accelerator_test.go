@@ -6,7 +6,6 @@ import (
 	"anneal/device"
 	"anneal/device/cpu/gemm"
 	"anneal/device/devicetest"
-	"anneal/internal/isa"
 	"anneal/tensor"
 )
 
@@ -42,15 +41,15 @@ func TestCardBenchesReportALostDevice(t *testing.T) {
 	if _, err := BenchCardGEMM(d, []gemm.Case{{Form: device.NN, M: 8, N: 8, K: 8}}, 0, func(GEMMCase) {}); err == nil {
 		t.Error("products on a lost device were measured")
 	}
-	o := AttentionOptions{Patterns: []string{"full"}, Lengths: []int{64}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Seconds: 1e-3, Device: d}
-	if _, err := BenchAttention(isa.Generic, o, func(AttentionCase) {}); err == nil {
+	o := AttentionOptions{Patterns: []string{"full"}, Lengths: []int{64}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Seconds: 1e-3}
+	if _, err := BenchAttention(Shared(d), o, func(AttentionCase) {}); err == nil {
 		t.Error("attention on a lost device was measured")
 	}
 }
 
 func TestAttentionIsMeasuredOnADevice(t *testing.T) {
-	o := AttentionOptions{Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{64, 128}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Seconds: 1e-3, Device: distant(t)}
-	r, err := BenchAttention(isa.Generic, o, func(AttentionCase) {})
+	o := AttentionOptions{Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{64, 128}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Seconds: 1e-3}
+	r, err := BenchAttention(Shared(distant(t)), o, func(AttentionCase) {})
 	if err != nil {
 		t.Fatal(err)
 	}

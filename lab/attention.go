@@ -9,10 +9,6 @@ import (
 	"anneal/attention"
 	"anneal/chart"
 	"anneal/device"
-	"anneal/device/cpu"
-	"anneal/device/cpu/gemm"
-	"anneal/device/cpu/pool"
-	"anneal/internal/isa"
 	"anneal/tensor"
 )
 
@@ -22,9 +18,7 @@ type AttentionOptions struct {
 	Lengths        []int    // tokens per row
 	Heads, HeadDim int      // there are as many key-value heads as query heads
 	DType          tensor.DType
-	Threads        int
-	Seconds        float64            // time per case
-	Device         device.Accelerator // nil for the CPU
+	Seconds        float64 // time per case
 }
 
 // AttentionCase is the measurement of one pattern on one row, forward and backward.
@@ -61,6 +55,7 @@ type AttentionGrowth struct {
 
 // AttentionReport compares attention patterns with the peak of the machine and with full attention.
 type AttentionReport struct {
+	Device     string            `json:"-"` // its name
 	Tier       string            `json:"tier"`
 	Threads    int               `json:"threads"`
 	DType      string            `json:"dtype"`
@@ -76,21 +71,22 @@ type AttentionReport struct {
 // which reduces the influence of other work on the machine. The peak is measured anew before each case, because the
 // clock varies; cases are compared by their fraction of it. A case whose single run would exceed the time per case
 // gets fewer heads. One head is measured however long it takes.
-func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
-	bench := onCPU(tier, o)
-	if o.Device != nil {
-		bench = onAccelerator(o)
-	}
-	defer bench.close()
-	r := bench.report
+//
+// open returns the device for a case, which is closed after it: a device of its own tells the scratch memory of the
+// case.
+func BenchAttention(open func() device.Device, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
+	r := &AttentionReport{}
 	r.DType, r.HeadDim, r.patterns = o.DType.String(), o.HeadDim, len(o.Patterns)
 	for _, length := range o.Lengths {
 		var dense AttentionCase
 		var densePeak float64
 		for _, text := range o.Patterns {
-			peak := bench.peak()
+			dev := open()
+			r.Device, r.Tier, r.Threads = dev.Name(), dev.Kernels(), dev.Threads()
+			peak := dev.Peak(o.DType)
 			r.PeakGFLOPS = max(r.PeakGFLOPS, peak)
-			c, err := bench.measure(o, text, length, peak)
+			c, err := measureAttention(dev, o, text, length, peak)
+			dev.Close()
 			peak = cmp.Or(peak, 1) // without a peak, times are compared directly
 			if err != nil {
 				return nil, err
@@ -112,36 +108,9 @@ func BenchAttention(tier isa.Tier, o AttentionOptions, each func(AttentionCase))
 	return r, nil
 }
 
-// attentionBench provides a device for each case, and the peak of its products.
-type attentionBench struct {
-	report  *AttentionReport
-	peak    func() float64
-	open    func() device.Device
-	scratch func(device.Device) int
-	close   func()
-}
-
-// onCPU opens a new device for each case, so that its scratch memory is that of the case.
-func onCPU(tier isa.Tier, o AttentionOptions) attentionBench {
-	p := pool.New(o.Threads)
-	return attentionBench{
-		report:  &AttentionReport{Tier: tier.String(), Threads: p.Threads()},
-		peak:    func() float64 { return gemm.Peak(tier, o.DType, p, 100*time.Millisecond) },
-		open:    func() device.Device { return cpu.NewTier(tier, o.Threads) },
-		scratch: func(d device.Device) int { return d.(*cpu.Device).AttentionScratchBytes() },
-		close:   p.Close,
-	}
-}
-
-// onAccelerator uses one device for all cases. Its peak is known; its scratch memory is not.
-func onAccelerator(o AttentionOptions) attentionBench {
-	return attentionBench{
-		report:  &AttentionReport{Tier: o.Device.Kernels()},
-		peak:    func() float64 { return o.Device.Peak(o.DType) },
-		open:    func() device.Device { return kept{o.Device} },
-		scratch: func(device.Device) int { return 0 },
-		close:   func() {},
-	}
+// Shared opens one device for all cases: opening a card takes longer than a case.
+func Shared(dev device.Device) (open func() device.Device) {
+	return func() device.Device { return kept{dev} }
 }
 
 // kept is a device whose Close does nothing.
@@ -175,11 +144,10 @@ func exponent(points []AttentionCase) float64 {
 	return (n*xy - x*y) / (n*xx - x*x)
 }
 
-// measure measures one case.
-func (b attentionBench) measure(o AttentionOptions, text string, length int, peak float64) (AttentionCase, error) {
+// measureAttention measures one case.
+func measureAttention(dev device.Device, o AttentionOptions, text string, length int, peak float64) (AttentionCase, error) {
 	c := AttentionCase{Pattern: text, Length: length, Heads: o.Heads}
-	run := attentionRun{dev: b.open()}
-	defer run.dev.Close()
+	run := attentionRun{dev: dev}
 	pattern, err := attention.Parse(text)
 	if err != nil {
 		return c, err
@@ -211,7 +179,7 @@ func (b attentionBench) measure(o AttentionOptions, text string, length int, pea
 	if err := run.dev.Wait(); err != nil {
 		return c, err
 	}
-	c.TensorBytes, c.ScratchBytes = arena.Used(), b.scratch(run.dev)
+	c.TensorBytes, c.ScratchBytes = arena.Used(), dev.ScratchBytes()
 	c.PeakBytes = c.TensorBytes + c.ScratchBytes
 	c.GFLOPS = c.FLOPs / c.Seconds / 1e9
 	if peak > 0 {

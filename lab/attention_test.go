@@ -5,17 +5,21 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/device"
+	"anneal/device/cpu"
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
+
+func generic() device.Device { return cpu.NewTier(isa.Generic, 1) }
 
 // What is reported of a case follows from its shape: pairs, operations, tensors; relations to full attention are of
 // heads and of the peak beside each.
 func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 	const length, heads, e = 96, 2, 16
 	seen := 0
-	r, err := BenchAttention(isa.Generic, AttentionOptions{
-		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{length, 2 * length}, Heads: heads, HeadDim: e, DType: tensor.BF16, Threads: 1, Seconds: 1e-3,
+	r, err := BenchAttention(generic, AttentionOptions{
+		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{length, 2 * length}, Heads: heads, HeadDim: e, DType: tensor.BF16, Seconds: 1e-3,
 	}, func(AttentionCase) { seen++ })
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +57,8 @@ func TestExponentOfKnownGrowth(t *testing.T) {
 }
 
 func TestAttentionBenchNamesPatternsThatDoNotFit(t *testing.T) {
-	_, err := BenchAttention(isa.Generic, AttentionOptions{
-		Patterns: []string{"window:0"}, Lengths: []int{64}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Threads: 1,
+	_, err := BenchAttention(generic, AttentionOptions{
+		Patterns: []string{"window:0"}, Lengths: []int{64}, Heads: 1, HeadDim: 8, DType: tensor.BF16,
 	}, func(AttentionCase) {})
 	if err == nil || !strings.Contains(err.Error(), "window") {
 		t.Errorf("a window of zero: %v", err)

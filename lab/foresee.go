@@ -70,7 +70,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 			return nil, err
 		}
 	}
-	p, err := train.PlanOf(cfg)
+	p, absent, err := planHere(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -78,30 +78,33 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine, absent := train.MachineOf(cfg)
 	f := &Foresight{
-		Device: machine.Device, Absent: absent, Read: cfg.Remarks(), Unchecked: unchecked,
+		Device: p.Device, Absent: absent, Read: cfg.Remarks(), Unchecked: unchecked,
 		Emulated:   policy.Emulated,
 		Parameters: p.Parameters, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
-		Memory: p.Memory, Bytes: p.Memory.Total(), Available: machine.Available,
-	}
-	state := p.Optimizer.State
-	if cfg.Average.EMA > 0 {
-		state += f.planAverage()
+		Memory: p.Memory, Bytes: p.Memory.Total(), Available: p.Available, Fits: p.Fits,
 	}
 	if cfg.Memory.Recompute != "none" {
 		f.Recompute = fmt.Sprintf("recompute %s, %s of activations", p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
 	}
 	f.Remark = p.OptimizerRemark(cfg)
-	if cfg.Device == "cpu" { // on other devices the copy is in host memory
-		f.planSnapshot(state)
-	}
 	f.planData(data)
 	f.Mix = mix
 	f.Order = prepare.DescribeOrder(cfg, data.Rows)
-	f.Fits = f.Available == 0 || f.Memory.Fits(f.Available)
 	return f, nil
+}
+
+// planHere plans a run on the device of its configuration. If that is unavailable, absent says why.
+func planHere(cfg *config.Config) (p *plan.Plan, absent, err error) {
+	dev, absent := train.OpenDevice(cfg, "", 0)
+	if absent != nil {
+		p, err = plan.For(cfg, train.AbsentDevice(cfg.Device))
+		return p, absent, err
+	}
+	defer dev.Close()
+	p, err = plan.For(cfg, dev)
+	return p, nil, err
 }
 
 // withoutData says what cannot be checked if there is no data; it returns "" if there is.
@@ -159,24 +162,5 @@ func (f *Foresight) planData(u dataset.Utilisation) {
 	if u.Packing != dataset.Concat {
 		f.Packing = fmt.Sprintf("packing %s: %d rows an epoch, %.3f%% of their positions are trained on; cut: %d documents split across rows; dropped: %d tokens not used; validation uses concat",
 			u.Packing, u.Rows, 100*u.Share(), u.Cut, u.LeftOut)
-	}
-}
-
-// planAverage adds the moving average of the weights, which takes as much memory as their gradients, and returns its
-// bytes.
-func (f *Foresight) planAverage() int64 {
-	average := plan.Item{Name: "weight average", Bytes: f.Memory.Bytes("gradients"), Note: "a copy of the weights (average.ema)"}
-	f.Memory = append(f.Memory, average)
-	f.Bytes += average.Bytes
-	return average.Bytes
-}
-
-// planSnapshot adds the copy of weights and state that allows checkpoints to be written during training. If there is
-// no memory for the copy, training waits for each checkpoint.
-func (f *Foresight) planSnapshot(state int64) {
-	copied := plan.Item{Name: "checkpoint copy", Bytes: f.Memory.Bytes("parameters") + state, Note: "weights and state, if memory allows"}
-	if f.Available == 0 || f.Bytes+copied.Bytes <= f.Available {
-		f.Memory = append(f.Memory, copied)
-		f.Bytes += copied.Bytes
 	}
 }

@@ -1,6 +1,6 @@
-// Package plan predicts the memory of a run before it starts, part by part.
+// Package plan predicts what a run needs before it starts: its memory, part by part, and its operations.
 //
-// It runs the model's own code without allocating memory, so the figures are exact, and runs compare them with the
-// measured memory. Start with Memory. The package imports model, precision and, from device, the attention kernels,
-// which report their scratch memory.
+// Start with For. The figures come from the step's own code (train.MeasureRun) and from what the device says about
+// itself (device.Properties), so dry runs, forecasts and the refusal of a run that does not fit agree. The package
+// imports config, train, model and device, but no kernels.
 package plan

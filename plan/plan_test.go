@@ -1,56 +1,114 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
-	"anneal/attention"
+	"anneal/config"
 	"anneal/device"
-	"anneal/device/cpu/flash"
-	"anneal/device/cpu/pool"
-	"anneal/internal/isa"
-	"anneal/model"
-	"anneal/precision"
 	"anneal/tensor"
+	"anneal/train"
 )
 
-func shape(layers, dim, heads, ffn, context, vocab int) model.Config {
-	return model.Config{
-		Layers: layers, Dim: dim, Heads: heads, KVHeads: heads, HeadDim: dim / heads, FFN: ffn, Context: context, Vocab: vocab,
-		TieEmbeddings: true, RopeTheta: 1e4, NormEps: 1e-5, InitStd: 0.02,
-	}
+// machine is a CPU with two threads and as much memory as a test gives it.
+type machine struct {
+	device.Unknown
+	free int64
 }
 
-var (
-	tiny = shape(6, 384, 6, 1024, 256, 4096)
-	m98  = shape(12, 768, 12, 2048, 512, 16384)
-)
+func (machine) Kernels() string     { return "avx2" }
+func (machine) Threads() int        { return 2 }
+func (m machine) FreeMemory() int64 { return m.free }
 
-func estimate(t *testing.T, c model.Config, name string, sequences int) Estimate {
+func load(t *testing.T, set ...string) *config.Config {
 	t.Helper()
-	p, err := precision.Lookup(name)
+	cfg, err := config.Load("", append([]string{"data.path=x", "model.vocab=4096"}, set...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Memory(c, p, sequences, 2, Optimizer{Name: "adamw", State: 8 * model.Outline(c, p).Count()})
+	return cfg
+}
+
+func planOf(t *testing.T, m device.Properties, set ...string) *Plan {
+	t.Helper()
+	p, err := For(load(t, set...), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var (
+	tiny = []string{"model.layers=6", "model.dim=384", "model.heads=6", "model.ffn=1024", "model.context=256"}
+	m98  = []string{"model.layers=12", "model.dim=768", "model.heads=12", "model.ffn=2048", "model.context=512", "model.vocab=16384", "train.batch_tokens=4096"}
+)
+
+// A run is refused by no figure but the one that its dry run shows: with exactly as much memory it fits, with a byte
+// less it does not, and the refusal names the same number.
+func TestARunIsRefusedByTheFigureOfItsDryRun(t *testing.T) {
+	for _, set := range [][]string{
+		nil, {"precision=fp32"}, {"precision=bf16_sr", "average.ema=0.99"}, {"optimizer.name=muon", "memory.recompute=sqrt"},
+		{"model.attention=window:64", "average.ema=0.99", "train.micro_batch=4"}, {"precision=fp8", "optimizer.name=adam8bit"},
+	} {
+		set := append(slices.Clone(tiny), set...)
+		cfg := load(t, set...)
+		none := planOf(t, machine{free: 1}, set...)
+		need := none.Memory.Total()
+		if none.Fits || planOf(t, machine{free: need - 1}, set...).Fits {
+			t.Errorf("%v: fits in less than the %d bytes that it needs", set, need)
+		}
+		exactly := planOf(t, machine{free: need}, set...)
+		if !exactly.Fits || exactly.Memory.Total() != need {
+			t.Errorf("%v: with the %d bytes that it needs it fits: %v, and needs %d", set, need, exactly.Fits, exactly.Memory.Total())
+		}
+		f, err := train.MeasureRun(cfg, machine{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Refuse(need); err != nil {
+			t.Errorf("%v: refused with the planned %d bytes: %v", set, need, err)
+		}
+		var refusal *train.MemoryError
+		if err := f.Refuse(need - 1); !asMemory(err, &refusal) || refusal.Need != need {
+			t.Errorf("%v: with a byte less than the planned %d the run is refused by %v", set, need, err)
+		}
+		// A copy for checkpoints is planned where there is room, and is no reason to refuse.
+		room := need + f.CheckpointCopy()
+		for _, c := range []struct {
+			free   int64
+			copied bool
+		}{{need, false}, {room - 1, false}, {room, true}, {0, true}} {
+			p := planOf(t, machine{free: c.free}, set...)
+			has := slices.ContainsFunc(p.Memory, func(i Item) bool { return i.Name == "checkpoint copy" })
+			if has != c.copied || !p.Fits || c.copied && p.Memory.Total() != room {
+				t.Errorf("%v: with %d bytes a copy is planned: %v; total %d of %d", set, c.free, has, p.Memory.Total(), room)
+			}
+		}
+	}
+}
+
+func asMemory(err error, to **train.MemoryError) bool {
+	e, ok := err.(*train.MemoryError)
+	*to = e
+	return ok
 }
 
 // The masters, gradients and moments are 16 bytes a parameter, whatever the activations are.
 func TestMemoryHoldsSixteenBytesPerParameter(t *testing.T) {
 	for _, precision := range []string{"bf16", "fp32"} {
-		e := estimate(t, tiny, precision, 16)
+		e := planOf(t, machine{}, append([]string{"precision=" + precision}, tiny...)...).Memory
 		fixed := e.Bytes("parameters") + e.Bytes("gradients") + e.Bytes("optimizer state")
 		if want := int64(16 * 12_194_688); fixed != want {
 			t.Errorf("%s: %d bytes, want %d", precision, fixed, want)
-		}
-		if !e.Fits(e.Total()) || e.Fits(e.Total()-1) {
-			t.Errorf("%s: Fits does not turn at the total %d", precision, e.Total())
 		}
 	}
 }
 
 // Only activations, scratch and the batch may grow with the micro-batch, and FP32 keeps at most twice what BF16 keeps.
 func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
-	one, four, single := estimate(t, m98, "bf16", 1), estimate(t, m98, "bf16", 4), estimate(t, m98, "fp32", 4)
+	estimate := func(set ...string) Estimate { return planOf(t, machine{}, append(slices.Clone(m98), set...)...).Memory }
+	one, four := estimate("train.micro_batch=1"), estimate("train.micro_batch=4")
+	single := estimate("train.micro_batch=4", "precision=fp32")
 	for i := range one {
 		switch one[i].Name {
 		case "activations":
@@ -72,38 +130,40 @@ func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
 	}
 }
 
-// What is planned for attention is what its kernels hold after a backward pass over a long row.
-func TestAttentionTakesWhatIsPlanned(t *testing.T) {
-	const length, workers = 1 << 11, 2
-	tier, err := isa.Choose()
-	if err != nil {
-		t.Fatal(err)
+// card is a device with memory of its own that needs scratch memory for attention.
+type card struct{ device.Unknown }
+
+func (card) Name() string    { return "a card" }
+func (card) Apart() bool     { return true }
+func (card) LogitBytes() int { return 64 << 20 }
+
+// A plan asks the device: what it takes beside the arenas, how large its logits may be, whose memory it is.
+func TestThePlanAsksTheDevice(t *testing.T) {
+	cpu, far := planOf(t, machine{}, tiny...), planOf(t, card{}, tiny...)
+	if cpu.Device != "avx2, 2 threads" || far.Device != "a card" {
+		t.Errorf("the devices are %q and %q", cpu.Device, far.Device)
 	}
-	p := pool.New(workers)
-	t.Cleanup(p.Close)
-	for _, pattern := range []string{"window:64", "longnet:64/1:2048/32"} {
-		c := shape(1, 128, 2, 64, length, 256)
-		list, err := attention.ParseList(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Attention = list
-		planned := estimate(t, c, "fp32", 1).Bytes("attention")
-		layout, err := attention.Compile(list[0], length, c.Heads, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := flash.New(tier, p)
-		heads := device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim}
-		zeros := func(rows, cols int) *tensor.Tensor { return tensor.Of(make([]float32, rows*cols), rows, cols) }
-		qkv, out, lse := zeros(length, heads.Cols()), zeros(length, c.Dim), zeros(c.Heads, length)
-		mask := device.Mask{Len: length, Layout: layout}
-		e.Forward(out, lse, qkv, heads, mask)
-		e.Backward(zeros(length, heads.Cols()), out, out, lse, qkv, heads, mask)
-		held := int64(e.ScratchBytes()) + attention.Bytes(layout)
-		e.Close()
-		if planned != held {
-			t.Errorf("%s: %d bytes held, %d planned", pattern, held, planned)
-		}
+	if a, b := cpu.Memory.Bytes("process"), far.Memory.Bytes("process"); a == 0 || b != 0 {
+		t.Errorf("the process takes %d bytes of the host's memory and %d of the card's", a, b)
+	}
+	if a, b := cpu.Memory.Bytes("scratch"), far.Memory.Bytes("scratch"); b <= a {
+		t.Errorf("larger chunks of logits take %d bytes of scratch memory, not more than %d", b, a)
+	}
+	if far.Memory[len(far.Memory)-1].Name == "checkpoint copy" {
+		t.Error("the copy of a checkpoint is planned in the card's memory")
+	}
+	scratch := planOf(t, busy{}, append([]string{"model.attention=window:64"}, tiny...)...).Memory
+	if n := scratch.Bytes("attention") - planOf(t, machine{}, append([]string{"model.attention=window:64"}, tiny...)...).Memory.Bytes("attention"); n != 1000 {
+		t.Errorf("attention takes %d bytes more where kernels take 1000", n)
+	}
+	if n := scratch.Bytes("products"); n != 300 {
+		t.Errorf("products take %d bytes where kernels take 300", n)
 	}
 }
+
+// busy is a machine whose kernels take memory.
+type busy struct{ machine }
+
+func (busy) ProductScratch(tensor.DType) int { return 300 }
+
+func (busy) AttentionScratch(tensor.DType, int, device.Heads, device.Mask) int { return 1000 }

@@ -1,20 +1,17 @@
 package train
 
 import (
+	"slices"
+
 	"anneal/device"
 	"anneal/tensor"
 )
 
-type arenaSize struct {
-	name string
-	size int
-}
-
 // newArenas reserves all of the arenas or none.
-func newArenas(m device.Memory, sizes ...arenaSize) ([]*tensor.Arena, error) {
+func newArenas(m device.Memory, list []Part) ([]*tensor.Arena, error) {
 	var arenas []*tensor.Arena
-	for _, s := range sizes {
-		a, err := m.NewArena(s.name, s.size)
+	for _, p := range list {
+		a, err := m.NewArena(p.Name, int(p.Bytes))
 		if err != nil {
 			closeArenas(arenas)
 			return nil, err
@@ -22,6 +19,14 @@ func newArenas(m device.Memory, sizes ...arenaSize) ([]*tensor.Arena, error) {
 		arenas = append(arenas, a)
 	}
 	return arenas, nil
+}
+
+// arenaOf returns the arena of a name; nil if there is none.
+func arenaOf(arenas []*tensor.Arena, name string) *tensor.Arena {
+	if i := slices.IndexFunc(arenas, func(a *tensor.Arena) bool { return a.Name() == name }); i >= 0 {
+		return arenas[i]
+	}
+	return nil
 }
 
 func closeArenas(arenas []*tensor.Arena) {

@@ -5,10 +5,8 @@ import (
 	"math"
 
 	"anneal/checkpoint"
-	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
-	"anneal/model"
 	"anneal/nn"
 	"anneal/tensor"
 )
@@ -31,31 +29,13 @@ type average struct {
 	values []tensor.Tensor // one per parameter; empty without an average
 }
 
-// averageBytes returns the size of the average of a run: that of the gradients, which have the same shapes and
-// format.
-func averageBytes(cfg *config.Config, f model.Footprint) int {
-	if cfg.Average.EMA == 0 {
-		return 0
-	}
-	return f.Grads
-}
-
-// startAverage allocates the average, if the run has one, and sets it to the current weights.
-func (t *Trainer) startAverage(bytes int) error {
-	if bytes == 0 {
-		return nil
-	}
-	arenas, err := newArenas(t.dev, arenaSize{"weight average", bytes})
-	if err != nil {
-		return err
-	}
-	t.arenas = append(t.arenas, arenas...)
+// startAverage lays out the average and sets it to the current weights.
+func (t *Trainer) startAverage(arena *tensor.Arena) {
 	t.average.decay = t.cfg.Average.EMA
 	for _, p := range t.model.Params() {
-		t.average.values = append(t.average.values, arenas[0].New(p.Grad.DType(), p.Value.Shape()...))
+		t.average.values = append(t.average.values, arena.New(p.Grad.DType(), p.Value.Shape()...))
 	}
 	t.average.start(t.model.Params(), t.dev)
-	return nil
 }
 
 // start sets the average to the weights.

@@ -69,11 +69,17 @@ func TestMovingAverageIsTheWeightedSum(t *testing.T) {
 // withAverage gives a trainer that has none an average.
 func withAverage(tr *Trainer, decay float64) error {
 	tr.cfg.Average.EMA = decay
-	bytes := 0
+	bytes := int64(0)
 	for _, p := range tr.model.Params() {
-		bytes += p.Grad.Bytes() + 64
+		bytes += int64(p.Grad.Bytes() + 64)
 	}
-	return tr.startAverage(bytes)
+	arenas, err := newArenas(tr.dev, []Part{{WeightAverage, bytes}})
+	if err != nil {
+		return err
+	}
+	tr.arenas = append(tr.arenas, arenas...)
+	tr.startAverage(arenas[0])
+	return nil
 }
 
 // An average changes no bit of the weights, is restored bit for bit, and its evaluation is that of a model with its

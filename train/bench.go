@@ -69,9 +69,6 @@ func benchGPT2(layers, dim, heads, context, vocab int) model.Config {
 	return m
 }
 
-// peakTime is the duration of the measurement of the machine's matrix product peak.
-const peakTime = 100 * time.Millisecond
-
 // BenchStep times whole training steps (forward, backward, clip, update) on random tokens.
 func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	begin := time.Now()
@@ -85,7 +82,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	}
 	defer trial.Close()
 	t, dev := trial.trainer, trial.dev
-	r := &BenchResult{Device: dev.Name(), Tier: kernels(dev), Threads: threads(dev), Parameters: t.model.Count()}
+	r := &BenchResult{Device: dev.Name(), Tier: dev.Kernels(), Threads: dev.Threads(), Parameters: t.model.Count()}
 	var times []time.Duration
 	for measured := time.Duration(0); len(times) < 3 || measured.Seconds() < o.Seconds; {
 		start := time.Now()
@@ -110,7 +107,7 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	r.TokensPerSecond = float64(cfg.Train.BatchTokens) / median
 	r.GFLOPS = r.TokensPerSecond * t.model.FLOPsPerToken(cfg.Model.Context) / 1e9
 	_, r.PeakRSSBytes = machine.Resident()
-	if r.PeakGFLOPS = peak(dev, t.policy.Operand); r.PeakGFLOPS > 0 {
+	if r.PeakGFLOPS = dev.Peak(t.policy.Operand); r.PeakGFLOPS > 0 {
 		r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
 	}
 	return r, nil

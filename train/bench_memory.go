@@ -7,6 +7,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/device"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
@@ -46,10 +47,6 @@ func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*Mem
 	if err != nil {
 		return nil, err
 	}
-	cases, err := memoryCases(cfg, append([]string{"none"}, strategies...))
-	if err != nil {
-		return nil, err
-	}
 	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
 	trial, err := NewTrial(cfg, src, nil)
 	if err != nil {
@@ -57,9 +54,13 @@ func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*Mem
 	}
 	defer trial.Close()
 	t, dev := trial.trainer, trial.dev
+	cases, err := memoryCases(cfg, dev, append([]string{"none"}, strategies...))
+	if err != nil {
+		return nil, err
+	}
 	t.accum = 1 // a step of one micro-batch
 	r := &MemoryReport{
-		Shape: o.Shape, Precision: o.Precision, Tier: kernels(dev), Threads: threads(dev),
+		Shape: o.Shape, Precision: o.Precision, Tier: dev.Kernels(), Threads: dev.Threads(),
 		Sequences: cfg.Train.MicroBatch, Context: cfg.Model.Context, Cases: cases,
 	}
 	for i := range cases { // warm-up: the first touch of memory pages
@@ -86,7 +87,7 @@ func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*Mem
 	return r, nil
 }
 
-func memoryCases(cfg *config.Config, strategies []string) ([]MemoryCase, error) {
+func memoryCases(cfg *config.Config, dev device.Properties, strategies []string) ([]MemoryCase, error) {
 	var cases []MemoryCase
 	for _, s := range strategies {
 		c := *cfg
@@ -94,16 +95,15 @@ func memoryCases(cfg *config.Config, strategies []string) ([]MemoryCase, error) 
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}
-		p, err := PlanOf(&c)
+		f, err := MeasureRun(&c, dev)
 		if err != nil {
 			return nil, err
 		}
-		shape := modelConfig(&c)
-		shape.Recompute = p.Recompute
-		again := model.Outline(shape, precision.Policy{}).RecomputedFLOPsPerToken(shape.Context)
+		shape := f.Model
+		outline := model.Outline(shape, precision.Policy{})
 		m := MemoryCase{
-			Strategy: s, Keeps: p.Recompute.Describe(shape.Layers), PlannedBytes: p.Memory.Bytes("activations"), layout: p.Recompute,
-			ExtraCompute: again / p.FLOPsPerToken,
+			Strategy: s, Keeps: shape.Recompute.Describe(shape.Layers), PlannedBytes: f.Bytes(Activations), layout: shape.Recompute,
+			ExtraCompute: outline.RecomputedFLOPsPerToken(shape.Context) / outline.FLOPsPerToken(shape.Context),
 		}
 		cases = append(cases, m)
 	}

@@ -83,7 +83,7 @@ func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
 	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
-	arenas, err := newArenas(dev, arenaSize{"activations", f.Keep}, arenaSize{"scratch", f.Temp}, arenaSize{"batch", f.Batch})
+	arenas, err := newArenas(dev, []Part{{Activations, int64(f.Keep)}, {Scratch, int64(f.Temp)}, {Batch, int64(f.Batch)}})
 	if err != nil {
 		return nil, err
 	}

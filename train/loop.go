@@ -154,7 +154,7 @@ func (s *session) open() (err error) {
 	if err := s.cfg.Validate(); err != nil {
 		return err
 	}
-	if s.dev, err = openDevice(s.cfg, s.Device, s.Threads); err != nil {
+	if s.dev, err = OpenDevice(s.cfg, s.Device, s.Threads); err != nil {
 		return err
 	}
 	if err := s.openTraining(); err != nil {
@@ -169,7 +169,7 @@ func (s *session) open() (err error) {
 		}
 	}
 	s.tensors = s.trainer.checkpointTensors()
-	s.peak = peak(s.dev, s.trainer.policy.Operand)
+	s.peak = s.dev.Peak(s.trainer.policy.Operand)
 	s.tokens = s.cfg.Tokens()
 	nan := number(math.NaN())
 	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
@@ -255,7 +255,7 @@ func (s *session) adopt(info checkpoint.Info) error {
 	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
 		return err
 	}
-	if here := kernels(s.dev); here != s.last.Tier {
+	if here := s.dev.Kernels(); here != s.last.Tier {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
 	}
 	t.progress = s.last.Progress

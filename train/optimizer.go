@@ -7,8 +7,6 @@ import (
 	"anneal/model"
 	"anneal/nn"
 	"anneal/optim"
-	"anneal/plan"
-	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -107,17 +105,4 @@ func (t *Trainer) update(lr, scale float64) {
 		}
 		t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
 	}
-}
-
-// measureOptimizer returns the bytes of the optimizer state and scratch memory for a model, and the operations of an
-// update that matter beside those of training. It returns an error for an optimizer that has nothing to train.
-func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (plan.Optimizer, error) {
-	params, opt := model.Outline(c, policy).Params(), NewOptimizer(cfg.Optimizer)
-	state, scratch := measureRounded(opt, params)
-	p := plan.Optimizer{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
-	if muon, is := opt.(*optim.Muon); is {
-		p.FLOPs = muon.FLOPs(params)
-		return p, checkMuon(cfg, muon, params)
-	}
-	return p, nil
 }

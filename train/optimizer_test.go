@@ -78,12 +78,9 @@ func TestEveryOptimizerResumesBitForBit(t *testing.T) {
 func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 	for _, name := range optimizers(t) {
 		tr, src := optimizerTrainer(t, name)
-		plan, err := PlanOf(tr.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a := tr.arenas[2]; a.Name() != "optimizer state" || int64(a.Peak()) != plan.Optimizer.State || a.Size()-a.Peak() > 64 {
-			t.Errorf("%s: planned %d bytes of state, the arena %s of %d holds %d", name, plan.Optimizer.State, a.Name(), a.Size(), a.Peak())
+		planned := tr.footprint.Optimizer.State
+		if a := arenaOf(tr.arenas, OptimizerState); int64(a.Peak()) != planned || a.Size()-a.Peak() > 64 {
+			t.Errorf("%s: planned %d bytes of state, the arena of %d holds %d", name, planned, a.Size(), a.Peak())
 		}
 		loss := steps(t, tr, src, 150)
 		if loss > 2.5 { // ln 64 = 4.2 at the start; a model that knows the rule has 0.9
@@ -92,6 +89,6 @@ func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 		if n := testing.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
 			t.Errorf("%s: %v allocations per update, want 0", name, n)
 		}
-		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f", name, float64(plan.Optimizer.State)/float64(tr.model.Count()), loss)
+		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f", name, float64(planned)/float64(tr.model.Count()), loss)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"anneal/model"
 )
 
-// RecomputeLayout returns the recomputation of a run's layers by memory.recompute. For a budget it measures what they
-// keep. The vocabulary must be known.
-func RecomputeLayout(cfg *config.Config) (model.Layout, error) {
+// recomputeLayout returns the recomputation of the layers of a run's model by memory.recompute. For a budget it
+// measures what they keep.
+func recomputeLayout(cfg *config.Config, c model.Config) (model.Layout, error) {
 	const key = "memory.recompute"
 	fault := func(err error) error {
 		return config.Problem{
@@ -28,7 +28,7 @@ func RecomputeLayout(cfg *config.Config) (model.Layout, error) {
 	if err != nil {
 		return model.Layout{}, err
 	}
-	l, err := r.Fit(modelConfig(cfg), policy, cfg.Train.MicroBatch, cfg.Model.Context)
+	l, err := r.Fit(c, policy, cfg.Train.MicroBatch, cfg.Model.Context)
 	if err != nil {
 		return l, fault(err)
 	}

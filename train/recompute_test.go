@@ -66,7 +66,7 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 func TestABudgetBelowTheLeanestLayoutIsAMistakeOfTheConfig(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	cfg.Model.Vocab, cfg.Memory.Recompute = 100, "budget:1KiB"
-	_, err := RecomputeLayout(cfg)
+	_, err := recomputeLayout(cfg, modelConfig(cfg))
 	var p config.Problem
 	if !errors.As(err, &p) || p.Key != "memory.recompute" {
 		t.Errorf("%v", err)

@@ -104,7 +104,7 @@ func (s *session) save() error {
 	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.Train.State(t.progress.Sample), t.guard
 	s.last.LossScale = t.lossScale
 	s.last.Domains = t.robust.saved()
-	s.last.Model, s.last.Tier = t.model.Config, kernels(s.dev)
+	s.last.Model, s.last.Tier = t.model.Config, s.dev.Kernels()
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.Tokenizer.Hash()
 	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
 		if failed := wait(s.dev); failed != nil {

@@ -97,7 +97,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		return err
 	}
 	if r.dev, r.lent = o.on, o.on != nil; !r.lent {
-		if r.dev, err = openDevice(r.Config, cmp.Or(o.Device, "cpu"), o.Threads); err != nil {
+		if r.dev, err = OpenDevice(r.Config, cmp.Or(o.Device, "cpu"), o.Threads); err != nil {
 			return err
 		}
 	}
@@ -105,6 +105,7 @@ func (r *Trained) open(o OpenOptions) (err error) {
 		r.policy.Weight = r.policy.Master // averages are not rounded
 	}
 	c := modelConfig(r.Config)
+	c.LogitBytes = r.dev.LogitBytes()
 	need := model.Measure(c, r.policy, 1, c.Context, false)
 	if r.params, err = r.dev.NewArena("parameters", need.Params); err != nil {
 		return err

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"anneal/autograd"
@@ -21,14 +20,15 @@ import (
 type Trainer struct {
 	evaluator // the forward pass, and the memory shared with evaluation
 
-	cfg    *config.Config
-	policy precision.Policy
-	opt    optim.Optimizer
-	sched  schedule.Schedule
-	ramps  ramps
-	accum  int // micro-batches per step
-	fold   fold
-	marks  []int // where on the tape the units begin
+	cfg       *config.Config
+	footprint *Footprint
+	policy    precision.Policy
+	opt       optim.Optimizer
+	sched     schedule.Schedule
+	ramps     ramps
+	accum     int // micro-batches per step
+	fold      fold
+	marks     []int // where on the tape the units begin
 
 	updated []updated // one per parameter
 	squares device.Squares
@@ -77,84 +77,49 @@ type StepStats struct {
 	NoiseScale float64 // estimate so far, in tokens; NaN if this step did not measure it
 }
 
-// maxMicroTokens is more tokens than any machine can hold activations for; beyond it even measuring is pointless.
-const maxMicroTokens = 1 << 24
-
 // newTrainer allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
-	policy, err := policyOf(cfg)
+	f, err := MeasureRun(cfg, dev)
 	if err != nil {
 		return nil, err
 	}
-	c := modelConfig(cfg)
-	_, card := dev.(device.Accelerator)
-	c.LogitBytes = logitBytes(card)
-	rows := cfg.Train.MicroBatch
-	if rows > maxMicroTokens/c.Context {
-		return nil, config.Problem{
-			Key:     "train.micro_batch",
-			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens exceed the size of one forward pass", rows, c.Context),
-			Try:     fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
-		}
-	}
-	if c.Recompute, err = RecomputeLayout(cfg); err != nil {
+	if err := f.Refuse(dev.FreeMemory()); err != nil {
 		return nil, err
 	}
-	f, eval := model.Measure(c, policy, rows, c.Context, true), model.Measure(c, policy, rows, c.Context, false)
-	optimizer, err := measureOptimizer(cfg, c, policy)
+	arenas, err := newArenas(dev, f.Arenas)
 	if err != nil {
 		return nil, err
 	}
-	state, room := int(optimizer.State), foldBytes(cfg, c, policy)
-	f.Keep, f.Temp = max(f.Keep, eval.Keep), max(f.Temp, eval.Temp, int(optimizer.Scratch))
-	if err := checkMemory(f, state, averageBytes(cfg, f), freeMemory(dev)); err != nil {
-		return nil, err
-	}
-	sizes := []arenaSize{
-		{"parameters", f.Params}, {"gradients", f.Grads}, {"optimizer state", state},
-		{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch},
-	}
-	if room > 0 {
-		sizes = append(sizes, arenaSize{"gradients of a micro-batch", room})
-	}
-	arenas, err := newArenas(dev, sizes...)
-	if err != nil {
-		return nil, err
-	}
-	params, grads, states, keep, temp, batch := arenas[0], arenas[1], arenas[2], arenas[3], arenas[4], arenas[5]
+	arena := func(name string) *tensor.Arena { return arenaOf(arenas, name) }
+	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
 	t := &Trainer{
 		evaluator: evaluator{
 			dev:   dev,
-			model: model.New(c, model.MemoryOf(dev, policy, params, grads)),
-			tape:  autograd.NewTape(dev, policy.Types(), keep, temp),
-			batch: model.NewBatch(batch, policy, rows, c.Context),
+			model: model.New(c, model.MemoryOf(dev, policy, arena(Parameters), arena(Gradients))),
+			tape:  autograd.NewTape(dev, policy.Types(), arena(Activations), arena(Scratch)),
+			batch: model.NewBatch(arena(Batch), policy, rows, c.Context),
 			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 		},
-		cfg: cfg, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
-		opt: NewOptimizer(cfg.Optimizer), scratch: temp,
+		cfg: cfg, footprint: f, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
+		opt: NewOptimizer(cfg.Optimizer), scratch: arena(Scratch),
 		ramps: newRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
 	t.model.ScaleRates(updateRule(cfg.Optimizer))
-	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, states, t.model.Params())
+	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, arena(OptimizerState), t.model.Params())
 	t.normed = make([]*tensor.Tensor, 0, len(t.updated))
-	if room > 0 {
-		t.fold = layoutFold(arenas[6], t.model.Params())
+	if a := arena(GradientFold); a != nil {
+		t.fold = layoutFold(a, t.model.Params())
 	}
-	if err := t.startAverage(averageBytes(cfg, f)); err != nil {
-		t.Close()
-		return nil, err
+	if a := arena(WeightAverage); a != nil {
+		t.startAverage(a)
 	}
 	return t, nil
 }
 
-// modelConfig is the shape of a run's model, with what depends on its device.
-func modelConfig(cfg *config.Config) model.Config {
-	c := cfg.Model
-	c.LogitBytes = logitBytes(cfg.Device == "cuda")
-	return c
-}
+// modelConfig is the shape of a run's model, without what depends on its device.
+func modelConfig(cfg *config.Config) model.Config { return cfg.Model }
 
 // Close frees the run's memory, but not the device.
 func (t *Trainer) Close() {

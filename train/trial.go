@@ -43,7 +43,7 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	if t.dev, err = openDevice(cfg, "", 0); err != nil {
+	if t.dev, err = OpenDevice(cfg, "", 0); err != nil {
 		return err
 	}
 	dev := t.dev

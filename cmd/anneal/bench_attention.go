@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"anneal/attention"
+	"anneal/device"
+	"anneal/device/cpu"
+	"anneal/device/cuda"
 	"anneal/internal/isa"
 	"anneal/internal/units"
 	"anneal/lab"
@@ -41,14 +44,17 @@ func (c benchAttentionCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	open := func() device.Device { return cpu.NewTier(tier, int(c.Threads)) }
 	if c.Device == "cuda" {
-		if o.Device, err = openCard(); err != nil {
+		card, err := cuda.Open(0)
+		if err != nil {
 			return err
 		}
-		defer o.Device.Close()
+		defer card.Close()
+		open = lab.Shared(card)
 	}
 	s.printf(" tokens  heads          ms     memory  density   GFLOP/s  of peak  over dense  pattern\n")
-	report, err := lab.BenchAttention(tier, o, func(m lab.AttentionCase) {
+	report, err := lab.BenchAttention(open, o, func(m lab.AttentionCase) {
 		s.printf("%7d  %5d  %10.1f  %9s  ", m.Length, m.Heads, 1e3*m.Seconds, memorySize(int64(m.PeakBytes)))
 		if m.Density > 0 {
 			s.printf("%7s  %8s  %6.0f%%  ", attention.Percent(m.Density), strings.TrimSuffix(units.Rate(m.GFLOPS), " GFLOP/s"), 100*m.FractionOfPeak)
@@ -72,18 +78,14 @@ func (c benchAttentionCmd) Run(s *session) error {
 	for _, g := range report.Growth {
 		s.printf("from %d tokens on time grows as length^%.2f: %s\n", g.From, g.Exponent, g.Pattern)
 	}
-	where := fmt.Sprintf("%s, %d threads", report.Tier, report.Threads)
-	if o.Device != nil {
-		where = o.Device.Name()
-	}
-	s.printf("%s, %s: peak %s\n", where, report.DType, units.Rate(report.PeakGFLOPS))
+	s.printf("%s, %s: peak %s\n", report.Device, report.DType, units.Rate(report.PeakGFLOPS))
 	return s.emit(report)
 }
 
 // options checks what the flags say before anything is measured.
 func (c benchAttentionCmd) options() (lab.AttentionOptions, error) {
 	o := lab.AttentionOptions{
-		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16, Threads: int(c.Threads), Seconds: float64(c.Seconds),
+		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16, Seconds: float64(c.Seconds),
 	}
 	if c.Storage == "fp32" {
 		o.DType = tensor.F32

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"time"
 
-	"anneal/device"
 	"anneal/device/cuda"
 	"anneal/internal/isa"
 	"anneal/internal/units"
@@ -49,7 +48,7 @@ func (c benchGemmCmd) Run(s *session) error {
 
 // onCard measures products of the size that a card is for.
 func (c benchGemmCmd) onCard(s *session) error {
-	dev, err := openCard()
+	dev, err := cuda.Open(0)
 	if err != nil {
 		return err
 	}
@@ -62,13 +61,4 @@ func (c benchGemmCmd) onCard(s *session) error {
 	}
 	s.printf("%s: peak %.0f TFLOP/s BF16, %.0f TFLOP/s FP32\n", dev.Name(), report.Peak.BF16/1e3, report.Peak.FP32/1e3)
 	return s.emit(report)
-}
-
-// openCard opens the GPU for a command that measures it.
-func openCard() (device.Accelerator, error) {
-	dev, err := cuda.Open(0)
-	if err != nil {
-		return nil, err
-	}
-	return dev.(device.Accelerator), nil
 }

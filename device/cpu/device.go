@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"fmt"
 	"runtime"
 
 	"anneal/device"
@@ -57,26 +56,8 @@ func NewTier(tier isa.Tier, threads int) *Device {
 	}
 }
 
-// Name implements device.Device.
-func (d *Device) Name() string {
-	plural := "s"
-	if d.Threads() == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("cpu %v, %d thread%s", d.tier, d.Threads(), plural)
-}
-
-// Tier returns the tier of the kernels.
-func (d *Device) Tier() isa.Tier { return d.tier }
-
-// Threads returns the number of workers.
-func (d *Device) Threads() int { return d.pool.Threads() }
-
 // Pool returns the workers, so that other work on the host can share them.
 func (d *Device) Pool() *pool.Pool { return d.pool }
-
-// AttentionScratchBytes returns the scratch memory that attention has reserved so far.
-func (d *Device) AttentionScratchBytes() int { return d.flash.ScratchBytes() + d.linear.ScratchBytes() }
 
 // Close implements device.Device.
 func (d *Device) Close() {

@@ -85,9 +85,6 @@ func New(i int) (*Device, error) {
 	return d, nil
 }
 
-// Name implements device.Device.
-func (d *Device) Name() string { return "cuda " + d.card.Name }
-
 // Card returns the card.
 func (d *Device) Card() Card { return d.card }
 

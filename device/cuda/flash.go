@@ -220,6 +220,15 @@ func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mas
 	d.forward(&f, out, lse, qkv, qkv, f.keyCol())
 }
 
+// forwardScratch returns the bytes of scratch memory of a forward pass: the results that blocks store separately, and
+// their log-sum-exps.
+func (f *flash) forwardScratch() int {
+	if !f.apartQueries() {
+		return 0
+	}
+	return f.unitTiles() * tileKeys * (f.Heads.Size + 1) * f.size()
+}
+
 // forward computes attention with keys and values from column keyCol of kv on. lse may be nil.
 func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int) {
 	var partial driver.Pointer
@@ -229,7 +238,7 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 	}
 	if f.apartQueries() {
 		numbers = f.unitTiles() * tileKeys * f.Heads.Size
-		partial = d.scratch((numbers + f.unitTiles()*tileKeys) * f.size())
+		partial = d.scratch(f.forwardScratch())
 	}
 	file, name, threads := "flash_forward", "flash_forward", 128
 	rows := f.queriesOfBlock(128)

@@ -25,14 +25,7 @@ func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads d
 	shape(op, "lse", lse, heads.Q, f.tokens)
 	dtype(op, "lse", lse, arithmetic(qkv))
 
-	room := 0
-	if f.apartQueries() {
-		room = f.unitTiles()
-	}
-	if f.apartKeys() {
-		room = max(room, 2*f.tileTiles())
-	}
-	stats := d.scratch((2*f.Q*f.tokens + room*tileKeys*heads.Size) * f.size())
+	stats := d.scratch(f.gradScratch())
 	partial := stats + driver.Pointer(2*f.Q*f.tokens*f.size())
 
 	c := d.begin("flash_join", "flash_stats", f.storage)
@@ -46,6 +39,19 @@ func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads d
 	c.launch(ceilDiv(f.tokens*heads.Q, 16), 128, 0)
 	d.gradQueries(&f, dqkv, dout, qkv, stats, partial)
 	d.gradKeys(&f, dqkv, dout, qkv, stats, partial)
+}
+
+// gradScratch returns the bytes of scratch memory of AttentionGrad: two numbers per row and head, and the results that
+// blocks store separately.
+func (f *flash) gradScratch() int {
+	room := 0
+	if f.apartQueries() {
+		room = f.unitTiles()
+	}
+	if f.apartKeys() {
+		room = max(room, 2*f.tileTiles())
+	}
+	return (2*f.Q*f.tokens + room*tileKeys*f.Heads.Size) * f.size()
 }
 
 // gradQueries writes the query heads of dqkv.

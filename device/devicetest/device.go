@@ -13,7 +13,7 @@ import (
 	"anneal/tensor"
 )
 
-// A Device is the CPU in the role of a separate card. It implements device.Accelerator.
+// A Device is the CPU in the role of a separate card. It implements device.Device.
 type Device struct {
 	// Free is the result of FreeMemory.
 	Free int64
@@ -21,6 +21,8 @@ type Device struct {
 	Calls, FailAt int
 	// OnClose, unless nil, is called when the device is closed.
 	OnClose func()
+
+	device.Unknown // its speed and scratch memory
 
 	cpu    *cpu.Device
 	spans  []span
@@ -35,7 +37,7 @@ type span struct {
 	size int
 }
 
-var _ device.Accelerator = (*Device)(nil)
+var _ device.Device = (*Device)(nil)
 
 // ErrLost is the failure of a lost device.
 var ErrLost = errors.New("devicetest: the device was lost")
@@ -46,17 +48,12 @@ func New(threads int) (*Device, error) {
 	return &Device{cpu: c}, err
 }
 
-// Name implements device.Device.
-func (d *Device) Name() string { return "test device" }
-
-// Kernels implements device.Accelerator.
-func (d *Device) Kernels() string { return "test" }
-
-// Peak implements device.Accelerator.
-func (d *Device) Peak(tensor.DType) float64 { return 0 }
-
-// FreeMemory implements device.Accelerator.
+// The device says of itself what a card does.
+func (d *Device) Name() string      { return "test device" }
+func (d *Device) Kernels() string   { return "test" }
+func (d *Device) Apart() bool       { return true }
 func (d *Device) FreeMemory() int64 { return d.Free }
+func (d *Device) LogitBytes() int   { return 512 << 20 }
 
 // Close implements device.Device. Arenas must have been closed before.
 func (d *Device) Close() {

@@ -17,10 +17,10 @@ const module = "anneal"
 var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
+	{"plan"},
 	{"train"},
 	{"interop", "prepare"},
 	{"checkpoint", "config"},
-	{"plan"},
 	{"model"},
 	{"optim", "schedule"},
 	{"nn", "attention"},

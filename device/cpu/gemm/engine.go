@@ -23,6 +23,10 @@ type Engine struct {
 // (F64: 15 MB), of which small products use little.
 func New(tier isa.Tier, p *pool.Pool) *Engine {
 	isa.Require(tier)
+	return engineOf(tier, p)
+}
+
+func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier))}
 	e.bf16 = e.fma
 	switch tier {
@@ -33,6 +37,19 @@ func New(tier isa.Tier, p *pool.Pool) *Engine {
 	}
 	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), put[float64])
 	return e
+}
+
+// Scratch returns the ScratchBytes of an engine of a tier and a number of workers after products with one format of
+// operands.
+func Scratch(tier isa.Tier, workers int, operand tensor.DType) int {
+	e := engineOf(tier, nil)
+	switch operand {
+	case tensor.F64:
+		return e.f64.predict(workers)
+	case tensor.BF16:
+		return e.bf16.predict(workers)
+	}
+	return e.fma.predict(workers)
 }
 
 // ScratchBytes returns the scratch memory reserved so far.

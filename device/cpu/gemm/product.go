@@ -73,18 +73,37 @@ func (x *product[E]) close() {
 	}
 }
 
+// scratchSizes are the elements of each slice of a worker's scratch.
+type scratchSizes struct{ a, b, c, start, bias int }
+
+func (x *product[E]) scratchSizes() scratchSizes {
+	z := &x.tile.sizes
+	p := scratchSizes{a: max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN), b: maxB, c: z.maxC, start: z.mr * colStep, bias: z.maxN}
+	if x.tile.strip != nil {
+		p.a = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)
+		p.b = maxDeep + (z.maxK+1)*z.maxN // at least one K block
+	}
+	return p
+}
+
+// bytes returns the scratch memory of a number of workers.
+func (p scratchSizes) bytes(workers, size int) int {
+	n := workers * (p.a + p.b + p.c + p.start + p.bias) * size
+	return (n + tensor.Align - 1) &^ (tensor.Align - 1)
+}
+
+// predict returns the scratchBytes after a product on that many workers.
+func (x *product[E]) predict(workers int) int {
+	var zero E
+	return x.scratchSizes().bytes(workers, int(unsafe.Sizeof(zero)))
+}
+
 // reserve allocates the workers' scratch memory.
 func (x *product[E]) reserve(workers int) {
-	z := &x.tile.sizes
-	sizeA := max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN)
-	sizeB, sizeC, sizeStart := maxB, z.maxC, z.mr*colStep
-	if x.tile.strip != nil {
-		sizeA = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)
-		sizeB = maxDeep + (z.maxK+1)*z.maxN // at least one K block
-	}
-	total := workers * (sizeA + sizeB + sizeC + sizeStart + z.maxN)
 	var zero E
-	arena, err := tensor.NewArena("matrix products", total*int(unsafe.Sizeof(zero)))
+	p, size := x.scratchSizes(), int(unsafe.Sizeof(zero))
+	total := p.bytes(workers, size) / size
+	arena, err := tensor.NewArena("matrix products", total*size)
 	if err != nil {
 		panic(err)
 	}
@@ -96,9 +115,7 @@ func (x *product[E]) reserve(workers int) {
 		return s
 	}
 	for range workers {
-		x.scratch = append(x.scratch, scratch[E]{
-			a: take(sizeA), b: take(sizeB), c: take(sizeC), start: take(sizeStart), bias: take(z.maxN),
-		})
+		x.scratch = append(x.scratch, scratch[E]{a: take(p.a), b: take(p.b), c: take(p.c), start: take(p.start), bias: take(p.bias)})
 	}
 	x.arena = arena
 }

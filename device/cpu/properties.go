@@ -1,0 +1,63 @@
+package cpu
+
+import (
+	"fmt"
+	"time"
+
+	"anneal/device"
+	"anneal/device/cpu/flash"
+	"anneal/device/cpu/gemm"
+	"anneal/internal/isa"
+	"anneal/internal/machine"
+	"anneal/tensor"
+)
+
+// Name implements device.Properties.
+func (d *Device) Name() string {
+	plural := "s"
+	if d.Threads() == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("cpu %v, %d thread%s", d.tier, d.Threads(), plural)
+}
+
+// Kernels implements device.Properties with the name of the tier.
+func (d *Device) Kernels() string { return d.tier.String() }
+
+// Tier returns the tier of the kernels.
+func (d *Device) Tier() isa.Tier { return d.tier }
+
+// Threads returns the number of workers.
+func (d *Device) Threads() int { return d.pool.Threads() }
+
+// Apart implements device.Properties.
+func (d *Device) Apart() bool { return false }
+
+// FreeMemory implements device.Properties.
+func (d *Device) FreeMemory() int64 { return machine.ReadMemory().Available }
+
+// peakTime is the duration of a measurement of the peak.
+const peakTime = 100 * time.Millisecond
+
+// Peak implements device.Properties. It measures the peak anew, because the clock varies.
+func (d *Device) Peak(operand tensor.DType) float64 {
+	return gemm.Peak(d.tier, operand, d.pool, peakTime)
+}
+
+// LogitBytes implements device.Properties: the default suits CPU caches.
+func (d *Device) LogitBytes() int { return 0 }
+
+// ProductScratch implements device.Properties.
+func (d *Device) ProductScratch(operand tensor.DType) int {
+	return gemm.Scratch(d.tier, d.Threads(), operand)
+}
+
+// AttentionScratch implements device.Properties. It does not depend on the number of tokens.
+func (d *Device) AttentionScratch(storage tensor.DType, _ int, heads device.Heads, mask device.Mask) int {
+	return flash.Scratch(d.tier, d.Threads(), storage, heads, mask, true)
+}
+
+// ScratchBytes implements device.Properties.
+func (d *Device) ScratchBytes() int {
+	return d.gemm.ScratchBytes() + d.flash.ScratchBytes() + d.linear.ScratchBytes()
+}

@@ -1,0 +1,52 @@
+package cpu
+
+import (
+	"testing"
+
+	"anneal/attention"
+	"anneal/device"
+	"anneal/internal/isa"
+	"anneal/tensor"
+)
+
+// What the device says it will take for products and for attention is what it holds after them.
+func TestScratchIsPredicted(t *testing.T) {
+	const length, heads, size = 1 << 11, 2, 64
+	zeros := func(d tensor.DType, rows, cols int) *tensor.Tensor {
+		x := tensor.View(d, make([]byte, rows*cols*d.Size()), rows, cols)
+		return &x
+	}
+	for _, tier := range isa.Tiers() {
+		for _, operand := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F64} {
+			d := NewTier(tier, 2)
+			stored := operand
+			if operand == tensor.BF16 {
+				stored = tensor.F32
+			}
+			d.MatMul(zeros(stored, 64, 64), zeros(stored, 64, 64), zeros(stored, 64, 64), device.NT, device.MatMulOptions{Operand: operand})
+			if got, want := d.ScratchBytes(), d.ProductScratch(operand); got != want || got == 0 {
+				t.Errorf("%v, products of %v: %d bytes held, %d predicted", tier, operand, got, want)
+			}
+			d.Close()
+		}
+	}
+	for _, pattern := range []string{"full", "window:64", "longnet:64/1:2048/32"} {
+		list, err := attention.ParseList(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layout, err := attention.Compile(list[0], length, heads, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, h := NewTier(isa.Tiers()[0], 2), device.Heads{Q: heads, KV: heads, Size: size}
+		mask := device.Mask{Len: length, Layout: layout}
+		qkv, out, lse := zeros(tensor.BF16, length, h.Cols()), zeros(tensor.BF16, length, heads*size), zeros(tensor.F32, heads, length)
+		d.Attention(out, lse, qkv, h, mask)
+		d.AttentionGrad(zeros(tensor.BF16, length, h.Cols()), out, out, lse, qkv, h, mask)
+		if got, want := d.ScratchBytes(), d.AttentionScratch(tensor.BF16, length, h, mask); got != want || got == 0 {
+			t.Errorf("%s: %d bytes held, %d predicted", pattern, got, want)
+		}
+		d.Close()
+	}
+}

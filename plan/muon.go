@@ -1,0 +1,21 @@
+package plan
+
+import (
+	"fmt"
+
+	"anneal/config"
+)
+
+// muonShare is the share of a step's operations above which Muon's own deserve a remark.
+const muonShare = 0.05
+
+// OptimizerRemark returns a remark if the optimizer is unusually expensive for the batch of a configuration, else "".
+func (p *Plan) OptimizerRemark(cfg *config.Config) string {
+	o, batch := p.Optimizer, float64(cfg.Train.BatchTokens)
+	training := p.FLOPsPerToken * batch
+	if o.FLOPs <= muonShare*training {
+		return ""
+	}
+	return fmt.Sprintf("%s orthogonalises every matrix once per step: %.0f %% of the operations of training at train.batch_tokens = %d; "+
+		"at %.0f tokens it would be %.0f %%", o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens, o.FLOPs/training/muonShare*batch, 100*muonShare)
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"anneal/config"
+	"anneal/device"
+	"anneal/model"
+	"anneal/train"
+)
+
+// A Plan is the forecast of a run on a machine.
+type Plan struct {
+	Parameters    int64
+	FLOPsPerToken float64 // forward and backward, in sequences of the whole context
+	Memory        Estimate
+	Optimizer     train.OptimizerCost
+	Recompute     model.Layout
+
+	Device    string // "avx512, 2 threads"
+	Available int64  // bytes of the device's memory, 0 if unknown
+	Fits      bool   // the run is not refused
+}
+
+// Item is one named part of a run's memory.
+type Item struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Note  string `json:"note"` // a description, or how the size scales
+}
+
+// Estimate is the memory of a run, part by part.
+type Estimate []Item
+
+// Total sums the parts, in bytes.
+func (e Estimate) Total() int64 {
+	var n int64
+	for _, i := range e {
+		n += i.Bytes
+	}
+	return n
+}
+
+// Bytes returns the size of the named part.
+func (e Estimate) Bytes(name string) int64 {
+	i := slices.IndexFunc(e, func(i Item) bool { return i.Name == name })
+	return e[i].Bytes
+}
+
+// For returns the plan of a valid, resolved configuration on a machine: an open device, or what is known of one. The
+// vocabulary must be known. Nothing is allocated.
+//
+// The memory is that of train.MeasureRun, by which a run is refused: with as much as Memory's total it starts, with a
+// byte less it does not. A copy of the state for checkpoints is added where there is room for it.
+func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
+	f, err := train.MeasureRun(cfg, machine)
+	if err != nil {
+		return nil, err
+	}
+	m := model.Outline(f.Model, f.Policy)
+	p := &Plan{
+		Parameters: m.Count(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context), Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
+		Device: describe(machine), Available: machine.FreeMemory(),
+		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
+	}
+	p.Fits = f.Refuse(p.Available) == nil
+	if !f.Apart && f.CopyFits(p.Available) { // on other devices the copy is in host memory
+		p.Memory = append(p.Memory, Item{"checkpoint copy", f.CheckpointCopy(), "weights and state, if memory allows"})
+	}
+	return p, nil
+}
+
+// describe names a machine as people read it.
+func describe(machine device.Properties) string {
+	switch n := machine.Threads(); n {
+	case 0:
+		return machine.Name()
+	case 1:
+		return machine.Kernels() + ", 1 thread"
+	default:
+		return fmt.Sprintf("%s, %d threads", machine.Kernels(), n)
+	}
+}
+
+// itemise lists the parts of a footprint with notes. parameters and tokens are their numbers, of a micro-batch.
+func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
+	var e Estimate
+	for _, p := range f.Parts() {
+		i := Item{Name: p.Name, Bytes: p.Bytes}
+		switch p.Name {
+		case train.Parameters:
+			i.Bytes -= f.Tables
+			i.Note = perParameter(i.Bytes, parameters)
+		case train.OptimizerState:
+			i.Note = f.Optimizer.Name + ", " + perParameter(i.Bytes, parameters)
+		case train.Activations:
+			i.Note = fmt.Sprintf("%.1f KiB per token of the micro-batch", float64(i.Bytes)/float64(tokens)/1024)
+		default:
+			i.Note = notes[p.Name]
+			if i.Note == "" {
+				i.Note = perParameter(i.Bytes, parameters)
+			}
+		}
+		e = append(e, i)
+		if p.Name == train.OptimizerState {
+			e = append(e, Item{"tables", f.Tables, "rotary positions, FP8 scales"})
+		}
+	}
+	return e
+}
+
+// notes describe the parts that do not grow with the parameters alone.
+var notes = map[string]string{
+	train.Scratch:       "gradients of one block, logits of one chunk, or one update",
+	train.Batch:         "tokens, targets, documents, losses",
+	train.GradientFold:  "tables and vectors, of one of several micro-batches",
+	train.WeightAverage: "a copy of the weights (average.ema)",
+	train.Attention:     "gradients of keys and values for each worker, pattern layouts",
+	train.Products:      "packed blocks of matrix products for each worker",
+	train.Process:       "binary, loader, stacks",
+}
+
+func perParameter(bytes, parameters int64) string {
+	return fmt.Sprintf("%.2f bytes per parameter", float64(bytes)/float64(parameters))
+}
