@@ -124,105 +124,121 @@ func (f *faultyFile) Close() error {
 // A machine that stops at any operation of a save, power included, leaves either the old or the new checkpoint as the
 // newest, whole; the next start clears the rest and saves again.
 func TestCrashAtEveryOperation(t *testing.T) {
-	for _, powerCut := range []bool{false, true} {
-		finished := false
-		for n := 1; !finished; n++ {
-			root := t.TempDir()
-			s, err := open(root, Options{Keep: 2, Log: quiet}, &faulty{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			mustSave(t, s, small, 1, 2) // the third deletes the first
-			fs := &faulty{at: n, err: errCrash, crash: true}
-			s.fs = fs
-			tensors, state := stateAt(3, small)
-			saveErr := errors.Join(s.Save(3, 30, tensors, state), s.Wait())
-			finished = fs.ops < n
-			s.Close()
-			if powerCut {
-				for _, p := range fs.unsynced {
-					if err := os.Truncate(p, 0); err != nil && !errors.Is(err, os.ErrNotExist) {
-						t.Fatal(err)
-					}
-				}
-			}
-			where := fmt.Sprintf("stopped at operation %d, power cut %v", n, powerCut)
-
-			loaded, loadedState := blank(small), runState{}
-			info, err := LoadLatest(root, loaded, &loadedState)
-			if err != nil {
-				t.Fatalf("%s: %v", where, err)
-			}
-			if info.Step != 3 && (info.Step != 2 || saveErr == nil) {
-				t.Fatalf("%s: step %d is the newest; Save said %v", where, info.Step, saveErr)
-			}
-			if d := differs(loaded, loadedState, info.Step, small); d != "" {
-				t.Fatalf("%s: %s", where, d)
-			}
-			s, err = open(root, Options{Keep: 2, Log: quiet}, &faulty{})
-			if err != nil {
-				t.Fatalf("%s: %v", where, err)
-			}
-			for _, name := range names(t, root) {
-				if strings.Contains(name, ".tmp-") {
-					t.Fatalf("%s: %s is left after the next start", where, name)
-				}
-			}
-			mustSave(t, s, small, 3, 4)
-			wantLatest(t, root, 4, small)
-			s.Close()
-			if got := names(t, root); len(got) != 3 {
-				t.Fatalf("%s: %v after two more saves, want two checkpoints and latest", where, got)
+	for _, writers := range []int{1, 3} {
+		for _, powerCut := range []bool{false, true} {
+			for n := 1; !crashAt(t, n, writers, powerCut); n++ {
 			}
 		}
 	}
 }
 
+// crashAt lets the machine stop at an operation of a save, and reports whether the save finished before.
+func crashAt(t *testing.T, n, writers int, powerCut bool) (finished bool) {
+	root := t.TempDir()
+	s, err := open(root, Options{Keep: 2, Log: quiet}, &faulty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSave(t, s, small, 1, 2) // the third deletes the first
+	fs := &faulty{at: n, err: errCrash, crash: true}
+	s.fs = fs
+	tensors, state := stateAt(3, small)
+	saveErr := save(s, writers, 3, tensors, state)
+	finished = fs.ops < n
+	s.Close()
+	if powerCut {
+		for _, p := range fs.unsynced {
+			if err := os.Truncate(p, 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+	where := fmt.Sprintf("%d writers, stopped at operation %d, power cut %v", writers, n, powerCut)
+
+	loaded, loadedState := blank(small), runState{}
+	info, err := LoadLatest(root, loaded, &loadedState)
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	if info.Step != 3 && (info.Step != 2 || saveErr == nil) {
+		t.Fatalf("%s: step %d is the newest; the save said %v", where, info.Step, saveErr)
+	}
+	if d := differs(loaded, loadedState, info.Step, small); d != "" {
+		t.Fatalf("%s: %s", where, d)
+	}
+	s, err = open(root, Options{Keep: 2, Log: quiet}, &faulty{})
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	for _, name := range names(t, root) {
+		if strings.Contains(name, ".tmp-") {
+			t.Fatalf("%s: %s is left after the next start", where, name)
+		}
+	}
+	mustSave(t, s, small, 3, 4)
+	wantLatest(t, root, 4, small)
+	s.Close()
+	if got := names(t, root); len(got) != 3 {
+		t.Fatalf("%s: %v after two more saves, want two checkpoints and latest", where, got)
+	}
+	return finished
+}
+
 // One failing operation (a full disk, a bad sector) makes one failed save: reported once by the next call, nothing
 // left behind, the earlier checkpoint intact, and the next save works.
 func TestErrorAtEveryOperationOfASave(t *testing.T) {
-	finished := false
-	for n := 1; !finished; n++ {
-		cause := []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS}[n%3]
-		root := t.TempDir()
-		var log journal
-		s, err := open(root, Options{Log: log.logger()}, &faulty{})
-		if err != nil {
-			t.Fatal(err)
+	for _, writers := range []int{1, 3} {
+		for n := 1; !errorAt(t, n, writers); n++ {
 		}
-		mustSave(t, s, small, 1)
-		fs := &faulty{at: n, err: cause}
-		s.fs = fs
-		tensors, state := stateAt(2, small)
+	}
+}
+
+// errorAt lets an operation of a save fail, and reports whether the save had fewer.
+func errorAt(t *testing.T, n, writers int) (finished bool) {
+	cause := []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS}[n%3]
+	root := t.TempDir()
+	s, err := open(root, Options{Log: quiet}, &faulty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSave(t, s, small, 1)
+	fs := &faulty{at: n, err: cause}
+	s.fs = fs
+	tensors, state := stateAt(2, small)
+	if writers == 1 {
 		if err := s.Save(2, 20, tensors, state); err != nil {
 			t.Fatalf("operation %d: Save reported %v before the write was done", n, err)
 		}
 		err = s.Wait()
-		finished = fs.ops < n
-		switch {
-		case finished && err != nil:
-			t.Fatalf("no fault, but %v", err)
-		case !finished && !errors.Is(err, cause):
-			t.Fatalf("operation %d of %d: error = %v, want %v", n, fs.ops, err, cause)
-		case !finished && !strings.Contains(err.Error(), "step 2"):
-			t.Fatalf("operation %d: error %q does not name the step", n, err)
-		}
-		if err := s.Wait(); err != nil {
-			t.Fatalf("operation %d: reported twice: %v", n, err)
-		}
-		for _, name := range names(t, root) {
-			if strings.Contains(name, ".tmp-") {
-				t.Fatalf("operation %d: %s is left", n, name)
-			}
-		}
-		if _, err := Verify(root); err != nil {
-			t.Fatalf("operation %d: %v", n, err)
-		}
-		s.fs = &faulty{}
-		mustSave(t, s, small, 3)
-		wantLatest(t, root, 3, small)
-		s.Close()
+	} else {
+		err = save(s, writers, 2, tensors, state)
 	}
+	finished = fs.ops < n
+	where := fmt.Sprintf("%d writers, operation %d of %d", writers, n, fs.ops)
+	switch {
+	case finished && err != nil:
+		t.Fatalf("%s: no fault, but %v", where, err)
+	case !finished && !errors.Is(err, cause):
+		t.Fatalf("%s: error = %v, want %v", where, err, cause)
+	case !finished && !strings.Contains(err.Error(), "step 2") && !strings.Contains(err.Error(), step(2)):
+		t.Fatalf("%s: error %q does not name the step", where, err)
+	}
+	if err := s.Wait(); err != nil {
+		t.Fatalf("%s: reported twice: %v", where, err)
+	}
+	for _, name := range names(t, root) {
+		if strings.Contains(name, ".tmp-") {
+			t.Fatalf("%s: %s is left", where, name)
+		}
+	}
+	if _, err := Verify(root); err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	s.fs = &faulty{}
+	mustSave(t, s, small, 3)
+	wantLatest(t, root, 3, small)
+	s.Close()
+	return finished
 }
 
 func TestFailureSurfacesAtTheNextCallWhicheverItIs(t *testing.T) {

@@ -30,26 +30,35 @@ func wantFault(t *testing.T, err error, file, tensor string, offset int64) {
 
 // Every bit of every file counts: one that flips is found, its tensor named, and the checkpoint before is used.
 func TestFlippedBitsAreFoundNamedAndFallenBackFrom(t *testing.T) {
-	const big = 9 << 20
+	flipBits(t, 1, 9<<20)
+	flipBits(t, 3, 1<<20)
+}
+
+func flipBits(t *testing.T, writers, big int) {
 	root := t.TempDir()
 	s := mustOpen(t, root, Options{Log: quiet})
-	mustSave(t, s, big, 1, 2)
+	for step := int64(1); step <= 2; step++ {
+		tensors, state := stateAt(step, big)
+		if err := save(s, writers, step, tensors, state); err != nil {
+			t.Fatal(err)
+		}
+	}
 	e, err := find(root, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := e.manifest
 	type spot struct {
-		file   string
-		at     int64
-		tensor string
+		file      string
+		at, begin int64 // begin of the piece
+		tensor    string
 	}
-	spots := []spot{{stateName, 3, ""}, {modelFile, 0, ""}, {modelFile, 9, ""}, {optimFile, 20, ""}}
+	spots := []spot{{stateName, 3, 0, ""}, {m.Files[0].Name, 0, 0, ""}, {m.Files[0].Name, 9, 0, ""}, {m.Files[1].Name, 20, 0, ""}}
 	for name, ten := range m.Tensors {
 		for _, p := range ten.Pieces {
 			if p.Size > 0 {
-				spots = append(spots, spot{p.File, p.Offset, name}, spot{p.File, p.Offset + p.Size - 1, name},
-					spot{p.File, p.Offset + rand.Int64N(p.Size), name})
+				spots = append(spots, spot{p.File, p.Offset, p.Offset, name}, spot{p.File, p.Offset + p.Size - 1, p.Offset, name},
+					spot{p.File, p.Offset + rand.Int64N(p.Size), p.Offset, name})
 			}
 		}
 	}
@@ -63,10 +72,7 @@ func TestFlippedBitsAreFoundNamedAndFallenBackFrom(t *testing.T) {
 		if err := os.WriteFile(path, flip(bytes.Clone(whole)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		offset := c.at / chunkBytes * chunkBytes
-		if c.tensor != "" {
-			offset = max(offset, m.Tensors[c.tensor].Pieces[0].Offset)
-		}
+		offset := max(c.at/chunkBytes*chunkBytes, c.begin)
 		info := wantLatest(t, root, 1, big)
 		if len(info.Skipped) != 1 {
 			t.Fatalf("skipped = %v, want one", info.Skipped)
@@ -296,8 +302,15 @@ var crcDigits = regexp.MustCompile(`"manifest_crc32c": "[0-9a-f]{8}"`)
 func FuzzManifest(f *testing.F) {
 	m := manifest{
 		Format: formatName, FormatVersion: formatVersion, ChunkBytes: chunkBytes, Step: 1,
-		Files:   []fileEntry{{modelFile, 80, "00", []checksum{1}}, {stateName, 2, "00", []checksum{2}}},
-		Tensors: map[string]tensorEntry{"a": {DType: "F32", Shape: []int{2}, Pieces: []piece{{place: place{modelFile, 72, 8, 3}}}}},
+		Files: []fileEntry{{modelFile, 96, "00", []checksum{1}}, {stateName, 2, "00", []checksum{2}}},
+		Tensors: map[string]tensorEntry{
+			"a": {DType: "F32", Shape: []int{2}, place: place{modelFile, 72, 8, 3}},
+			"b": {DType: "U8", Shape: []int{2, 4}, Pieces: []piece{
+				{place{modelFile, 80, 6, 4}, Region{Box: Box{[]int{0, 0}, []int{2, 3}}}},
+				{place{modelFile, 86, 1, 5}, Region{Box{[]int{0, 3}, []int{2, 1}}, 0, 1}},
+				{place{modelFile, 87, 1, 6}, Region{Box{[]int{0, 3}, []int{2, 1}}, 1, 2}},
+			}},
+		},
 	}
 	text, err := m.encode()
 	if err != nil {
@@ -330,6 +343,9 @@ func FuzzManifest(f *testing.F) {
 				if i < 0 || p.Offset < 0 || p.Offset+p.Size > m.Files[i].Size {
 					t.Errorf("tensor %q lies outside of its file", name)
 				}
+			}
+			if volume(ten.Shape) < 4096 && !coveredOnce(ten) {
+				t.Errorf("tensor %q is not covered once by its pieces", name)
 			}
 		}
 	})

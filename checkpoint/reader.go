@@ -20,7 +20,7 @@ type reader struct {
 }
 
 func (e *Entry) reader(root string) *reader {
-	return &reader{filepath.Join(root, e.Name), e.Name, e.manifest, make([]byte, chunkBytes)}
+	return &reader{filepath.Join(root, e.Name), e.Name, e.manifest, make([]byte, min(chunkBytes, e.Bytes))}
 }
 
 func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {

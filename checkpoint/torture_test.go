@@ -15,7 +15,7 @@ import (
 // leaves the old or the new checkpoint as the newest, whole; the next save works.
 func TestTortureFailingSaves(t *testing.T) {
 	torture.Run(t, 30, func(r *rand.Rand) (fault, outcome string) {
-		size := 4 * (1 + r.IntN(5000))
+		size, writers := 4*(3+r.IntN(5000)), 1+2*r.IntN(2)
 		s, err := open(t.TempDir(), Options{Keep: 2, Log: quiet}, &faulty{})
 		if err != nil {
 			t.Fatal(err)
@@ -23,7 +23,10 @@ func TestTortureFailingSaves(t *testing.T) {
 		mustSave(t, s, size, 1, 2)
 		counting := &faulty{}
 		s.fs = counting
-		mustSave(t, s, size, 3)
+		tensors, state := stateAt(3, size)
+		if err := save(s, writers, 3, tensors, state); err != nil {
+			t.Fatal(err)
+		}
 		fs := &faulty{at: 1 + r.IntN(counting.ops), err: []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EDQUOT}[r.IntN(4)]}
 		fault = "a system call of a save fails: " + fs.err.Error()
 		powerCut := false
@@ -32,8 +35,8 @@ func TestTortureFailingSaves(t *testing.T) {
 			fault = map[bool]string{false: "the process stops at a system call of a save", true: "the power is cut at a system call of a save"}[powerCut]
 		}
 		s.fs = fs
-		tensors, state := stateAt(4, size)
-		saveErr := errors.Join(s.Save(4, 40, tensors, state), s.Wait())
+		tensors, state = stateAt(4, size)
+		saveErr := save(s, writers, 4, tensors, state)
 		s.Close()
 		if powerCut {
 			for _, p := range fs.unsynced {
