@@ -107,15 +107,15 @@ func measureUpdate(dev device.Device, set []string, d time.Duration, other func(
 		return m, 0, err
 	}
 	opt := train.NewOptimizer(cfg.Optimizer)
-	p := &nn.Param{Role: nn.Matrix}
-	p.Value, p.Grad = tensor.NewMeasure("").New(tensor.F32, optimRows, optimCols), tensor.NewMeasure("").New(tensor.F32, optimRows, optimCols)
+	p, none := nn.Declare("w", nn.Matrix, optimRows, optimCols), tensor.NewMeasure("")
+	p.Allocate(none, tensor.F32, none, tensor.F32)
 	state, scratch := optim.Measure(opt, []*nn.Param{p})
 	a, err := tensor.NewArena("optimizer", 2*4*n+state+scratch)
 	if err != nil {
 		return m, 0, fmt.Errorf("%s: %w", cfg.Optimizer.Name, err)
 	}
 	defer a.Close()
-	p.Value, p.Grad = a.New(tensor.F32, optimRows, optimCols), a.New(tensor.F32, optimRows, optimCols)
+	p.Allocate(a, tensor.F32, a, tensor.F32)
 	fillMatrix(&p.Value, 0.02)
 	fillMatrix(&p.Grad, 1e-3)
 	s, t := opt.Layout(a, p), 0

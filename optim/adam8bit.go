@@ -32,7 +32,7 @@ func (o Adam8bit) Layout(a *tensor.Arena, p *nn.Param) State {
 	}
 }
 
-func (Adam8bit) rounds(p *nn.Param) bool { return p.Role == nn.Matrix && p.Value.Len() >= smallest }
+func (Adam8bit) rounds(p *nn.Param) bool { return p.Role == nn.Matrix && p.Len() >= smallest }
 
 // Update implements Optimizer.
 func (o Adam8bit) Update(d device.Device, p *nn.Param, state State, s Step, scratch *tensor.Arena) {

@@ -133,8 +133,8 @@ func TestAdam8bitRoundsLargeMatricesOnly(t *testing.T) {
 		{nn.Matrix, 64, tensor.U8}, {nn.Matrix, 63, tensor.F32}, {nn.Embedding, 64, tensor.F32}, {nn.Head, 64, tensor.F32},
 		{nn.Norm, 64, tensor.F32}, {nn.Bias, 64, tensor.F32},
 	} {
-		p := &nn.Param{Role: c.role}
-		p.Value = tensor.NewMeasure("weights").New(tensor.F32, c.rows, 64)
+		p := nn.Declare("w", c.role, c.rows, 64)
+		p.Allocate(tensor.NewMeasure("weights"), tensor.F32, nil, tensor.F32)
 		if got := (Adam8bit{}).Layout(tensor.NewMeasure("state"), p)[0].DType(); got != c.want {
 			t.Errorf("%v [%d 64]: the first moment is %v, want %v", c.role, c.rows, got, c.want)
 		}

@@ -32,8 +32,8 @@ func newParameter(t testing.TB, tier isa.Tier, dtype tensor.DType, opt Optimizer
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &parameter{dev: cpu.NewTier(tier, 1), opt: opt}
-	x.Value, x.Grad = a.New(dtype, shape...), a.New(dtype, shape...)
+	x := &parameter{Param: *nn.Declare("w", nn.Matrix, shape...), dev: cpu.NewTier(tier, 1), opt: opt}
+	x.Allocate(a, dtype, a, dtype)
 	_, need := Measure(opt, []*nn.Param{&x.Param})
 	if x.scratch, err = tensor.NewArena("scratch", need); err != nil {
 		t.Fatal(err)

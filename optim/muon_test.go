@@ -159,8 +159,8 @@ func TestNorMuonEvensOutRows(t *testing.T) {
 func TestMuonKeepsHalfOfAdamWsState(t *testing.T) {
 	a := tensor.NewMeasure("model")
 	param := func(role nn.Role, shape ...int) *nn.Param {
-		p := &nn.Param{Role: role}
-		p.Value, p.Grad = a.New(tensor.F32, shape...), a.New(tensor.F32, shape...)
+		p := nn.Declare("w", role, shape...)
+		p.Allocate(a, tensor.F32, a, tensor.F32)
 		return p
 	}
 	params := []*nn.Param{param(nn.Matrix, 192, 64), param(nn.Embedding, 1000, 64), param(nn.Head, 1000, 64), param(nn.Norm, 64)}

@@ -6,7 +6,9 @@ import (
 	"anneal/tensor"
 )
 
-// An Optimizer is an update rule with its constants.
+// An Optimizer is an update rule with its constants. Those that treat all elements alike (SGD, Adam, AdamW, Adam8bit,
+// Lion, AdEMAMix, Sophia) update a piece of a parameter (nn.Param.Piece) as they would update it in the whole; Muon and
+// Adafactor need whole parts.
 type Optimizer interface {
 	// Layout allocates in a the state that the optimizer keeps of p between updates. It starts as zeros.
 	Layout(a *tensor.Arena, p *nn.Param) State

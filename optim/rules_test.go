@@ -197,8 +197,8 @@ func TestStateIsAsSmallAsPromised(t *testing.T) {
 		{"adafactor, whole with momentum", &Adafactor{Whole: true, Beta1: 0.9}, 8},
 	} {
 		a := tensor.NewMeasure("weights")
-		p := &nn.Param{Role: nn.Matrix}
-		p.Value, p.Grad = a.New(tensor.F32, 256, 1024), a.New(tensor.F32, 256, 1024)
+		p := nn.Declare("w", nn.Matrix, 256, 1024)
+		p.Allocate(a, tensor.F32, a, tensor.F32)
 		state, _ := Measure(c.o, []*nn.Param{p})
 		if got := float64(state) / float64(p.Value.Len()); got != c.want {
 			t.Errorf("%s keeps %v bytes a parameter, want %v", c.name, got, c.want)
@@ -236,8 +236,8 @@ func read(x *tensor.Tensor) []float64 {
 
 func ExampleMeasure() {
 	a := tensor.NewMeasure("weights")
-	p := &nn.Param{Role: nn.Matrix}
-	p.Value, p.Grad = a.New(tensor.F32, 512, 512), a.New(tensor.F32, 512, 512)
+	p := nn.Declare("w", nn.Matrix, 512, 512)
+	p.Allocate(a, tensor.F32, a, tensor.F32)
 	for _, o := range []Optimizer{AdamW{}, Lion{}} {
 		state, _ := Measure(o, []*nn.Param{p})
 		fmt.Printf("%T: %d bytes a parameter\n", o, state/p.Value.Len())
