@@ -23,7 +23,8 @@ func TestScratchIsPredicted(t *testing.T) {
 			if operand == tensor.BF16 {
 				stored = tensor.F32
 			}
-			d.MatMul(zeros(stored, 64, 64), zeros(stored, 64, 64), zeros(stored, 64, 64), device.NT, device.MatMulOptions{Operand: operand})
+			a, b, dst := zeros(stored, 64, 64), zeros(stored, 64, 64), zeros(stored, 64, 64)
+			d.MatMul(dst, a, b, device.NT, device.MatMulOptions{Operand: operand})
 			if got, want := d.ScratchBytes(), d.ProductScratch(operand); got != want || got == 0 {
 				t.Errorf("%v, products of %v: %d bytes held, %d predicted", tier, operand, got, want)
 			}
@@ -41,9 +42,10 @@ func TestScratchIsPredicted(t *testing.T) {
 		}
 		d, h := NewTier(isa.Tiers()[0], 2), device.Heads{Q: heads, KV: heads, Size: size}
 		mask := device.Mask{Len: length, Layout: layout}
-		qkv, out, lse := zeros(tensor.BF16, length, h.Cols()), zeros(tensor.BF16, length, heads*size), zeros(tensor.F32, heads, length)
+		qkv, dqkv := zeros(tensor.BF16, length, h.Cols()), zeros(tensor.BF16, length, h.Cols())
+		out, lse := zeros(tensor.BF16, length, heads*size), zeros(tensor.F32, heads, length)
 		d.Attention(out, lse, qkv, h, mask)
-		d.AttentionGrad(zeros(tensor.BF16, length, h.Cols()), out, out, lse, qkv, h, mask)
+		d.AttentionGrad(dqkv, out, out, lse, qkv, h, mask)
 		if got, want := d.ScratchBytes(), d.AttentionScratch(tensor.BF16, length, h, mask); got != want || got == 0 {
 			t.Errorf("%s: %d bytes held, %d predicted", pattern, got, want)
 		}

@@ -78,7 +78,9 @@ type scratchSizes struct{ a, b, c, start, bias int }
 
 func (x *product[E]) scratchSizes() scratchSizes {
 	z := &x.tile.sizes
-	p := scratchSizes{a: max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN), b: maxB, c: z.maxC, start: z.mr * colStep, bias: z.maxN}
+	p := scratchSizes{
+		a: max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN), b: maxB, c: z.maxC, start: z.mr * colStep, bias: z.maxN,
+	}
 	if x.tile.strip != nil {
 		p.a = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)
 		p.b = maxDeep + (z.maxK+1)*z.maxN // at least one K block
@@ -115,7 +117,9 @@ func (x *product[E]) reserve(workers int) {
 		return s
 	}
 	for range workers {
-		x.scratch = append(x.scratch, scratch[E]{a: take(p.a), b: take(p.b), c: take(p.c), start: take(p.start), bias: take(p.bias)})
+		x.scratch = append(x.scratch, scratch[E]{
+			a: take(p.a), b: take(p.b), c: take(p.c), start: take(p.start), bias: take(p.bias),
+		})
 	}
 	x.arena = arena
 }
