@@ -29,6 +29,8 @@ type Tape struct {
 	LossScale float64
 	// Rounded holds rounded copies of weights for generation; it may be nil.
 	Rounded Rounded
+	// Routing has the losses of the routers in the forward passes since Reset.
+	Routing Routing
 
 	keep      *tensor.Arena // released when the backward of its block is done
 	temp      *tensor.Arena // released at the end of a block
@@ -45,6 +47,9 @@ type Tape struct {
 	tensorN int
 	params  []*Param // of ScaleParam
 	paramN  int
+	routes  []*routed // of Experts
+	routedN int
+	squares device.Squares
 }
 
 // A Var is a value on the tape.
@@ -84,7 +89,9 @@ type node struct {
 	fused     bool // backward also recomputes the value of out, if out.inGrad
 
 	x, y, out *Var
+	gate      *Var
 	w, w2     *Param
+	routed    *routed
 	saved     [3]*tensor.Tensor
 	tables    [3]*tensor.Tensor // owned by the caller
 	heads     device.Heads
@@ -109,7 +116,8 @@ func NewTape(d device.Device, types Types, keep, temp *tensor.Arena) *Tape {
 // for Backward. Without grad, the tape keeps only what the forward pass needs, and drops nothing.
 func (t *Tape) Reset(grad bool) {
 	t.grad, t.train = grad, grad
-	t.nodeN, t.varN, t.tensorN, t.paramN = 0, 0, 0, 0
+	t.nodeN, t.varN, t.tensorN, t.paramN, t.routedN = 0, 0, 0, 0, 0
+	t.Routing = Routing{}
 	t.keep.Release(0)
 	t.temp.Release(0)
 }
