@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"anneal/bench"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/isa"
@@ -93,7 +94,7 @@ func (o DemoOptions) train(ctx context.Context, run, data string) (*train.Result
 
 // config is the demo's run: a model small enough to see millions of tokens in three minutes on two cores.
 func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, error) {
-	shape := train.Shapes["demo"]
+	shape := bench.Shapes["demo"]
 	c := config.Default()
 	c.Seed, c.Threads, c.Data.Path, c.Model = o.Seed, o.Threads, data, shape.Model
 	c.Model.Vocab = 0 // the tokenizer's
@@ -117,7 +118,7 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 
 // stepsInTime measures the speed of the demo's model, so that the learning rate reaches its end when the time does.
 func (o DemoOptions) stepsInTime(ctx context.Context, batchTokens int) (int, error) {
-	b, err := train.BenchStep(ctx, train.BenchOptions{Shape: "demo", Precision: "bf16", Threads: o.Threads, Seconds: demoProbe})
+	b, err := bench.Step(ctx, bench.Options{Shape: "demo", Precision: "bf16", Threads: o.Threads, Seconds: demoProbe})
 	if err != nil {
 		return 0, err
 	}

@@ -37,7 +37,7 @@ func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *prepare.Corpus) {
 		dev = cpu.NewTier(isa.Generic, 1)
 	}
 	t.Cleanup(dev.Close)
-	tr, err := newTrainer(cfg, dev)
+	tr, err := New(cfg, dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestAbsurdSizesAreErrors(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Fatalf("%s: the configuration is refused before memory is: %v", name, err)
 		}
-		_, err := newTrainer(cfg, nil)
+		_, err := New(cfg, nil)
 		if err == nil || !strings.Contains(err.Error(), "try") {
 			t.Errorf("%s: error %v", name, err)
 		}

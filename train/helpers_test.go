@@ -21,7 +21,7 @@ func trainerOf(t testing.TB, cfg *config.Config, threads int) *Trainer {
 		t.Fatal(err)
 	}
 	t.Cleanup(dev.Close)
-	tr, err := newTrainer(cfg, dev)
+	tr, err := New(cfg, dev)
 	if err != nil {
 		t.Fatal(err)
 	}

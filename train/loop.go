@@ -160,7 +160,7 @@ func (s *session) open() (err error) {
 	if err := s.openTraining(); err != nil {
 		return err
 	}
-	if s.trainer, err = newTrainer(s.cfg, s.dev); err != nil {
+	if s.trainer, err = New(s.cfg, s.dev); err != nil {
 		return err
 	}
 	if s.DRO != nil {

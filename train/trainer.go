@@ -77,8 +77,8 @@ type StepStats struct {
 	NoiseScale float64 // estimate so far, in tokens; NaN if this step did not measure it
 }
 
-// newTrainer allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
-func newTrainer(cfg *config.Config, dev device.Device) (*Trainer, error) {
+// New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
+func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	f, err := MeasureRun(cfg, dev)
 	if err != nil {
 		return nil, err

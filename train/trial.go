@@ -50,7 +50,7 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if observe != nil {
 		dev = observe(dev)
 	}
-	if t.trainer, err = newTrainer(cfg, dev); err != nil || cfg.Init.From == "" {
+	if t.trainer, err = New(cfg, dev); err != nil || cfg.Init.From == "" {
 		return err
 	}
 	return t.trainer.startFrom(cfg, t.corpus)

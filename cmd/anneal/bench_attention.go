@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"anneal/attention"
+	"anneal/bench"
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/device/cuda"
 	"anneal/internal/isa"
 	"anneal/internal/units"
-	"anneal/lab"
 	"anneal/tensor"
 )
 
@@ -51,10 +51,10 @@ func (c benchAttentionCmd) Run(s *session) error {
 			return err
 		}
 		defer card.Close()
-		open = lab.Shared(card)
+		open = bench.Shared(card)
 	}
 	s.printf(" tokens  heads          ms     memory  density   GFLOP/s  of peak  over dense  pattern\n")
-	report, err := lab.BenchAttention(open, o, func(m lab.AttentionCase) {
+	report, err := bench.Attention(open, o, func(m bench.AttentionCase) {
 		s.printf("%7d  %5d  %10.1f  %9s  ", m.Length, m.Heads, 1e3*m.Seconds, memorySize(int64(m.PeakBytes)))
 		if m.Density > 0 {
 			s.printf("%7s  %8s  %6.0f%%  ", attention.Percent(m.Density), strings.TrimSuffix(units.Rate(m.GFLOPS), " GFLOP/s"), 100*m.FractionOfPeak)
@@ -83,8 +83,8 @@ func (c benchAttentionCmd) Run(s *session) error {
 }
 
 // options checks what the flags say before anything is measured.
-func (c benchAttentionCmd) options() (lab.AttentionOptions, error) {
-	o := lab.AttentionOptions{
+func (c benchAttentionCmd) options() (bench.AttentionOptions, error) {
+	o := bench.AttentionOptions{
 		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16, Seconds: float64(c.Seconds),
 	}
 	if c.Storage == "fp32" {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"anneal/lab"
+	"anneal/bench"
 	"anneal/prepare"
 )
 
@@ -20,7 +20,7 @@ func (benchDataCmd) Help() string {
 
 func (c benchDataCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := lab.BenchData(ctx, lab.DataSpeedOptions{
+		r, err := bench.Data(ctx, bench.DataSpeedOptions{
 			Text: prepare.Text{Paths: c.Paths}, Bytes: int64(c.MB) * 1e6, Threads: int(c.Threads),
 			Progress: func(what string) { s.notef("%s", what) },
 		})

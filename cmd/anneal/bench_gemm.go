@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"time"
 
+	"anneal/bench"
 	"anneal/device/cuda"
 	"anneal/internal/isa"
 	"anneal/internal/units"
-	"anneal/lab"
 )
 
 type benchGemmCmd struct {
@@ -35,7 +35,7 @@ func (c benchGemmCmd) Run(s *session) error {
 	if c.Threads == nil {
 		c.Threads = []int{1, runtime.GOMAXPROCS(0)}
 	}
-	report, err := lab.BenchGEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r lab.GEMMCase) {
+	report, err := bench.GEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r bench.GEMMCase) {
 		s.printf("%-4s %d threads  %-14s %s  %5d×%5d×%5d  %7.1f GFLOP/s  %3.0f%% of peak\n",
 			r.DType, r.Threads, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS, 100*r.FractionOfPeak)
 	})
@@ -53,7 +53,7 @@ func (c benchGemmCmd) onCard(s *session) error {
 		return err
 	}
 	defer dev.Close()
-	report, err := lab.BenchCardGEMM(dev, nil, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r lab.GEMMCase) {
+	report, err := bench.CardGEMM(dev, nil, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r bench.GEMMCase) {
 		s.printf("%-4s  %-12s %s  %5d×%5d×%5d  %8.1f TFLOP/s  %3.0f%% of peak\n", r.DType, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS/1e3, 100*r.FractionOfPeak)
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"anneal/train"
+	"anneal/bench"
 )
 
 type benchMemoryCmd struct {
@@ -24,7 +24,7 @@ func (benchMemoryCmd) Help() string {
 
 func (c benchMemoryCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := train.BenchMemory(ctx, train.BenchOptions{
+		r, err := bench.Memory(ctx, bench.Options{
 			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
 			OnStep: func(rounds int, measured time.Duration) {
 				s.status.update(func(int) string {

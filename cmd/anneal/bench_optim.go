@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
+	"anneal/bench"
 	"anneal/internal/isa"
-	"anneal/lab"
 )
 
 type benchOptimCmd struct {
@@ -20,14 +20,14 @@ func (c benchOptimCmd) Run(s *session) error {
 		return err
 	}
 	d := time.Duration(float64(c.Seconds) * float64(time.Second))
-	report, err := lab.BenchOptim(int(c.Threads), d, func(o lab.OptimCase) {
+	report, err := bench.Optimizers(int(c.Threads), d, func(o bench.OptimCase) {
 		s.printf("%-22s %6.2f bytes of state   %7.2f ms  %5.2f ns a parameter  %6.1f GB/s  %3.0f%% of bandwidth\n",
 			o.Name, o.StateBytesPerParameter, o.StepMs, o.NsPerParameter, o.GBs, 100*o.FractionOfBandwidth)
 	})
 	if err != nil {
 		return err
 	}
-	report.NewtonSchulz, err = lab.BenchNewtonSchulz(tier, report.Threads, d, func(n lab.NewtonSchulzCase) {
+	report.NewtonSchulz, err = bench.NewtonSchulz(tier, report.Threads, d, func(n bench.NewtonSchulzCase) {
 		s.printf("Newton–Schulz %5d×%-5d  %7.1f GFLOP/s  %3.0f%% of peak\n", n.M, n.N, n.GFLOPS, 100*n.FractionOfPeak)
 	})
 	if err != nil {

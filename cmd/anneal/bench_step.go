@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/bench"
 	"anneal/internal/units"
-	"anneal/train"
 )
 
 type benchStepCmd struct {
@@ -25,7 +25,7 @@ func (benchStepCmd) Help() string {
 
 func (c benchStepCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := train.BenchStep(ctx, train.BenchOptions{
+		r, err := bench.Step(ctx, bench.Options{
 			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
 			OnStep: func(steps int, measured time.Duration) {
 				s.status.update(func(int) string {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"anneal/lab"
+	"anneal/bench"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -20,7 +20,7 @@ func (benchTokenizerCmd) Help() string { return example("anneal bench tokenizer 
 
 func (c benchTokenizerCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := lab.BenchTokenizer(ctx, prepare.Text{Paths: c.Paths}, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
+		r, err := bench.Tokenizer(ctx, prepare.Text{Paths: c.Paths}, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
 		if err != nil {
 			return asData(err)
 		}

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"anneal/bench"
 	"anneal/device/cuda"
 	"anneal/internal/isa"
 	"anneal/internal/machine"
 	"anneal/internal/units"
-	"anneal/lab"
 	"anneal/prepare"
 )
 
@@ -52,7 +52,7 @@ func (doctorCmd) Run(s *session) error {
 	s.printf("disk        %s free here\n", known(disk, megabytes))
 	s.printf("go          %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	s.printf("demo text   %s\n", source)
-	peak := lab.MeasurePeak(tier, 0)
+	peak := bench.MeasurePeak(tier, 0)
 	s.printf("peak        %s BF16, %s FP32, all threads\n", units.Rate(peak.BF16), units.Rate(peak.FP32))
 	gpu := cuda.Examine()
 	s.printCUDA(gpu)

@@ -17,6 +17,7 @@ const module = "anneal"
 var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
+	{"bench"},
 	{"plan"},
 	{"train"},
 	{"interop", "prepare"},

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"time"
@@ -48,9 +48,9 @@ func peakOf(tier isa.Tier, p *pool.Pool) PeakGFLOPS {
 	return PeakGFLOPS{BF16: gemm.Peak(tier, tensor.BF16, p, d), FP32: gemm.Peak(tier, tensor.F32, p, d)}
 }
 
-// BenchGEMM measures the products of gemm.Cases in BF16 and FP32 for each number of threads, each for the time d, and
+// GEMM measures the products of gemm.Cases in BF16 and FP32 for each number of threads, each for the time d, and
 // calls each with every result. The peak is measured anew before each product, because the clock varies.
-func BenchGEMM(tier isa.Tier, threads []int, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
+func GEMM(tier isa.Tier, threads []int, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
 	r := &GEMMReport{Tier: tier.String()}
 	for _, n := range threads {
 		if err := r.measure(tier, n, d, each); err != nil {

@@ -1,4 +1,4 @@
-package train
+package bench
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
+	"anneal/train"
 )
 
 // MemoryCase compares the measured with the planned memory of one recomputation strategy.
@@ -40,25 +41,28 @@ type MemoryReport struct {
 	Cases     []MemoryCase `json:"cases"`
 }
 
-// BenchMemory measures forward and backward passes of a model on random tokens. Each round runs all strategies in
+// Memory measures forward and backward passes of a model on random tokens. Each round runs all strategies in
 // turn, so that all have the same conditions. The first strategy is none, the baseline of the others.
-func BenchMemory(ctx context.Context, o BenchOptions, strategies []string) (*MemoryReport, error) {
+func Memory(ctx context.Context, o Options, strategies []string) (*MemoryReport, error) {
 	cfg, err := o.config()
 	if err != nil {
 		return nil, err
 	}
 	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
-	trial, err := NewTrial(cfg, src, nil)
+	dev, err := train.OpenDevice(cfg, "", 0)
 	if err != nil {
 		return nil, err
 	}
-	defer trial.Close()
-	t, dev := trial.trainer, trial.dev
+	defer dev.Close()
+	t, err := train.New(cfg, dev)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
 	cases, err := memoryCases(cfg, dev, append([]string{"none"}, strategies...))
 	if err != nil {
 		return nil, err
 	}
-	t.accum = 1 // a step of one micro-batch
 	r := &MemoryReport{
 		Shape: o.Shape, Precision: o.Precision, Tier: dev.Kernels(), Threads: dev.Threads(),
 		Sequences: cfg.Train.MicroBatch, Context: cfg.Model.Context, Cases: cases,
@@ -95,14 +99,14 @@ func memoryCases(cfg *config.Config, dev device.Properties, strategies []string)
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}
-		f, err := MeasureRun(&c, dev)
+		f, err := train.MeasureRun(&c, dev)
 		if err != nil {
 			return nil, err
 		}
 		shape := f.Model
 		outline := model.Outline(shape, precision.Policy{})
 		m := MemoryCase{
-			Strategy: s, Keeps: shape.Recompute.Describe(shape.Layers), PlannedBytes: f.Bytes(Activations), layout: shape.Recompute,
+			Strategy: s, Keeps: shape.Recompute.Describe(shape.Layers), PlannedBytes: f.Bytes(train.Activations), layout: shape.Recompute,
 			ExtraCompute: outline.RecomputedFLOPsPerToken(shape.Context) / outline.FLOPsPerToken(shape.Context),
 		}
 		cases = append(cases, m)
@@ -111,14 +115,14 @@ func memoryCases(cfg *config.Config, dev device.Properties, strategies []string)
 }
 
 // measure runs forward and backward once.
-func (m *MemoryCase) measure(ctx context.Context, t *Trainer, src dataset.Source) (time.Duration, error) {
-	t.model.SetRecompute(m.layout)
-	i := slices.IndexFunc(t.arenas, func(a *tensor.Arena) bool { return a.Name() == "activations" })
-	keep := t.arenas[i]
+func (m *MemoryCase) measure(ctx context.Context, t *train.Trainer, src dataset.Source) (time.Duration, error) {
+	t.Model().SetRecompute(m.layout)
+	i := slices.IndexFunc(t.Arenas(), func(a *tensor.Arena) bool { return a.Name() == "activations" })
+	keep := t.Arenas()[i]
 	keep.Release(0)
 	keep.ForgetPeak()
 	start := time.Now()
-	if _, err := t.gradient(ctx, src, 0); err != nil {
+	if err := t.Gradient(ctx, src, 0); err != nil {
 		return 0, err
 	}
 	d := time.Since(start)

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"context"
@@ -23,9 +23,9 @@ type TokenizerSpeed struct {
 // encodeBytes is the size of the text for one pass of the encoder: it takes seconds even on slow machines.
 const encodeBytes = 32 << 20
 
-// BenchTokenizer reads up to limit bytes of text into memory, or of the Go source if text has no paths. It learns a
+// Tokenizer reads up to limit bytes of text into memory, or of the Go source if text has no paths. It learns a
 // vocabulary from it and encodes it twice.
-func BenchTokenizer(ctx context.Context, text prepare.Text, limit int64, o tokenizer.TrainOptions) (TokenizerSpeed, error) {
+func Tokenizer(ctx context.Context, text prepare.Text, limit int64, o tokenizer.TrainOptions) (TokenizerSpeed, error) {
 	text, _, err := text.OrGoSource()
 	if err != nil {
 		return TokenizerSpeed{}, err

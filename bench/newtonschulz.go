@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"math"
@@ -24,9 +24,9 @@ type NewtonSchulzCase struct {
 // newtonSchulzShapes are the hidden matrices of the widths 384 and 768, with fused matrices split as Muon does.
 var newtonSchulzShapes = [][2]int{{384, 384}, {1024, 384}, {384, 1024}, {768, 768}, {2048, 768}, {768, 2048}}
 
-// BenchNewtonSchulz measures Muon's iteration on the matrices of two widths, each for the time d, and calls each with
+// NewtonSchulz measures Muon's iteration on the matrices of two widths, each for the time d, and calls each with
 // every result. The peak is measured anew before each matrix, because the clock varies.
-func BenchNewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
+func NewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
 	dev := cpu.NewTier(tier, threads)
 	defer dev.Close()
 	const side = 2048 * 768

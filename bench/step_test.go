@@ -1,4 +1,4 @@
-package train
+package bench
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // Training on random tokens learns nothing: the loss is ln V. The rates follow from the median and the shape.
 func TestBenchStepIsARealStep(t *testing.T) {
-	r, err := BenchStep(context.Background(), BenchOptions{Shape: "demo", Precision: "fp32", Threads: 1, Batch: 2, Context: 32})
+	r, err := Step(context.Background(), Options{Shape: "demo", Precision: "fp32", Threads: 1, Batch: 2, Context: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,22 +34,22 @@ func TestBenchStepIsARealStep(t *testing.T) {
 
 func TestBenchStepRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, c := range []struct {
-		o    BenchOptions
+		o    Options
 		want string
 	}{
-		{BenchOptions{Shape: "llama-1t", Precision: "bf16"}, "demo, gpt2-small, llama-1.1b, llama-98m, tiny"},
-		{BenchOptions{Shape: "tiny", Precision: "fp7"}, "fp7"},
-		{BenchOptions{Shape: "tiny", Precision: "bf16", Batch: -1}, "a batch of -1"},
-		{BenchOptions{Shape: "tiny", Precision: "bf16", Context: -64}, "a context of -64"},
-		{BenchOptions{Shape: "tiny", Precision: "bf16", Seconds: math.NaN()}, "NaN seconds"},
+		{Options{Shape: "llama-1t", Precision: "bf16"}, "demo, gpt2-small, llama-1.1b, llama-98m, tiny"},
+		{Options{Shape: "tiny", Precision: "fp7"}, "fp7"},
+		{Options{Shape: "tiny", Precision: "bf16", Batch: -1}, "a batch of -1"},
+		{Options{Shape: "tiny", Precision: "bf16", Context: -64}, "a context of -64"},
+		{Options{Shape: "tiny", Precision: "bf16", Seconds: math.NaN()}, "NaN seconds"},
 	} {
-		if _, err := BenchStep(context.Background(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Step(context.Background(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v does not say %q", c.o, err, c.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := BenchStep(ctx, BenchOptions{Shape: "demo", Precision: "bf16", Batch: 1, Context: 32}); !errors.Is(err, context.Canceled) {
+	if _, err := Step(ctx, Options{Shape: "demo", Precision: "bf16", Batch: 1, Context: 32}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"context"
@@ -49,8 +49,8 @@ const benchPipeline = "stages: [normalize, gopher_repetition, gopher_quality, c4
 // benchSplit is small, so that a few megabytes of text keep every worker busy, as gigabytes would.
 const benchSplit = 1 << 20
 
-// BenchData measures the data wing.
-func BenchData(ctx context.Context, o DataSpeedOptions) (*DataSpeed, error) {
+// Data measures the data wing.
+func Data(ctx context.Context, o DataSpeedOptions) (*DataSpeed, error) {
 	o.Threads = max(o.Threads, 1)
 	b := &dataBench{ctx: ctx, threads: o.Threads}
 	r := &DataSpeed{Threads: o.Threads}

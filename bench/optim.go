@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"fmt"
@@ -60,12 +60,12 @@ var optimCases = []struct {
 	{"adafactor, palm", []string{"optimizer.name=adafactor", "optimizer.variant=palm"}, 4 * 4}, // gradient, weight and second moment again
 }
 
-// BenchOptim times one update of a large matrix with every optimizer on a number of threads, each for the time d, and
+// Optimizers times one update of a large matrix with every optimizer on a number of threads, each for the time d, and
 // calls each with every result. The bandwidth is that of a kernel that reads two tensors and writes one of them, x ←
 // a·x − b·y. Steps and kernel alternate, and the fastest run of each counts, so that other work on the machine has
 // little influence and affects both. The fraction of a case is relative to the bandwidth measured beside it; the
 // report has the highest bandwidth of all.
-func BenchOptim(threads int, d time.Duration, each func(OptimCase)) (*OptimReport, error) {
+func Optimizers(threads int, d time.Duration, each func(OptimCase)) (*OptimReport, error) {
 	dev, err := cpu.New(threads)
 	if err != nil {
 		return nil, err

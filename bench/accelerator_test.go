@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func distant(t *testing.T) *devicetest.Device {
 func TestCardGEMMMeasuresEveryFormat(t *testing.T) {
 	cases := []gemm.Case{{Name: "a", Form: device.NN, M: 32, N: 48, K: 16}, {Name: "b", Form: device.NT, M: 16, N: 16, K: 64}, {Name: "c", Form: device.TN, M: 16, N: 32, K: 48}}
 	seen := map[string]int{}
-	r, err := BenchCardGEMM(distant(t), cases, 0, func(c GEMMCase) {
+	r, err := CardGEMM(distant(t), cases, 0, func(c GEMMCase) {
 		seen[c.DType]++
 		if !(c.GFLOPS > 0) || c.FractionOfPeak != 0 {
 			t.Errorf("%+v on a device whose peak is not known", c)
@@ -38,18 +38,18 @@ func TestCardGEMMMeasuresEveryFormat(t *testing.T) {
 func TestCardBenchesReportALostDevice(t *testing.T) {
 	d := distant(t)
 	d.FailAt = 3
-	if _, err := BenchCardGEMM(d, []gemm.Case{{Form: device.NN, M: 8, N: 8, K: 8}}, 0, func(GEMMCase) {}); err == nil {
+	if _, err := CardGEMM(d, []gemm.Case{{Form: device.NN, M: 8, N: 8, K: 8}}, 0, func(GEMMCase) {}); err == nil {
 		t.Error("products on a lost device were measured")
 	}
 	o := AttentionOptions{Patterns: []string{"full"}, Lengths: []int{64}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Seconds: 1e-3}
-	if _, err := BenchAttention(Shared(d), o, func(AttentionCase) {}); err == nil {
+	if _, err := Attention(Shared(d), o, func(AttentionCase) {}); err == nil {
 		t.Error("attention on a lost device was measured")
 	}
 }
 
 func TestAttentionIsMeasuredOnADevice(t *testing.T) {
 	o := AttentionOptions{Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{64, 128}, Heads: 1, HeadDim: 8, DType: tensor.BF16, Seconds: 1e-3}
-	r, err := BenchAttention(Shared(distant(t)), o, func(AttentionCase) {})
+	r, err := Attention(Shared(distant(t)), o, func(AttentionCase) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"time"
@@ -41,10 +41,10 @@ var cardFormats = []struct {
 	{"fp32", tensor.F32, [2]tensor.DType{}},
 }
 
-// BenchCardGEMM measures the products of cases on a card, each for the time d, and calls each with every
+// CardGEMM measures the products of cases on a card, each for the time d, and calls each with every
 // result. A nil cases means cardCases. Operands are stored as in training: weights in F32, so that their conversion
 // is included in the time. For FP8 the conversion is included too; a device without FP8 products uses those of BF16.
-func BenchCardGEMM(dev device.Device, cases []gemm.Case, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
+func CardGEMM(dev device.Device, cases []gemm.Case, d time.Duration, each func(GEMMCase)) (*GEMMReport, error) {
 	if cases == nil {
 		cases = cardCases()
 	}

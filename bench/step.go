@@ -1,4 +1,4 @@
-package train
+package bench
 
 import (
 	"cmp"
@@ -12,10 +12,11 @@ import (
 	"anneal/dataset"
 	"anneal/internal/machine"
 	"anneal/model"
+	"anneal/train"
 )
 
-// BenchOptions selects the training step to time.
-type BenchOptions struct {
+// Options selects the training step to time.
+type Options struct {
 	Shape     string  // a name of Shapes
 	Precision string  // a name of precision.Names
 	Device    string  // as in the config; "" is the CPU
@@ -27,8 +28,8 @@ type BenchOptions struct {
 	OnStep func(steps int, measured time.Duration) // called after every step, including warm-up; may be nil
 }
 
-// BenchResult is the cost of a training step.
-type BenchResult struct {
+// StepResult is the cost of a training step.
+type StepResult struct {
 	TokensPerSecond  float64 `json:"tokens_per_second"`
 	StepMsMedian     float64 `json:"step_ms_median"`
 	Steps            int     `json:"steps"`
@@ -69,32 +70,37 @@ func benchGPT2(layers, dim, heads, context, vocab int) model.Config {
 	return m
 }
 
-// BenchStep times whole training steps (forward, backward, clip, update) on random tokens.
-func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
+// Step times whole training steps (forward, backward, clip, update) on random tokens.
+func Step(ctx context.Context, o Options) (*StepResult, error) {
 	begin := time.Now()
 	cfg, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	trial, err := NewTrial(cfg, dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed), nil)
+	dev, err := train.OpenDevice(cfg, "", 0)
 	if err != nil {
 		return nil, err
 	}
-	defer trial.Close()
-	t, dev := trial.trainer, trial.dev
-	r := &BenchResult{Device: dev.Name(), Tier: dev.Kernels(), Threads: dev.Threads(), Parameters: t.model.Count()}
+	defer dev.Close()
+	t, err := train.New(cfg, dev)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
+	r := &StepResult{Device: dev.Name(), Tier: dev.Kernels(), Threads: dev.Threads(), Parameters: t.Model().Count()}
 	var times []time.Duration
-	for measured := time.Duration(0); len(times) < 3 || measured.Seconds() < o.Seconds; {
+	for step, measured := 1, time.Duration(0); len(times) < 3 || measured.Seconds() < o.Seconds; step++ {
 		start := time.Now()
-		stats, err := trial.Step(ctx)
+		stats, err := t.Step(ctx, src)
 		if err != nil {
 			return nil, err
 		}
 		r.Loss = stats.Loss
 		if o.OnStep != nil {
-			o.OnStep(t.progress.Step, measured)
+			o.OnStep(step, measured)
 		}
-		if t.progress.Step == 1 {
+		if step == 1 {
 			r.FirstStepSeconds = time.Since(begin).Seconds()
 			continue // warm-up: the first touch of memory pages
 		}
@@ -105,16 +111,16 @@ func BenchStep(ctx context.Context, o BenchOptions) (*BenchResult, error) {
 	median := times[len(times)/2].Seconds()
 	r.Steps, r.StepMsMedian = len(times), median*1e3
 	r.TokensPerSecond = float64(cfg.Train.BatchTokens) / median
-	r.GFLOPS = r.TokensPerSecond * t.model.FLOPsPerToken(cfg.Model.Context) / 1e9
+	r.GFLOPS = r.TokensPerSecond * t.Model().FLOPsPerToken(cfg.Model.Context) / 1e9
 	_, r.PeakRSSBytes = machine.Resident()
-	if r.PeakGFLOPS = dev.Peak(t.policy.Operand); r.PeakGFLOPS > 0 {
+	if r.PeakGFLOPS = dev.Peak(t.Policy().Operand); r.PeakGFLOPS > 0 {
 		r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
 	}
 	return r, nil
 }
 
 // config returns the configuration of the benchmark's run.
-func (o BenchOptions) config() (*config.Config, error) {
+func (o Options) config() (*config.Config, error) {
 	if o.Batch < 0 || o.Context < 0 || !(o.Seconds >= 0) {
 		return nil, config.Problem{
 			Message: fmt.Sprintf("cannot measure a batch of %d with a context of %d for %v seconds", o.Batch, o.Context, o.Seconds),

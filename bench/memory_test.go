@@ -1,4 +1,4 @@
-package train
+package bench
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // without it.
 func TestMeasuredActivationsAreThePlanned(t *testing.T) {
 	for _, precision := range []string{"bf16", "fp32"} {
-		r, err := BenchMemory(context.Background(), BenchOptions{Shape: "demo", Precision: precision, Threads: 1, Batch: 1, Context: 32},
+		r, err := Memory(context.Background(), Options{Shape: "demo", Precision: precision, Threads: 1, Batch: 1, Context: 32},
 			[]string{"selective", "sqrt", "every:3", "every_layer", "budget:350kB"})
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"math"
@@ -18,7 +18,7 @@ func generic() device.Device { return cpu.NewTier(isa.Generic, 1) }
 func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 	const length, heads, e = 96, 2, 16
 	seen := 0
-	r, err := BenchAttention(generic, AttentionOptions{
+	r, err := Attention(generic, AttentionOptions{
 		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{length, 2 * length}, Heads: heads, HeadDim: e, DType: tensor.BF16, Seconds: 1e-3,
 	}, func(AttentionCase) { seen++ })
 	if err != nil {
@@ -57,7 +57,7 @@ func TestExponentOfKnownGrowth(t *testing.T) {
 }
 
 func TestAttentionBenchNamesPatternsThatDoNotFit(t *testing.T) {
-	_, err := BenchAttention(generic, AttentionOptions{
+	_, err := Attention(generic, AttentionOptions{
 		Patterns: []string{"window:0"}, Lengths: []int{64}, Heads: 1, HeadDim: 8, DType: tensor.BF16,
 	}, func(AttentionCase) {})
 	if err == nil || !strings.Contains(err.Error(), "window") {

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"cmp"
@@ -67,14 +67,14 @@ type AttentionReport struct {
 	patterns int // cases per length
 }
 
-// BenchAttention measures patterns length by length and calls each with every case. The fastest run of a case counts,
+// Attention measures patterns length by length and calls each with every case. The fastest run of a case counts,
 // which reduces the influence of other work on the machine. The peak is measured anew before each case, because the
 // clock varies; cases are compared by their fraction of it. A case whose single run would exceed the time per case
 // gets fewer heads. One head is measured however long it takes.
 //
 // open returns the device for a case, which is closed after it: a device of its own tells the scratch memory of the
 // case.
-func BenchAttention(open func() device.Device, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
+func Attention(open func() device.Device, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
 	r := &AttentionReport{}
 	r.DType, r.HeadDim, r.patterns = o.DType.String(), o.HeadDim, len(o.Patterns)
 	for _, length := range o.Lengths {

@@ -1,4 +1,4 @@
-package lab
+package bench
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 // symmetric products take half of what they count.
 func TestNewtonSchulzIsMeasured(t *testing.T) {
 	var told []NewtonSchulzCase
-	cases, err := BenchNewtonSchulz(isa.Tiers()[0], 1, time.Millisecond, func(c NewtonSchulzCase) { told = append(told, c) })
+	cases, err := NewtonSchulz(isa.Tiers()[0], 1, time.Millisecond, func(c NewtonSchulzCase) { told = append(told, c) })
 	if err != nil {
 		t.Fatal(err)
 	}
