@@ -100,9 +100,6 @@ func (r *Reader) Size() int64 { return r.size }
 // BytesRead is how many of those bytes the current call of Documents has read.
 func (r *Reader) BytesRead() int64 { return min(r.read.Load(), r.size) }
 
-// Files are the paths of the files that Documents will read, in order.
-func (r *Reader) Files() []string { return r.files }
-
 // KeepFields says whether the next call of Documents delivers fields, whatever Options.Fields says.
 func (r *Reader) KeepFields(keep bool) { r.opt.Fields = keep }
 

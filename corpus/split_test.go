@@ -127,7 +127,7 @@ func TestSplitsJoinToTheWhole(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d.Index != n[d.File] || r.Files()[d.File] != d.Source {
+				if d.Index != n[d.File] || r.files[d.File] != d.Source {
 					t.Fatalf("split %+v: document %d of file %d is %d of %s", s, n[d.File], d.File, d.Index, d.Source)
 				}
 				n[d.File]++

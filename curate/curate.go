@@ -14,17 +14,6 @@ func (k Key) String() string {
 	return fmt.Sprintf("%d of part %d of file %d", k.Row, k.Split, k.Source)
 }
 
-// Less orders keys.
-func (k Key) Less(o Key) bool {
-	if k.Source != o.Source {
-		return k.Source < o.Source
-	}
-	if k.Split != o.Split {
-		return k.Split < o.Split
-	}
-	return k.Row < o.Row
-}
-
 // Doc is a document in the pipeline.
 type Doc struct {
 	Key     Key

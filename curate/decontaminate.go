@@ -49,8 +49,6 @@ func Decontaminate(s *EvalSet) *Filter {
 
 // EvalSet is the text of evaluation sets. Any number of filters may use one at the same time.
 type EvalSet struct {
-	Skipped int // items of too few words, or none
-
 	phrases *phrases
 	items   []string // file and number of each
 }
@@ -77,7 +75,6 @@ func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
 		}
 		w := words.Hashes(d.Text)
 		if len(w) < o.Shortest {
-			s.Skipped++
 			continue
 		}
 		s.phrases.add(w, min(len(w), o.NGram), int32(len(s.items)))
@@ -88,7 +85,6 @@ func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
 			return nil, fmt.Errorf("not all of the evaluation sets can be read: %s\n  unread items would not be "+
 				"found: repair or remove the files, or set field: to the name of their text field", r.Report())
 		}
-		s.Skipped += rej.Count
 	}
 	if len(s.items) == 0 {
 		return nil, fmt.Errorf("the evaluation sets have no item of at least %d words\n"+

@@ -18,10 +18,9 @@ import (
 // 14 × 8 over 5-grams is what FineWeb and OLMo use, and the default. Cost: 16 bytes of sorting per band and document.
 // Not for passages shared by otherwise different documents (see Bloom and Units), nor for paraphrase.
 type MinHash struct {
-	Words int    // in an n-gram; default 5. A document of fewer words is one n-gram; one of none is never a duplicate
-	Bands int    // default 14
-	Rows  int    // default 8
-	Seed  uint64 // of the hash functions
+	Words int // in an n-gram; default 5. A document of fewer words is one n-gram; one of none is never a duplicate
+	Bands int // default 14
+	Rows  int // default 8
 }
 
 func (m MinHash) withDefaults() MinHash {
@@ -67,7 +66,7 @@ func (m MinHash) NewSigner() (*Signer, error) {
 		keys: make([]uint64, m.Bands),
 	}
 	for i := range calls * lanes {
-		h := fold64(m.Seed^k1, uint64(i)*k1+k2)
+		h := fold64(k1, uint64(i)*k1+k2)
 		s.a[i/lanes][i%lanes] = uint32(h) | 1
 		s.b[i/lanes][i%lanes] = uint32(h >> 32)
 	}

@@ -16,20 +16,18 @@ import (
 // Export holds the contents of a model directory except the config.
 type Export struct {
 	// exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
-	Tensors        []safetensors.Tensor
-	TokenizerJSON  []byte   // tokenizer.json; the config's special ids must be among its added tokens
-	Before, After  []uint32 // what TokenizerJSON puts around a text
-	Card           Card
-	MaxShard       int64 // bytes of weights in one file; 0 means 5 GB
-	AllowNonFinite bool  // export weights that are NaN or infinite; otherwise they are an error
+	Tensors       []safetensors.Tensor
+	TokenizerJSON []byte   // tokenizer.json; the config's special ids must be among its added tokens
+	Before, After []uint32 // what TokenizerJSON puts around a text
+	Card          Card
+	MaxShard      int64 // bytes of weights in one file; 0 means 5 GB
 }
 
 // Card holds the contents of README.md.
 type Card struct {
-	Name    string      // heading
-	License string      // an identifier of the hub, such as "mit"; empty leaves it out
-	Facts   [][2]string // rows of a table: parameters, tokens, loss, …
-	Start   string      // special tokens that the tokenizer puts before a text; empty for none
+	Name  string      // heading
+	Facts [][2]string // rows of a table: parameters, tokens, loss, …
+	Start string      // special tokens that the tokenizer puts before a text; empty for none
 }
 
 // Write writes a model directory. dir must be empty or absent; it appears when it is complete.
@@ -47,10 +45,7 @@ func Write(dir string, c Config, e Export) error {
 	if e.MaxShard == 0 {
 		e.MaxShard = 5_000_000_000
 	}
-	tensors := e.Tensors
-	if !e.AllowNonFinite {
-		tensors = finite(tensors)
-	}
+	tensors := finite(e.Tensors)
 	err = fileio.Dir(dir, func(tmp string) error {
 		if err := safetensors.WriteDir(tmp, tensors, e.MaxShard); err != nil {
 			return err
@@ -222,11 +217,7 @@ func (k Card) usage() string {
 
 func (k Card) markdown() string {
 	var b strings.Builder
-	b.WriteString("---\n")
-	if k.License != "" {
-		fmt.Fprintf(&b, "license: %s\n", strconv.Quote(k.License))
-	}
-	b.WriteString("library_name: transformers\npipeline_tag: text-generation\n---\n\n")
+	b.WriteString("---\nlibrary_name: transformers\npipeline_tag: text-generation\n---\n\n")
 	name := strings.Join(strings.Fields(k.Name), " ")
 	if name == "" {
 		name = "A language model"

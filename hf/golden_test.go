@@ -126,7 +126,9 @@ func tensorsOf(t *testing.T, m *Model) []safetensors.Tensor {
 		if err := m.weights.ReadAt(m.stored(spec.Name), data, 0); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, safetensors.Bytes(spec.Name, info.DType, spec.Shape, data))
+		list = append(list, safetensors.Tensor{
+			Name: spec.Name, DType: info.DType, Shape: spec.Shape, Data: bytes.NewReader(data),
+		})
 	}
 	return list
 }
@@ -141,7 +143,7 @@ func exportGolden(t *testing.T, name string) (Config, Export) {
 	}
 	return m.Config, Export{
 		Tensors: tensorsOf(t, m), TokenizerJSON: tok,
-		Card: Card{Name: "golden " + name, License: "mit", Facts: [][2]string{{"layers", "2"}, {"odd | fact", "a\nb"}}},
+		Card: Card{Name: "golden " + name, Facts: [][2]string{{"layers", "2"}, {"odd | fact", "a\nb"}}},
 	}
 }
 

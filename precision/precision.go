@@ -72,9 +72,5 @@ func (p Policy) Types() autograd.Types {
 	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil}
 }
 
-// Rounds reports whether the policy has no wider master weights: each update is then rounded stochastically, so that
-// updates far below the last place of a weight still move it on average (see package train).
-func (p Policy) Rounds() bool { return p.Weight != p.Master }
-
 // Scaled reports whether gradients need a loss scale, because the exponent range of FP16 is too small for them.
 func (p Policy) Scaled() bool { return p.Activation == tensor.F16 }

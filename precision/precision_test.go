@@ -31,7 +31,7 @@ func TestOnlyActivationsAndOperandsAreNarrow(t *testing.T) {
 		if p.Master != tensor.F32 && p.Master != tensor.F64 {
 			t.Errorf("%s: master weights are %v", name, p.Master)
 		}
-		if p.Rounds() != (name == "bf16_sr") {
+		if (p.Weight != p.Master) != (name == "bf16_sr") {
 			t.Errorf("%s: weights in %v under %v", name, p.Weight, p.Master)
 		}
 		types := p.Types()

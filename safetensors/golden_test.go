@@ -27,15 +27,15 @@ func goldenTensors() []Tensor {
 	odd = binary.LittleEndian.AppendUint32(nil, 0x80000000)
 	odd = binary.LittleEndian.AppendUint32(odd, 0x7f800000)
 	return []Tensor{
-		Bytes("a.f32", F32, []int{24}, f32x2),
-		Bytes("b.f32", F32, []int{2, 3, 4}, f32),
+		fromBytes("a.f32", F32, []int{24}, f32x2),
+		fromBytes("b.f32", F32, []int{2, 3, 4}, f32),
 		Float32("bf16", BF16, []int{4, 6}, values),
-		Bytes("empty", BF16, []int{0, 5}, nil),
-		Bytes("f64", F64, []int{24}, f64),
-		Bytes("i64", I64, []int{24}, i64),
-		Bytes("odd \"name\" <é>\\", F32, []int{2}, odd),
-		Bytes("scalar", F32, nil, scalar),
-		Bytes("u8", U8, []int{24}, u8),
+		fromBytes("empty", BF16, []int{0, 5}, nil),
+		fromBytes("f64", F64, []int{24}, f64),
+		fromBytes("i64", I64, []int{24}, i64),
+		fromBytes("odd \"name\" <é>\\", F32, []int{2}, odd),
+		fromBytes("scalar", F32, nil, scalar),
+		fromBytes("u8", U8, []int{24}, u8),
 	}
 }
 
@@ -56,7 +56,7 @@ func TestWriterMatchesPythonByteForByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if err := Write(&got, append(goldenTensors(), Bytes("f16", F16, []int{6, 4}, half)), nil); err != nil {
+	if err := Write(&got, append(goldenTensors(), fromBytes("f16", F16, []int{6, 4}, half)), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
@@ -70,7 +70,7 @@ func TestReadsPythonFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got := f.Metadata()["format"]; got != "pt" {
+	if got := f.header.metadata["format"]; got != "pt" {
 		t.Errorf("metadata format = %q, want pt", got)
 	}
 	tolerance := map[string]float64{"b.f32": 0, "f16": 1.0 / 2048, "bf16": 1.0 / 256, "f64": 0}

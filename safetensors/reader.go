@@ -84,9 +84,6 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 // Tensors lists the tensors in file order. The caller must not modify the slice.
 func (f *File) Tensors() []Info { return f.header.tensors }
 
-// Metadata returns the file's string map, nil if it has none. The caller must not modify it.
-func (f *File) Metadata() map[string]string { return f.header.metadata }
-
 // Lookup finds a tensor by name.
 func (f *File) Lookup(name string) (Info, bool) {
 	i, ok := f.byName[name]

@@ -164,7 +164,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			data[name] = rapid.SliceOfN(rapid.Byte(), int(size), int(size)).Draw(t, "data")
-			tensors = append(tensors, Bytes(name, dtype, shape, data[name]))
+			tensors = append(tensors, fromBytes(name, dtype, shape, data[name]))
 		}
 		var buf bytes.Buffer
 		if err := Write(&buf, tensors, nil); err != nil {

@@ -14,7 +14,7 @@ func numbered(n int) []Tensor {
 	var tensors []Tensor
 	for i := range n {
 		data := slices.Repeat([]byte{byte(i)}, 10)
-		tensors = append(tensors, Bytes(fmt.Sprintf("t%d", i), U8, []int{10}, data))
+		tensors = append(tensors, fromBytes(fmt.Sprintf("t%d", i), U8, []int{10}, data))
 	}
 	return tensors
 }

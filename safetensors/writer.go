@@ -23,11 +23,6 @@ type Tensor struct {
 	Data  io.Reader
 }
 
-// Bytes returns a Tensor of bytes in memory.
-func Bytes(name string, dtype DType, shape []int, data []byte) Tensor {
-	return Tensor{Name: name, DType: dtype, Shape: shape, Data: bytes.NewReader(data)}
-}
-
 // Layout plans a file. It returns the bytes before the data, and the tensors in file order (widest dtype first, then
 // by name) with Offset and Size set. It uses only Name, DType and Shape of the given infos. The metadata always
 // contains a format, by default "pt", because the transformers library rejects files without one.

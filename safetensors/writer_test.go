@@ -11,25 +11,29 @@ import (
 	"testing"
 )
 
+func fromBytes(name string, dtype DType, shape []int, data []byte) Tensor {
+	return Tensor{Name: name, DType: dtype, Shape: shape, Data: bytes.NewReader(data)}
+}
+
 func TestWriteRejects(t *testing.T) {
-	u8 := func(name string, n int) Tensor { return Bytes(name, U8, []int{2}, make([]byte, n)) }
+	u8 := func(name string, n int) Tensor { return fromBytes(name, U8, []int{2}, make([]byte, n)) }
 	for name, c := range map[string]struct {
 		tensors []Tensor
 		want    string
 	}{
 		"duplicate name":              {[]Tensor{u8("a", 2), u8("a", 2)}, "twice"},
-		"duplicate name, other dtype": {[]Tensor{u8("a", 2), Bytes("a", BF16, nil, make([]byte, 2))}, "twice"},
+		"duplicate name, other dtype": {[]Tensor{u8("a", 2), fromBytes("a", BF16, nil, make([]byte, 2))}, "twice"},
 		"reserved name":               {[]Tensor{u8("__metadata__", 2)}, "invalid tensor name"},
 		"short data":                  {[]Tensor{u8("a", 1)}, "wrote 1"},
 		"long data":                   {[]Tensor{u8("a", 3)}, "wrote 3"},
-		"negative dimension":          {[]Tensor{Bytes("a", U8, []int{-1}, nil)}, "negative"},
-		"unknown dtype":               {[]Tensor{Bytes("a", "F7", nil, nil)}, "unknown dtype"},
+		"negative dimension":          {[]Tensor{fromBytes("a", U8, []int{-1}, nil)}, "negative"},
+		"unknown dtype":               {[]Tensor{fromBytes("a", "F7", nil, nil)}, "unknown dtype"},
 		"floats into integers":        {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32, BF16 or F16"},
-		"sizes that overflow in sum": {[]Tensor{Bytes("a", U8, []int{1 << 60}, nil),
-			Bytes("b", U8, []int{math.MaxInt64 >> 3}, nil), Bytes("c", U8, []int{1 << 60}, nil), Bytes("d",
-				U8, []int{1 << 60}, nil), Bytes("e", U8, []int{1 << 60}, nil), Bytes("f", U8, []int{1 << 60}, nil),
-			Bytes("g", U8, []int{1 << 60}, nil), Bytes("h", U8, []int{1 << 60}, nil)}, "too large"},
-		"too many dimensions for reads": {[]Tensor{Bytes("a", U8, make([]int, 9), nil)}, "9 dimensions"},
+		"sizes that overflow in sum": {[]Tensor{fromBytes("a", U8, []int{1 << 60}, nil),
+			fromBytes("b", U8, []int{math.MaxInt64 >> 3}, nil), fromBytes("c", U8, []int{1 << 60}, nil), fromBytes("d",
+				U8, []int{1 << 60}, nil), fromBytes("e", U8, []int{1 << 60}, nil), fromBytes("f", U8, []int{1 << 60}, nil),
+			fromBytes("g", U8, []int{1 << 60}, nil), fromBytes("h", U8, []int{1 << 60}, nil)}, "too large"},
+		"too many dimensions for reads": {[]Tensor{fromBytes("a", U8, make([]int, 9), nil)}, "9 dimensions"},
 	} {
 		err := Write(io.Discard, c.tensors, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -45,7 +49,7 @@ func (failingReader) Read([]byte) (int, error) { return 0, errors.New("disk on f
 func TestFailedWriteLeavesTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w.safetensors")
-	if err := WriteFile(path, []Tensor{Bytes("a", U8, []int{3}, []byte("old"))}, nil); err != nil {
+	if err := WriteFile(path, []Tensor{fromBytes("a", U8, []int{3}, []byte("old"))}, nil); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := os.ReadFile(path)

@@ -85,9 +85,6 @@ func New(i int) (*Device, error) {
 	return d, nil
 }
 
-// Card returns the card.
-func (d *Device) Card() Card { return d.card }
-
 // Close implements device.Device. Arenas must have been closed before.
 func (d *Device) Close() {
 	d.closing.Do(func() {

@@ -64,7 +64,7 @@ func openScene(w io.Writer) error {
 		return err
 	}
 	defer d.Close()
-	fmt.Fprintln(w, d.Name(), d.Card().Capability)
+	fmt.Fprintln(w, d.Name(), d.card.Capability)
 	return nil
 }
 
