@@ -41,7 +41,8 @@ func (p *Picture) Group(attributes string, draw func()) {
 
 // WriteTo writes the picture on a white ground of the given size; the size that it is shown at may be any.
 func (p *Picture) WriteTo(w io.Writer, width, height float64) error {
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" font-family="Liberation Sans,Arial,Helvetica,sans-serif">`+
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s"`+
+		` width="%[1]s" height="%[2]s" font-family="Liberation Sans,Arial,Helvetica,sans-serif">`+
 		"\n"+`<rect width="%[1]s" height="%[2]s" fill="#fff"/>`+"\n%[3]s</svg>\n",
 		number(width), number(height), p.body.String())
 	return err
