@@ -8,18 +8,25 @@
 //	  optim.safetensors    optimizer state, if there is any
 //	  average.safetensors  an average of the weights, if there is one
 //	  state.json           the trainer's small state
-//	  MANIFEST.json        written last: sizes, checksums, shapes; a directory without it is not a checkpoint
+//	  MANIFEST.json        written last: sizes, checksums, tensors; a directory without it is no checkpoint
 //	latest                 the name of the newest one, for people; loading does not rely on it
 //	aside/                 checkpoints removed from the run
 //	.lock                  held by the process that writes here
 //
 // A save goes to step-….tmp-…: every file is written and synced, then the manifest, then the directory is renamed and
 // its parent synced. Loading goes from the newest checkpoint to the oldest and takes the first in which every 4 MiB
-// chunk has the CRC-32C of the manifest. Deleting removes the manifest first. Sequence numbers, not clocks, determine
-// which checkpoint is newer.
+// chunk that it needs has the CRC-32C of the manifest. Deleting renames the directory first. Sequence numbers, not
+// clocks, determine which checkpoint is newer.
+//
+// A tensor in the manifest is a dtype, a global shape and a list of pieces. A piece is a box of the tensor, or a run of
+// the elements of a box in row-major order, and its place in a file. The pieces of a tensor cover it exactly once, so
+// that a reader gets any region of it from whatever pieces there are. A process that writes alone writes one piece per
+// tensor. Of several writers, number 3 writes model.r00003.safetensors and part-00003.json, its part of the manifest;
+// the process with the Store joins the parts. A file of a writer names each tensor "name@box@run".
 //
 // Bytes are little-endian, as in memory on every machine that this module supports.
 //
 // It may import safetensors and nothing else of this module. Start reading at Store in store.go. write.go is the
-// commit protocol, manifest.go the format, load.go and verify.go read and verify, retain.go deletes.
+// commit protocol, together.go and writer.go that of several writers; manifest.go, pieces.go and region.go are the
+// format, load.go, reader.go and verify.go read and verify, retain.go deletes.
 package checkpoint
