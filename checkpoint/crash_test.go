@@ -124,10 +124,10 @@ func (f *faultyFile) Close() error {
 // A machine that stops at any operation of a save, power included, leaves either the old or the new checkpoint as the
 // newest, whole; the next start clears the rest and saves again.
 func TestCrashAtEveryOperation(t *testing.T) {
-	for _, writers := range []int{1, 3} {
-		for _, powerCut := range []bool{false, true} {
-			for n := 1; !crashAt(t, n, writers, powerCut); n++ {
-			}
+	for n := 1; !crashAt(t, n, 1, false); n++ {
+	}
+	for _, writers := range []int{1, 2} {
+		for n := 1; !crashAt(t, n, writers, true); n++ {
 		}
 	}
 }
@@ -187,7 +187,7 @@ func crashAt(t *testing.T, n, writers int, powerCut bool) (finished bool) {
 // One failing operation (a full disk, a bad sector) makes one failed save: reported once by the next call, nothing
 // left behind, the earlier checkpoint intact, and the next save works.
 func TestErrorAtEveryOperationOfASave(t *testing.T) {
-	for _, writers := range []int{1, 3} {
+	for _, writers := range []int{1, 2} {
 		for n := 1; !errorAt(t, n, writers); n++ {
 		}
 	}

@@ -53,12 +53,14 @@ func flipBits(t *testing.T, writers, big int) {
 		at, begin int64 // begin of the piece
 		tensor    string
 	}
-	spots := []spot{{stateName, 3, 0, ""}, {m.Files[0].Name, 0, 0, ""}, {m.Files[0].Name, 9, 0, ""}, {m.Files[1].Name, 20, 0, ""}}
+	spots := []spot{{stateName, 3, 0, ""}, {m.Files[0].Name, 0, 0, ""}, {m.Files[0].Name, 9, 0, ""},
+		{m.Files[1].Name, 20, 0, ""}}
 	for name, ten := range m.Tensors {
 		for _, p := range ten.Pieces {
 			if p.Size > 0 {
-				spots = append(spots, spot{p.File, p.Offset, p.Offset, name}, spot{p.File, p.Offset + p.Size - 1, p.Offset, name},
-					spot{p.File, p.Offset + rand.Int64N(p.Size), p.Offset, name})
+				for _, at := range []int64{0, p.Size - 1, rand.Int64N(p.Size)} {
+					spots = append(spots, spot{p.File, p.Offset + at, p.Offset, name})
+				}
 			}
 		}
 	}
@@ -82,7 +84,8 @@ func flipBits(t *testing.T, writers, big int) {
 		wantFault(t, err, c.file, c.tensor, offset)
 		_, err = Verify(root)
 		wantFault(t, err, c.file, c.tensor, offset)
-		if _, _, info, err := Hash(root); c.file != stateName && (err != nil || info.Step != 1 || len(info.Skipped) != 1) {
+		_, _, info, err = Hash(root)
+		if c.file != stateName && (err != nil || info.Step != 1 || len(info.Skipped) != 1) {
 			t.Errorf("Hash used step %d beside %v, %v; want 1 beside the fault", info.Step, info.Skipped, err)
 		}
 		if err := os.WriteFile(path, whole, 0o644); err != nil {
@@ -105,7 +108,9 @@ func TestBrokenFilesAreFallenBackFrom(t *testing.T) {
 		"shard with a byte more": {func(t *testing.T, root string) {
 			edit(t, at(root, 2, optimFile), func(b []byte) []byte { return append(b, 0) })
 		}, optimFile, "", -2},
-		"empty shard":   {func(t *testing.T, root string) { edit(t, at(root, 2, modelFile), func([]byte) []byte { return nil }) }, modelFile, "", 0},
+		"empty shard": {func(t *testing.T, root string) {
+			edit(t, at(root, 2, modelFile), func([]byte) []byte { return nil })
+		}, modelFile, "", 0},
 		"missing shard": {func(t *testing.T, root string) { os.Remove(at(root, 2, optimFile)) }, optimFile, "", -1},
 		"shard is a directory": {func(t *testing.T, root string) {
 			os.Remove(at(root, 2, modelFile))
@@ -115,7 +120,9 @@ func TestBrokenFilesAreFallenBackFrom(t *testing.T) {
 		"truncated state": {func(t *testing.T, root string) {
 			edit(t, at(root, 2, stateName), func(b []byte) []byte { return b[:5] })
 		}, stateName, "", 5},
-		"missing manifest": {func(t *testing.T, root string) { os.Remove(at(root, 2, manifestName)) }, manifestName, "", -1},
+		"missing manifest": {func(t *testing.T, root string) {
+			os.Remove(at(root, 2, manifestName))
+		}, manifestName, "", -1},
 		"empty manifest": {func(t *testing.T, root string) {
 			edit(t, at(root, 2, manifestName), func([]byte) []byte { return nil })
 		}, manifestName, "", -1},
@@ -157,13 +164,15 @@ func TestNothingUsableNamesEveryFault(t *testing.T) {
 	os.Remove(at(root, 1, optimFile))
 	os.Remove(at(root, 2, manifestName))
 	_, err := LoadLatest(root, blank(small), nil)
-	if err == nil || !strings.Contains(err.Error(), step(1)+": "+optimFile) || !strings.Contains(err.Error(), step(2)+": "+manifestName) {
+	if err == nil || !strings.Contains(err.Error(), step(1)+": "+optimFile) ||
+		!strings.Contains(err.Error(), step(2)+": "+manifestName) {
 		t.Errorf("error = %v, want both faults", err)
 	}
 	if errors.Is(err, ErrNone) {
 		t.Error("damaged checkpoints were taken for none: a run would start over")
 	}
-	if _, err := LoadStep(root, 3, blank(small), nil); err == nil || !strings.Contains(err.Error(), "no checkpoint of step 3") {
+	if _, err := LoadStep(root, 3, blank(small), nil); err == nil ||
+		!strings.Contains(err.Error(), "no checkpoint of step 3") {
 		t.Errorf("error = %v, want one about step 3", err)
 	}
 }
@@ -180,7 +189,8 @@ func TestExtraFilesAreIgnoredAndListed(t *testing.T) {
 	if !slices.Equal(info.Ignored, []string{"model-00002.safetensors"}) {
 		t.Errorf("ignored = %v", info.Ignored)
 	}
-	if _, err := s.LoadLatest(blank(small), nil); err != nil || !strings.Contains(log.String(), "model-00002.safetensors") {
+	if _, err := s.LoadLatest(blank(small), nil); err != nil ||
+		!strings.Contains(log.String(), "model-00002.safetensors") {
 		t.Errorf("%v; the log does not name the file: %s", err, log.String())
 	}
 }
@@ -194,7 +204,8 @@ func TestFutureCheckpointsAreKept(t *testing.T) {
 		return bytes.Replace(b, []byte(`"format_version": 2`), []byte(`"format_version": 3, "novelty": []`), 1)
 	})
 	info := wantLatest(t, root, 1, small)
-	if len(info.Skipped) != 1 || !errors.Is(info.Skipped[0], ErrFuture) || !strings.Contains(info.Skipped[0].Error(), "newer version of anneal") {
+	if len(info.Skipped) != 1 || !errors.Is(info.Skipped[0], ErrFuture) ||
+		!strings.Contains(info.Skipped[0].Error(), "newer version of anneal") {
 		t.Errorf("skipped = %v, want ErrFuture", info.Skipped)
 	}
 	mustSave(t, s, small, 3, 4, 5)
@@ -205,7 +216,9 @@ func TestFutureCheckpointsAreKept(t *testing.T) {
 
 func TestForeignNamesAreLeftAlone(t *testing.T) {
 	root := t.TempDir()
-	foreign := []string{"notes", "step-12", "step-00000001.bak", "step-00000001.tmp-xyz", "latest.tmp-1", "step-00000009"}
+	foreign := []string{
+		"notes", "step-12", "step-00000001.bak", "step-00000001.tmp-xyz", "latest.tmp-1", "step-00000009",
+	}
 	for _, name := range foreign[:5] {
 		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -268,7 +281,7 @@ func TestManifestRejectsInconsistencies(t *testing.T) {
 		"tensor past the end":     func(m *manifest) { alter(m, func(e *piece) { e.Offset += 1 << 40 }) },
 		"tensor before the start": func(m *manifest) { alter(m, func(e *piece) { e.Offset = -64 }) },
 		"tensor of another size":  func(m *manifest) { alter(m, func(e *piece) { e.Size-- }) },
-		"negative dimension":      func(m *manifest) { alterTensor(m, func(e *tensorEntry) { e.Shape = []int{-4, -4} }) },
+		"negative dimension":      func(m *manifest) { alterTensor(m, func(e *tensorEntry) { e.Shape[0] = -4 }) },
 		"unknown dtype":           func(m *manifest) { alterTensor(m, func(e *tensorEntry) { e.DType = "F31" }) },
 		"overlap":                 func(m *manifest) { alter(m, func(e *piece) { e.Offset -= 8 }) },
 	} {

@@ -147,7 +147,8 @@ func wantLatest(t *testing.T, root string, step int64, bigBytes int) Info {
 		t.Fatal(err)
 	}
 	if info.Step != step || info.Tokens != step*10 {
-		t.Fatalf("loaded step %d with %d tokens, want step %d with %d; skipped: %v", info.Step, info.Tokens, step, step*10, info.Skipped)
+		t.Fatalf("loaded step %d with %d tokens, want step %d with %d; skipped: %v",
+			info.Step, info.Tokens, step, step*10, info.Skipped)
 	}
 	if d := differs(tensors, state, step, bigBytes); d != "" {
 		t.Fatal(d)

@@ -50,9 +50,9 @@ func child(kind, root string) *exec.Cmd {
 
 const childBytes = 1<<20 + 12
 
-// saveUntilKilled resumes from the newest checkpoint and saves one step after another until it is killed. It prints a step when
-// it knows that it is committed: when the next save, which waits for it, has returned. Odd steps are saved by three
-// writers.
+// saveUntilKilled resumes from the newest checkpoint and saves one step after another until it is killed. It prints a
+// step when it knows that it is committed: when the next save, which waits for it, has returned. Odd steps are saved by
+// three writers.
 func saveUntilKilled(root string) error {
 	s, err := Open(root, Options{Keep: 2, Log: quiet})
 	if err != nil {
@@ -154,7 +154,8 @@ func TestTortureKilledSaves(t *testing.T) {
 			t.Fatalf("step %d: %s", info.Step, d)
 		}
 		if info.Step < max(newest, committed) || len(info.Skipped) > 0 {
-			t.Fatalf("step %d is the newest, but step %d was committed; skipped: %v", info.Step, max(newest, committed), info.Skipped)
+			t.Fatalf("step %d is the newest, but step %d was committed; skipped: %v",
+				info.Step, max(newest, committed), info.Skipped)
 		}
 		newest = info.Step
 		return fault, outcome

@@ -144,7 +144,8 @@ func deal(r *rand.Rand, tensors []Tensor, writers int) [][]Tensor {
 		for _, region := range partition(r, t.Shape) {
 			w := r.IntN(writers)
 			p := partOf(t, region)
-			if len(p.Data) == 0 && slices.ContainsFunc(parts[w], func(o Tensor) bool { return o.Name == t.Name && o.Region.String() == region.String() }) {
+			same := func(o Tensor) bool { return o.Name == t.Name && o.Region.String() == region.String() }
+			if len(p.Data) == 0 && slices.ContainsFunc(parts[w], same) {
 				continue
 			}
 			parts[w], has[w] = append(parts[w], p), true
@@ -217,7 +218,8 @@ func TestAnyLayoutReadsAnyOther(t *testing.T) {
 		}
 		weights, optimizer, _ := HashTensors(tensors)
 		if w, o, _, err := Hash(s.root); w != weights || o != optimizer || err != nil {
-			t.Fatalf("seed %d, %d writers: Hash = %s, %s, %v; the whole tensors have %s, %s", seed, writers, w, o, err, weights, optimizer)
+			t.Fatalf("seed %d, %d writers: Hash = %s, %s, %v; the whole tensors have %s, %s",
+				seed, writers, w, o, err, weights, optimizer)
 		}
 		s.Close()
 	}

@@ -90,12 +90,15 @@ func (p *picky) Check(step, _ int64) error {
 // state remains.
 func TestAnImpossibleStateFallsBackLikeDamage(t *testing.T) {
 	for name, bad := range map[string]any{
-		"of another step": picky{Step: 7, Extra: 7}, "not of this type": map[string]any{"Step": "two", "Extra": 7}, "no object": []int{1},
+		"of another step":  picky{Step: 7, Extra: 7},
+		"not of this type": map[string]any{"Step": "two", "Extra": 7},
+		"no object":        []int{1},
 	} {
 		root := t.TempDir()
 		s := mustOpen(t, root, Options{Log: quiet})
 		tensors, _ := stateAt(1, small)
-		if err := errors.Join(s.Save(1, 1, tensors, picky{Step: 1}), s.Save(2, 2, tensors, bad), s.Close()); err != nil {
+		err := errors.Join(s.Save(1, 1, tensors, picky{Step: 1}), s.Save(2, 2, tensors, bad), s.Close())
+		if err != nil {
 			t.Fatal(err)
 		}
 		var got picky

@@ -112,7 +112,8 @@ func find(root string, step int64) (*Entry, error) {
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
 	}
-	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  its checkpoints are of steps %s", root, ErrNone, step, strings.Join(steps, ", "))
+	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  its checkpoints are of steps %s",
+		root, ErrNone, step, strings.Join(steps, ", "))
 }
 
 // load fills tensors and state from one checkpoint. Damage is a *Fault.

@@ -30,7 +30,8 @@ type Holder struct {
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s is locked by process %d on %s\n  stop that run first, or write to another directory", e.Path, e.PID, e.Host)
+	return fmt.Sprintf("%s is locked by process %d on %s\n  stop that run first, or write to another directory",
+		e.Path, e.PID, e.Host)
 }
 
 // lock takes the lock of root. The kernel releases it however the process ends, so a lock file that names a holder
@@ -55,9 +56,11 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 		f.Close()
 		return nil, &LockedError{f.Name(), last}
 	case err != nil:
-		log.Warn("the file system does not support locks; make sure that only one process writes here", "dir", root, "error", err)
+		log.Warn("the file system does not support locks; make sure that only one process writes here",
+			"dir", root, "error", err)
 	case last.PID != 0:
-		log.Info("taking over the lock of a process that ended without releasing it", "pid", last.PID, "host", last.Host)
+		log.Info("taking over the lock of a process that ended without releasing it",
+			"pid", last.PID, "host", last.Host)
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -84,7 +87,8 @@ func (s *Store) keepLock() error {
 	if err != nil {
 		return err
 	}
-	s.opt.Log.Warn("the lock file was deleted and is created again: do not delete it, or two processes may write here", "path", again.Name())
+	s.opt.Log.Warn("the lock file was deleted and is created again: do not delete it, "+
+		"or two processes may write here", "path", again.Name())
 	s.lock.Close()
 	s.lock = again
 	return nil

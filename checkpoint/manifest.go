@@ -141,7 +141,8 @@ func parseManifest(text []byte) (*manifest, error) {
 	case head.Format != formatName:
 		return nil, fmt.Errorf("format is %.40q, not %q", head.Format, formatName)
 	case head.FormatVersion > formatVersion:
-		return nil, fmt.Errorf("%w: format version %d; this version reads up to %d", ErrFuture, head.FormatVersion, formatVersion)
+		return nil, fmt.Errorf("%w: format version %d; this version reads up to %d",
+			ErrFuture, head.FormatVersion, formatVersion)
 	case head.FormatVersion < 1:
 		return nil, fmt.Errorf("unknown format version %d", head.FormatVersion)
 	}

@@ -45,7 +45,8 @@ func sameRun(root string, entries []Entry) error {
 		case first == nil:
 			first = e
 		case e.Run != first.Run:
-			return fmt.Errorf("checkpoint: %s: %s %w than %s: they belong to the runs %s and %s\n  move away the one that was copied here; the first line of config.yaml names its own run",
+			return fmt.Errorf("checkpoint: %s: %s %w than %s: they belong to the runs %s and %s\n"+
+				"  move away the one that was copied here; the first line of config.yaml names its own run",
 				root, e.Name, ErrOtherRun, first.Name, e.RunName(), first.RunName())
 		}
 	}

@@ -111,7 +111,8 @@ func (f *plannedFile) write(fs filesystem, dir string, tensors []Tensor, m *mani
 			}
 			if err == nil {
 				at := place{f.name, f.infos[i].Offset, int64(len(data)), checksum(crc32.Checksum(data, castagnoli))}
-				err = m.add(t.Name, tensorEntry{DType: t.DType, Shape: append([]int{}, t.Shape...), Pieces: []piece{{at, t.Region}}})
+				err = m.add(t.Name, tensorEntry{DType: t.DType, Shape: append([]int{}, t.Shape...),
+					Pieces: []piece{{at, t.Region}}})
 			}
 			if err != nil {
 				return fmt.Errorf("tensor %q: %w", t.Name, err)
@@ -127,7 +128,8 @@ func (f *plannedFile) write(fs filesystem, dir string, tensors []Tensor, m *mani
 func (m *manifest) add(name string, t tensorEntry) error {
 	have, ok := m.Tensors[name]
 	if ok && (have.DType != t.DType || !slices.Equal(have.Shape, t.Shape)) {
-		return fmt.Errorf("it is %s %v in %v, but %s %v in %v", have.DType, have.Shape, &have.Pieces[0], t.DType, t.Shape, &t.Pieces[0])
+		return fmt.Errorf("it is %s %v in %v, but %s %v in %v",
+			have.DType, have.Shape, &have.Pieces[0], t.DType, t.Shape, &t.Pieces[0])
 	}
 	t.Pieces = append(have.Pieces, t.Pieces...)
 	m.Tensors[name] = t

@@ -59,7 +59,8 @@ func FuzzPieces(f *testing.F) {
 			}
 			for d := range rank {
 				r.Box.Shape[d] = next()
-				inside = inside && r.Box.Offset[d] >= 0 && r.Box.Shape[d] >= 0 && r.Box.Offset[d]+r.Box.Shape[d] <= e.Shape[d]
+				inside = inside && r.Box.Offset[d] >= 0 && r.Box.Shape[d] >= 0 &&
+					r.Box.Offset[d]+r.Box.Shape[d] <= e.Shape[d]
 			}
 			r.From, r.To = int64(next()), int64(next())
 			size := r.To - r.From
@@ -128,7 +129,8 @@ func TestManifestsFromBeforePiecesAreRead(t *testing.T) {
 		tensors := blank(small)
 		want, _ := stateAt(1, small)
 		tensors[0] = partOf(tensors[0], Region{From: 5, To: 500})
-		if _, err := LoadLatest(root, tensors, nil); err != nil || !bytes.Equal(tensors[0].Data, want[0].Data[20:2000]) {
+		if _, err := LoadLatest(root, tensors, nil); err != nil ||
+			!bytes.Equal(tensors[0].Data, want[0].Data[20:2000]) {
 			t.Errorf("%s: a part of it: %v", name, err)
 		}
 	}

@@ -136,8 +136,9 @@ func (r *reader) read(file fileEntry, needed func(begin, end int64) bool, use fu
 			return r.fault(file.Name, r.tensorAt(file.Name, begin), begin, err)
 		}
 		if got := checksum(crc32.Checksum(chunk, castagnoli)); got != want {
-			return r.blame(f, file, begin, end, fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, but the manifest says %08x",
-				begin, end, uint32(got), uint32(want)))
+			err := fmt.Errorf("the chunk of bytes %d to %d has crc32c %08x, but the manifest says %08x",
+				begin, end, uint32(got), uint32(want))
+			return r.blame(f, file, begin, end, err)
 		}
 		use(begin, chunk)
 	}

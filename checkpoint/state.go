@@ -26,7 +26,8 @@ func (e *Entry) decodeState(text []byte, state any) error {
 		err = c.Check(e.Step, e.Tokens)
 	}
 	if err != nil {
-		return &Fault{Checkpoint: e.Name, File: stateName, Offset: -1, Err: fmt.Errorf("it is not the state of a run: %w", err)}
+		return &Fault{Checkpoint: e.Name, File: stateName, Offset: -1,
+			Err: fmt.Errorf("it is not the state of a run: %w", err)}
 	}
 	into.Set(fresh.Elem())
 	return nil

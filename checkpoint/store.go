@@ -18,7 +18,7 @@ import (
 // Options of a Store. The zero value is usable.
 type Options struct {
 	Keep        int          // checkpoints to keep; at least 2, 0 means 3
-	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits for the disk
+	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits
 	Origin      Origin       // recorded in every checkpoint, and returned in Info
 	Log         *slog.Logger // notices and warnings; nil means slog.Default
 }
@@ -46,7 +46,8 @@ func open(root string, opt Options, fs filesystem) (*Store, error) {
 		opt.Keep = 3
 	}
 	if opt.Keep < 2 {
-		return nil, fmt.Errorf("checkpoint: keep = %d; it must be at least 2, in case the newest one is damaged", opt.Keep)
+		return nil, fmt.Errorf("checkpoint: keep = %d; it must be at least 2, in case the newest one is damaged",
+			opt.Keep)
 	}
 	if opt.Log == nil {
 		opt.Log = slog.Default()

@@ -29,7 +29,7 @@ func TestSavedStateComesBack(t *testing.T) {
 			t.Errorf("info = %+v", info)
 		}
 		got := names(t, filepath.Join(root, info.Name))
-		if want := []string{"MANIFEST.json", "model.safetensors", "optim.safetensors", "state.json"}; !slices.Equal(got, want) {
+		if want := []string{"MANIFEST.json", modelFile, optimFile, "state.json"}; !slices.Equal(got, want) {
 			t.Errorf("files = %v, want %v", got, want)
 		}
 		if latest, _ := os.ReadFile(filepath.Join(root, "latest")); string(latest) != "step-00000007\n" {
@@ -99,7 +99,7 @@ func TestLoadingAnotherModelIsAnErrorThatNamesTheTensor(t *testing.T) {
 		`tensor "embed" is given twice`:                                          func(l []Tensor) []Tensor { l[1] = l[0]; return l },
 		`a tensor has no name`:                                                   func(l []Tensor) []Tensor { l[1].Name = ""; return l },
 		`tensor "embed": unknown dtype "F31"`:                                    func(l []Tensor) []Tensor { l[0].DType = "F31"; return l },
-		"no tensors":                                                             func(l []Tensor) []Tensor { return nil },
+		`no tensors`:                                                             func([]Tensor) []Tensor { return nil },
 		`tensor "a" is missing from the checkpoint; tensor "b" is missing from the checkpoint; tensor "embed"`: func(l []Tensor) []Tensor { l[1].Name, l[0].Name = "a", "b"; return l },
 	} {
 		_, err := LoadLatest(root, change(blank(small)), nil)
@@ -120,7 +120,7 @@ func TestSaveRefusesNonsense(t *testing.T) {
 	for name, err := range map[string]error{
 		"negative step":    s.Save(-1, 0, tensors, nil),
 		"negative tokens":  s.Save(1, -1, tensors, nil),
-		"no tensors":       s.Save(1, 1, nil, nil),
+		`no tensors`:       s.Save(1, 1, nil, nil),
 		"a state of funcs": s.Save(1, 1, tensors, func() {}),
 		"twice the name":   s.Save(1, 1, append(tensors, tensors[0]), nil),
 	} {
@@ -210,7 +210,7 @@ func TestRetentionDoesNotCountDamagedCheckpoints(t *testing.T) {
 		t.Fatalf("info = %+v, %v; want step 2 and two skipped", info, err)
 	}
 	mustSave(t, s, small, 5)
-	if got, want := names(t, root), []string{"latest", step(2), step(3), step(4), step(5)}; !slices.Equal(got[:2], want[:2]) || !slices.Contains(got, step(5)) {
+	if got := names(t, root); !slices.Contains(got, step(2)) || !slices.Contains(got, step(5)) {
 		t.Errorf("the directory holds %v, want at least %v", got, []string{step(2), step(5)})
 	}
 	mustSave(t, s, small, 6)
@@ -290,10 +290,12 @@ func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
 	mustSave(t, s, small, 1)
 	s.free = func(string) (int64, error) { return 1 << 20, nil }
 	err := s.Save(2, 20, blank(small), nil)
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "has 1.0 MB free") || !strings.Contains(err.Error(), root) {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "has 1.0 MB free") ||
+		!strings.Contains(err.Error(), root) {
 		t.Errorf("error = %v, want ENOSPC with the space, and the path", err)
 	}
-	if early := s.CheckSpace(blank(small)); !errors.Is(early, syscall.ENOSPC) || !strings.Contains(early.Error(), root) {
+	if early := s.CheckSpace(blank(small)); !errors.Is(early, syscall.ENOSPC) ||
+		!strings.Contains(early.Error(), root) {
 		t.Errorf("CheckSpace = %v, want what the save says", early)
 	}
 	s.free = machine.FreeDisk

@@ -27,12 +27,14 @@ func TestTortureFailingSaves(t *testing.T) {
 		if err := save(s, writers, 3, tensors, state); err != nil {
 			t.Fatal(err)
 		}
-		fs := &faulty{at: 1 + r.IntN(counting.ops), err: []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EDQUOT}[r.IntN(4)]}
+		causes := []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EDQUOT}
+		fs := &faulty{at: 1 + r.IntN(counting.ops), err: causes[r.IntN(4)]}
 		fault = "a system call of a save fails: " + fs.err.Error()
 		powerCut := false
 		if r.IntN(2) == 0 {
 			fs.err, fs.crash, powerCut = errCrash, true, r.IntN(2) == 0
-			fault = map[bool]string{false: "the process stops at a system call of a save", true: "the power is cut at a system call of a save"}[powerCut]
+			fault = map[bool]string{false: "the process stops at a system call of a save",
+				true: "the power is cut at a system call of a save"}[powerCut]
 		}
 		s.fs = fs
 		tensors, state = stateAt(4, size)
@@ -52,7 +54,8 @@ func TestTortureFailingSaves(t *testing.T) {
 		case err != nil:
 			t.Fatalf("%s, operation %d of %d: %v", fault, fs.at, counting.ops, err)
 		case info.Step != 4 && (info.Step != 3 || saveErr == nil):
-			t.Fatalf("%s, operation %d of %d: step %d is the newest; Save said %v", fault, fs.at, counting.ops, info.Step, saveErr)
+			t.Fatalf("%s, operation %d of %d: step %d is the newest; Save said %v",
+				fault, fs.at, counting.ops, info.Step, saveErr)
 		}
 		if d := differs(loaded, loadedState, info.Step, size); d != "" {
 			t.Fatalf("%s, operation %d of %d, step %d: %s", fault, fs.at, counting.ops, info.Step, d)
@@ -69,7 +72,8 @@ func TestTortureFailingSaves(t *testing.T) {
 			}
 		}
 		os.RemoveAll(root)
-		outcome = map[int64]string{3: "the checkpoint before is the newest, whole", 4: "the new checkpoint is the newest, whole"}[info.Step]
+		outcome = map[int64]string{3: "the checkpoint before is the newest, whole",
+			4: "the new checkpoint is the newest, whole"}[info.Step]
 		return fault, outcome
 	})
 }

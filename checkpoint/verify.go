@@ -83,7 +83,8 @@ func (e *Entry) verify(root string) (Info, error) {
 			return Info{}, err
 		}
 		if got := hex.EncodeToString(sha.Sum(nil)); got != f.SHA256 {
-			return Info{}, r.fault(f.Name, "", -1, fmt.Errorf("its sha256 is %s, but the manifest says %s", got, f.SHA256))
+			return Info{}, r.fault(f.Name, "", -1, fmt.Errorf("its sha256 is %s, but the manifest says %s",
+				got, f.SHA256))
 		}
 		if err := r.checkHeader(f); err != nil {
 			return Info{}, err
@@ -127,12 +128,14 @@ func (r *reader) checkHeader(file fileEntry) error {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))
 	})
 	if len(placed) != len(infos) {
-		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d pieces of tensors, but the manifest %d", len(infos), len(placed)))
+		return r.fault(file.Name, "", 0, fmt.Errorf("its header lists %d pieces of tensors, but the manifest %d",
+			len(infos), len(placed)))
 	}
 	for i, p := range placed {
 		info, t := infos[i], r.m.Tensors[p.tensor]
 		name, shape := p.header(p.tensor, t.Shape)
-		if info.Name != name || string(info.DType) != t.DType || !slices.Equal(info.Shape, shape) || info.Offset != p.Offset {
+		if info.Name != name || string(info.DType) != t.DType || !slices.Equal(info.Shape, shape) ||
+			info.Offset != p.Offset {
 			return r.fault(file.Name, p.tensor, p.Offset, errors.New("header and manifest disagree"))
 		}
 	}

@@ -35,7 +35,8 @@ func (s *Store) write(j *job, gather func() (*manifest, error)) error {
 	}
 	s.parent = name
 	if err := s.publish(name); err != nil {
-		return fmt.Errorf("checkpoint: step %d is saved, but %s could not be updated: %w", j.step, s.path("latest"), err)
+		return fmt.Errorf("checkpoint: step %d is saved, but %s could not be updated: %w",
+			j.step, s.path("latest"), err)
 	}
 	s.opt.Log.Debug("checkpoint saved", "name", name, "bytes", m.bytes(), "took", time.Since(j.began))
 	s.prune()
