@@ -135,7 +135,7 @@ func (t *Trainer) Close() {
 // This is the one place where techniques combine, in this order:
 //
 //	weigh the domains, with group DRO
-//	accumulate FP32 gradients over micro-batches, replay the first if it is due, set FP8 scales
+//	fold the micro-batches' gradients in FP32 (fold.go), replay the first if it is due, set FP8 scales
 //	global norm, divided by the loss scale of fp16
 //	reject the update: no target, an overflow of fp16, the guard
 //	clip, measure the gradient noise
