@@ -60,6 +60,3 @@ func (l *Layout) Reach() int {
 	}
 	return reach
 }
-
-// AttentionCached does nothing.
-func (Null) AttentionCached(_, _ *tensor.Tensor, _ *Cache, _ int, _ Heads, _ Mask) {}

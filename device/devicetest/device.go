@@ -138,6 +138,15 @@ func (d *Device) number(call func() float64) float64 {
 	return x
 }
 
+// numbers makes a call that writes numbers for the host, NaN after a failure.
+func (d *Device) numbers(to []float64, call func()) {
+	for i := range to {
+		to[i] = math.NaN()
+	}
+	d.later(call)
+	d.run()
+}
+
 // run executes all calls of the queue.
 func (d *Device) run() {
 	for _, call := range d.queue {
