@@ -135,8 +135,8 @@ type Device interface {
 	// and among equals the lower number first; weights [N, K] are their p, divided by their sum if normalise. It stores
 	// logZ [N] = log Σ exp(logits) and adds Σ_n p to sums [E]. All but experts are F32 (F64 in the reference mode).
 	Route(weights, experts, logZ, sums, logits *tensor.Tensor, normalise bool)
-	// RouteGrad writes dlogits [N, E] from dweights [N, K] and the arguments and results of Route. It adds the gradients
-	// of o's losses; counts [E] (I32) are those of Dispatch.
+	// RouteGrad writes dlogits [N, E] from dweights [N, K] and the arguments and results of Route. It adds the
+	// gradients of o's losses; counts [E] (I32) are those of Dispatch.
 	RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o RouteOptions)
 	// Dispatch sorts the choices n·K+j of experts [N, K] by expert, and those of an expert by number: order [N·K]
 	// receives the choices in this order, place [N·K] the place of each choice in it, and counts [E] the number of
@@ -144,12 +144,12 @@ type Device interface {
 	Dispatch(order, place, counts, experts *tensor.Tensor)
 	// TakeRows writes dst [N·K, D], row i = row order[i]/K of src [N, D]: the rows of tokens in the order of Dispatch.
 	TakeRows(dst, src, order *tensor.Tensor)
-	// MixRows writes dst [N, D], row n = Σ_j weights[n, j]·row place[n·K+j] of src [N·K, D], added in the order of j, or
-	// adds the sum to dst. Nil weights are 1.
+	// MixRows writes dst [N, D], row n = Σ_j weights[n, j]·row place[n·K+j] of src [N·K, D], added in the order of j,
+	// or adds the sum to dst. Nil weights are 1.
 	MixRows(dst, src, weights, place *tensor.Tensor, add bool)
-	// WeighRows is for the gradient of rows that MixRows weighs. For every row i of dx and x [N·K, F], with the choice c
-	// = order[i], it writes dweights[c] = Σ dx·x, and then multiplies both rows by weights[c]. weights and dweights are
-	// [N, K].
+	// WeighRows is for the gradient of rows that MixRows weighs. For every row i of dx and x [N·K, F], with the choice
+	// c = order[i], it writes dweights[c] = Σ dx·x, and then multiplies both rows by weights[c]. weights and dweights
+	// are [N, K].
 	WeighRows(dweights, dx, x, weights, order *tensor.Tensor)
 	// GateRows adds sigmoid(gates[n])·src to dst, both [N, D], row by row; gates is [N] in F32 (F64 in the reference
 	// mode).
@@ -303,9 +303,9 @@ type LossOptions struct {
 // RouteOptions describe Route's result and the losses of a router. The zero value has no losses.
 type RouteOptions struct {
 	Normalise bool // weights were divided by their sum
-	// Balance is the coefficient of Σ_i counts[i]·p[n, i], added to the loss of every token n: with counts as constants,
-	// the load-balancing loss of GShard (Lepikhin et al. 2020, arXiv 2006.16668) and Switch Transformer (Fedus et al.
-	// 2021, arXiv 2101.03961) without its factors.
+	// Balance is the coefficient of Σ_i counts[i]·p[n, i], added to the loss of every token n: with counts as
+	// constants, the load-balancing loss of GShard (Lepikhin et al. 2020, arXiv 2006.16668) and Switch Transformer
+	// (Fedus et al. 2021, arXiv 2101.03961) without its factors.
 	Balance float64
 	// ZLoss is the coefficient of log²Z in the loss of every token (Zoph et al. 2022, arXiv 2202.08906).
 	ZLoss float64

@@ -31,8 +31,9 @@ func TestWriteRejects(t *testing.T) {
 		"floats into integers":        {[]Tensor{Float32("a", I64, []int{1}, []float32{1})}, "F32, BF16 or F16"},
 		"sizes that overflow in sum": {[]Tensor{fromBytes("a", U8, []int{1 << 60}, nil),
 			fromBytes("b", U8, []int{math.MaxInt64 >> 3}, nil), fromBytes("c", U8, []int{1 << 60}, nil), fromBytes("d",
-				U8, []int{1 << 60}, nil), fromBytes("e", U8, []int{1 << 60}, nil), fromBytes("f", U8, []int{1 << 60}, nil),
-			fromBytes("g", U8, []int{1 << 60}, nil), fromBytes("h", U8, []int{1 << 60}, nil)}, "too large"},
+				U8, []int{1 << 60}, nil), fromBytes("e", U8, []int{1 << 60}, nil),
+			fromBytes("f", U8, []int{1 << 60}, nil), fromBytes("g", U8, []int{1 << 60}, nil),
+			fromBytes("h", U8, []int{1 << 60}, nil)}, "too large"},
 		"too many dimensions for reads": {[]Tensor{fromBytes("a", U8, make([]int, 9), nil)}, "9 dimensions"},
 	} {
 		err := Write(io.Discard, c.tensors, nil)

@@ -361,7 +361,8 @@ func manyChoices(t *testing.T, d bench, _, _ tensor.DType) {
 func routeOfNaN(t *testing.T, d bench, _, wide tensor.DType) {
 	nan, inf := math.NaN(), math.Inf(1)
 	logits := d.of(wide, []float64{nan, 1, nan, 2, nan, nan, nan, nan, -inf, inf, nan, -inf, 0, 0, 0, 0}, 4, 4)
-	weights, logZ, sums := d.of(wide, make([]float64, 12), 4, 3), d.of(wide, make([]float64, 4)), d.of(wide, make([]float64, 4))
+	weights, logZ, sums := d.of(wide, make([]float64, 12), 4, 3), d.of(wide, make([]float64, 4)),
+		d.of(wide, make([]float64, 4))
 	experts := d.place(tensor.Of(make([]int32, 12), 4, 3))
 	d.Route(weights, experts, logZ, sums, logits, true)
 	d.wait(t)

@@ -69,7 +69,9 @@ type takeRows[T vec.Float] struct {
 
 func (e *engine[T]) runTakeRows(dst, src, order *tensor.Tensor) {
 	j := &e.takeRows
-	*j = takeRows[T]{e: e, dst: e.view(dst), src: e.view(src), order: order.I32(), k: max(1, order.Len()/max(1, src.Rows()))}
+	*j = takeRows[T]{
+		e: e, dst: e.view(dst), src: e.view(src), order: order.I32(), k: max(1, order.Len()/max(1, src.Rows())),
+	}
 	e.reserve(src.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(len(j.order), src.Cols())

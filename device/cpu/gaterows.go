@@ -78,7 +78,10 @@ type gateRowsGrad[T vec.Float] struct {
 func (e *engine[T]) runGateRowsGrad(dsrc, dgates, dy, src, gates *tensor.Tensor) {
 	j := &e.gateRowsGrad
 	g, dg := e.view(gates), e.view(dgates)
-	*j = gateRowsGrad[T]{e: e, dsrc: e.view(dsrc), dy: e.view(dy), src: e.view(src), gates: g.native, dgates: dg.native, rows: src.Rows()}
+	*j = gateRowsGrad[T]{
+		e: e, dsrc: e.view(dsrc), dy: e.view(dy), src: e.view(src), gates: g.native, dgates: dg.native,
+		rows: src.Rows(),
+	}
 	e.reserve(3 * src.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(j.rows, src.Cols())

@@ -98,18 +98,22 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("GeGLUGrad", void(func(d *Device) { d.GeGLUGrad(dgu, nil, dy, gu) }), dgu)
 
 	const nExperts, k = 7, 2
-	router, chosen, weights := gaussian(41, wide, rows, nExperts), keep(tensor.Of(make([]int32, rows*k), rows, k)), empty(wide, rows, k)
+	router, chosen, weights := gaussian(41, wide, rows, nExperts), keep(tensor.Of(make([]int32, rows*k), rows, k)),
+		empty(wide, rows, k)
 	routeZ, sums, dlog := empty(wide, rows), gaussian(42, wide, nExperts), empty(wide, rows, nExperts)
 	order, place, counts := ints(43, rows*k, 1), ints(43, rows*k, 1), ints(43, nExperts, 1)
 	dweights, taken, mixed := gaussian(44, wide, rows, k), empty(act, rows*k, cols), gaussian(45, act, rows, cols)
-	add("Route", void(func(d *Device) { d.Route(weights, chosen, routeZ, sums, router, true) }), weights, chosen, routeZ, sums)
+	add("Route", void(func(d *Device) { d.Route(weights, chosen, routeZ, sums, router, true) }), weights,
+		chosen, routeZ, sums)
 	add("Dispatch", void(func(d *Device) { d.Dispatch(order, place, counts, chosen) }), order, place, counts)
 	o := device.RouteOptions{Normalise: true, Balance: 0.1, ZLoss: 0.2}
-	add("RouteGrad", void(func(d *Device) { d.RouteGrad(dlog, dweights, weights, chosen, routeZ, counts, router, o) }), dlog)
+	add("RouteGrad", void(func(d *Device) { d.RouteGrad(dlog, dweights, weights, chosen, routeZ, counts, router, o) }),
+		dlog)
 	add("TakeRows", void(func(d *Device) { d.TakeRows(taken, dy, order) }), taken)
 	add("MixRows", void(func(d *Device) { d.MixRows(mixed, taken, weights, place, true) }), mixed)
 	other := gaussian(46, act, rows*k, cols)
-	add("WeighRows", void(func(d *Device) { d.WeighRows(dweights, other, taken, weights, order) }), dweights, other, taken)
+	add("WeighRows", void(func(d *Device) { d.WeighRows(dweights, other, taken, weights, order) }),
+		dweights, other, taken)
 	gate, dgate, gated := gaussian(47, wide, rows), empty(wide, rows), empty(act, rows, cols)
 	add("GateRows", void(func(d *Device) { d.GateRows(mixed, dy, gate) }), mixed)
 	add("GateRowsGrad", void(func(d *Device) { d.GateRowsGrad(gated, dgate, mixed, dy, gate) }), gated, dgate)

@@ -22,7 +22,8 @@ func (d *Device) Route(weights, experts, logZ, sums, logits *tensor.Tensor, norm
 }
 
 // RouteGrad implements device.Device.
-func (d *Device) RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o device.RouteOptions) {
+func (d *Device) RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor,
+	o device.RouteOptions) {
 	const op = "RouteGrad"
 	checkRoute(op, weights, experts, logZ, logits)
 	shape(op, "dlogits", dlogits, logits.Rows(), logits.Cols())
@@ -130,7 +131,8 @@ type routeGrad[T vec.Float] struct {
 	rows, perTask                            int
 }
 
-func (e *engine[T]) runRouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o device.RouteOptions) {
+func (e *engine[T]) runRouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor,
+	o device.RouteOptions) {
 	j := &e.routeGrad
 	*j = routeGrad[T]{
 		e: e, dlogits: e.view(dlogits).native, dweights: e.view(dweights).native, weights: e.view(weights).native,

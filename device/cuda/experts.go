@@ -31,7 +31,8 @@ func (d *Device) Route(weights, experts, logZ, sums, logits *tensor.Tensor, norm
 }
 
 // RouteGrad implements device.Device.
-func (d *Device) RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o device.RouteOptions) {
+func (d *Device) RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor,
+	o device.RouteOptions) {
 	const op = "RouteGrad"
 	rows, cols, wide := logits.Rows(), logits.Cols(), arithmetic(logits)
 	checkRoute(op, weights, experts, logZ, logits)

@@ -168,7 +168,8 @@ func (d *Device) take(list ...**tensor.Tensor) {
 
 func (d *Device) view(t *tensor.Tensor) *tensor.Tensor {
 	at := uintptr(t.Pointer())
-	if t.Len() > 0 && !slices.ContainsFunc(d.spans, func(s span) bool { return s.from <= at && at+uintptr(t.Bytes()) <= s.from+uintptr(s.size) }) {
+	if t.Len() > 0 && !slices.ContainsFunc(d.spans,
+		func(s span) bool { return s.from <= at && at+uintptr(t.Bytes()) <= s.from+uintptr(s.size) }) {
 		_, file, line, _ := runtime.Caller(3)
 		panic(fmt.Sprintf("devicetest: %s:%d hands over %v, which is not in the device's memory", file, line, t))
 	}
