@@ -25,8 +25,8 @@ type plannedFile struct {
 	infos  []safetensors.Info // parallel to the tensors of the file, which follow those of the previous file
 }
 
-// plan distributes tensors over files, in whose names the suffix stands. Regions without
-// elements are left out, unless the tensor itself has none.
+// plan distributes tensors over files, in whose names the suffix stands. It leaves out regions without elements, unless
+// the tensor itself has none.
 func plan(tensors []Tensor, suffix string) (*part, error) {
 	p := &part{}
 	for _, kind := range []string{modelKind, optimKind, averageKind} {
@@ -140,7 +140,7 @@ func (m *manifest) add(name string, t tensorEntry) error {
 func partName(number int) string { return fmt.Sprintf("part-%05d.json", number) }
 
 // collect removes the part files of all writers from a directory and returns what they say together.
-func collect(disk filesystem, dir string, writers int) (*manifest, error) {
+func collect(fsys filesystem, dir string, writers int) (*manifest, error) {
 	m := newManifest()
 	for i := range writers {
 		path := filepath.Join(dir, partName(i))
@@ -161,7 +161,7 @@ func collect(disk filesystem, dir string, writers int) (*manifest, error) {
 				return nil, fmt.Errorf("tensor %q: %w", name, err)
 			}
 		}
-		if err := disk.Remove(path); err != nil {
+		if err := fsys.Remove(path); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"anneal/internal/units"
 )
 
-const maxPieces = 4096 // of a tensor
+const maxPieces = 2048 // of a tensor; they are compared in pairs
 
 // tensorEntry describes a tensor in a manifest. Its pieces cover it exactly once.
 type tensorEntry struct {

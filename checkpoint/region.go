@@ -138,18 +138,25 @@ func (s *span) before(place int64) int64 {
 func (s *span) first() int64 { return s.at(s.from) }
 func (s *span) end() int64   { return s.at(s.to-1) + 1 }
 
+// apart reports whether the boxes of two spans have nothing in common, or one of the spans is empty.
+func (s *span) apart(o *span) bool {
+	for d := range s.rank {
+		if s.off[d] >= o.off[d]+o.ext[d] || o.off[d] >= s.off[d]+s.ext[d] {
+			return true
+		}
+	}
+	return s.size() == 0 || o.size() == 0
+}
+
 // meet returns what two spans of a tensor have in common.
 func (s *span) meet(o *span) span {
-	m := span{rank: s.rank, dims: s.dims}
-	if s.size() == 0 || o.size() == 0 {
-		return m
+	if s.apart(o) {
+		return span{}
 	}
+	m := span{rank: s.rank, dims: s.dims}
 	for d := range s.rank {
 		m.off[d] = max(s.off[d], o.off[d])
 		m.ext[d] = min(s.off[d]+s.ext[d], o.off[d]+o.ext[d]) - m.off[d]
-		if m.ext[d] <= 0 {
-			return m
-		}
 	}
 	m.from = m.before(max(s.first(), o.first()))
 	m.to = max(m.from, m.before(min(s.end(), o.end())))
