@@ -51,8 +51,8 @@ func child(kind, root string) *exec.Cmd {
 const childBytes = 1<<20 + 12
 
 // saveUntilKilled resumes from the newest checkpoint and saves one step after another until it is killed. It prints a
-// step when it knows that it is committed: when the next save, which waits for it, has returned. Odd steps are saved by
-// three writers.
+// step when it knows that it is committed: when the next save, which waits for it, has returned. Every fourth is
+// saved by two writers.
 func saveUntilKilled(root string) error {
 	s, err := Open(root, Options{Keep: 2, Log: quiet})
 	if err != nil {
@@ -76,10 +76,10 @@ func saveUntilKilled(root string) error {
 			fillAt(tensors[i].Data, step, i)
 		}
 		_, state := stateAt(step, 8)
-		if step%2 == 0 {
-			err = s.Save(step, step*10, tensors, state)
+		if step%4 == 0 {
+			err = errors.Join(s.Wait(), save(s, 2, step, tensors, state))
 		} else {
-			err = errors.Join(s.Wait(), save(s, 3, step, tensors, state))
+			err = s.Save(step, step*10, tensors, state)
 		}
 		if err != nil {
 			return err

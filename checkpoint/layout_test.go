@@ -177,7 +177,7 @@ func saveParts(s *Store, step int64, parts [][]Tensor, state any) error {
 // Whatever the layout in which tensors were written, any other reads the same elements, and hashes are those of the
 // whole.
 func TestAnyLayoutReadsAnyOther(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		s, err := open(t.TempDir(), Options{Log: quiet}, &faulty{})
 		if err != nil {
@@ -297,17 +297,20 @@ func TestImpossibleRegionsAreRefused(t *testing.T) {
 func TestAPieceIsReadWithoutTheRest(t *testing.T) {
 	const big = 5 * chunkBytes
 	root := t.TempDir()
-	mustSave(t, mustOpen(t, root, Options{Log: quiet}), big, 1)
+	whole, _ := stateAt(1, big)
+	s := mustOpen(t, root, Options{Log: quiet})
+	if err := errors.Join(s.Save(1, 10, whole[:1], nil), s.Wait()); err != nil {
+		t.Fatal(err)
+	}
 	edit(t, at(root, 1, modelFile), func(b []byte) []byte { b[3*chunkBytes] ^= 1; return b })
-	want, _ := stateAt(1, big)
 	load := func(from, to int64) ([]byte, error) {
-		tensors := blank(big)
-		tensors[0] = partOf(tensors[0], Region{From: from, To: to})
-		_, err := LoadStep(root, 1, tensors, nil)
-		return tensors[0].Data, err
+		part := whole[0]
+		part.Region, part.Data = Region{From: from, To: to}, make([]byte, 4*(to-from))
+		_, err := LoadStep(root, 1, []Tensor{part}, nil)
+		return part.Data, err
 	}
 	got, err := load(100, chunkBytes/2)
-	if err != nil || !bytes.Equal(got, want[0].Data[400:2*chunkBytes]) {
+	if err != nil || !bytes.Equal(got, whole[0].Data[400:2*chunkBytes]) {
 		t.Errorf("beside the damage: %v", err)
 	}
 	_, err = load(100, chunkBytes/4*3+1)
