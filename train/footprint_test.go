@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"testing"
 
 	"anneal/config"
@@ -54,6 +55,47 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		}
 		if planned := f.CheckpointCopy(); planned < copied || planned > copied+f.Tables+copied/50 {
 			t.Errorf("%v: a checkpoint holds %d bytes, %d planned", set, copied, planned)
+		}
+	}
+}
+
+// A trainer starts on a device with exactly as much free memory as the footprint's total, and with a byte less it is
+// refused by that same figure.
+func TestTheFootprintDecidesWhetherARunStarts(t *testing.T) {
+	like := farDevice(t)
+	for _, set := range [][]string{
+		{}, {"average.ema=0.9", "precision=bf16_sr"}, {"optimizer.name=muon", "memory.recompute=sqrt"},
+		{"model.attention=window:16", "train.micro_batch=1", "precision=fp32"},
+	} {
+		cfg, err := config.Load("", append([]string{
+			"device=cuda", "data.path=x", "model.vocab=300", "model.layers=2", "model.dim=64", "model.heads=4",
+			"model.context=64", "train.batch_tokens=256",
+		}, set...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev, err := OpenDevice(cfg, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := MeasureRun(cfg, dev)
+		dev.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, less := range []int64{0, 1} {
+			like.Free = f.Total() - less
+			trial, err := NewTrial(cfg, dataset.NewRandom(300, 64, 1), nil)
+			var refusal *MemoryError
+			switch {
+			case less == 0 && err != nil:
+				t.Errorf("%v: refused with the %d bytes of its footprint: %v", set, f.Total(), err)
+			case less == 1 && (!errors.As(err, &refusal) || refusal.Need != f.Total()):
+				t.Errorf("%v: with a byte less than the %d of its footprint: %v", set, f.Total(), err)
+			}
+			if err == nil {
+				trial.Close()
+			}
 		}
 	}
 }

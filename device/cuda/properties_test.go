@@ -1,0 +1,40 @@
+//go:build cuda && linux
+
+package cuda
+
+import (
+	"testing"
+
+	"anneal/attention"
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// What the card says it will take for attention, before anything is on it, is what it holds afterwards.
+func TestScratchOfAttentionIsPredicted(t *testing.T) {
+	const length, rows = 256, 2
+	h := device.Heads{Q: 2, KV: 1, Size: 16}
+	for _, pattern := range []string{"full", "window:64", "longnet:64/1:256/4"} {
+		list, err := attention.ParseList(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layout, err := attention.Compile(list[0], length, h.Q, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, mask := newEmulated(t), device.Mask{Len: length, Layout: layout}
+		want := d.AttentionScratch(tensor.BF16, rows*length, h, mask)
+		m := newFlashMemory(t, d)
+		qkv, dqkv := m.draw(tensor.BF16, rows*length, h.Cols()), m.draw(tensor.BF16, rows*length, h.Cols())
+		out, lse := m.draw(tensor.BF16, rows*length, h.Q*h.Size), m.draw(tensor.F32, h.Q, rows*length)
+		d.Attention(out, lse, qkv, h, mask)
+		d.AttentionGrad(dqkv, out, out, lse, qkv, h, mask)
+		if err := d.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.ScratchBytes(); got != want || got == 0 {
+			t.Errorf("%s: %d bytes held, %d predicted", pattern, got, want)
+		}
+	}
+}
