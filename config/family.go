@@ -13,14 +13,20 @@ type family struct {
 	name        string
 	activations []string          // the feed-forward layers that it has
 	values      map[string]string // what it starts from where that is not Default, which is llama's
+	standard    bool              // it has the standard parametrisation only, not muP
 }
 
 var families = []family{
-	{"llama", []string{"swiglu"}, nil},
-	{"gpt2", []string{"gelu"}, map[string]string{"model.activation": "gelu", "model.positions": "learned"}},
-	{"anneal", []string{"relu2", "swiglu"}, map[string]string{
+	{name: "llama", activations: []string{"swiglu"}},
+	{name: "gpt2", activations: []string{"gelu"}, values: map[string]string{
+		"model.activation": "gelu", "model.positions": "learned",
+	}},
+	{name: "anneal", activations: []string{"relu2", "swiglu"}, values: map[string]string{
 		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual", "model.logit_softcap": "30",
 		"model.value_embeddings": "alternate", "model.x0_skip": "true",
+	}},
+	{name: "gemma3", standard: true, activations: []string{"geglu"}, values: map[string]string{
+		"model.activation": "geglu", "model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06", "model.rope_theta_local": "10000",
 	}},
 }
 
@@ -61,19 +67,22 @@ func (c *Config) resolveFamily() {
 	for name, v := range familyOf(c.Model.Family).values {
 		c.deriveOfFamily(name, v)
 	}
-	if c.Model.Family == "anneal" {
-		c.deriveOfFamily("model.attention", windowCycle(&c.Model))
+	switch c.Model.Family {
+	case "anneal":
+		c.deriveOfFamily("model.attention", windowCycle(&c.Model, 3))
+	case "gemma3":
+		c.deriveOfFamily("model.attention", windowCycle(&c.Model, 5))
 	}
 }
 
-// windowCycle is three layers that look back on a quarter of the context, in multiples of 64, and one that looks at
-// all; or full where there is not enough of layers or context.
-func windowCycle(m *model.Config) string {
+// windowCycle is n layers that look back on a quarter of the context, in multiples of 64, and one that looks at all; or
+// full where there is not enough of layers or context.
+func windowCycle(m *model.Config, n int) string {
 	w := (m.Context/4 + 63) / 64 * 64
-	if m.Layers < 4 || w < 1 || w >= m.Context {
+	if m.Layers <= n || w < 1 || w >= m.Context {
 		return "full"
 	}
-	return fmt.Sprintf("window:%[1]d,window:%[1]d,window:%[1]d,full", w)
+	return strings.Repeat(fmt.Sprintf("window:%d,", w), n) + "full"
 }
 
 // deriveOfFamily sets what the family says of a key that nothing else says anything of.

@@ -48,6 +48,34 @@ func TestAFamilyIsOneLine(t *testing.T) {
 	}
 }
 
+// Gemma 3 in one line.
+func TestGemma3IsOneLine(t *testing.T) {
+	c, err := parse([]byte(minimal+"model: {family: gemma3, context: 512}\n"), "run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Model
+	if m.Attention.String() != "window:128,window:128,window:128,window:128,window:128,full" || m.RopeTheta != 1e6 || m.RopeThetaLocal != 1e4 ||
+		m.NormEps != 1e-6 || !m.QKNorm || m.FFN != ffnOfLlama(m.Dim) {
+		t.Errorf("gemma3 is %+v", m)
+	}
+	again, err := parse(c.YAML(), "again.yaml", nil)
+	if err != nil || again.Model.Differences(m) != nil {
+		t.Errorf("read again: %v\n%+v, want\n%+v", err, again.Model, m)
+	}
+	for set, says := range map[string]string{
+		"model.activation=swiglu":   "not work with model.family = gemma3",
+		"model.mup=true":            "no rule for model.family = gemma3",
+		"model.rope_theta_local=-1": "lies outside",
+		"model.score_dim=-1":        "too small",
+		"model.family=llama model.rope_theta_local=5e3 model.attention=full": "no effect without a layer of model.attention = window",
+	} {
+		if _, err := parse([]byte(minimal+"model: {family: gemma3, context: 512}\n"), "run.yaml", strings.Fields(set)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want an error that says %q", set, err, says)
+		}
+	}
+}
+
 // GPT-2 in one line: its defaults come with their rule, and what it has not is refused, or named as of no effect.
 func TestGPT2IsOneLine(t *testing.T) {
 	c, err := parse([]byte(minimal+"model: {family: gpt2, dim: 320, heads: 5}\n"), "run.yaml", nil)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"anneal/attention"
+	"anneal/model"
 	"anneal/precision"
 )
 
@@ -33,8 +35,9 @@ func (k *checker) ignored() {
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
 		}},
 		{!m.HasPositions("rope"), "with " + c.TurnsNothing(), "a layer with model.positions = rope and model.attention other than linear", []string{
-			"model.rope_theta", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
+			"model.rope_theta", "model.rope_theta_local", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
 		}},
+		{m.HasPositions("rope") && !windowed(m), "without a layer of model.attention = window", "model.attention = window:256,full", []string{"model.rope_theta_local"}},
 		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(), "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
 		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2", []string{"model.init_std"}},
 		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 uses it", "precision = fp16", []string{
@@ -58,6 +61,11 @@ func (k *checker) ignored() {
 			}
 		}
 	}
+}
+
+// windowed reports whether a layer sees a window.
+func windowed(m *model.Config) bool {
+	return slices.ContainsFunc(m.Attention, func(p attention.Pattern) bool { _, is := p.(attention.Window); return is })
 }
 
 func (k *checker) reported(key string) bool {

@@ -22,7 +22,9 @@ var notes = map[string]Key{
 		"llama: RMSNorm, rotary positions, grouped-query attention, SwiGLU, no biases.\n" +
 		"gpt2: LayerNorm, learned positions, GELU, biases.\n" +
 		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
-		"skip connection from the embedding, capped logits and sliding windows."},
+		"skip connection from the embedding, capped logits and sliding windows.\n" +
+		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, five layers with " +
+		"windows to one without, and two bases of rotary positions."},
 	"model.layers": {Unit: "blocks", Doc: "Number of transformer blocks."},
 	"model.dim":    {Doc: "Width of the residual stream."},
 	"model.heads":  {Unit: "heads", Doc: "Number of query heads. Must divide model.dim unless model.head_dim is set."},
@@ -40,7 +42,7 @@ var notes = map[string]Key{
 		"learning rates."},
 	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
 	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
-		"windows of context / 4, then one full layer, in turn"},
+		"windows of context / 4, then one full layer, in turn; with gemma3 five"},
 	"model.logit_softcap": {Doc: "Logit soft-capping: logits z become c·tanh(z/c), where c is this value, in " +
 		"training, evaluation and generation. " +
 		"Gemma 2 uses 30. 0 turns it off. Hugging Face's Llama format cannot store it."},
@@ -55,8 +57,9 @@ var notes = map[string]Key{
 	"model.zero_init": {Values: []string{"none", "residual", "head", "both"}, Doc: "Matrices that start at zero.\n" +
 		"residual: those that write to the residual stream, so that every block starts as the identity.\n" +
 		"head: the output head, unless it is tied."},
-	"model.activation": {Values: []string{"swiglu", "gelu", "relu2"}, Doc: "Feed-forward layer.\n" +
+	"model.activation": {Values: []string{"swiglu", "geglu", "gelu", "relu2"}, Doc: "Feed-forward layer.\n" +
 		"swiglu: silu(gate)·up, three matrices (llama, anneal).\n" +
+		"geglu: gelu(gate)·up, three matrices (gemma3).\n" +
 		"gelu: two matrices (gpt2).\n" +
 		"relu2: max(up, 0)², two matrices (anneal)."},
 	"model.value_embeddings": {Values: []string{"none", "alternate", "all"}, Doc: "Family anneal only: layers with " +
@@ -80,6 +83,10 @@ var notes = map[string]Key{
 		"ends at model.context.\n" +
 		"none: no positions; order comes from the causal mask alone."},
 	"model.rope_theta": {Doc: "Base of the rotary wavelengths."},
+	"model.rope_theta_local": {Doc: "Base of the rotary wavelengths in layers with model.attention = window, which " +
+		"rotary scaling leaves alone. 0 uses model.rope_theta."},
+	"model.score_dim": {Doc: "Attention scores are divided by the square root of this number. 0 uses " +
+		"model.head_dim. Gemma calls it query_pre_attn_scalar."},
 	"model.rope_scaling": {try: "model.rope_scaling = yarn:4, or none", Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
 		"first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
 		"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, " +

@@ -17,6 +17,9 @@ func (c *Config) resolvePositions() {
 func (k *checker) positions() {
 	m := &k.c.Model
 	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, "()")
+	if m.RopeThetaLocal != 0 {
+		k.number("model.rope_theta_local", m.RopeThetaLocal, 1, 1e12, "()")
+	}
 	if m.RopeScaling.NeedsOriginal() {
 		k.between("model.rope_original_context", m.RopeOriginalContext, 1, 1<<24)
 	}

@@ -18,6 +18,7 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	}
 	for _, own := range []struct{ key, value, without string }{
 		{"logit_softcap", strconv.FormatFloat(c.LogitSoftcap, 'g', -1, 64), "0"}, {"activation", c.Activation, activation},
+		{"rope_theta_local", strconv.FormatFloat(c.RopeThetaLocal, 'g', -1, 64), "0"}, {"score_dim", strconv.Itoa(c.ScoreDim), "0"},
 		{"value_embeddings", c.ValueEmbeddings, "none"}, {"x0_skip", strconv.FormatBool(c.X0Skip), "false"},
 	} {
 		if own.value != "" && own.value != own.without {

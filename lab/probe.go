@@ -98,6 +98,12 @@ func (p *probe) SwiGLU(act, gu *tensor.Tensor) {
 	p.see(seenFFN, act)
 }
 
+// GeGLU implements device.Device.
+func (p *probe) GeGLU(act, gu *tensor.Tensor) {
+	p.Device.GeGLU(act, gu)
+	p.see(seenFFN, act)
+}
+
 // ReLUSquared implements device.Device.
 func (p *probe) ReLUSquared(act, x *tensor.Tensor) {
 	p.Device.ReLUSquared(act, x)

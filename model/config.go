@@ -1,6 +1,8 @@
 package model
 
 import (
+	"math"
+
 	sparse "anneal/attention"
 	"anneal/device"
 	"anneal/nn"
@@ -10,7 +12,7 @@ import (
 // It belongs to the weights, because another shape computes something else with them: Differences compares all keys.
 // The few that weights do not depend on have the tag weights:"any".
 type Config struct {
-	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2 or anneal
+	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2, anneal or gemma3
 	Layers  int    `yaml:"layers"`                // L
 	Dim     int    `yaml:"dim"`                   // D
 	Heads   int    `yaml:"heads"`                 // H, query heads
@@ -26,11 +28,13 @@ type Config struct {
 	Attention           sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
 	Positions           Positions       `yaml:"positions"`
 	RopeTheta           float64         `yaml:"rope_theta"`              // base of the rotary frequencies
+	RopeThetaLocal      float64         `yaml:"rope_theta_local"`        // the same in layers with a window; 0 for RopeTheta
 	RopeScaling         nn.RoPEScaling  `yaml:"rope_scaling"`            // without its Original; see Scaling
 	RopeOriginalContext int             `yaml:"rope_original_context"`   // context of the first training, for RopeScaling
 	RopeLayout          string          `yaml:"rope_layout" zero:"half"` // rotary pairs are the two halves of a head (half) or neighbours (interleaved)
 
 	NormEps      float64 `yaml:"norm_eps"`      // added to the mean square inside RMSNorm, and to the variance inside LayerNorm
+	ScoreDim     int     `yaml:"score_dim"`     // scores of attention are divided by its root; 0 for HeadDim
 	LogitSoftcap float64 `yaml:"logit_softcap"` // logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118: c = 30)
 
 	InitStd  float64 `yaml:"init_std" weights:"any"`              // standard deviation of the initial tables, and of matrices with gpt2
@@ -45,7 +49,7 @@ type Config struct {
 	MuPInputScale  float64 `yaml:"mup_input_scale" of:"MuP"`               // α_in
 	MuPOutputScale float64 `yaml:"mup_output_scale" of:"MuP"`              // α_out
 
-	Activation string `yaml:"activation" zero:"swiglu"` // of the feed-forward layer: swiglu, gelu or relu2; llama has the first, gpt2 the second
+	Activation string `yaml:"activation" zero:"swiglu"` // of the feed-forward layer: swiglu, geglu, gelu or relu2
 
 	// Of the family anneal; see anneal.go.
 	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"` // layers with a table of values: alternate, all or none
@@ -61,7 +65,11 @@ type Config struct {
 
 // heads describes the columns of the fused q, k, v projection.
 func (c Config) heads() device.Heads {
-	return device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.Interleaved()}
+	h := device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.Interleaved()}
+	if c.ScoreDim != 0 {
+		h.Scale = 1 / math.Sqrt(float64(c.ScoreDim))
+	}
+	return h
 }
 
 // Interleaved reports whether rotary pairs are neighbours instead of the two halves of a head.
@@ -82,7 +90,9 @@ func (c Config) biased() bool { return c.Family == "gpt2" }
 func (c Config) HasBiases() bool { return c.biased() || c.gatedLinear() }
 
 // gated reports whether the feed-forward layer has a gate beside its up projection, that is, three matrices.
-func (c Config) gated() bool { return c.Activation == "" || c.Activation == "swiglu" }
+func (c Config) gated() bool {
+	return c.Activation == "" || c.Activation == "swiglu" || c.Activation == "geglu"
+}
 
 // hasValues reports whether layer i has a table of value embeddings: all layers, or every second one including the
 // last.

@@ -91,7 +91,7 @@ func (m *Decoder) Embed(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 	if m.positions != nil {
 		x = t.AddEmbedding(x, &m.positions.Param, &seq.Pos)
 	}
-	if f := m.Config.inputScale(); f != 1 {
+	if f := m.Config.embeddingScale(); f != 1 {
 		x = t.ScaleStream(x, f)
 	}
 	x = t.Dropout(x, m.dropEmbedding, seq)

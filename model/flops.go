@@ -64,7 +64,7 @@ func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 		case i >= l.Whole:
 			sum += layer.attention.recomputeFLOPs(n)
 		case (i+1)%l.Segment == 0 || i+1 == l.Whole:
-			sum += layer.forwardFLOPs(n) - 2*float64(layer.last().Value.Len())
+			sum += layer.forwardFLOPs(n) - layer.unreadFLOPs()
 		default:
 			sum += layer.forwardFLOPs(n)
 		}
@@ -87,13 +87,13 @@ func (l *block) matrixFLOPs() (sum float64) {
 	return sum
 }
 
-// last returns the matrix of the block's last product.
-func (l *block) last() *nn.Param {
-	i := len(l.params) - 1
-	for l.params[i].Role != nn.Matrix {
-		i--
+// unreadFLOPs counts the block's last product, if its result is only added to the stream.
+func (l *block) unreadFLOPs() float64 {
+	last := l.branches[len(l.branches)-1]
+	if last.after != nil {
+		return 0
 	}
-	return l.params[i]
+	return 2 * float64(last.out.Value.Len())
 }
 
 // flops counts the two products with the visible keys of a token in a sequence of n, on average at most half of them.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	sparse "anneal/attention"
 	"anneal/nn"
 )
 
@@ -93,10 +94,19 @@ func (c Config) HasPositions(scheme string) bool {
 func (b *builder) setPositions(a *attention) {
 	switch c := b.config; c.positions(b.layer) {
 	case "rope":
-		a.rope = b.rotary(c.RopeTheta, c.Scaling())
+		a.rope = b.rotary(c.rotation(b.layer))
 	case "alibi":
 		a.slopes = nn.ALiBiSlopes(c.Heads)
 	}
+}
+
+// rotation returns the base and the scaling of a layer's rotary positions. Windows never grow longer than they were
+// trained, so a base of their own is not scaled.
+func (c Config) rotation(layer int) (theta float64, s nn.RoPEScaling) {
+	if _, window := c.Attention.Of(layer).(sparse.Window); window && c.RopeThetaLocal != 0 {
+		return c.RopeThetaLocal, s
+	}
+	return c.RopeTheta, c.Scaling()
 }
 
 // rope is a rotary table with its settings.

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Writes gemma3.json and qwen3_moe.json: one forward and backward pass of tiny models of transformers in float64.
+
+    python make_transformers.py   # rewrites both beside this script (needs torch and transformers)
+
+Element i of the n-th parameter, in the order of the fixture, where fused weights are one, is
+
+    round(0.3 * sin(0.7*i + 1.3*n), 3) + offset
+
+with offset 1 for the gains of norms and 0 otherwise; Gemma stores gains without the 1. "loss" is the cross-entropy
+summed over the tokens. With experts, "balance" [L] and "z" [L] are the losses of the routers of each layer, and
+gradients are those of loss + tokens/L * Σ (0.3*balance + 0.2*z).
+
+transformers computes norms, rotations and softmaxes in float32; here float32 is replaced by float64.
+"""
+import json
+import math
+import os
+
+import torch
+
+torch.float32 = torch.float = torch.float64
+torch.Tensor.float = torch.Tensor.double
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+from torch.nn import functional as F  # noqa: E402
+from transformers import Gemma3ForCausalLM, Gemma3TextConfig, Qwen3MoeConfig, Qwen3MoeForCausalLM  # noqa: E402
+from transformers.models.qwen3_moe.modeling_qwen3_moe import load_balancing_loss_func  # noqa: E402
+
+V, T, D, L, H, K, HEAD, FFN = 13, 10, 12, 4, 4, 2, 4, 20
+EXPERTS, CHOSEN, EXPERT = 5, 2, 6
+COMMON = dict(vocab_size=V, hidden_size=D, num_hidden_layers=L, num_attention_heads=H, num_key_value_heads=K, head_dim=HEAD,
+              intermediate_size=FFN, max_position_embeddings=T, pad_token_id=None, bos_token_id=None, eos_token_id=None,
+              attn_implementation="eager", rms_norm_eps=1e-5)
+
+
+def gemma3():
+    c = Gemma3TextConfig(
+        **COMMON, query_pre_attn_scalar=6, sliding_window=4, final_logit_softcapping=3.0, tie_word_embeddings=True,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+        rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 500.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}})
+    return Gemma3ForCausalLM(c)
+
+
+def qwen3_moe():
+    c = Qwen3MoeConfig(
+        **COMMON, num_experts=EXPERTS, num_experts_per_tok=CHOSEN, moe_intermediate_size=EXPERT, norm_topk_prob=True,
+        decoder_sparse_step=1, mlp_only_layers=[], tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    c._experts_implementation = "eager"
+    return Qwen3MoeForCausalLM(c)
+
+
+def parameters(family):
+    """Name of every parameter of ours, and the names of its parts in transformers."""
+    yield "embed", ["model.embed_tokens.weight"]
+    for i in range(L):
+        ours, at = f"layers.{i}.", f"model.layers.{i}."
+        yield ours + "attention_norm", [at + "input_layernorm.weight"]
+        yield ours + "attention.qkv", [at + f"self_attn.{x}_proj.weight" for x in "qkv"]
+        yield ours + "attention.out", [at + "self_attn.o_proj.weight"]
+        yield ours + "attention.q_norm", [at + "self_attn.q_norm.weight"]
+        yield ours + "attention.k_norm", [at + "self_attn.k_norm.weight"]
+        if family == "gemma3":
+            yield ours + "attention_post_norm", [at + "post_attention_layernorm.weight"]
+            yield ours + "mlp_norm", [at + "pre_feedforward_layernorm.weight"]
+            yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
+            yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
+            yield ours + "mlp_post_norm", [at + "post_feedforward_layernorm.weight"]
+            continue
+        yield ours + "mlp_norm", [at + "post_attention_layernorm.weight"]
+        yield ours + "mlp.router", [at + "mlp.gate.weight"]
+        yield ours + "experts.gate_up", [at + "mlp.experts.gate_up_proj"]
+        yield ours + "experts.down", [at + "mlp.experts.down_proj"]
+    yield "norm", ["model.norm.weight"]
+    if family != "gemma3":
+        yield "head", ["lm_head.weight"]
+
+
+def write(family, m):
+    m = m.double()
+    theirs = dict(m.named_parameters())
+    for n, (name, parts) in enumerate(parameters(family)):
+        gain = name.endswith("norm")
+        i = 0
+        for part in parts:
+            p = theirs[part]
+            x = [round(0.3 * math.sin(0.7 * (i + j) + 1.3 * n), 3) for j in range(p.numel())]
+            i += p.numel()
+            with torch.no_grad():
+                p.copy_(torch.tensor(x).reshape(p.shape) + (1.0 if gain and family != "gemma3" else 0.0))
+    tokens = torch.tensor([[(3 * r + 5 * t + t * t) % V for t in range(T)] for r in range(2)])
+    targets = torch.tensor([[(7 * r + 2 * t + 1) % V for t in range(T)] for r in range(2)])
+    routers = {"output_router_logits": True} if family == "qwen3_moe" else {}
+    out = m(input_ids=tokens, use_cache=False, **routers)
+    loss = total = F.cross_entropy(out.logits.reshape(-1, V), targets.reshape(-1), reduction="sum")
+    fixture = {}
+    if routers:
+        layers = [x.reshape(-1, EXPERTS) for x in out.router_logits]
+        balance = [load_balancing_loss_func((x,), EXPERTS, CHOSEN) for x in layers]
+        z = [(torch.logsumexp(x, -1) ** 2).mean() for x in layers]
+        total = loss + 2 * T / L * sum(0.3 * b + 0.2 * s for b, s in zip(balance, z))
+        fixture = {"balance": [b.item() for b in balance], "z": [s.item() for s in z]}
+    total.backward()
+    fixture = {
+        **fixture, "tokens": tokens.tolist(), "targets": targets.tolist(), "loss": loss.item(),
+        "logits": out.logits.detach().reshape(-1).tolist(),
+        "grads": [{"name": name, "grad": torch.cat([theirs[p].grad.reshape(-1) for p in parts]).tolist()}
+                  for name, parts in parameters(family)],
+    }
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), family + ".json"), "w") as f:
+        json.dump(fixture, f)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    write("gemma3", gemma3())
+    write("qwen3_moe", qwen3_moe())
