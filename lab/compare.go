@@ -30,7 +30,7 @@ type CompareOptions struct {
 	Context string
 
 	OnRun      func(name string, i, n int) // called when a run begins
-	OnProgress func(train.Progress)
+	OnProgress func(train.Event)
 }
 
 // Compared is the result of one of the runs.

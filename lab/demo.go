@@ -28,7 +28,7 @@ type DemoOptions struct {
 
 	OnStage    func(string)                         // says what begins
 	OnText     func(what string, read, total int64) // progress of reading
-	OnProgress func(train.Progress)                 // progress of training
+	OnProgress func(train.Event)                 // progress of training
 	OnSample   func(text string)                    // takes the samples, piece by piece
 }
 

@@ -28,7 +28,7 @@ type MixtureOptions struct {
 	Threads   int    // overrides the configuration's if above 0
 
 	OnPhase    func(what string)
-	OnProgress func(train.Progress)
+	OnProgress func(train.Event)
 }
 
 // Mixture is the result of a search for weights.

@@ -61,7 +61,7 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 		}
 	}
 	return MixtureOptions{
-		Out: out, OnPhase: func(string) {}, OnProgress: func(train.Progress) {},
+		Out: out, OnPhase: func(string) {}, OnProgress: func(train.Event) {},
 		Overrides: []string{
 			"data.mix=sums=" + root + "/sums,digits=" + root + "/digits", "model.layers=1", "model.dim=16", "model.heads=1", "model.context=16", "threads=1",
 			"train.steps=12", "train.batch_tokens=256", "train.eval_every=0", "train.eval_tokens=512", "schedule.warmup=2", "optimizer.lr=5e-3", "checkpoint.every=4",
@@ -88,7 +88,7 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	}
 	o.Out = filepath.Join(root, "stopped")
 	ctx, stop := context.WithCancel(context.Background())
-	o.OnProgress = func(p train.Progress) {
+	o.OnProgress = func(p train.Event) {
 		if p.DomainWeights != nil && p.Step == 6 {
 			stop()
 		}
@@ -97,7 +97,7 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 		t.Fatalf("stopped with %v", err)
 	}
 	steps := 0
-	o.OnProgress = func(train.Progress) { steps++ }
+	o.OnProgress = func(train.Event) { steps++ }
 	got, err := DoReMi(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -31,17 +31,18 @@ type Config struct {
 	RopeThetaLocal      float64         `yaml:"rope_theta_local"`        // the same in layers with a window; 0 for RopeTheta
 	RopeScaling         nn.RoPEScaling  `yaml:"rope_scaling"`            // without its Original; see Scaling
 	RopeOriginalContext int             `yaml:"rope_original_context"`   // context of the first training, for RopeScaling
-	RopeLayout          string          `yaml:"rope_layout" zero:"half"` // rotary pairs are the two halves of a head (half) or neighbours (interleaved)
+	RopeLayout          string          `yaml:"rope_layout" zero:"half"` // half or interleaved; see Interleaved
 
-	NormEps      float64 `yaml:"norm_eps"`      // added to the mean square inside RMSNorm, and to the variance inside LayerNorm
+	NormEps      float64 `yaml:"norm_eps"`      // added to the mean square in RMSNorm, to the variance in LayerNorm
 	ScoreDim     int     `yaml:"score_dim"`     // scores of attention are divided by its root; 0 for HeadDim
-	LogitSoftcap float64 `yaml:"logit_softcap"` // logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118: c = 30)
+	LogitSoftcap float64 `yaml:"logit_softcap"` // logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118)
 
-	InitStd  float64 `yaml:"init_std" weights:"any"`              // standard deviation of the initial tables, and of matrices with gpt2
-	Init     string  `yaml:"init" weights:"any" zero:"gpt2"`      // initialisation of matrices: gpt2, he, xavier or small
-	ZeroInit string  `yaml:"zero_init" weights:"any" zero:"none"` // parameters that start at zero: residual, head, both or none
+	InitStd  float64 `yaml:"init_std" weights:"any"`              // of the initial tables, and of matrices with gpt2
+	Init     string  `yaml:"init" weights:"any" zero:"gpt2"`      // of matrices: gpt2, he, xavier or small
+	ZeroInit string  `yaml:"zero_init" weights:"any" zero:"none"` // what starts at zero: residual, head, both or none
 
-	MuP            bool    `yaml:"mup"`                                    // the maximal update parametrisation; see mup.go
+	// The maximal update parametrisation; see mup.go.
+	MuP            bool    `yaml:"mup"`
 	MuPBaseDim     int     `yaml:"mup_base_dim" of:"MuP"`                  // D₀ of the base model
 	MuPBaseHeadDim int     `yaml:"mup_base_head_dim" of:"MuP"`             // E₀
 	MuPBaseFFN     int     `yaml:"mup_base_ffn" of:"MuP" weights:"any"`    // F₀
@@ -53,10 +54,12 @@ type Config struct {
 
 	// Of the family anneal; see anneal.go.
 	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"` // layers with a table of values: alternate, all or none
-	X0Skip          bool   `yaml:"x0_skip"`                      // every layer mixes the stream with its value before the first layer
+	X0Skip          bool   `yaml:"x0_skip"`                      // layers mix the stream with its first value
 
-	Dropout         float64 `yaml:"dropout" weights:"any"`          // probability that training drops an element of the embedding or of a branch's output
-	StochasticDepth float64 `yaml:"stochastic_depth" weights:"any"` // probability that training drops a branch of the last layer; see depth.go
+	// Probabilities that training drops an element of the embedding or of a branch's output, and a branch of the last
+	// layer (depth.go).
+	Dropout         float64 `yaml:"dropout" weights:"any"`
+	StochasticDepth float64 `yaml:"stochastic_depth" weights:"any"`
 
 	// How a model runs, which is no part of its shape.
 	Recompute  Layout `yaml:"-" json:"-"` // which layers backward recomputes; does not change results

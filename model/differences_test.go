@@ -14,11 +14,15 @@ import (
 // shape is a Config with no field at its zero value.
 func shape() Config {
 	return Config{
-		Family: "anneal", Layers: 4, Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Context: 32, Vocab: 61, TieEmbeddings: true, QKNorm: true,
-		Attention: sparse.Patterns{sparse.Window{Keys: 8}, sparse.Full{}}, Positions: Positions{"rope", "none"}, RopeTheta: 1e4, RopeThetaLocal: 1e3, ScoreDim: 24,
-		RopeScaling: nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 32, Slow: 1}, RopeOriginalContext: 8, RopeLayout: "interleaved",
+		Family: "anneal", Layers: 4, Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Context: 32,
+		Vocab: 61, TieEmbeddings: true, QKNorm: true,
+		Attention: sparse.Patterns{sparse.Window{Keys: 8}, sparse.Full{}}, Positions: Positions{"rope", "none"},
+		RopeTheta: 1e4, RopeThetaLocal: 1e3, ScoreDim: 24,
+		RopeScaling:         nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 32, Slow: 1},
+		RopeOriginalContext: 8, RopeLayout: "interleaved",
 		NormEps: 1e-5, LogitSoftcap: 30, InitStd: 0.02, Init: "he", ZeroInit: "head",
-		MuP: true, MuPBaseDim: 16, MuPBaseHeadDim: 8, MuPBaseFFN: 24, MuPBaseLayers: 2, MuPInputScale: 2, MuPOutputScale: 3,
+		MuP: true, MuPBaseDim: 16, MuPBaseHeadDim: 8, MuPBaseFFN: 24, MuPBaseLayers: 2,
+		MuPInputScale: 2, MuPOutputScale: 3,
 		Activation: "relu2", ValueEmbeddings: "all", X0Skip: true, Dropout: 0.1, StochasticDepth: 0.2,
 		Recompute: Layout{Whole: 2, Segment: 1}, LogitBytes: 1 << 20,
 	}
@@ -52,7 +56,8 @@ func other(t *testing.T, v reflect.Value) {
 // name of its key, but for those that are no keys.
 func TestEveryFieldOfTheShapeIsCompared(t *testing.T) {
 	free := []string{ // that weights do not depend on: changing one must be thought over
-		"model.context", "model.init_std", "model.init", "model.zero_init", "model.mup_base_ffn", "model.mup_base_layers", "model.dropout", "model.stochastic_depth",
+		"model.context", "model.init_std", "model.init", "model.zero_init", "model.mup_base_ffn", "model.mup_base_layers",
+		"model.dropout", "model.stochastic_depth",
 	}
 	was := shape()
 	if d := was.Differences(shape()); d != nil {
@@ -83,7 +88,8 @@ func TestEveryFieldOfTheShapeIsCompared(t *testing.T) {
 func TestShapesOfOneModelDoNotDiffer(t *testing.T) {
 	var short Config
 	long := Config{
-		Family: "llama", Attention: sparse.Patterns{sparse.Full{}}, Positions: Positions{"rope"}, RopeLayout: "half", Init: "gpt2", ZeroInit: "none",
+		Family: "llama", Attention: sparse.Patterns{sparse.Full{}}, Positions: Positions{"rope"}, RopeLayout: "half",
+		Init: "gpt2", ZeroInit: "none",
 		Activation: "swiglu", ValueEmbeddings: "none", MuPBaseDim: 256, MuPInputScale: 1,
 	}
 	if d := short.Differences(long); d != nil {
@@ -104,8 +110,9 @@ func TestSavedShapesReadBack(t *testing.T) {
 	}
 	early := string(text)
 	for now, then := range map[string]string{
-		`"RopeScaling":"yarn:4","RopeOriginalContext":8,"RopeLayout":"interleaved"`:                                            `"RopeScaling":{"Kind":"yarn","Factor":4,"Original":8,"Fast":32,"Slow":1,"Attention":0,"Low":0,"High":0},"RopeInterleaved":true`,
-		`"MuP":true,"MuPBaseDim":16,"MuPBaseHeadDim":8,"MuPBaseFFN":24,"MuPBaseLayers":2,"MuPInputScale":2,"MuPOutputScale":3`: `"MuP":{"Dim":16,"HeadDim":8,"FFN":24,"Layers":2,"InputScale":2,"OutputScale":3}`,
+		`"RopeScaling":"yarn:4","RopeOriginalContext":8,"RopeLayout":"interleaved"`: `"RopeScaling":{"Kind":"yarn","Factor":4,"Original":8,"Fast":32,"Slow":1,"Attention":0,"Low":0,"High":0},"RopeInterleaved":true`,
+		`"MuP":true,"MuPBaseDim":16,"MuPBaseHeadDim":8,"MuPBaseFFN":24,"MuPBaseLayers":2,` +
+			`"MuPInputScale":2,"MuPOutputScale":3`: `"MuP":{"Dim":16,"HeadDim":8,"FFN":24,"Layers":2,"InputScale":2,"OutputScale":3}`,
 	} {
 		if !strings.Contains(early, now) {
 			t.Fatalf("%s is not in %s", now, early)
@@ -118,7 +125,8 @@ func TestSavedShapesReadBack(t *testing.T) {
 	}
 	got = Config{MuP: true}
 	off := `{"Layers":2,"RopeScaling":{"Kind":"","Factor":0,"Original":0},"RopeInterleaved":false,"MuP":{"Dim":0}}`
-	if err := json.Unmarshal([]byte(off), &got); err != nil || got.MuP || got.Layers != 2 || got.RopeScaling != (nn.RoPEScaling{}) {
+	err = json.Unmarshal([]byte(off), &got)
+	if err != nil || got.MuP || got.Layers != 2 || got.RopeScaling != (nn.RoPEScaling{}) {
 		t.Errorf("%v: %+v", err, got)
 	}
 }

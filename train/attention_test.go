@@ -31,7 +31,7 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 		stopped := options()
 		stopped.Config.Memory.Recompute, stopped.Threads = "every_layer", 2
 		ctx, cancel := context.WithCancel(context.Background())
-		stopped.OnProgress = func(p Progress) {
+		stopped.OnProgress = func(p Event) {
 			if p.Step == 2 {
 				cancel()
 			}

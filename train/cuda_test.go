@@ -47,7 +47,7 @@ func TestARunOnAGPUIsCloseToTheRunOnTheCPU(t *testing.T) {
 			}
 			stopped := Options{Config: with(t, data, set...), Dir: filepath.Join(dir, "stopped")}
 			ctx, cancel := context.WithCancel(context.Background())
-			stopped.OnProgress = func(p Progress) {
+			stopped.OnProgress = func(p Event) {
 				if p.Step == 2 {
 					cancel()
 				}

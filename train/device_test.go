@@ -79,7 +79,7 @@ func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 			sameRun(t, "in one go", mustRun(t, Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "far")}), want)
 			stopped := Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "stopped")}
 			ctx, cancel := context.WithCancel(context.Background())
-			stopped.OnProgress = func(p Progress) {
+			stopped.OnProgress = func(p Event) {
 				if p.Step == 4 {
 					cancel()
 				}

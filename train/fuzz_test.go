@@ -64,7 +64,7 @@ func FuzzRewind(f *testing.F) {
 func FuzzMetrics(f *testing.F) {
 	var text []byte
 	for step := range 4 {
-		line, _ := json.Marshal(metricsLine{Step: step + 1, Loss: 2, Rewound: step == 1})
+		line, _ := json.Marshal(Event{Step: step + 1, Loss: 2, Rewound: step == 1})
 		text = append(append(text, line...), '\n')
 	}
 	f.Add([]byte{}, 2)

@@ -197,7 +197,7 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	want := mustRun(t, Options{Config: p.cfg.Clone(), Dir: p.dir + "-whole", DRO: &p.dro, Threads: 1})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	o := Options{Config: p.cfg, Dir: p.dir, DRO: &p.dro, Threads: 2, OnProgress: func(p Progress) {
+	o := Options{Config: p.cfg, Dir: p.dir, DRO: &p.dro, Threads: 2, OnProgress: func(p Event) {
 		if p.Step == 13 {
 			cancel()
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"time"
 
@@ -22,7 +21,7 @@ type Options struct {
 	Dir        string          // the run directory
 	Device     string          // overrides Config.Device unless it is ""
 	Threads    int             // overrides Config.Threads if above 0
-	OnProgress func(Progress)  // called after every step; may be nil
+	OnProgress func(Event)     // called after every step; may be nil
 	Warn       func(string)    // takes remarks for people; may be nil
 	Notes      func() []string // asked after every step for remarks that belong in the run's journal; may be nil
 	Saves      <-chan struct{} // asks for a checkpoint after the step in hand; may be nil
@@ -171,8 +170,7 @@ func (s *session) open() (err error) {
 	s.tensors = s.trainer.checkpointTensors()
 	s.peak = s.dev.Peak(s.trainer.policy.Operand)
 	s.tokens = s.cfg.Tokens()
-	nan := number(math.NaN())
-	s.last = state{TrainLoss: nan, ValLoss: nan, ValBitsPerByte: nan, ValLossEMA: nan, ValBitsPerByteEMA: nan}
+	s.last = newState()
 	return nil
 }
 
@@ -329,26 +327,25 @@ func (s *session) outOfTime() bool {
 // step makes one step and what is due after it.
 func (s *session) step(ctx context.Context) error {
 	t := s.trainer
-	stats, err := t.Step(ctx, s.corpus.Train)
+	e, err := t.Step(ctx, s.corpus.Train)
 	s.watch.enter(idle)
 	if err != nil {
 		return err
 	}
-	if err := s.countTargets(stats.Targets); err != nil {
+	if err := s.countTargets(e.Targets); err != nil {
 		return err
 	}
-	if !stats.Skipped {
-		s.last.TrainLoss = number(stats.Loss)
+	if !e.Skipped {
+		s.last.TrainLoss = e.Loss
 	}
-	s.clock.tick(t.progress.Tokens, stats.FLOPs)
-	eval := evaluation{unevaluated, unevaluated}
+	s.clock.tick(t.progress.Tokens, e.FLOPs)
 	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
 	due := s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0
 	if due && !t.guard.exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
-		eval, err = s.evaluate(ctx)
+		e.Evaluation, err = s.evaluate(ctx)
 		s.clock.pause()
 	}
-	s.report(stats, eval)
+	s.report(e)
 	if err != nil {
 		return err
 	}

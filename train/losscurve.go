@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 
 	"anneal/internal/fileio"
@@ -18,32 +19,31 @@ type LossCurve struct {
 // omitted. warn takes what is missing.
 func Losses(dir string, warn func(string)) (LossCurve, error) {
 	var c LossCurve
-	err := runMetrics(dir, warn, func(line []byte) error {
-		var l struct {
-			Tokens  float64
-			Loss    *float64
-			Skipped bool
-			Rewound bool
+	err := runMetrics(dir, warn, func(e Event) {
+		if !math.IsNaN(e.Loss) && !e.Skipped {
+			c.Tokens, c.Loss = append(c.Tokens, float64(e.Tokens)), append(c.Loss, e.Loss)
 		}
-		err := json.Unmarshal(line, &l)
-		if err == nil && l.Loss != nil && !l.Skipped && !l.Rewound {
-			c.Tokens, c.Loss = append(c.Tokens, l.Tokens), append(c.Loss, *l.Loss)
-		}
-		return err
 	})
 	return c, err
 }
 
-// runMetrics calls f with every line of a run's metrics. A line that is unreadable, or that f refuses, is left out;
-// warn takes their numbers and the steps that are missing.
-func runMetrics(dir string, warn func(string), f func(line []byte) error) error {
+// runMetrics calls f with every step of a run's current history. A line that is unreadable is left out; warn takes their
+// numbers and the steps that are missing.
+func runMetrics(dir string, warn func(string), f func(Event)) error {
 	path := runDir(dir).metrics()
 	var c metricsCheck
 	_, err := os.Stat(path)
 	if err == nil {
 		err = eachMetricsLine(path, func(line []byte) error {
-			if l, ok := c.read(line); ok && f(line) != nil {
+			l, ok := c.read(line)
+			if !ok {
+				return nil
+			}
+			var e Event
+			if err := json.Unmarshal(line, &e); err != nil {
 				c.refuse(l)
+			} else if !e.Rewound {
+				f(e)
 			}
 			return nil
 		})
@@ -61,16 +61,10 @@ func runMetrics(dir string, warn func(string), f func(line []byte) error) error 
 // [step][domain]. warn takes what is missing.
 func DomainWeights(dir string, warn func(string)) ([][]float64, error) {
 	var weights [][]float64
-	err := runMetrics(dir, warn, func(line []byte) error {
-		var l struct {
-			Weights []float64 `json:"domain_weights"`
-			Rewound bool
+	err := runMetrics(dir, warn, func(e Event) {
+		if e.DomainWeights != nil {
+			weights = append(weights, e.DomainWeights)
 		}
-		err := json.Unmarshal(line, &l)
-		if err == nil && l.Weights != nil && !l.Rewound {
-			weights = append(weights, l.Weights)
-		}
-		return err
 	})
 	return weights, err
 }

@@ -42,13 +42,13 @@ func TestMetricsAreTrimmedToTheCheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		m.write(metricsLine{Step: 9})
+		m.write(Event{Step: 9})
 		m.close()
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		line, err := json.Marshal(metricsLine{Step: 9})
+		line, err := json.Marshal(Event{Step: 9})
 		if err != nil {
 			t.Fatal(err)
 		}

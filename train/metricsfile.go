@@ -40,10 +40,10 @@ func newMetricsFile(w io.WriteCloser, retry time.Duration, warn func(string)) *m
 }
 
 // write takes the line of a step.
-func (m *metricsFile) write(l metricsLine) {
-	line, err := json.Marshal(l)
+func (m *metricsFile) write(e Event) {
+	line, err := json.Marshal(e)
 	if err != nil {
-		m.warn(fmt.Sprintf("the metrics of step %d cannot be recorded: %v", l.Step, err))
+		m.warn(fmt.Sprintf("the metrics of step %d cannot be recorded: %v", e.Step, err))
 		return
 	}
 	m.relay.Write(append(line, '\n'))

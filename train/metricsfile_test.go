@@ -63,7 +63,7 @@ func TestMetricsOfAFullDiskAreFilledIn(t *testing.T) {
 			m.flush(time.Minute)
 			d.fill(step < 25)
 		}
-		m.write(metricsLine{Step: step})
+		m.write(Event{Step: step})
 	}
 	d.fill(false)
 	m.close()
@@ -85,12 +85,12 @@ func TestLostMetricsAreNamed(t *testing.T) {
 	d := disk{full: true}
 	var s said
 	m := newMetricsFile(&d, time.Hour, s.warn)
-	m.write(metricsLine{Step: 1})
+	m.write(Event{Step: 1})
 	for !strings.Contains(s.all(), "at present") { // the file has it
 		time.Sleep(time.Millisecond)
 	}
 	for step := 2; step <= metricsLines+4; step++ {
-		m.write(metricsLine{Step: step})
+		m.write(Event{Step: step})
 	}
 	d.fill(false)
 	m.close()
@@ -108,7 +108,7 @@ func TestMetricsThatWereNeverWrittenAreNamed(t *testing.T) {
 	var s said
 	m := newMetricsFile(&d, time.Hour, s.warn)
 	for step := 3; step <= 5; step++ {
-		m.write(metricsLine{Step: step})
+		m.write(Event{Step: step})
 	}
 	m.close()
 	if text := s.all(); !strings.Contains(text, "the metrics of steps 3 to 5 are lost") || strings.Count(text, "at present") != 1 {

@@ -62,7 +62,7 @@ func TestNoiseScaleOfSimulatedGradients(t *testing.T) {
 // The squared norm measured is that of a step of the first micro-batch alone, and measuring changes no bit of
 // training.
 func TestMeasuringNoiseChangesNothing(t *testing.T) {
-	run := func(overrides ...string) (*Trainer, StepStats) {
+	run := func(overrides ...string) (*Trainer, Event) {
 		cfg := with(t, "random", append(overrides, "model.vocab=64", "precision=fp32")...)
 		tr := trainerOf(t, cfg, 1)
 		stats, err := tr.Step(context.Background(), dataset.NewRandom(64, cfg.Model.Context, 1))

@@ -192,7 +192,7 @@ func TestThreadsAndInterruptionsDoNotChangeARun(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := func(p Progress) {
+	stop := func(p Event) {
 		if p.Step == 17 {
 			cancel()
 		}

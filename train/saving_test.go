@@ -22,7 +22,7 @@ func faulty(t *testing.T, file string, failures, from, to int) (r *Result, dir, 
 	dir = filepath.Join(t.TempDir(), "run")
 	var s said
 	o := Options{Config: cfg, Dir: dir, Warn: s.warn}
-	o.OnProgress = func(p Progress) {
+	o.OnProgress = func(p Event) {
 		path := filepath.Join(runDir(dir).checkpoints(), file)
 		var err error
 		switch p.Step {
@@ -101,7 +101,7 @@ func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
 	var s said
 	o := Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Saves: saves, Warn: s.warn}
 	lock := filepath.Join(runDir(o.Dir).checkpoints(), ".lock")
-	o.OnProgress = func(p Progress) {
+	o.OnProgress = func(p Event) {
 		switch p.Step {
 		case 2:
 			saves <- struct{}{}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"math"
 
 	"anneal/dataset"
 	"anneal/optim"
@@ -38,5 +39,5 @@ func (t *Trainer) winRate() float64 {
 	if o, is := t.opt.(*optim.Sophia); is {
 		return o.TakeWinRate()
 	}
-	return 0
+	return math.NaN()
 }

@@ -45,24 +45,28 @@ func (t *Trainer) addSources(mixed manySources, first uint64) {
 	}
 }
 
-// sourceMetrics adds the sources of a mix to a line of metrics: the loss of each in the step's batch and, after an
-// evaluation, the held-out measure of each and the tokens of each trained on so far.
-func (s *session) sourceMetrics(line *metricsLine, eval EvalResult) {
+// sourceLoss returns the loss of each source of a mix in the step's batch; nil without a mix.
+func (s *session) sourceLoss() map[string]number {
+	if s.corpus.Mixed == nil {
+		return nil
+	}
+	losses := map[string]number{}
+	for i, sum := range s.trainer.sources {
+		if sum.targets > 0 {
+			losses[s.corpus.Sources[i].Name] = number(sum.nats / float64(sum.targets))
+		}
+	}
+	return losses
+}
+
+// evaluateSources adds the held-out measure of each source of a mix, and its tokens trained on so far.
+func (s *session) evaluateSources(e *Evaluation) {
 	if s.corpus.Mixed == nil {
 		return
 	}
-	line.SourceLoss = map[string]number{}
-	for i, sum := range s.trainer.sources {
-		if sum.targets > 0 {
-			line.SourceLoss[s.corpus.Sources[i].Name] = number(sum.nats / float64(sum.targets))
-		}
-	}
-	if eval.Tokens == 0 {
-		return
-	}
-	line.SourceTokens, line.SourceBitsPerByte = s.sourceTokens(), map[string]number{}
-	for _, r := range eval.Sources {
-		line.SourceBitsPerByte[r.Name] = r.BitsPerByte
+	e.SourceTokens, e.SourceBitsPerByte = s.sourceTokens(), map[string]number{}
+	for _, r := range e.ValSources {
+		e.SourceBitsPerByte[r.Name] = r.BitsPerByte
 	}
 }
 

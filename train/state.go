@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
+	"anneal/internal/nanjson"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
@@ -34,16 +36,29 @@ type state struct {
 	Imported bool `json:"imported,omitempty"` // the weights are those of a model that other tools made
 
 	// Last results, which a finished run reports again.
-	TrainLoss      number `json:"train_loss"`
-	ValLoss        number `json:"val_loss"`
-	ValBitsPerByte number `json:"val_bits_per_byte"`
+	TrainLoss  float64        `json:"train_loss"`
+	Evaluation                // the last
+	ValSources []SourceResult `json:"val_sources,omitempty"` // its ValSources
 
-	ValLossEMA        number `json:"val_loss_ema"` // of the average of the weights
-	ValBitsPerByteEMA number `json:"val_bits_per_byte_ema"`
+	EvalStep int `json:"eval_step"` // of the last evaluation
+}
 
-	ValSources []SourceResult `json:"val_sources,omitempty"` // for each source of a mix
+// newState is the state of a run that has done nothing.
+func newState() (s state) {
+	nanjson.Forget(&s)
+	return s
+}
 
-	EvalStep int `json:"eval_step"` // step of the results above
+// MarshalJSON implements json.Marshaler.
+func (s state) MarshalJSON() ([]byte, error) { return nanjson.Marshal(s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *state) UnmarshalJSON(text []byte) error {
+	type plain state
+	read := plain(newState())
+	err := json.Unmarshal(text, &read)
+	*s = state(read)
+	return err
 }
 
 // Check refuses impossible states: counters that are negative, contradict each other, or differ from the manifest's.

@@ -79,7 +79,7 @@ func Summarize(dir string) Summary {
 }
 
 // stateOf decides which of the states a run is in.
-func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error, lines []metricsLine) RunState {
+func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error, lines []Event) RunState {
 	p := last.Progress
 	outOfTime := cfg.Train.Minutes > 0 && p.Step > 0 && last.EvalStep == p.Step // the last step is evaluated
 	switch {
@@ -107,24 +107,20 @@ func (s *Summary) take(last *state) {
 	if last.Config == nil {
 		return // it was not trained here
 	}
-	s.TrainLoss = float64(last.TrainLoss)
+	s.TrainLoss = last.TrainLoss
 	if last.EvalStep > 0 {
-		s.ValLoss, s.ValBitsPerByte, s.ValStep = float64(last.ValLoss), float64(last.ValBitsPerByte), last.EvalStep
+		s.ValLoss, s.ValBitsPerByte, s.ValStep = last.ValLoss, last.ValBitsPerByte, last.EvalStep
 	}
 }
 
 // follow takes what a later line of metrics.jsonl says.
-func (s *Summary) follow(l metricsLine) {
-	s.Step = max(s.Step, l.Step)
-	if !l.Skipped {
-		s.TrainLoss = float64(l.Loss)
+func (s *Summary) follow(e Event) {
+	s.Step = max(s.Step, e.Step)
+	if !e.Skipped {
+		s.TrainLoss = e.Loss
 	}
-	if l.ValLoss == nil {
-		return
-	}
-	s.ValLoss, s.ValStep = float64(*l.ValLoss), l.Step
-	if l.ValBitsPerByte != nil {
-		s.ValBitsPerByte = float64(*l.ValBitsPerByte)
+	if e.Evaluated() {
+		s.ValLoss, s.ValBitsPerByte, s.ValStep = e.ValLoss, e.ValBitsPerByte, e.Step
 	}
 }
 
@@ -159,7 +155,7 @@ func (s *Summary) measure() {
 }
 
 // gaveUp reports whether the last lines of metrics.jsonl are of as many skipped updates as end a run.
-func gaveUp(lines []metricsLine, most int) bool {
+func gaveUp(lines []Event, most int) bool {
 	row := 0
 	for _, l := range lines {
 		row++
@@ -189,7 +185,7 @@ const metricsTail = 256 << 10
 
 // lastMetrics returns the last lines of metrics.jsonl, of the run's current history. A line that is not whole is
 // left out.
-func lastMetrics(path string) []metricsLine {
+func lastMetrics(path string) []Event {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {
 		return nil
@@ -202,12 +198,12 @@ func lastMetrics(path string) []metricsLine {
 	from := max(0, info.Size()-metricsTail)
 	text := make([]byte, info.Size()-from)
 	n, _ := f.ReadAt(text, from)
-	var lines []metricsLine
+	var lines []Event
 	for i, line := range strings.SplitAfter(string(text[:n]), "\n") {
-		var l metricsLine
+		var e Event
 		whole := strings.HasSuffix(line, "\n") && (i > 0 || from == 0)
-		if whole && json.Unmarshal([]byte(line), &l) == nil && !l.Rewound {
-			lines = append(lines, l)
+		if whole && json.Unmarshal([]byte(line), &e) == nil && !e.Rewound {
+			lines = append(lines, e)
 		}
 	}
 	return lines

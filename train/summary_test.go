@@ -202,7 +202,7 @@ func TestSummariesTellStoppedFromFinished(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := tinyConfig(testData(t))
-	if _, err := Run(ctx, Options{Config: cfg, Dir: dir, OnProgress: func(p Progress) {
+	if _, err := Run(ctx, Options{Config: cfg, Dir: dir, OnProgress: func(p Event) {
 		if p.Step == 3 {
 			cancel()
 		}

@@ -61,22 +61,6 @@ type progress struct {
 // clipRate returns the share of the updates so far whose gradient was clipped; NaN before the first.
 func (p *progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
 
-// StepStats describes one step.
-type StepStats struct {
-	Loss     float64 // mean nats per target over the whole batch, before the update; NaN without a target
-	GradNorm float64 // global norm of the gradient of that mean, before clipping
-	ZLoss    float64 // mean over targets of train.z_loss · log²Z, not included in Loss
-	LR       float64
-	WinRate  float64 // share of weights that the update did not clip, with sophia
-	Clipped  bool    // the gradient exceeded train.clip
-	Skipped  bool    // the update was not applied: the guard refused it, an fp16 gradient overflowed, or every target was ignored
-
-	FLOPs      float64 // forward and backward, counted by model.Decoder.BatchFLOPs
-	Length     int     // tokens in a sequence
-	Targets    int     // of the batch that are not ignored
-	NoiseScale float64 // estimate so far, in tokens; NaN if this step did not measure it
-}
-
 // New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	f, err := MeasureRun(cfg, dev)
@@ -145,60 +129,64 @@ func (t *Trainer) Close() {
 // Gradients are sums and are divided once, by the number of targets of the whole batch, so that every token has the
 // same weight. A step whose update is rejected has read its batch, but neither the optimizer's t nor the schedule
 // counts it.
-func (t *Trainer) Step(ctx context.Context, src dataset.Source) (StepStats, error) {
+func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 	part := t.ramps.next(t.progress)
 	t.accum, t.length = part.micro, part.length
 	from := t.progress.Sample
 	if t.robust != nil {
 		if err := t.robust.weigh(ctx, t, src, from); err != nil {
-			return StepStats{}, err
+			return Event{}, err
 		}
 	}
 	sums, err := t.gradient(ctx, src, from)
 	if err != nil {
-		return StepStats{}, err
+		return Event{}, err
 	}
-	return t.conclude(src, from, part, sums)
+	e, err := t.conclude(src, from, part, sums)
+	t.endEvent(&e)
+	return e, err
 }
 
 // conclude is the rest of a step, once its gradient is there: sums are those of the batch at from, part its portion.
-func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums batchSums) (StepStats, error) {
+func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums batchSums) (Event, error) {
 	t.watch.enter(updating)
 	norm := math.Sqrt(t.squaredNorm())
 	if err := wait(t.dev); err != nil { // before any result of the step is used
-		return StepStats{}, err
+		return Event{}, err
 	}
 	t.endFP8Step()
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
 	t.progress.Tokens += part.tokens
+	e := t.stepEvent(part, sums)
 	targets := float64(sums.targets)
 	if targets == 0 {
-		return StepStats{Loss: math.NaN(), GradNorm: math.NaN(), NoiseScale: math.NaN(), FLOPs: sums.flops, Skipped: true}, nil
+		e.Skipped = true
+		return e, nil
 	}
-	stats := StepStats{
-		Loss: sums.loss / targets, ZLoss: t.cfg.Train.ZLoss * sums.squaredLogZ / targets,
-		GradNorm: norm / targets, LR: t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position),
-		Length: part.length, Targets: sums.targets, NoiseScale: math.NaN(), FLOPs: sums.flops,
+	e.Loss, e.GradNorm = sums.loss/targets, norm/targets
+	e.LR = t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position)
+	if z := t.cfg.Train.ZLoss; z != 0 {
+		e.ZLoss = z * sums.squaredLogZ / targets
 	}
-	if t.overflowed(stats.Loss, stats.GradNorm) || !t.guard.accept(stats.Loss, stats.GradNorm) {
-		stats.Skipped = true
-		return stats, nil
+	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {
+		e.Skipped = true
+		return e, nil
 	}
 	t.progress.Updates++
 	t.progress.Applied += part.tokens
 	if t.robust != nil {
 		t.robust.commit()
 	}
-	clip := optim.ClipScale(stats.GradNorm, t.cfg.Train.Clip)
-	if stats.Clipped = clip < 1; stats.Clipped {
+	clip := optim.ClipScale(e.GradNorm, t.cfg.Train.Clip)
+	if e.Clipped = clip < 1; e.Clipped {
 		t.progress.Clipped++
 	}
-	stats.NoiseScale = t.measureNoise(sums, stats.GradNorm)
-	t.update(stats.LR, clip/(targets*t.tape.LossScale)) // the gradients are of the scaled sum
+	e.NoiseScale = t.measureNoise(sums, e.GradNorm)
+	t.update(e.LR, clip/(targets*t.tape.LossScale)) // the gradients are of the scaled sum
 	t.average.update(t.progress.Updates, t.model.Params(), t.dev)
-	stats.WinRate = t.winRate()
-	return stats, t.curvature(src, from)
+	e.WinRate = t.winRate()
+	return e, t.curvature(src, from)
 }
 
 // batchSums are sums over the targets of a step's batch.

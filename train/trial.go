@@ -70,7 +70,7 @@ func (t *Trial) Close() {
 }
 
 // Step makes one optimizer step.
-func (t *Trial) Step(ctx context.Context) (StepStats, error) { return t.trainer.Step(ctx, t.src) }
+func (t *Trial) Step(ctx context.Context) (Event, error) { return t.trainer.Step(ctx, t.src) }
 
 // Look runs the model forward over the first micro-batch of the next step, for an observer; it changes nothing.
 func (t *Trial) Look() error {

@@ -75,8 +75,9 @@ func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	var out, errs strings.Builder
 	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs)}
 	r := &train.Result{
-		Step: 192, EvalStep: 100, ValLoss: 3.5, ValBitsPerByte: 2.25, TrainLoss: 3.4, Interrupted: true,
-		TokensPerSecond: math.NaN(), ValBitsPerByteEMA: math.NaN(), NoiseScale: math.NaN(),
+		Step: 192, EvalStep: 100, TrainLoss: 3.4, Interrupted: true,
+		Evaluation:      train.Evaluation{ValLoss: 3.5, ValBitsPerByte: 2.25, ValBitsPerByteEMA: math.NaN()},
+		TokensPerSecond: math.NaN(), NoiseScale: math.NaN(),
 	}
 	err := s.finishRun(r, finished{dir: "runs/a", elapsed: 65 * time.Second})
 	if want := "validation loss   3.5000 nats/token, 2.2500 bits/byte, at step 100\n"; !strings.Contains(out.String(), want) {

@@ -78,11 +78,11 @@ func stepTokens(cfg *config.Config) string {
 // trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line
 // of the present step is rewritten; elsewhere there is a line every so many steps, or, if that is 0, every ten
 // seconds.
-func (s *session) trainProgress(every int) func(train.Progress) {
-	return func(p train.Progress) {
+func (s *session) trainProgress(every int) func(train.Event) {
+	return func(p train.Event) {
 		line := func(columns int) string { return stepLine(p, columns) }
 		switch {
-		case !math.IsNaN(p.ValLoss):
+		case p.Evaluated():
 			s.status.keep(line(s.status.terminal()))
 		case every > 0 && p.Step%every == 0 && !s.status.rewrites():
 			s.status.keep(line(0))
@@ -97,7 +97,7 @@ func (s *session) trainProgress(every int) func(train.Progress) {
 //	step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s
 //
 // Where there are fewer columns (0 is no limit) the parts that matter least are left out.
-func stepLine(p train.Progress, columns int) string {
+func stepLine(p train.Event, columns int) string {
 	total := fmt.Sprint(p.Steps)
 	line := fit{columns: columns}
 	line.add(0, "step %*d/%s  %3d%%", len(total), p.Step, total, 100*p.Step/max(p.Steps, 1))
@@ -129,8 +129,8 @@ func stepLine(p train.Progress, columns int) string {
 	if p.FractionOfPeak > 0 {
 		line.add(3, "%.0f%% of peak", 100*p.FractionOfPeak)
 	}
-	if p.Skipped > 0 {
-		line.add(1, "%d skipped", p.Skipped)
+	if p.Skips > 0 {
+		line.add(1, "%d skipped", p.Skips)
 	}
 	if p.ETA > 0 && p.ETA < 10000*time.Hour {
 		line.add(0, "ETA %s", clock(p.ETA))

@@ -73,9 +73,9 @@ func TestNumbersForPeople(t *testing.T) {
 
 // A narrow terminal loses the rate and the gradient before it loses the time left.
 func TestStepLineFitsNarrowTerminals(t *testing.T) {
-	p := train.Progress{
+	p := train.Event{
 		Step: 840, Steps: 2400, Loss: 1.9474, LR: 9.1e-4, GradNorm: 0.62, TokensPerSecond: 7940, FractionOfPeak: 0.71,
-		ValLoss: math.NaN(), ValBitsPerByte: 1.31, ETA: 123 * time.Second,
+		Evaluation: train.Evaluation{ValBitsPerByte: 1.31}, ETA: 123 * time.Second,
 	}
 	for width, want := range map[int]string{
 		0:  "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s",

@@ -1,0 +1,81 @@
+// Package nanjson writes and reads structs whose numbers may be unknown, which is NaN in Go and null in JSON. With the
+// option omitempty an unknown number is left out; a number that is 0 is written.
+package nanjson
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Marshal writes a struct as encoding/json does, but for its own fields of type float64. Fields need a json tag; those
+// of embedded structs stand beside the others.
+func Marshal(v any) ([]byte, error) {
+	object, err := appendFields([]byte{'{'}, reflect.ValueOf(v))
+	return append(object, '}'), err
+}
+
+func appendFields(object []byte, v reflect.Value) (_ []byte, err error) {
+	for i := range v.NumField() {
+		f, x := v.Type().Field(i), v.Field(i)
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			if object, err = appendFields(object, x); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if name == "-" || option == "omitempty" && empty(x) {
+			continue
+		}
+		text, err := value(x)
+		if err != nil {
+			return nil, err
+		}
+		if len(object) > 1 {
+			object = append(object, ',')
+		}
+		object = strconv.AppendQuote(object, name)
+		object = append(append(object, ':'), text...)
+	}
+	return object, nil
+}
+
+// empty reports whether omitempty leaves a value out.
+func empty(x reflect.Value) bool {
+	switch x.Kind() {
+	case reflect.Float64:
+		return math.IsNaN(x.Float())
+	case reflect.Map, reflect.Slice, reflect.String:
+		return x.Len() == 0
+	}
+	return x.IsZero()
+}
+
+func value(x reflect.Value) ([]byte, error) {
+	if x.Kind() != reflect.Float64 {
+		return json.Marshal(x.Interface())
+	}
+	f := x.Float()
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, f, 'g', -1, 64), nil
+}
+
+// Forget makes every number of type float64 in a struct, and in the structs that it embeds, unknown. What encoding/json
+// then reads into it leaves those unknown that are null or not there.
+func Forget(v any) { forget(reflect.ValueOf(v).Elem()) }
+
+func forget(v reflect.Value) {
+	for i := range v.NumField() {
+		switch x := v.Field(i); {
+		case v.Type().Field(i).Anonymous && x.Kind() == reflect.Struct:
+			forget(x)
+		case x.Kind() == reflect.Float64:
+			x.SetFloat(math.NaN())
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package train
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+
+	"anneal/internal/nanjson"
+)
+
+// An Event is what is known of a step: a line of metrics.jsonl, a line of progress, and what readers of a run get. The
+// trainer computes the first part, the run adds its rates and, where it was made, an evaluation. A number that is not
+// known is NaN. To add a metric, add a field and set it where it is computed.
+type Event struct {
+	Step   int   `json:"step"`
+	Tokens int64 `json:"tokens"` // trained on so far
+
+	// Loss is the mean of nats per target over the whole batch, before the update; GradNorm is the global norm of the
+	// gradient of that mean, before clipping. Both are NaN without a target.
+	Loss     float64 `json:"loss"`
+	LR       float64 `json:"lr"`
+	GradNorm float64 `json:"grad_norm"`
+
+	ZLoss          float64 `json:"z_loss,omitempty"`             // mean of train.z_loss · log²Z; Loss excludes it
+	ClipRate       float64 `json:"clip_rate,omitempty"`          // share of the updates so far, if clipping is on
+	SequenceTokens int     `json:"sequence_tokens,omitempty"`    // if shorter than the context
+	NoiseScale     float64 `json:"noise_scale_tokens,omitempty"` // estimate so far, of steps that measured it
+	WinRate        float64 `json:"win_rate,omitempty"`           // share of weights not clipped by sophia
+
+	// Skipped reports that the update was not applied: the guard refused it, an fp16 gradient overflowed, or every
+	// target was ignored.
+	Skipped   bool    `json:"skipped,omitempty"`
+	LossScale float64 `json:"loss_scale,omitempty"` // of precision fp16, for the next step
+
+	// For a run that weighs domains, by source: the weights, and the excess of each domain's loss over the
+	// reference's in nats per token.
+	DomainWeights []float64 `json:"domain_weights,omitempty"`
+	DomainExcess  []float64 `json:"domain_excess,omitempty"`
+
+	// Rewound reports that the run went back before this step, which its weights no longer include.
+	Rewound bool `json:"rewound,omitempty"`
+
+	TokensPerSecond float64 `json:"tokens_per_second"` // of wall time, over the last few seconds
+	FractionOfPeak  float64 `json:"fraction_of_peak"`  // of the measured peak of matrix products at the run's precision
+	RSSBytes        int64   `json:"rss_bytes"`
+
+	SourceLoss map[string]number `json:"source_loss,omitempty"` // per source of a mix, of the step's batch
+	Evaluation                   // of the model after the step, if one was made
+
+	// What only the process that makes the step reads.
+	Steps   int           `json:"-"` // of the whole run
+	ETA     time.Duration `json:"-"`
+	Skips   int           `json:"-"` // updates not applied so far
+	Clipped bool          `json:"-"` // the gradient exceeded train.clip
+	FLOPs   float64       `json:"-"` // forward and backward, counted by model.Decoder.BatchFLOPs
+	Targets int           `json:"-"` // of the batch that are not ignored
+}
+
+// An Evaluation is what was measured on held-out text; NaN if nothing was. Losses are nats per token.
+type Evaluation struct {
+	ValLoss           float64 `json:"val_loss,omitempty"`
+	ValBitsPerByte    float64 `json:"val_bits_per_byte,omitempty"`
+	ValLossEMA        float64 `json:"val_loss_ema,omitempty"` // of the average of the weights
+	ValBitsPerByteEMA float64 `json:"val_bits_per_byte_ema,omitempty"`
+
+	ValSources        []SourceResult    `json:"-"`                                  // per source of a mix
+	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // per source, trained on so far
+	SourceBitsPerByte map[string]number `json:"source_val_bits_per_byte,omitempty"` // per source, held out
+}
+
+// newEvent is an event of which no number is known.
+func newEvent() (e Event) {
+	nanjson.Forget(&e)
+	return e
+}
+
+// Evaluated reports whether the event has an evaluation.
+func (e *Evaluation) Evaluated() bool { return !math.IsNaN(e.ValLoss) }
+
+// MarshalJSON implements json.Marshaler.
+func (e Event) MarshalJSON() ([]byte, error) { return nanjson.Marshal(e) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Event) UnmarshalJSON(text []byte) error {
+	type plain Event
+	read := plain(newEvent())
+	err := json.Unmarshal(text, &read)
+	*e = Event(read)
+	return err
+}
+
+// stepEvent begins the event of a step with what holds whatever becomes of its update.
+func (t *Trainer) stepEvent(part portion, sums batchSums) Event {
+	e := newEvent()
+	e.Steps, e.LR, e.FLOPs, e.Targets = t.cfg.Train.Steps, 0, sums.flops, sums.targets
+	if part.length < t.model.Config.Context {
+		e.SequenceTokens = part.length
+	}
+	return e
+}
+
+// endEvent adds where the run stands after the step.
+func (t *Trainer) endEvent(e *Event) {
+	e.Step, e.Tokens, e.Skips = t.progress.Step, t.progress.Tokens, t.guard.Skipped
+	if t.policy.Scaled() {
+		e.LossScale = t.lossScale.Scale
+	}
+	if t.cfg.Train.Clip > 0 {
+		e.ClipRate = t.progress.clipRate()
+	}
+	if t.robust != nil {
+		e.DomainWeights, e.DomainExcess = slices.Clone(t.robust.state.Alpha), slices.Clone(t.robust.state.Excess)
+	}
+}
