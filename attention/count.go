@@ -82,9 +82,9 @@ func countGraph(g *device.Graph, length int) graphCount {
 	return c
 }
 
-// Pairs counts the pairs of query and key, over all heads, that rows of documents look at: those of a layout (nil is
-// full attention) whose key is in the query's document. start [N] is where in its row the document of each token
-// begins, in rows of length tokens.
+// Pairs counts the pairs of query and key, over all heads, that a layout (nil is full attention) shows and whose key is
+// in the query's document. Rows have length tokens; start [N] is the position in its row at which the document of each
+// token begins.
 func Pairs(l *device.Layout, start []int32, length, heads int) (pairs int64) {
 	for ; len(start) >= length; start = start[length:] {
 		row := start[:length]

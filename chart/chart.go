@@ -16,7 +16,7 @@ type Axis struct {
 	Label    string    // with its unit, such as "loss (nats per token)"
 	Log      bool      // logarithmic
 	Min, Max float64   // the range shown; if both are 0, all that the chart holds
-	Ticks    []float64 // what is labelled; nil takes round values
+	Ticks    []float64 // labelled values; nil chooses round ones
 }
 
 // A Series is a run of points in the order in which a line joins them. X and Y are of one length.
@@ -34,7 +34,7 @@ const (
 	Line   Style = iota // joined points
 	Points              // points alone
 	Both                // joined points, each of them visible
-	Dots                // small points without lines, for what is noisy
+	Dots                // small points without lines, for noisy data
 )
 
 // A Band is an interval on the x axis that stands out.
@@ -95,7 +95,7 @@ func newScale(a Axis) scale {
 	return scale{a.Min, a.Max, a.Log}
 }
 
-// has reports whether a value can stand on the axis. What is beyond any quantity would overflow a range.
+// has reports whether a value can stand on the axis. Larger magnitudes would overflow a range.
 func (s scale) has(v float64) bool {
 	return math.Abs(v) < 1e100 && (!s.log || v > 1e-100)
 }

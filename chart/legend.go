@@ -51,7 +51,7 @@ func (c *Chart) drawLegend(p *svg.Picture, f *frame) float64 {
 	return more
 }
 
-// entries names what has a name and is in the picture.
+// entries lists the named bands, series and marks in the picture.
 func (c *Chart) entries(f *frame) (list []entry) {
 	for _, b := range c.Bands {
 		if b.Name != "" && f.x.has(b.From) && f.x.has(b.To) {
@@ -89,7 +89,7 @@ func (c *Chart) covers(f *frame, left, top, wide, high float64) bool {
 	if left < f.left || top < f.top {
 		return true // it is larger than the frame
 	}
-	// In units of the rectangle, so that clip can tell.
+	// in units of the rectangle, which clip expects
 	at := func(vx, vy float64) (x, y float64) {
 		x, y = f.at(f.x.at(vx), f.y.at(vy))
 		return (x - left) / wide, (y - top) / high

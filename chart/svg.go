@@ -135,8 +135,7 @@ func (s Series) svg(p *svg.Picture, f *frame, i int) {
 	p.Path(&points, s.fill(i))
 }
 
-// segment adds the part of a line between two points that is within the frame, and goes on with the one before where
-// it can.
+// segment adds the part of a line between two points that is within the frame. It continues the path if it can.
 func (f *frame) segment(path *svg.Path, x0, y0, x1, y1 float64, first bool) {
 	from, to, ok := clip(x0, y0, x1, y1)
 	if !ok {

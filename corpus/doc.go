@@ -13,7 +13,7 @@
 //   - A row of a .parquet file is one document: the string in the column Options.TextField, where "a.b" is the column
 //     b in the structure a. Rows whose text is null are skipped.
 //   - A record of a .warc, .wet or .wat file is one document if it is text/plain: a conversion (as in WET files), a
-//     resource, or an HTTP response with status 200. Of an HTML record the document is the main text (package
+//     resource, or an HTTP response with status 200. The document of an HTML record is its main text (package
 //     extract). Records about the crawl itself are ignored.
 //   - The endings .gz, .zst and .zstd are removed from a name to find the format of the content.
 //   - A directory is walked in sorted order. Hidden files and directories are skipped. Symbolic links are followed,
@@ -23,16 +23,14 @@
 // columns of parquet as JSON; the URL, date, record id, content type and HTTP status of WARC. Line says how they are
 // written.
 //
-// What happens to bytes: a UTF-8 byte order mark at the start of a file is dropped; nothing else changes, line ends
-// included. A document that is not wholly valid UTF-8 passes unchanged, because the tokenizer works on bytes, and is
-// counted in Report.InvalidUTF8. A document with a NUL byte, or with more than a tenth of its bytes outside UTF-8, is
-// left out.
+// Bytes stay as they are, line ends included, except that a UTF-8 byte order mark at the start of a file is dropped. A
+// document that is not wholly valid UTF-8 passes unchanged, because the tokenizer works on bytes, and is counted in
+// Report.InvalidUTF8. A document with a NUL byte, or with more than a tenth of its bytes outside UTF-8, is rejected.
 //
-// What is left out (a file, a piece, a line) is counted by reason in Report and passed to Options.OnReject with its
-// place. Report.Lost counts what is lost with it: documents and bytes that a user would miss, and files that could not
-// be read to the end. MaxLoss decides whether a command may succeed all the same. Three things end the reading with an
-// error: a named path that cannot be read, a disk that fails in the middle of a file, and an input without any
-// document.
+// Rejected files, pieces and lines are counted by reason in Report and passed to Options.OnReject with their place.
+// Report.Lost counts the loss: documents and bytes that a user would miss, and files that could not be read to the end.
+// MaxLoss decides whether a command may succeed all the same. Three things end the reading with an error: a named path
+// that cannot be read, a disk that fails in the middle of a file, and an input without any document.
 //
 // In a damaged compressed stream everything after the damage is lost, and a text file that is one document is lost
 // whole. gzip and zstd detect a changed byte only at the checksum after it, so documents of JSON lines delivered

@@ -5,21 +5,20 @@ import (
 	"strconv"
 )
 
-// What a document has besides its text stays with it. A line that is written holds the fields as they were read, in
-// their order, then the text, then where the document came from:
+// A document keeps its fields. A written line holds the fields as they were read, in their order, then the text, then
+// the place that the document came from:
 //
 //	{"id":"7","meta":{"lang":"en"},"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234}}
 //
-// The names "text" and "anneal" are taken. A document that has fields of these names keeps them inside of "anneal": an
-// "anneal" of its own, which earlier writing has left there, as "from", and a "text" that is not the text as "text".
+// The names "text" and "anneal" are reserved. Fields of these names move into "anneal": an "anneal" that an earlier
+// command wrote is kept as "from", and a "text" that is not the text as "text".
 const (
 	textName  = "text"
 	placeName = "anneal"
 	fromName  = "from"
 )
 
-// appendField appends a member of an object, whose value is JSON, to those of a document: to moved if its name is
-// taken.
+// appendField appends a member with a JSON value to the fields of a document, or to moved if its name is reserved.
 func appendField(fields, moved, name, value []byte) (newFields, newMoved []byte) {
 	switch {
 	case nameIs(name, placeName):
@@ -30,7 +29,7 @@ func appendField(fields, moved, name, value []byte) (newFields, newMoved []byte)
 	return appendMember(fields, name, value), moved
 }
 
-// appendMember appends a member, whose name is quoted, to those of an object.
+// appendMember appends a member to the members of an object. The name is quoted already.
 func appendMember(members, name, value []byte) []byte {
 	if len(members) > 0 {
 		members = append(members, ',')
@@ -42,7 +41,7 @@ func appendMember(members, name, value []byte) []byte {
 type Line struct {
 	Text   []byte
 	Fields []byte // of the document besides the text
-	Place  []byte // where it came from: what stands inside of "anneal"
+	Place  []byte // where it came from: the members of "anneal"
 
 	read object
 }
@@ -58,7 +57,7 @@ func (l *Line) Append(b []byte) []byte {
 	return append(b, "}}\n"...)
 }
 
-// Parse reads a line that Append has written. What it sets is good until the next call.
+// Parse reads a line that Append has written. The results are valid until the next call.
 func (l *Line) Parse(line []byte) error {
 	o := &l.read
 	if err := o.parse(line, textName, true); err != nil {

@@ -88,7 +88,7 @@ func list(s string) (all []string) {
 	return all
 }
 
-// bodyDecoder holds what bodies are decoded with, in turn.
+// bodyDecoder holds the decoders, which are reused for one body after the other.
 type bodyDecoder struct {
 	gzip   *gzip.Reader
 	brotli *brotli.Reader

@@ -65,8 +65,8 @@ func (c *cutter) passLine(end int64) error {
 	return nil
 }
 
-// nextLine returns a line without its end, valid until the next call, and the number of bytes read. If the line is too
-// long only a part of it is kept.
+// nextLine returns a line without its end, valid until the next call, and the number of bytes read. Of a
+// line that is too long, only a part is returned.
 func (c *cutter) nextLine() (line []byte, size int64, tooLong bool, err error) {
 	line, err = c.in.ReadSlice('\n')
 	size = int64(len(line))

@@ -23,14 +23,14 @@ const maxNesting = 10000
 type object struct {
 	text   []byte // the string under the key
 	fields []byte // the other members, as they stand on the line, with commas between
-	moved  []byte // those whose names are taken, see appendField
+	moved  []byte // members with reserved names, see appendField
 	name   []byte // parquet: of the column at hand
 }
 
 // parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole
-// line must be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. Of several
-// texts the last one counts, and an escaped half of a surrogate pair becomes U+FFFD, as in encoding/json. It exists
-// because a line should be scanned once, at disk speed, without decoding its other fields.
+// line must be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. If the key
+// occurs several times, the last text counts; an escaped half of a surrogate pair becomes U+FFFD. Both are as in
+// encoding/json. Unlike it, parse scans a line once, at disk speed, and decodes no other field.
 func (o *object) parse(line []byte, key string, fields bool) error {
 	s := jsonScanner{b: line}
 	s.space()

@@ -112,7 +112,7 @@ func (l *LineFile) Commit() (size int64, sum string, err error) {
 	return size, hex.EncodeToString(l.sum.Sum(nil)), nil
 }
 
-// Abandon removes what was not committed; after Commit it does nothing.
+// Abandon removes the file unless it was committed.
 func (l *LineFile) Abandon() {
 	if l.f != nil {
 		l.f.Close()

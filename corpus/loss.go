@@ -74,11 +74,11 @@ func (l *Loss) clone() *Loss {
 // is a thousandth. A file that is damaged, cut off or unreadable is never tolerated.
 type MaxLoss float64
 
-// LossError says that more was lost than is tolerated. What could be read was used.
+// LossError means that more was lost than is tolerated. The rest of the input was used.
 type LossError struct {
 	Loss
 	Max       MaxLoss
-	Delivered Report // what the loss is compared with
+	Delivered Report // of the whole input, with which the loss is compared
 }
 
 // Check returns a *LossError if too much was lost of the input that rep is about.

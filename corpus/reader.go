@@ -16,8 +16,8 @@ import (
 // Document is one document.
 type Document struct {
 	Source string // path of the file it came from
-	File   int    // ordinal of that file among Reader.Files
-	Index  int    // ordinal among the documents delivered from Source, from 0; in a Split, from that part of it
+	File   int    // ordinal of that file in the order of reading
+	Index  int    // ordinal among the delivered documents of Source (in a Split: of its part of Source), from 0
 	Offset int64  // where it starts: bytes from the start of Source, after decompression; of parquet, the row, from 0
 	Text   []byte // never empty; freshly allocated, the receiver may keep and change it
 
@@ -73,13 +73,13 @@ type Reader struct {
 	first   int      // ordinal of files[0] in the whole input
 	split   bool     // of an input: it need not hold a document
 	part    part     // of each file
-	listing []Reject // what the walk left out
+	listing []Reject // skipped by the walk
 	report  Report
 	read    atomic.Int64
 }
 
 // Open finds the files under paths. It returns an error that names the path if one does not exist or cannot be read.
-// What it leaves out inside a directory is counted in the Report.
+// Files that it skips inside a directory are counted in the Report.
 func Open(paths []string, opt Options) (*Reader, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no input\n  name at least one file or directory")
@@ -165,7 +165,7 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 			path, fileio.Cause(disk.err), disk.n)
 	}
 	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: c.onDisk}
-	if content.n > 0 { // what was not read, and what was not yet delivered
+	if content.n > 0 { // bytes not read, and bytes read but not delivered
 		rest.Bytes = max(c.onDisk-disk.n, 0) + max(r.part.at+content.n-c.offset, 0)
 	}
 	if errors.Is(err, errBomb) {

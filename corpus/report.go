@@ -79,13 +79,13 @@ type RejectCount struct {
 
 // Report accounts for a reading.
 type Report struct {
-	// opened; one of which a Split is a part counts with the first part
+	// opened; a file that is split counts with its first part
 	Files       int           `json:"files"`
 	Documents   int           `json:"documents"`    // delivered
 	Bytes       int64         `json:"bytes"`        // of text delivered
 	InvalidUTF8 int           `json:"invalid_utf8"` // documents delivered that are not wholly valid UTF-8
 	Rejects     []RejectCount `json:"rejects"`      // by reason, in the order in which reasons first applied
-	// of the rejects, those with which text is lost; nil if there are none
+	// the rejects that lose text; nil if there are none
 	Lost       *Loss       `json:"lost,omitempty"`
 	LeftFields []LeftField `json:"fields_left,omitempty"` // of parquet, columns that did not become fields
 }
@@ -99,7 +99,7 @@ type LeftField struct {
 
 const examples = 3
 
-// Report accounts for what Documents has read so far.
+// Report returns the counts of what Documents has read so far.
 func (r *Reader) Report() Report {
 	rep := r.report
 	rep.Rejects = slices.Clone(rep.Rejects)
@@ -187,7 +187,7 @@ var units = map[Reason]string{
 	BadJSON: "line", LongLine: "line", BadRecord: "record", NoMainText: "page", BadBody: "record",
 }
 
-// Text says for people what a count is about: "skipped 8 files (extension not in --ext), such as …".
+// Text describes a count for people: "skipped 8 files (extension not in --ext), such as …".
 func (c RejectCount) Text() string {
 	unit, verb, first := units[c.Reason], "skipped", Reject{}
 	if len(c.Examples) > 0 {

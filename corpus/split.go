@@ -14,12 +14,12 @@ import (
 	"anneal/internal/parquet"
 )
 
-// Split is a share of the input that can be read independently: some whole files, or a part of one file. The documents
-// of all splits in order are those that the whole Reader delivers, with the same File and Offset. Index counts within
-// the part of a file, so that (File, Part, Index) orders all documents as they are read.
+// Split is a share of the input that can be read independently: some whole files, or a part of one file. All splits in
+// order deliver the same documents as the whole Reader, with the same File and Offset. Index counts within the part of
+// a file, so that (File, Part, Index) orders all documents as they are read.
 type Split struct {
 	First, Files int   // ordinals of the files
-	Part         int   // ordinal of this part among those of the file; 0 for whole files
+	Part         int   // ordinal of this part of the file; 0 for whole files
 	Size         int64 // bytes on disk, about
 
 	r    *Reader
@@ -29,7 +29,7 @@ type Split struct {
 // part is what a split reads of a file. A line or piece belongs to the part in which it begins, so that neighbouring
 // parts agree without reading each other's bytes.
 //
-//	plain and compressed JSON lines: those that begin in (at, end] of the content; in the first part, also at 0
+//	plain and compressed JSON lines: lines that begin in (at, end] of the content; in the first part, also at 0
 //	plain text: the pieces of the sections that begin at the multiples of the section size in [at, end)
 //	parquet: row groups from to to-1, of which the first begins with row at
 type part struct {
@@ -76,8 +76,8 @@ func (r *Reader) Splits(size int64) []Split {
 	return splits
 }
 
-// Open returns a Reader of the split, without the listing, that may hold no document. What it leaves out goes to
-// onReject, if that is not nil. The splits of a Reader may be read at once.
+// Open returns a Reader of the split, without the listing; a split need not hold a document. Rejects go to onReject,
+// which may be nil. The splits of a Reader may be read concurrently.
 func (s Split) Open(onReject func(Reject)) *Reader {
 	end, opt := s.First+s.Files, s.r.opt
 	opt.OnReject = onReject

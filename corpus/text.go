@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// peekBytes is how much of a file is read to find out what it is.
+// peekBytes is the number of bytes from which the format of a file is recognised.
 const peekBytes = 64 << 10
 
 // cutter cuts the content of files into documents. Its buffers live as long as a call of Documents.
@@ -20,8 +20,8 @@ type cutter struct {
 	index   int
 	onDisk  int64  // bytes of the present file, or part of one
 	offset  int64  // of the next content to be delivered or rejected
-	buf     []byte // text: what was read but not yet delivered; lines: a line longer than the buffer of in
-	line    object // lines: what the last one holds
+	buf     []byte // text: read but not yet delivered; lines: a line longer than the buffer of in
+	line    object // lines: the members of the last one
 	guessed bool   // lines: that the file has them is a guess from its name and beginning
 	fields  []byte // WARC: of the last record
 	bodies  bodyDecoder
@@ -164,7 +164,7 @@ func cut(text []byte, limit int) int {
 	return limit
 }
 
-// judge returns why text is not a document, or the empty reason, and whether all of it is UTF-8.
+// judge returns the reason to reject text, empty if there is none, and whether text is valid UTF-8.
 func judge(text []byte) (reason Reason, valid bool) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return UTF16, false

@@ -44,7 +44,7 @@ func (c *cutter) warc() error {
 			return truncated(err)
 		}
 		after := c.offset
-		c.offset = start // for what is delivered or rejected
+		c.offset = start // the offset of deliveries and rejects
 		if fault == "" && rec.size < 0 {
 			fault = "no Content-Length"
 		}

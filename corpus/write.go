@@ -77,8 +77,8 @@ func (w *Writer) wrap(err error) error {
 	return fmt.Errorf("write documents to %s: %w", w.dir, err)
 }
 
-// AppendString appends s as a JSON string (RFC 8259): what must be escaped is, and the rest passes, bytes that are not
-// UTF-8 too.
+// AppendString appends s as a JSON string (RFC 8259). It escapes only what it must; bytes that are not UTF-8 pass
+// unchanged.
 func AppendString(dst, s []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

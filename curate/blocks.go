@@ -29,11 +29,11 @@ type block struct {
 	continued uint64 // bytes of a character but its first; invalid bytes are characters
 }
 
-// maskSet is the masks of a whole text. Behind its end comes white space.
+// maskSet is the masks of a whole text, as if white space followed it.
 type maskSet struct {
 	blocks   []block // one more than the text has
 	foreign  bool    // some of the text is not ASCII
-	unusual  bool    // some of it Normalize would change, as far as single characters go
+	unusual  bool    // it has single characters that Normalize would change
 	ellipses int     // occurrences of …
 }
 
@@ -154,7 +154,7 @@ func within(k, from, to int) uint64 {
 // triples are letters of the phrases by which C4 drops lines (c4.go), in lower case; each phrase has one of them.
 var triples = [...]string{"vac", "psu", "kie", "rms", "jav"}
 
-// tripleAt says whether text starts with one of them, in any case.
+// tripleAt reports whether text starts with one of the triples, in upper or lower case.
 func tripleAt(text []byte) bool {
 	for _, t := range triples {
 		if len(text) >= 3 && text[0]|0x20 == t[0] && text[1]|0x20 == t[1] && text[2]|0x20 == t[2] {
@@ -201,9 +201,8 @@ var spreadMarks = spreadOf(oneOf(`"')]`), oneOf(".?!"), oneOf("#"), oneOf("[{"),
 
 const leadBit = 8 * 4 // of spreadMarks: first letters of triples
 
-// classifyGeneric fills blocks with the masks of the text, of which two bytes more than those of the blocks are read.
-// Eight bytes at a time: a table has the bits of a byte in eight masks, and those of eight bytes fit beside each
-// other.
+// classifyGeneric fills blocks with the masks of the text. It reads two bytes beyond the last block. It works on eight
+// bytes at a time: a table gives the bits of one byte in eight masks, and the bits of eight bytes fit side by side.
 func classifyGeneric(blocks []block, text []byte) {
 	for i := range blocks {
 		from := (*[blockSize + lookahead]byte)(text[blockSize*i:])

@@ -8,7 +8,7 @@ var useAVX2 = isa.Enables(isa.AVX2)
 // callMost is the most blocks one call into assembly takes, so that none runs longer than about 50 µs.
 const callMost = 2048
 
-// classify fills blocks with the masks of the text, of which two bytes more than those of the blocks are read.
+// classify fills blocks with the masks of the text. It reads two bytes beyond the last block.
 func classify(blocks []block, text []byte) {
 	if !useAVX2 {
 		classifyGeneric(blocks, text)

@@ -47,15 +47,15 @@ func C4(anyEnd bool) *Filter {
 	}}
 }
 
-// c4 is the state of a pass over the lines of a text. Lines that stay as they are, one behind the other, are copied
-// together, and not at all when nothing else stays.
+// c4 is the state of a pass over the lines of a text. Consecutive lines that stay unchanged are copied together. If
+// all kept lines are consecutive, nothing is copied.
 type c4 struct {
 	anyEnd bool
 	text   []byte
 	masks  *maskSet
 
 	out      []byte
-	from, to int // what stays and is not copied yet; to is behind the LF
+	from, to int // text that is kept but not copied yet; to is behind the LF
 
 	lines, kept, sentences, lorem, curly int
 }
@@ -102,7 +102,7 @@ func (c *c4) look(from, to int) (odd, long bool, fields, sentences int) {
 		}
 		long = long || unbroken >= c4WordLength/blockSize-2
 
-		// Behind a mark, and behind the quotes and brackets that follow it.
+		// A sentence ends behind a mark, and behind the quotes and brackets that follow the mark.
 		marks, closers := b.mark&in, b.closer&in
 		behind := marks<<1 | mark
 		mark = marks >> 63

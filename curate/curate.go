@@ -18,7 +18,7 @@ func (k Key) String() string {
 type Doc struct {
 	Key     Key
 	Source  string // path of the file it came from
-	Text    []byte // set it with SetText, which drops what was measured of the old text
+	Text    []byte // set it with SetText, which drops the measurements of the old text
 	Fields  []byte // besides the text: members of a JSON object, with commas between
 	Signals []Signal
 

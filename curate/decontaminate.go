@@ -7,21 +7,21 @@ import (
 	"anneal/dedup"
 )
 
-// Decontaminate drops documents that hold text of evaluation sets (Brown et al. 2020, arXiv 2005.14165, appendix C): a
-// run of 13 words (NGram) that stands in an item of a set too. Items of fewer words, but of 8 or more (Shortest), must
-// stand in the document whole; shorter ones are too common to tell anything and are passed over. Words are letters in
-// lower case and digits as 0, so that layout, punctuation and numbers do not hide a copy. GPT-3 cut 200 characters
-// around a match out; here the document goes, as most do now.
+// Decontaminate drops documents that contain text of evaluation sets (Brown et al. 2020, arXiv 2005.14165, appendix
+// C): a run of 13 words (NGram) that also occurs in an item of a set. Items of 8 (Shortest) to 12 words must occur as a
+// whole; shorter items are too common to prove anything and are ignored. Words are compared in lower case, with digits
+// as 0, so that layout, punctuation and numbers do not hide a copy. GPT-3 cut out 200 characters around a match; like
+// most pipelines now, this one drops the document.
 //
 // Memory: about 24 bytes for each run of the sets. Not for sets whose items are quoted everywhere, such as the text of
-// a licence: move the bound on runs, and look at the signals, which name the items.
+// a licence: raise the bound on runs, and look at the signals, which name the items.
 //
-//	runs   of the document that stand in a set ≤ 0
-//	share  of the document's runs that do; no bound of its own
-//	items  that they stand in; no bound of its own
+//	runs   of the document that occur in a set ≤ 0
+//	share  of the document's runs that occur in a set; no bound by default
+//	items  in which they occur; no bound by default
 //
-// With signals, decontaminate.hit FILE:NUMBER says how many runs of an item, counted from 1 among those that have a
-// text, a document holds.
+// With signals, decontaminate.hit FILE:NUMBER is the number of runs that a document shares with an item. Items are
+// numbered from 1 among those that have a text.
 func Decontaminate(s *EvalSet) *Filter {
 	find := finder{phrases: s.phrases}
 	hits := map[int32]int{}

@@ -2,10 +2,10 @@ package curate
 
 import "slices"
 
-// gramFacts is how much of a text its repeated n-grams of tokens take. What is kept from n to n+1 is the places whose
-// n-gram occurred before, each with the first place of that n-gram: only there can a longer one have occurred before,
-// and mostly it goes on as at the first place, so that one comparison settles it. A table is needed where it does not,
-// and for the 2-grams.
+// gramFacts is how much of a text its repeated n-grams of tokens take. From n to n+1 it keeps the places whose n-gram
+// occurred before, each with the first place of that n-gram: a longer n-gram can be a repeat only there. Mostly the
+// same token follows as at the first place, so that one comparison is enough. A table is needed for the others and for
+// the 2-grams.
 type gramFacts struct {
 	top [5]int  // [n]: characters of the most frequent n-gram, with spaces between its tokens, times its count
 	dup [11]int // [n]: characters of the n-grams that occurred before, none counted twice
@@ -21,8 +21,7 @@ type repeat struct {
 	at, first uint32 // tokens
 }
 
-// join is the hash of an n-gram from that of its first tokens, or another number that stands for them, and of its
-// last.
+// join is the hash of an n-gram, made from the hash of its last token and a number that stands for the tokens before.
 func join(gram, token uint64) uint64 { return gram*mix3 + token }
 
 func (g *gramFacts) scan(w *tokenFacts, t *table) {
@@ -46,13 +45,13 @@ func (g *gramFacts) scan(w *tokenFacts, t *table) {
 	}
 }
 
-// pairs fills repeats with the 2-grams. Each falls to a place of a table, which keeps the first that fell there: the
-// tokens are gone through backwards, so that no comparison is needed for that. Of those that share a place the later
-// are repeats of the first, or else t knows.
+// pairs fills repeats with the 2-grams. Each hashes to a slot, which keeps the first 2-gram of the text that hashes
+// there: the loop runs backwards, so that it needs no comparison. The later 2-grams of a slot are repeats of its first,
+// unless they differ from it: t finds the first of those.
 func (g *gramFacts) pairs(hashes []uint64, t *table) {
 	n := len(hashes) - 1
 	size := sizeFor(2 * n)
-	if cap(g.firsts) < size { // what lies there is overwritten before it is read
+	if cap(g.firsts) < size { // old contents are overwritten before they are read
 		g.firsts = make([]uint32, size)
 	}
 	g.repeats = slices.Grow(g.repeats[:0], n)[:n]
@@ -90,7 +89,7 @@ func (g *gramFacts) pairs(hashes []uint64, t *table) {
 	g.repeats = g.repeats[:kept]
 }
 
-// extend makes repeats of n-grams out of those of (n−1)-grams.
+// extend turns the repeats of (n−1)-grams into the repeats of n-grams.
 func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	if i := len(g.repeats) - 1; i >= 0 && int(g.repeats[i].at)+n > len(hashes) {
 		g.repeats = g.repeats[:i]
@@ -98,7 +97,7 @@ func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	next, kept := hashes[n-1:], 0
 	t.reset(len(g.repeats))
 	for _, r := range g.repeats {
-		// it goes on otherwise than the first did, but maybe as one since
+		// another token follows than at the first place, but perhaps the same as at a later one
 		if token := next[r.at]; token != next[r.first] {
 			r.first = t.first(join(uint64(r.first)*mix1, token), r.at)
 		}
@@ -129,8 +128,8 @@ func (g *gramFacts) best(w *tokenFacts, n int) int {
 	return (w.span(at, n) + n - 1) * int(most+1)
 }
 
-// walk goes over the text: an n-gram that was met before counts, and the walk goes on behind it. It does not meet
-// those that it passes over so.
+// walk reads the text from the beginning. An n-gram that it has met before counts, and the walk continues behind it;
+// n-grams that begin inside it are not met.
 func (g *gramFacts) walk(w *tokenFacts, n int) int {
 	chars, next := 0, uint32(0)
 	for _, r := range g.repeats {

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 )
 
-// Identifiers replaces numbers that belong to somebody, above the addresses of PII: telephone numbers, bank accounts,
-// payment cards, public IPv6 addresses, and keys of two services. As there, the replacement is chosen by the hash of
-// what it replaces, is a number that its standard or its owner keeps for examples, and is left alone itself, so that a
-// second pass changes nothing. It drops nothing.
+// Identifiers replaces numbers that belong to somebody, in addition to the addresses of PII: telephone numbers, bank
+// accounts, payment cards, public IPv6 addresses, and keys of two services. As in PII, the hash of the original chooses
+// the replacement. Replacements are numbers that their standard or owner reserves for examples; they are not replaced
+// themselves, so that a second pass changes nothing. It drops nothing.
 //
 //	phones  +, then 8 to 15 digits (E.164) in groups with single spaces, dots or hyphens between, or in brackets;
 //	        numbers without + are too often something else
@@ -16,7 +16,7 @@ import (
 //	        with remainder 1 modulo 97
 //	cards   13 to 19 digits in groups that begin with 3 to 6 and end in their check digit (Luhn); one long number
 //	        in ten passes for a card, so not for text of tables and logs
-//	ipv6    global unicast addresses, 2000::/3, but for those of documentation
+//	ipv6    global unicast addresses, 2000::/3, except those reserved for documentation
 //	keys    AWS access keys (AKIA…) and GitHub tokens (ghp_…)
 func Identifiers() *Filter {
 	var out []byte
@@ -33,13 +33,13 @@ func Identifiers() *Filter {
 	}
 }
 
-// identifier is a kind of them: end returns where one that begins at i ends, or 0.
+// identifier is one kind of number: end returns where a number that begins at i ends, or 0.
 type identifier struct {
 	end  func(text []byte, i int) int
 	from []string // replacements
 }
 
-// None of the replacements can go on with what stands before it.
+// No replacement can merge with the characters before it into a longer number.
 var identifiers = [...]identifier{
 	{phone, []string{"+1 202 555 0123", "+1 202 555 0147"}},
 	{iban, []string{"GB82 WEST 1234 5698 7654 32", "NO93 8601 1117 947"}},

@@ -43,7 +43,7 @@ type lineScan struct {
 
 func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
 	*f = lineFacts{}
-	lines, before := 1, uint64(0) // those with something in them; whether the byte before the block is LF
+	lines, before := 1, uint64(0) // lines that are not empty; 1 if the byte before the block is LF
 	for i := range m.blocks {
 		n := m.blocks[i].newline
 		f.newlines += bits.OnesCount64(n)

@@ -54,7 +54,7 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 			}
 		}
 		if sound == nil {
-			return nil, fmt.Errorf("%s is not complete\n  give its own command again first", dir)
+			return nil, fmt.Errorf("%s is not complete\n  finish it first: give its command again", dir)
 		}
 		if _, ok := sound.Files[m.from.beside("texts", i)]; !ok {
 			return nil, fmt.Errorf("%s has signals but no texts\n  curate again with `texts: true`", dir)

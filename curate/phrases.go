@@ -6,13 +6,13 @@ import (
 	"anneal/dedup"
 )
 
-// phrases is a set of runs of words, each of one of a few lengths, and what each run is from. Words are those of
-// package dedup: letters in lower case, digits as 0, whatever stands between them. About 24 bytes a run stay in
-// memory.
+// phrases is a set of runs of words, of a few lengths, and the item that each run comes from. Words are compared as in
+// package dedup: letters in lower case, digits as 0, without the characters between words. A run takes about 24 bytes
+// of memory.
 type phrases struct {
 	sizes []int // lengths in words that occur
 	from  map[uint64]int32
-	maybe []uint64 // one bit for each value of a hash's upper bits: most runs of a text are none of the set
+	maybe []uint64 // one bit for each value of a hash's upper bits; most runs of a text are not in the set
 }
 
 // maybeBits is log₂ of the bits of phrases.maybe: 512 KiB, which stays in a core's cache.

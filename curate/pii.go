@@ -9,16 +9,16 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// PII replaces e-mail addresses and public IPv4 addresses, as FineWeb does, but chooses the replacement by the hash of
-// what it replaces: the same address becomes the same replacement in every document, whatever the order of work
-// (datatrove goes round by a counter of the process). The replacements are addresses kept for documentation (RFC 2606,
-// RFC 5737), which are left alone themselves, so that a second pass changes nothing.
+// PII replaces e-mail addresses and public IPv4 addresses, as FineWeb does, but the hash of the address chooses the
+// replacement: an address has the same replacement in every document, in whatever order documents are processed
+// (datatrove takes replacements in turn). The replacements are addresses reserved for documentation (RFC 2606,
+// RFC 5737); they are not replaced themselves, so that a second pass changes nothing.
 //
-// An e-mail address is that of datatrove's pattern, without address literals, and not where another @ follows at once.
+// E-mail addresses follow datatrove's pattern, without address literals; text directly followed by another @ is none.
 // An IPv4 address is four numbers up to 255 without leading zeros, neither beside further digits nor part of a longer
-// chain such as a version 1.2.3.4.5. It drops nothing.
+// chain such as the version 1.2.3.4.5. It drops nothing.
 //
-//	emails, ips  how many were replaced; no bounds of their own
+//	emails, ips  how many were replaced; no bounds by default
 func PII() *Filter {
 	var out []byte
 	return &Filter{Name: "pii", Bounds: []Bound{unbounded("emails"), unbounded("ips")},

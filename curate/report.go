@@ -17,7 +17,7 @@ import (
 
 // Report says what happened to the documents. It is identical whatever the workers, tasks or interruptions.
 type Report struct {
-	Input     corpus.Report `json:"input"`      // what was read, what was left out, and what of it is lost
+	Input     corpus.Report `json:"input"`      // what was read, left out and lost
 	Documents int           `json:"documents"`  // that went in
 	Bytes     int64         `json:"bytes"`      // of their text
 	Kept      int           `json:"kept"`       // documents that came out

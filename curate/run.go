@@ -26,11 +26,11 @@ type Options struct {
 	Measured string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
 	Dir      string // docs/, signals/, the journals and the reports go here
 	Workers  int    // 0 takes all processors
-	// bytes for everything, see Plan; 0 is as much as needed, plus 1 GiB or what is available for deduplication
+	// limit in bytes, see Plan; 0: as much as needed, and for deduplication 1 GiB more or what is available
 	Memory    int64
-	Available int64 // bytes of memory that there are; 0 is unknown
-	// about how many bytes on disk are one unit of work, which a crash loses; default 16 MiB. Each split becomes one
-	// shard
+	Available int64 // bytes of free memory; 0 if unknown
+	// size of a unit of work in bytes on disk, about; a crash loses one per worker. Default 16 MiB. Each split becomes
+	// one shard
 	Split  int64
 	Sample int // look at this many documents, spread over the input, and write nothing; 0 for a whole run
 
@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	return out, o.taught(r.finish(&out.Report))
 }
 
-// taught adds what to do to an error of the file system.
+// taught adds advice to an error of the file system.
 func (o Options) taught(err error) error {
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 	switch {

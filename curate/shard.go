@@ -110,7 +110,7 @@ type shardReader struct {
 	path  string
 }
 
-// longestLine is more than the longest document takes when every byte of it is escaped.
+// longestLine is a limit above the longest document with every byte escaped.
 const longestLine = 256 << 20
 
 // openShard opens a shard. Shards are complete files of our own, so any fault in them is an error.
@@ -165,7 +165,7 @@ func (r *shardReader) next() ([]byte, error) {
 	return line, err
 }
 
-// documents reads those of a shard.
+// documents reads the documents of a shard.
 func (r *shardReader) documents() iter.Seq2[item, error] {
 	return func(yield func(item, error) bool) {
 		for {

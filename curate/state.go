@@ -97,7 +97,7 @@ func (r *runner) sums(s *state, k int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// update takes over what any task has finished meanwhile.
+// update reads which splits any task has finished since the last call.
 func (r *runner) update() {
 	r.journal.follow()
 	r.survey(&r.state, true)

@@ -121,7 +121,7 @@ func (x *Examples) show(what string, done, total int64) {
 	}
 }
 
-// ClassifierReport says what a classifier learnt from, and how good it is on what was held out.
+// ClassifierReport describes the training examples of a classifier and its accuracy on held-out ones.
 type ClassifierReport struct {
 	Trained int                 `json:"trained"` // examples
 	Bytes   int64               `json:"bytes"`   // of them

@@ -23,8 +23,8 @@ const (
 	haveGrams
 )
 
-// keepMost is the length of a text from which on what was made of it is not kept for the next one: a few megabytes a
-// worker for good, and a hundred times the longest text only as long as it lasts.
+// keepMost is the length of the longest text whose buffers are reused for the next text. Each worker thus keeps a few
+// megabytes; the buffers of a longer text, up to a hundred times its length, are freed after it.
 const keepMost = 1 << 20
 
 func (v *view) reset(text []byte) {

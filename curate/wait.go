@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// wait waits until other tasks have done what is needed, or everything.
+// wait waits until other tasks have finished what is needed, or everything.
 func (r *runner) wait(ctx context.Context, until func() bool, missing func() string) error {
 	start, pause := time.Now(), 50*time.Millisecond
 	for ; !until() && !r.state.complete(); r.update() {

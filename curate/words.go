@@ -150,7 +150,7 @@ func (w *wordFacts) scan(text []byte, m *maskSet) {
 		w.inWords += bits.OnesCount64(b.word &^ b.continued)
 		w.hashSign += bits.OnesCount64(b.hash)
 
-		// Of a word that starts without a letter, the sum has a bit behind its part without letters.
+		// For a word that starts with other characters than letters, the sum has a bit behind those characters.
 		plain := b.word &^ b.letter
 		sum, c := bits.Add64(plain, words&plain, carry)
 		bare += bits.OnesCount64(sum &^ plain &^ b.letter)
@@ -221,7 +221,7 @@ func hashBytes(b []byte) uint64 {
 	return h*mix3 ^ hash16(load(b), load(b[min(len(b), 8):]), n)
 }
 
-// scan fills t from the text, its masks and what they say of it.
+// scan fills t from the text, its masks and its words.
 func (t *tokenFacts) scan(text []byte, m *maskSet, w *wordFacts) {
 	t.hashes = slices.Grow(t.hashes[:0], w.tokens)[:w.tokens]
 	t.chars = slices.Grow(t.chars[:0], w.tokens+1)[:w.tokens+1]

@@ -25,13 +25,13 @@ type worker struct {
 	line  []byte
 	place []byte
 	tally *Report // of the split at hand
-	most  int     // documents of it; 0 has no end
+	most  int     // documents to take from it at most; 0: no limit
 
 	at          int              // the ordinal of the split at hand
 	rejects     *corpus.LineFile // made with the first
 	rejectFault error
 
-	docs, signals, texts, clusters *corpus.LineFile // those that are not written are nil
+	docs, signals, texts, clusters *corpus.LineFile // nil for outputs that are not written
 	open                           map[string]*corpus.LineFile
 }
 

@@ -27,8 +27,8 @@ type BuildOptions struct {
 	// TokenizerFile is written to Dir as tokenizer.json, so that the dataset is self-contained; may be nil.
 	TokenizerFile io.WriterTo
 
-	// TokenizerConfig is kept beside it as tokenizer_config.json, which says what ends a text to those who read
-	// tokenizer.json; may be nil. The manifest says it to those who read the dataset.
+	// TokenizerConfig is written beside it as tokenizer_config.json, which names the token that ends a text for readers
+	// of tokenizer.json; may be nil. The manifest names the token too.
 	TokenizerConfig []byte
 
 	// NewEncoder returns a function that appends the tokens of a text to dst, for use by one goroutine. It must not

@@ -1,13 +1,12 @@
 // Package dataset stores tokenised text on disk and serves it to training. Build writes shards of tokens, Open reads
-// them, and a Loader cuts them into samples whose order is computed instead of buffered. Of this module it imports
-// only internal/fileio, and neither the corpus reader nor the tokenizer: Build takes plain bytes and an encode
-// function.
+// them, and a Loader cuts them into samples whose order is computed instead of buffered. It imports
+// neither the corpus reader nor the tokenizer, only internal/fileio: Build takes plain bytes and an encode function.
 //
 // # A dataset on disk
 //
 //	DIR/dataset.json         the manifest: the contents of the shards; written last: without it, DIR is no dataset
 //	DIR/tokenizer.json       the tokenizer, if Build was given it
-//	DIR/tokenizer_config.json  which token ends a text, for those who read tokenizer.json alone
+//	DIR/tokenizer_config.json  which token ends a text, for readers of tokenizer.json
 //	DIR/train/00000.tokens   shards of the training split
 //	DIR/val/00000.tokens     shards of the validation split (absent if there is none)
 //	DIR/scores/NAME.f32      a number for each document of the training split, if it was scored

@@ -45,7 +45,7 @@ func (s *shard) documents(base uint64, f func(start, end, prompt uint64)) error 
 type docIndex struct {
 	s    *shard
 	read uint64 // entries returned
-	buf  []byte // what was read ahead
+	buf  []byte // bytes read ahead
 	room []byte
 }
 

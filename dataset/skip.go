@@ -52,7 +52,7 @@ func (s SkipList) String() string {
 	return strings.Join(parts, ",")
 }
 
-// At returns sample k of those that are not skipped.
+// At returns the number of the k-th sample that is not skipped, from 0.
 func (s SkipList) At(k uint64) uint64 {
 	for _, r := range s {
 		if k < r.From {

@@ -16,15 +16,15 @@ import (
 //
 //	Σ_j Poisson(j; n/m)·(1 − (1 − 1/512)^7j)^7: 0.00003 with 32 bits an n-gram, 0.0003 with 20, 0.004 with 12
 //
-// A document's n-grams are all looked up before any is remembered, so that none is a repetition of itself; and those
-// of a dropped document are remembered too. Not for code, where licences and imports repeat; not for short documents:
-// one of fewer than Words words is one n-gram.
+// All n-grams of a document are looked up before any is remembered, so that a document does not repeat itself. Those of
+// a dropped document are remembered too. Not for code, where licences and imports repeat; not for short documents: one
+// of fewer than Words words is one n-gram.
 //
-// Lines are divided among the workers, and each worker takes documents in order: the same answer for any number of
-// them.
+// Lines are divided among the workers, and each worker takes documents in order, so that the result does not depend on
+// their number.
 type Bloom struct {
 	Words     int     // in an n-gram; default 13
-	Threshold float64 // share of n-grams seen before from which a document goes; default 0.8
+	Threshold float64 // a document with at least this share of its n-grams seen before is dropped; default 0.8
 	Memory    int64   // bytes of the filter; default 256 MiB. Unlike the memory for sorting it changes the result
 }
 

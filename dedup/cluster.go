@@ -77,8 +77,8 @@ func (c *Clusters) index(document uint64) int32 {
 	return int32(i)
 }
 
-// Of returns the first document of the cluster that a document is in, which is the one to keep, and how many there
-// are: itself and 1 if it has no partner.
+// Of returns the first document of a document's cluster, which is the one to keep, and the size of the cluster. A
+// document without duplicates is a cluster of its own.
 func (c *Clusters) Of(document uint64) (first uint64, size int) {
 	i := c.index(document)
 	if i < 0 {
@@ -94,7 +94,7 @@ type Cluster struct {
 	Size int    `json:"size"` // documents, with the kept one
 }
 
-// All yields the clusters in the order of what they keep.
+// All yields the clusters in the order of their kept documents.
 func (c *Clusters) All() iter.Seq[Cluster] {
 	return func(yield func(Cluster) bool) {
 		for i, d := range c.documents {

@@ -13,8 +13,8 @@ import (
 	"anneal/corpus"
 )
 
-// Decide is Run without the output: it returns what is to be dropped, with temporary files in dir, and a Report
-// without the figures of what is kept. documents must deliver the same documents each time it is called.
+// Decide is Run without the output: it returns which documents and units to drop, and a Report without the figures of
+// the output. Temporary files go to dir. documents must deliver the same documents each time it is called.
 func Decide(ctx context.Context, o Options, dir string,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
 	r := &run{

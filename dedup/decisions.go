@@ -28,7 +28,7 @@ const (
 // Cut is a repeated paragraph or line.
 type Cut struct {
 	Unit    Unit
-	Ordinal uint32 // among those of the document, from 0
+	Ordinal uint32 // among the paragraphs or lines of the document, from 0
 }
 
 // Decisions say which of a list of documents are dropped or cut.

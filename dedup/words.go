@@ -39,7 +39,7 @@ func (w *Words) Hashes(text []byte) []uint64 {
 		}
 		for m != 0 {
 			from := bits.TrailingZeros64(m)
-			n := bits.TrailingZeros64(^(m >> from)) // what is shifted in from above ends the word
+			n := bits.TrailingZeros64(^(m >> from)) // the zeros shifted in from above end the word
 			if from+n >= 64 {
 				start = base + from
 				break

@@ -17,7 +17,7 @@ type Config interface {
 
 	size() (vocab, positions int)
 	tokens() Tokens
-	settings() map[string]any // of config.json, but for what every model has
+	settings() map[string]any // of config.json, without those that every model has
 	tiedHead() bool           // lm_head.weight is left out: it is the embedding, embedding()
 	embedding() string
 	derived(name string) bool // a buffer that files of old versions hold and that follows from the config
@@ -38,7 +38,7 @@ const (
 	maxLayers = 10_000
 )
 
-// checker collects what is wrong with a config.
+// checker collects the faults of a config.
 type checker struct{ errs []error }
 
 func (k *checker) bad(format string, args ...any) {

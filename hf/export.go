@@ -119,9 +119,9 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 	return files, nil
 }
 
-// around says in the words of tokenizer_config.json what is around a text: the token that begins one, the token that
-// ends one. Programs that convert models read these; transformers reads tokenizer.json. ok is false if the words
-// cannot say it.
+// around returns which settings of tokenizer_config.json describe the tokens around a text: one that begins it, one
+// that ends it. Programs that convert models read these; transformers reads tokenizer.json. ok is false if the settings
+// cannot describe them.
 func (e Export) around(t Tokens) (bos, eos, ok bool) {
 	is := func(ids []uint32, token int) bool { return len(ids) == 1 && int(ids[0]) == token }
 	bos, eos = is(e.Before, t.BOS), len(t.EOS) > 0 && is(e.After, t.EOS[0])
@@ -151,8 +151,8 @@ func dtypeName(tensors []safetensors.Tensor) (string, error) {
 // 4.51.
 const writtenFor = "5.0.0"
 
-// configJSON is the config of the model with what every model has. The dtype goes by its names in transformers 4 and
-// 5.
+// configJSON is the config of the model with the settings that every model has. It gives the dtype by its names in
+// transformers 4 and 5.
 func configJSON(c Config, dtype string) map[string]any {
 	m := c.settings()
 	m["torch_dtype"], m["dtype"], m["transformers_version"] = dtype, dtype, writtenFor

@@ -244,8 +244,8 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 	}
 }
 
-// windows takes the sliding windows: none in a Llama, in all layers of a Mistral, in those of layer_types in a Qwen3,
-// which are the last ones if it does not list them.
+// windows takes the sliding windows. A Llama has none, a Mistral has them in all layers, and a Qwen3 in the layers that
+// layer_types lists, by default the last ones.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
 	use, full := modelType == "mistral", 0 // so many layers have none
 	switch modelType {
@@ -285,7 +285,7 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 	}
 }
 
-// layerTypes takes a list of the layers with windows; where it is not free it must say what layers does.
+// layerTypes takes a list of the layers with windows; unless it is free, it must agree with layers.
 func (f *fields) layerTypes(c *LlamaConfig, layers []bool, free bool) {
 	const name = "layer_types"
 	var types []string

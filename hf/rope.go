@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// RopeScaling stretches RoPE to texts longer than those of pre-training. What a Type has no use for is zero.
+// RopeScaling stretches RoPE to texts longer than those of pre-training. Fields that a Type does not use are zero.
 //
 //	linear  positions / Factor
 //	yarn    each frequency between itself and itself / Factor, by how often it turns within OriginalPositions:

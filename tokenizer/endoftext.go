@@ -16,7 +16,7 @@ import (
 // ErrNoEndOfText means that a tokenizer has no special token, so that none can end a text.
 var ErrNoEndOfText = errors.New("has no special token that could end a text")
 
-// endNames are names that say that a token ends a text. A tokenizer with one of them needs no other file.
+// endNames are the usual names of the token that ends a text. A tokenizer with exactly one of them needs no other file.
 var endNames = []string{
 	"<|endoftext|>", "<|end_of_text|>", "<|eod|>", "<|eos|>", "</s>", "<eos>", "[EOS]", "<｜end▁of▁sentence｜>",
 }
@@ -120,8 +120,8 @@ func configPath(path string) string {
 	return filepath.Join(dir, strings.TrimSuffix(name, ".json")+"_config.json")
 }
 
-// readEndOfText looks for the end of text in the files beside the tokenizer at path. What is wrong with them concerns
-// only who asks for it.
+// readEndOfText looks for the end of text in the files beside the tokenizer at path. Faults in them are reported only
+// to callers who ask for the end of text.
 func (t *Tokenizer) readEndOfText(path string) {
 	t.end.path = path
 	files := []string{configPath(path)}

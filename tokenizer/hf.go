@@ -75,7 +75,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// hfFile collects the parts of a tokenizer.json; those that depend on each other stay JSON until all are there.
+// hfFile collects the parts of a tokenizer.json. Parts that depend on others stay JSON until all have been read.
 type hfFile struct {
 	pre, post     []byte
 	nfc           bool

@@ -9,9 +9,8 @@ import (
 )
 
 // Save writes the tokenizer as a Hugging Face tokenizer.json that the tokenizers library reads with the same effect.
-// The file appears under its name only when it is complete. Such a file cannot say which token ends a text: where that
-// does not follow from its special tokens, tok_config.json beside tok.json says it, and one that is there already is
-// brought up to date.
+// The file appears under its name only when it is complete. It cannot say which token ends a text. If that does not
+// follow from its special tokens, tok_config.json beside tok.json says it; an existing one is updated.
 func (t *Tokenizer) Save(path string) error {
 	if err := t.writeHF(path); err != nil {
 		return err

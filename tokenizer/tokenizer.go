@@ -132,7 +132,8 @@ func (t *Tokenizer) indexSpecials() error {
 		if s.Text == "" || !utf8.ValidString(s.Text) {
 			return fmt.Errorf("special token %d is %.100q: it must be non-empty UTF-8 text", s.ID, s.Text)
 		}
-		// In a file both are keys of one vocabulary; ordinary tokens are in the byte-level alphabet.
+		// In a file, special and ordinary tokens are keys of one vocabulary, the ordinary ones in the byte-level
+		// alphabet.
 		if b, ok := appendBytes(nil, []byte(s.Text)); ok {
 			if n := t.vocab.find(b); n >= 0 {
 				return fmt.Errorf("special token %.100q has the same text as the ordinary token %d", s.Text, t.ids[n])

@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// adamW8 follows two steps: the parameter and the largest magnitudes are those of AdamW on the numbers that the codes
-// stand for, and the codes are those of the nearest numbers.
+// adamW8 follows two steps: the parameter and the largest magnitudes equal those of AdamW on the decoded numbers, and
+// each code is that of the nearest number.
 func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 	o := device.AdamW{LR: .01, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .1, Scale: .5, Correct1: 10, Correct2: 20}
 	tolerance := map[tensor.DType]float64{tensor.F32: 4e-6, tensor.F64: 4e-7}[wide] // the format's numbers are float32

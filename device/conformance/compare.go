@@ -7,11 +7,11 @@ import (
 	"anneal/tensor"
 )
 
-// compare reports how got fails to be close to exact. In F64 that is within 1e-12 of the largest value. Otherwise the
-// allowance is twice (for gradients, which are sums of products of what is rounded, four times) the largest error of
-// the float32 formula rounded to got's storage, and a few units of float32 for other orders of adding:
-// FlashAttention's rule for kernels in low precision. To both comes what cancels, see call.lost. Values that are not
-// finite must be so in the same places.
+// compare returns an error unless got is close to exact. In F64 the allowance is 1e-12 of the largest value. Otherwise
+// it is twice (four times for gradients, which are sums of products of rounded values) the largest error of the float32
+// formula rounded to got's storage, plus a few units of float32 for other orders of addition: FlashAttention's rule for
+// kernels in low precision. Both grow by the error of cancellation, see call.lost. Values that are not finite must be
+// so in the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
 	if got.Len() != len(exact) {
 		return fmt.Errorf("%v has not the %d elements of the reference", got, len(exact))

@@ -107,7 +107,7 @@ type call struct {
 
 	factor  float64      // how much worse than naive the kernel may be; 0 means 2
 	rounds  tensor.DType // that an intermediate value is stored in
-	terms   float64      // magnitude of what a result is the difference of, if that may be far larger than the result
+	terms   float64      // magnitude of the terms of a difference, if they may be far larger than the result
 	spread  float64      // a row's largest number over its deviation, for results that go by the distance from the mean
 	exactly bool         // there is one right answer
 }

@@ -68,7 +68,7 @@ func roundedBias[T tensor.Number](bias *tensor.Tensor, dt tensor.DType, w uint64
 	return read[T](of(dt, values, len(values)), w)
 }
 
-// operand returns the elements of t rounded to what products are made of, unless they are stored in a narrow format.
+// operand returns the elements of t rounded to dt, the operands of products, unless t is stored in a narrow format.
 func operand[T tensor.Number](t *tensor.Tensor, dt tensor.DType, w uint64) []T {
 	x := read[T](t, w)
 	if t.DType() == tensor.F32 {
@@ -111,7 +111,7 @@ func rmsNormOf[T tensor.Number](stored, x, gain *tensor.Tensor) func(w uint64) [
 	}
 }
 
-// round returns x rounded to the storage of t, for kernels that go on with what they have stored. An element near a
+// round returns x rounded to the storage of t, for kernels that continue with the stored values. An element near a
 // tie may be rounded the other way there; call.rounds allows for that.
 func round[T tensor.Number](x []T, t *tensor.Tensor) []T {
 	r := tensor.View(t.DType(), make([]byte, len(x)*t.DType().Size()), len(x))

@@ -11,8 +11,7 @@ import (
 
 // Shapes of more rows, wider rows and longer sums than any kernel takes at once. Random calls are too small for them.
 
-// near fails unless got is want but for rounding to its storage and sums in its arithmetic, as a share of the largest
-// number.
+// near fails unless got equals want up to the rounding of its storage and sums, as a share of the largest number.
 func near(t *testing.T, name string, got *tensor.Tensor, want []float64) {
 	t.Helper()
 	share := map[tensor.DType]float64{tensor.F32: 2e-5, tensor.BF16: 1.0 / 128, tensor.F16: 1.0 / 1024,
@@ -29,7 +28,7 @@ func near(t *testing.T, name string, got *tensor.Tensor, want []float64) {
 	}
 }
 
-// largeNorms: gradients of gains are sums of many rows, those of rows of all their columns.
+// largeNorms: gradients of gains are sums over many rows, gradients of rows are sums over many columns.
 func largeNorms(t *testing.T, d bench, act, wide tensor.DType) {
 	for _, s := range [][2]int{{9001, 5}, {3, 4507}} {
 		rows, cols := s[0], s[1]

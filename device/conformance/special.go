@@ -126,8 +126,8 @@ func manyBlocks(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// copyRounds tries every rounding case of float32 to a narrow format against the scalar conversion, bit for bit but
-// for the payload of NaN.
+// copyRounds compares every rounding case of float32 to a narrow format with the scalar conversion, bit for bit, except
+// the payload of NaN.
 func copyRounds(t *testing.T, d bench, act, _ tensor.DType) {
 	var bits []uint32
 	for exponent := range uint32(256) {

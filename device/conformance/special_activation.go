@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// activationsAgain: gradients of activation functions bring the activations along with the bits of forward, and both
-// may take the place of what they are made from.
+// activationsAgain: gradients of activation functions also return the activations, with the bits of forward. Both may
+// overwrite their inputs.
 func activationsAgain(t *testing.T, d bench, act, _ tensor.DType) {
 	for _, f := range []struct {
 		name    string

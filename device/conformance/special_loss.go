@@ -40,8 +40,7 @@ func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// softcapExtremes: what is capped never lies beyond the limit, NaN stays, and a saturated logit passes no gradient
-// back.
+// softcapExtremes: capped values never exceed the limit, NaN stays, and a saturated logit has no gradient.
 func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 	const limit = 16 // which BF16 holds
 	x := d.of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)

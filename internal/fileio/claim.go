@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// ErrLocked is for what another process is at work on.
+// ErrLocked means that another process is working on a file or directory.
 var ErrLocked = errors.New("another process is working here")
 
-// Claim makes a directory, and makes it this process's until release is called, so that two that were given the same
-// place do not write into each other's files.
+// Claim makes a directory and locks it for this process until release is called, so that two processes do not write
+// into each other's files.
 func Claim(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func Claim(dir string) (release func(), err error) {
 	return release, err
 }
 
-// stage makes the place where Dir fills out: beside it, hidden, so that it is nobody else's, and this process's alone.
-// An empty out goes at once, for one that cannot be replaced, such as a mount point, is better known before the work
-// than after it. Release removes what is there still.
+// stage makes the hidden directory beside out that Dir fills, and locks it for this process. It removes an empty out at
+// once: if out cannot be replaced, such as a mount point, that is better known before the work than after it. Release
+// removes what is left of the hidden directory.
 func stage(out string) (tmp string, release func(), err error) {
 	whole, err := filepath.Abs(out)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 )
 
-// Write writes what fill writes to path, which may come in small pieces only if fill buffers them.
+// Write writes the output of fill to path. It does not buffer: fill should, if it writes in small pieces.
 //
-// A regular file appears, or is replaced, when it is whole and on disk, and keeps its permissions; until then it is
-// hidden beside path, and a kill may leave it there. Symbolic links stay, and what they name is made or replaced.
-// Pipes, terminals and other character devices are written to as they are, and so are this process's open files,
-// /dev/stdout and /dev/fd/N; "-" is standard output. Directories, block devices and sockets are a *[TargetError].
+// A regular file appears, or is replaced, when it is complete and on disk, and keeps its permissions. Until then it is
+// hidden beside path; a kill may leave it there. Symbolic links stay, and their target is made or replaced. Pipes,
+// terminals and other character devices are written to directly, and so are this process's open files, /dev/stdout and
+// /dev/fd/N; "-" is standard output. Directories, block devices and sockets are a *[TargetError].
 func Write(path string, fill func(io.Writer) error) error {
 	t, err := locate(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func Put(f *os.File, path string) error {
 	if t.path == path && !t.stream {
 		return t.replace(f)
 	}
-	// What path names is a stream, or lies elsewhere, perhaps on another disk.
+	// The target is a stream, or lies elsewhere, perhaps on another disk.
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (t target) replace(f *os.File) error {
 	return nil
 }
 
-// Dir makes a directory of what fill writes into another one, .OUT.partial: out appears when all that is in it is
-// whole and on disk. It must not be there, or be empty. What a killed run has left in .OUT.partial is removed first;
-// while another process fills it, there is ErrLocked.
+// Dir makes the directory out, which must be absent or empty. fill writes into .OUT.partial beside it; out appears when
+// all files are complete and on disk. Remains of a killed run in .OUT.partial are removed first. While another process
+// fills it, the error is ErrLocked.
 func Dir(out string, fill func(tmp string) error) error {
 	switch info, err := os.Stat(out); {
 	case err == nil && !info.IsDir():

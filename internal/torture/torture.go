@@ -25,8 +25,8 @@ var (
 var begun = time.Now()
 
 // Run calls try again and again: a few times, or until the test's share of -torture is over. A try breaks something,
-// by the random numbers it gets, and fails the test unless what follows is as promised. It returns the fault and what
-// happened, for the report.
+// chosen by the random numbers it gets, and fails the test unless the program keeps its promises. It returns the fault
+// and the outcome, for the report.
 func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) {
 	t.Helper()
 	share := shareOf(t)

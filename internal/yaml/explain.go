@@ -8,7 +8,7 @@ import (
 
 var definedTwice = regexp.MustCompile(`mapping key "(.*)" already defined at \[(\d+):\d+\]$`)
 
-// explain says in plain words why a text is not YAML, and what to do, where the parser's own words do not.
+// explain says in plain words why a text is not YAML, and what to do, if the parser's message does not.
 func explain(e *Error, text []byte) *Error {
 	if line, column := tabbed(text); line > 0 && (e.Line == 0 || line <= e.Line+1) {
 		return &Error{

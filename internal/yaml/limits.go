@@ -15,11 +15,11 @@ const (
 	maxMarks  = 8    // of the begin or end of a document
 )
 
-// checkRuns refuses what the scanner takes quadratic time for: it looks from each < to the end of their run, from each
-// tab to the end of its line, and takes the lines without text at the end of a scalar off one by one.
+// checkRuns refuses texts for which the scanner takes quadratic time: from each < it looks to the end of the run, from
+// each tab to the end of the line, and it removes the empty lines at the end of a scalar one by one.
 func checkRuns(text []byte) *Error {
 	line, run, tabs, empty := 1, 0, 0, 0
-	blank := true // of what the line has so far
+	blank := true // the line so far
 	for i, c := range text {
 		if run++; c != '<' {
 			run = 0
@@ -52,7 +52,7 @@ func checkRuns(text []byte) *Error {
 	return nil
 }
 
-// checkTokens refuses anchors, aliases, merge keys and tags, and what is too much for the parser.
+// checkTokens refuses anchors, aliases, merge keys and tags, and texts that are too much for the parser.
 func checkTokens(tokens token.Tokens) *Error {
 	n, marks := 0, 0
 	var d depth
