@@ -27,6 +27,9 @@ type Properties interface {
 	// AttentionScratch returns the bytes beside the arenas that Attention and AttentionGrad of N tokens take with
 	// qkv in the given storage.
 	AttentionScratch(storage tensor.DType, tokens int, heads Heads, mask Mask) int
+	// LinearAttentionScratch is AttentionScratch of LinearAttention and LinearAttentionGrad, for rows of length
+	// tokens.
+	LinearAttentionScratch(storage tensor.DType, tokens, length int, heads Heads, gated bool) int
 	// ScratchBytes returns the bytes that the kernels have taken beside the arenas so far.
 	ScratchBytes() int
 }
@@ -37,13 +40,14 @@ type Unknown struct{}
 var _ Properties = Unknown{}
 
 // Each method returns that it does not know.
-func (Unknown) Name() string                                        { return "unknown" }
-func (Unknown) Kernels() string                                     { return "unknown" }
-func (Unknown) Threads() int                                        { return 0 }
-func (Unknown) Apart() bool                                         { return false }
-func (Unknown) FreeMemory() int64                                   { return 0 }
-func (Unknown) Peak(tensor.DType) float64                           { return 0 }
-func (Unknown) LogitBytes() int                                     { return 0 }
-func (Unknown) ProductScratch(tensor.DType) int                     { return 0 }
-func (Unknown) AttentionScratch(tensor.DType, int, Heads, Mask) int { return 0 }
-func (Unknown) ScratchBytes() int                                   { return 0 }
+func (Unknown) Name() string                                                   { return "unknown" }
+func (Unknown) Kernels() string                                                { return "unknown" }
+func (Unknown) Threads() int                                                   { return 0 }
+func (Unknown) Apart() bool                                                    { return false }
+func (Unknown) FreeMemory() int64                                              { return 0 }
+func (Unknown) Peak(tensor.DType) float64                                      { return 0 }
+func (Unknown) LogitBytes() int                                                { return 0 }
+func (Unknown) ProductScratch(tensor.DType) int                                { return 0 }
+func (Unknown) AttentionScratch(tensor.DType, int, Heads, Mask) int            { return 0 }
+func (Unknown) LinearAttentionScratch(tensor.DType, int, int, Heads, bool) int { return 0 }
+func (Unknown) ScratchBytes() int                                              { return 0 }

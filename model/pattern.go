@@ -3,6 +3,7 @@ package model
 import (
 	sparse "anneal/attention"
 	"anneal/device"
+	"anneal/tensor"
 )
 
 // pattern is the set of keys that the queries of a layer see. Layers with equal patterns share one.
@@ -44,19 +45,26 @@ func (p *pattern) density(n int) float64 {
 	return p.part
 }
 
-// AttentionBytes returns the memory of attention outside the arenas when training on rows of the context's length:
-// the layouts of patterns, and the largest scratch memory that kernels need for a layer, as given by scratch for its
-// heads and mask.
-func (m *Decoder) AttentionBytes(scratch func(device.Heads, device.Mask) int) (layouts, kernels int64) {
-	counted := map[*pattern]bool{}
+// AttentionBytes returns the memory of attention outside the arenas when training on tokens in rows of the context's
+// length: the layouts of patterns, and what the device's kernels take for the layer that needs most.
+func (m *Decoder) AttentionBytes(
+	dev device.Properties, storage tensor.DType, tokens int,
+) (layouts, kernels int64) {
+	var softmax, linear int
+	counted, length := map[*pattern]bool{}, m.Config.Context
 	for _, b := range m.blocks {
 		a := b.attention
-		if counted[a.seen] || a.linear {
+		if a.linear {
+			linear = max(linear, dev.LinearAttentionScratch(storage, tokens, length, a.heads, a.gate != nil))
+			continue
+		}
+		if counted[a.seen] {
 			continue
 		}
 		counted[a.seen] = true
 		layouts += sparse.Bytes(a.seen.layout)
-		kernels = max(kernels, int64(scratch(a.heads, device.Mask{Len: m.Config.Context, Layout: a.seen.layout, Slopes: a.slopes})))
+		mask := device.Mask{Len: length, Layout: a.seen.layout, Slopes: a.slopes}
+		softmax = max(softmax, dev.AttentionScratch(storage, tokens, a.heads, mask))
 	}
-	return layouts, kernels
+	return layouts, int64(softmax + linear)
 }

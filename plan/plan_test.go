@@ -156,6 +156,10 @@ func TestThePlanAsksTheDevice(t *testing.T) {
 	if n := scratch.Bytes("attention") - planOf(t, machine{}, append([]string{"model.attention=window:64"}, tiny...)...).Memory.Bytes("attention"); n != 1000 {
 		t.Errorf("attention takes %d bytes more where kernels take 1000", n)
 	}
+	linear := append([]string{"model.attention=linear"}, tiny...)
+	if n := planOf(t, busy{}, linear...).Memory.Bytes("attention"); n != 50 {
+		t.Errorf("linear attention takes %d bytes where kernels take 50", n)
+	}
 	if n := scratch.Bytes("products"); n != 300 {
 		t.Errorf("products take %d bytes where kernels take 300", n)
 	}
@@ -167,3 +171,5 @@ type busy struct{ machine }
 func (busy) ProductScratch(tensor.DType) int { return 300 }
 
 func (busy) AttentionScratch(tensor.DType, int, device.Heads, device.Mask) int { return 1000 }
+
+func (busy) LinearAttentionScratch(tensor.DType, int, int, device.Heads, bool) int { return 50 }

@@ -113,9 +113,7 @@ func (f *Footprint) measureArenas(cfg *config.Config) {
 // measureBeside lists what a device holds beside the arenas.
 func (f *Footprint) measureBeside(rows int, dev device.Properties) {
 	c, storage := f.Model, f.Policy.Types().Activation
-	layouts, kernels := model.Outline(c, f.Policy).AttentionBytes(func(h device.Heads, mask device.Mask) int {
-		return dev.AttentionScratch(storage, rows*c.Context, h, mask)
-	})
+	layouts, kernels := model.Outline(c, f.Policy).AttentionBytes(dev, storage, rows*c.Context)
 	process := int64(processBytes)
 	if f.Apart {
 		process = 0

@@ -57,6 +57,11 @@ func (d *Device) AttentionScratch(storage tensor.DType, _ int, heads device.Head
 	return flash.Scratch(d.tier, d.Threads(), storage, heads, mask, true)
 }
 
+// LinearAttentionScratch implements device.Properties. It depends on the heads only.
+func (d *Device) LinearAttentionScratch(storage tensor.DType, _, _ int, heads device.Heads, _ bool) int {
+	return flash.LinearScratch(d.tier, d.Threads(), storage, heads)
+}
+
 // ScratchBytes implements device.Properties.
 func (d *Device) ScratchBytes() int {
 	return d.gemm.ScratchBytes() + d.flash.ScratchBytes() + d.linear.ScratchBytes()

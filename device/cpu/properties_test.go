@@ -31,6 +31,16 @@ func TestScratchIsPredicted(t *testing.T) {
 			d.Close()
 		}
 	}
+	d, h := NewTier(isa.Tiers()[0], 2), device.Heads{Q: heads, KV: heads, Size: size}
+	qkv, dqkv := zeros(tensor.BF16, length, h.Cols()), zeros(tensor.BF16, length, h.Cols())
+	out, norm := zeros(tensor.BF16, length, heads*size), zeros(tensor.F32, heads, length)
+	d.LinearAttention(out, norm, qkv, nil, h, device.Mask{Len: length})
+	d.LinearAttentionGrad(dqkv, nil, out, out, norm, qkv, nil, h, device.Mask{Len: length})
+	got, want := d.ScratchBytes(), d.LinearAttentionScratch(tensor.BF16, length, length, h, false)
+	if got != want || got == 0 {
+		t.Errorf("linear: %d bytes held, %d predicted", got, want)
+	}
+	d.Close()
 	for _, pattern := range []string{"full", "window:64", "longnet:64/1:2048/32"} {
 		list, err := attention.ParseList(pattern)
 		if err != nil {
@@ -40,12 +50,10 @@ func TestScratchIsPredicted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, h := NewTier(isa.Tiers()[0], 2), device.Heads{Q: heads, KV: heads, Size: size}
+		d := NewTier(isa.Tiers()[0], 2)
 		mask := device.Mask{Len: length, Layout: layout}
-		qkv, dqkv := zeros(tensor.BF16, length, h.Cols()), zeros(tensor.BF16, length, h.Cols())
-		out, lse := zeros(tensor.BF16, length, heads*size), zeros(tensor.F32, heads, length)
-		d.Attention(out, lse, qkv, h, mask)
-		d.AttentionGrad(dqkv, out, out, lse, qkv, h, mask)
+		d.Attention(out, norm, qkv, h, mask)
+		d.AttentionGrad(dqkv, out, out, norm, qkv, h, mask)
 		if got, want := d.ScratchBytes(), d.AttentionScratch(tensor.BF16, length, h, mask); got != want || got == 0 {
 			t.Errorf("%s: %d bytes held, %d predicted", pattern, got, want)
 		}

@@ -73,6 +73,22 @@ func (l *linear) statesBytes() (states, fades int) {
 	return n * l.stateSize(), n
 }
 
+// linearScratch is the scratch memory of LinearAttentionGrad in bytes, which is more than that of LinearAttention.
+type linearScratch struct{ states, fades, deltas, queryDots, keyDots int }
+
+func (l *linear) gradScratch(gated bool) (s linearScratch) {
+	tokens := l.rows * l.length * l.wide.Size()
+	s.states, s.fades = l.statesBytes()
+	s.deltas = l.heads.Q * tokens
+	if gated {
+		s.queryDots, s.keyDots = l.parts()*tokens*l.heads.Q, l.parts()*tokens*l.heads.KV
+	}
+	return s
+}
+
+// all counts the states twice: their gradients are as many.
+func (s linearScratch) all() int { return 2*s.states + s.fades + s.deltas + s.queryDots + s.keyDots }
+
 // begin starts a kernel of a file whose parameters are pointers followed by the description of the tokens.
 func (l *linear) begin(file, kernel string, pointers ...driver.Pointer) *call {
 	c := l.d.begin(file, kernel, l.storage)
@@ -185,22 +201,19 @@ func (d *Device) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *
 		shape(op, t.name, t.t, t.like.Rows(), t.like.Cols())
 		dtype(op, t.name, t.t, l.storage)
 	}
-	n, size := l.rows*l.length, l.wide.Size()
-	ofStates, ofFades := l.statesBytes()
-	ofDeltas, ofDots := heads.Q*n*size, 0
 	if gates != nil {
-		shape(op, "dgates", dgates, n, heads.KV)
+		shape(op, "dgates", dgates, l.rows*l.length, heads.KV)
 		dtype(op, "dgates", dgates, l.wide)
-		ofDots = l.parts() * n * size
 	}
-	states := d.scratch(2*ofStates + ofFades + ofDeltas + ofDots*(heads.Q+heads.KV))
-	grads := states + driver.Pointer(ofStates)
-	fades := grads + driver.Pointer(ofStates)
-	deltas := fades + driver.Pointer(ofFades)
+	of := l.gradScratch(gates != nil)
+	states := d.scratch(of.all())
+	grads := states + driver.Pointer(of.states)
+	fades := grads + driver.Pointer(of.states)
+	deltas := fades + driver.Pointer(of.fades)
 	var queryDots, keyDots driver.Pointer
 	if gates != nil {
-		queryDots = deltas + driver.Pointer(ofDeltas)
-		keyDots = queryDots + driver.Pointer(ofDots*heads.Q)
+		queryDots = deltas + driver.Pointer(of.deltas)
+		keyDots = queryDots + driver.Pointer(of.queryDots)
 	}
 
 	l.states(states, fades, 0, 0)

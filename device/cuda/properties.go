@@ -61,5 +61,17 @@ func (d *Device) AttentionScratch(storage tensor.DType, tokens int, heads device
 	return max(f.forwardScratch(), f.gradScratch())
 }
 
+// LinearAttentionScratch implements device.Properties.
+func (d *Device) LinearAttentionScratch(
+	storage tensor.DType, tokens, length int, heads device.Heads, gated bool,
+) int {
+	l := linear{wide: tensor.F32, heads: heads, length: length, rows: tokens / length}
+	l.chunks = ceilDiv(length, linearChunk)
+	if storage == tensor.F64 {
+		l.wide = tensor.F64
+	}
+	return l.gradScratch(gated).all()
+}
+
 // ScratchBytes implements device.Properties.
 func (d *Device) ScratchBytes() int { return d.memory.scratchSize }

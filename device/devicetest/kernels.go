@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// Each kernel is the CPU's. It uses the tensors' contents at the time of the call, and runs when its
-// turn comes.
+// Each kernel is the CPU's. It uses the tensors' contents at the time of the call, and runs when
+// its turn comes.
 
 // MatMul implements device.Device.
 func (d *Device) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {

@@ -9,10 +9,10 @@ import (
 // of the call, and wait only if they return numbers.
 func deferred(kernels []kernel) string {
 	var b strings.Builder
-	b.WriteString("package devicetest\n\nimport (\n\"slices\"\n\n\"anneal/device\"\n\"anneal/tensor\"\n)\n\n")
-	b.WriteString("// Each kernel is the CPU's. It uses the tensors' contents at the time of the call, " +
-		"and runs when its\n" +
-		"// turn comes.\n\n")
+	b.WriteString("package devicetest\n\n")
+	b.WriteString("import (\n\"slices\"\n\n\"anneal/device\"\n\"anneal/tensor\"\n)\n\n")
+	b.WriteString("// Each kernel is the CPU's. It uses the tensors' contents at the time of the call, and runs when\n")
+	b.WriteString("// its turn comes.\n\n")
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "// %s implements device.Device.\n%s\n", k.name, k.head("d *Device", "device."))
 		b.WriteString(k.takes())

@@ -2,6 +2,7 @@ package flash
 
 import (
 	"fmt"
+	"unsafe"
 
 	"anneal/device"
 	"anneal/device/cpu/pool"
@@ -55,6 +56,25 @@ func NewLinear(tier isa.Tier, p *pool.Pool) *Linear {
 		f64: linear[float64]{chunk: linearChunk, runner: runner[float64]{kernels: portable[float64]()},
 			vec: vec.Float64()},
 	}
+}
+
+// LinearScratch returns the ScratchBytes after linear attention forward and backward, for a tier, a number of workers
+// and a storage.
+func LinearScratch(tier isa.Tier, workers int, storage tensor.DType, heads device.Heads) int {
+	l, s := NewLinear(tier, nil), shape{Heads: heads}
+	if storage == tensor.F64 {
+		return l.f64.predict(&s, workers)
+	}
+	return l.f32.predict(&s, workers)
+}
+
+// predict returns the bytes of scratch memory for calls of a shape on that many workers.
+func (l *linear[T]) predict(s *shape, workers int) int {
+	var forward, backward carver[T]
+	newLinearTile(&forward, l.sizes(s))
+	newLinearBackwardTile(&backward, l.sizes(s))
+	size := int(unsafe.Sizeof(T(0)))
+	return workers * roundUp(max(forward.used, backward.used), tensor.Align/size) * size
 }
 
 // ScratchBytes returns the scratch memory of the workers.
