@@ -11,7 +11,7 @@ import (
 type branch struct {
 	before *nn.Param        // [D]: gain of the norm before the body; nil for none
 	body   autograd.Segment // maps the normalised stream [N, D] to the inputs of the projection [N, I]
-	out    *nn.Param        // [D, I]: W
+	out    *nn.Param        // [D, I]: W; nil if the body projects by itself, to [N, D]
 	after  *nn.Param        // [D]: gain of the norm after the projection; nil for none
 	eps    float64
 
@@ -28,6 +28,9 @@ func (b *branch) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequen
 		h = norm(t, x, &b.before.Param, b.eps) // ~[N, D]  keeps the rows before the gain
 	}
 	a := b.body.Forward(t, h, seq) // [N, I]
+	if b.out == nil {
+		return t.AddStream(x, a, b.drop, seq) // [N, D]  in place
+	}
 	if b.after == nil {
 		return t.AddBranch(x, a, &b.out.Param, b.drop, seq) // [N, D]  in place, from the accumulators
 	}

@@ -39,6 +39,8 @@ func (b *builder) block(i int) *block {
 		x = newGPT2Block(b)
 	case "anneal":
 		x = newAnnealBlock(b)
+	case "qwen3_moe":
+		x = newQwen3MoEBlock(b)
 	case "gemma3":
 		x = newGemma3Block(b)
 	default:

@@ -51,7 +51,7 @@ func drawDecoder(t *rapid.T) Config {
 		group = 2
 	}
 	c := Config{
-		Family: pick("family", "llama", "anneal", "gpt2", "gemma3"), Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
+		Family: pick("family", "llama", "anneal", "gpt2", "gemma3", "qwen3_moe"), Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
 		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24, Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
 		TieEmbeddings: rapid.Bool().Draw(t, "tied"), QKNorm: rapid.Bool().Draw(t, "QK-norm"), RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
 		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
@@ -60,6 +60,10 @@ func drawDecoder(t *rapid.T) Config {
 	}
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
+	}
+	if c.Family == "qwen3_moe" {
+		c.Experts, c.ExpertsPerToken, c.ExpertFFN, c.NormaliseExperts = 4, rapid.IntRange(1, 3).Draw(t, "experts per token"), 8, true
+		c.SharedExpertFFN = rapid.SampledFrom([]int{0, 12}).Draw(t, "shared expert")
 	}
 	if c.Family == "anneal" {
 		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"), pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")

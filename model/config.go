@@ -12,7 +12,7 @@ import (
 // It belongs to the weights, because another shape computes something else with them: Differences compares all keys.
 // The few that weights do not depend on have the tag weights:"any".
 type Config struct {
-	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2, anneal or gemma3
+	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2, anneal, gemma3 or qwen3_moe
 	Layers  int    `yaml:"layers"`                // L
 	Dim     int    `yaml:"dim"`                   // D
 	Heads   int    `yaml:"heads"`                 // H, query heads
@@ -55,6 +55,15 @@ type Config struct {
 	// Of the family anneal; see anneal.go.
 	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"` // layers with a table of values: alternate, all or none
 	X0Skip          bool   `yaml:"x0_skip"`                      // layers mix the stream with its first value
+
+	// Of the family qwen3_moe; see qwen3moe.go.
+	Experts          int     `yaml:"experts"`                       // E, per layer
+	ExpertsPerToken  int     `yaml:"experts_per_token"`             // K
+	ExpertFFN        int     `yaml:"expert_ffn"`                    // F of each expert
+	SharedExpertFFN  int     `yaml:"shared_expert_ffn"`             // S of the expert of all tokens; 0 for none
+	NormaliseExperts bool    `yaml:"normalise_experts"`             // weights of a token's experts sum to 1
+	RouterAuxLoss    float64 `yaml:"router_aux_loss" weights:"any"` // coefficient of the load-balancing loss
+	RouterZLoss      float64 `yaml:"router_z_loss" weights:"any"`   // coefficient of the mean log²Z of the routers
 
 	// Probabilities that training drops an element of the embedding or of a branch's output, and a branch of the last
 	// layer (depth.go).

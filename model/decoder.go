@@ -1,6 +1,8 @@
 package model
 
 import (
+	"math"
+
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
@@ -74,6 +76,15 @@ func (m *Decoder) Count() int64 {
 		n += int64(p.Len())
 	}
 	return n
+}
+
+// Active returns the number of parameters that one token uses: all but the experts that it does not choose.
+func (m *Decoder) Active() int64 {
+	sum := 0.0
+	for _, p := range m.params {
+		sum += p.Active()
+	}
+	return int64(math.Round(sum))
 }
 
 // Bytes returns the size of the parameters.

@@ -23,7 +23,9 @@ func shape() Config {
 		NormEps: 1e-5, LogitSoftcap: 30, InitStd: 0.02, Init: "he", ZeroInit: "head",
 		MuP: true, MuPBaseDim: 16, MuPBaseHeadDim: 8, MuPBaseFFN: 24, MuPBaseLayers: 2,
 		MuPInputScale: 2, MuPOutputScale: 3,
-		Activation: "relu2", ValueEmbeddings: "all", X0Skip: true, Dropout: 0.1, StochasticDepth: 0.2,
+		Activation: "relu2", Experts: 8, ExpertsPerToken: 2, ExpertFFN: 24, SharedExpertFFN: 12,
+		NormaliseExperts: true, RouterAuxLoss: 0.01, RouterZLoss: 0.001,
+		ValueEmbeddings: "all", X0Skip: true, Dropout: 0.1, StochasticDepth: 0.2,
 		Recompute: Layout{Whole: 2, Segment: 1}, LogitBytes: 1 << 20,
 	}
 }
@@ -58,6 +60,7 @@ func TestEveryFieldOfTheShapeIsCompared(t *testing.T) {
 	free := []string{ // that weights do not depend on: changing one must be thought over
 		"model.context", "model.init_std", "model.init", "model.zero_init", "model.mup_base_ffn", "model.mup_base_layers",
 		"model.dropout", "model.stochastic_depth",
+		"model.router_aux_loss", "model.router_z_loss",
 	}
 	was := shape()
 	if d := was.Differences(shape()); d != nil {

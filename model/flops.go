@@ -9,7 +9,7 @@ import (
 //
 //	6 · (parameters used in matrix products) + 6 · n · H·E · Σ density
 //
-// Each matrix parameter costs a multiplication and an addition forward and twice that backward. A tied head counts as
+// Of the experts only those count that a token uses. Each matrix parameter costs a multiplication and an addition forward and twice that backward. A tied head counts as
 // a product; the lookup of an embedding does not. The second term is attention's two products with the n keys in each
 // layer: it counts the causal half, and of that the share that the layer's pattern sees.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
@@ -81,7 +81,7 @@ func (l *block) forwardFLOPs(n int) float64 {
 func (l *block) matrixFLOPs() (sum float64) {
 	for _, p := range l.params {
 		if p.Role == nn.Matrix {
-			sum += 2 * float64(p.Value.Len())
+			sum += 2 * p.Active()
 		}
 	}
 	return sum
@@ -90,7 +90,7 @@ func (l *block) matrixFLOPs() (sum float64) {
 // unreadFLOPs counts the block's last product, if its result is only added to the stream.
 func (l *block) unreadFLOPs() float64 {
 	last := l.branches[len(l.branches)-1]
-	if last.after != nil {
+	if last.after != nil || last.out == nil {
 		return 0
 	}
 	return 2 * float64(last.out.Value.Len())

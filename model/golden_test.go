@@ -16,6 +16,7 @@ type golden struct {
 	Tokens, Targets [][]int32
 	Loss            float64 // summed
 	Logits          []float64
+	Balance, Z      []float64 // of the router of each layer
 	Grads           []struct {
 		Name string
 		Grad []float64

@@ -39,6 +39,8 @@ type Param struct {
 	Parts []Part
 	// FP8Products allows the products of a matrix to have FP8 operands, if the policy asks for them.
 	FP8Products bool
+	// Share is the share of the elements that one token uses, if it is not all: of experts. 0 means 1.
+	Share float64
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that
 	// depend on its shape, such as muP. 0 means 1.
 	LRScale, DecayScale float64
@@ -66,6 +68,14 @@ func Declare(name string, role Role, shape ...int) *Param {
 
 // Len returns the number of elements of the whole parameter.
 func (p *Param) Len() int { return product(p.Shape) }
+
+// Active returns the number of elements that one token uses.
+func (p *Param) Active() float64 {
+	if p.Share == 0 {
+		return float64(p.Len())
+	}
+	return p.Share * float64(p.Len())
+}
 
 func product(shape []int) int {
 	n := 1

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"strconv"
+
+	"anneal/autograd"
+	"anneal/nn"
+)
+
+// newQwen3MoEBlock declares a layer of Qwen3-MoE (Qwen Team 2025, arXiv 2505.09388): Llama with QK-norm, and with
+// model.experts feed-forward layers of which a router chooses model.experts_per_token for every token
+// (autograd.Tape.Experts).
+//
+//	model.experts, model.experts_per_token    E and K; no token is dropped
+//	model.expert_ffn                          hidden width of each expert
+//	model.normalise_experts                   the weights of a token's experts sum to 1
+//	model.shared_expert_ffn                   one more expert for all tokens, with a sigmoid gate (Qwen2-MoE, arXiv 2407.10671)
+//	model.router_aux_loss                     coefficient of the load-balancing loss
+//	model.router_z_loss                       coefficient of the router's z-loss
+//
+// Both losses are means over the layers. Parameters count in full, operations for the K experts that a token uses.
+// Expert parallelism is not there yet: every expert has its memory on the one device.
+func newQwen3MoEBlock(b *builder) *block {
+	a, first := b.attentionBranch()
+	second := &branch{before: b.norm("mlp_norm"), eps: b.config.NormEps}
+	second.body = b.experts()
+	return &block{attention: a, branches: []*branch{first, second}}
+}
+
+// experts is the body of a branch of routed experts, which has its own projection.
+type experts struct {
+	router       *nn.Param // [E, D]
+	gateUp, down *nn.Param // [E·2F, D], [E·D, F]
+	shared       *shared   // nil for none
+	o            autograd.Router
+}
+
+// shared is the expert of all tokens.
+type shared struct {
+	gateUp, down *nn.Param // [2S, D], [D, S]
+	gate         *nn.Param // [1, D]
+}
+
+// experts declares the experts of a layer. A part of a fused weight is the matrix of one expert.
+func (b *builder) experts() *experts {
+	c := b.config
+	e, d, f := c.Experts, c.Dim, c.ExpertFFN
+	x := &experts{router: b.columnParallel("mlp.router", 1, nn.Part{Rows: e})}
+	x.gateUp = b.columnParallel("experts.gate_up", 1, expertParts(e, nn.Part{Name: "gate", Rows: f}, nn.Part{Name: "up", Rows: f})...)
+	x.down = b.add("experts.down", nn.Matrix, nn.Growth{In: 1, Out: 1, Depth: 1}, e*d, f)
+	x.down.Parts = expertParts(e, nn.Part{Name: "down", Rows: d})
+	for i := range x.down.Parts {
+		if !c.zeroes("residual") {
+			x.down.Parts[i].Std = c.std(output, d, f, x.down.Growth)
+		}
+	}
+	x.gateUp.Share, x.down.Share = c.expertShare(), c.expertShare()
+	for _, p := range []*nn.Param{x.router, x.gateUp, x.down} {
+		p.FP8Products = false // products by expert have no scales
+	}
+	if s := c.SharedExpertFFN; s > 0 {
+		x.shared = &shared{gateUp: b.columnParallel("shared.gate_up", 1, nn.Part{Name: "gate", Rows: s}, nn.Part{Name: "up", Rows: s})}
+		x.shared.down = b.rowParallel("shared.down", s, 1)
+		x.shared.gate = b.columnParallel("shared.gate", 1, nn.Part{Rows: 1})
+		x.shared.gate.FP8Products = false
+	}
+	x.o = autograd.Router{K: c.ExpertsPerToken, Normalise: c.NormaliseExperts}
+	x.o.Balance, x.o.ZLoss = c.RouterAuxLoss/float64(c.Layers), c.RouterZLoss/float64(c.Layers)
+	return x
+}
+
+// expertParts returns the parts of e experts, called 0.gate, 0.up, 1.gate and so on.
+func expertParts(e int, parts ...nn.Part) (list []nn.Part) {
+	for i := range e {
+		for _, p := range parts {
+			p.Name = strconv.Itoa(i) + "." + p.Name
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Forward returns the sum of the experts' results [N, D] for the normalised stream h [N, D].
+func (x *experts) Forward(t *autograd.Tape, h *autograd.Var, _ *autograd.Sequence) *autograd.Var {
+	logits := t.Gates(h, &x.router.Param)                          // [N, E]
+	y := t.Experts(h, logits, &x.gateUp.Param, &x.down.Param, x.o) // [N, D]
+	if x.shared == nil {
+		return y
+	}
+	gu := t.Linear(h, &x.shared.gateUp.Param)                  // [N, 2S]
+	s := t.Linear(t.SwiGLU(gu), &x.shared.down.Param)          // [N, D]
+	return t.AddShared(y, s, t.Gates(h, &x.shared.gate.Param)) // [N, D]
+}
+
+// expertShare returns the share of the experts' parameters that one token uses.
+func (c Config) expertShare() float64 { return float64(c.ExpertsPerToken) / float64(c.Experts) }
