@@ -94,12 +94,14 @@ func Memory(ctx context.Context, o Options, strategies []string) (*MemoryReport,
 func memoryCases(cfg *config.Config, dev device.Properties, strategies []string) ([]MemoryCase, error) {
 	var cases []MemoryCase
 	for _, s := range strategies {
-		c := *cfg
-		c.Memory.Recompute = s
+		c := cfg.Clone()
+		if err := c.Override("memory.recompute=" + s); err != nil {
+			return nil, err
+		}
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}
-		f, err := train.MeasureRun(&c, dev)
+		f, err := train.MeasureRun(c, dev)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"anneal/attention"
+	"anneal/dataset"
 	"anneal/model"
 )
 
@@ -49,13 +50,13 @@ type Init struct {
 
 // Data configures the data that the model reads.
 type Data struct {
-	Path         string `yaml:"path"`
-	Mix          string `yaml:"mix"`
-	Weights      string `yaml:"weights"`
-	Packing      string `yaml:"packing"`
-	DocumentMask bool   `yaml:"document_mask"`
-	Order        string `yaml:"order"`
-	Skip         string `yaml:"skip"`
+	Path         string           `yaml:"path"`
+	Mix          string           `yaml:"mix"`
+	Weights      string           `yaml:"weights"`
+	Packing      string           `yaml:"packing"`
+	DocumentMask bool             `yaml:"document_mask"`
+	Order        string           `yaml:"order"`
+	Skip         dataset.SkipList `yaml:"skip"`
 }
 
 // Train is how long and in which portions.
@@ -136,7 +137,7 @@ type Average struct {
 
 // Memory configures which activations are recomputed to save memory.
 type Memory struct {
-	Recompute string `yaml:"recompute"`
+	Recompute model.Recompute `yaml:"recompute"`
 }
 
 // Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
@@ -166,7 +167,6 @@ func Default() *Config {
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
-		Memory:     Memory{Recompute: "none"},
 		origins:    map[string]Origin{},
 	}
 }

@@ -149,6 +149,9 @@ func (c *Config) leaveOut(k Key) {
 	delete(c.origins, k.Name)
 }
 
+// Override applies one override of the form section.key=value. What follows from the key is not derived again.
+func (c *Config) Override(o string) error { return asError(c.override(o)) }
+
 func (c *Config) override(o string) []Problem {
 	from := Origin{CommandLine: o}
 	name, text, ok := strings.Cut(o, "=")

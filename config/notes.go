@@ -159,7 +159,7 @@ var notes = map[string]Key{
 		"low or high before SCORES names the end of the scale that is meant. By default first takes low scores and " +
 		"last high ones; for flesch it is the other way round.\n" +
 		"Every epoch still contains every row once."},
-	"data.skip": {Unit: "samples", Doc: "Samples to leave out: ranges FROM:TO in training order, such as " +
+	"data.skip": {Unit: "samples", try: "data.skip = 1024:2048 to leave out 1,024 samples", Doc: "Samples to leave out: ranges FROM:TO in training order, such as " +
 		"1024:2048, separated by commas. Counted from 0; TO is not included. `anneal rewind` sets it. Only samples " +
 		"still to come can be skipped."},
 
@@ -344,7 +344,7 @@ var notes = map[string]Key{
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
 		"a parameter. 0 turns it off."},
 
-	"memory.recompute": {Doc: "Activations that the backward pass computes again instead of keeping (activation " +
+	"memory.recompute": {try: "none, every_layer, every:N, sqrt, selective, budget:SIZE", Doc: "Activations that the backward pass computes again instead of keeping (activation " +
 		"checkpointing). The gradients have the same bits.\n" +
 		"none: keep all.\n" +
 		"selective: compute only attention again.\n" +

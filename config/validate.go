@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"anneal/dataset"
 	"anneal/internal/nearest"
 	"anneal/model"
 )
@@ -36,9 +35,6 @@ func (c *Config) check() []Problem {
 	k.frozen()
 	k.mix()
 	k.order()
-	if _, err := dataset.ParseSkips(c.Data.Skip); err != nil {
-		k.fault("data.skip", "data.skip = 1024:2048 to leave out 1,024 samples", "data.skip: %v", err)
-	}
 	return k.problems
 }
 

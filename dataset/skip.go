@@ -52,6 +52,18 @@ func (s SkipList) String() string {
 	return strings.Join(parts, ",")
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (s SkipList) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *SkipList) UnmarshalText(text []byte) error {
+	list, err := ParseSkips(string(text))
+	if err == nil {
+		*s = list
+	}
+	return err
+}
+
 // At returns the number of the k-th sample that is not skipped, from 0.
 func (s SkipList) At(k uint64) uint64 {
 	for _, r := range s {

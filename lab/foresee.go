@@ -85,7 +85,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Tokens: cfg.Tokens(),
 		Memory: p.Memory, Bytes: p.Memory.Total(), Available: p.Available, Fits: p.Fits,
 	}
-	if cfg.Memory.Recompute != "none" {
+	if cfg.Memory.Recompute.String() != "none" {
 		f.Recompute = fmt.Sprintf("recompute %s, %s of activations", p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
 	}
 	f.Remark = p.OptimizerRemark(cfg)

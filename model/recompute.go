@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -49,8 +50,9 @@ func (l Layout) Describe(n int) string {
 	return text
 }
 
-// A Recompute is a parsed memory.recompute strategy.
+// A Recompute is a strategy of memory.recompute. The zero value is none.
 type Recompute struct {
+	text   string // as it was given
 	name   string
 	n      int // of every:N
 	budget int // of budget:BYTES
@@ -59,11 +61,14 @@ type Recompute struct {
 // ParseRecompute parses none, every_layer, every:N, sqrt, selective or budget:BYTES (such as 1.5GiB).
 func ParseRecompute(text string) (Recompute, error) {
 	name, value, given := strings.Cut(text, ":")
-	r := Recompute{name: name}
+	r := Recompute{text: text, name: name}
 	switch name {
 	case "none", "every_layer", "sqrt", "selective":
 		if given {
 			return r, fmt.Errorf("%s takes no value", name)
+		}
+		if name == "none" {
+			return Recompute{}, nil
 		}
 		return r, nil
 	case "every":
@@ -83,6 +88,21 @@ func ParseRecompute(text string) (Recompute, error) {
 	return r, fmt.Errorf("unknown strategy %q", text)
 }
 
+// String returns the strategy as it was given.
+func (r Recompute) String() string { return cmp.Or(r.text, "none") }
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Recompute) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *Recompute) UnmarshalText(text []byte) error {
+	strategy, err := ParseRecompute(string(text))
+	if err == nil {
+		*r = strategy
+	}
+	return err
+}
+
 // Segment returns N of every:N, 0 for the other strategies.
 func (r Recompute) Segment() int { return r.n }
 
@@ -93,7 +113,7 @@ func (r Recompute) NeedsFit() bool { return r.name == "budget" }
 func (r Recompute) Layout(n int) Layout {
 	segment := 1
 	switch r.name {
-	case "none", "":
+	case "":
 		return Layout{}
 	case "selective":
 		return Layout{Attention: n}

@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -80,8 +79,7 @@ func (c *Corpus) open(cfg *config.Config) error {
 // OpenTraining opens the training splits; data for evaluation only may have none.
 func (c *Corpus) OpenTraining(cfg *config.Config) error {
 	order, err := cfg.Order()
-	skip, also := dataset.ParseSkips(cfg.Data.Skip)
-	if err = errors.Join(err, also); err != nil {
+	if err != nil {
 		return err // validation has accepted them before
 	}
 	train, err := c.openRows(cfg)
@@ -91,7 +89,7 @@ func (c *Corpus) OpenTraining(cfg *config.Config) error {
 	if err := train.Arrange(order); err != nil {
 		return &dataset.Error{Err: err}
 	}
-	train.Skip(skip)
+	train.Skip(cfg.Data.Skip)
 	c.Train = train
 	return nil
 }

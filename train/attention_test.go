@@ -29,7 +29,7 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 		hashes[want.WeightsHash] = pattern
 
 		stopped := options()
-		stopped.Config.Memory.Recompute, stopped.Threads = "every_layer", 2
+		stopped.Config.Memory.Recompute, stopped.Threads = recomputing("every_layer"), 2
 		ctx, cancel := context.WithCancel(context.Background())
 		stopped.OnProgress = func(p Event) {
 			if p.Step == 2 {

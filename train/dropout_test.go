@@ -31,7 +31,7 @@ func TestADroppingRunResumesBitForBit(t *testing.T) {
 			t.Errorf("%s: step %d, weights %.12s, validation %v; want %d, %.12s, %v", what, got.Step, got.WeightsHash, got.ValLoss, want.Step, want.WeightsHash, want.ValLoss)
 		}
 	}
-	same("recomputed", run(func(c *config.Config) { c.Memory.Recompute = "every_layer" }))
+	same("recomputed", run(func(c *config.Config) { c.Memory.Recompute = recomputing("every_layer") }))
 	same("on one thread", run(func(c *config.Config) { c.Threads = 1 }))
 	if other := run(func(c *config.Config) { c.Model.Dropout, c.Model.StochasticDepth = 0, 0 }); other.WeightsHash == want.WeightsHash {
 		t.Error("a run that drops nothing ends with the same weights")

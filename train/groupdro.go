@@ -41,7 +41,7 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 	}{
 		{cfg.Train.BatchRamp != "", "train.batch_ramp", "group DRO needs a constant batch size, to share it evenly between the domains", "removing it"},
 		{cfg.Data.Order != "", "data.order", "group DRO needs rows in random order: with ordered rows, the weights reflect the scores of the rows instead of what is left to learn", "removing it here; the final run can use it"},
-		{cfg.Data.Skip != "", "data.skip", "group DRO cannot skip samples", "removing it"},
+		{cfg.Data.Skip != nil, "data.skip", "group DRO cannot skip samples", "removing it"},
 		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "with weighted domains, the gradient noise scale does not apply to other runs", "0"},
 	} {
 		if bad.is {

@@ -66,3 +66,11 @@ func seen(text string) (p attention.Patterns) {
 	}
 	return p
 }
+
+// recomputing is a strategy by its text.
+func recomputing(text string) (r model.Recompute) {
+	if err := r.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return r
+}

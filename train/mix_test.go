@@ -11,6 +11,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/dataset"
 )
 
 // mixConfig is a run over two data sets whose weights jump, and move along a line.
@@ -26,7 +27,7 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 	a, b := testData(t), buildData(t, 0.2)
 	for _, packing := range []string{"concat", "best_fit"} {
 		cfg := mixConfig(a, b)
-		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, "20:31", 24, "16 over 4 steps", 1
+		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, dataset.SkipList{{From: 20, To: 31}}, 24, "16 over 4 steps", 1
 		cfg.Train.MicroBatch, cfg.Train.BatchRamp = 4, "128 over 2K tokens"
 		cfg.Data.Weights = "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
 		if err := cfg.Validate(); err != nil {

@@ -17,10 +17,7 @@ func recomputeLayout(cfg *config.Config, c model.Config) (model.Layout, error) {
 			Try: "a larger budget, or a smaller train.micro_batch, which does not change the batch size",
 		}
 	}
-	r, err := model.ParseRecompute(cfg.Memory.Recompute)
-	if err != nil {
-		return model.Layout{}, fault(err)
-	}
+	r := cfg.Memory.Recompute
 	if !r.NeedsFit() {
 		return r.Layout(cfg.Model.Layers), nil
 	}

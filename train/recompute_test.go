@@ -13,7 +13,7 @@ func TestRecomputationChangesNoBitOfARun(t *testing.T) {
 	data := testData(t)
 	run := func(strategy string) (*Result, int64) {
 		cfg := tinyConfig(data)
-		cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Memory.Recompute = 6, 3, 1, strategy
+		cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Memory.Recompute = 6, 3, 1, recomputing(strategy)
 		r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 		for _, a := range r.Arenas {
 			if a.Name == "activations" {
@@ -49,7 +49,7 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 	} {
 		hash := func(strategy string) string {
 			cfg := tinyConfig(data)
-			cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.MicroBatch, cfg.Memory.Recompute = 4, 4, 1, 4, strategy
+			cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.MicroBatch, cfg.Memory.Recompute = 4, 4, 1, 4, recomputing(strategy)
 			change(cfg)
 			r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 			return r.WeightsHash
@@ -65,7 +65,7 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 
 func TestABudgetBelowTheLeanestLayoutIsAMistakeOfTheConfig(t *testing.T) {
 	cfg := tinyConfig(testData(t))
-	cfg.Model.Vocab, cfg.Memory.Recompute = 100, "budget:1KiB"
+	cfg.Model.Vocab, cfg.Memory.Recompute = 100, recomputing("budget:1KiB")
 	_, err := recomputeLayout(cfg, modelConfig(cfg))
 	var p config.Problem
 	if !errors.As(err, &p) || p.Key != "memory.recompute" {

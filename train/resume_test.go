@@ -192,7 +192,7 @@ func checkResume(t *testing.T, make func() *config.Config) string {
 	t.Helper()
 	want := mustRun(t, Options{Config: make(), Dir: filepath.Join(t.TempDir(), "run")})
 	dir, cfg := filepath.Join(t.TempDir(), "run"), make()
-	cfg.Threads, cfg.Memory.Recompute = 1, "every_layer"
+	cfg.Threads, cfg.Memory.Recompute = 1, recomputing("every_layer")
 	r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, Options{Config: cfg, Dir: dir})
 	if err != nil || !r.Interrupted || r.Step != 3 {
 		t.Fatalf("interrupted %v at step %d, %v; want in the fourth step", r.Interrupted, r.Step, err)

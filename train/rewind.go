@@ -124,11 +124,7 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 
 // list returns the samples to skip from now on.
 func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (dataset.SkipList, error) {
-	list, err := dataset.ParseSkips(cfg.Data.Skip)
-	if err != nil {
-		return nil, err
-	}
-	ranges := o.Skip
+	list, ranges := cfg.Data.Skip, o.Skip
 	if o.SkipBatches < 0 || o.SkipBatches > 0 && len(ranges) > 0 {
 		return nil, rewindError("either --skip FROM:TO or --skip-batches N, with N above 0", "batches to skip are given twice, or their number %d is negative", o.SkipBatches)
 	}
@@ -271,7 +267,7 @@ func (p rewindPlan) parts(d runDir, store *checkpoint.Store, aside *[]string, wa
 func (p rewindPlan) configure(d runDir) error {
 	cfg, err := d.load()
 	rewound := max(p.Rewound, cfg.Guard.Rewound)
-	if err != nil || cfg.Data.Skip == p.Skip && cfg.Guard.Rewound == rewound {
+	if err != nil || cfg.Data.Skip.String() == p.Skip && cfg.Guard.Rewound == rewound {
 		return err
 	}
 	rule := fmt.Sprintf("anneal rewind to step %d", p.Step)

@@ -230,7 +230,7 @@ func TestSkipsAreAValueOfTheConfiguration(t *testing.T) {
 		t.Errorf("back to the start: %+v", r)
 	}
 	cfg = rewindConfig(data)
-	cfg.Train.Steps, cfg.Data.Skip = 4, "0:8"
+	cfg.Train.Steps, cfg.Data.Skip = 4, dataset.SkipList{{From: 0, To: 8}}
 	r := mustRun(t, Options{Config: cfg, Dir: fresh})
 	if got := resumeTo(t, dir); got != [2]string{r.WeightsHash, r.OptimizerHash} {
 		t.Error("a run rewound to its start differs from one that began with the list")
