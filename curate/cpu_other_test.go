@@ -6,5 +6,5 @@ import "time"
 
 var processStart = time.Now()
 
-// cpuTime is wall time where process time is not to be had.
+// cpuTime is wall time where process time is unavailable.
 func cpuTime() time.Duration { return time.Since(processStart) }

@@ -8,16 +8,16 @@ import (
 	"anneal/train"
 )
 
-// What several commands take is described here once, so that it is the same everywhere.
+// Arguments and flags of several commands are described here once, so that they are the same everywhere.
 
-// configArgs are a config and what replaces parts of it.
+// configArgs are a config and values that override it.
 type configArgs struct {
 	Config    string   `arg:"" help:"The YAML config; a run's config.yaml will do."`
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 }
 
-// remark says how the config was read, where that is not as it is written, and whether kernels are slow. What is wrong
-// with the config the command says.
+// remark notes where the config was read in another way than it is written, and whether kernels are slow. Errors are
+// left to the command.
 func (a configArgs) remark(s *session) {
 	cfg, err := config.Load(a.Config, a.Overrides)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w weightsFlag) open(s *session, dir, device string, threads count, reach r
 	return r, err
 }
 
-// reachFlags are on commands that use a model on rows of other lengths than those of its training.
+// reachFlags belong to commands that use a model on rows of other lengths than in its training.
 type reachFlags struct {
 	Context     string `placeholder:"N" help:"Context in tokens, such as 4096, or as a multiple of the training context, such as 4x."`
 	RopeScaling string `placeholder:"KIND:FACTOR" help:"Stretch RoPE, such as yarn:4, to read contexts longer than in training."`

@@ -80,7 +80,7 @@ func (s *session) notes() []string {
 	return nil
 }
 
-// settle lets what was printed for people appear before results do, unless its reader stalls.
+// settle makes messages for people appear before results, unless their reader stalls.
 func (s *session) settle() {
 	if c, ok := s.stderr.(*console); ok {
 		c.Flush(consolePatience)

@@ -124,7 +124,7 @@ func (c classifierTrainCmd) Run(s *session) error {
 	})
 }
 
-// printEvaluation prints what is right of each label.
+// printEvaluation prints the precision and recall of each label.
 func (s *session) printEvaluation(what string, e fasttext.Evaluation) {
 	s.printf("%-20s %10s %10s %10s\n", what, "examples", "precision", "recall")
 	for _, l := range e.Labels {

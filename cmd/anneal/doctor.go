@@ -68,7 +68,7 @@ func (doctorCmd) Run(s *session) error {
 	})
 }
 
-// printCUDA says which GPUs there are and which libraries, or what is missing and how to get it.
+// printCUDA lists GPUs and CUDA libraries, or what is missing and how to get it.
 func (s *session) printCUDA(r cuda.Report) {
 	if !r.Built {
 		s.printf("cuda        not in this binary: go build -tags cuda ./cmd/anneal\n")

@@ -45,7 +45,7 @@ type usageError struct{ message, hint string }
 
 func (e *usageError) Error() string { return strings.TrimRight(e.message+"\n  "+e.hint, "\n ") }
 
-// asUsage marks an error of a package that was asked for what it does not do.
+// asUsage marks a package's error as a usage error: the request is not possible.
 func asUsage(err error) error {
 	message, hint, _ := strings.Cut(err.Error(), "\n")
 	return &usageError{message, strings.TrimSpace(hint)}

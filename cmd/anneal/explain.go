@@ -52,8 +52,8 @@ func (s *session) listKeys(keys []config.Key) {
 	}
 }
 
-// keysOf returns the keys that have a name or end in it and those of the section of that name, all for "", or nil if
-// there is nothing of that name.
+// keysOf returns the keys whose name equals name or ends in it, and the keys of the section name. It returns all keys
+// for "", and nil if nothing has that name.
 func keysOf(name string) (keys []config.Key) {
 	found := config.Find(name)
 	for _, k := range config.Keys() {

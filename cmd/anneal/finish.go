@@ -24,8 +24,8 @@ type finished struct {
 	next    string         // the command to type next
 }
 
-// finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to go
-// on.
+// finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to
+// continue.
 func (s *session) finishRun(r *train.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
 		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
@@ -72,7 +72,7 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 	}
 	if err := s.emit(finishedJSON(r, f)); !r.Interrupted {
 		return err
-	} // else that the run can go on counts for more than a reader of results that is gone
+	} // else how to continue the run matters more than an error of standard output
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n  to continue: `anneal resume %s`",
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
 }
@@ -134,7 +134,7 @@ func fromHere(path string) string {
 	return path
 }
 
-// printSources says what a run has read of each source of a mix, and how well it predicts each.
+// printSources prints how much of each source of a mix a run has read, and the validation loss on each.
 func (s *session) printSources(r *train.Result) {
 	bits := map[string]string{}
 	for _, x := range r.ValSources {

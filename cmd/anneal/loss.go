@@ -46,7 +46,7 @@ func (p *percent) UnmarshalText(text []byte) error {
 // incomplete is a command that has done its work and lost too much of its input.
 type incomplete struct {
 	loss   *corpus.LossError
-	marked string         // the file that says what was lost, if there is one
+	marked string         // the file that lists the loss, if any
 	again  string         // how to do it again once the files are repaired
 	result map[string]any // that --json prints
 }

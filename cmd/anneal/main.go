@@ -1,8 +1,8 @@
 // Command anneal pre-trains language models: raw text to a trained model that other tools open.
 //
 // This package parses the command line, calls the packages that do the work, and prints. Each command is a file;
-// cli.go lists them, args.go and session.go hold what they share, console.go, signals.go and crash.go how they outlast
-// their readers and end, exit.go the exit codes. Results go to standard output, everything for people's eyes to
+// cli.go lists them. args.go and session.go hold what they share; console.go, signals.go and crash.go deal with stalled
+// readers, signals and crashes; exit.go has the exit codes. Results go to standard output, messages for people to
 // standard error.
 package main
 

@@ -10,7 +10,7 @@ import (
 // availableMemory is how many bytes this process may still take; 0 is unknown. Tests put small machines in its place.
 var availableMemory = func() int64 { return machine.ReadMemory().Available }
 
-// autoSize is an amount of memory, or 0 for auto: what is needed, and no more than is available.
+// autoSize is an amount of memory, or 0 for auto: as much as needed, but no more than is available.
 type autoSize byteSize
 
 func (a *autoSize) UnmarshalText(text []byte) error {

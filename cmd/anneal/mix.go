@@ -19,7 +19,7 @@ type mixCmd struct {
 // mixtureArgs are on every search for the weights of a mixture.
 type mixtureArgs struct {
 	configArgs
-	Out    string `required:"" placeholder:"DIR" help:"Directory for the models and mix.json. What is already there is continued."`
+	Out    string `required:"" placeholder:"DIR" help:"Directory for the models and mix.json. An interrupted search in DIR is resumed."`
 	Budget amount `placeholder:"TOKENS" help:"Tokens of the run that the weights are for, such as 1e9, to count epochs. Default: those of the config."`
 	svgFlag
 	runThreadsFlag
@@ -32,7 +32,7 @@ func (a mixtureArgs) options(s *session) lab.MixtureOptions {
 	}
 }
 
-// printMixture prints what was found, and what to write into a config.
+// printMixture prints the weights found, and the lines for a config.
 func (s *session) printMixture(m *lab.Mixture) {
 	wide := len("source")
 	for _, source := range m.Sources {
@@ -124,7 +124,7 @@ func (c regmixCmd) Run(s *session) error {
 		first, show := -1, s.status.progress("proxies", thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
 		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target, OnProxy: func(done, all int) {
 			if first < 0 {
-				first = done // those of an earlier call took no time of this one
+				first = done // proxies of an earlier call took no time of this one
 			}
 			show(int64(done-first), int64(all-first))
 		}})

@@ -37,7 +37,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// next is a command on the file, "" if what was written cannot be read again under its name.
+// next is a command on the file, "" if the file cannot be read again under its name.
 func (f outFile) next(before, after string) string {
 	if info, err := os.Stat(string(f)); err != nil || !info.Mode().IsRegular() || fileio.IsStdout(string(f)) {
 		return ""

@@ -72,8 +72,8 @@ func parseError(err error, unknown string) error {
 	return e
 }
 
-// overridden returns the config keys that a flag may mean, of a command that takes such: those that end in its name,
-// or in the nearest one.
+// overridden returns the config keys that a flag may mean, for a command that takes config keys: exact end in the
+// flag's name, close in the nearest name.
 func overridden(command *kong.Node, name string) (exact, close []string) {
 	takes := func(p *kong.Positional) bool { return p.Name == "section.key=value" }
 	if command == nil || !slices.ContainsFunc(command.Positional, takes) {

@@ -27,8 +27,7 @@ func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	return withoutLastBreak(string(text)), false, asData(err)
 }
 
-// withoutLastBreak cuts off the line break that ends the last line of a file: a model would go on in a line of its
-// own.
+// withoutLastBreak cuts off the line break at the end of a file: a model would otherwise continue on a new line.
 func withoutLastBreak(text string) string {
 	text, cut := strings.CutSuffix(text, "\n")
 	if cut {

@@ -90,8 +90,8 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 	}{name, notes, settings, p})
 }
 
-// printSettings prints the keys that do not come from the defaults, section by section, but for those that the
-// optimizer has not.
+// printSettings prints the keys that do not come from the defaults, section by section, without those that the
+// optimizer does not have.
 func printSettings(s *session, recipe string, settings []config.Setting) {
 	settings = slices.DeleteFunc(slices.Clone(settings), func(x config.Setting) bool { return strings.HasSuffix(x.Source, " has none") })
 	keys, values := 0, 0

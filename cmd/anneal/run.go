@@ -15,7 +15,7 @@ import (
 	"anneal/train"
 )
 
-// header says what is about to run, and what it is planned to take; the plan comes back for comparison.
+// header prints what is about to run and its plan, and returns the plan for comparison.
 func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	plan, err := lab.Foresee(cfg)
 	if err != nil {
@@ -138,7 +138,7 @@ func stepLine(p train.Event, columns int) string {
 	return line.String()
 }
 
-// fit is a line made of parts, of which those of the highest rank go first when columns run out.
+// fit is a line made of parts. If it is too long, the parts of the highest rank are dropped first.
 type fit struct {
 	columns int
 	parts   []string

@@ -70,7 +70,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// message is an error for people. If the process has too many files open, what the error advises is beside the point.
+// message is an error for people. If the process has too many files open, it replaces the error's advice.
 func message(err error) string {
 	text := strings.TrimRight(err.Error(), "\n")
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// saveSignal asks a run to save a checkpoint and go on.
+// saveSignal asks a run to save a checkpoint and continue.
 var saveSignal os.Signal = syscall.SIGUSR1
 
 // abortOnCrash makes what Go cannot recover from, such as a panic in a goroutine of its own, end the process by

@@ -60,7 +60,7 @@ func (c generateCmd) talk(s *session, r *train.Trained, o train.GenerateOptions)
 	return t.run(s.stdin)
 }
 
-// run answers the lines of in until they end or one of them says so.
+// run answers the lines of in until they end or one of them is a command to stop.
 func (t *talk) run(in io.Reader) error {
 	lines, failed := readLines(in)
 	for {

@@ -22,9 +22,9 @@ type launcher struct {
 	try          string // where the second is missing
 }
 
-// Jobs start processes in two ways that may come one inside the other: so many copies of a job, and in each so many
-// processes. Of the latter the first that is set counts, for Slurm and PMI variables are inherited by what mpirun
-// starts.
+// Jobs start processes in two ways that may be nested: several copies of a job, and several processes in each copy. For
+// processes, the first variable that is set counts, because processes that mpirun starts inherit those of Slurm and
+// PMI.
 var (
 	copies = []launcher{
 		{slurmArray, "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "--task-index and --task-count"},

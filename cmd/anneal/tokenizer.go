@@ -120,7 +120,7 @@ func (f endOfTextFlag) name(tok *tokenizer.Tokenizer) error {
 	return nil
 }
 
-// teachTokenizer says what to do about a file that is no tokenizer.
+// teachTokenizer adds advice to the error of a file that is no tokenizer.
 func teachTokenizer(err error) error {
 	if err != nil && !strings.Contains(err.Error(), "\n") {
 		err = fmt.Errorf("%w\n  try a tokenizer.json made by `anneal tokenizer train`", err)

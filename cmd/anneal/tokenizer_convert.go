@@ -69,7 +69,7 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	return s.emit(map[string]any{"out": c.Out, "seconds": elapsed.Seconds(), "files": files, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash()})
 }
 
-// notIn says what a format has no place for.
+// notIn lists the properties of a tokenizer that a format cannot express.
 func notIn(tok *tokenizer.Tokenizer, format string) string {
 	text := "the pattern, " + tok.Pattern()
 	if format == "tiktoken" {

@@ -41,8 +41,7 @@ type learnFlags struct {
 // leastLearnMemory is the smallest --memory: the program, the current texts and some words.
 const leastLearnMemory = 64 << 20
 
-// options are those of the tokenizer package, with the bytes that the heap may hold. learned is filled in by the
-// learning.
+// options returns the options of the tokenizer package and the bytes that the heap may hold. Training fills learned.
 func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (o tokenizer.TrainOptions, heap int64, err error) {
 	o = tokenizer.TrainOptions{
 		Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll, Report: learned,
@@ -70,7 +69,7 @@ func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (o token
 		return o, math.MaxInt64, nil
 	case all == 0:
 		all = max(machine.Most(available), leastLearnMemory)
-		o.KeepAll = true // what is learned depends on no machine
+		o.KeepAll = true // the vocabulary must not depend on the machine's memory
 	}
 	heap = all - programMemory
 	o.Memory = heap * 3 / 4 // the rest is for the texts in hand
@@ -93,7 +92,7 @@ func (c learnFlags) teachMemory(err error) error {
 	return &usageError{fmt.Sprintf("%s distinct words are too many to learn from with --memory %dMiB", thousands(e.Words), int64(c.Memory)>>20), "try " + enough}
 }
 
-// reportDropped tells what was left out for want of memory.
+// reportDropped reports the words that were dropped for lack of memory.
 func (s *session) reportDropped(learned tokenizer.TrainReport) {
 	if d := learned.Dropped; d.Below > 0 {
 		s.notef("too little memory for all words: dropped %s of %s distinct words, which occur fewer than %d times (%.2f%% of the text)",

@@ -81,7 +81,7 @@ func (c trainCmd) Run(s *session) error {
 	})
 }
 
-// sources says what the config is made of: with a recipe, the first word may be a value already.
+// sources returns the parts of the config: with a recipe, the first word may be a value already.
 func (c trainCmd) sources() (config.Sources, error) {
 	overrides := c.Overrides
 	if c.Device != "" {

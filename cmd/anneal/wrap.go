@@ -12,11 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
-// helpColumns is how wide help is where there is no terminal.
+// helpColumns is the width of help without a terminal.
 const helpColumns = 100
 
-// columns returns how many columns lines may have that are written to w: those of a terminal, or the variable COLUMNS;
-// 0 for no limit.
+// columns returns the most columns of a line written to w, from the terminal or the variable COLUMNS; 0 for no limit.
 func columns(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 20 {
 		return n
@@ -74,8 +73,8 @@ func wrap(text string, columns int, hang string) string {
 	return b.String()
 }
 
-// breakAt returns the index of the last space that leaves at most so many columns, or else of the first one behind; −1
-// if there is none. What comes before column least is not broken.
+// breakAt returns the index of the last space that leaves at most so many columns, or else of the first space behind;
+// −1 if there is none. It does not break before column least.
 func breakAt(line string, columns, least int) int {
 	at, column := -1, 0
 	for i, r := range line {
