@@ -37,6 +37,12 @@ type Router struct {
 // coefficients, and only in training.
 type Routing struct{ Balance, ZLoss float64 }
 
+// Add adds the sums of another forward pass.
+func (r *Routing) Add(o Routing) {
+	r.Balance += o.Balance
+	r.ZLoss += o.ZLoss
+}
+
 // routed is what Experts keeps for backward. rows is in host memory.
 type routed struct {
 	Router

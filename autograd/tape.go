@@ -168,6 +168,7 @@ type Sequence struct {
 
 	// Inputs of blocks beside the stream, for the families that need them; the model sets them.
 	IDs   *tensor.Tensor // [N] I32: the tokens
+	Plain bool           // the losses of routers stay out of the gradients
 	First *Var           // [N, D]: the stream before the first block, from Remember
 }
 

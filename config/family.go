@@ -28,6 +28,10 @@ var families = []family{
 	{name: "gemma3", standard: true, activations: []string{"geglu"}, values: map[string]string{
 		"model.activation": "geglu", "model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06", "model.rope_theta_local": "10000",
 	}},
+	{name: "qwen3_moe", standard: true, activations: []string{"swiglu"}, values: map[string]string{
+		"model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06",
+		"model.experts": "8", "model.experts_per_token": "2", "model.normalise_experts": "true", "model.router_aux_loss": "0.001",
+	}},
 }
 
 // familyOf returns the family of a name; one that is not known has nothing.

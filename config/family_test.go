@@ -76,6 +76,39 @@ func TestGemma3IsOneLine(t *testing.T) {
 	}
 }
 
+// Qwen3-MoE in one line: the experts of a token are as wide as the feed-forward layer of a Llama.
+func TestQwen3MoEIsOneLine(t *testing.T) {
+	const text = minimal + "model: {family: qwen3_moe}\n"
+	c, err := parse([]byte(text), "run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Model
+	if m.Experts != 8 || m.ExpertsPerToken != 2 || m.ExpertFFN != 512 || m.FFN != 1024 || !m.NormaliseExperts || m.RouterAuxLoss != 0.001 || !m.QKNorm {
+		t.Errorf("qwen3_moe is %+v", m)
+	}
+	again, err := parse(c.YAML(), "again.yaml", nil)
+	if err != nil || again.Model.Differences(m) != nil {
+		t.Errorf("read again: %v\n%+v, want\n%+v", err, again.Model, m)
+	}
+	llama, err := parse(c.YAML(), "again.yaml", []string{"model.family=llama"})
+	if err != nil || llama.Model.Experts != 0 || llama.Model.ExpertFFN != 0 {
+		t.Errorf("as a llama: %v, %+v", err, llama.Model)
+	}
+	for set, says := range map[string]string{
+		"model.experts_per_token=9":                      "too large",
+		"model.experts=0":                                "too small",
+		"model.router_aux_loss=-1":                       "lies outside",
+		"model.mup=true":                                 "no rule for model.family = qwen3_moe",
+		"model.family=llama model.experts=4":             "does not work with model.family = llama",
+		"model.family=gpt2 model.normalise_experts=true": "does not work with model.family = gpt2",
+	} {
+		if _, err := parse([]byte(text), "run.yaml", strings.Fields(set)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want an error that says %q", set, err, says)
+		}
+	}
+}
+
 // GPT-2 in one line: its defaults come with their rule, and what it has not is refused, or named as of no effect.
 func TestGPT2IsOneLine(t *testing.T) {
 	c, err := parse([]byte(minimal+"model: {family: gpt2, dim: 320, heads: 5}\n"), "run.yaml", nil)

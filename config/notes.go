@@ -24,7 +24,8 @@ var notes = map[string]Key{
 		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
 		"skip connection from the embedding, capped logits and sliding windows.\n" +
 		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, five layers with " +
-		"windows to one without, and two bases of rotary positions."},
+		"windows to one without, and two bases of rotary positions.\n" +
+		"qwen3_moe: Llama with QK-norm and routed experts in place of the feed-forward layer."},
 	"model.layers": {Unit: "blocks", Doc: "Number of transformer blocks."},
 	"model.dim":    {Doc: "Width of the residual stream."},
 	"model.heads":  {Unit: "heads", Doc: "Number of query heads. Must divide model.dim unless model.head_dim is set."},
@@ -68,6 +69,21 @@ var notes = map[string]Key{
 		"alternate: every second layer and the last."},
 	"model.x0_skip": {Doc: "Family anneal only: mix the embedding into the residual stream before every layer, " +
 		"with two learned factors."},
+	"model.experts": {Unit: "experts", Doc: "Feed-forward layers (experts) in each block, of which a router chooses " +
+		"some for every token. No token is dropped. Family qwen3_moe only."},
+	"model.experts_per_token": {Unit: "experts", Doc: "Experts that each token goes through. Time per token follows " +
+		"this number, memory follows model.experts."},
+	"model.expert_ffn": {Doc: "Hidden width of one expert.", Rule: "expert_ffn = ffn / experts_per_token, rounded up " +
+		"to a multiple of 16, with model.family = qwen3_moe"},
+	"model.shared_expert_ffn": {Doc: "Hidden width of one more expert that every token goes through, with a sigmoid " +
+		"gate, as in Qwen2-MoE. 0 is none. Hugging Face's qwen3_moe cannot store it."},
+	"model.normalise_experts": {Doc: "Divide the weights of a token's experts by their sum. Hugging Face calls it " +
+		"norm_topk_prob."},
+	"model.router_aux_loss": {Doc: "Coefficient of the load-balancing loss: experts · Σ (choices of an expert per " +
+		"token) · (its mean probability), the mean over the layers. It is experts_per_token if all experts are chosen " +
+		"equally often. 0 turns it off."},
+	"model.router_z_loss": {Doc: "Coefficient of the routers' z-loss: the mean of log²Z of their logits over tokens " +
+		"and layers. It keeps the logits small. 0 turns it off; ST-MoE uses 1e-3."},
 	"model.dropout": {Doc: "Dropout probability of the embedding and of each branch's output. 0 turns it off. Try " +
 		"0.1 for several epochs over little data."},
 	"model.stochastic_depth": {Doc: "Probability that training skips a whole branch of the last layer for one " +

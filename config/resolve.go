@@ -23,6 +23,7 @@ func (c *Config) Resolve() {
 		c.derive("model.head_dim", m.Dim/m.Heads)
 	}
 	c.derive("model.ffn", derivedFFN(m, m.Dim))
+	c.resolveExperts()
 	c.resolvePositions()
 	if m.MuP {
 		c.resolveMuP()

@@ -94,6 +94,7 @@ func (k *checker) model() {
 	k.between("model.context", m.Context, 2, 1<<20)
 	k.between("model.vocab", m.Vocab, 0, 1<<24)
 	k.positions()
+	k.experts()
 	k.between("model.score_dim", m.ScoreDim, 0, 1<<18)
 	k.number("model.norm_eps", m.NormEps, 0, 1, "()")
 	if m.LogitSoftcap != 0 {

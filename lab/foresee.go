@@ -17,6 +17,7 @@ import (
 // Foresight is the forecast of what a run will need.
 type Foresight struct {
 	Parameters    int64            `json:"parameters"`
+	Active        int64            `json:"active_parameters"` // that one token uses: fewer with experts
 	FLOPsPerToken float64          `json:"flops_per_token"`
 	Tokens        int64            `json:"tokens"`         // of the whole run
 	Trained       int64            `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
@@ -81,7 +82,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	f := &Foresight{
 		Device: p.Device, Absent: absent, Read: cfg.Remarks(), Unchecked: unchecked,
 		Emulated:   policy.Emulated,
-		Parameters: p.Parameters, FLOPsPerToken: p.FLOPsPerToken,
+		Parameters: p.Parameters, Active: p.Active, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
 		Memory: p.Memory, Bytes: p.Memory.Total(), Available: p.Available, Fits: p.Fits,
 	}

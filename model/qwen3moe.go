@@ -81,9 +81,13 @@ func expertParts(e int, parts ...nn.Part) (list []nn.Part) {
 }
 
 // Forward returns the sum of the experts' results [N, D] for the normalised stream h [N, D].
-func (x *experts) Forward(t *autograd.Tape, h *autograd.Var, _ *autograd.Sequence) *autograd.Var {
-	logits := t.Gates(h, &x.router.Param)                          // [N, E]
-	y := t.Experts(h, logits, &x.gateUp.Param, &x.down.Param, x.o) // [N, D]
+func (x *experts) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	o := x.o
+	if seq.Plain {
+		o.Balance, o.ZLoss = 0, 0
+	}
+	logits := t.Gates(h, &x.router.Param)                        // [N, E]
+	y := t.Experts(h, logits, &x.gateUp.Param, &x.down.Param, o) // [N, D]
 	if x.shared == nil {
 		return y
 	}

@@ -13,6 +13,7 @@ import (
 // A Plan is the forecast of a run on a machine.
 type Plan struct {
 	Parameters    int64
+	Active        int64   // parameters that one token uses: fewer with experts
 	FLOPsPerToken float64 // forward and backward, in sequences of the whole context
 	Memory        Estimate
 	Optimizer     train.OptimizerCost
@@ -60,7 +61,7 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	}
 	m := model.Outline(f.Model, f.Policy)
 	p := &Plan{
-		Parameters: m.Count(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context), Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
+		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context), Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
 		Device: describe(machine), Available: machine.FreeMemory(),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}

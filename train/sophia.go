@@ -19,8 +19,9 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 		return nil
 	}
 	t.batch.Labels = tensor.NewRNG(t.cfg.Seed, tensor.PurposeLabel, uint32(t.progress.Updates))
+	t.batch.Seq.Plain = true
 	sums, err := t.gradient(context.Background(), src, from)
-	t.batch.Labels = tensor.RNG{} // evaluations share the batch
+	t.batch.Labels, t.batch.Seq.Plain = tensor.RNG{}, false // evaluations share the batch
 	if err != nil {
 		return err
 	}

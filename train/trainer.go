@@ -169,6 +169,10 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums b
 	if z := t.cfg.Train.ZLoss; z != 0 {
 		e.ZLoss = z * sums.squaredLogZ / targets
 	}
+	if c := t.model.Config; c.Experts > 0 {
+		n := float64(part.tokens) * float64(c.Layers)
+		e.RouterBalance, e.RouterZLoss = sums.routing.Balance/n, sums.routing.ZLoss/n
+	}
 	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {
 		e.Skipped = true
 		return e, nil
@@ -195,6 +199,7 @@ type batchSums struct {
 	squaredLogZ float64 // for the z-loss; 0 if there is none
 	targets     int
 	flops       float64
+	routing     autograd.Routing
 
 	first        float64 // squared norm of the first micro-batch's gradient, where the noise is measured
 	firstTargets int
@@ -225,6 +230,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		t.fold.begin()
 		t.propagate()
 		t.fold.end(t.dev)
+		sums.routing.Add(t.tape.Routing)
 		if i == 0 && t.replays() {
 			if err := t.replay(); err != nil {
 				return batchSums{}, err

@@ -24,8 +24,12 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 	if plan.Absent != nil {
 		return nil, plan.Absent
 	}
-	s.notef("anneal %s  %s %.1fM params · %s (%s) · %s tokens/step · plan: %s", buildinfo.Version, cfg.Model.Family,
-		float64(plan.Parameters)/1e6, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), memorySize(plan.Bytes))
+	active := ""
+	if plan.Active != plan.Parameters {
+		active = fmt.Sprintf(" (%.1fM active)", float64(plan.Active)/1e6)
+	}
+	s.notef("anneal %s  %s %.1fM params%s · %s (%s) · %s tokens/step · plan: %s", buildinfo.Version, cfg.Model.Family,
+		float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), memorySize(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {
 			s.notef("  %s", line)

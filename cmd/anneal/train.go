@@ -143,7 +143,12 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 	if p.Epochs > 0 {
 		epochs = fmt.Sprintf(" (%.2f times the data)", p.Epochs)
 	}
-	s.prosef("#   ", "# %s parameters, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), p.FLOPsPerToken, thousands(p.Tokens), epochs)
+	active := ""
+	if p.Active != p.Parameters {
+		active = fmt.Sprintf(", of which a token uses %s", thousands(p.Active))
+	}
+	s.prosef("#   ", "# %s parameters%s, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), active,
+		p.FLOPsPerToken, thousands(p.Tokens), epochs)
 	printRamps(s, cfg)
 	if p.Mix != nil {
 		for _, line := range mixTable(p.Mix) {
