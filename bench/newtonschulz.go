@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"anneal/device"
 	"anneal/device/cpu"
-	"anneal/device/cpu/gemm"
 	"anneal/internal/isa"
 	"anneal/optim"
 	"anneal/tensor"
@@ -38,7 +38,7 @@ func NewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonS
 	var cases []NewtonSchulzCase
 	for _, s := range newtonSchulzShapes {
 		a.Release(0)
-		peak := gemm.Peak(tier, tensor.F32, dev.Pool(), 50*time.Millisecond)
+		peak := dev.Peak(tensor.F32)
 		best := fastest(d, newtonSchulz(dev, a, s[0], s[1]))
 		rate := optim.PolarExpress().FLOPs(s[0], s[1]) / best.Seconds() / 1e9
 		c := NewtonSchulzCase{s[0], s[1], dev.Threads(), rate, rate / peak}
@@ -49,7 +49,7 @@ func NewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonS
 }
 
 // newtonSchulz returns a function that orthogonalises the same matrix each time. The time includes copying it.
-func newtonSchulz(dev *cpu.Device, a *tensor.Arena, rows, cols int) func() {
+func newtonSchulz(dev device.Device, a *tensor.Arena, rows, cols int) func() {
 	x, u := a.New(tensor.F32, rows, cols), a.New(tensor.F32, rows, cols)
 	rng := tensor.NewRNG(1, tensor.PurposeData, 0)
 	for i := range x.Len() {

@@ -10,7 +10,6 @@ import (
 	"anneal/bench"
 	"anneal/config"
 	"anneal/dataset"
-	"anneal/internal/isa"
 	"anneal/model"
 	"anneal/prepare"
 	"anneal/train"
@@ -28,7 +27,7 @@ type DemoOptions struct {
 
 	OnStage    func(string)                         // says what begins
 	OnText     func(what string, read, total int64) // progress of reading
-	OnProgress func(train.Event)                 // progress of training
+	OnProgress func(train.Event)                    // progress of training
 	OnSample   func(text string)                    // takes the samples, piece by piece
 }
 
@@ -51,9 +50,6 @@ var demoPrompts = []string{"// Copyright", "func (b *Buffer) Read", "// ReadFile
 // with held-out files, a run, a few continuations. What o.Out has of it already is used: a data set as it is, a run to
 // be resumed. When ctx ends during training the run is saved.
 func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
-	if _, err := isa.Choose(); err != nil {
-		return nil, err // before minutes of other work
-	}
 	result := &DemoResult{Run: filepath.Join(o.Out, "run"), Data: filepath.Join(o.Out, "data")}
 	var err error
 	if result.Result, err = o.train(ctx, result.Run, result.Data); err != nil {

@@ -56,9 +56,6 @@ func NewTier(tier isa.Tier, threads int) *Device {
 	}
 }
 
-// Pool returns the workers, so that other work on the host can share them.
-func (d *Device) Pool() *pool.Pool { return d.pool }
-
 // Close implements device.Device.
 func (d *Device) Close() {
 	d.pool.Close()
