@@ -17,8 +17,8 @@ import (
 //
 // Two losses keep routers healthy. They enter gradients only; Tape.Routing has their values.
 //
-//	Balance    E·Σ_i f_i·P_i   f_i = choices of expert i per token, P_i = mean p_i (Fedus et al. 2021, arXiv 2101.03961)
-//	ZLoss      mean log²Z, Z = Σ exp(router)                                (Zoph et al. 2022, arXiv 2202.08906)
+//	Balance  E·Σ_i f_i·P_i, f_i = choices of expert i per token, P_i = mean p_i (Fedus et al. 2021, arXiv 2101.03961)
+//	ZLoss    mean log²Z, Z = Σ exp(router)                                      (Zoph et al. 2022, arXiv 2202.08906)
 //
 // Balance is K if all experts are chosen equally often. Both are of one layer and one micro-batch and count once per
 // token, like the cross-entropy.

@@ -24,9 +24,9 @@ type httpResponse struct {
 	unread   string // why its body cannot be decoded
 }
 
-// response takes a response apart (RFC 9112), as far as its text can be had, with a body of at most limit bytes. The
-// error says what is broken. Archives often keep a body as it was decoded beside the head of the one that was not: a
-// body that does not begin as its head says is taken as it is.
+// response parses an HTTP response (RFC 9112) and decodes its body, to at most limit bytes. The error says what is
+// broken. Archives often keep a decoded body with the header of the encoded one: a body that does not begin like the
+// encoding that its header names is taken as it is.
 func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err error) {
 	head, body, ok := bytes.Cut(message, []byte("\r\n\r\n"))
 	if !ok {

@@ -8,8 +8,7 @@ import (
 	"anneal/internal/parquet"
 )
 
-// rows delivers the rows of the row groups of p. A null is passed over by itself; where a row group is damaged, the
-// rest of it is lost.
+// rows delivers the rows of the row groups of p. A null skips its row; damage loses the rest of its row group.
 func (c *cutter) rows(disk *meter, onDisk int64, p part) error {
 	opt := &c.r.opt
 	f, err := parquet.Open(disk, onDisk, opt.TextField, opt.Fields)
@@ -74,7 +73,7 @@ func (o *object) column(name string, value []byte) {
 	o.fields, o.moved = appendField(o.fields, o.moved, o.name, value)
 }
 
-// row delivers the text of one, with the fields at hand, which may be too long to keep.
+// row delivers a row's text with the current fields. If long is true, they were too long to keep.
 func (c *cutter) row(value []byte, long bool) error {
 	number := int(c.offset + 1)
 	reason, valid, detail := Reason(""), false, ""
@@ -102,8 +101,7 @@ func (c *cutter) row(value []byte, long bool) error {
 	return c.deliver(owned(value, c.line.fields, c.line.moved), valid)
 }
 
-// badRows leaves out the rest of a row group or, if row is 0, the file. It returns the errors that are no fault of the
-// file's.
+// badRows rejects the rest of a row group or, if row is 0, the file. It returns errors that are not the file's fault.
 func (c *cutter) badRows(disk *meter, row int64, rest Reject, err error) error {
 	switch {
 	case disk.err != nil, errors.Is(err, errStop), errors.Is(err, errBomb):

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Reason says why something was left out.
+// Reason is why something was rejected or skipped.
 type Reason string
 
-// What is skipped: nothing is lost with it.
+// Reasons to skip; nothing is lost.
 const (
 	Hidden     Reason = "hidden"
 	Extension  Reason = "extension not in --ext"

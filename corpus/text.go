@@ -224,14 +224,14 @@ func (c *cutter) pass(line int, reason Reason, detail string) {
 	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail})
 }
 
-// lose leaves out a document of so many bytes.
+// lose rejects a document of the given size.
 func (c *cutter) lose(line int, reason Reason, bytes int64, detail string) {
 	c.r.reject(Reject{
 		Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail, Documents: 1, Bytes: bytes,
 	})
 }
 
-// loseRest leaves out all of the present file from here on, with what rest says about it.
+// loseRest rejects the rest of the current file, for the reason in rest.
 func (c *cutter) loseRest(rest Reject) {
 	rest.Source, rest.Offset, rest.Rest, rest.Documents = c.source, c.offset, true, 1
 	c.r.reject(rest)

@@ -22,12 +22,12 @@ const maxHead = 64 << 10
 // record is the header of a WARC record (ISO 28500).
 type record struct {
 	kind, url, date, id, media string
-	size                       int64 // of the content; -1 if that is not said
+	size                       int64 // of the content; -1 if not given
 }
 
-// warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, of HTML the main text.
-// Records about the crawl itself are ignored. After a broken record reading continues with the next line that begins a
-// record; a text is delivered only if its record ends where its length says.
+// warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, and the main text of HTML.
+// Records about the crawl itself are ignored. After a broken record, reading continues at the next line that begins a
+// record. A text is delivered only if its record has the length that it claims.
 func (c *cutter) warc() error {
 	seen := false
 	for number := 1; ; number++ {

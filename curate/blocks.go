@@ -139,7 +139,7 @@ func (m *maskSet) chars(from, to int) int {
 	return n
 }
 
-// within has the bits of block k that lie in [from, to), of which it has some.
+// within returns the bits of block k that lie in [from, to), at least one.
 func within(k, from, to int) uint64 {
 	mask := ^uint64(0)
 	if d := from - blockSize*k; d > 0 {

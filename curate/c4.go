@@ -86,8 +86,9 @@ func (c *c4) line(start, end int) {
 	c.to = to + 1
 }
 
-// look reads the masks of a line without white space around it: whether it has something that only slow knows of,
-// whether a word may be too long, how many runs without white space, and how many sentences, as countSentences has it.
+// look reads the masks of a line without white space around it. It returns whether only slow can judge the line,
+// whether a word may be too long, the number of runs without white space, and the number of sentences, as in
+// countSentences.
 func (c *c4) look(from, to int) (odd, long bool, fields, sentences int) {
 	ink, mark, carry := uint64(0), uint64(0), uint64(0) // of the block before: its last byte; a carry of the sum
 	unbroken := 0                                       // blocks in a row without white space

@@ -277,7 +277,7 @@ func (c *compared) byte() byte {
 	return b
 }
 
-// The rules of dedup, in the order of dedup.Rule, then the rule for documents of which nothing is left.
+// The rules of dedup, in the order of dedup.Rule, then the rule for documents that become empty.
 var compareRules = []string{"exact", "near", "ngrams", "emptied"}
 
 // Apply drops the document, or removes its repeated parts.

@@ -8,7 +8,7 @@ package curate
 //	duplicate_chars  characters in lines that occurred before, over those of the text but its line ends ≤ 0.01
 //	newline_ratio    line ends over tokens ≤ 0.3
 //
-// Blank lines are no lines here, and white space at a line's end hides its punctuation. Not for code.
+// Blank lines do not count, and white space at a line's end hides its punctuation. Not for code.
 func FineWeb() *Filter {
 	return &Filter{Name: "fineweb", Bounds: []Bound{
 		atLeast("ended_lines", 0.12), atMost("short_lines", 0.67), atMost("duplicate_chars", 0.01),

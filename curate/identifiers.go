@@ -48,7 +48,7 @@ var identifiers = [...]identifier{
 	{accessKey, []string{"AKIAIOSFODNN7EXAMPLE"}},
 }
 
-// mayBegin says with which bytes an identifier may begin.
+// mayBegin is true for the bytes with which an identifier may begin.
 var mayBegin = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c == '+' || '2' <= c && c <= '6' || 'A' <= c && c <= 'Z' || c == 'g'
@@ -106,8 +106,8 @@ func compact(dst, s []byte) []byte {
 	return dst
 }
 
-// grouped reads digits and letters that take says belong to a number, with at most one of the separators between two,
-// and returns them and where they end. More than most are none.
+// grouped reads the characters that take accepts, with at most one separator between two, and returns them and their
+// end. It returns none if there are more than most.
 func grouped(text []byte, i, most int, separators string, take func(c byte) bool) (chars []byte, end int) {
 	chars = make([]byte, 0, 40)
 	end = i

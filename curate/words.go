@@ -87,7 +87,7 @@ type stopWord struct {
 // stopTable finds a stop word by the top bits of its hash, where no two of them are equal.
 var stopTable = func() (t [1 << stopBits]stopWord) {
 	for i := range t {
-		t[i].text = ^uint64(0) // no word: words are no longer than four bytes here
+		t[i].text = ^uint64(0) // equals no word: these words have at most four bytes
 	}
 	for i, s := range stopWords {
 		e := &t[hashBytes([]byte(s))>>(64-stopBits)]

@@ -60,9 +60,9 @@ func (o BuildOptions) check() error {
 // Build tokenises docs into a dataset and returns its manifest. The hash of a document's content decides whether it
 // is a validation document, so it stays in its split when other documents change, and equal documents stay together.
 // If a fraction is requested and there are two different documents, each split gets at least one. The bytes of the
-// dataset are a function of the documents and the options, except Threads. A build that fails or is cancelled removes
-// its files. One that is killed leaves no manifest, so its files are not taken for a dataset, and the next build into
-// the same directory removes them.
+// dataset depend only on the documents and the options, not on Threads. A build that fails or is cancelled removes its
+// files. A killed build leaves no manifest, so its files are no dataset, and the next build into the same directory
+// removes them.
 //
 // docs may reuse the slices that it yields after the next one is requested.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {

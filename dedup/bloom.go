@@ -135,7 +135,7 @@ func (f *Filter) cut(list []uint64) grams {
 	return g
 }
 
-// ahead is how many look-ups before its own a line is asked for.
+// ahead is how many look-ups in advance a line is prefetched.
 const ahead = 24
 
 // pass looks the n-grams of part w up and remembers them, document by document.
@@ -180,7 +180,7 @@ func (l *line) has(gram uint64) bool {
 	return true
 }
 
-// add sets them, and says whether one was not.
+// add sets the bits of gram and reports whether one was new.
 func (l *line) add(gram uint64) bool {
 	var old uint64 = 1
 	h := fold64(gram^k1, k2)

@@ -38,8 +38,7 @@ func NewVerifier(pairs iter.Seq2[Pair, error], dir string) (*Verifier, error) {
 	return v, err
 }
 
-// Add takes the n-grams of a document, which it sorts. A document that is in no pair is passed over. Any goroutine may
-// call it.
+// Add stores the sorted n-grams of a document. It ignores documents that are in no pair. Any goroutine may call it.
 func (v *Verifier) Add(document uint64, text []byte, s *Signer) error {
 	i, ok := slices.BinarySearch(v.documents, document)
 	if !ok {

@@ -81,7 +81,7 @@ func (w *Words) fold(text []byte) {
 	}
 }
 
-// blocks normalises bytes; it says whether some were above ASCII.
+// blocks normalises bytes and reports whether some were above ASCII.
 func (w *Words) blocks(text []byte) (high bool) {
 	n := (len(text) + 63) / 64
 	if w.text == nil || cap(w.masks) < n {

@@ -13,8 +13,8 @@ func (t *Tokenizer) Around() (before, after []uint32) {
 	return slices.Clone(t.before), slices.Clone(t.after)
 }
 
-// SetAround has the post-processor put these special tokens before and after a text. It is for a tokenizer that
-// nobody else uses yet. The hash stays: ids of a text are the same.
+// SetAround has the post-processor put these special tokens before and after a text. Call it before
+// others use the tokenizer. The hash stays, because the ids of a text stay.
 func (t *Tokenizer) SetAround(before, after []uint32) error {
 	if slices.Equal(before, t.before) && slices.Equal(after, t.after) {
 		return nil

@@ -26,7 +26,7 @@ const (
 	codecLZ4Raw = 7
 )
 
-// checkCodec says that pages under a codec are not read.
+// checkCodec returns an error for a codec that is not supported.
 func checkCodec(codec int64) error {
 	switch {
 	case codec == codecLZO:

@@ -40,12 +40,12 @@ type Group struct {
 	Bytes int64 // on disk
 
 	chunk
-	at int // of what the footer says about the group
+	at int // offset in the footer of the group's description
 }
 
-// Open reads the footer of a file of size bytes and finds the column of the text: its name, or for one inside
-// structures the names of all levels with dots between them. If others is true, Rows reads the other columns, but for
-// those in Left.
+// Open reads the footer of a file of size bytes and finds the column of the text by its name, or inside structures by
+// the names of all levels with dots between them. If others is true, Rows also reads the other columns, except those in
+// Left.
 func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) {
 	if size < 12 {
 		return nil, errors.New("too short for a parquet file")
@@ -164,7 +164,7 @@ func (c chunk) within(size int64) bool {
 	return c.offset >= 4 && c.bytes >= 0 && c.bytes <= size && c.offset <= size-c.bytes
 }
 
-// readChunk reads what the footer says about a column in a row group; encodings are those of its pages.
+// readChunk reads the footer's description of a column in a row group; encodings are those of its pages.
 func readChunk(t *thrift) (c chunk, encodings uint32, err error) {
 	c = chunk{codec: -1, bytes: -1, offset: -1}
 	dictionary := int64(-1)

@@ -241,11 +241,11 @@ func (p *pages) room(n int64) error {
 	return nil
 }
 
-// maxHeld is how many bytes the pages of the columns besides the text may have, one of each. With what stands in
-// dictionaries they take up to three times as much.
+// maxHeld is the most bytes of one page of each column besides the text together. With dictionaries they take up to
+// three times as much.
 const maxHeld = 128 << 20
 
-// check holds the bytes of a page against its checksum.
+// check compares the bytes of a page with its checksum.
 func (h *header) check(b []byte) error {
 	if h.hasCRC && crc32.ChecksumIEEE(b) != h.crc {
 		return errors.New("a page does not have its checksum")
@@ -253,13 +253,13 @@ func (h *header) check(b []byte) error {
 	return nil
 }
 
-// ErrPage is for a page that may be sound but asks for too much memory, ErrUnsupported for a form that is not read.
+// ErrPage means that a page needs too much memory, ErrUnsupported that its format is not supported.
 var (
 	ErrPage        = errors.New("a page is too large")
 	ErrUnsupported = errors.New("not read")
 )
 
-// All pages of a File may become so many bytes, and so many for each of theirs.
+// The pages of a File may expand to freeExpansion bytes, plus maxExpansion bytes for each byte on disk.
 const (
 	freeExpansion = 64 << 20
 	maxExpansion  = 500

@@ -121,7 +121,7 @@ func (e *element) form() (form, leaf, string) {
 	return form{}, leaf{}, "binary, which JSON cannot hold"
 }
 
-// modernize says in the terms of LogicalType what an older file says in those of ConvertedType.
+// modernize translates the ConvertedType of an older file to a LogicalType.
 func (e *element) modernize() {
 	if e.logical != 0 {
 		return
@@ -188,7 +188,7 @@ func (f *form) append(b, v []byte, quote func(b, s []byte) []byte) ([]byte, erro
 // julianEpoch is the Julian day of 1970-01-01.
 const julianEpoch = 2440588
 
-// instant is so many units after the beginning of 1970.
+// instant returns the time v units after the beginning of 1970.
 func (f *form) instant(v int64) time.Time {
 	s, rest := v/f.unit, v%f.unit
 	return time.Unix(s, rest*(1e9/f.unit)).UTC()

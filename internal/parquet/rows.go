@@ -38,7 +38,7 @@ func (f *File) Rows(group, limit int, quote func(b, s []byte) []byte) (*Rows, er
 	return &Rows{f: f, limit: limit, quote: quote}, nil
 }
 
-// chunks visits what the footer says about the columns in a row group.
+// chunks visits the footer's descriptions of the columns in a row group.
 func (f *File) chunks(g Group, visit func(i int, c chunk, encodings uint32, fault error)) {
 	t := thrift{b: f.footer, i: g.at}
 	t.fields(func(id int, kind byte) bool {
@@ -53,8 +53,8 @@ func (f *File) chunks(g Group, visit func(i int, c chunk, encodings uint32, faul
 	})
 }
 
-// Next delivers the fields of the next row, by their names, as JSON that is good until member returns. It says how
-// many entries of columns it read for that, whether there is an error or not.
+// Next delivers the fields of the next row, by their names, as JSON that is valid until member returns. It returns the
+// number of column entries that it read, also with an error.
 func (r *Rows) Next(member func(name string, value []byte)) (entries int, err error) {
 	r.size, r.entries = 0, 0
 	for _, n := range r.f.fields.nodes {
@@ -171,7 +171,7 @@ func (r *Rows) pass(n *node, rep, def int) error {
 	return nil
 }
 
-// take takes the entry at hand, which must repeat at level rep.
+// take takes the current entry, which must repeat at level rep.
 func (r *Rows) take(c *column, rep int) error {
 	if err := c.peek(); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (r *Rows) bound(n int) bool {
 	return false
 }
 
-// first is the first column below a node, which says what is there.
+// first is the first column below a node; its levels tell how much of the node is present.
 func (n *node) first() *column {
 	for n.kind != isValue {
 		n = n.children[0]
@@ -209,14 +209,14 @@ type column struct {
 	path           string
 	maxRep, maxDef int
 	pages          pages
-	fault          error // why it is no field
-	missing        bool  // in the row group at hand
+	fault          error // why the column is no field
+	missing        bool  // in the current row group
 
-	left       int64 // entries of the page at hand
+	left       int64 // entries of the current page
 	reps, defs hybrid
 	next       func() ([]byte, error)
 
-	ready    bool // an entry is at hand
+	ready    bool // there is a current entry
 	rep, def int  // of it; -1 behind the last one
 }
 

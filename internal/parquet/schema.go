@@ -19,8 +19,8 @@ type element struct {
 	length     int64 // bytes of FIXED_LEN_BYTE_ARRAY
 	repetition int64
 	children   int64
-	converted  int64 // older way to say what values mean; -1 if it is not said
-	logical    int64 // newer way: a field of the union LogicalType; 0 if it is not said
+	converted  int64 // ConvertedType, the older annotation of the values; -1 if absent
+	logical    int64 // the field of the union LogicalType, the newer annotation; 0 if absent
 	scale      int64 // of a decimal
 	precision  int64
 	unit       int64 // of a time: 1 milliseconds, 2 microseconds, 3 nanoseconds

@@ -76,7 +76,7 @@ func (t *thrift) binary() []byte {
 	return t.b[t.i-int(n) : t.i]
 }
 
-// fields visits the fields of a structure. visit reads the value and says so, or leaves it to be passed over.
+// fields visits the fields of a structure. visit reads the value and returns true, or false to skip it.
 func (t *thrift) fields(visit func(id int, kind byte) bool) { t.structure(0, visit) }
 
 func (t *thrift) structure(depth int, visit func(id int, kind byte) bool) {

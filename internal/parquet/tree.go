@@ -29,7 +29,7 @@ type node struct {
 	optional bool // it is null below def
 	def      int
 	children []*node // of a structure; of a list the element, of a map key and value
-	members  int64   // children of a structure, with those that are no fields
+	members  int64   // children of a structure, including those that are no fields
 
 	rep, elementDef int // of lists and maps: where an element begins, and from where on there is one
 
@@ -56,7 +56,7 @@ type treeReader struct {
 	more  int // columns beyond maxColumns
 }
 
-// readTree reads the schema, which was found to be sound, but for the column of the text.
+// readTree reads the schema, which has been checked, without the column of the text.
 func readTree(t *thrift, text int) *fields {
 	f := &fields{columns: map[int]*column{}}
 	r := treeReader{t: t, text: text, out: f}
@@ -73,7 +73,7 @@ func readTree(t *thrift, text int) *fields {
 	return f
 }
 
-// leave says that a column does not become a field.
+// leave records that a column does not become a field.
 func (f *fields) leave(name, reason string) {
 	if len(f.left) < 2*namedLeaves {
 		f.left = append(f.left, Left{name, reason})
@@ -140,8 +140,8 @@ func (r *treeReader) value(n *node, e *element, path string, rep, def int) *node
 	return n
 }
 
-// shaped is a group as what it stands for: a structure, a list or a map. A list is a group with one repeated child,
-// whose only child is the element, but for older writers, where that child is the element itself.
+// shaped turns a group into the structure, list or map that it represents. A list is a group with one repeated child,
+// whose only child is the element; older writers make the repeated child the element itself.
 func (n *node) shaped(e *element) *node {
 	if len(n.children) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (n *node) shaped(e *element) *node {
 	n.rep, n.elementDef = c.rep, c.elementDef
 	switch {
 	case mapping && inner.kind == isStructure && inner.members == 2 && len(inner.children) == 1:
-		return nil // keys or values alone are no map
+		return nil // a map needs keys and values
 	case mapping && inner.kind == isStructure && len(inner.children) == 2 &&
 		inner.children[0].form.kind == formString && inner.children[0].kind == isValue:
 		n.kind, n.children = isMap, inner.children
@@ -170,7 +170,7 @@ func (n *node) shaped(e *element) *node {
 	return n
 }
 
-// survey looks at the chunks of a row group: a column that is not read in one of them is no field.
+// survey checks the chunks of a row group: a column with an unsupported chunk does not become a field.
 func (f *fields) survey(file *File, g Group) error {
 	if g.Rows == 0 {
 		return nil

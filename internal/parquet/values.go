@@ -21,7 +21,7 @@ const (
 	typeFixedArray = 7
 )
 
-// leaf is what the values of a column are stored as. The zero value stands for BYTE_ARRAY.
+// leaf is the storage type of a column's values. The zero value is BYTE_ARRAY.
 type leaf struct {
 	fixed int  // bytes of a value; 0 for BYTE_ARRAY, and for BOOLEAN, whose values are bits
 	bits  bool // BOOLEAN
@@ -235,7 +235,7 @@ func (d *dictionary) set(page []byte, width int) error {
 	return nil
 }
 
-// indexed values stand in a dictionary.
+// indexed values are indices into a dictionary.
 type indexed struct {
 	*dictionary
 	indices hybrid
@@ -439,7 +439,7 @@ func bitsAt(b []byte, bit, width int) uint64 {
 	return v & (1<<width - 1)
 }
 
-// lengths are values whose lengths stand in front of all of them.
+// lengths are values stored after the lengths of all of them.
 type lengths struct {
 	deltas deltas
 	b      []byte

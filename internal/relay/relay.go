@@ -32,7 +32,7 @@ type Relay struct {
 
 	mu      sync.Mutex
 	queue   [][]byte  // oldest first
-	since   time.Time // when the write in hand began, or the last one if it failed; zero between pieces
+	since   time.Time // when the current write began, or the last one if it failed; zero between pieces
 	failing bool      // the last write failed
 	err     error     // the last error since the last recovery
 	lost    bool      // since the last recovery
@@ -89,8 +89,8 @@ func (r *Relay) Flush(patience time.Duration) bool {
 	}
 }
 
-// Close writes what is waiting, as far as the writer takes it: failing pieces are tried once more, and a writer that
-// has had the same piece for longer than patience is left behind. It reports whether the writer is no longer in use.
+// Close writes what is waiting, as far as the writer takes it: failing pieces are tried once more. It gives up on a
+// writer that takes longer than patience for one piece. It reports whether the writer is no longer in use.
 func (r *Relay) Close(patience time.Duration) bool {
 	r.mu.Lock()
 	if !r.closed {
