@@ -93,6 +93,8 @@ func TestAnyWorkersFoldToTheSameBits(t *testing.T) {
 		{"precision=bf16"},
 		{"precision=fp32", "model.tie_embeddings=false", "optimizer.name=muon"},
 		{"precision=fp16", "model.family=gpt2", "train.z_loss=1e-3"},
+		{"model.family=qwen3_moe", "model.experts=4", "model.experts_per_token=2", "model.expert_ffn=16"},
+		{"model.family=gemma3", "model.attention=window:8,full"},
 		{"model.family=anneal", "model.dropout=0.1", "model.stochastic_depth=0.5"},
 		{"precision=bf16_sr", "memory.recompute=every:1", "optimizer.name=adam8bit", "model.layers=3"},
 		{"train.batch_ramp=256 over 1100 tokens", "model.attention=linear:gated,window:8", "model.qk_norm=true"},
