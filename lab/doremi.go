@@ -96,7 +96,9 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 		return r, err
 	}
 	s.OnPhase(fmt.Sprintf("round %d: proxy", n))
-	result, err := s.train(ctx, proxy, cfg, &train.GroupDRO{Reference: reference, Rate: o.Rate, Smoothing: o.Smoothing})
+	result, err := s.train(ctx, proxy, cfg, &train.DRO{
+		Reference: reference, GroupDRO: train.GroupDRO{Rate: o.Rate, Smoothing: o.Smoothing},
+	})
 	if err != nil {
 		return r, err
 	}

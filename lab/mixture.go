@@ -143,7 +143,7 @@ func (s *search) shares(weights []float64) string {
 }
 
 // train trains or finishes the run in dir.
-func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro *train.GroupDRO) (*train.Result, error) {
+func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro *train.DRO) (*train.Result, error) {
 	begin := train.Run
 	if train.Exists(dir) {
 		if err := sameRun(dir, cfg); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"anneal/checkpoint"
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/nn"
@@ -61,28 +60,12 @@ func (a *average) swap(params []*nn.Param) {
 	}
 }
 
-// averageTensors lists the tensors of the average for checkpoints.
-func (t *Trainer) averageTensors() []checkpoint.Tensor {
-	var list []checkpoint.Tensor
-	for i, p := range t.model.Params()[:len(t.average.values)] {
-		list = append(list, averageTensor(t.dev, p.Name, &t.average.values[i]))
-	}
-	return list
-}
-
-// averageTensor returns the checkpoint tensor of the average of the named parameter, stored in x.
-func averageTensor(dev device.Memory, name string, x *tensor.Tensor) checkpoint.Tensor {
-	t := checkpointTensor(dev, name+".ema", x)
-	t.Average = true
-	return t
-}
-
-// evaluateAverage is evaluate for the average of the weights; without an average its result is unevaluated.
-func (t *Trainer) evaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
+// EvaluateAverage is Evaluate for the average of the weights; without an average its result is unevaluated.
+func (t *Trainer) EvaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	if t.average.values == nil {
 		return unevaluated, nil
 	}
 	t.average.swap(t.model.Params())
 	defer t.average.swap(t.model.Params())
-	return t.evaluate(ctx, text, limit)
+	return t.Evaluate(ctx, text, limit)
 }

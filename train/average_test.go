@@ -12,12 +12,13 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/device/cpu"
 )
 
 // weightsOf copies all weights, as float64.
 func weightsOf(t *Trainer) []float64 {
 	var w []float64
-	for _, p := range t.model.Params() {
+	for _, p := range t.Model().Params() {
 		for i := range p.Value.Len() {
 			w = append(w, p.Value.Float64(i))
 		}
@@ -70,7 +71,7 @@ func TestMovingAverageIsTheWeightedSum(t *testing.T) {
 func withAverage(tr *Trainer, decay float64) error {
 	tr.cfg.Average.EMA = decay
 	bytes := int64(0)
-	for _, p := range tr.model.Params() {
+	for _, p := range tr.Model().Params() {
 		bytes += int64(p.Grad.Bytes() + 64)
 	}
 	arenas, err := newArenas(tr.dev, []Part{{WeightAverage, bytes}})
@@ -108,7 +109,7 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	if !math.IsNaN(plain.ValLossEMA) || !(whole.ValLossEMA > whole.ValLoss) {
 		t.Errorf("loss of the average: %v without one, %v beside %v", plain.ValLossEMA, whole.ValLossEMA, whole.ValLoss)
 	}
-	r, err := OpenWith(dir, OpenOptions{Threads: 1, Average: true})
+	r, err := OpenWith(dir, OpenOptions{Threads: 1, WeightOptions: WeightOptions{Average: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	if got := lines[len(lines)-1]["val_loss_ema"]; got != whole.ValLossEMA {
 		t.Errorf("metrics say %v", got)
 	}
-	if r, err := OpenWith(plainDir, OpenOptions{Threads: 1, Average: true}); err == nil || !strings.Contains(err.Error(), "anneal ckpt average") {
+	if r, err := OpenWith(plainDir, OpenOptions{Threads: 1, WeightOptions: WeightOptions{Average: true}}); err == nil || !strings.Contains(err.Error(), "anneal ckpt average") {
 		t.Errorf("a run without an average was opened: %v, %v", r, err)
 	}
 	// Stopped and resumed.
@@ -131,7 +132,7 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	if got := resumeTo(t, dir); got != [2]string{whole.WeightsHash, whole.OptimizerHash} {
 		t.Errorf("resumed: %v, uninterrupted %v", got, whole)
 	}
-	if _, other, _, err := checkpoint.Hash(runDir(dir).checkpoints()); err != nil || other != whole.OptimizerHash {
+	if _, other, _, err := checkpoint.Hash(filepath.Join(dir, "checkpoints")); err != nil || other != whole.OptimizerHash {
 		t.Errorf("the checkpoint's state has hash %v, %v; the run's %v", other, err, whole.OptimizerHash)
 	}
 }
@@ -231,16 +232,30 @@ func TestAverageOfCheckpoints(t *testing.T) {
 // openedWeights returns the weights of the newest checkpoint of a run.
 func openedWeights(t *testing.T, dir string) []float64 {
 	t.Helper()
-	r, err := Open(dir, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	var w []float64
-	for _, p := range r.Model.Params() {
+	for _, p := range loaded(t, dir).Model.Params() {
 		for i := range p.Value.Len() {
 			w = append(w, p.Value.Float64(i))
 		}
+	}
+	return w
+}
+
+// loaded returns the weights of the run in dir, until the test ends.
+func loaded(t *testing.T, dir string) *Weights {
+	t.Helper()
+	dev, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(dev.Close)
+	w, err := OpenWeights(dir, WeightOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	if err := w.Load(dev); err != nil {
+		t.Fatal(err)
 	}
 	return w
 }

@@ -84,13 +84,13 @@ func resumedBranch(t testing.TB, run string, at int) *Result {
 	if err := os.CopyFS(dir, os.DirFS(run)); err != nil {
 		t.Fatal(err)
 	}
-	list, err := checkpoint.List(runDir(dir).checkpoints())
+	list, err := checkpoint.List(filepath.Join(dir, "checkpoints"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range list {
 		if e.Step > int64(at) {
-			os.RemoveAll(filepath.Join(runDir(dir).checkpoints(), e.Name))
+			os.RemoveAll(filepath.Join(filepath.Join(dir, "checkpoints"), e.Name))
 		}
 	}
 	r, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) {

@@ -9,8 +9,8 @@ import (
 	"anneal/device/cuda"
 )
 
-// openers maps device names of the config to functions that open them; threads are those of the CPU.
-var openers = map[string]func(threads int) (device.Device, error){
+// Devices maps device names of the config to functions that open them; threads are those of the CPU.
+var Devices = map[string]func(threads int) (device.Device, error){
 	"cpu":  func(threads int) (device.Device, error) { return cpu.New(threads) },
 	"cuda": openCUDA,
 }
@@ -32,7 +32,7 @@ func OpenDevice(cfg *config.Config, name string, threads int) (device.Device, er
 	if threads <= 0 {
 		threads = cfg.Threads
 	}
-	open, ok := openers[name]
+	open, ok := Devices[name]
 	if !ok {
 		return nil, config.Problem{Key: "device", Message: fmt.Sprintf("device = %q does not exist", name), Try: "cpu or cuda"}
 	}

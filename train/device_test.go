@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/device"
 	"anneal/device/devicetest"
 	"anneal/model"
@@ -22,8 +23,8 @@ import (
 func farDevice(t *testing.T) *devicetest.Device {
 	t.Helper()
 	like := &devicetest.Device{}
-	before := openers["cuda"]
-	openers["cuda"] = func(int) (device.Device, error) {
+	before := Devices["cuda"]
+	Devices["cuda"] = func(int) (device.Device, error) {
 		d, err := devicetest.New(2)
 		if err == nil {
 			d.Free, d.FailAt = like.Free, like.FailAt
@@ -31,7 +32,7 @@ func farDevice(t *testing.T) *devicetest.Device {
 		}
 		return d, err
 	}
-	t.Cleanup(func() { openers["cuda"] = before })
+	t.Cleanup(func() { Devices["cuda"] = before })
 	return like
 }
 
@@ -114,7 +115,7 @@ func TestATrainedRunOnADeviceApart(t *testing.T) {
 		files  string
 	}
 	use := func(name string) (got results) {
-		r, err := OpenWith(run, OpenOptions{Device: name, Average: true})
+		r, err := OpenWith(run, OpenOptions{Device: name, WeightOptions: WeightOptions{Average: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 				}
 			}
 		}
-		if entries, err := checkpoint.List(runDir(dir).checkpoints()); err != nil {
+		if entries, err := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil {
 			t.Error(err)
 		} else if len(entries) > 0 && entries[0].Err != nil {
 			t.Error(entries[0].Err)
@@ -219,8 +220,11 @@ func TestDeviceMemoryIsChecked(t *testing.T) {
 	if large := (*MemoryError)(nil); !errors.As(err, &large) || large.Available != like.Free {
 		t.Errorf("a run larger than the device's memory gives %v", err)
 	}
+}
+
+func TestWithoutACardTheErrorIsTheDevices(t *testing.T) {
 	var failed *DeviceError
-	if _, err := openCUDA(0); err != nil && !errors.As(err, &failed) {
+	if _, err := OpenDevice(&config.Config{Device: "cuda"}, "", 0); err != nil && !errors.As(err, &failed) {
 		t.Errorf("where there is no card the error is %T", err)
 	}
 }

@@ -131,14 +131,3 @@ func nonFinite(data []byte, dtype string) (n int) {
 	}
 	return n
 }
-
-// checkLoss returns a *DivergedRunError if the loss of an evaluation is not finite.
-func (r *Trained) checkLoss(e EvalResult) error {
-	if finite(e.Loss) {
-		return nil
-	}
-	return &DivergedRunError{
-		fmt.Sprintf("%s diverged: the weights of step %d are finite, but their loss is %g", r.dir, r.Step, e.Loss),
-		fmt.Sprintf("take it back to an earlier step with `anneal rewind %s --to N`", r.dir),
-	}
-}

@@ -13,6 +13,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/device/cpu"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -28,13 +29,23 @@ func TestWeightsThatAreNotFiniteAreRefused(t *testing.T) {
 		if err := s.create(false); err != nil {
 			t.Fatal(err)
 		}
-		p := s.trainer.model.Params()[1]
+		p := s.trainer.Model().Params()[1]
 		p.Value.SetFloat64(7, bad)
 		if err := s.saveLast(); err != nil {
 			t.Fatal(err)
 		}
 		s.close()
-		_, err = OpenWith(o.Dir, OpenOptions{AllowOlder: true})
+		w, err := OpenWeights(o.Dir, WeightOptions{AllowOlder: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev, err := cpu.New(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = w.Load(dev)
+		w.Close()
+		dev.Close()
 		if ruin := (*DivergedRunError)(nil); !errors.As(err, &ruin) || !strings.Contains(err.Error(), "weights of "+p.Name+" are NaN or infinite") {
 			t.Errorf("a weight of %v: %v", bad, err)
 		}

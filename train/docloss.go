@@ -36,10 +36,11 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 	}
 	defer c.Close()
 	defer e.close()
-	scan, err := c.First.ScanLoader(e.length)
+	scan, err := c.First.ScanLoader(r.Context())
 	if err != nil {
 		return nil, &dataset.Error{Err: err}
 	}
+	rows := uint64(r.Config.Train.MicroBatch)
 	counts := c.First.Manifest.Train.Counts
 	losses := make([]float32, 0, counts.Documents)
 	sum, bytes := 0.0, uint64(0)
@@ -52,14 +53,14 @@ func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress fun
 		sum, bytes = 0, 0
 	}
 	eot := int32(c.First.Manifest.Tokenizer.EOT)
-	for first := uint64(0); first < scan.Windows(); first += uint64(e.rows) {
+	for first := uint64(0); first < scan.Windows(); first += rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if onProgress != nil {
-			onProgress(int64(first)*int64(e.length), int64(counts.Tokens))
+			onProgress(int64(first)*int64(r.Context()), int64(counts.Tokens))
 		}
-		batch, nats, err := e.losses(scan, first)
+		batch, nats, err := e.Losses(scan, first)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/tensor"
 )
 
 // The loss of a document that a row holds whole is what the model gives for the document in a row of its own; together
@@ -39,28 +40,24 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone := func(tokens []uint32) float32 { // one document in a row, by hand
-		e.data = dataset.Batch{}
-		if err := scan.Batch(&e.data, 1<<40, e.rows); err != nil { // padding
+		n := 0
+		eot := c.First.Manifest.Tokenizer.EOT
+		_, losses, err := e.Losses(byHand{scan, func(b *dataset.Batch) {
+			for i := 0; i <= len(tokens); i++ {
+				b.Tokens[i], b.Targets[i], b.DocStart[i] = eot, int32(eot), 0
+				if i > 0 {
+					b.Tokens[i] = tokens[i-1]
+				}
+				if i < len(tokens) {
+					b.Targets[i] = int32(tokens[i])
+					n += int(c.TokenBytes[tokens[i]])
+				}
+			}
+		}}, 1<<40) // padding
+		if err != nil {
 			t.Fatal(err)
 		}
-		eot := c.First.Manifest.Tokenizer.EOT
-		n := 0
-		for i := 0; i <= len(tokens); i++ {
-			e.data.Tokens[i], e.data.Targets[i], e.data.DocStart[i] = eot, int32(eot), 0
-			if i > 0 {
-				e.data.Tokens[i] = tokens[i-1]
-			}
-			if i < len(tokens) {
-				e.data.Targets[i] = int32(tokens[i])
-				n += int(c.TokenBytes[tokens[i]])
-			}
-		}
-		fill(e.batch, &e.data)
-		e.batch.Cut(128, 128)
-		e.batch.SetPositions(true)
-		e.tape.Reset(false)
-		e.model.Loss(e.tape, e.batch)
-		return float32(dataset.BitsPerByte(e.dev.Sum(&e.batch.Losses), uint64(n)))
+		return float32(dataset.BitsPerByte(sumOf(losses), uint64(n)))
 	}
 	whole, last, at, doc, nats := 0, 0, 0, 0, 0.0
 	for tokens, err := range c.First.Documents(false) {
@@ -88,13 +85,12 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 		t.Errorf("the last document, %d, is not whole in a row: %d is the last that is", len(losses)-1, last)
 	}
 	total := 0.0
-	for first := uint64(0); first < scan.Windows(); first += uint64(e.rows) {
-		if err := e.load(scan, first); err != nil {
+	for first := uint64(0); first < scan.Windows(); first += uint64(r.Config.Train.MicroBatch) {
+		_, losses, err := e.Losses(scan, first)
+		if err != nil {
 			t.Fatal(err)
 		}
-		e.tape.Reset(false)
-		e.model.Loss(e.tape, e.batch)
-		total += e.dev.Sum(&e.batch.Losses)
+		total += sumOf(losses)
 	}
 	if math.Abs(total-nats) > 1e-5*total {
 		t.Errorf("the documents have %v nats, the split %v", nats, total)
@@ -107,4 +103,24 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 	if _, err := r.DocumentLosses(context.Background(), buildData(t, 0), nil); err != nil {
 		t.Errorf("data without a validation split: %v", err)
 	}
+}
+
+// byHand is a source whose batches are written anew.
+type byHand struct {
+	dataset.Source
+	write func(b *dataset.Batch)
+}
+
+func (s byHand) Batch(b *dataset.Batch, first uint64, rows int) error {
+	err := s.Source.Batch(b, first, rows)
+	s.write(b)
+	return err
+}
+
+func sumOf(losses *tensor.Tensor) float64 {
+	sum := 0.0
+	for i := range losses.Len() {
+		sum += losses.Float64(i)
+	}
+	return sum
 }

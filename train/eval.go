@@ -2,8 +2,10 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"anneal/autograd"
 	"anneal/config"
@@ -34,6 +36,13 @@ type EvalResult struct {
 	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it
 	// is in prompts. They count in nothing else.
 	Textless []string
+}
+
+// NoText returns an error that says what to do about the data sets of Textless.
+func (r *EvalResult) NoText() error {
+	return fmt.Errorf("no target in the validation split of %s stands for text: "+
+		"all of the held-out text is in prompts, so there are no bits per byte\n"+
+		"  hold out more with --val of `anneal data build`, or look at its --prompt-end", strings.Join(r.Textless, ", "))
 }
 
 // PositionResult measures the prediction of the tokens after positions [From, To).
@@ -107,10 +116,10 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 	return nil
 }
 
-// evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit
+// Evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit
 // is 0. The choice does not depend on the batch size. Several sources get equal parts of the limit. Without a
 // validation split both measures are NaN.
-func (e *evaluator) evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
+func (e *evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	context, sources := e.model.Config.Context, len(text.Splits)
 	e.length = context
 	var splits []heldOut
@@ -164,8 +173,8 @@ func (e *evaluator) evaluate(ctx context.Context, text dataset.HeldOut, limit in
 	return r, nil
 }
 
-// losses reads samples from src and returns them with the losses of their targets [N], until the next call.
-func (e *evaluator) losses(src dataset.Source, first uint64) (*dataset.Batch, *tensor.Tensor, error) {
+// Losses reads samples from src and returns them with the losses of their targets [N], until the next call.
+func (e *evaluator) Losses(src dataset.Source, first uint64) (*dataset.Batch, *tensor.Tensor, error) {
 	if err := e.load(src, first); err != nil {
 		return nil, nil, err
 	}

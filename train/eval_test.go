@@ -48,7 +48,7 @@ func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *prepare.Corpus) {
 // held returns the held-out text of a corpus in samples of the trainer's context.
 func held(t testing.TB, tr *Trainer, c *prepare.Corpus) dataset.HeldOut {
 	t.Helper()
-	text, err := c.HeldOut(tr.model.Config.Context)
+	text, err := c.HeldOut(tr.Model().Config.Context)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
 				cfg := tinyConfig(data)
 				cfg.Precision, cfg.Train.MicroBatch, cfg.Train.BatchTokens = precision, rows, rows*cfg.Model.Context
 				tr, c := testTrainer(t, cfg)
-				got, err := tr.evaluate(context.Background(), held(t, tr, c), limit)
+				got, err := tr.Evaluate(context.Background(), held(t, tr, c), limit)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,10 +87,10 @@ func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
 func TestBitsPerByteOfAUniformModel(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	tr, c := testTrainer(t, cfg)
-	for _, p := range tr.model.Params() {
+	for _, p := range tr.Model().Params() {
 		clear(p.Value.F32())
 	}
-	got, err := tr.evaluate(context.Background(), held(t, tr, c), 0)
+	got, err := tr.Evaluate(context.Background(), held(t, tr, c), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestDocumentMaskSeparatesDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			tr.tape.Reset(false)
-			tr.model.Loss(tr.tape, tr.batch)
+			tr.Model().Loss(tr.tape, tr.batch)
 			return slices.Clone(tr.batch.Losses.F64())
 		}
 		a, b := losses(1), losses(2)
@@ -251,7 +251,7 @@ func TestEvaluationOfATrainedModelIsExact(t *testing.T) {
 			t.Errorf("limit %d: %d targets scored, want %d", limit, got.Tokens, want)
 		}
 		if limit < 8 { // the sums of a few targets, by hand
-			nats, bytes := r.losses(t, data, limit)
+			nats, bytes := firstLosses(t, r, data, limit)
 			if math.Abs(got.Loss-nats/float64(limit)) > 1e-6*got.Loss || got.Bytes != bytes {
 				t.Errorf("limit %d: loss %v over %d bytes, want %v over %d", limit, got.Loss, got.Bytes, nats/float64(limit), bytes)
 			}
@@ -268,8 +268,8 @@ func TestEvaluationOfATrainedModelIsExact(t *testing.T) {
 	}
 }
 
-// losses sums the losses of the first targets of a validation split, and their bytes.
-func (r *Trained) losses(t *testing.T, data string, targets int) (nats float64, bytes int64) {
+// firstLosses sums the losses of the first targets of a validation split, and their bytes.
+func firstLosses(t *testing.T, r *Trained, data string, targets int) (nats float64, bytes int64) {
 	t.Helper()
 	c, e, err := r.evaluatorOf([]config.Source{{Path: data}})
 	if err != nil {
@@ -277,19 +277,17 @@ func (r *Trained) losses(t *testing.T, data string, targets int) (nats float64, 
 	}
 	defer c.Close()
 	defer e.close()
-	val, err := c.First.ValLoader(e.length)
+	val, err := c.First.ValLoader(r.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.load(val, 0); err != nil {
+	batch, losses, err := e.Losses(val, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
-	e.tape.Reset(false)
-	e.model.Loss(e.tape, e.batch)
-	losses := e.batch.HostLosses(e.dev)
 	for i := range targets {
 		nats += losses.Float64(i)
-		bytes += int64(c.TokenBytes[e.data.Targets[i]])
+		bytes += int64(c.TokenBytes[batch.Targets[i]])
 	}
 	return nats, bytes
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"anneal/dataset"
 )
 
 // What a step counts as its work for the share of peak is what its attention looks at: with document masks the pairs
@@ -25,10 +27,14 @@ func TestStepCountsThePairsItComputes(t *testing.T) {
 		}
 		tr, pairs := trial.trainer, 0
 		for first := uint64(0); first < 4; first += 2 {
-			if err := tr.load(trial.src, first); err != nil {
+			var b dataset.Batch
+			if err := trial.src.Batch(&b, first, 2); err != nil {
 				t.Fatal(err)
 			}
-			for i, from := range tr.batch.Host.Start {
+			for i, from := range b.DocStart {
+				if !masked {
+					from = 0
+				}
 				for key := 0; key <= i%256; key++ {
 					if key >= int(from) {
 						pairs++
@@ -36,8 +42,8 @@ func TestStepCountsThePairsItComputes(t *testing.T) {
 				}
 			}
 		}
-		c := tr.model.Config
-		products := tr.model.FLOPsPerToken(0) * 1024 // all but attention
+		c := tr.Model().Config
+		products := tr.Model().FLOPsPerToken(0) * 1024 // all but attention
 		want := products + 3*float64(c.Layers*c.Heads*pairs*4*c.HeadDim)
 		if math.Abs(stats.FLOPs-want) > 1e-9*want {
 			t.Errorf("document masks %v: %g FLOPs, want %g of %d pairs", masked, stats.FLOPs, want, pairs)

@@ -68,7 +68,7 @@ func foldInGo(x *Trainer, p *autograd.Param, gradients [][]*tensor.Tensor, k int
 
 // micro makes the gradient of micro-batch i of the step from zero.
 func (t *Trainer) micro(tb testing.TB, src dataset.Source, from uint64, part portion, i int) (sums batchSums) {
-	for _, p := range t.model.Params() {
+	for _, p := range t.Model().Params() {
 		p.ResetGrad()
 	}
 	t.accum, t.length = part.micro, part.length

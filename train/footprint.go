@@ -68,7 +68,7 @@ func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, rows := modelConfig(cfg), cfg.Train.MicroBatch
+	c, rows := cfg.Model, cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{
 			Key:     "train.micro_batch",

@@ -41,17 +41,17 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		if err := trial.Look(); err != nil { // a forward pass alone keeps less, and needs more at one time
 			t.Fatal(err)
 		}
-		if len(f.Arenas) != len(trial.trainer.arenas) {
-			t.Errorf("%v: %d arenas, %d planned", set, len(trial.trainer.arenas), len(f.Arenas))
+		if len(f.Arenas) != len(trial.trainer.Arenas()) {
+			t.Errorf("%v: %d arenas, %d planned", set, len(trial.trainer.Arenas()), len(f.Arenas))
 		}
-		for _, a := range trial.trainer.arenas {
+		for _, a := range trial.trainer.Arenas() {
 			if got, want := int64(a.Peak()), f.Bytes(a.Name()); got != want {
 				t.Errorf("%v: %s holds %d bytes, %d planned", set, a.Name(), got, want)
 			}
 		}
 		copied := int64(0)
-		for _, x := range trial.trainer.checkpointTensors() {
-			copied += x.Bytes()
+		for _, x := range trial.trainer.Tensors() {
+			copied += int64(x.Value.Bytes())
 		}
 		if planned := f.CheckpointCopy(); planned < copied || planned > copied+f.Tables+copied/50 {
 			t.Errorf("%v: a checkpoint holds %d bytes, %d planned", set, copied, planned)

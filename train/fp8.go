@@ -2,7 +2,6 @@ package train
 
 import (
 	"anneal/autograd"
-	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/device"
 	"anneal/model"
@@ -42,10 +41,10 @@ func (t *Trainer) endFP8Step() {
 }
 
 // scaleTensors lists the delayed scales with their histories, which evaluation uses as well.
-func scaleTensors(m *model.Decoder) []checkpoint.Tensor {
-	var list []checkpoint.Tensor
+func scaleTensors(m *model.Decoder) []Tensor {
+	var list []Tensor
 	delayed(m, func(p *nn.Param, operand string, s *precision.Delayed) {
-		list = append(list, checkpointTensor(device.Host{}, p.Name+".fp8."+operand, &s.State))
+		list = append(list, Tensor{p.Name + ".fp8." + operand, &s.State, device.Host{}, OfModel})
 	})
 	return list
 }

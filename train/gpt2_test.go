@@ -41,7 +41,7 @@ func TestGPT2LossesMatchTransformers(t *testing.T) {
 			tr, src := parityTrainer(t, p, 0, mode.precision, 2, p.Batch, func(c *config.Config) {
 				c.Model.Family, c.Model.RopeTheta = "gpt2", config.Default().Model.RopeTheta
 			})
-			for n, param := range tr.model.Params() {
+			for n, param := range tr.Model().Params() {
 				for e := range param.Value.Len() {
 					w := map[bool]float64{true: 1}[param.Role.String() == "norm"]
 					if param.Value.Rank() == 2 {

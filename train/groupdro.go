@@ -27,7 +27,6 @@ import (
 // time. It is for choosing weights, not for training the final model. Not for domains with few tokens that are seen
 // often: their excess loss then measures what the reference has memorised.
 type GroupDRO struct {
-	Reference string  // run directory of a model of the same shape and tokenizer
 	Rate      float64 // η; 1 in the paper
 	Smoothing float64 // c; 1e-3 in the paper
 }
@@ -74,7 +73,7 @@ type savedDomains struct {
 // robust is group DRO in a trainer.
 type robust struct {
 	GroupDRO
-	reference *Trained
+	reference *model.Decoder
 	state     domainWeights
 	next      domainWeights // of the current step
 	factors   []float64     // [k]: factor of the summed losses of a domain in the current step
@@ -82,8 +81,9 @@ type robust struct {
 	losses    []float64     // [N] of the proxy
 }
 
-// startRobust makes t weigh k domains; micro-batch i of a step holds domain i mod k.
-func (t *Trainer) startRobust(o GroupDRO, k int) error {
+// WeighDomains makes t weigh k domains by the excess loss over a reference, a model of the same shape and tokenizer
+// that is on t's device and outlives t. Micro-batch i of a step holds domain i mod k.
+func (t *Trainer) WeighDomains(o GroupDRO, reference *model.Decoder, k int) error {
 	if err := o.Check(t.cfg); err != nil {
 		return err
 	}
@@ -92,17 +92,9 @@ func (t *Trainer) startRobust(o GroupDRO, k int) error {
 			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches per step cannot be shared evenly by %d domains", micro, k), Try: "at least two domains, and a multiple of their number",
 		}
 	}
-	reference, err := OpenWith(o.Reference, OpenOptions{on: t.dev})
-	if err != nil {
-		return err
-	}
-	r := &robust{
+	t.robust = &robust{
 		GroupDRO: o, reference: reference, factors: make([]float64, k), targets: make([]int, k), losses: make([]float64, t.batch.Tokens.Len()),
 		state: newDomainWeights(k), next: newDomainWeights(k),
-	}
-	t.robust = r
-	if t.model.Config.Differences(reference.Model.Config) != nil || reference.Config.Precision != t.cfg.Precision {
-		return config.Problem{Message: fmt.Sprintf("the reference %s differs from the model to be trained", o.Reference), Try: "the same model and precision for both"}
 	}
 	return nil
 }
@@ -162,7 +154,7 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 		for j := range r.losses {
 			r.losses[j] = losses.Float64(j)
 		}
-		r.next.Excess[i%k] += excess(r.losses, t.forward(r.reference.Model))
+		r.next.Excess[i%k] += excess(r.losses, t.forward(r.reference))
 		if err := wait(t.dev); err != nil {
 			return err
 		}
@@ -200,6 +192,14 @@ func (t *Trainer) forward(m *model.Decoder) *tensor.Tensor {
 	return t.batch.HostLosses(t.dev)
 }
 
+// MeanDomainWeights returns the mean of the weights over the updates; nil for trainers without.
+func (t *Trainer) MeanDomainWeights() []float64 {
+	if t.robust == nil {
+		return nil
+	}
+	return t.robust.state.mean(t.progress.Updates)
+}
+
 // saved returns the state for checkpoints; nil for trainers without domain weights.
 func (r *robust) saved() *savedDomains {
 	if r == nil {
@@ -219,21 +219,21 @@ func (t *Trainer) factor(i int) float64 {
 	return t.robust.factors[i%len(t.robust.factors)]
 }
 
-// errNotRobust and errRobust report a run that was started with, or without, group DRO.
+// errNoDomains and ErrNeedsReference report a run that was started with, or without, group DRO.
 var (
-	errNotRobust = errors.New("was not trained by group DRO\n  choose another directory")
-	errRobust    = errors.New("is the proxy of a search for domain weights, which needs its reference\n  continue with the command that started it, such as `anneal mix doremi`")
+	errNoDomains      = errors.New("was not trained by group DRO\n  choose another directory")
+	ErrNeedsReference = errors.New("is the proxy of a search for domain weights, which needs its reference\n  continue with the command that started it, such as `anneal mix doremi`")
 )
 
-// restoreRobust restores the weights from a checkpoint.
-func (t *Trainer) restoreRobust(saved *savedDomains, dir string) error {
+// RestoreDomains restores the weights from a checkpoint of the run in dir.
+func (t *Trainer) RestoreDomains(saved *savedDomains, dir string) error {
 	switch {
 	case saved == nil && t.robust == nil:
 		return nil
 	case saved == nil:
-		return fmt.Errorf("%s %w", dir, errNotRobust)
+		return fmt.Errorf("%s %w", dir, errNoDomains)
 	case t.robust == nil:
-		return fmt.Errorf("%s %w", dir, errRobust)
+		return fmt.Errorf("%s %w", dir, ErrNeedsReference)
 	}
 	r := t.robust
 	if n, k := len(saved.Alpha), len(r.targets); n != k || len(saved.Sum) != k || len(saved.Excess) != k {

@@ -179,7 +179,7 @@ func TestGroupDROFindsWhatCanBeLearned(t *testing.T) {
 type proxy struct {
 	cfg *config.Config
 	dir string
-	dro GroupDRO
+	dro DRO
 }
 
 func newProxy(t *testing.T, steps int) proxy {
@@ -187,7 +187,7 @@ func newProxy(t *testing.T, steps int) proxy {
 	mix, dir := domainData(t), t.TempDir()
 	reference := filepath.Join(dir, "reference")
 	mustRun(t, Options{Config: domainConfig(mix, steps), Dir: reference})
-	return proxy{domainConfig(mix, steps), filepath.Join(dir, "proxy"), GroupDRO{Reference: reference, Rate: 1, Smoothing: 1e-3}}
+	return proxy{domainConfig(mix, steps), filepath.Join(dir, "proxy"), DRO{Reference: reference, GroupDRO: GroupDRO{Rate: 1, Smoothing: 1e-3}}}
 }
 
 // A proxy that is stopped and resumed, with another number of threads, ends with the same weights of domains and the
@@ -205,7 +205,7 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	if r, err := Run(ctx, o); err != nil || !r.Interrupted {
 		t.Fatalf("not stopped: %v, %v", r, err)
 	}
-	if _, err := Resume(context.Background(), Options{Dir: p.dir}); !errors.Is(err, errRobust) {
+	if _, err := Resume(context.Background(), Options{Dir: p.dir}); !errors.Is(err, ErrNeedsReference) {
 		t.Errorf("resuming without the reference gives %v", err)
 	}
 	if _, err := Resume(context.Background(), Options{Dir: p.dro.Reference, DRO: &p.dro}); err == nil {
@@ -215,7 +215,7 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	if _, err := Rewind(p.dir, RewindOptions{To: 0}); !errors.As(err, &refused) {
 		t.Errorf("taken back to its beginning, where nothing tells it from an ordinary run: %v", err)
 	}
-	if _, err := Resume(context.Background(), Options{Dir: killedAtOnce(t, p)}); !errors.Is(err, errRobust) {
+	if _, err := Resume(context.Background(), Options{Dir: killedAtOnce(t, p)}); !errors.Is(err, ErrNeedsReference) {
 		t.Errorf("resuming one that was killed before its first step, without the reference, gives %v", err)
 	}
 	o.OnProgress = nil
@@ -261,7 +261,7 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 		}
 		reads, counts := c.Train.(interface {
 			dataset.Source
-			manySources
+			ManySources
 		}), make([]uint64, 3)
 		var got, want dataset.Batch
 		for k := range uint64(60) {
@@ -298,9 +298,9 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 
 // With weights α the gradient is Σ αᵢ·∇(mean loss of domain i): those of the single domains, added up.
 func TestGroupDROWeighsGradients(t *testing.T) {
-	p := newProxy(t, 2)
+	proxy := domainConfig(domainData(t), 2)
 	gradients := func(alpha []float64) (all [][]float64) {
-		cfg := p.cfg.Clone()
+		cfg := proxy.Clone()
 		cfg.Precision = "fp64"
 		c, err := prepare.OpenCorpus(cfg)
 		if err != nil {
@@ -312,11 +312,11 @@ func TestGroupDROWeighsGradients(t *testing.T) {
 		}
 		tr := trainerOf(t, cfg, 1)
 		tr.accum = 3
-		tr.robust = &robust{factors: alpha, reference: new(Trained)}
+		tr.robust = &robust{factors: alpha}
 		if _, err := tr.gradient(context.Background(), c.Train, 0); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range tr.model.Params() {
+		for _, p := range tr.Model().Params() {
 			all = append(all, slices.Clone(p.Grad.F64()))
 		}
 		return all

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/device/cpu"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tensor"
@@ -30,7 +31,7 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 			cfg.Model.Layers, cfg.Model.Vocab, cfg.Model.QKNorm, cfg.Model.TieEmbeddings, cfg.Optimizer.DecayEmbeddings = 2, 50, true, tied, embeddings
 			cfg.Resolve()
 			state := tensor.NewMeasure("optimizer state")
-			m := model.New(modelConfig(cfg), model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+			m := model.New(cfg.Model, model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
 			for _, p := range layoutOptimizer(cfg.Optimizer, NewOptimizer(cfg.Optimizer), state, m.Params()) {
 				decays, known := want[p.Name]
 				if !known {
@@ -97,7 +98,12 @@ func TestAbsurdSizesAreErrors(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Fatalf("%s: the configuration is refused before memory is: %v", name, err)
 		}
-		_, err := New(cfg, nil)
+		dev, err := cpu.New(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(cfg, dev)
+		dev.Close()
 		if err == nil || !strings.Contains(err.Error(), "try") {
 			t.Errorf("%s: error %v", name, err)
 		}

@@ -71,8 +71,8 @@ func (g *guard) push(window []float64, x float64) []float64 {
 	return append(window, x)
 }
 
-// exhausted reports whether the run should stop because of too many skipped updates in a row.
-func (g *guard) exhausted() bool { return g.maxSkips > 0 && g.Row >= g.maxSkips }
+// Exhausted reports whether the run should stop because of too many skipped updates in a row.
+func (g guard) Exhausted() bool { return g.maxSkips > 0 && g.Row >= g.maxSkips }
 
 // leastDeviation is the smallest standard deviation, relative to the mean: among nearly equal numbers, a difference
 // in the fourth digit is not a spike.

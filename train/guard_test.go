@@ -38,7 +38,7 @@ func TestGuardSurvivesACheckpoint(t *testing.T) {
 				parted.restore(saved)
 			}
 			a, b := whole.accept(l, 1), parted.accept(l, 1)
-			if a != b || whole.exhausted() != parted.exhausted() {
+			if a != b || whole.Exhausted() != parted.Exhausted() {
 				t.Fatalf("loss %d, %v: accepted %v, after a checkpoint %v", i, l, a, b)
 			}
 			finite := l-l == 0
@@ -67,7 +67,7 @@ func TestGuardSurvivesACheckpoint(t *testing.T) {
 func TestGuardRefusesGradientsThatAreNotFinite(t *testing.T) {
 	for _, norm := range []float64{math.NaN(), math.Inf(1)} {
 		g := newGuard(config.Guard{MaxSkips: 1, Window: 4})
-		if g.accept(2, norm) || !g.exhausted() {
+		if g.accept(2, norm) || !g.Exhausted() {
 			t.Errorf("a gradient of norm %v was accepted", norm)
 		}
 	}

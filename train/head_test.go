@@ -83,7 +83,7 @@ func TestSoftcapIsPartOfTheModel(t *testing.T) {
 
 func probeLogits(t *testing.T, r *Trained) []float64 {
 	t.Helper()
-	g, err := model.NewGenerator(r.Model, r.policy, r.dev)
+	g, err := model.NewGenerator(r.Model, r.Policy, r.dev)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (r *ExportReport) String() string {
 // size), then reads it back and compares the logits of a probe. It fails if they differ by more than storing can
 // explain.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
-	c, err := interop.ToHF(r.Model.Config, interop.Tokens(r.Tokenizer), r.dir.config())
+	c, err := interop.ToHF(r.Model.Config, interop.Tokens(r.Tokenizer), r.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 		probe[i] = int32((i*7919 + 1) % m.Config.Vocab)
 	}
 	policy := fp32
-	if r.policy.Master == tensor.F64 {
-		policy = r.policy // the run's own model computes in its own precision only
+	if r.Policy.Master == tensor.F64 {
+		policy = r.Policy // the run's own model computes in its own precision only
 	}
 	want, err := r.probe(r.Model, policy, probe)
 	if err != nil {

@@ -79,7 +79,7 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 		return nil, err
 	}
 	defer store.Close()
-	weights := weightTensors(device.Host{}, m)
+	weights := weightTensors(m)
 	r := &ImportReport{Run: runDirectory, Parameters: m.Count(), DType: string(stored), Precision: cfg.Precision}
 	if r.WeightsHash, _, err = checkpoint.HashTensors(weights); err != nil {
 		return nil, err

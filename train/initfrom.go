@@ -8,7 +8,6 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
-	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/prepare"
@@ -108,9 +107,9 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 		"or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
 }
 
-// startFrom fills the model with the weights of cfg.Init and records their origin in cfg. Without data, which may be
+// startFrom fills t's model with the weights of cfg.Init and records their origin in cfg. Without data, which may be
 // nil, the tokenizer is that of the weights.
-func (t *Trainer) startFrom(cfg *config.Config, data *prepare.Corpus) error {
+func startFrom(t *Trainer, cfg *config.Config, data *prepare.Corpus) error {
 	w, err := openInitial(cfg.Init)
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (t *Trainer) startFrom(cfg *config.Config, data *prepare.Corpus) error {
 		return err
 	}
 	defer params.Close()
-	hash, _, err := checkpoint.HashTensors(weightTensors(device.Host{}, src))
+	hash, _, err := checkpoint.HashTensors(weightTensors(src))
 	if err != nil {
 		return err
 	}
@@ -142,7 +141,7 @@ func (t *Trainer) startFrom(cfg *config.Config, data *prepare.Corpus) error {
 			Message: fmt.Sprintf("%s have the hash %.16s…, but init.weights = %.16s…", w.source(), hash, want),
 		}
 	}
-	if err := t.copyWeights(src, rows); err != nil {
+	if err := copyWeights(t, src, rows); err != nil {
 		return err
 	}
 	if cfg.Init.Weights == "" {
@@ -155,26 +154,20 @@ func (t *Trainer) startFrom(cfg *config.Config, data *prepare.Corpus) error {
 }
 
 // copyWeights fills the model with the weights of src, which may differ in its vocabulary and the length of its rows.
-// The average of the weights starts from them, too.
-func (t *Trainer) copyWeights(src *model.Decoder, rows *vocabulary) error {
+func copyWeights(t *Trainer, src *model.Decoder, rows *vocabulary) error {
 	from := src.Params()
-	for i, p := range t.model.Params() {
+	for i, p := range t.Model().Params() {
 		if i >= len(from) || from[i].Name != p.Name {
-			return fmt.Errorf("train: parameter %d of the model is %s, which the weights do not have there", i, p.Name)
+			return fmt.Errorf("parameter %d of the model is %s, which the weights do not have there", i, p.Name)
 		}
-		x := &from[i].Value
-		device.Fill(t.dev, &p.Value, func(host *tensor.Tensor) {
-			if rows.rows != nil && ofTokens(p) {
-				rows.fill(host, x)
-				return
-			}
+	}
+	return t.SetWeights(func(i int, p *nn.Param, host *tensor.Tensor) {
+		if x := &from[i].Value; rows.rows != nil && ofTokens(p) {
+			rows.fill(host, x)
+		} else {
 			copyValues(host, x)
-		})
-	}
-	if t.average.values != nil {
-		t.average.start(t.model.Params(), t.dev)
-	}
-	return wait(t.dev)
+		}
+	})
 }
 
 // ofTokens reports whether a parameter has one row per token.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,8 +80,8 @@ func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 		if cfg.Model.Scaling() != was.Model.Scaling() {
 			t.Errorf("%s: positions are %+v, want %+v", name, cfg.Model.Scaling(), was.Model.Scaling())
 		}
-		if tr.progress != (progress{}) {
-			t.Errorf("%s: begins at %+v", name, tr.progress)
+		if tr.Position() != (progress{}) {
+			t.Errorf("%s: begins at %+v", name, tr.Position())
 		}
 		for _, remark := range cfg.Remarks() {
 			t.Errorf("%s: nothing is changed, and yet it is remarked: %s", name, remark)
@@ -96,7 +97,8 @@ func TestWeightsAreConvertedToThePrecisionOfTheRun(t *testing.T) {
 	for _, precision := range []string{"fp64", "bf16_sr"} {
 		tr := startedFrom(t, initConfig(t, dir, data, "precision="+precision, "average.ema=0.9"))
 		n := 0
-		for i, p := range tr.model.Params() {
+		average := slices.DeleteFunc(tr.Tensors(), func(x Tensor) bool { return x.Kind != OfAverage })
+		for i, p := range tr.Model().Params() {
 			for e := range p.Value.Len() {
 				got, tolerance := p.Value.Float64(e), 0.0
 				if precision == "bf16_sr" {
@@ -105,7 +107,7 @@ func TestWeightsAreConvertedToThePrecisionOfTheRun(t *testing.T) {
 				if d := got - want[n]; d > tolerance || -d > tolerance {
 					t.Fatalf("%s: element %d of %s is %v, want %v", precision, e, p.Name, got, want[n])
 				}
-				if mean := tr.average.values[i].Float64(e); mean != got {
+				if mean := average[i].Value.Float64(e); mean != got {
 					t.Fatalf("%s: the average begins with %v, the weights with %v", precision, mean, got)
 				}
 				n++
@@ -178,7 +180,7 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	from, source := trainedRun(t, data)
 	whole := filepath.Join(t.TempDir(), "whole")
 	want := mustRun(t, Options{Config: initConfig(t, from, data), Dir: whole})
-	text, err := os.ReadFile(runDir(whole).config())
+	text, err := os.ReadFile(filepath.Join(whole, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	cfg := initConfig(t, from, data)
 	s, err := newSession(cfg, Options{Dir: filepath.Join(t.TempDir(), "killed")})
 	if err == nil {
-		err = errors.Join(s.trainer.startFrom(cfg, s.corpus), s.create(true))
+		err = errors.Join(startFrom(s.trainer, cfg, s.corpus), s.create(true))
 		s.close()
 	}
 	if err != nil {
@@ -265,14 +267,14 @@ func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 				break
 			}
 			kills--
-			if _, err := checkpoint.LoadState(runDir(dir).checkpoints(), nil); Exists(dir) && err != nil {
+			if _, err := checkpoint.LoadState(filepath.Join(dir, "checkpoints"), nil); Exists(dir) && err != nil {
 				t.Fatalf("seed %d: killed, it is a run without a checkpoint: %v", seed, err)
 			}
 			if Exists(dir) {
 				begun++
 			}
 		}
-		if weights, _, info, err := checkpoint.Hash(runDir(dir).checkpoints()); weights != want.WeightsHash || info.Step != 40 {
+		if weights, _, info, err := checkpoint.Hash(filepath.Join(dir, "checkpoints")); weights != want.WeightsHash || info.Step != 40 {
 			t.Fatalf("seed %d: ends at step %d with %.12s, %v; never killed with %.12s", seed, info.Step, weights, err, want.WeightsHash)
 		}
 	}
@@ -286,7 +288,7 @@ func TestAConfigWithInitialWeightsCanBeUsedAgain(t *testing.T) {
 	first := filepath.Join(t.TempDir(), "first")
 	want := mustRun(t, Options{Config: initConfig(t, from, data, "init.step=2"), Dir: first})
 	load := func(overrides ...string) *config.Config {
-		cfg, err := LoadConfig(config.Sources{File: runDir(first).config(), Overrides: overrides})
+		cfg, err := LoadConfig(config.Sources{File: filepath.Join(first, "config.yaml"), Overrides: overrides})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,7 +121,7 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := modelConfig(w.config)
+	c := w.config.Model
 	params, err := tensor.NewArena("parameters", model.Measure(c, policy, 1, c.Context, false).Params)
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +129,7 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 	m := model.New(c, model.MemoryOf(device.Host{}, policy, params, nil))
 	var then state
 	d := runDir(w.dir)
-	_, err = checkpoint.LoadStep(d.checkpoints(), w.step, weightTensors(device.Host{}, m), &then)
+	_, err = checkpoint.LoadStep(d.checkpoints(), w.step, weightTensors(m), &then)
 	if err == nil {
 		err = then.checkTokenizer(w.tokenizer, d)
 	}
@@ -138,4 +138,12 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 		return nil, nil, asConfigError(err, w.config.Model, d)
 	}
 	return m, params, nil
+}
+
+// checkVocabulary returns an error for a tokenizer with more ids than the model has rows.
+func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
+	if n := tok.VocabSize(); n > vocab {
+		return &dataset.Error{Err: fmt.Errorf("%s has %d tokens, but the model has %d\n  restore the tokenizer that the model was trained with", path, n, vocab)}
+	}
+	return nil
 }

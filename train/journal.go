@@ -102,7 +102,7 @@ func (j *journal) close() {
 // startJournal opens the run's journal. From then on it holds every warning.
 func (s *session) startJournal() error {
 	var err error
-	if s.journal, err = openJournal(s.dir, s.trainer.progress.Step); err != nil {
+	if s.journal, err = openJournal(s.dir, s.trainer.Position().Step); err != nil {
 		return err
 	}
 	warn := s.Warn
@@ -131,7 +131,7 @@ func (s *session) endJournal(r *Result, err error) {
 
 // noteStep notes the step just made, and what the caller has noticed beside the run.
 func (s *session) noteStep() {
-	s.journal.step.Store(int64(s.trainer.progress.Step))
+	s.journal.step.Store(int64(s.trainer.Position().Step))
 	if s.Notes == nil {
 		return
 	}

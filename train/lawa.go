@@ -59,7 +59,7 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := modelConfig(cfg)
+	c := cfg.Model
 	params, err := tensor.NewArena("parameters", model.Measure(c, policy, 1, c.Context, false).Params)
 	if err != nil {
 		return nil, err
@@ -84,9 +84,9 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	}
 	defer store.Close()
 	r := &AverageReport{Run: out, Steps: steps}
-	r.WeightsHash, _, _ = checkpoint.HashTensors(weightTensors(device.Host{}, m))
+	r.WeightsHash, _, _ = checkpoint.HashTensors(weightTensors(m))
 	averaged := state{Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier}
-	if err := store.Save(steps[n-1], last.Progress.Tokens, weightTensors(device.Host{}, m), &averaged); err != nil {
+	if err := store.Save(steps[n-1], last.Progress.Tokens, weightTensors(m), &averaged); err != nil {
 		return nil, err
 	}
 	return r, dst.finish(files)
@@ -134,7 +134,7 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 	var last *state
 	for _, step := range steps {
 		last = &state{}
-		info, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(device.Host{}, m), last)
+		info, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(m), last)
 		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
 			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err, d)
 		}

@@ -25,7 +25,7 @@ type Options struct {
 	Warn       func(string)    // takes remarks for people; may be nil
 	Notes      func() []string // asked after every step for remarks that belong in the run's journal; may be nil
 	Saves      <-chan struct{} // asks for a checkpoint after the step in hand; may be nil
-	DRO        *GroupDRO       // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+	DRO        *DRO            // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
 
 	begun time.Time // when this process began the run, whose train.minutes count from then
 }
@@ -44,7 +44,7 @@ func start(ctx context.Context, o Options) (*Result, error) {
 	defer s.close()
 	trained := s.cfg.Init.From != ""
 	if trained {
-		if err := s.trainer.startFrom(s.cfg, s.corpus); err != nil {
+		if err := startFrom(s.trainer, s.cfg, s.corpus); err != nil {
 			return nil, err
 		}
 	}
@@ -108,17 +108,18 @@ func resume(ctx context.Context, o Options) (*Result, error) {
 // session is a run in this process.
 type session struct {
 	Options
-	cfg     *config.Config
-	dir     runDir
-	dev     device.Device
-	corpus  *prepare.Corpus
-	trainer *Trainer
-	store   *checkpoint.Store
-	tensors []checkpoint.Tensor
-	metrics *metricsFile
-	journal *journal
-	watch   *watchdog      // nil if nobody watches
-	exit    func(code int) // os.Exit, except in tests
+	cfg       *config.Config
+	dir       runDir
+	dev       device.Device
+	corpus    *prepare.Corpus
+	trainer   *Trainer
+	reference *Weights // of a run that weighs domains; else nil
+	store     *checkpoint.Store
+	tensors   []checkpoint.Tensor
+	metrics   *metricsFile
+	journal   *journal
+	watch     *watchdog      // nil if nobody watches
+	exit      func(code int) // os.Exit, except in tests
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	tokens  int64   // of the whole run
@@ -163,12 +164,12 @@ func (s *session) open() (err error) {
 		return err
 	}
 	if s.DRO != nil {
-		if err := s.trainer.startRobust(*s.DRO, len(s.corpus.Sources)); err != nil {
+		if err := s.weighDomains(); err != nil {
 			return err
 		}
 	}
-	s.tensors = s.trainer.checkpointTensors()
-	s.peak = s.dev.Peak(s.trainer.policy.Operand)
+	s.tensors = checkpointTensors(s.trainer.Tensors())
+	s.peak = s.dev.Peak(s.trainer.Policy().Operand)
 	s.tokens = s.cfg.Tokens()
 	s.last = newState()
 	return nil
@@ -206,6 +207,9 @@ func (s *session) close() {
 	if s.trainer != nil {
 		s.trainer.Close()
 	}
+	if s.reference != nil {
+		s.reference.Close()
+	}
 	if s.dev != nil {
 		s.dev.Close()
 	}
@@ -237,34 +241,29 @@ func (s *session) restore() error {
 		return err
 	}
 	s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
-	s.saving.step = s.trainer.progress.Step
+	s.saving.step = s.trainer.Position().Step
 	return nil
 }
 
 // adopt goes on from the state just loaded, if it is of this model and this data; info is what loading it said.
 func (s *session) adopt(info checkpoint.Info) error {
 	t := s.trainer
-	if err := t.restoreRobust(s.last.Domains, s.Dir); err != nil {
+	if err := t.RestoreDomains(s.last.Domains, s.Dir); err != nil {
 		return err
 	}
 	if err := s.corpus.Train.Check(s.last.Data); err != nil {
 		return &dataset.Error{Err: err}
 	}
-	if err := s.last.checkModel(t.model.Config, s.dir); err != nil {
+	if err := s.last.checkModel(t.Model().Config, s.dir); err != nil {
 		return err
 	}
 	if here := s.dev.Kernels(); here != s.last.Tier {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
 	}
-	t.progress = s.last.Progress
-	if t.progress.Applied == 0 { // saved before these were counted
-		t.progress.Applied = t.progress.Tokens
-	}
-	t.guard.restore(s.last.Guard)
-	t.restoreLossScale(s.last.LossScale)
-	if t.average.values != nil && !info.Averaged {
-		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d", t.progress.Step))
-		t.average.start(t.model.Params(), t.dev)
+	t.Restore(State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
+	if s.cfg.Average.EMA > 0 && !info.Averaged {
+		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d", t.Position().Step))
+		t.StartAverage()
 	}
 	return nil
 }
@@ -290,22 +289,22 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 // train steps to the end, evaluating, logging and saving on the way.
 func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	t := s.trainer
-	if s.metrics, err = openMetrics(s.dir.metrics(), t.progress.Step, s.Warn); err != nil {
+	if s.metrics, err = openMetrics(s.dir.metrics(), t.Position().Step, s.Warn); err != nil {
 		return nil, err
 	}
-	if t.progress.Step < s.cfg.Train.Steps {
+	if t.Position().Step < s.cfg.Train.Steps {
 		if err := s.store.CheckSpace(s.tensors); err != nil {
 			return nil, err
 		}
 	}
 	s.startWatchdog()
-	s.clock.start(t.progress.Tokens)
-	for t.progress.Step < s.cfg.Train.Steps && !s.done {
+	s.clock.start(t.Position().Tokens)
+	for t.Position().Step < s.cfg.Train.Steps && !s.done {
 		if err = s.step(ctx); err != nil {
 			break
 		}
 	}
-	if err == nil && s.last.EvalStep != t.progress.Step { // an earlier process was stopped while it evaluated
+	if err == nil && s.last.EvalStep != t.Position().Step { // an earlier process was stopped while it evaluated
 		_, err = s.evaluate(ctx)
 	}
 	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
@@ -338,10 +337,10 @@ func (s *session) step(ctx context.Context) error {
 	if !e.Skipped {
 		s.last.TrainLoss = e.Loss
 	}
-	s.clock.tick(t.progress.Tokens, e.FLOPs)
-	s.done = t.progress.Step == s.cfg.Train.Steps || s.outOfTime()
-	due := s.done || s.cfg.Train.EvalEvery > 0 && t.progress.Step%s.cfg.Train.EvalEvery == 0
-	if due && !t.guard.exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
+	s.clock.tick(t.Position().Tokens, e.FLOPs)
+	s.done = t.Position().Step == s.cfg.Train.Steps || s.outOfTime()
+	due := s.done || s.cfg.Train.EvalEvery > 0 && t.Position().Step%s.cfg.Train.EvalEvery == 0
+	if due && !t.Guard().Exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
 		e.Evaluation, err = s.evaluate(ctx)
 		s.clock.pause()
 	}
@@ -349,14 +348,14 @@ func (s *session) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.guard.exhausted() {
+	if t.Guard().Exhausted() {
 		_, saved := s.dir.lastCheckpoint()
 		return &DivergedError{
-			Step: t.progress.Step, Skips: t.guard.Row, NonFinite: t.guard.RowNonFinite, LR: s.cfg.Optimizer.LR,
-			LossScale: t.scaleOfGradients(), Dir: s.Dir, Saved: saved,
+			Step: t.Position().Step, Skips: t.Guard().Row, NonFinite: t.Guard().RowNonFinite, LR: s.cfg.Optimizer.LR,
+			LossScale: t.LossScale(), Dir: s.Dir, Saved: saved,
 		}
 	}
-	if every := s.cfg.Checkpoint.Every; every > 0 && t.progress.Step%every == 0 && !s.done && !s.mayRewind() {
+	if every := s.cfg.Checkpoint.Every; every > 0 && t.Position().Step%every == 0 && !s.done && !s.mayRewind() {
 		return s.saveDue()
 	}
 	select {
@@ -374,7 +373,7 @@ func (s *session) step(ctx context.Context) error {
 // mayRewind reports whether the run may soon go back, to a checkpoint from before the updates that are now skipped:
 // one from their midst must not take its place.
 func (s *session) mayRewind() bool {
-	return s.cfg.Guard.OnDivergence == config.Rewind && s.trainer.guard.Row > 0
+	return s.cfg.Guard.OnDivergence == config.Rewind && s.trainer.Guard().Row > 0
 }
 
 // countTargets warns of a batch without a target, and gives up after as many in a row as the guard allows skips: such
@@ -392,7 +391,7 @@ func (s *session) countTargets(n int) error {
 	}
 	if !s.warnedTargetless {
 		s.warnedTargetless = true
-		s.Warn(fmt.Sprintf("the batch of step %d has no target: %s; the step changes nothing", s.trainer.progress.Step, reason))
+		s.Warn(fmt.Sprintf("the batch of step %d has no target: %s; the step changes nothing", s.trainer.Position().Step, reason))
 	}
 	return nil
 }
@@ -400,7 +399,7 @@ func (s *session) countTargets(n int) error {
 // locate tells a failure of the machine where the run stood.
 func (s *session) locate(err error) error {
 	if failed := (*DeviceError)(nil); errors.As(err, &failed) {
-		failed.Step, failed.Dir = s.trainer.progress.Step, s.Dir
+		failed.Step, failed.Dir = s.trainer.Position().Step, s.Dir
 	}
 	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
 		corrupt.Dir = s.Dir

@@ -48,8 +48,8 @@ func (t *Trainer) overflowed(loss, norm float64) bool {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// scaleOfGradients returns the loss scale, 0 for policies without one.
-func (t *Trainer) scaleOfGradients() float64 {
+// LossScale returns the loss scale, 0 for policies without one.
+func (t *Trainer) LossScale() float64 {
 	if !t.policy.Scaled() {
 		return 0
 	}

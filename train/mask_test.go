@@ -29,13 +29,13 @@ func (m masked) Batch(b *dataset.Batch, first uint64, rows int) error {
 // gradientOf returns the gradient of the summed loss, the sum and the number of targets of a step's batch.
 func gradientOf(t *testing.T, tr *Trainer, src dataset.Source) ([]float64, batchSums) {
 	t.Helper()
-	tr.accum = tr.cfg.Train.BatchTokens / (tr.rows * tr.model.Config.Context)
-	sums, err := tr.gradient(context.Background(), src, tr.progress.Sample)
+	tr.accum = tr.cfg.Train.BatchTokens / (tr.rows * tr.Model().Config.Context)
+	sums, err := tr.gradient(context.Background(), src, tr.Position().Sample)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var g []float64
-	for _, p := range tr.model.Params() {
+	for _, p := range tr.Model().Params() {
 		for i := range p.Grad.Len() {
 			g = append(g, p.Grad.Float64(i))
 		}
@@ -117,7 +117,7 @@ func TestAStepWithoutTargetsIsPassedOver(t *testing.T) {
 	if err != nil || !s.Skipped || !math.IsNaN(s.Loss) {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if after := hashes(tr); after != before || tr.progress.Step != 1 || tr.progress.Updates != 0 || tr.guard.Skipped != 0 {
-		t.Errorf("%v, then %v; %+v, %d skips", before, after, tr.progress, tr.guard.Skipped)
+	if after := hashes(tr); after != before || tr.Position().Step != 1 || tr.Position().Updates != 0 || tr.Guard().Skipped != 0 {
+		t.Errorf("%v, then %v; %+v, %d skips", before, after, tr.progress, tr.Guard().Skipped)
 	}
 }

@@ -137,7 +137,7 @@ func TestAnUnreadableLineCostsOnlyItself(t *testing.T) {
 		{"later lines between others", line(1) + line(7) + rewound + line(2), line(1) + rewound + line(2), "", 2},
 	} {
 		dir := t.TempDir()
-		path := runDir(dir).metrics()
+		path := filepath.Join(dir, "metrics.jsonl")
 		if err := os.WriteFile(path, []byte(c.before), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -157,7 +157,7 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 		t.Fatalf("interrupted %+v, %v", r, err)
 	}
 	// The same in the words of before: config.yaml and the saved state do not have the keys.
-	text, err := os.ReadFile(runDir(dir).config())
+	text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 		}
 	}
 	lines[0] = "# Made in \"" + dir + "\"; \n" // nor do runs have an id
-	if err := os.WriteFile(runDir(dir).config(), []byte(strings.Join(lines, "")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(strings.Join(lines, "")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var last map[string]any
@@ -188,10 +188,10 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 	}
 	step := int64(last["progress"].(map[string]any)["step"].(float64))
 	s.store.Close()
-	if err := os.RemoveAll(runDir(dir).checkpoints()); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
 		t.Fatal(err)
 	}
-	if s.store, err = checkpoint.Open(runDir(dir).checkpoints(), checkpoint.Options{Keep: 2, Synchronous: true}); err != nil {
+	if s.store, err = checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: 2, Synchronous: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.store.Save(step, int64(last["progress"].(map[string]any)["tokens"].(float64)), s.tensors, &last); err != nil {

@@ -24,14 +24,14 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 	steps := 2
 	resume := func(dir string) error {
 		steps++
-		cfg, err := config.Load(runDir(dir).config(), nil)
+		cfg, err := config.Load(filepath.Join(dir, "config.yaml"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(runDir(dir).config())
+		text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
 		if err == nil {
 			longer := strings.Replace(string(text), "steps: "+strconv.Itoa(cfg.Train.Steps), "steps: "+strconv.Itoa(steps), 1)
-			err = os.WriteFile(runDir(dir).config(), []byte(longer), 0o666)
+			err = os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(longer), 0o666)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -20,14 +20,14 @@ type noiseScale struct {
 // noiseMemory is the weight of the past in the running means, which average over about fifty measurements.
 const noiseMemory = 0.98
 
-// add adds the squared norms of the mean gradients of b tokens and of n > b.
-func (s *noiseScale) add(small, large, b, n float64) {
+// Add adds the squared norms of the mean gradients of b tokens and of n > b.
+func (s *noiseScale) Add(small, large, b, n float64) {
 	s.Signal = noiseMemory*s.Signal + (1-noiseMemory)*(n*large-b*small)/(n-b)
 	s.Noise = noiseMemory*s.Noise + (1-noiseMemory)*(small-large)/(1/b-1/n)
 }
 
 // tokens returns the estimate; NaN before the first measurement. The initial bias of both means cancels.
-func (s *noiseScale) tokens() float64 {
+func (s noiseScale) tokens() float64 {
 	if s.Signal <= 0 || s.Noise < 0 {
 		return math.NaN()
 	}
@@ -47,7 +47,7 @@ func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 	if first == 0 || first == all {
 		return math.NaN()
 	}
-	t.progress.Noise.add(sums.first/(first*first), norm*norm, first, all)
+	t.progress.Noise.Add(sums.first/(first*first), norm*norm, first, all)
 	return t.progress.Noise.tokens()
 }
 

@@ -16,7 +16,7 @@ func TestNoiseScaleGolden(t *testing.T) {
 	if !math.IsNaN(s.tokens()) {
 		t.Errorf("before a measurement the noise scale is %v, want none", s.tokens())
 	}
-	s.add(9, 4.5, 8, 32)
+	s.Add(9, 4.5, 8, 32)
 	signal, noise := s.Signal/(1-noiseMemory), s.Noise/(1-noiseMemory)
 	if math.Abs(signal-3) > 1e-12 || math.Abs(noise-48) > 1e-12 || math.Abs(s.tokens()-16) > 1e-12 {
 		t.Errorf("|G|² %v, tr Σ %v, B %v; want 3, 48 and 16", signal, noise, s.tokens())
@@ -51,7 +51,7 @@ func TestNoiseScaleOfSimulatedGradients(t *testing.T) {
 			large += g * g
 		}
 		var s noiseScale
-		s.add(small, large, b, b*micros)
+		s.Add(small, large, b, b*micros)
 		signal, noise = signal+s.Signal/(1-noiseMemory)/rounds, noise+s.Noise/(1-noiseMemory)/rounds
 	}
 	if math.Abs(noise/trace-1) > 0.05 || math.Abs(signal/square-1) > 0.05 {
@@ -78,8 +78,8 @@ func TestMeasuringNoiseChangesNothing(t *testing.T) {
 	}
 	_, first := run("train.micro_batch=2", "train.batch_tokens=64")
 	var want noiseScale
-	want.add(first.GradNorm*first.GradNorm, whole.GradNorm*whole.GradNorm, 64, 256)
-	if got := measured.progress.Noise; math.Abs(got.Noise/want.Noise-1) > 1e-9 || math.Abs(got.Signal/want.Signal-1) > 1e-9 {
+	want.Add(first.GradNorm*first.GradNorm, whole.GradNorm*whole.GradNorm, 64, 256)
+	if got := measured.Position().Noise; math.Abs(got.Noise/want.Noise-1) > 1e-9 || math.Abs(got.Signal/want.Signal-1) > 1e-9 {
 		t.Errorf("measured %+v, from the norms of the first micro-batch alone and of the step %+v", got, want)
 	}
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")

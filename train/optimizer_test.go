@@ -60,11 +60,11 @@ func TestEveryOptimizerResumesBitForBit(t *testing.T) {
 				continue
 			}
 			resumed, _ := optimizerTrainer(t, name)
-			saved := whole.checkpointTensors()
-			for i, x := range resumed.checkpointTensors() {
-				copy(x.Data, saved[i].Data)
+			saved := whole.Tensors()
+			for i, x := range resumed.Tensors() {
+				copy(x.Value.Raw(), saved[i].Value.Raw())
 			}
-			resumed.progress = whole.progress
+			resumed.Restore(whole.State())
 			steps(t, resumed, src, total-step)
 			if got, want := hashes(resumed), hashes(uninterrupted); got != want {
 				t.Errorf("%s: resumed after step %d: weights and state %.12q; uninterrupted %.12q", name, step, got, want)
@@ -79,7 +79,7 @@ func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 	for _, name := range optimizers(t) {
 		tr, src := optimizerTrainer(t, name)
 		planned := tr.footprint.Optimizer.State
-		if a := arenaOf(tr.arenas, OptimizerState); int64(a.Peak()) != planned || a.Size()-a.Peak() > 64 {
+		if a := arenaOf(tr.Arenas(), OptimizerState); int64(a.Peak()) != planned || a.Size()-a.Peak() > 64 {
 			t.Errorf("%s: planned %d bytes of state, the arena of %d holds %d", name, planned, a.Size(), a.Peak())
 		}
 		loss := steps(t, tr, src, 150)
@@ -89,6 +89,6 @@ func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 		if n := testing.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
 			t.Errorf("%s: %v allocations per update, want 0", name, n)
 		}
-		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f", name, float64(planned)/float64(tr.model.Count()), loss)
+		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f", name, float64(planned)/float64(tr.Model().Count()), loss)
 	}
 }

@@ -137,7 +137,7 @@ func TestAnotherOrderIsRefused(t *testing.T) {
 	data := scoredData(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, orderOfTest, "train.steps=6"), Dir: dir})
-	path := runDir(dir).config()
+	path := filepath.Join(dir, "config.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func parityTrainer(t testing.TB, p parity, i int, precision string, threads, mic
 		t.Fatal(err)
 	}
 	tr := trainerOf(t, cfg, threads)
-	for n, v := range tr.model.HFViews() {
+	for n, v := range tr.Model().HFViews() {
 		for e := range v.Tensor.Len() {
 			w := 1.0
 			if v.Tensor.Rank() == 2 {

@@ -102,8 +102,8 @@ func TestAnOverflowSkipsExactlyOneUpdate(t *testing.T) {
 	if hashes(got) != hashes(want) {
 		t.Error("the steps after the overflow give other weights than without its batch")
 	}
-	if got.progress.Updates != steps-1 || got.lossScale.Overflow != 1 || got.lossScale.Scale != 32768 {
-		t.Errorf("%d updates, %d overflows, scale %v; want %d, 1, 32768", got.progress.Updates, got.lossScale.Overflow, got.lossScale.Scale, steps-1)
+	if got.Position().Updates != steps-1 || got.lossScale.Overflow != 1 || got.lossScale.Scale != 32768 {
+		t.Errorf("%d updates, %d overflows, scale %v; want %d, 1, 32768", got.Position().Updates, got.lossScale.Overflow, got.lossScale.Scale, steps-1)
 	}
 	if g := got.guard; g.Skipped != 0 || g.Row != 0 || g.NonFinite != 0 {
 		t.Errorf("the guard counted %+v", g)
@@ -198,7 +198,7 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 			t.Errorf("%s: evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLoss)
 		}
 		if cfg.Average.EMA > 0 {
-			a, err := OpenWith(dir, OpenOptions{Threads: 1, Average: true})
+			a, err := OpenWith(dir, OpenOptions{Threads: 1, WeightOptions: WeightOptions{Average: true}})
 			if err != nil {
 				t.Fatalf("%s: the average: %v", policy, err)
 			}
@@ -227,7 +227,7 @@ func TestStochasticRoundingKeepsSmallUpdates(t *testing.T) {
 	moved := func(precision string) (start, end []float64) {
 		tr, src := parityTrainer(t, p, 0, precision, 2, p.Batch, small)
 		flat := func() (all []float64) {
-			for _, p := range tr.model.Params() {
+			for _, p := range tr.Model().Params() {
 				for i := range p.Value.Len() {
 					if p.Value.Rank() == 2 {
 						all = append(all, p.Value.Float64(i))
@@ -268,14 +268,14 @@ func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
 	p := loadParity(t)
 	bytes := func(precision string) (weights, state int) {
 		tr, _ := parityTrainer(t, p, 0, precision, 1, 2)
-		for _, x := range tr.checkpointTensors() {
-			if x.Optim {
-				state += len(x.Data)
+		for _, x := range tr.Tensors() {
+			if x.Kind == OfOptimizer {
+				state += x.Value.Bytes()
 			} else {
-				weights += len(x.Data)
+				weights += x.Value.Bytes()
 			}
 		}
-		if a := tr.arenas[2]; a.Peak() < state || a.Peak() > state+len(tr.updated)*2*tensor.Align {
+		if a := tr.Arenas()[2]; a.Peak() < state || a.Peak() > state+len(tr.updated)*2*tensor.Align {
 			t.Errorf("%s: the arena of the optimizer's state holds %d bytes, the state has %d", precision, a.Peak(), state)
 		}
 		return weights, state
@@ -284,7 +284,7 @@ func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
 	narrow, narrowState := bytes("bf16_sr")
 	tr, _ := parityTrainer(t, p, 0, "bf16_sr", 1, 2)
 	matrices := 0
-	for _, x := range tr.model.Params() {
+	for _, x := range tr.Model().Params() {
 		if x.Value.Rank() == 2 {
 			matrices += x.Value.Len()
 		}

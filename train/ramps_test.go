@@ -125,8 +125,8 @@ func TestRampsReadEverySampleOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			tokens += batch
-			if tr.progress.Tokens != int64(tokens) || tr.progress.Sample != uint64(tokens/32) || len(src.samples) != tokens/32 {
-				t.Fatalf("step %d: %d tokens in %d samples counted, %d read, want %d tokens", n+1, tr.progress.Tokens, tr.progress.Sample, len(src.samples), tokens)
+			if tr.Position().Tokens != int64(tokens) || tr.Position().Sample != uint64(tokens/32) || len(src.samples) != tokens/32 {
+				t.Fatalf("step %d: %d tokens in %d samples counted, %d read, want %d tokens", n+1, tr.Position().Tokens, tr.Position().Sample, len(src.samples), tokens)
 			}
 			if tr.batch.T != lengths[n] {
 				t.Errorf("step %d: sequences of %d tokens, want %d", n+1, tr.batch.T, lengths[n])
@@ -177,7 +177,7 @@ func TestRampsNeedNoMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, a := range tr.arenas {
+		for _, a := range tr.Arenas() {
 			list = append(list, a.Peak())
 		}
 		return list
@@ -242,16 +242,16 @@ func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
 	if lr := lines[8]["lr"].(float64); lr != 3e-3 {
 		t.Errorf("the rate of the step after the branch is %v, want the peak, 0.003", lr)
 	}
-	list, err := checkpoint.List(runDir(whole).checkpoints())
+	list, err := checkpoint.List(filepath.Join(whole, "checkpoints"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range list {
 		if e.Step > 8 {
-			os.RemoveAll(filepath.Join(runDir(whole).checkpoints(), e.Name))
+			os.RemoveAll(filepath.Join(filepath.Join(whole, "checkpoints"), e.Name))
 		}
 	}
-	weights, _, info, err := checkpoint.Hash(runDir(whole).checkpoints())
+	weights, _, info, err := checkpoint.Hash(filepath.Join(whole, "checkpoints"))
 	if err != nil || info.Step != 8 || weights != want.WeightsHash {
 		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s", info.Step, weights, err, want.WeightsHash)
 	}

@@ -43,16 +43,18 @@ func (f *fingerprint) take(t *Trainer) error {
 }
 
 func (f *fingerprint) add(t *Trainer, name string, x *tensor.Tensor) error {
-	data := checkpointTensor(t.dev, name, x)
-	bytes := data.Data
-	if data.Remote != nil {
-		if n := int(data.Bytes()); cap(f.buffer) < n {
+	var bytes []byte
+	if x.Apart() {
+		if n := x.Bytes(); cap(f.buffer) < n {
 			f.buffer = make([]byte, n)
 		}
-		bytes = f.buffer[:data.Bytes()]
-		if err := data.Remote.Read(bytes); err != nil {
+		bytes = f.buffer[:x.Bytes()]
+		t.dev.Read(bytes, x)
+		if err := wait(t.dev); err != nil {
 			return err
 		}
+	} else {
+		bytes = x.Raw()
 	}
 	f.names, f.hashes = append(f.names, name), append(f.hashes, xxh3.Hash(bytes))
 	return nil

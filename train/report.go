@@ -44,15 +44,15 @@ func (s *session) evaluate(ctx context.Context) (Evaluation, error) {
 	if err != nil {
 		return none, err
 	}
-	weights, err := s.trainer.evaluate(ctx, text, s.cfg.Train.EvalTokens)
+	weights, err := s.trainer.Evaluate(ctx, text, s.cfg.Train.EvalTokens)
 	if err != nil {
 		return none, err
 	}
 	if len(weights.Textless) > 0 && !s.warnedTextless {
-		s.Warn(textlessError(weights.Textless).Error())
+		s.Warn(weights.NoText().Error())
 		s.warnedTextless = true
 	}
-	average, err := s.trainer.evaluateAverage(ctx, text, s.cfg.Train.EvalTokens)
+	average, err := s.trainer.EvaluateAverage(ctx, text, s.cfg.Train.EvalTokens)
 	if err != nil {
 		return none, err
 	}
@@ -63,7 +63,7 @@ func (s *session) evaluate(ctx context.Context) (Evaluation, error) {
 	if weights.Tokens > 0 {
 		s.evaluateSources(&e)
 	}
-	s.last.Evaluation, s.last.ValSources, s.last.EvalStep = e, e.ValSources, s.trainer.progress.Step
+	s.last.Evaluation, s.last.ValSources, s.last.EvalStep = e, e.ValSources, s.trainer.Position().Step
 	return e, nil
 }
 
@@ -88,23 +88,21 @@ func (s *session) report(e Event) {
 
 // result returns the Result of the run, once its state is saved.
 func (s *session) result(interrupted bool) (*Result, error) {
-	t := s.trainer
+	t, position := s.trainer, s.trainer.Position()
 	weights, optimizer, err := checkpoint.HashTensors(s.tensors)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{
-		Step: t.progress.Step, Tokens: t.progress.Tokens, Parameters: t.model.Count(), TokensPerSecond: s.clock.average(),
+		Step: position.Step, Tokens: position.Tokens, Parameters: t.Model().Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
-		ClipRate:   t.progress.clipRate(),
-		NoiseScale: t.progress.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted, Init: s.cfg.Init,
+		ClipRate:   position.clipRate(),
+		NoiseScale: position.Noise.tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted, Init: s.cfg.Init,
 	}
 	r.ValSources, r.SourceTokens = s.last.ValSources, s.sourceTokens()
-	if t.robust != nil {
-		r.DomainWeights = t.robust.state.mean(t.progress.Updates)
-	}
+	r.DomainWeights = t.MeanDomainWeights()
 	_, r.PeakRSS = machine.Resident()
-	for _, a := range t.arenas {
+	for _, a := range t.Arenas() {
 		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
 		if a.Apart() {
 			r.DeviceMemory += int64(a.Peak())

@@ -247,7 +247,7 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 	cfg := rewindConfig(data)
 	cfg.Checkpoint.Keep, cfg.Train.Steps = 2, 20
 	mustRun(t, Options{Config: cfg, Dir: dir})
-	before, err := os.ReadFile(runDir(dir).config())
+	before, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 			t.Errorf("%s: %v, want it to say %q and what to do", c.name, err, c.want)
 		}
 	}
-	store, err := checkpoint.Open(runDir(dir).checkpoints(), checkpoint.Options{})
+	store, err := checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,8 +283,8 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 	if _, err := Rewind(t.TempDir(), RewindOptions{}); !errors.Is(err, ErrNoRun) {
 		t.Errorf("of no run: %v", err)
 	}
-	after, err := os.ReadFile(runDir(dir).config())
-	if entries, _ := checkpoint.List(runDir(dir).checkpoints()); err != nil || !slices.Equal(after, before) || len(entries) != 2 {
+	after, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
+	if entries, _ := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil || !slices.Equal(after, before) || len(entries) != 2 {
 		t.Errorf("refused rewinds changed the run: %d checkpoints, %v", len(entries), err)
 	}
 }

@@ -132,7 +132,7 @@ func mustRun(t testing.TB, o Options) *Result {
 
 func readMetrics(t testing.TB, dir string) []map[string]any {
 	t.Helper()
-	f, err := os.Open(runDir(dir).metrics())
+	f, err := os.Open(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +168,11 @@ func TestRunLearnsAndLeavesACompleteRunDirectory(t *testing.T) {
 	if _, ok := lines[19]["val_bits_per_byte"]; !ok {
 		t.Error("step 20 was evaluated but its line has no val_bits_per_byte")
 	}
-	weights, optimizer, info, err := checkpoint.Hash(runDir(dir).checkpoints())
+	weights, optimizer, info, err := checkpoint.Hash(filepath.Join(dir, "checkpoints"))
 	if err != nil || weights != r.WeightsHash || optimizer != r.OptimizerHash || info.Step != 150 {
 		t.Errorf("checkpoint has %.12s, %.12s at step %d (%v); the run reported %.12s, %.12s", weights, optimizer, info.Step, err, r.WeightsHash, r.OptimizerHash)
 	}
-	again, err := config.Load(runDir(dir).config(), nil)
+	again, err := config.Load(filepath.Join(dir, "config.yaml"), nil)
 	if err != nil || again.Train.Steps != 150 || again.Model.Vocab != cfg.Model.Vocab {
 		t.Errorf("config.yaml does not read back: %v", err)
 	}
@@ -236,7 +236,7 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 				kills--
 			}
 		}
-		weights, optimizer, info, err := checkpoint.Hash(runDir(dir).checkpoints())
+		weights, optimizer, info, err := checkpoint.Hash(filepath.Join(dir, "checkpoints"))
 		if err != nil || info.Step != 800 {
 			t.Fatalf("run %d: step %d, %v", n, info.Step, err)
 		}
@@ -305,8 +305,8 @@ func TestSkippedStepChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A NaN in one embedding row makes the loss NaN; its own bits are restored before comparing.
-	w := tr.model.Params()[0].Value.F32()
-	before, updates := hashes(tr), tr.progress.Updates
+	w := tr.Model().Params()[0].Value.F32()
+	before, updates := hashes(tr), tr.Position().Updates
 	keep := w[5]
 	w[5] = float32(math.NaN())
 	s, err := tr.Step(context.Background(), src)
@@ -314,8 +314,8 @@ func TestSkippedStepChangesNothing(t *testing.T) {
 		t.Fatalf("step with a NaN weight: skipped %v, %v", s.Skipped, err)
 	}
 	w[5] = keep
-	if after := hashes(tr); after != before || tr.progress.Updates != updates || tr.guard.NonFinite != 1 {
-		t.Errorf("a skipped step changed the state: %v, %v; %d updates, %d non-finite", before, after, tr.progress.Updates, tr.guard.NonFinite)
+	if after := hashes(tr); after != before || tr.Position().Updates != updates || tr.Guard().NonFinite != 1 {
+		t.Errorf("a skipped step changed the state: %v, %v; %d updates, %d non-finite", before, after, tr.Position().Updates, tr.Guard().NonFinite)
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *session) nextSave() int {
 	if every == 0 {
 		return last
 	}
-	return min((s.trainer.progress.Step/every+1)*every, last)
+	return min((s.trainer.Position().Step/every+1)*every, last)
 }
 
 // saveLast saves the state at the end of the run, or where it is stopped, and waits until it is safe.
@@ -97,22 +97,22 @@ func (s *session) saveLast() error {
 // save starts a checkpoint of the current step, unless it has one.
 func (s *session) save() error {
 	t := s.trainer
-	if s.saving.step == t.progress.Step {
+	if s.saving.step == t.Position().Step {
 		return nil
 	}
 	s.metrics.flush(metricsPatience)
-	s.last.Progress, s.last.Data, s.last.Guard = t.progress, s.corpus.Train.State(t.progress.Sample), t.guard
-	s.last.LossScale = t.lossScale
-	s.last.Domains = t.robust.saved()
-	s.last.Model, s.last.Tier = t.model.Config, s.dev.Kernels()
+	now := t.State()
+	s.last.Progress, s.last.Data, s.last.Guard = now.Position, s.corpus.Train.State(now.Position.Sample), now.Guard
+	s.last.LossScale, s.last.Domains = now.LossScale, now.Domains
+	s.last.Model, s.last.Tier = t.Model().Config, s.dev.Kernels()
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.Tokenizer.Hash()
-	if err := s.store.Save(int64(t.progress.Step), t.progress.Tokens, s.tensors, &s.last); err != nil {
+	if err := s.store.Save(int64(t.Position().Step), t.Position().Tokens, s.tensors, &s.last); err != nil {
 		if failed := wait(s.dev); failed != nil {
 			return failed
 		}
-		return s.saveError(t.progress.Step, err)
+		return s.saveError(t.Position().Step, err)
 	}
-	s.saving.step, s.saving.underway = t.progress.Step, true
+	s.saving.step, s.saving.underway = t.Position().Step, true
 	return nil
 }
 

@@ -23,13 +23,13 @@ func faulty(t *testing.T, file string, failures, from, to int) (r *Result, dir, 
 	var s said
 	o := Options{Config: cfg, Dir: dir, Warn: s.warn}
 	o.OnProgress = func(p Event) {
-		path := filepath.Join(runDir(dir).checkpoints(), file)
+		path := filepath.Join(filepath.Join(dir, "checkpoints"), file)
 		var err error
 		switch p.Step {
 		case from:
 			if from > 8 {
 				for text := []byte(nil); !strings.HasPrefix(string(text), "step-000000"+fmt.Sprintf("%02d", from/4*4)); time.Sleep(time.Millisecond) {
-					text, _ = os.ReadFile(filepath.Join(runDir(dir).checkpoints(), "latest")) // the checkpoint before is whole
+					text, _ = os.ReadFile(filepath.Join(filepath.Join(dir, "checkpoints"), "latest")) // the checkpoint before is whole
 				}
 			}
 			if err = os.Rename(path, path+"-away"); err == nil {
@@ -65,7 +65,7 @@ func TestFailedCheckpointsAreSurvived(t *testing.T) {
 		if n != 2 && (file != "latest" || n != 1) || !strings.Contains(warned, "cannot save step 12: ") {
 			t.Errorf("%s: %d failures were told:\n%s", file, n, warned)
 		}
-		list, err := checkpoint.List(runDir(dir).checkpoints())
+		list, err := checkpoint.List(filepath.Join(dir, "checkpoints"))
 		if err != nil || len(list) != steps || list[0].Step != 24 || list[1].Step != 20 {
 			t.Errorf("%s: the run has the checkpoints %+v, %v", file, list, err)
 		}
@@ -88,7 +88,7 @@ func TestTooManyFailedCheckpointsEndTheRun(t *testing.T) {
 			t.Errorf("away from step %d on, at most %d failures: %v\n%s", c.from, c.failures, err, warned)
 			continue
 		}
-		repair(t, filepath.Join(runDir(dir).checkpoints(), ".lock"))
+		repair(t, filepath.Join(filepath.Join(dir, "checkpoints"), ".lock"))
 		resumeTo(t, dir)
 	}
 }
@@ -100,7 +100,7 @@ func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
 	saves := make(chan struct{}, 1)
 	var s said
 	o := Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Saves: saves, Warn: s.warn}
-	lock := filepath.Join(runDir(o.Dir).checkpoints(), ".lock")
+	lock := filepath.Join(filepath.Join(o.Dir, "checkpoints"), ".lock")
 	o.OnProgress = func(p Event) {
 		switch p.Step {
 		case 2:
@@ -127,7 +127,7 @@ func TestARunWhoseCheckpointsAreGoneDoesNotStartOver(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: rewindConfig(testData(t)), Dir: dir})
 	away := filepath.Join(t.TempDir(), "away")
-	if err := os.Rename(runDir(dir).checkpoints(), away); err != nil {
+	if err := os.Rename(filepath.Join(dir, "checkpoints"), away); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Resume(context.Background(), Options{Dir: dir})

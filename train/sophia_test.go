@@ -46,7 +46,7 @@ func TestSophiaCountsUpdatesNotSteps(t *testing.T) {
 	tr, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=2")
 	steps(t, tr, src, 2)
 	before := curvatures(tr)
-	embed := &tr.model.Params()[0].Value
+	embed := &tr.Model().Params()[0].Value
 	kept := embed.F32()[0]
 	embed.F32()[0] = float32(math.NaN())
 	s, err := tr.Step(context.Background(), src)
@@ -57,13 +57,13 @@ func TestSophiaCountsUpdatesNotSteps(t *testing.T) {
 	steps(t, tr, src, 1)
 	for i, c := range curvatures(tr) {
 		if c != before[i] {
-			t.Errorf("the curvature of %s was estimated after update %d", tr.updated[i].Name, tr.progress.Updates)
+			t.Errorf("the curvature of %s was estimated after update %d", tr.updated[i].Name, tr.Position().Updates)
 		}
 	}
 	steps(t, tr, src, 1)
 	for i, c := range curvatures(tr) {
 		if c == before[i] {
-			t.Errorf("the curvature of %s was not estimated after update %d", tr.updated[i].Name, tr.progress.Updates)
+			t.Errorf("the curvature of %s was not estimated after update %d", tr.updated[i].Name, tr.Position().Updates)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestSophiaLeavesNoLabelsBehind(t *testing.T) {
 	if tr.batch.Labels != (tensor.RNG{}) {
 		t.Error("after an estimate the batch still draws its labels")
 	}
-	if o := tr.opt.(*optim.Sophia); !o.Due(tr.progress.Updates) {
+	if o := tr.opt.(*optim.Sophia); !o.Due(tr.Position().Updates) {
 		t.Error("no estimate was due, so that nothing was tested")
 	}
 }

@@ -19,15 +19,15 @@ type sourceLoss struct {
 	targets int
 }
 
-// manySources is a mix of sources.
-type manySources interface {
+// ManySources is a mix of sources.
+type ManySources interface {
 	At(k uint64) (source int, sample uint64)
 	Drawn(samples uint64) []uint64
 	Loaders() []*dataset.Loader
 }
 
 // addSources adds the losses of the micro-batch with the given first sample to those of the sources of its rows.
-func (t *Trainer) addSources(mixed manySources, first uint64) {
+func (t *Trainer) addSources(mixed ManySources, first uint64) {
 	for len(t.sources) < len(mixed.Loaders()) {
 		t.sources = append(t.sources, sourceLoss{})
 	}
@@ -45,40 +45,10 @@ func (t *Trainer) addSources(mixed manySources, first uint64) {
 	}
 }
 
-// sourceLoss returns the loss of each source of a mix in the step's batch; nil without a mix.
-func (s *session) sourceLoss() map[string]number {
-	if s.corpus.Mixed == nil {
-		return nil
+// SourceLoss returns the mean loss of source i of a mix in the last step; false if it had no target there.
+func (t *Trainer) SourceLoss(i int) (nats float64, ok bool) {
+	if i >= len(t.sources) || t.sources[i].targets == 0 {
+		return 0, false
 	}
-	losses := map[string]number{}
-	for i, sum := range s.trainer.sources {
-		if sum.targets > 0 {
-			losses[s.corpus.Sources[i].Name] = number(sum.nats / float64(sum.targets))
-		}
-	}
-	return losses
-}
-
-// evaluateSources adds the held-out measure of each source of a mix, and its tokens trained on so far.
-func (s *session) evaluateSources(e *Evaluation) {
-	if s.corpus.Mixed == nil {
-		return
-	}
-	e.SourceTokens, e.SourceBitsPerByte = s.sourceTokens(), map[string]number{}
-	for _, r := range e.ValSources {
-		e.SourceBitsPerByte[r.Name] = r.BitsPerByte
-	}
-}
-
-// sourceTokens returns the tokens that the run has read from each source; nil without a mix.
-func (s *session) sourceTokens() map[string]int64 {
-	mixed, ok := s.corpus.Train.(manySources)
-	if !ok {
-		return nil
-	}
-	tokens := map[string]int64{}
-	for i, n := range mixed.Drawn(s.trainer.progress.Sample) {
-		tokens[s.corpus.Sources[i].Name] = int64(n) * int64(s.cfg.Model.Context)
-	}
-	return tokens
+	return t.sources[i].nats / float64(t.sources[i].targets), true
 }

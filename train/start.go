@@ -10,7 +10,7 @@ import (
 // placeAround has the tokenizer put around a text what the model knows there. In training every document follows
 // an end-of-text token, so a text starts with it. A model that was imported keeps what its own tokenizer does.
 func (r *Trained) placeAround() error {
-	if r.imported {
+	if r.Imported {
 		return nil
 	}
 	eot, err := r.Tokenizer.EndOfText()
@@ -35,14 +35,11 @@ func (r *Trained) texts(ids []uint32) []string {
 	return list
 }
 
-// Imported reports whether the weights are those of a model that other tools made.
-func (r *Trained) Imported() bool { return r.imported }
-
 // exportedTokenizer is the tokenizer.json of an export. That of an imported model already says what is around a text,
 // and comes back to the byte.
 func (r *Trained) exportedTokenizer() ([]byte, error) {
-	if r.imported {
-		return fileio.ReadSmall(r.dir.tokenizer(), tokenizer.MaxFile)
+	if r.Imported {
+		return fileio.ReadSmall(r.TokenizerPath(), tokenizer.MaxFile)
 	}
 	var text bytes.Buffer
 	_, err := r.Tokenizer.WriteTo(&text)

@@ -4,16 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
-	"anneal/device"
 	"anneal/internal/nanjson"
 	"anneal/model"
 	"anneal/precision"
-	"anneal/tensor"
 	"anneal/tokenizer"
 )
 
@@ -131,55 +128,4 @@ func asConfigError(err error, now model.Config, dir runDir) error {
 		}
 	}
 	return config.Problem{Message: err.Error(), At: dir.config(), Try: "restoring its values, or start a new run"}
-}
-
-// checkpointTensors lists the live tensors of a run in a fixed order: weights, then the optimizer's state, then
-// the average of the weights.
-func (t *Trainer) checkpointTensors() []checkpoint.Tensor {
-	list := weightTensors(t.dev, t.model)
-	for _, p := range t.updated {
-		for i := range p.state {
-			s := checkpointTensor(t.dev, p.Name+"."+p.state[i].Name, &p.state[i].Tensor)
-			s.Optim = true
-			list = append(list, s)
-		}
-	}
-	return append(list, t.averageTensors()...)
-}
-
-// weightTensors lists the live weights of a model, and the other tensors that computing with them needs.
-func weightTensors(dev device.Memory, m *model.Decoder) []checkpoint.Tensor {
-	var list []checkpoint.Tensor
-	for _, p := range m.Params() {
-		list = append(list, checkpointTensor(dev, p.Name, &p.Value))
-	}
-	return append(list, scaleTensors(m)...)
-}
-
-func checkpointTensor(dev device.Memory, name string, x *tensor.Tensor) checkpoint.Tensor {
-	t := checkpoint.Tensor{Name: name, DType: strings.ToUpper(x.DType().String()), Shape: x.Shape()}
-	if x.Apart() {
-		t.Remote = &remote{dev, *x}
-	} else {
-		t.Data = x.Raw()
-	}
-	return t
-}
-
-// remote is a tensor in a device's own memory. It implements checkpoint.Remote.
-type remote struct {
-	dev device.Memory
-	x   tensor.Tensor
-}
-
-// Read implements checkpoint.Remote.
-func (r *remote) Read(dst []byte) error {
-	r.dev.Read(dst, &r.x)
-	return wait(r.dev)
-}
-
-// Write implements checkpoint.Remote.
-func (r *remote) Write(src []byte) error {
-	r.dev.Write(&r.x, src)
-	return wait(r.dev)
 }

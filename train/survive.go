@@ -73,9 +73,6 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	return true, nil
 }
 
-// first is the first of the steps whose updates were skipped.
-func (e *DivergedError) first() int { return e.Step - e.Skips + 1 }
-
 // savedUpTo reports whether the run has a checkpoint of a step or of an earlier one: stops amid skipped updates save
 // later ones, in whose favor those may have been deleted.
 func (d runDir) savedUpTo(step int) bool {

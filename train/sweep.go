@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"math"
 
 	"anneal/config"
 	"anneal/schedule"
@@ -37,13 +38,13 @@ func Sweep(ctx context.Context, o SweepOptions) error {
 	}
 	defer t.Close()
 	peak := cfg.Optimizer.LR
-	t.trainer.sched = schedule.Sweep{Low: o.Low / peak, High: o.High / peak, Steps: o.Steps}
+	t.trainer.SetSchedule(schedule.Sweep{Low: o.Low / peak, High: o.High / peak, Steps: o.Steps})
 	for range o.Steps {
 		stats, err := t.Step(ctx)
 		if err != nil {
 			return err
 		}
-		if !o.OnStep(stats.LR, stats.Loss) || !finite(stats.Loss) {
+		if !o.OnStep(stats.LR, stats.Loss) || math.IsNaN(stats.Loss) || math.IsInf(stats.Loss, 0) {
 			break
 		}
 	}

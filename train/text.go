@@ -21,7 +21,7 @@ var ErrNoText = errors.New("there is no text to continue, and nothing is put bef
 
 // NewText returns an empty text. Close frees its memory.
 func (r *Trained) NewText() (*Text, error) {
-	g, err := model.NewGenerator(r.Model, r.policy, r.dev)
+	g, err := model.NewGenerator(r.Model, r.Policy, r.dev)
 	if err != nil {
 		return nil, err
 	}

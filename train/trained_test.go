@@ -41,7 +41,7 @@ func TestTokenizerLargerThanTheModelIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tok.Save(runDir(dir).tokenizer()); err != nil {
+		if err := tok.Save(filepath.Join(dir, "tokenizer.json")); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -99,7 +99,7 @@ func TestBadGenerationsAreErrors(t *testing.T) {
 
 func TestRunWithoutACheckpointSaysWhenThereWillBeOne(t *testing.T) {
 	_, err := openRun(t, func(dir string) {
-		if err := os.RemoveAll(runDir(dir).checkpoints()); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -43,7 +43,8 @@ type Trainer struct {
 	robust    *robust // nil without domain weights
 
 	first, second fingerprint // of a micro-batch that is replayed
-	watch         *watchdog   // nil if nobody watches
+
+	OnPhase func(Phase) // called where a part of a step begins; may be nil
 }
 
 // progress is the position of a run; checkpoints store it.
@@ -59,7 +60,7 @@ type progress struct {
 }
 
 // clipRate returns the share of the updates so far whose gradient was clipped; NaN before the first.
-func (p *progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
+func (p progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
 
 // New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
@@ -102,16 +103,8 @@ func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	return t, nil
 }
 
-// modelConfig is the shape of a run's model, without what depends on its device.
-func modelConfig(cfg *config.Config) model.Config { return cfg.Model }
-
 // Close frees the run's memory, but not the device.
-func (t *Trainer) Close() {
-	if t.robust != nil {
-		t.robust.reference.Close()
-	}
-	t.evaluator.close()
-}
+func (t *Trainer) Close() { t.evaluator.close() }
 
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
 // micro-batches, the step is undone and ctx's error returned.
@@ -149,7 +142,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 
 // conclude is the rest of a step, once its gradient is there: sums are those of the batch at from, part its portion.
 func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums batchSums) (Event, error) {
-	t.watch.enter(updating)
+	t.enter(Updating)
 	norm := math.Sqrt(t.squaredNorm())
 	if err := wait(t.dev); err != nil { // before any result of the step is used
 		return Event{}, err
@@ -219,11 +212,11 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		if err := ctx.Err(); err != nil {
 			return batchSums{}, err
 		}
-		t.watch.enter(readingData)
+		t.enter(Reading)
 		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
 			return batchSums{}, err
 		}
-		t.watch.enter(computing)
+		t.enter(Computing)
 		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
 		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
 		t.tape.LossScale = scale * t.factor(i)
@@ -240,7 +233,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		sums.flops += t.model.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
 		sums.loss += t.dev.Sum(&t.batch.Losses)
 		sums.targets += t.data.Valid()
-		if mixed, ok := src.(manySources); ok {
+		if mixed, ok := src.(ManySources); ok {
 			t.addSources(mixed, from+uint64(i*t.rows))
 		}
 		if t.batch.ZLoss != 0 {

@@ -53,7 +53,7 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if t.trainer, err = New(cfg, dev); err != nil || cfg.Init.From == "" {
 		return err
 	}
-	return t.trainer.startFrom(cfg, t.corpus)
+	return startFrom(t.trainer, cfg, t.corpus)
 }
 
 // Close frees the trial's memory.
@@ -74,13 +74,8 @@ func (t *Trial) Step(ctx context.Context) (Event, error) { return t.trainer.Step
 
 // Look runs the model forward over the first micro-batch of the next step, for an observer; it changes nothing.
 func (t *Trial) Look() error {
-	r := t.trainer
-	if err := r.load(t.src, r.progress.Sample); err != nil {
-		return err
-	}
-	r.tape.Reset(false)
-	r.model.Loss(r.tape, r.batch)
-	return wait(r.dev)
+	_, _, err := t.trainer.Losses(t.src, t.trainer.Position().Sample)
+	return err
 }
 
 // Evaluate scores the first limit tokens of the data set's validation split, or all if limit is 0.
@@ -88,9 +83,9 @@ func (t *Trial) Evaluate(ctx context.Context, limit int) (EvalResult, error) {
 	if t.corpus == nil {
 		return unevaluated, errors.New("a trial without a data set cannot be evaluated")
 	}
-	text, err := t.corpus.HeldOut(t.trainer.model.Config.Context)
+	text, err := t.corpus.HeldOut(t.trainer.Model().Config.Context)
 	if err != nil {
 		return unevaluated, err
 	}
-	return t.trainer.evaluate(ctx, text, limit)
+	return t.trainer.Evaluate(ctx, text, limit)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/device/cpu"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tokenizer"
@@ -24,17 +25,13 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 		dir, _ := trainedRun(t, old, set...)
 		cfg := initConfig(t, dir, grown, "model.vocab=448")
 		tr := startedFrom(t, cfg)
-		was, err := Open(dir, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer was.Close()
+		was := loaded(t, dir)
 		now, err := tokenizer.Load(filepath.Join(grown, "tokenizer.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		tables := 0
-		for i, p := range tr.model.Params() {
+		for i, p := range tr.Model().Params() {
 			before := was.Model.Params()[i]
 			if p.Name == "positions" || p.Role != nn.Embedding && p.Role != nn.Head {
 				for e := range p.Value.Len() {
@@ -116,11 +113,7 @@ func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
 		if text := strings.Join(cfg.Remarks(), "\n"); !strings.Contains(text, c.remark) || c.remark == "" && text != "" || cfg.Model.Vocab != c.rows {
 			t.Errorf("%v: %d rows, remarks %q; want %d and %q", c.set, cfg.Model.Vocab, text, c.rows, c.remark)
 		}
-		was, err := Open(c.from, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer was.Close()
+		was := loaded(t, c.from)
 		now, err := tokenizer.Load(filepath.Join(c.data, "tokenizer.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -130,19 +123,24 @@ func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
 			for i, id := range ids {
 				input[i] = int32(id)
 			}
-			r := &Trained{dev: tr.dev, policy: tr.policy}
-			logits, err := r.probe(m, tr.policy, input)
+			dev, err := cpu.New(1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			list := map[string]float64{}
+			defer dev.Close()
+			g, err := model.NewGenerator(m, tr.Policy(), dev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			logits, list := g.Logits(input), map[string]float64{}
 			for id := range tok.VocabSize() {
-				list[string(tok.Token(uint32(id)))] = logits[id]
+				list[string(tok.Token(uint32(id)))] = logits.Float64(id)
 			}
 			return list
 		}
 		text := []byte("the sum of x") // in tokens that both have
-		got := answers(tr.model, now, now.NewEncoder().Encode(nil, text))
+		got := answers(tr.Model(), now, now.NewEncoder().Encode(nil, text))
 		want := answers(was.Model, was.Tokenizer, was.Tokenizer.NewEncoder().Encode(nil, text))
 		for token, z := range got {
 			if w, has := want[token]; !has || z != w {

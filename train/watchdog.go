@@ -32,6 +32,8 @@ const (
 	sections
 )
 
+var sectionOf = map[Phase]section{Reading: readingData, Computing: computing, Updating: updating}
+
 func (s section) String() string {
 	return [sections]string{
 		"nothing", "reading data", "the forward and backward pass", "the update", "the evaluation", "saving",
@@ -140,7 +142,7 @@ func (w *watchdog) look(now time.Time, stopped time.Duration) (stall, bool) {
 func (s *session) startWatchdog() {
 	if s.cfg.Watchdog.Enabled {
 		s.watch = newWatchdog(defaultLimits, s.stalled)
-		s.trainer.watch = s.watch
+		s.trainer.OnPhase = func(p Phase) { s.watch.enter(sectionOf[p]) }
 	}
 }
 

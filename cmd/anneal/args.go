@@ -88,8 +88,9 @@ func faults(skipped []error) []string {
 // open loads the run with these weights; the caller closes it.
 func (w weightsFlag) open(s *session, dir, device string, threads count, reach reachFlags) (*train.Trained, error) {
 	r, err := train.OpenWith(dir, train.OpenOptions{
-		Device: device, Threads: int(threads), Average: w.Weights == "ema", AllowOlder: w.AllowOlder,
-		Reach: train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+		Device: device, Threads: int(threads),
+		WeightOptions: train.WeightOptions{Average: w.Weights == "ema", AllowOlder: w.AllowOlder},
+		Reach:         train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
 	})
 	if err == nil {
 		s.noteOlder(r.Step, r.Skipped)

@@ -93,7 +93,7 @@ func around(s *session, r *train.Trained, none bool) (before, after []string) {
 		says = append(says, "is followed by "+strings.Join(after, ""))
 	}
 	why := "as documents did in training"
-	if r.Imported() {
+	if r.Imported {
 		why = "as the tokenizer of the imported model has it"
 	}
 	if len(says) > 0 {
