@@ -12,6 +12,7 @@ import (
 type amount struct {
 	value float64
 	unit  string // "steps", "%" or "tokens"
+	text  string // as it was given
 }
 
 // parseAmount reads 200, "2K steps", "2%" and "1.5M tokens".
@@ -35,7 +36,7 @@ func parseAmount(text string) (amount, error) {
 	if !ok || unit == "steps" && value != math.Trunc(value) {
 		return amount{}, wrong
 	}
-	return amount{value, unit}, nil
+	return amount{value, unit, text}, nil
 }
 
 // quantity reads a number from 0 up to 2⁵⁰, with a multiple such as K or Mi behind it if that is allowed.
@@ -63,13 +64,9 @@ func (c *Config) steps(a amount) int {
 
 // resolveAmounts turns what was given as a part of the run or in tokens into steps.
 func (c *Config) resolveAmounts() {
-	for name, text := range c.amounts {
-		a, err := parseAmount(text)
-		if err != nil {
-			continue // set has reported it
-		}
+	for name, a := range c.amounts {
 		from := c.origins[name]
-		c.Derive(name, c.steps(a), text)
+		c.Derive(name, c.steps(a), a.text)
 		from.Rule = c.origins[name].Rule
 		c.origins[name] = from // keeps the place
 	}

@@ -32,7 +32,7 @@ type Config struct {
 	Memory     Memory       `yaml:"memory"`
 
 	origins  map[string]Origin // by dotted key; a missing key is at its default
-	amounts  map[string]string // of keys in steps that were given in other units, what was given
+	amounts  map[string]amount // of keys in steps that were given in other units
 	planning bool              // nothing will be trained
 	started  bool              // it is of a run that has begun
 	recipe   string            // that the config began with
@@ -78,12 +78,12 @@ type Train struct {
 
 // Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.
 type Schedule struct {
-	Name          string  `yaml:"name"`
-	Warmup        int     `yaml:"warmup"`
-	FinalRatio    float64 `yaml:"final_ratio"`
-	DecayFraction float64 `yaml:"decay_fraction"`
-	DecayShape    string  `yaml:"decay_shape"`
-	Branches      string  `yaml:"branches"`
+	Name          string   `yaml:"name"`
+	Warmup        int      `yaml:"warmup"`
+	FinalRatio    float64  `yaml:"final_ratio"`
+	DecayFraction float64  `yaml:"decay_fraction"`
+	DecayShape    string   `yaml:"decay_shape"`
+	Branches      Branches `yaml:"branches"`
 }
 
 // LossScale is the factor that keeps the gradients of precision fp16 within its range.

@@ -171,9 +171,9 @@ func (c *Config) set(k Key, text string, from Origin) error {
 			digits = strings.TrimSpace(strings.TrimSuffix(digits, "steps"))
 		} else {
 			if c.amounts == nil {
-				c.amounts = map[string]string{}
+				c.amounts = map[string]amount{}
 			}
-			c.amounts[k.Name] = text
+			c.amounts[k.Name] = a
 			digits = "0"
 		}
 	}

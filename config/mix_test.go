@@ -146,7 +146,7 @@ func TestOldConfigurationsHaveDefaults(t *testing.T) {
 		if err := json.Unmarshal(text, &old); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(*c, old, cmpopts.IgnoreUnexported(Config{}), cmp.AllowUnexported(model.Recompute{})); d != "" {
+		if d := cmp.Diff(*c, old, cmpopts.IgnoreUnexported(Config{}), cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{})); d != "" {
 			t.Errorf("%v:\n%s", o, d)
 		}
 	}

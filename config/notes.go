@@ -304,7 +304,7 @@ var notes = map[string]Key{
 		"sqrt: 1 − √x.\n" +
 		"cosine: ½(1 + cos πx).\n" +
 		"exponential: 2·½ˣ − 1."},
-	"schedule.branches": {Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the " +
+	"schedule.branches": {try: "schedule.branches = 25%, 50%", Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the " +
 		"peak: steps, percentages of the run or tokens, such as 25%, 50%. The end of the run is always the " +
 		"last.", Rule: branchesRule},
 

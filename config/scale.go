@@ -62,7 +62,7 @@ func (c *Config) scaleDown(scale float64) {
 	c.rescale("optimizer.lr", min(recipe.Optimizer.LR*narrower, maxSmallLR), fmt.Sprintf("× %.3g, how much narrower the model is; at most %g", narrower, maxSmallLR))
 	ramp, _ := c.BatchRamp() // of a recipe: it is valid
 	c.rescale("train.steps", max(ramp.Steps(int(tokens/scale)), 1), fmt.Sprintf("%.3g tokens ÷ %g, as many for each parameter", tokens, scale))
-	if warmup := recipe.Schedule.Warmup; c.amounts["schedule.warmup"] == "" {
+	if warmup := recipe.Schedule.Warmup; c.amounts["schedule.warmup"] == (amount{}) {
 		c.rescale("schedule.warmup", min(max(int(float64(warmup)/math.Sqrt(scale)), 1), c.Train.Steps), fmt.Sprintf("%d ÷ √%g", warmup, scale))
 	}
 }
@@ -100,9 +100,9 @@ func (c *Config) scaleWindows(ratio float64) {
 
 // scaleLengths makes what is given in tokens shorter, and drops a ramp that has nothing left to grow.
 func (c *Config) scaleLengths(scale float64, context int) {
-	for name, text := range maps.Clone(c.amounts) {
-		if a, err := parseAmount(text); err == nil && a.unit == "tokens" {
-			c.rescale(name, fmt.Sprintf("%.0f tokens", max(a.value/scale, 1)), fmt.Sprintf("%s ÷ %g", text, scale))
+	for name, a := range maps.Clone(c.amounts) {
+		if a.unit == "tokens" {
+			c.rescale(name, fmt.Sprintf("%.0f tokens", max(a.value/scale, 1)), fmt.Sprintf("%s ÷ %g", a.text, scale))
 		}
 	}
 	ramp, _ := c.BatchRamp()

@@ -6,20 +6,40 @@ import (
 	"strings"
 )
 
-// Branches returns the steps at which the branches of a wsds schedule end; the last is the end of the run.
-func (c *Config) Branches() ([]int, error) {
-	var ends []int
-	for text := range strings.SplitSeq(c.Schedule.Branches, ",") {
-		if strings.TrimSpace(text) == "" {
+// Branches are the ends of the decays of a wsds schedule, but for the last, which is the end of the run. The text form is
+// a comma-separated list of amounts.
+type Branches struct {
+	text string // as it was given
+	ends []amount
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (b Branches) MarshalText() ([]byte, error) { return []byte(b.text), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *Branches) UnmarshalText(text []byte) error {
+	read := Branches{text: string(text)}
+	for part := range strings.SplitSeq(read.text, ",") {
+		if strings.TrimSpace(part) == "" {
 			continue
 		}
-		a, err := parseAmount(text)
+		a, err := parseAmount(part)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		read.ends = append(read.ends, a)
+	}
+	*b = read
+	return nil
+}
+
+// Branches returns the steps at which the branches of a wsds schedule end; the last is the end of the run.
+func (c *Config) Branches() []int {
+	var ends []int
+	for _, a := range c.Schedule.Branches.ends {
 		ends = append(ends, c.steps(a))
 	}
-	return append(ends, c.Train.Steps), nil
+	return append(ends, c.Train.Steps)
 }
 
 // The rules of what is derived.
@@ -43,8 +63,8 @@ func (c *Config) resolveSchedule() {
 		ratio = 0.1
 	}
 	c.deriveNumber("schedule.final_ratio", ratio, finalRatioRule)
-	if c.Schedule.Name == "wsds" && c.Schedule.Branches == "" {
-		c.set(allKeys[keyIndex["schedule.branches"]], "25%, 50%", Origin{Rule: branchesRule}) // text is never wrong
+	if c.Schedule.Name == "wsds" && c.Schedule.Branches.text == "" {
+		c.set(allKeys[keyIndex["schedule.branches"]], "25%, 50%", Origin{Rule: branchesRule}) // it is never wrong
 	}
 }
 
@@ -73,11 +93,7 @@ func (k *checker) branches() {
 	if s.Name != "wsds" {
 		return
 	}
-	ends, err := k.c.Branches()
-	if err != nil {
-		k.fault(key, key+" = 25%, 50%", "%s: %v", key, err)
-		return
-	}
+	ends := k.c.Branches()
 	position := k.c.Position()
 	before := position(s.Warmup)
 	for _, end := range ends {

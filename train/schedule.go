@@ -24,8 +24,7 @@ func newSchedule(cfg *config.Config) schedule.Schedule {
 		return schedule.WSD{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
 	case "wsds":
 		w := schedule.WSDS{Warmup: warmup, Final: s.FinalRatio, Shape: shape}
-		ends, _ := cfg.Branches() // validated like the rest
-		for _, n := range ends {
+		for _, n := range cfg.Branches() {
 			w.Ends, w.Decays = append(w.Ends, at(n)), append(w.Decays, decay(at(n)))
 		}
 		return w
