@@ -173,8 +173,8 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("Descend", void(func(d *Device) { d.Descend(p, g, device.Descend{LR: 1e-3, Shrink: 1e-4}) }), p)
 	a, narrow := gaussian(20, act, big), empty(act, big)
 	var squares device.Squares
-	list := []*tensor.Tensor{a}
-	add("SumSquares", func(d *Device) float64 { return squares.Sum(d, list...) })
+	ones := []*tensor.Tensor{a}
+	add("SumSquares", func(d *Device) float64 { return squares.Sum(d, ones...) })
 	add("Sum", func(d *Device) float64 { return d.Sum(a) })
 	add("Copy", void(func(d *Device) { d.Copy(narrow, p) }), narrow)
 	add("Copy back", void(func(d *Device) { d.Copy(v, narrow) }), v)
