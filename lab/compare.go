@@ -11,7 +11,9 @@ import (
 
 	"anneal/chart"
 	"anneal/config"
+	"anneal/run"
 	"anneal/train"
+	"anneal/use"
 )
 
 // CompareOptions says which configurations to train for a comparison. All runs share the file, the data and the seed,
@@ -37,7 +39,7 @@ type CompareOptions struct {
 type Compared struct {
 	Name string // its overrides, or "as configured"
 	Run  string // its directory
-	*train.Result
+	*run.Result
 	Diverged bool    // the guard stopped the run; it has no figures
 	Change   float64 // relative change of the bits per byte from the first run; NaN if either is unknown
 	Far      float64 // bits per byte on rows of CompareOptions.Context; NaN without it, or if the model cannot read them
@@ -49,18 +51,18 @@ const baseline = "as configured"
 // Compare trains the configured run and each variant, one after the other. It resumes runs that are already in Out,
 // so that an interrupted comparison loses nothing. It checks every configuration before the first step.
 func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
-	if err := train.CheckForRuns(o.Out); err != nil {
+	if err := run.CheckForRuns(o.Out); err != nil {
 		return nil, err
 	}
 	variants := append([][]string{nil}, o.Variants...)
 	configs := make([]*config.Config, len(variants))
 	for i, v := range variants {
-		cfg, err := train.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, v)})
+		cfg, err := run.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, v)})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", variantName(v), err)
 		}
 		if o.Context != "" {
-			if _, err := train.ContextOf(o.Context, cfg.Model.Context); err != nil {
+			if _, err := use.ContextOf(o.Context, cfg.Model.Context); err != nil {
 				return nil, fmt.Errorf("%s: %w", variantName(v), err)
 			}
 		}
@@ -112,14 +114,14 @@ func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 		step[n] = f.FLOPsPerToken * float64(f.Tokens) / float64(cfg.Train.Steps)
 	}
 	steps := max(int(math.Round(float64(configs[0].Train.Steps)*step[0]/step[1])), 1)
-	cfg, err := train.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v)})
+	cfg, err := run.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v)})
 	configs[i] = cfg
 	return err
 }
 
 // far evaluates a run on rows of o.Context. A model that cannot read such rows has no figure.
 func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions) (float64, error) {
-	r, err := train.OpenWith(c.Run, train.OpenOptions{Device: cfg.Device, Threads: o.Threads, Reach: train.Reach{Context: o.Context}})
+	r, err := use.OpenWith(c.Run, use.OpenOptions{Device: cfg.Device, Threads: o.Threads, Reach: use.Reach{Context: o.Context}})
 	var cannot config.Problem
 	switch {
 	case errors.As(err, &cannot) && cannot.Key == "model.context":
@@ -138,15 +140,15 @@ func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions
 
 // train trains or finishes the run. Divergence is a result, not an error.
 func (c *Compared) train(ctx context.Context, cfg *config.Config, o CompareOptions) (err error) {
-	begin := train.Run
-	if train.Exists(c.Run) {
+	begin := run.Run
+	if run.Exists(c.Run) {
 		if err := sameRun(c.Run, cfg); err != nil {
 			return err
 		}
-		begin = train.Resume
+		begin = run.Resume
 	}
-	c.Result, err = begin(ctx, train.Options{Config: cfg, Dir: c.Run, Threads: o.Threads, OnProgress: o.OnProgress})
-	var away *train.DivergedError
+	c.Result, err = begin(ctx, run.Options{Config: cfg, Dir: c.Run, Threads: o.Threads, OnProgress: o.OnProgress})
+	var away *run.DivergedError
 	if errors.As(err, &away) {
 		c.Diverged, err = true, nil
 	}
@@ -155,7 +157,7 @@ func (c *Compared) train(ctx context.Context, cfg *config.Config, o CompareOptio
 
 // sameRun returns an error if the run in dir is not a run of cfg.
 func sameRun(dir string, cfg *config.Config) error {
-	was, err := train.Config(dir)
+	was, err := run.Config(dir)
 	if err != nil {
 		return err
 	}
@@ -169,8 +171,8 @@ func sameRun(dir string, cfg *config.Config) error {
 	if now.Init.Weights == "" {
 		now.Init.Weights = was.Init.Weights // set from the weights that were read
 	}
-	if list := train.Changes(was, &now); len(list) > 0 {
-		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out", dir, train.ErrExists, strings.Join(list, "\n  "))
+	if list := run.Changes(was, &now); len(list) > 0 {
+		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out", dir, run.ErrExists, strings.Join(list, "\n  "))
 	}
 	return nil
 }
@@ -184,7 +186,7 @@ func CompareChart(all []Compared, warn func(string)) (*chart.Chart, error) {
 		Y:     chart.Axis{Label: "loss (nats per token)", Log: true},
 	}
 	for _, r := range all {
-		curve, err := train.Losses(r.Run, warn)
+		curve, err := run.Losses(r.Run, warn)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"anneal/config"
-	"anneal/train"
+	"anneal/run"
 )
 
 // On source text Muon, at AdamW's own rate, has learnt more than AdamW after the same few steps. Sophia, at a third of
@@ -23,7 +23,7 @@ func TestMuonAndSophiaConvergeOnSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := train.Run(context.Background(), train.Options{Config: cfg, Dir: filepath.Join(dir, name)})
+		r, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: filepath.Join(dir, name)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
-	"anneal/train"
+	"anneal/run"
 )
 
 // CoordinateOptions are the options of the coordinate check of muP.
@@ -122,7 +122,7 @@ func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr 
 		src = dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
 	}
 	p := &probe{layers: cfg.Model.Layers}
-	t, err := train.NewTrial(cfg, src, func(d device.Device) device.Device { p.Device = d; return p })
+	t, err := run.NewTrial(cfg, src, func(d device.Device) device.Device { p.Device = d; return p })
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,9 @@ import (
 	"anneal/dataset"
 	"anneal/model"
 	"anneal/prepare"
+	"anneal/run"
 	"anneal/train"
+	"anneal/use"
 )
 
 // DemoOptions says how long the demo may train and where it leaves its files. The first limit that is reached counts.
@@ -33,7 +35,7 @@ type DemoOptions struct {
 
 // DemoResult is how the run ended and where it is.
 type DemoResult struct {
-	*train.Result
+	*run.Result
 	Run, Data string // directories
 }
 
@@ -62,13 +64,13 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 }
 
 // train resumes the run if there is one, and else makes it, with its data set unless there is one.
-func (o DemoOptions) train(ctx context.Context, run, data string) (*train.Result, error) {
-	if train.Exists(run) {
-		o.OnStage(run + " exists and is resumed; `anneal demo --out DIR` starts another")
-		return train.Resume(ctx, train.Options{Dir: run, Threads: o.Threads, OnProgress: o.OnProgress, Warn: o.OnStage})
+func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, error) {
+	if run.Exists(dir) {
+		o.OnStage(dir + " exists and is resumed; `anneal demo --out DIR` starts another")
+		return run.Resume(ctx, run.Options{Dir: dir, Threads: o.Threads, OnProgress: o.OnProgress, Warn: o.OnStage})
 	}
 	if _, err := os.Stat(data); err != nil { // nothing is here that an earlier demo began
-		if err := train.CheckEmpty(o.Out); err != nil {
+		if err := run.CheckEmpty(o.Out); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +87,7 @@ func (o DemoOptions) train(ctx context.Context, run, data string) (*train.Result
 	if err != nil {
 		return nil, err
 	}
-	return train.Run(ctx, train.Options{Config: cfg, Dir: run, OnProgress: o.OnProgress, Warn: o.OnStage})
+	return run.Run(ctx, run.Options{Config: cfg, Dir: dir, OnProgress: o.OnProgress, Warn: o.OnStage})
 }
 
 // config is the demo's run: a model small enough to see millions of tokens in three minutes on two cores.
@@ -125,15 +127,15 @@ func (o DemoOptions) stepsInTime(ctx context.Context, batchTokens int) (int, err
 }
 
 // sample continues each of the demo's prompts with the trained model.
-func (o DemoOptions) sample(ctx context.Context, run string) error {
-	r, err := train.Open(run, o.Threads)
+func (o DemoOptions) sample(ctx context.Context, dir string) error {
+	r, err := use.Open(dir, o.Threads)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	for _, prompt := range demoPrompts {
 		o.OnSample("\n--- " + strings.ReplaceAll(prompt, "\n", " ") + "…\n" + prompt)
-		_, err := r.Generate(ctx, train.GenerateOptions{
+		_, err := r.Generate(ctx, use.GenerateOptions{
 			Prompt: prompt, MaxTokens: o.SampleTokens, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: o.Seed},
 		}, o.OnSample)
 		if err != nil {

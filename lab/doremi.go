@@ -8,6 +8,7 @@ import (
 
 	"anneal/chart"
 	"anneal/config"
+	"anneal/run"
 	"anneal/train"
 )
 
@@ -96,7 +97,7 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 		return r, err
 	}
 	s.OnPhase(fmt.Sprintf("round %d: proxy", n))
-	result, err := s.train(ctx, proxy, cfg, &train.DRO{
+	result, err := s.train(ctx, proxy, cfg, &run.DRO{
 		Reference: reference, GroupDRO: train.GroupDRO{Rate: o.Rate, Smoothing: o.Smoothing},
 	})
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 	for i, w := range r.Weights {
 		r.Moved = max(r.Moved, math.Abs(w-weights[i]))
 	}
-	r.Curve, err = train.DomainWeights(proxy, s.OnPhase)
+	r.Curve, err = run.DomainWeights(proxy, s.OnPhase)
 	return r, err
 }
 

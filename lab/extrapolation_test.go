@@ -10,8 +10,9 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/prepare"
+	"anneal/run"
 	"anneal/tokenizer"
-	"anneal/train"
+	"anneal/use"
 )
 
 // phrases generates documents of 600 letters: a random phrase of 5 to 10 of them again and again, and after 36 letters
@@ -73,13 +74,13 @@ func TestALiBiAndYaRNExtrapolateWhereRoPEDoesNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := train.Run(context.Background(), train.Options{Config: cfg, Dir: filepath.Join(dir, positions)}); err != nil {
+		if _, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: filepath.Join(dir, positions)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// score returns bits per byte at positions of training, and at those from there to four times as far.
 	score := func(positions, scaling string) (within, beyond float64) {
-		r, err := train.OpenWith(filepath.Join(dir, positions), train.OpenOptions{Reach: train.Reach{Context: "4x", RopeScaling: scaling}})
+		r, err := use.OpenWith(filepath.Join(dir, positions), use.OpenOptions{Reach: use.Reach{Context: "4x", RopeScaling: scaling}})
 		if err != nil {
 			t.Fatal(err)
 		}

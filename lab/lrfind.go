@@ -7,7 +7,7 @@ import (
 
 	"anneal/chart"
 	"anneal/config"
-	"anneal/train"
+	"anneal/run"
 )
 
 // LROptions are the options of a learning-rate range test.
@@ -55,7 +55,7 @@ func FindLR(ctx context.Context, o LROptions) (*LRRange, error) {
 	var r LRRange
 	var mean debiased
 	best := math.Inf(1)
-	err := train.Sweep(ctx, train.SweepOptions{
+	err := run.Sweep(ctx, run.SweepOptions{
 		Config: o.Config, Threads: o.Threads, Low: o.Low, High: o.High, Steps: o.Steps,
 		OnStep: func(lr, loss float64) bool {
 			if math.IsNaN(loss) || math.IsInf(loss, 0) {

@@ -15,6 +15,7 @@ import (
 	"anneal/dataset"
 	"anneal/internal/fileio"
 	"anneal/prepare"
+	"anneal/run"
 	"anneal/train"
 )
 
@@ -61,7 +62,7 @@ type search struct {
 
 // newSearch measures the sources and locks o.Out for this process until unlock is called.
 func newSearch(o MixtureOptions) (*search, error) {
-	if err := train.CheckForRuns(o.Out); err != nil {
+	if err := run.CheckForRuns(o.Out); err != nil {
 		return nil, err
 	}
 	s := &search{MixtureOptions: o}
@@ -143,15 +144,15 @@ func (s *search) shares(weights []float64) string {
 }
 
 // train trains or finishes the run in dir.
-func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro *train.DRO) (*train.Result, error) {
-	begin := train.Run
-	if train.Exists(dir) {
+func (s *search) train(ctx context.Context, dir string, cfg *config.Config, dro *run.DRO) (*run.Result, error) {
+	begin := run.Run
+	if run.Exists(dir) {
 		if err := sameRun(dir, cfg); err != nil {
 			return nil, err
 		}
-		begin = train.Resume
+		begin = run.Resume
 	}
-	r, err := begin(ctx, train.Options{Config: cfg, Dir: dir, Threads: s.Threads, DRO: dro, OnProgress: s.OnProgress})
+	r, err := begin(ctx, run.Options{Config: cfg, Dir: dir, Threads: s.Threads, DRO: dro, OnProgress: s.OnProgress})
 	if err == nil && r.Interrupted {
 		err = ctx.Err()
 	}

@@ -16,6 +16,7 @@ import (
 	"anneal/config"
 	"anneal/corpus"
 	"anneal/prepare"
+	"anneal/run"
 	"anneal/tokenizer"
 	"anneal/train"
 )
@@ -78,7 +79,7 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 		refused := o
 		refused.Overrides = append(slices.Clone(o.Overrides), key+"="+value)
 		var p config.Problem
-		if _, err := DoReMi(context.Background(), refused); !errors.As(err, &p) || p.Key != key || train.Exists(filepath.Join(o.Out, "reference-1")) {
+		if _, err := DoReMi(context.Background(), refused); !errors.As(err, &p) || p.Key != key || run.Exists(filepath.Join(o.Out, "reference-1")) {
 			t.Errorf("%s: %v, or a reference has been trained", key, err)
 		}
 	}

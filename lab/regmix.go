@@ -17,7 +17,7 @@ import (
 	"anneal/config"
 	"anneal/internal/fileio"
 	"anneal/internal/jsonlimit"
-	"anneal/train"
+	"anneal/run"
 )
 
 // RegMixOptions are the options of RegMix.
@@ -145,7 +145,7 @@ func (s *search) trainProxy(ctx context.Context, p *TrainedProxy) error {
 	if err != nil {
 		return err
 	}
-	t, err := train.NewTrial(cfg, nil, nil)
+	t, err := run.NewTrial(cfg, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (h *proxyHeader) differs(now proxyHeader) string {
 	if h.Config == nil {
 		return "the configuration is not recorded"
 	}
-	list := train.Changes(h.Config, now.Config)
+	list := run.Changes(h.Config, now.Config)
 	if a, b := h.Config.Train.EvalTokens, now.Config.Train.EvalTokens; a != b {
 		list = append(list, fmt.Sprintf("train.eval_tokens: %d → %d", a, b))
 	}

@@ -10,7 +10,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/units"
-	"anneal/train"
+	"anneal/run"
 )
 
 // TransferOptions says which models a sweep trains: each width at each rate.
@@ -91,7 +91,7 @@ func (o *TransferOptions) setRates() error {
 
 // heldOutLoss trains to the end and evaluates.
 func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
-	t, err := train.NewTrial(cfg, nil, nil)
+	t, err := run.NewTrial(cfg, nil, nil)
 	if err != nil {
 		return 0, err
 	}

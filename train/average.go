@@ -63,7 +63,7 @@ func (a *average) swap(params []*nn.Param) {
 // EvaluateAverage is Evaluate for the average of the weights; without an average its result is unevaluated.
 func (t *Trainer) EvaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	if t.average.values == nil {
-		return unevaluated, nil
+		return Unevaluated, nil
 	}
 	t.average.swap(t.model.Params())
 	defer t.average.swap(t.model.Params())

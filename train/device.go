@@ -47,9 +47,9 @@ func AbsentDevice(name string) device.Properties {
 	return device.Unknown{}
 }
 
-// wait blocks until a device has finished all calls. Before that, and after a failure, its results must not be used
+// Wait blocks until a device has finished all calls. Before that, and after a failure, its results must not be used
 // or saved.
-func wait(dev device.Memory) error {
+func Wait(dev device.Memory) error {
 	if err := dev.Wait(); err != nil {
 		return &DeviceError{Err: err}
 	}

@@ -1,10 +1,8 @@
-// Package train turns a configuration and a data set into a trained model: the step, the loop around it, the guard,
-// metrics, the run directory and its checkpoints, and the use of a finished run (evaluate, generate, export).
+// Package train is one optimizer step and what changes it: the trainer, optimizer groups, the guard, ramps, averages,
+// precision, replays and domain weights; and the evaluation of a model in training.
 //
-// Start with trainer.go (one optimizer step, and the order in which techniques apply) and loop.go (a run). The
-// package is above model, optim, schedule and the data packages; cmd and lab call it.
-//
-// A run is exact: the same configuration, data and seed give the same bits for any number of threads and after any
-// kill and resume. Three things ensure this: kernels whose sums have a fixed order, a data position that is a pure
-// function of the sample counter, and checkpoints that hold all other state.
+// Start with trainer.go (the step, and the order in which techniques apply), then footprint.go (its memory), restore.go
+// and tensors.go (its state as values) and event.go (what is known of a step). A trainer is made from a configuration
+// and a device; it knows neither runs nor checkpoints. The package may import config, model and what stands below them;
+// its data comes from a dataset.Source.
 package train

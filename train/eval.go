@@ -67,11 +67,11 @@ func (p *PositionResult) finish() {
 	p.Loss /= float64(p.Tokens)
 }
 
-// unevaluated is the result without an evaluation.
-var unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
+// Unevaluated is the result without an evaluation.
+var Unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 
-// evaluator runs a model forward over samples of a data set. Within a run it shares the trainer's memory.
-type evaluator struct {
+// Evaluator runs a model forward over samples of a data set. Within a run it shares the trainer's memory.
+type Evaluator struct {
 	dev       device.Device
 	model     *model.Decoder
 	tape      *autograd.Tape
@@ -79,19 +79,19 @@ type evaluator struct {
 	batch     *model.Batch  // as the model reads it
 	rows      int           // samples in a batch
 	length    int           // tokens in a sequence: samples are cut into sequences
-	every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
+	Every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool          // whether attention stops at document boundaries
-	exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
+	Exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
 	arenas    []*tensor.Arena
 
-	onProgress func(done, total int64) // tokens scored by evaluate; may be nil
+	OnProgress func(done, total int64) // tokens scored by evaluate; may be nil
 }
 
-// newEvaluator allocates the memory for evaluating m.
-func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*evaluator, error) {
+// NewEvaluator allocates the memory for evaluating m.
+func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*Evaluator, error) {
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
-	e := &evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
+	e := &Evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
 	arenas, err := newArenas(dev, []Part{{Activations, int64(f.Keep)}, {Scratch, int64(f.Temp)}, {Batch, int64(f.Batch)}})
 	if err != nil {
 		return nil, err
@@ -102,10 +102,10 @@ func newEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	return e, nil
 }
 
-func (e *evaluator) close() { closeArenas(e.arenas) }
+func (e *Evaluator) Close() { closeArenas(e.arenas) }
 
 // load reads samples from src into the batch.
-func (e *evaluator) load(src dataset.Source, first uint64) error {
+func (e *Evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
 		return &dataset.Error{Err: err}
 	}
@@ -119,7 +119,7 @@ func (e *evaluator) load(src dataset.Source, first uint64) error {
 // Evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit
 // is 0. The choice does not depend on the batch size. Several sources get equal parts of the limit. Without a
 // validation split both measures are NaN.
-func (e *evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
+func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	context, sources := e.model.Config.Context, len(text.Splits)
 	e.length = context
 	var splits []heldOut
@@ -130,7 +130,7 @@ func (e *evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 		}
 		h := heldOut{s.Loader, s.Name, s.Loader.Windows(), math.MaxInt64}
 		switch {
-		case limit > 0 && e.exact:
+		case limit > 0 && e.Exact:
 			h.targets = (int64(limit) + int64(sources-1-i)) / int64(sources)
 		case limit > 0:
 			part := (limit + sources - 1) / sources
@@ -145,7 +145,7 @@ func (e *evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 	for _, h := range splits {
 		before := r
 		if err := e.score(ctx, text.TokenBytes, h, all, &r); err != nil {
-			return unevaluated, err
+			return Unevaluated, err
 		}
 		if r.Bytes == before.Bytes {
 			r = before
@@ -153,14 +153,14 @@ func (e *evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 			continue
 		}
 		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; sources > 1 {
-			r.Sources = append(r.Sources, SourceResult{h.name, number(nats / float64(tokens)), number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
+			r.Sources = append(r.Sources, SourceResult{h.name, Number(nats / float64(tokens)), Number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
 		}
 	}
-	if err := wait(e.dev); err != nil {
-		return unevaluated, err
+	if err := Wait(e.dev); err != nil {
+		return Unevaluated, err
 	}
 	if r.Tokens == 0 {
-		none := unevaluated
+		none := Unevaluated
 		none.Textless = r.Textless
 		return none, nil
 	}
@@ -174,14 +174,14 @@ func (e *evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 }
 
 // Losses reads samples from src and returns them with the losses of their targets [N], until the next call.
-func (e *evaluator) Losses(src dataset.Source, first uint64) (*dataset.Batch, *tensor.Tensor, error) {
+func (e *Evaluator) Losses(src dataset.Source, first uint64) (*dataset.Batch, *tensor.Tensor, error) {
 	if err := e.load(src, first); err != nil {
 		return nil, nil, err
 	}
 	e.tape.Reset(false)
 	e.model.Loss(e.tape, e.batch)
 	losses := e.batch.HostLosses(e.dev)
-	return &e.data, losses, wait(e.dev)
+	return &e.data, losses, Wait(e.dev)
 }
 
 // heldOut is the validation split of a source, with the number of its samples to score.
@@ -193,14 +193,14 @@ type heldOut struct {
 }
 
 // score adds the losses of a split to r; all is how many tokens are to be scored in all splits.
-func (e *evaluator) score(ctx context.Context, bytes []int32, val heldOut, all int64, r *EvalResult) error {
+func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all int64, r *EvalResult) error {
 	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
 	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.onProgress != nil {
-			e.onProgress(r.Tokens, all)
+		if e.OnProgress != nil {
+			e.OnProgress(r.Tokens, all)
 		}
 		if err := e.load(val, first); err != nil {
 			return err
@@ -218,7 +218,7 @@ func (e *evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 }
 
 // ignoreFrom excludes the samples from row on from the loss, if the last batch is larger than the rest of the data.
-func (e *evaluator) ignoreFrom(row uint64) {
+func (e *Evaluator) ignoreFrom(row uint64) {
 	if row >= uint64(e.rows) {
 		return
 	}
@@ -231,7 +231,7 @@ func (e *evaluator) ignoreFrom(row uint64) {
 }
 
 // ignoreAfter leaves all but the first targets of the batch out of the loss.
-func (e *evaluator) ignoreAfter(targets int64) {
+func (e *Evaluator) ignoreAfter(targets int64) {
 	if int64(e.data.Valid()) <= targets {
 		return
 	}
@@ -248,8 +248,8 @@ func (e *evaluator) ignoreAfter(targets int64) {
 }
 
 // byPosition adds the tokens of the batch to the intervals of their positions.
-func (e *evaluator) byPosition(sums []PositionResult, byteLen []int32) []PositionResult {
-	if e.every == 0 {
+func (e *Evaluator) byPosition(sums []PositionResult, byteLen []int32) []PositionResult {
+	if e.Every == 0 {
 		return nil
 	}
 	losses := e.batch.HostLosses(e.dev)
@@ -257,9 +257,9 @@ func (e *evaluator) byPosition(sums []PositionResult, byteLen []int32) []Positio
 		if target == dataset.Ignore {
 			continue
 		}
-		at := int(e.batch.Host.Pos[i]) / e.every
+		at := int(e.batch.Host.Pos[i]) / e.Every
 		for len(sums) <= at {
-			sums = append(sums, PositionResult{From: len(sums) * e.every, To: (len(sums) + 1) * e.every})
+			sums = append(sums, PositionResult{From: len(sums) * e.Every, To: (len(sums) + 1) * e.Every})
 		}
 		sums[at].add(losses.Float64(i), byteLen[target])
 	}

@@ -47,7 +47,7 @@ type Event struct {
 	FractionOfPeak  float64 `json:"fraction_of_peak"`  // of the measured peak of matrix products at the run's precision
 	RSSBytes        int64   `json:"rss_bytes"`
 
-	SourceLoss map[string]number `json:"source_loss,omitempty"` // per source of a mix, of the step's batch
+	SourceLoss map[string]Number `json:"source_loss,omitempty"` // per source of a mix, of the step's batch
 	Evaluation                   // of the model after the step, if one was made
 
 	// What only the process that makes the step reads.
@@ -68,11 +68,11 @@ type Evaluation struct {
 
 	ValSources        []SourceResult    `json:"-"`                                  // per source of a mix
 	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // per source, trained on so far
-	SourceBitsPerByte map[string]number `json:"source_val_bits_per_byte,omitempty"` // per source, held out
+	SourceBitsPerByte map[string]Number `json:"source_val_bits_per_byte,omitempty"` // per source, held out
 }
 
-// newEvent is an event of which no number is known.
-func newEvent() (e Event) {
+// NewEvent is an event of which no number is known.
+func NewEvent() (e Event) {
 	nanjson.Forget(&e)
 	return e
 }
@@ -86,18 +86,18 @@ func (e Event) MarshalJSON() ([]byte, error) { return nanjson.Marshal(e) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (e *Event) UnmarshalJSON(text []byte) error {
 	type plain Event
-	read := plain(newEvent())
+	read := plain(NewEvent())
 	err := json.Unmarshal(text, &read)
 	*e = Event(read)
 	return err
 }
 
 // stepEvent begins the event of a step with what holds whatever becomes of its update.
-func (t *Trainer) stepEvent(part portion, sums batchSums) Event {
-	e := newEvent()
+func (t *Trainer) stepEvent(part Portion, sums batchSums) Event {
+	e := NewEvent()
 	e.Steps, e.LR, e.FLOPs, e.Targets = t.cfg.Train.Steps, 0, sums.flops, sums.targets
-	if part.length < t.model.Config.Context {
-		e.SequenceTokens = part.length
+	if part.Length < t.model.Config.Context {
+		e.SequenceTokens = part.Length
 	}
 	return e
 }
@@ -109,7 +109,7 @@ func (t *Trainer) endEvent(e *Event) {
 		e.LossScale = t.lossScale.Scale
 	}
 	if t.cfg.Train.Clip > 0 {
-		e.ClipRate = t.progress.clipRate()
+		e.ClipRate = t.progress.ClipRate()
 	}
 	if t.robust != nil {
 		e.DomainWeights, e.DomainExcess = slices.Clone(t.robust.state.Alpha), slices.Clone(t.robust.state.Excess)

@@ -18,10 +18,10 @@ type crew []*Trainer
 
 func (w crew) step(t *testing.T, src dataset.Source) {
 	first := w[0]
-	from, part := first.progress.Sample, first.ramps.next(first.progress)
-	gradients := make([][]*tensor.Tensor, part.micro) // nil where a micro-batch does not reach a parameter
+	from, part := first.progress.Sample, first.ramps.Next(first.progress)
+	gradients := make([][]*tensor.Tensor, part.Micro) // nil where a micro-batch does not reach a parameter
 	var sums batchSums
-	for i := range part.micro {
+	for i := range part.Micro {
 		x := w[i%len(w)]
 		s := x.micro(t, src, from, part, i)
 		for _, p := range x.model.Params() {
@@ -36,7 +36,7 @@ func (w crew) step(t *testing.T, src dataset.Source) {
 		sums.squaredLogZ += s.squaredLogZ
 	}
 	for _, x := range w {
-		x.accum, x.length, x.tape.LossScale = part.micro, part.length, first.tape.LossScale
+		x.accum, x.length, x.tape.LossScale = part.Micro, part.Length, first.tape.LossScale
 		for k, p := range x.model.Params() {
 			foldInGo(x, &p.Param, gradients, k)
 		}
@@ -67,11 +67,11 @@ func foldInGo(x *Trainer, p *autograd.Param, gradients [][]*tensor.Tensor, k int
 }
 
 // micro makes the gradient of micro-batch i of the step from zero.
-func (t *Trainer) micro(tb testing.TB, src dataset.Source, from uint64, part portion, i int) (sums batchSums) {
+func (t *Trainer) micro(tb testing.TB, src dataset.Source, from uint64, part Portion, i int) (sums batchSums) {
 	for _, p := range t.Model().Params() {
 		p.ResetGrad()
 	}
-	t.accum, t.length = part.micro, part.length
+	t.accum, t.length = part.Micro, part.Length
 	t.tape.LossScale = t.lossFactor()
 	if err := t.load(src, from+uint64(i*t.rows)); err != nil {
 		tb.Fatal(err)
@@ -139,7 +139,7 @@ func TestGoingBackByUnitsChangesNoBit(t *testing.T) {
 		cfg.Model.Vocab = 300
 		src := dataset.NewRandom(300, cfg.Model.Context, 5)
 		x := trainerOf(t, cfg, 2)
-		part := x.ramps.next(x.progress)
+		part := x.ramps.Next(x.progress)
 		x.micro(t, src, 0, part, 0)
 		var want [][]byte
 		for _, p := range x.model.Params() {

@@ -64,7 +64,7 @@ const maxMicroTokens = 1 << 24
 // MeasureRun returns the footprint of a valid, resolved configuration on a device, whose vocabulary must be known. It
 // runs the model's and the optimizer's own code without allocating memory, so the arenas are exact.
 func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
-	policy, err := policyOf(cfg)
+	policy, err := PolicyOf(cfg)
 	if err != nil {
 		return nil, err
 	}

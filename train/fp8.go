@@ -9,8 +9,8 @@ import (
 	"anneal/precision"
 )
 
-// policyOf returns the precision policy of a configuration, with the recipe of fp8.*.
-func policyOf(cfg *config.Config) (precision.Policy, error) {
+// PolicyOf returns the precision policy of a configuration, with the recipe of fp8.*.
+func PolicyOf(cfg *config.Config) (precision.Policy, error) {
 	p, err := precision.Lookup(cfg.Precision)
 	if err == nil && p.FP8 != nil {
 		p.FP8 = &precision.FP8{Delayed: cfg.FP8.Scaling == "delayed", History: cfg.FP8.History, Margin: cfg.FP8.Margin}

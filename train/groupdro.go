@@ -56,26 +56,26 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 	}
 }
 
-// domainWeights is the state of group DRO.
-type domainWeights struct {
+// DomainWeights is the state of group DRO.
+type DomainWeights struct {
 	Alpha  []float64 `json:"alpha"`
 	Sum    []float64 `json:"sum"`    // of Alpha over the updates
 	Excess []float64 `json:"excess"` // λ of the last update
 }
 
-// savedDomains is the state of group DRO in checkpoints.
-type savedDomains struct {
+// DomainState is the state of group DRO in checkpoints.
+type DomainState struct {
 	Rate      float64 `json:"rate"`
 	Smoothing float64 `json:"smoothing"`
-	domainWeights
+	DomainWeights
 }
 
 // robust is group DRO in a trainer.
 type robust struct {
 	GroupDRO
 	reference *model.Decoder
-	state     domainWeights
-	next      domainWeights // of the current step
+	state     DomainWeights
+	next      DomainWeights // of the current step
 	factors   []float64     // [k]: factor of the summed losses of a domain in the current step
 	targets   []int         // [k]
 	losses    []float64     // [N] of the proxy
@@ -87,7 +87,7 @@ func (t *Trainer) WeighDomains(o GroupDRO, reference *model.Decoder, k int) erro
 	if err := o.Check(t.cfg); err != nil {
 		return err
 	}
-	if micro := t.ramps.next(t.progress).micro; k < 2 || micro%k != 0 {
+	if micro := t.ramps.Next(t.progress).Micro; k < 2 || micro%k != 0 {
 		return config.Problem{
 			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches per step cannot be shared evenly by %d domains", micro, k), Try: "at least two domains, and a multiple of their number",
 		}
@@ -99,8 +99,8 @@ func (t *Trainer) WeighDomains(o GroupDRO, reference *model.Decoder, k int) erro
 	return nil
 }
 
-func newDomainWeights(k int) domainWeights {
-	d := domainWeights{Alpha: make([]float64, k), Sum: make([]float64, k), Excess: make([]float64, k)}
+func newDomainWeights(k int) DomainWeights {
+	d := DomainWeights{Alpha: make([]float64, k), Sum: make([]float64, k), Excess: make([]float64, k)}
 	for i := range d.Alpha {
 		d.Alpha[i] = 1 / float64(k)
 	}
@@ -108,7 +108,7 @@ func newDomainWeights(k int) domainWeights {
 }
 
 // update computes next from d and the excess losses in next, by the formula of GroupDRO.
-func (d *domainWeights) update(next *domainWeights, rate, smoothing float64) {
+func (d *DomainWeights) update(next *DomainWeights, rate, smoothing float64) {
 	top := math.Inf(-1)
 	for _, x := range next.Excess {
 		top = max(top, x)
@@ -126,7 +126,7 @@ func (d *domainWeights) update(next *domainWeights, rate, smoothing float64) {
 
 // mean returns the mean of the weights over the updates, which sums to 1; before the first update, the current
 // weights.
-func (d *domainWeights) mean(updates int) []float64 {
+func (d *DomainWeights) mean(updates int) []float64 {
 	if updates == 0 {
 		return d.Alpha
 	}
@@ -155,7 +155,7 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 			r.losses[j] = losses.Float64(j)
 		}
 		r.next.Excess[i%k] += excess(r.losses, t.forward(r.reference))
-		if err := wait(t.dev); err != nil {
+		if err := Wait(t.dev); err != nil {
 			return err
 		}
 		r.targets[i%k] += t.data.Valid()
@@ -201,11 +201,11 @@ func (t *Trainer) MeanDomainWeights() []float64 {
 }
 
 // saved returns the state for checkpoints; nil for trainers without domain weights.
-func (r *robust) saved() *savedDomains {
+func (r *robust) saved() *DomainState {
 	if r == nil {
 		return nil
 	}
-	return &savedDomains{r.Rate, r.Smoothing, r.state}
+	return &DomainState{r.Rate, r.Smoothing, r.state}
 }
 
 // commit makes the weights of the completed step current.
@@ -226,7 +226,7 @@ var (
 )
 
 // RestoreDomains restores the weights from a checkpoint of the run in dir.
-func (t *Trainer) RestoreDomains(saved *savedDomains, dir string) error {
+func (t *Trainer) RestoreDomains(saved *DomainState, dir string) error {
 	switch {
 	case saved == nil && t.robust == nil:
 		return nil
@@ -245,6 +245,6 @@ func (t *Trainer) RestoreDomains(saved *savedDomains, dir string) error {
 			Try:     "the original values, or another directory",
 		}
 	}
-	r.state = saved.domainWeights
+	r.state = saved.DomainWeights
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"anneal/config"
 )
 
-// guard decides whether an update is applied, like the skip-step optimizers of OLMo and Levanter. An update with a
+// Guard decides whether an update is applied, like the skip-step optimizers of OLMo and Levanter. An update with a
 // non-finite loss or gradient norm is never applied. With SpikeZ > 0, neither is one whose loss or gradient norm is
 // more than SpikeZ standard deviations above the mean of the last accepted ones, once half a window of them is known.
 // Rejected values do not enter the windows, so a spike does not make the next one look normal.
@@ -16,7 +16,7 @@ import (
 // until max_skips ends the run.
 //
 // Its exported fields are part of the checkpoint.
-type guard struct {
+type Guard struct {
 	maxSkips int
 	spikeZ   float64
 	window   int
@@ -31,22 +31,22 @@ type guard struct {
 	RowNonFinite int `json:"row_non_finite"` // non-finite among the current skips in a row
 }
 
-func newGuard(c config.Guard) guard {
-	return guard{
+func newGuard(c config.Guard) Guard {
+	return Guard{
 		maxSkips: c.MaxSkips, spikeZ: c.SpikeZ, window: c.Window,
 		Losses: make([]float64, 0, c.Window), Norms: make([]float64, 0, c.Window),
 	}
 }
 
 // restore restores the counters of a checkpoint; the limits remain those of the configuration.
-func (g *guard) restore(saved guard) {
+func (g *Guard) restore(saved Guard) {
 	last := func(x []float64) []float64 { return x[max(0, len(x)-g.window):] }
 	g.Losses, g.Norms = append(g.Losses[:0], last(saved.Losses)...), append(g.Norms[:0], last(saved.Norms)...)
 	g.Row, g.Skipped, g.NonFinite, g.RowNonFinite = saved.Row, saved.Skipped, saved.NonFinite, saved.RowNonFinite
 }
 
 // accept reports whether to apply the update of a step with this loss and gradient norm, and counts it.
-func (g *guard) accept(loss, norm float64) bool {
+func (g *Guard) accept(loss, norm float64) bool {
 	ok := finite(loss + norm)
 	if !ok {
 		g.NonFinite++
@@ -63,7 +63,7 @@ func (g *guard) accept(loss, norm float64) bool {
 }
 
 // push appends x to a window and drops its oldest number if it is full.
-func (g *guard) push(window []float64, x float64) []float64 {
+func (g *Guard) push(window []float64, x float64) []float64 {
 	if len(window) == g.window {
 		copy(window, window[1:])
 		window = window[:g.window-1]
@@ -72,14 +72,14 @@ func (g *guard) push(window []float64, x float64) []float64 {
 }
 
 // Exhausted reports whether the run should stop because of too many skipped updates in a row.
-func (g guard) Exhausted() bool { return g.maxSkips > 0 && g.Row >= g.maxSkips }
+func (g Guard) Exhausted() bool { return g.maxSkips > 0 && g.Row >= g.maxSkips }
 
 // leastDeviation is the smallest standard deviation, relative to the mean: among nearly equal numbers, a difference
 // in the fourth digit is not a spike.
 const leastDeviation = 1e-3
 
 // spike reports whether x is a spike above a window.
-func (g *guard) spike(window []float64, x float64) bool {
+func (g *Guard) spike(window []float64, x float64) bool {
 	n := float64(len(window))
 	if g.spikeZ <= 0 || 2*len(window) < g.window {
 		return false

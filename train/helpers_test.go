@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/attention"
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/device/cpu"
@@ -57,22 +56,6 @@ func smallConfig(t *testing.T, data string, overrides ...string) *config.Config 
 		t.Fatal(err)
 	}
 	return cfg
-}
-
-// schemes are positions by their text.
-func schemes(text string) (p model.Positions) {
-	if err := p.UnmarshalText([]byte(text)); err != nil {
-		panic(err)
-	}
-	return p
-}
-
-// seen are patterns by their text.
-func seen(text string) (p attention.Patterns) {
-	if err := p.UnmarshalText([]byte(text)); err != nil {
-		panic(err)
-	}
-	return p
 }
 
 // recomputing is a strategy by its text.

@@ -2,7 +2,7 @@ package train
 
 import "math"
 
-// noiseScale estimates the gradient noise scale B = tr Σ / |G|², in tokens (McCandlish et al. 2018, arXiv 1812.06162,
+// NoiseScale estimates the gradient noise scale B = tr Σ / |G|², in tokens (McCandlish et al. 2018, arXiv 1812.06162,
 // appendix A.1). Σ is the covariance of one token's gradient, G the mean. Steps much smaller than B average out
 // little of the noise, and doubling the batch nearly halves the number of steps; steps much larger than B waste
 // tokens. From the squared gradient norms of a micro-batch of b tokens and of the whole step of n:
@@ -12,7 +12,7 @@ import "math"
 // Both are unbiased and noisy, so each has a running mean, and B is their ratio. The first micro-batch's gradient is
 // measured before the others are added. Memory: none. Time: one more pass over the gradients, so it is off by
 // default. Not for steps of one micro-batch, where there is nothing to compare.
-type noiseScale struct {
+type NoiseScale struct {
 	Noise  float64 `json:"noise"`  // running mean of tr Σ
 	Signal float64 `json:"signal"` // running mean of |G|²
 }
@@ -21,13 +21,13 @@ type noiseScale struct {
 const noiseMemory = 0.98
 
 // Add adds the squared norms of the mean gradients of b tokens and of n > b.
-func (s *noiseScale) Add(small, large, b, n float64) {
+func (s *NoiseScale) Add(small, large, b, n float64) {
 	s.Signal = noiseMemory*s.Signal + (1-noiseMemory)*(n*large-b*small)/(n-b)
 	s.Noise = noiseMemory*s.Noise + (1-noiseMemory)*(small-large)/(1/b-1/n)
 }
 
-// tokens returns the estimate; NaN before the first measurement. The initial bias of both means cancels.
-func (s noiseScale) tokens() float64 {
+// Tokens returns the estimate; NaN before the first measurement. The initial bias of both means cancels.
+func (s NoiseScale) Tokens() float64 {
 	if s.Signal <= 0 || s.Noise < 0 {
 		return math.NaN()
 	}
@@ -48,7 +48,7 @@ func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 		return math.NaN()
 	}
 	t.progress.Noise.Add(sums.first/(first*first), norm*norm, first, all)
-	return t.progress.Noise.tokens()
+	return t.progress.Noise.Tokens()
 }
 
 // squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16.

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// number is a float64 in JSON, null if it is not finite.
-type number float64
+// Number is a float64 in JSON, null if it is not finite.
+type Number float64
 
 // MarshalJSON writes null for non-finite numbers.
-func (n number) MarshalJSON() ([]byte, error) {
+func (n Number) MarshalJSON() ([]byte, error) {
 	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null"), nil
 	}
@@ -18,9 +18,9 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads null back as NaN.
-func (n *number) UnmarshalJSON(b []byte) error {
+func (n *Number) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
-		*n = number(math.NaN())
+		*n = Number(math.NaN())
 		return nil
 	}
 	return json.Unmarshal(b, (*float64)(n))

@@ -51,7 +51,8 @@ func splitmix(z uint64) uint64 {
 type parityTokens struct{ vocab, context, batch int }
 
 func (p parityTokens) Context() int { return p.context }
-func (p parityTokens) Vocab() int   { return p.vocab }
+
+func (p parityTokens) Vocab() int { return p.vocab }
 
 func (p parityTokens) Batch(b *dataset.Batch, first uint64, rows int) error {
 	n := rows * p.context

@@ -2,17 +2,12 @@ package train
 
 import (
 	"context"
-	"errors"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"anneal/config"
 	"anneal/device"
 	"anneal/precision"
-	"anneal/safetensors"
 	"anneal/tensor"
 )
 
@@ -125,95 +120,6 @@ func TestFP16IsFrozenWithoutALossScale(t *testing.T) {
 		}
 		if (stats.GradNorm == 0) != c.frozen {
 			t.Errorf("scale %v: a gradient of norm %v", c.scale, stats.GradNorm)
-		}
-	}
-}
-
-// A scale that cannot be lowered is no way out of overflows: the run stops and says what would be.
-func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
-	data := testData(t)
-	for _, dynamic := range []bool{true, false} {
-		cfg := tinyConfig(data)
-		cfg.Precision, cfg.Guard.MaxSkips = "fp16", 3
-		cfg.LossScale.Dynamic, cfg.LossScale.Init = dynamic, 0x1p101
-		if dynamic {
-			cfg.LossScale.Floor = 0x1p100
-		}
-		_, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
-		var diverged *DivergedError
-		if !errors.As(err, &diverged) || diverged.Skips != 3 || !strings.Contains(err.Error(), "precision=bf16") {
-			t.Fatalf("dynamic %v: %v", dynamic, err)
-		}
-		if want := map[bool]int{true: 4, false: 3}[dynamic]; diverged.Step != want { // one halving is free
-			t.Errorf("dynamic %v: stopped at step %d, want %d", dynamic, diverged.Step, want)
-		}
-	}
-}
-
-// Every precision: a run that goes on from a checkpoint ends with the bits of one that was never stopped.
-func TestEveryPrecisionResumesBitForBit(t *testing.T) {
-	data := testData(t)
-	for policy, set := range recipes() {
-		cfg := tinyConfig(data)
-		set(cfg)
-		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Schedule.Warmup = 6, 0, 3, 1
-		if policy == "fp16" {
-			cfg.LossScale.Interval = 2
-		}
-		dir := filepath.Join(t.TempDir(), "run")
-		want := mustRun(t, Options{Config: cfg, Dir: dir})
-		if err := os.RemoveAll(filepath.Join(dir, "checkpoints", "step-00000006")); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Resume(context.Background(), Options{Dir: dir})
-		if err != nil {
-			t.Fatalf("%s: %v", policy, err)
-		}
-		if got.Step != 6 || got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.TrainLoss != want.TrainLoss || got.ValLoss != want.ValLoss {
-			t.Errorf("%s: resumed to step %d, weights %.12s, losses %v, %v; uninterrupted %.12s, %v, %v",
-				policy, got.Step, got.WeightsHash, got.TrainLoss, got.ValLoss, want.WeightsHash, want.TrainLoss, want.ValLoss)
-		}
-	}
-}
-
-// What a run trained at each precision says of its data afterwards is what it said at its end.
-func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
-	data := testData(t)
-	for policy, set := range recipes() {
-		cfg := tinyConfig(data)
-		set(cfg)
-		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 3, 0, 1
-		if policy != "fp8 delayed" {
-			cfg.Average.EMA = 0.9
-		}
-		dir := filepath.Join(t.TempDir(), "run")
-		want := mustRun(t, Options{Config: cfg, Dir: dir})
-		r, err := Open(dir, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		got, err := r.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil)
-		if err != nil || got.Loss != want.ValLoss {
-			t.Errorf("%s: evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLoss)
-		}
-		if cfg.Average.EMA > 0 {
-			a, err := OpenWith(dir, OpenOptions{Threads: 1, WeightOptions: WeightOptions{Average: true}})
-			if err != nil {
-				t.Fatalf("%s: the average: %v", policy, err)
-			}
-			defer a.Close()
-			if got, err := a.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil); err != nil || got.Loss != want.ValLossEMA {
-				t.Errorf("%s: the average evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLossEMA)
-			}
-		}
-		if done, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
-			t.Errorf("%s: generates %d tokens: %v", policy, len(done.IDs), err)
-		}
-		for _, dtype := range []string{"F32", "BF16", "F16"} {
-			if _, err := r.ExportHF(filepath.Join(t.TempDir(), "out"), safetensors.DType(dtype)); err != nil {
-				t.Errorf("%s: export in %s: %v", policy, dtype, err)
-			}
 		}
 	}
 }

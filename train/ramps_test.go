@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/checkpoint"
+	"pgregory.net/rapid"
+
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/schedule"
-
-	"pgregory.net/rapid"
 )
 
 // with returns a small configuration with some values replaced.
@@ -34,64 +33,11 @@ func with(t testing.TB, data string, overrides ...string) *config.Config {
 	return cfg
 }
 
-// resumedAt copies a run as it was after a step, and takes it to its end.
-func resumedAt(t testing.TB, run string, step int) *Result {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS(run)); err != nil {
-		t.Fatal(err)
-	}
-	list, err := filepath.Glob(filepath.Join(dir, "checkpoints", "step-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range list {
-		var n int
-		if _, err := fmt.Sscanf(filepath.Base(c), "step-%d", &n); err != nil || n > step {
-			os.RemoveAll(c)
-		}
-	}
-	r, err := Resume(context.Background(), Options{Dir: dir})
-	if err != nil {
-		t.Fatalf("resumed at step %d: %v", step, err)
-	}
-	if lines := readMetrics(t, dir); len(lines) != r.Step {
-		t.Errorf("resumed at step %d: %d lines of metrics for %d steps", step, len(lines), r.Step)
-	}
-	return r
-}
-
 // everything is a run in which every counter of a phase differs from the steps: the batch and the length grow, and the
 // rate warms up, decays, is at the peak again and decays again.
 var everything = []string{
 	"schedule.name=wsds", "schedule.branches=8", "schedule.warmup=2", "schedule.decay_fraction=0.3",
 	"train.batch_ramp=64 over 1000 tokens", "train.length_warmup=8 over 10 steps", "train.noise_scale_every=3",
-}
-
-// Wherever a run is resumed, in a warmup, a decay or a ramp, it ends in the same bits.
-func TestResumeInEveryPhase(t *testing.T) {
-	data := testData(t)
-	for _, c := range []struct {
-		name      string
-		overrides []string
-		at        []int
-	}{
-		{"everything", everything, []int{1, 3, 5, 7, 8, 9, 11, 13}},
-		{"stages", []string{"train.batch_ramp=64 until 300 tokens, 128 until 1000", "schedule.name=linear", "schedule.warmup=300 tokens"}, []int{4, 8}},
-		{"inverse_sqrt", []string{"schedule.name=inverse_sqrt", "schedule.warmup=25%"}, []int{2, 8}},
-		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=2", "schedule.decay_shape=exponential"}, []int{1, 5, 12}},
-	} {
-		dir := filepath.Join(t.TempDir(), "run")
-		want := mustRun(t, Options{Config: with(t, data, c.overrides...), Dir: dir})
-		for _, step := range c.at {
-			r := resumedAt(t, dir, step)
-			if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.Tokens != want.Tokens ||
-				math.Float64bits(r.NoiseScale) != math.Float64bits(want.NoiseScale) {
-				t.Errorf("%s, resumed at step %d: weights %.12s, %d tokens, noise scale %v; uninterrupted %.12s, %d, %v",
-					c.name, step, r.WeightsHash, r.Tokens, r.NoiseScale, want.WeightsHash, want.Tokens, want.NoiseScale)
-			}
-		}
-	}
 }
 
 // recorder notes which samples are read.
@@ -233,51 +179,26 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 	}
 }
 
-// Up to the end of a branch, a wsds run is the wsd run of that length, bit for bit; after it the rate is the peak
-// again.
-func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
-	data, whole, alone := testData(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
-	mustRun(t, Options{Config: with(t, data, "schedule.name=wsds", "train.steps=20", "schedule.branches=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: whole})
-	want := mustRun(t, Options{Config: with(t, data, "schedule.name=wsd", "train.steps=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: alone})
-	lines := readMetrics(t, whole)
-	if lr := lines[8]["lr"].(float64); lr != 3e-3 {
-		t.Errorf("the rate of the step after the branch is %v, want the peak, 0.003", lr)
-	}
-	list, err := checkpoint.List(filepath.Join(whole, "checkpoints"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range list {
-		if e.Step > 8 {
-			os.RemoveAll(filepath.Join(filepath.Join(whole, "checkpoints"), e.Name))
-		}
-	}
-	weights, _, info, err := checkpoint.Hash(filepath.Join(whole, "checkpoints"))
-	if err != nil || info.Step != 8 || weights != want.WeightsHash {
-		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s", info.Step, weights, err, want.WeightsHash)
-	}
-}
-
 // Steps whose update is skipped are read and counted, but neither the schedule nor the token count it goes by
 // advances.
 func TestSkippedStepsDoNotAdvanceTheSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := ramps{
+		r := Ramps{
 			batch:  schedule.BatchRamp{Stages: []schedule.Stage{{From: 64, To: 256, Until: rapid.IntRange(1, 4000).Draw(t, "until")}}, Full: 256, Unit: 32},
 			length: schedule.LengthRamp{From: 8, Full: 32, Steps: rapid.IntRange(1, 30).Draw(t, "steps")},
 		}
-		var p, clean progress // clean is of a run that saw only what was applied, in batches of the same sizes
+		var p, clean Position // clean is of a run that saw only what was applied, in batches of the same sizes
 		for range 40 {
-			n := r.next(p)
-			if want := r.batch.Tokens(p.Step + 1); int64(want) != p.Tokens+n.tokens {
-				t.Fatalf("after step %d: %d tokens, the ramp has %d", p.Step+1, p.Tokens+n.tokens, want)
+			n := r.Next(p)
+			if want := r.batch.Tokens(p.Step + 1); int64(want) != p.Tokens+n.Tokens {
+				t.Fatalf("after step %d: %d tokens, the ramp has %d", p.Step+1, p.Tokens+n.Tokens, want)
 			}
-			if n.position != int(clean.Tokens+n.tokens) {
-				t.Fatalf("step %d: the schedule stands at %d, %d tokens were applied with this step", p.Step+1, n.position, clean.Tokens+n.tokens)
+			if n.Position != int(clean.Tokens+n.Tokens) {
+				t.Fatalf("step %d: the schedule stands at %d, %d tokens were applied with this step", p.Step+1, n.Position, clean.Tokens+n.Tokens)
 			}
-			p.Step, p.Tokens = p.Step+1, p.Tokens+n.tokens
+			p.Step, p.Tokens = p.Step+1, p.Tokens+n.Tokens
 			if rapid.Bool().Draw(t, "applied") {
-				p.Updates, p.Applied, clean.Tokens = p.Updates+1, p.Applied+n.tokens, clean.Tokens+n.tokens
+				p.Updates, p.Applied, clean.Tokens = p.Updates+1, p.Applied+n.Tokens, clean.Tokens+n.Tokens
 			}
 		}
 	})

@@ -21,7 +21,7 @@ func recomputeLayout(cfg *config.Config, c model.Config) (model.Layout, error) {
 	if !r.NeedsFit() {
 		return r.Layout(cfg.Model.Layers), nil
 	}
-	policy, err := policyOf(cfg)
+	policy, err := PolicyOf(cfg)
 	if err != nil {
 		return model.Layout{}, err
 	}

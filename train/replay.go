@@ -50,7 +50,7 @@ func (f *fingerprint) add(t *Trainer, name string, x *tensor.Tensor) error {
 		}
 		bytes = f.buffer[:x.Bytes()]
 		t.dev.Read(bytes, x)
-		if err := wait(t.dev); err != nil {
+		if err := Wait(t.dev); err != nil {
 			return err
 		}
 	} else {

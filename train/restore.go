@@ -10,10 +10,10 @@ import (
 
 // State is what a trainer is beside its tensors. Checkpoints store it.
 type State struct {
-	Position  progress
-	Guard     guard
+	Position  Position
+	Guard     Guard
 	LossScale precision.LossScale
-	Domains   *savedDomains // nil without domain weights
+	Domains   *DomainState // nil without domain weights
 }
 
 // State returns the present state.
@@ -32,10 +32,10 @@ func (t *Trainer) Restore(s State) {
 }
 
 // Position returns how far training is.
-func (t *Trainer) Position() progress { return t.progress }
+func (t *Trainer) Position() Position { return t.progress }
 
 // Guard returns the counters of the guard.
-func (t *Trainer) Guard() guard { return t.guard }
+func (t *Trainer) Guard() Guard { return t.guard }
 
 // Footprint returns the memory that the run was measured to need.
 func (t *Trainer) Footprint() *Footprint { return t.footprint }
@@ -52,5 +52,5 @@ func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor))
 		device.Fill(t.dev, &p.Value, func(host *tensor.Tensor) { fill(i, p, host) })
 	}
 	t.StartAverage()
-	return wait(t.dev)
+	return Wait(t.dev)
 }

@@ -7,9 +7,9 @@ import (
 	"anneal/schedule"
 )
 
-// newSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch
+// NewSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch
 // grows.
-func newSchedule(cfg *config.Config) schedule.Schedule {
+func NewSchedule(cfg *config.Config) schedule.Schedule {
 	at, s := cfg.Position(), cfg.Schedule
 	warmup, end, shape := at(s.Warmup), at(cfg.Train.Steps), schedule.Shape(s.DecayShape)
 	decay := func(end int) int { return int(math.Round(s.DecayFraction * float64(end))) }

@@ -7,8 +7,8 @@ import (
 // SourceResult measures how well a model predicts the held-out text of one source of a mix.
 type SourceResult struct {
 	Name        string `json:"name"`
-	Loss        number `json:"loss"` // mean nats per token
-	BitsPerByte number `json:"bits_per_byte"`
+	Loss        Number `json:"loss"` // mean nats per token
+	BitsPerByte Number `json:"bits_per_byte"`
 	Tokens      int64  `json:"tokens"` // targets scored
 	Bytes       int64  `json:"bytes"`  // bytes of text that they encode
 }

@@ -18,14 +18,14 @@ import (
 // A Trainer holds a model in training and makes optimizer steps. A step does not allocate: all memory is in arenas
 // laid out when the trainer is created.
 type Trainer struct {
-	evaluator // the forward pass, and the memory shared with evaluation
+	Evaluator // the forward pass, and the memory shared with evaluation
 
 	cfg       *config.Config
 	footprint *Footprint
 	policy    precision.Policy
 	opt       optim.Optimizer
 	sched     schedule.Schedule
-	ramps     ramps
+	ramps     Ramps
 	accum     int // micro-batches per step
 	fold      fold
 	marks     []int // where on the tape the units begin
@@ -37,8 +37,8 @@ type Trainer struct {
 
 	sources   []sourceLoss // of the step's batch, if its samples come from a mix
 	average   average
-	progress  progress
-	guard     guard
+	progress  Position
+	guard     Guard
 	lossScale precision.LossScale
 	robust    *robust // nil without domain weights
 
@@ -47,8 +47,8 @@ type Trainer struct {
 	OnPhase func(Phase) // called where a part of a step begins; may be nil
 }
 
-// progress is the position of a run; checkpoints store it.
-type progress struct {
+// Position is the position of a run; checkpoints store it.
+type Position struct {
 	Step    int    `json:"step"`    // batches seen
 	Updates int    `json:"updates"` // steps whose update was applied: Adam's t, and the position in the schedule
 	Sample  uint64 `json:"sample"`  // next sample to read
@@ -56,11 +56,11 @@ type progress struct {
 	Applied int64  `json:"applied_tokens"` // tokens of those steps: the position in schedules that count tokens
 	Clipped int    `json:"clipped"`        // updates whose gradient exceeded train.clip
 
-	Noise noiseScale `json:"noise_scale"`
+	Noise NoiseScale `json:"noise_scale"`
 }
 
-// clipRate returns the share of the updates so far whose gradient was clipped; NaN before the first.
-func (p progress) clipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
+// ClipRate returns the share of the updates so far whose gradient was clipped; NaN before the first.
+func (p Position) ClipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
 
 // New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
@@ -78,16 +78,16 @@ func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	arena := func(name string) *tensor.Arena { return arenaOf(arenas, name) }
 	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
 	t := &Trainer{
-		evaluator: evaluator{
+		Evaluator: Evaluator{
 			dev:   dev,
 			model: model.New(c, model.MemoryOf(dev, policy, arena(Parameters), arena(Gradients))),
 			tape:  autograd.NewTape(dev, policy.Types(), arena(Activations), arena(Scratch)),
 			batch: model.NewBatch(arena(Batch), policy, rows, c.Context),
 			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 		},
-		cfg: cfg, footprint: f, policy: policy, sched: newSchedule(cfg), guard: newGuard(cfg.Guard),
+		cfg: cfg, footprint: f, policy: policy, sched: NewSchedule(cfg), guard: newGuard(cfg.Guard),
 		opt: NewOptimizer(cfg.Optimizer), scratch: arena(Scratch),
-		ramps: newRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
+		ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
 	t.model.Init(cfg.Seed)
@@ -104,7 +104,7 @@ func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 }
 
 // Close frees the run's memory, but not the device.
-func (t *Trainer) Close() { t.evaluator.close() }
+func (t *Trainer) Close() { t.Evaluator.Close() }
 
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
 // micro-batches, the step is undone and ctx's error returned.
@@ -123,8 +123,8 @@ func (t *Trainer) Close() { t.evaluator.close() }
 // same weight. A step whose update is rejected has read its batch, but neither the optimizer's t nor the schedule
 // counts it.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
-	part := t.ramps.next(t.progress)
-	t.accum, t.length = part.micro, part.length
+	part := t.ramps.Next(t.progress)
+	t.accum, t.length = part.Micro, part.Length
 	from := t.progress.Sample
 	if t.robust != nil {
 		if err := t.robust.weigh(ctx, t, src, from); err != nil {
@@ -141,16 +141,16 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 }
 
 // conclude is the rest of a step, once its gradient is there: sums are those of the batch at from, part its portion.
-func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums batchSums) (Event, error) {
+func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums batchSums) (Event, error) {
 	t.enter(Updating)
 	norm := math.Sqrt(t.squaredNorm())
-	if err := wait(t.dev); err != nil { // before any result of the step is used
+	if err := Wait(t.dev); err != nil { // before any result of the step is used
 		return Event{}, err
 	}
 	t.endFP8Step()
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
-	t.progress.Tokens += part.tokens
+	t.progress.Tokens += part.Tokens
 	e := t.stepEvent(part, sums)
 	targets := float64(sums.targets)
 	if targets == 0 {
@@ -158,12 +158,12 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums b
 		return e, nil
 	}
 	e.Loss, e.GradNorm = sums.loss/targets, norm/targets
-	e.LR = t.cfg.Optimizer.LR * part.lr * t.sched.Factor(part.position)
+	e.LR = t.cfg.Optimizer.LR * part.Rate * t.sched.Factor(part.Position)
 	if z := t.cfg.Train.ZLoss; z != 0 {
 		e.ZLoss = z * sums.squaredLogZ / targets
 	}
 	if c := t.model.Config; c.Experts > 0 {
-		n := float64(part.tokens) * float64(c.Layers)
+		n := float64(part.Tokens) * float64(c.Layers)
 		e.RouterBalance, e.RouterZLoss = sums.routing.Balance/n, sums.routing.ZLoss/n
 	}
 	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {
@@ -171,7 +171,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part portion, sums b
 		return e, nil
 	}
 	t.progress.Updates++
-	t.progress.Applied += part.tokens
+	t.progress.Applied += part.Tokens
 	if t.robust != nil {
 		t.robust.commit()
 	}

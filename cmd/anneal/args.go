@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 
 	"anneal/config"
-	"anneal/train"
+	"anneal/run"
+	"anneal/use"
 )
 
 // Arguments and flags of several commands are described here once, so that they are the same everywhere.
@@ -86,11 +87,11 @@ func faults(skipped []error) []string {
 }
 
 // open loads the run with these weights; the caller closes it.
-func (w weightsFlag) open(s *session, dir, device string, threads count, reach reachFlags) (*train.Trained, error) {
-	r, err := train.OpenWith(dir, train.OpenOptions{
+func (w weightsFlag) open(s *session, dir, device string, threads count, reach reachFlags) (*use.Trained, error) {
+	r, err := use.OpenWith(dir, use.OpenOptions{
 		Device: device, Threads: int(threads),
-		WeightOptions: train.WeightOptions{Average: w.Weights == "ema", AllowOlder: w.AllowOlder},
-		Reach:         train.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+		WeightOptions: run.WeightOptions{Average: w.Weights == "ema", AllowOlder: w.AllowOlder},
+		Reach:         use.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
 	})
 	if err == nil {
 		s.noteOlder(r.Step, r.Skipped)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 type branchCmd struct {
@@ -25,16 +25,16 @@ func (branchCmd) Help() string {
 
 func (c branchCmd) Run(s *session) error {
 	start := time.Now()
-	cfg, err := train.BranchConfig(c.Dir, c.Overrides)
+	cfg, err := run.BranchConfig(c.Dir, c.Overrides)
 	if err != nil {
 		return err
 	}
-	if err := train.CheckNewRun(c.Out); err != nil {
+	if err := run.CheckNewRun(c.Out); err != nil {
 		return err
 	}
 	step := int(c.At)
 	if step == 0 {
-		if step, err = train.BranchPoint(c.Dir, cfg); err != nil {
+		if step, err = run.BranchPoint(c.Dir, cfg); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (c branchCmd) Run(s *session) error {
 	o := s.trainOptions(c.Out, cfg)
 	o.Config, o.Threads = cfg, int(c.Threads)
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := train.Branch(ctx, o, c.Dir, step)
+		r, err := run.Branch(ctx, o, c.Dir, step)
 		if err != nil {
 			return err
 		}

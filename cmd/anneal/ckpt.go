@@ -6,7 +6,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/internal/units"
-	"anneal/train"
+	"anneal/run"
 )
 
 type ckptCmd struct {
@@ -60,7 +60,7 @@ func (ckptVerifyCmd) Help() string {
 
 func (c ckptVerifyCmd) Run(s *session) error {
 	start := time.Now()
-	r, err := train.Verify(c.Dir)
+	r, err := run.Verify(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c ckptHashCmd) Run(s *session) error {
 	if err := info.Newest(c.checkpoints()); err != nil && !c.AllowOlder {
 		return err
 	}
-	if err := train.CheckOrigin(c.Dir, info); err != nil {
+	if err := run.CheckOrigin(c.Dir, info); err != nil {
 		return err
 	}
 	s.noteOlder(info.Step, info.Skipped)
@@ -119,7 +119,7 @@ func (ckptAverageCmd) Help() string {
 
 func (c ckptAverageCmd) Run(s *session) error {
 	start := time.Now()
-	r, err := train.AverageCheckpoints(c.Dir, int(c.Last), c.Out)
+	r, err := run.AverageCheckpoints(c.Dir, int(c.Last), c.Out)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (c ckptAverageCmd) Run(s *session) error {
 	s.printf("weights %.16s…\n", r.WeightsHash)
 	s.closing(fmt.Sprintf("a run with the mean of steps %s, for generate, eval and export", units.List("%d", r.Steps)), r.Run, elapsed, command("anneal", "generate", r.Run))
 	return s.emit(struct {
-		*train.AverageReport
+		*run.AverageReport
 		Seconds float64 `json:"seconds"`
 	}{r, elapsed.Seconds()})
 }

@@ -43,8 +43,8 @@ const description = `Pre-train language models: text → tokenizer → data → 
 
 Start with: anneal demo`
 
-// run is main with its surroundings as arguments; it returns the exit code.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// execute is main with its surroundings as arguments; it returns the exit code.
+func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
 	out, console := &results{w: stdout}, newConsole(stderr)
 	defer console.Close(consolePatience)

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 // defect is a panic: it can only come from a mistake in anneal.
@@ -46,7 +46,7 @@ func (s *session) writeCrash(what string, stacks []byte) (path string, ok bool) 
 	if !ok {
 		return "", false
 	}
-	path, err := train.WriteCrash(dir, what, stacks)
+	path, err := run.WriteCrash(dir, what, stacks)
 	return path, err == nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"anneal/prepare"
-	"anneal/train"
+	"anneal/use"
 )
 
 type dataScoreCmd struct {
@@ -32,7 +32,7 @@ func (dataScoreCmd) Help() string {
 func (c dataScoreCmd) Run(s *session) error {
 	o := prepare.ScoreOptions{Dir: c.Dir, By: c.By, Name: c.Name, Threads: int(c.Threads), Progress: s.status.tokensProgress("scoring")}
 	if c.Model != "" {
-		o.Loss = train.ScoreByLoss(c.Model, int(c.Threads))
+		o.Loss = use.ScoreByLoss(c.Model, int(c.Threads))
 	}
 	if err := o.Check(); err != nil {
 		return asUsage(err)

@@ -15,24 +15,26 @@ import (
 	"anneal/internal/machine"
 	"anneal/lab"
 	"anneal/prepare"
+	"anneal/run"
 	"anneal/tokenizer"
 	"anneal/train"
+	"anneal/use"
 )
 
 // The exit codes, as docs/commands.md lists them.
 const (
 	exitOK         = 0
-	exitInternal   = 1                 // a defect in anneal
-	exitUsage      = 2                 // the command line or the config
-	exitData       = 3                 // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
-	exitDiverged   = 4                 // training stopped by the guard, or a run that it stopped
-	exitCheckpoint = 5                 // no usable checkpoint
-	exitResources  = 6                 // memory or disk does not suffice, or the device failed
-	exitCheck      = 7                 // a check of the model failed: `anneal mup check`
-	exitStalled    = train.ExitStalled // 8, a stalled run that watchdog.exit ended
-	exitCorrupt    = 9                 // the same computation gave different bits
-	exitLocked     = 10                // another process has the run
-	exitStopped    = 75                // stopped by a signal, state saved: run again to go on
+	exitInternal   = 1               // a defect in anneal
+	exitUsage      = 2               // the command line or the config
+	exitData       = 3               // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
+	exitDiverged   = 4               // training stopped by the guard, or a run that it stopped
+	exitCheckpoint = 5               // no usable checkpoint
+	exitResources  = 6               // memory or disk does not suffice, or the device failed
+	exitCheck      = 7               // a check of the model failed: `anneal mup check`
+	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended
+	exitCorrupt    = 9               // the same computation gave different bits
+	exitLocked     = 10              // another process has the run
+	exitStopped    = 75              // stopped by a signal, state saved: run again to go on
 	exitHangup     = 129
 	exitInterrupt  = 130
 	exitQuit       = 131 // SIGQUIT: stacks were written
@@ -75,8 +77,8 @@ func exitCode(err error) int {
 		fault *checkpoint.Fault
 		held  *checkpoint.LockedError
 		stop  *interrupted
-		away  *train.DivergedError
-		ruin  *train.DivergedRunError
+		away  *run.DivergedError
+		ruin  *run.DivergedRunError
 		flip  *train.CorruptionError
 		large *train.MemoryError
 		room  *machine.RoomError
@@ -84,15 +86,15 @@ func exitCode(err error) int {
 		data  *dataset.Error
 		lost  *incomplete
 		slope *lab.NotFlatError
-		back  *train.RewindError
+		back  *run.RewindError
 		kind  *fileio.TargetError
 		path  *fs.PathError
 		link  *os.LinkError
 	)
 	switch {
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind), errors.As(err, &conf), errors.As(err, &tier),
-		errors.Is(err, train.ErrExists), errors.Is(err, train.ErrOccupied), errors.Is(err, dataset.ErrExists),
-		errors.Is(err, train.ErrNoRun), errors.Is(err, train.ErrNoText):
+		errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied), errors.Is(err, dataset.ErrExists),
+		errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped

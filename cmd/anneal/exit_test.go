@@ -14,6 +14,7 @@ import (
 	"anneal/corpus"
 	"anneal/dataset"
 	"anneal/prepare"
+	"anneal/run"
 	"anneal/tokenizer"
 	"anneal/train"
 )
@@ -28,10 +29,10 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&usageError{"m", "h"}, exitUsage},
 		{&config.Error{Problems: []config.Problem{{Message: "m"}}}, exitUsage},
 		{fmt.Errorf("run: %w", config.Problem{Message: "m"}), exitUsage},
-		{train.ErrExists, exitUsage},
+		{run.ErrExists, exitUsage},
 		{asData(dataset.ErrExists), exitUsage},
 		{asData(&tokenizer.OptionError{Err: errors.New("empty pattern")}), exitUsage},
-		{train.ErrNoRun, exitUsage},
+		{run.ErrNoRun, exitUsage},
 		{asData(errors.New("corrupt")), exitData},
 		{asData(&fs.PathError{Err: syscall.ENOSPC}), exitResources},
 		{&fs.PathError{Op: "open", Err: syscall.EISDIR}, exitUsage},
@@ -40,12 +41,12 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&fs.PathError{Op: "mkdir", Err: syscall.ENOSPC}, exitResources},
 		{&fs.PathError{Op: "mkdir", Err: syscall.EACCES}, exitData},
 		{&fs.PathError{Op: "mkdir", Err: syscall.EROFS}, exitData},
-		{train.ErrOccupied, exitUsage},
+		{run.ErrOccupied, exitUsage},
 		{prepare.ErrNoGoSource, exitData},
 		{&incomplete{loss: new(corpus.LossError)}, exitData},
 		{fs.ErrNotExist, exitData},
-		{&train.DivergedError{}, exitDiverged},
-		{&train.DivergedRunError{}, exitDiverged},
+		{&run.DivergedError{}, exitDiverged},
+		{&run.DivergedRunError{}, exitDiverged},
 		{&train.CorruptionError{}, exitCorrupt},
 		{&checkpoint.Fault{Err: fs.ErrNotExist}, exitCheckpoint},
 		{checkpoint.ErrNone, exitCheckpoint},

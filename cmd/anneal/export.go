@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"anneal/safetensors"
-	"anneal/train"
+	"anneal/use"
 )
 
 type exportCmd struct {
@@ -43,7 +43,7 @@ func (c exportCmd) Run(s *session) error {
 	s.closing(fmt.Sprintf("%s, %s parameters in %s, step %s", report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
 		c.Out, elapsed, command("python3", "-c", fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
-		*train.ExportReport
+		*use.ExportReport
 		Out     string   `json:"out"`
 		Seconds float64  `json:"seconds"`
 		Damaged []string `json:"damaged"`

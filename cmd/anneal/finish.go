@@ -13,7 +13,7 @@ import (
 
 	"anneal/config"
 	"anneal/lab"
-	"anneal/train"
+	"anneal/run"
 )
 
 // finished holds what a command knows about a run that it trained, in addition to its result.
@@ -26,7 +26,7 @@ type finished struct {
 
 // finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to
 // continue.
-func (s *session) finishRun(r *train.Result, f finished) error {
+func (s *session) finishRun(r *run.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
 		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
 	}
@@ -77,7 +77,7 @@ func (s *session) finishRun(r *train.Result, f finished) error {
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
 }
 
-func finishedJSON(r *train.Result, f finished) map[string]any {
+func finishedJSON(r *run.Result, f finished) map[string]any {
 	bytes := map[string]int64{}
 	for _, a := range r.Arenas {
 		bytes[a.Name] = a.Peak
@@ -135,7 +135,7 @@ func fromHere(path string) string {
 }
 
 // printSources prints how much of each source of a mix a run has read, and the validation loss on each.
-func (s *session) printSources(r *train.Result) {
+func (s *session) printSources(r *run.Result) {
 	bits := map[string]string{}
 	for _, x := range r.ValSources {
 		bits[x.Name] = fmt.Sprintf(", %.4f bits/byte", x.BitsPerByte)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"anneal/run"
 	"anneal/train"
 )
 
@@ -74,7 +75,7 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	var out, errs strings.Builder
 	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs)}
-	r := &train.Result{
+	r := &run.Result{
 		Step: 192, EvalStep: 100, TrainLoss: 3.4, Interrupted: true,
 		Evaluation:      train.Evaluation{ValLoss: 3.5, ValBitsPerByte: 2.25, ValBitsPerByteEMA: math.NaN()},
 		TokensPerSecond: math.NaN(), NoiseScale: math.NaN(),
@@ -156,7 +157,7 @@ func TestAStoppedRunSaysSoWithoutItsResults(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var errs strings.Builder
 		s := &session{stdout: &results{err: errStalled}, stderr: &errs, status: newStatus(&errs), json: asJSON}
-		err := s.finishRun(&train.Result{Step: 3, Interrupted: true}, finished{dir: "runs/a"})
+		err := s.finishRun(&run.Result{Step: 3, Interrupted: true}, finished{dir: "runs/a"})
 		if exitCode(err) != exitStopped {
 			t.Errorf("json %v: exit code %d: %v", asJSON, exitCode(err), err)
 		}

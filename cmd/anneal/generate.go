@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"anneal/model"
-	"anneal/train"
+	"anneal/use"
 )
 
 type generateCmd struct {
@@ -53,7 +53,7 @@ func (c generateCmd) Run(s *session) error {
 	}
 	defer r.Close()
 	before, after := around(s, r, c.NoStart)
-	options := train.GenerateOptions{Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling}
+	options := use.GenerateOptions{Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling}
 	if ask {
 		return c.talk(s, r, options)
 	}
@@ -80,7 +80,7 @@ func (c generateCmd) Run(s *session) error {
 }
 
 // around returns the special tokens that are put before and after the prompt, and says so; none if none are to be.
-func around(s *session, r *train.Trained, none bool) (before, after []string) {
+func around(s *session, r *use.Trained, none bool) (before, after []string) {
 	if none {
 		return []string{}, []string{}
 	}
@@ -103,7 +103,7 @@ func around(s *session, r *train.Trained, none bool) (before, after []string) {
 }
 
 // summary says how generating went, in a line.
-func summary(g *train.Generated) string {
+func summary(g *use.Generated) string {
 	mib := func(n int) string { return memorySize(int64(n)) }
 	text := fmt.Sprintf("%d tokens", len(g.IDs))
 	if len(g.IDs) > 0 {

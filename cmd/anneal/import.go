@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 type importCmd struct {
@@ -21,7 +21,7 @@ func (importCmd) Help() string {
 
 func (c importCmd) Run(s *session) error {
 	start := time.Now()
-	r, err := train.ImportHF(c.Dir, c.Out, c.EndOfText)
+	r, err := run.ImportHF(c.Dir, c.Out, c.EndOfText)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c importCmd) Run(s *session) error {
 	s.printf("weights %.16s…\n", r.WeightsHash)
 	s.closing("a run with the weights of "+c.Dir+", for generate, eval, export and train --init-from", c.Out, elapsed, command("anneal", "generate", c.Out))
 	return s.emit(struct {
-		*train.ImportReport
+		*run.ImportReport
 		Seconds float64 `json:"seconds"`
 	}{r, elapsed.Seconds()})
 }

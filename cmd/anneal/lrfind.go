@@ -8,7 +8,7 @@ import (
 
 	"anneal/config"
 	"anneal/lab"
-	"anneal/train"
+	"anneal/run"
 )
 
 type lrFindCmd struct {
@@ -32,7 +32,7 @@ func (lrFindCmd) Help() string {
 func (c lrFindCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
-	cfg, err := train.LoadConfig(config.Sources{File: c.Config, Overrides: c.Overrides})
+	cfg, err := run.LoadConfig(config.Sources{File: c.Config, Overrides: c.Overrides})
 	if err != nil {
 		return err
 	}

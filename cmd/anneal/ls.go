@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 type lsCmd struct {
@@ -25,14 +25,14 @@ func (lsCmd) Help() string {
 }
 
 func (c lsCmd) Run(s *session) error {
-	dirs, err := train.FindRuns(c.Dir, func(err error) { s.warn(err.Error()) })
+	dirs, err := run.FindRuns(c.Dir, func(err error) { s.warn(err.Error()) })
 	if err != nil {
 		return asData(err)
 	}
-	runs := make([]train.Summary, len(dirs))
+	runs := make([]run.Summary, len(dirs))
 	rows := make([]any, len(dirs))
 	for i, dir := range dirs {
-		runs[i] = train.Summarize(dir)
+		runs[i] = run.Summarize(dir)
 		rows[i] = runJSON(&runs[i])
 	}
 	if len(runs) == 0 {
@@ -50,7 +50,7 @@ func (c lsCmd) Run(s *session) error {
 }
 
 // writeRuns writes a table of runs.
-func writeRuns(w io.Writer, runs []train.Summary, now time.Time) error {
+func writeRuns(w io.Writer, runs []run.Summary, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(table, "RUN\tSTATE\tSTEPS\tLOSS (NATS/TOKEN)\tPARAMETERS\tDISK\tAGE")
 	for i := range runs {
@@ -63,18 +63,18 @@ func writeRuns(w io.Writer, runs []train.Summary, now time.Time) error {
 }
 
 // stepsOf is how many steps of how many planned ones are done; weights alone have no plan.
-func stepsOf(r *train.Summary) string {
+func stepsOf(r *run.Summary) string {
 	switch {
-	case r.State == train.Imported || r.Steps == 0:
+	case r.State == run.Imported || r.Steps == 0:
 		return "-"
-	case r.State == train.Averaged:
+	case r.State == run.Averaged:
 		return thousands(int64(r.Step))
 	}
 	return thousands(int64(r.Step)) + "/" + thousands(int64(r.Steps))
 }
 
 // lossOf is the validation loss with its step, else the training loss.
-func lossOf(r *train.Summary) string {
+func lossOf(r *run.Summary) string {
 	switch {
 	case !math.IsNaN(r.ValLoss):
 		return fmt.Sprintf("%.4f at %s", r.ValLoss, thousands(int64(r.ValStep)))
@@ -110,7 +110,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(0, d/time.Second))
 }
 
-func runJSON(r *train.Summary) map[string]any {
+func runJSON(r *run.Summary) map[string]any {
 	row := map[string]any{
 		"run": r.Dir, "state": r.State, "step": r.Step, "steps": r.Steps, "train_loss": number(r.TrainLoss),
 		"val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "val_step": r.ValStep,

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 // ls finds the runs below a directory, names what is damaged, and says the same in JSON.
@@ -47,12 +47,12 @@ func TestLsWritesATable(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	nan := math.NaN()
 	var b bytes.Buffer
-	err := writeRuns(&b, []train.Summary{
-		{Dir: "runs/a", State: train.Finished, Step: 2000, Steps: 2000, ValLoss: 3.25, ValStep: 2000,
+	err := writeRuns(&b, []run.Summary{
+		{Dir: "runs/a", State: run.Finished, Step: 2000, Steps: 2000, ValLoss: 3.25, ValStep: 2000,
 			Parameters: 124_439_808, Bytes: 1_500_000_000, Changed: now.Add(-49 * time.Hour)},
-		{Dir: "b", State: train.Running, Step: 7, Steps: 1000, TrainLoss: 8.5, ValLoss: nan, Parameters: 1_400_000,
+		{Dir: "b", State: run.Running, Step: 7, Steps: 1000, TrainLoss: 8.5, ValLoss: nan, Parameters: 1_400_000,
 			Bytes: 5e6, Changed: now.Add(-3 * time.Second)},
-		{Dir: "c", State: train.Imported, TrainLoss: nan, ValLoss: nan, Changed: now.Add(-61 * time.Minute)},
+		{Dir: "c", State: run.Imported, TrainLoss: nan, ValLoss: nan, Changed: now.Add(-61 * time.Minute)},
 	}, now)
 	want := strings.TrimLeft(`
 RUN     STATE     STEPS        LOSS (NATS/TOKEN)   PARAMETERS  DISK       AGE

@@ -15,5 +15,5 @@ import (
 func main() {
 	abortOnCrash()
 	signal.Ignore(syscall.SIGPIPE) // who stops reading standard error must not end a run; results.Write ends the rest
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

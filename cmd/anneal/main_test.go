@@ -19,7 +19,7 @@ import (
 // anneal runs a command line and returns its exit code and what it printed.
 func anneal(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(args, strings.NewReader(""), &out, &errs)
+	code = execute(args, strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -180,7 +180,7 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 		if args[0] == "ckpt" {
 			want = exitCheckpoint // the first of its errors
 		}
-		code := run(args, strings.NewReader(""), fullDisk{}, &errs)
+		code := execute(args, strings.NewReader(""), fullDisk{}, &errs)
 		if code != want || !strings.Contains(errs.String(), "cannot write the results: no space left") {
 			t.Errorf("anneal %s into a full disk: exit %d, want %d\n%s", strings.Join(args, " "), code, want, errs.String())
 		}

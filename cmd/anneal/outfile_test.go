@@ -198,7 +198,7 @@ func withStdout(t *testing.T, args ...string) (code int, stdout []byte, stderr s
 	os.Stdout = f
 	defer func() { os.Stdout = before }()
 	var errs bytes.Buffer
-	code = run(args, strings.NewReader(""), f, &errs)
+	code = execute(args, strings.NewReader(""), f, &errs)
 	f.Seek(0, io.SeekStart)
 	stdout, err = io.ReadAll(f)
 	if err != nil {

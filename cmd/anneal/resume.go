@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 type resumeCmd struct {
@@ -20,7 +20,7 @@ func (resumeCmd) Help() string {
 
 func (c resumeCmd) Run(s *session) error {
 	start := time.Now()
-	cfg, err := train.ResumeConfig(c.Dir)
+	cfg, err := run.ResumeConfig(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (c resumeCmd) Run(s *session) error {
 	o := s.trainOptions(c.Dir, cfg)
 	o.Device, o.Threads = c.Device, int(c.Threads)
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := train.Resume(ctx, o)
+		r, err := run.Resume(ctx, o)
 		if err != nil {
 			return err
 		}

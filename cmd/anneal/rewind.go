@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"anneal/train"
+	"anneal/run"
 )
 
 type rewindCmd struct {
@@ -24,7 +24,7 @@ func (rewindCmd) Help() string {
 }
 
 // batchRange is the value FROM:TO, or the number of one batch.
-type batchRange train.StepRange
+type batchRange run.StepRange
 
 // UnmarshalText reads the value of a flag.
 func (b *batchRange) UnmarshalText(text []byte) error {
@@ -42,12 +42,12 @@ func (b *batchRange) UnmarshalText(text []byte) error {
 }
 
 func (c rewindCmd) Run(s *session) error {
-	o := train.RewindOptions{To: int(c.To), SkipBatches: int(c.SkipBatches), Warn: s.warn}
+	o := run.RewindOptions{To: int(c.To), SkipBatches: int(c.SkipBatches), Warn: s.warn}
 	for _, r := range c.Skip {
-		o.Skip = append(o.Skip, train.StepRange(r))
+		o.Skip = append(o.Skip, run.StepRange(r))
 	}
 	start := time.Now()
-	r, err := train.Rewind(c.Dir, o)
+	r, err := run.Rewind(c.Dir, o)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"anneal/internal/buildinfo"
 	"anneal/internal/units"
 	"anneal/lab"
+	"anneal/run"
 	"anneal/train"
 )
 
@@ -48,10 +49,10 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 }
 
 // trainOptions is what train, resume and branch have in common. It must be called before whileTraining.
-func (s *session) trainOptions(dir string, cfg *config.Config) train.Options {
+func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	s.run.Store(dir)
 	s.saves = make(chan struct{}, 1)
-	return train.Options{Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves}
+	return run.Options{Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves}
 }
 
 // initialWeights says which weights a run starts from, or has started from; "" if they are random.

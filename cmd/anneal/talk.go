@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"anneal/train"
+	"anneal/use"
 )
 
 // writer continues a text that grows from turn to turn, as a *train.Text does.
 type writer interface {
-	Continue(ctx context.Context, o train.GenerateOptions, emit func(text string)) (train.Generated, error)
+	Continue(ctx context.Context, o use.GenerateOptions, emit func(text string)) (use.Generated, error)
 	Empty() bool
 	Reset()
 }
@@ -24,8 +24,8 @@ type writer interface {
 // talk lets a person and a model write a text in turns.
 type talk struct {
 	writer
-	options   train.GenerateOptions // of the next answer
-	say       func(text string)     // the text
+	options   use.GenerateOptions // of the next answer
+	say       func(text string)   // the text
 	note      func(format string, args ...any)
 	ask       func()           // for the next line
 	interrupt <-chan os.Signal // stops an answer
@@ -42,7 +42,7 @@ an empty line lets the model go on.
   /quit            end; so does Ctrl-D. Ctrl-C stops an answer`
 
 // talk reads lines from standard input until it ends, and lets the model answer each.
-func (c generateCmd) talk(s *session, r *train.Trained, o train.GenerateOptions) error {
+func (c generateCmd) talk(s *session, r *use.Trained, o use.GenerateOptions) error {
 	text, err := r.NewText()
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (t *talk) answer(line string) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		t.note("stopped; an empty line lets the model go on")
-	case errors.Is(err, train.ErrNoText):
+	case errors.Is(err, use.ErrNoText):
 		t.note("%v", err)
 	case err != nil:
 		return err

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/train"
+	"anneal/use"
 )
 
 // echo continues a text by saying what it was asked.
 type echo struct {
 	written string
-	asked   []train.GenerateOptions
+	asked   []use.GenerateOptions
 	ends    bool   // the text, with each answer
 	during  func() // an answer
 }
@@ -21,7 +21,7 @@ type echo struct {
 func (e *echo) Empty() bool { return e.written == "" }
 func (e *echo) Reset()      { e.written = "" }
 
-func (e *echo) Continue(ctx context.Context, o train.GenerateOptions, emit func(string)) (train.Generated, error) {
+func (e *echo) Continue(ctx context.Context, o use.GenerateOptions, emit func(string)) (use.Generated, error) {
 	e.asked = append(e.asked, o)
 	e.written += o.Prompt + "."
 	emit("." + strings.Repeat("!", len(e.asked)))
@@ -29,7 +29,7 @@ func (e *echo) Continue(ctx context.Context, o train.GenerateOptions, emit func(
 		e.during()
 		<-ctx.Done()
 	}
-	return train.Generated{Ended: e.ends}, ctx.Err()
+	return use.Generated{Ended: e.ends}, ctx.Err()
 }
 
 // conversation lets a person who types these lines talk to e.
@@ -126,7 +126,7 @@ func TestPromptsFromFilesAndStandardInput(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"generate", w.path("run"), "--max-tokens", "2"}, c.flags...)
-		code := run(args, strings.NewReader(c.stdin), &out, &errs)
+		code := execute(args, strings.NewReader(c.stdin), &out, &errs)
 		if code != exitOK || !strings.HasPrefix(out.String(), c.want) {
 			t.Errorf("%q with %q on standard input: exit %d, %q, %s",
 				c.flags, c.stdin, code, out.String(), errs.String())

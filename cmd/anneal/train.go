@@ -11,6 +11,7 @@ import (
 
 	"anneal/config"
 	"anneal/lab"
+	"anneal/run"
 	"anneal/train"
 )
 
@@ -49,12 +50,12 @@ func (c trainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := train.LoadConfig(from)
+	cfg, err := run.LoadConfig(from)
 	if err != nil {
 		return err
 	}
 	if c.Out != "" {
-		if err := train.CheckNewRun(c.Out); err != nil {
+		if err := run.CheckNewRun(c.Out); err != nil {
 			return err
 		}
 	}
@@ -73,7 +74,7 @@ func (c trainCmd) Run(s *session) error {
 	o := s.trainOptions(c.Out, cfg)
 	o.Config = cfg
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := train.Run(ctx, o)
+		r, err := run.Run(ctx, o)
 		if err != nil {
 			return err
 		}

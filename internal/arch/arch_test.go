@@ -18,6 +18,8 @@ var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
 	{"bench"},
+	{"use"},
+	{"run"},
 	{"plan"},
 	{"train"},
 	{"interop", "prepare"},

@@ -1,0 +1,52 @@
+package run
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"anneal/train"
+)
+
+// With each pattern a run learns something else than with full attention, and its bits depend neither on an
+// interruption, nor on threads, nor on what backward computes again; shorter sequences at the beginning use the same
+// pattern.
+func TestEachPatternTrainsBitForBit(t *testing.T) {
+	data := testData(t)
+	hashes := map[string]string{}
+	for _, pattern := range []string{
+		"full", "window:5", "longformer:4:2", "bigbird:1:1:1:4", "strided:4", "fixed:8:2", "longnet:8/1:16/2:32/4", "window:5,full", "linear", "linear:gated,full",
+	} {
+		options := func() Options {
+			cfg := tinyConfig(data)
+			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.LengthWarmup = seen(pattern), 4, 1, "16 over 1 steps"
+			cfg.Train.EvalEvery, cfg.Train.EvalTokens = 0, 256
+			cfg.Resolve()
+			return Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Threads: 1}
+		}
+		want := mustRun(t, options())
+		if other, has := hashes[want.WeightsHash]; has {
+			t.Errorf("%s trains the weights of %s", pattern, other)
+		}
+		hashes[want.WeightsHash] = pattern
+
+		stopped := options()
+		stopped.Config.Memory.Recompute, stopped.Threads = recomputing("every_layer"), 2
+		ctx, cancel := context.WithCancel(context.Background())
+		stopped.OnProgress = func(p train.Event) {
+			if p.Step == 2 {
+				cancel()
+			}
+		}
+		if r, err := Run(ctx, stopped); err != nil || !r.Interrupted {
+			t.Fatalf("%s: the run was not interrupted: %v", pattern, err)
+		}
+		got, err := Resume(context.Background(), Options{Dir: stopped.Dir, Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss {
+			t.Errorf("%s: weights %.12s after an interruption, with recomputation and 2 threads; %.12s without", pattern, got.WeightsHash, want.WeightsHash)
+		}
+	}
+}

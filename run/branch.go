@@ -1,0 +1,140 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/prepare"
+	"anneal/train"
+)
+
+// Branch starts a new run in o.Dir from the state that the run in from had after a step, and trains it to its end:
+// one stable phase can have any number of decays, each with its own model. If the schedules are equal up to that
+// step, the result is the same, bit for bit, as if the new run had been trained from the start.
+func Branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
+	return survive(ctx, o, func(ctx context.Context, o Options) (*Result, error) { return branch(ctx, o, from, step) })
+}
+
+func branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
+	if err := CheckNewRun(o.Dir); err != nil {
+		return nil, err
+	}
+	s, err := newSession(o.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	info, err := checkpoint.LoadStep(runDir(from).checkpoints(), int64(step), s.tensors, &s.last)
+	if err != nil {
+		return nil, asConfigError(err, s.cfg.Model, runDir(from))
+	}
+	if err := runDir(from).checkOrigin(info); err != nil {
+		return nil, err
+	}
+	if err := s.adopt(info); err != nil {
+		return nil, err
+	}
+	s.warnOfAnotherPast(from)
+	if err := s.create(true); err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had
+// the same samples in the same batches, and the same learning rates.
+func BranchPoint(from string, cfg *config.Config) (int, error) {
+	was, err := runDir(from).load()
+	if err != nil {
+		return 0, err
+	}
+	c, err := prepare.OpenCorpus(cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if err := c.OpenTraining(cfg); err != nil {
+		return 0, err
+	}
+	list, err := checkpoint.List(runDir(from).checkpoints())
+	if err != nil {
+		return 0, err
+	}
+	newest := 0
+	for _, e := range list {
+		newest = max(newest, int(e.Step))
+	}
+	agree, best := agreement(was, cfg, newest), -1
+	var steps []string
+	var other error // first error from the data check
+	for _, e := range list {
+		if e.Err != nil {
+			continue
+		}
+		steps = append(steps, fmt.Sprint(e.Step))
+		if int(e.Step) > agree || int(e.Step) <= best {
+			continue
+		}
+		var then state
+		if _, err := checkpoint.LoadStepState(runDir(from).checkpoints(), e.Step, &then); err != nil {
+			return 0, err
+		}
+		if err := c.Train.Check(then.Data); err == nil {
+			best = int(e.Step)
+		} else if other == nil {
+			other = &dataset.Error{Err: err}
+		}
+	}
+	switch {
+	case len(steps) == 0:
+		return 0, fmt.Errorf("%s: %w\n  a branch starts from a checkpoint: train the run first", from, checkpoint.ErrNone)
+	case best < 0 && other != nil:
+		return 0, other
+	case best < 0:
+		return 0, config.Problem{
+			Message: fmt.Sprintf("the schedules of %s and of the branch are equal only up to step %d, and no checkpoint is that early: the run has checkpoints of steps %s", from, agree, strings.Join(steps, ", ")),
+			Try:     "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the original run; or --at STEP, which gives a different result than a run from the start",
+		}
+	}
+	return best, nil
+}
+
+// agreement returns the number of first steps, at most limit, in which two runs have the same batches and learning
+// rates.
+func agreement(a, b *config.Config, limit int) int {
+	x, y := train.NewRamps(a), train.NewRamps(b)
+	p, q := train.NewSchedule(a), train.NewSchedule(b)
+	var at train.Position
+	for at.Step < limit {
+		m, n := x.Next(at), y.Next(at)
+		if m != n || a.Optimizer.LR*p.Factor(m.Position) != b.Optimizer.LR*q.Factor(n.Position) {
+			break
+		}
+		at.Step, at.Updates, at.Tokens, at.Applied = at.Step+1, at.Updates+1, at.Tokens+m.Tokens, at.Applied+m.Tokens
+	}
+	return at.Step
+}
+
+// warnOfAnotherPast warns if a branch differs from a run of its configuration from the start.
+func (s *session) warnOfAnotherPast(from string) {
+	was, step := s.last.Config, s.last.Progress.Step
+	if was == nil {
+		return
+	}
+	if n := agreement(was, s.cfg, step); n < step {
+		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate or batch size than this schedule: the branch will not end like a run from the start", from, n+1))
+	}
+	var list []string
+	for _, c := range Changes(was, s.cfg) {
+		if !strings.HasPrefix(c, "schedule.") && !strings.HasPrefix(c, "train.steps") {
+			list = append(list, c)
+		}
+	}
+	if len(list) > 0 {
+		s.Warn("besides the schedule, the branch changes\n  " + strings.Join(list, "\n  "))
+	}
+}

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"fmt"
+)
+
+// DivergedError means that the guard stopped a run: too many updates in a row were skipped.
+type DivergedError struct {
+	Step      int
+	Skips     int     // in a row
+	NonFinite int     // of those, with a non-finite loss or gradient
+	LR        float64 // the run's optimizer.lr
+	LossScale float64 // of precision fp16 at that time; 0 for other policies
+	Dir       string
+	Saved     bool // the run has a checkpoint
+}
+
+func (e *DivergedError) Error() string {
+	what := "losses or gradients far above the recent ones (guard.spike_z)"
+	switch {
+	case e.NonFinite == e.Skips:
+		what = "non-finite losses or gradients"
+	case e.NonFinite > 0:
+		what += fmt.Sprintf(", %d of them not finite", e.NonFinite)
+	}
+	advice := fmt.Sprintf("a lower optimizer.lr than %.3g, a longer schedule.warmup, or model.qk_norm=true", e.LR)
+	if e.LossScale > 0 && e.NonFinite > 0 {
+		what += fmt.Sprintf(", with the fp16 loss scale at %g, which cannot be lowered", e.LossScale)
+		advice = "precision=bf16, whose range is 10³⁴ times that of fp16; or " + advice
+	}
+	first := e.first()
+	left, to := fmt.Sprintf("the checkpoints of %s contain no skipped update", e.Dir), max(first-1, 0)
+	if !e.Saved {
+		left, to = e.Dir+" has no checkpoint yet", 0
+	}
+	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
+		"  %s\n"+
+		"  try %s\n"+
+		"  or skip these batches: `anneal rewind %s --to %d --skip %d:%d`",
+		e.Step, e.Skips, what, left, advice, e.Dir, to, first, e.Step)
+}
+
+// first is the first of the steps whose updates were skipped.
+func (e *DivergedError) first() int { return e.Step - e.Skips + 1 }

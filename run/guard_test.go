@@ -1,0 +1,52 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDivergenceNamesItsCause(t *testing.T) {
+	for _, c := range []struct {
+		nonFinite      int
+		finite, spikes bool // which causes the text names
+	}{{3, true, false}, {0, false, true}, {1, true, true}} {
+		e := DivergedError{Step: 7, Skips: 3, NonFinite: c.nonFinite, LR: 0.5, Dir: "runs/x", Saved: true}
+		text := e.Error()
+		if strings.Contains(text, "finite") != c.finite || strings.Contains(text, "guard.spike_z") != c.spikes {
+			t.Errorf("%d of 3 not finite: %s", c.nonFinite, text)
+		}
+		for _, want := range []string{"step 7", "3 updates", "runs/x", "optimizer.lr than 0.5", "anneal rewind runs/x --to 4 --skip 5:7"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the text does not say %q: %s", want, text)
+			}
+		}
+		e.Saved = false
+		if text := e.Error(); !strings.Contains(text, "no checkpoint yet") || !strings.Contains(text, "anneal rewind runs/x --to 0 --skip 5:7") {
+			t.Errorf("without a checkpoint it says %s", text)
+		}
+	}
+}
+
+// A stop at the step at which a run diverges does not let it go on: evaluating, it would be saved there.
+func TestADivergedRunIsNotSavedWhileItIsEvaluated(t *testing.T) {
+	cfg := spikyConfig(testData(t))
+	cfg.Guard.OnDivergence, cfg.Guard.Rewinds, cfg.Train.EvalEvery = "stop", 2, 1
+	const many = 1 << 20
+	whole := &countdown{context.Background(), many}
+	_, err := Run(whole, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+	want := (*DivergedError)(nil)
+	if !errors.As(err, &want) {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err = Run(&countdown{context.Background(), many - whole.left - 2}, Options{Config: cfg, Dir: dir})
+	if err == nil {
+		_, err = Resume(context.Background(), Options{Dir: dir})
+	}
+	if got := (*DivergedError)(nil); !errors.As(err, &got) || got.Step != want.Step || got.Skips != want.Skips {
+		t.Errorf("stopped and resumed it ends with %v, want %v", err, want)
+	}
+}

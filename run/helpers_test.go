@@ -1,0 +1,77 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/attention"
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/device/cpu"
+	"anneal/model"
+	"anneal/train"
+)
+
+// trainerOf returns a trainer on a device of its own; both live as long as the test.
+func trainerOf(t testing.TB, cfg *config.Config, threads int) *train.Trainer {
+	t.Helper()
+	dev, err := cpu.New(threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(dev.Close)
+	tr, err := train.New(cfg, dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// hashes returns the hashes of a trainer's weights and optimizer state.
+func hashes(t *train.Trainer) [2]string {
+	var list []checkpoint.Tensor
+	for _, x := range t.Tensors() {
+		list = append(list, checkpoint.Tensor{
+			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Value.Shape(), Data: x.Value.Raw(),
+			Optim: x.Kind == train.OfOptimizer, Average: x.Kind == train.OfAverage,
+		})
+	}
+	w, o, _ := checkpoint.HashTensors(list)
+	return [2]string{w, o}
+}
+
+// smallConfig loads a configuration of little more than the overrides, so that what they do not say follows from them.
+func smallConfig(t *testing.T, data string, overrides ...string) *config.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("model: {layers: 2, dim: 32, heads: 2, context: 32}\ndata: {path: %s}\n", data) +
+		"train: {steps: 4, batch_tokens: 256, micro_batch: 4, eval_every: 4, eval_tokens: 256}\nschedule: {warmup: 1}\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(path, overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// seen are patterns by their text.
+func seen(text string) (p attention.Patterns) {
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// recomputing is a strategy by its text.
+func recomputing(text string) (r model.Recompute) {
+	if err := r.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return r
+}

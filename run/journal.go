@@ -1,0 +1,141 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"anneal/internal/fileio"
+	"anneal/internal/relay"
+)
+
+// journal is journal.jsonl, which tells what happened to a run beside its steps: one line for each start and end,
+// warning and remark. A disk that stalls or fails does not hold the run up: lines wait in memory, the newest
+// thousand.
+type journal struct {
+	f     *appendFile
+	relay *relay.Relay
+	step  atomic.Int64 // that the run is at: warnings also come from the goroutine that saves
+}
+
+// journalLine is one line of journal.jsonl.
+type journalLine struct {
+	Time  time.Time `json:"time"`
+	Step  int       `json:"step"`
+	Event string    `json:"event"` // started, ended, stopped, failed, diverged, warning, note, rewound
+	Text  string    `json:"text,omitempty"`
+}
+
+const (
+	journalLines = 1000
+	journalRetry = time.Second
+	// sinkPatience is how long the end of a run waits for a file that stalls.
+	sinkPatience = 5 * time.Second
+)
+
+func (d runDir) journal() string { return filepath.Join(string(d), "journal.jsonl") }
+
+// openJournal opens the journal of a run that is at a step. A last line that a power cut or a full disk left
+// incomplete is removed, or it would spoil the next.
+func openJournal(d runDir, step int) (*journal, error) {
+	if err := cutIncomplete(d.journal()); err != nil {
+		return nil, fmt.Errorf("cannot write the journal: %w", err)
+	}
+	f, err := openAppend(d.journal())
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the journal: %w", err)
+	}
+	j := &journal{f: f, relay: relay.New(f, relay.Options{Pieces: journalLines, Retry: journalRetry})}
+	j.step.Store(int64(step))
+	return j, nil
+}
+
+// cutIncomplete cuts off what follows the last line end of a file, if it is there.
+func cutIncomplete(path string) error {
+	f, err := fileio.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	from := max(0, info.Size()-longestMetricsLine)
+	tail := make([]byte, info.Size()-from)
+	if _, err := f.ReadAt(tail, from); err != nil {
+		return err
+	}
+	end := int64(bytes.LastIndexByte(tail, '\n')) + 1
+	if end == int64(len(tail)) || end == 0 && from > 0 { // whole, or no journal at all
+		return nil
+	}
+	return os.Truncate(path, from+end)
+}
+
+// write notes an event; on a nil journal it does nothing.
+func (j *journal) write(event, text string) {
+	if j == nil {
+		return
+	}
+	line, err := json.Marshal(journalLine{time.Now().UTC().Truncate(time.Millisecond), int(j.step.Load()), event, text})
+	if err == nil {
+		j.relay.Write(append(line, '\n'))
+	}
+}
+
+func (j *journal) close() {
+	if j != nil && j.relay.Close(sinkPatience) {
+		j.f.Close()
+	}
+}
+
+// startJournal opens the run's journal. From then on it holds every warning.
+func (s *session) startJournal() error {
+	var err error
+	if s.journal, err = openJournal(s.dir, s.trainer.Position().Step); err != nil {
+		return err
+	}
+	warn := s.Warn
+	s.Warn = func(text string) {
+		s.journal.write("warning", text)
+		warn(text)
+	}
+	s.journal.write("started", "")
+	return nil
+}
+
+// endJournal notes how the run ended.
+func (s *session) endJournal(r *Result, err error) {
+	away := (*DivergedError)(nil)
+	switch {
+	case errors.As(err, &away):
+		s.journal.write("diverged", err.Error())
+	case err != nil:
+		s.journal.write("failed", err.Error())
+	case r.Interrupted:
+		s.journal.write("stopped", "")
+	default:
+		s.journal.write("ended", "")
+	}
+}
+
+// noteStep notes the step just made, and what the caller has noticed beside the run.
+func (s *session) noteStep() {
+	s.journal.step.Store(int64(s.trainer.Position().Step))
+	if s.Notes == nil {
+		return
+	}
+	for _, text := range s.Notes() {
+		s.journal.write("note", text)
+	}
+}

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// readJournal returns the events of a run, each as "event" or "event: text".
+func readJournal(t testing.TB, dir string) (events []string) {
+	t.Helper()
+	f, err := os.Open(runDir(dir).journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var l journalLine
+		if err := json.Unmarshal(s.Bytes(), &l); err != nil || l.Time.IsZero() {
+			t.Fatalf("%v in %q", err, s.Bytes())
+		}
+		if l.Text != "" {
+			l.Event += ": " + l.Text
+		}
+		events = append(events, l.Event)
+	}
+	return events
+}
+
+// The journal has the starts and ends of a run in their order, and what its caller noticed.
+func TestTheJournalTellsWhatHappened(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps = 4
+	cfg.Schedule.Warmup = 1
+	asked := 0
+	o := Options{Config: cfg, Dir: dir, Notes: func() []string {
+		if asked++; asked == 2 {
+			return []string{"nobody reads"}
+		}
+		return nil
+	}}
+	if r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, o); err != nil || !r.Interrupted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	resumeTo(t, dir)
+	want := []string{"started", "note: nobody reads", "stopped", "started", "ended"}
+	if got := readJournal(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the journal has %q, want %q", got, want)
+	}
+}
+
+// A line that a full disk cut short spoils neither the next line nor what verify says of the run.
+func TestALineCutShortIsRemovedFromTheJournal(t *testing.T) {
+	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	text, err := os.ReadFile(runDir(dir).journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(runDir(dir).journal(), append(text, `{"time":"20`...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	resumeTo(t, dir)
+	if got, want := readJournal(t, dir), []string{"started", "ended", "started", "ended"}; !slices.Equal(got, want) {
+		t.Errorf("the journal has %q, want %q", got, want)
+	}
+	if _, err := Verify(dir); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,163 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/internal/fileio"
+	"anneal/model"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train"
+)
+
+// AverageReport describes the result of AverageCheckpoints.
+type AverageReport struct {
+	Run         string  `json:"run"`
+	Steps       []int64 `json:"steps"`
+	WeightsHash string  `json:"weights_hash"`
+}
+
+// AverageCheckpoints writes a run directory whose weights are the mean of the last n checkpoints of the run in dir,
+// one per step: LAWA, latest weight averaging (Kaddour 2022, arXiv 2209.14981; Sanyal et al. 2023, arXiv 2306.03241).
+//
+//	w = (w₁ + … + wₙ) / n,  summed in float64 from the oldest step to the newest and rounded once
+//
+// It helps most while the learning rate is still high, and needs one more copy of the weights in float64 during the
+// computation. Not for checkpoints far apart in training: their mean is no better than the worst of them. It verifies
+// every byte that it reads; a damaged checkpoint is an error and is not skipped. The result is for generate, eval and
+// export; it has no optimizer state and cannot be resumed.
+func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
+	src, dst := runDir(dir), runDir(out)
+	cfg, err := src.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckNewRun(out); err != nil {
+		return nil, err
+	}
+	tok, err := fileio.ReadSmall(src.tokenizer(), tokenizer.MaxFile)
+	if err != nil {
+		return nil, &dataset.Error{Err: err}
+	}
+	t, err := tokenizer.Load(src.tokenizer())
+	if err != nil {
+		return nil, &dataset.Error{Err: err}
+	}
+	if cfg.Model.Vocab == 0 {
+		cfg.Derive("model.vocab", t.VocabSize(), "the tokenizer of "+dir)
+	}
+	steps, err := lastSteps(src, n)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := train.PolicyOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := cfg.Model
+	params, err := tensor.NewArena("parameters", model.Measure(c, policy, 1, c.Context, false).Params)
+	if err != nil {
+		return nil, err
+	}
+	defer params.Close()
+	m := model.New(c, model.MemoryOf(device.Host{}, policy, params, nil))
+	last, err := meanOfSteps(src, steps, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := last.checkTokenizer(t, src); err != nil {
+		return nil, err
+	}
+	cfg.DeriveText("average.ema", "0", "anneal ckpt average")
+	if err := dst.begin(); err != nil {
+		return nil, err
+	}
+	files := newRunFiles(dst, cfg, tok, t)
+	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true, Origin: files.origin()})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	r := &AverageReport{Run: out, Steps: steps}
+	r.WeightsHash, _, _ = checkpoint.HashTensors(weightTensors(m))
+	averaged := state{Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier}
+	if err := store.Save(steps[n-1], last.Progress.Tokens, weightTensors(m), &averaged); err != nil {
+		return nil, err
+	}
+	return r, dst.finish(files)
+}
+
+// lastSteps returns the newest n steps that have a checkpoint, in ascending order.
+func lastSteps(d runDir, n int) ([]int64, error) {
+	entries, err := checkpoint.List(d.checkpoints())
+	if err != nil {
+		return nil, err
+	}
+	var steps []int64
+	for _, e := range entries {
+		if e.Err != nil {
+			return nil, e.Err
+		}
+		if !slices.Contains(steps, e.Step) {
+			steps = append(steps, e.Step)
+		}
+	}
+	switch {
+	case len(steps) == 0:
+		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
+	case len(steps) < 2:
+		return nil, config.Problem{
+			Key: "checkpoint.keep", Message: fmt.Sprintf("%s has only one checkpoint: there is nothing to average", d),
+			At: d.config(), Try: "a run with checkpoint.every and checkpoint.keep set so that it keeps two or more",
+		}
+	case n < 2 || n > len(steps):
+		return nil, config.Problem{
+			Key: "checkpoint.keep", Message: fmt.Sprintf("cannot average the last %d checkpoints: %[3]s has %[2]d", n, len(steps), d),
+			At: d.config(), Try: fmt.Sprintf("--last from 2 to %d; a larger checkpoint.keep keeps more on disk", len(steps)),
+		}
+	}
+	slices.Sort(steps)
+	return steps[len(steps)-n:], nil
+}
+
+// meanOfSteps writes the mean of the checkpoints of these steps to m and returns the state of the last.
+func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
+	sums := make([][]float64, len(m.Params()))
+	for i, p := range m.Params() {
+		sums[i] = make([]float64, p.Value.Len())
+	}
+	var last *state
+	for _, step := range steps {
+		last = &state{}
+		info, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(m), last)
+		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
+			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err, d)
+		}
+		if err != nil {
+			return nil, asConfigError(err, m.Config, d)
+		}
+		if err := d.checkOrigin(info); err != nil {
+			return nil, err
+		}
+		if err := last.checkModel(m.Config, d); err != nil {
+			return nil, err
+		}
+		for i, p := range m.Params() {
+			for j := range sums[i] {
+				sums[i][j] += p.Value.Float64(j)
+			}
+		}
+	}
+	for i, p := range m.Params() {
+		for j, s := range sums[i] {
+			p.Value.SetFloat64(j, s/float64(len(steps)))
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,415 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/prepare"
+	"anneal/train"
+)
+
+// Options of a run.
+type Options struct {
+	Config     *config.Config    // Run fills in what the data set decides (model.vocab); Resume reads it from the run
+	Dir        string            // the run directory
+	Device     string            // overrides Config.Device unless it is ""
+	Threads    int               // overrides Config.Threads if above 0
+	OnProgress func(train.Event) // called after every step; may be nil
+	Warn       func(string)      // takes remarks for people; may be nil
+	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
+	Saves      <-chan struct{}   // asks for a checkpoint after the step in hand; may be nil
+	DRO        *DRO              // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+
+	begun time.Time // when this process began the run, whose train.minutes count from then
+}
+
+// Run starts a new run in o.Dir and trains to its end, or until ctx ends.
+func Run(ctx context.Context, o Options) (*Result, error) { return survive(ctx, o, start) }
+
+func start(ctx context.Context, o Options) (*Result, error) {
+	if err := CheckNewRun(o.Dir); err != nil {
+		return nil, err
+	}
+	s, err := newSession(o.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	trained := s.cfg.Init.From != ""
+	if trained {
+		if err := startFrom(s.trainer, s.cfg, s.corpus); err != nil {
+			return nil, err
+		}
+	}
+	// Without its state such a run has no weights, or does not say that it is no ordinary run.
+	if err := s.create(trained || s.DRO != nil); err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// create makes the run directory, with a checkpoint of the present state if the run must not begin without it. The
+// checkpoint comes first: a directory without a configuration is not yet a run.
+func (s *session) create(withState bool) error {
+	if err := s.dir.begin(); err != nil {
+		return err
+	}
+	files := newRunFiles(s.dir, s.cfg, s.corpus.TokenizerJSON, s.corpus.Tokenizer)
+	if err := s.openStore(files.origin()); err != nil {
+		return err
+	}
+	if withState {
+		if err := s.saveLast(); err != nil {
+			return err
+		}
+	}
+	return s.dir.finish(files)
+}
+
+// Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.
+func Resume(ctx context.Context, o Options) (*Result, error) { return survive(ctx, o, resume) }
+
+func resume(ctx context.Context, o Options) (*Result, error) {
+	if err := finishRewind(runDir(o.Dir), o.Warn); err != nil {
+		return nil, err
+	}
+	cfg, err := runDir(o.Dir).load()
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseWeights(runDir(o.Dir)); err != nil {
+		return nil, err
+	}
+	s, err := newSession(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	files, err := s.dir.readFiles()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.openStore(files.origin()); err != nil {
+		return nil, err
+	}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// session is a run in this process.
+type session struct {
+	Options
+	cfg       *config.Config
+	dir       runDir
+	dev       device.Device
+	corpus    *prepare.Corpus
+	trainer   *train.Trainer
+	reference *Weights // of a run that weighs domains; else nil
+	store     *checkpoint.Store
+	tensors   []checkpoint.Tensor
+	metrics   *metricsFile
+	journal   *journal
+	watch     *watchdog      // nil if nobody watches
+	exit      func(code int) // os.Exit, except in tests
+
+	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
+	tokens  int64   // of the whole run
+	last    state   // what the last step and evaluation gave
+	saving  saving
+	done    bool // the step just made is the last, by number or by time
+	clock   clock
+	started time.Time
+
+	warnedTextless bool // said that no validation split has text
+	targetless     int  // steps in a row whose batch had no target
+
+	warnedTargetless bool // said that a batch had none
+}
+
+func newSession(cfg *config.Config, o Options) (*session, error) {
+	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: o.begun, exit: os.Exit}
+	if s.Warn == nil {
+		s.Warn = func(string) {}
+	}
+	if err := s.open(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) open() (err error) {
+	if s.corpus, err = prepare.OpenCorpus(s.cfg); err != nil {
+		return err
+	}
+	if err := s.cfg.Validate(); err != nil {
+		return err
+	}
+	if s.dev, err = train.OpenDevice(s.cfg, s.Device, s.Threads); err != nil {
+		return err
+	}
+	if err := s.openTraining(); err != nil {
+		return err
+	}
+	if s.trainer, err = train.New(s.cfg, s.dev); err != nil {
+		return err
+	}
+	if s.DRO != nil {
+		if err := s.weighDomains(); err != nil {
+			return err
+		}
+	}
+	s.tensors = checkpointTensors(s.trainer.Tensors())
+	s.peak = s.dev.Peak(s.trainer.Policy().Operand)
+	s.tokens = s.cfg.Tokens()
+	s.last = newState()
+	return nil
+}
+
+// openTraining opens what the run reads.
+func (s *session) openTraining() error {
+	if err := s.corpus.OpenTraining(s.cfg); err != nil || s.DRO == nil {
+		return err
+	}
+	return s.corpus.TakeTurns(s.cfg.Train.MicroBatch)
+}
+
+func (s *session) openStore(origin checkpoint.Origin) (err error) {
+	o := checkpoint.Options{
+		Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Origin: origin,
+		Log: slog.New(warnings{func(text string) { s.Warn(text) }}),
+	}
+	if o.Synchronous {
+		s.Warn("memory is short: training waits while checkpoints are written")
+	}
+	s.store, err = checkpoint.Open(s.dir.checkpoints(), o)
+	return err
+}
+
+func (s *session) close() {
+	if s.metrics != nil {
+		s.metrics.close()
+	}
+	s.watch.close()
+	s.journal.close()
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.trainer != nil {
+		s.trainer.Close()
+	}
+	if s.reference != nil {
+		s.reference.Close()
+	}
+	if s.dev != nil {
+		s.dev.Close()
+	}
+	if s.corpus != nil {
+		s.corpus.Close()
+	}
+}
+
+// restore loads the newest verified checkpoint into the trainer.
+func (s *session) restore() error {
+	info, err := s.store.LoadLatest(s.tensors, &s.last)
+	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
+		return fmt.Errorf("%w: its initial weights, those of %s, were there\n  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
+	}
+	if errors.Is(err, checkpoint.ErrNone) {
+		if err := s.lostCheckpoints(err); err != nil {
+			return err
+		}
+		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
+		return nil
+	}
+	if err != nil {
+		return asConfigError(err, s.cfg.Model, s.dir)
+	}
+	if err := s.dir.checkOrigin(info); err != nil {
+		return err
+	}
+	if err := s.adopt(info); err != nil {
+		return err
+	}
+	s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
+	s.saving.step = s.trainer.Position().Step
+	return nil
+}
+
+// adopt goes on from the state just loaded, if it is of this model and this data; info is what loading it said.
+func (s *session) adopt(info checkpoint.Info) error {
+	t := s.trainer
+	if err := t.RestoreDomains(s.last.Domains, s.Dir); err != nil {
+		return err
+	}
+	if err := s.corpus.Train.Check(s.last.Data); err != nil {
+		return &dataset.Error{Err: err}
+	}
+	if err := s.last.checkModel(t.Model().Config, s.dir); err != nil {
+		return err
+	}
+	if here := s.dev.Kernels(); here != s.last.Tier {
+		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
+	}
+	t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
+	if s.cfg.Average.EMA > 0 && !info.Averaged {
+		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d", t.Position().Step))
+		t.StartAverage()
+	}
+	return nil
+}
+
+// run trains to the end under the run's journal.
+func (s *session) run(ctx context.Context) (*Result, error) {
+	if err := s.startJournal(); err != nil {
+		return nil, err
+	}
+	if err := s.dir.unmarkDiverged(); err != nil {
+		return nil, err
+	}
+	r, err := s.train(ctx)
+	if away := (*DivergedError)(nil); errors.As(err, &away) {
+		if err := s.dir.markDiverged(away); err != nil {
+			s.Warn(fmt.Sprintf("%s does not say that the run diverged: %v", s.dir.diverged(), err))
+		}
+	}
+	s.endJournal(r, err)
+	return r, err
+}
+
+// train steps to the end, evaluating, logging and saving on the way.
+func (s *session) train(ctx context.Context) (_ *Result, err error) {
+	t := s.trainer
+	if s.metrics, err = openMetrics(s.dir.metrics(), t.Position().Step, s.Warn); err != nil {
+		return nil, err
+	}
+	if t.Position().Step < s.cfg.Train.Steps {
+		if err := s.store.CheckSpace(s.tensors); err != nil {
+			return nil, err
+		}
+	}
+	s.startWatchdog()
+	s.clock.start(t.Position().Tokens)
+	for t.Position().Step < s.cfg.Train.Steps && !s.done {
+		if err = s.step(ctx); err != nil {
+			break
+		}
+	}
+	if err == nil && s.last.EvalStep != t.Position().Step { // an earlier process was stopped while it evaluated
+		_, err = s.evaluate(ctx)
+	}
+	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if err != nil && !interrupted {
+		return nil, errors.Join(s.locate(err), s.store.Wait())
+	}
+	if err := s.saveLast(); err != nil {
+		return nil, s.locate(err)
+	}
+	return s.result(interrupted)
+}
+
+// outOfTime reports whether train.minutes have passed in this process.
+func (s *session) outOfTime() bool {
+	limit := s.cfg.Train.Minutes
+	return limit > 0 && time.Since(s.started).Minutes() >= limit
+}
+
+// step makes one step and what is due after it.
+func (s *session) step(ctx context.Context) error {
+	t := s.trainer
+	e, err := t.Step(ctx, s.corpus.Train)
+	s.watch.enter(idle)
+	if err != nil {
+		return err
+	}
+	if err := s.countTargets(e.Targets); err != nil {
+		return err
+	}
+	if !e.Skipped {
+		s.last.TrainLoss = e.Loss
+	}
+	s.clock.tick(t.Position().Tokens, e.FLOPs)
+	s.done = t.Position().Step == s.cfg.Train.Steps || s.outOfTime()
+	due := s.done || s.cfg.Train.EvalEvery > 0 && t.Position().Step%s.cfg.Train.EvalEvery == 0
+	if due && !t.Guard().Exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
+		e.Evaluation, err = s.evaluate(ctx)
+		s.clock.pause()
+	}
+	s.report(e)
+	if err != nil {
+		return err
+	}
+	if t.Guard().Exhausted() {
+		_, saved := s.dir.lastCheckpoint()
+		return &DivergedError{
+			Step: t.Position().Step, Skips: t.Guard().Row, NonFinite: t.Guard().RowNonFinite, LR: s.cfg.Optimizer.LR,
+			LossScale: t.LossScale(), Dir: s.Dir, Saved: saved,
+		}
+	}
+	if every := s.cfg.Checkpoint.Every; every > 0 && t.Position().Step%every == 0 && !s.done && !s.mayRewind() {
+		return s.saveDue()
+	}
+	select {
+	case <-s.Saves:
+		s.journal.write("note", "a checkpoint was asked for")
+		return s.saveDue()
+	default:
+	}
+	if s.store.Done() {
+		return s.settleSave()
+	}
+	return nil
+}
+
+// mayRewind reports whether the run may soon go back, to a checkpoint from before the updates that are now skipped:
+// one from their midst must not take its place.
+func (s *session) mayRewind() bool {
+	return s.cfg.Guard.OnDivergence == config.Rewind && s.trainer.Guard().Row > 0
+}
+
+// countTargets warns of a batch without a target, and gives up after as many in a row as the guard allows skips: such
+// a run would learn nothing.
+func (s *session) countTargets(n int) error {
+	if n > 0 {
+		s.targetless = 0
+		return nil
+	}
+	s.targetless++
+	const reason = "all of its tokens are prompts or padding"
+	if s.targetless >= s.cfg.Guard.MaxSkips {
+		return &dataset.Error{Err: fmt.Errorf("the batches of %d steps in a row had no target: of each, %s\n"+
+			"  look at the data with `anneal data inspect`, and at the --prompt-end it was built with", s.targetless, reason)}
+	}
+	if !s.warnedTargetless {
+		s.warnedTargetless = true
+		s.Warn(fmt.Sprintf("the batch of step %d has no target: %s; the step changes nothing", s.trainer.Position().Step, reason))
+	}
+	return nil
+}
+
+// locate tells a failure of the machine where the run stood.
+func (s *session) locate(err error) error {
+	if failed := (*train.DeviceError)(nil); errors.As(err, &failed) {
+		failed.Step, failed.Dir = s.trainer.Position().Step, s.Dir
+	}
+	if corrupt := (*train.CorruptionError)(nil); errors.As(err, &corrupt) {
+		corrupt.Dir = s.Dir
+	}
+	return err
+}
+
+// Exists reports whether dir holds a run.
+func Exists(dir string) bool {
+	_, err := os.Stat(runDir(dir).config())
+	return err == nil
+}

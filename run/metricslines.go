@@ -1,0 +1,262 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"anneal/internal/fileio"
+)
+
+// openMetrics opens the file for a run at the given step. It removes lines of later steps, written before a kill by
+// steps that will run again, and lines that cannot be read, which it tells.
+func openMetrics(path string, step int, warn func(string)) (*metricsFile, error) {
+	c, err := trimMetrics(path, step)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read metrics: %w", err)
+	}
+	if text := c.faults(path); text != "" {
+		warn(text)
+	}
+	f, err := openAppend(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write metrics: %w", err)
+	}
+	return newMetricsFile(f, metricsRetry, warn), nil
+}
+
+// trimMetrics leaves the lines that a run at the given step has, and returns what is wrong with them.
+func trimMetrics(path string, step int) (*metricsCheck, error) {
+	c := &metricsCheck{}
+	kept, dropped, prefix := int64(0), false, true // whether the lines to keep are the first of the file
+	err := eachMetricsLine(path, func(line []byte) error {
+		if !c.keeps(line, step) {
+			dropped = true
+			return nil
+		}
+		kept, prefix = kept+int64(len(line)), prefix && !dropped
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.last > 0 {
+		c.reach(step + 1)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || info.Size() == kept:
+		return c, nil
+	case prefix:
+		return c, os.Truncate(path, kept)
+	}
+	return c, rewriteMetrics(path, func(line []byte) []byte {
+		if l, err := readLoggedStep(line); err != nil || !l.Rewound && l.Step > step {
+			return nil
+		}
+		return line
+	})
+}
+
+// rewriteMetrics replaces every line by what edit returns.
+func rewriteMetrics(path string, edit func(line []byte) []byte) error {
+	return fileio.Write(path, func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 1<<16)
+		err := eachMetricsLine(path, func(line []byte) error {
+			_, err := out.Write(edit(line))
+			return err
+		})
+		return errors.Join(err, out.Flush())
+	})
+}
+
+// metricsCheck finds what is wrong with the lines of metrics.jsonl: lines that cannot be read, and steps that are
+// missing between the first line and the last of the run's current history.
+type metricsCheck struct {
+	lines int   // so far
+	last  int   // step so far, of the current history; 0 before the first
+	bad   []int // numbers of lines, from 1
+	holes []stepRange
+}
+
+// read takes the next line. It returns false for one that cannot be read. The last line may be incomplete: the run is
+// writing it, or was killed.
+func (c *metricsCheck) read(line []byte) (loggedStep, bool) {
+	l, readable := c.parse(line)
+	if readable && !l.Rewound {
+		c.reach(l.Step)
+	}
+	return l, readable
+}
+
+// keeps is read for a run at a step: lines of later steps are as if they were not there.
+func (c *metricsCheck) keeps(line []byte, step int) bool {
+	l, readable := c.parse(line)
+	switch {
+	case !readable || !l.Rewound && l.Step > step:
+		return false
+	case !l.Rewound:
+		c.reach(l.Step)
+	}
+	return true
+}
+
+func (c *metricsCheck) parse(line []byte) (loggedStep, bool) {
+	c.lines++
+	l, err := readLoggedStep(line)
+	if err != nil && !errors.Is(err, errCutShort) {
+		c.bad = append(c.bad, c.lines)
+	}
+	return l, err == nil
+}
+
+// refuse notes that the line just read has a step but is damaged otherwise.
+func (c *metricsCheck) refuse(l loggedStep) {
+	c.bad = append(c.bad, c.lines)
+	if !l.Rewound {
+		c.holes = append(c.holes, stepRange{l.Step, l.Step})
+	}
+}
+
+// reach notes the steps that are missing before one.
+func (c *metricsCheck) reach(step int) {
+	if c.last > 0 && step > c.last+1 {
+		c.holes = append(c.holes, stepRange{c.last + 1, step - 1})
+	}
+	c.last = max(c.last, step)
+}
+
+// faults says what is wrong; "" if nothing is.
+func (c *metricsCheck) faults(path string) string {
+	var parts []string
+	if len(c.bad) > 0 {
+		numbers := make([]string, len(c.bad))
+		for i, n := range c.bad {
+			numbers[i] = fmt.Sprint(n)
+		}
+		parts = append(parts, "unreadable lines are left out: "+firstFew(numbers))
+	}
+	if len(c.holes) > 0 {
+		names := make([]string, len(c.holes))
+		for i, h := range c.holes {
+			names[i] = h.String()
+		}
+		parts = append(parts, "the metrics of these are missing: "+firstFew(names))
+	}
+	if parts == nil {
+		return ""
+	}
+	return path + ": " + strings.Join(parts, "; ")
+}
+
+// firstFew joins the first elements of a list, and says how many more there are.
+func firstFew(list []string) string {
+	const few = 5
+	if len(list) <= few {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+}
+
+// loggedStep is the part of a line of metrics.jsonl that identifies its step.
+type loggedStep struct {
+	Step    int
+	Rewound bool
+}
+
+// longestMetricsLine is far longer than the line of a mix of a thousand sources.
+const longestMetricsLine = 1 << 20
+
+// eachMetricsLine calls f with every line of the file, including its line end, until f returns an error. Of a line
+// that is too long it passes the line end alone. A missing file has no lines.
+func eachMetricsLine(path string, f func(line []byte) error) error {
+	file, err := fileio.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in, line, long := bufio.NewReaderSize(file, 64<<10), []byte(nil), false
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > longestMetricsLine; !long {
+			line = append(line, part...)
+		} else if line = line[:0]; err == nil {
+			line = append(line, '\n')
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && err != io.EOF:
+			return err
+		case len(line) > 0 || long:
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		line, long = line[:0], false
+	}
+}
+
+var (
+	errCutShort = errors.New("the line is cut short")
+	errNoStep   = errors.New("the line has no step")
+)
+
+// readLoggedStep parses a line. A truncated or damaged line is an error.
+func readLoggedStep(line []byte) (l loggedStep, err error) {
+	if !bytes.HasSuffix(line, []byte("\n")) {
+		return l, errCutShort
+	}
+	if err = json.Unmarshal(line, &l); err == nil && l.Step < 1 {
+		err = errNoStep
+	}
+	return l, err
+}
+
+// lastLogged returns the last step of the run's current history in metrics.jsonl; 0 if there is none.
+func lastLogged(path string) (int, error) {
+	var c metricsCheck
+	err := eachMetricsLine(path, func(line []byte) error {
+		c.read(line)
+		return nil
+	})
+	return c.last, err
+}
+
+// markRewound marks the lines of steps after the given one as rewound, and removes lines that cannot be read, which
+// it returns. A file without any that can be read does not belong to a run and stays as it is.
+func markRewound(path string, step int) (*metricsCheck, error) {
+	c, sound := &metricsCheck{}, false
+	err := eachMetricsLine(path, func(line []byte) error {
+		_, ok := c.read(line)
+		sound = sound || ok
+		return nil
+	})
+	if err != nil || !sound {
+		return &metricsCheck{}, err
+	}
+	return c, rewriteMetrics(path, func(line []byte) []byte {
+		l, err := readLoggedStep(line)
+		if err != nil {
+			return nil
+		}
+		if l.Step <= step || l.Rewound {
+			return line
+		}
+		body := bytes.TrimRight(line, "\r\n\t ")
+		return slices.Concat(body[:len(body)-1], []byte(`,"rewound":true}`+"\n"))
+	})
+}

@@ -1,0 +1,113 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/internal/machine"
+	"anneal/train"
+)
+
+// ArenaUse is the memory of one arena in bytes.
+type ArenaUse struct {
+	Name        string
+	Bytes, Peak int64
+}
+
+// Result describes the end of a run.
+type Result struct {
+	Step               int
+	Tokens, Parameters int64
+	TokensPerSecond    float64 // over this process's steps; NaN if it made none
+	TrainLoss          float64 // nats per token of the last applied step; NaN without one
+	EvalStep           int     // of the last evaluation
+	train.Evaluation           // the last; its SourceTokens are those of the whole run
+
+	DomainWeights              []float64 // mean over the updates, for a run that weighs domains; else nil
+	ClipRate                   float64   // share of the run's updates whose gradient was clipped; NaN without an update
+	NoiseScale                 float64   // tokens; NaN if train.noise_scale_every is 0 or too little was measured
+	WeightsHash, OptimizerHash string
+	Init                       config.Init // the initial weights, if the run started from some
+	Interrupted                bool        // ctx ended before the last step; the state is saved
+	PeakRSS                    int64       // bytes, of the process
+	DeviceMemory               int64       // bytes, peak of the device's own memory; 0 if it uses the host's
+	Arenas                     []ArenaUse
+}
+
+// evaluate measures the model and stores the result. If it is interrupted, the previous result remains.
+func (s *session) evaluate(ctx context.Context) (train.Evaluation, error) {
+	none := train.NewEvent().Evaluation
+	s.watch.enter(evaluating)
+	defer s.watch.enter(idle)
+	text, err := s.corpus.HeldOut(s.cfg.Model.Context)
+	if err != nil {
+		return none, err
+	}
+	weights, err := s.trainer.Evaluate(ctx, text, s.cfg.Train.EvalTokens)
+	if err != nil {
+		return none, err
+	}
+	if len(weights.Textless) > 0 && !s.warnedTextless {
+		s.Warn(weights.NoText().Error())
+		s.warnedTextless = true
+	}
+	average, err := s.trainer.EvaluateAverage(ctx, text, s.cfg.Train.EvalTokens)
+	if err != nil {
+		return none, err
+	}
+	e := train.Evaluation{
+		ValLoss: weights.Loss, ValBitsPerByte: weights.BitsPerByte,
+		ValLossEMA: average.Loss, ValBitsPerByteEMA: average.BitsPerByte, ValSources: weights.Sources,
+	}
+	if weights.Tokens > 0 {
+		s.evaluateSources(&e)
+	}
+	s.last.Evaluation, s.last.ValSources, s.last.EvalStep = e, e.ValSources, s.trainer.Position().Step
+	return e, nil
+}
+
+// report completes the event of a step, writes it to the metrics and calls OnProgress.
+func (s *session) report(e train.Event) {
+	e.TokensPerSecond = s.clock.rate()
+	e.RSSBytes, _ = machine.Resident()
+	if s.peak > 0 {
+		e.FractionOfPeak = s.clock.flops() / 1e9 / s.peak
+	}
+	e.SourceLoss = s.sourceLoss()
+	e.ETA = time.Duration(float64(s.tokens-e.Tokens) / e.TokensPerSecond * float64(time.Second))
+	if m := s.cfg.Train.Minutes; m > 0 {
+		e.ETA = max(min(e.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started)), 0)
+	}
+	s.metrics.write(e)
+	s.noteStep()
+	if s.OnProgress != nil {
+		s.OnProgress(e)
+	}
+}
+
+// result returns the Result of the run, once its state is saved.
+func (s *session) result(interrupted bool) (*Result, error) {
+	t, position := s.trainer, s.trainer.Position()
+	weights, optimizer, err := checkpoint.HashTensors(s.tensors)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{
+		Step: position.Step, Tokens: position.Tokens, Parameters: t.Model().Count(), TokensPerSecond: s.clock.average(),
+		TrainLoss: s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
+		ClipRate:   position.ClipRate(),
+		NoiseScale: position.Noise.Tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted, Init: s.cfg.Init,
+	}
+	r.ValSources, r.SourceTokens = s.last.ValSources, s.sourceTokens()
+	r.DomainWeights = t.MeanDomainWeights()
+	_, r.PeakRSS = machine.Resident()
+	for _, a := range t.Arenas() {
+		r.Arenas = append(r.Arenas, ArenaUse{Name: a.Name(), Bytes: int64(a.Size()), Peak: int64(a.Peak())})
+		if a.Apart() {
+			r.DeviceMemory += int64(a.Peak())
+		}
+	}
+	return r, nil
+}

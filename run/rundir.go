@@ -1,0 +1,186 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/internal/fileio"
+	"anneal/internal/yaml"
+)
+
+// A run directory holds everything about a run, as files:
+//
+//	config.yaml      the resolved configuration, with where each value came from
+//	tokenizer.json   the tokenizer the data was built with, as it was there
+//	tokenizer_config.json   which of its tokens ends a text
+//	metrics.jsonl    one line a step
+//	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
+//	checkpoints/     see package checkpoint
+//	rewind.json      only while a rewind is under way
+//	diverged.json    only while the run stands where it diverged
+type runDir string
+
+func (d runDir) config() string    { return filepath.Join(string(d), "config.yaml") }
+func (d runDir) tokenizer() string { return filepath.Join(string(d), "tokenizer.json") }
+func (d runDir) tokenizerConfig() string {
+	return filepath.Join(string(d), "tokenizer_config.json")
+}
+func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
+func (d runDir) rewind() string      { return filepath.Join(string(d), "rewind.json") }
+func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
+func (d runDir) unfinished() string  { return d.config() + unfinished }
+
+// unfinished ends the name of a file that is not yet whole.
+const unfinished = ".tmp"
+
+var (
+	// ErrExists means that the directory for a new run already holds one.
+	ErrExists = errors.New("already holds a run")
+	// ErrNoRun means that a directory does not hold a run.
+	ErrNoRun = errors.New("is not a run: it has no config.yaml")
+)
+
+// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun,
+// so that a start that was killed can be made again.
+func (d runDir) begin() error {
+	if err := CheckNewRun(string(d)); err != nil {
+		return err
+	}
+	if err := d.clear(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(string(d), 0o777); err != nil {
+		return fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	if err := os.WriteFile(d.unfinished(), nil, 0o666); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	return nil
+}
+
+// clear removes the checkpoints of a start that was killed.
+func (d runDir) clear() error {
+	if _, err := os.Stat(d.checkpoints()); err != nil {
+		return nil // CheckNewRun has looked at the directory
+	}
+	unlock, err := checkpoint.Lock(d.checkpoints())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	left, err := checkpoint.List(d.checkpoints())
+	for _, e := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(d.checkpoints(), e.Name)))
+	}
+	return err
+}
+
+// finish makes a run of the directory.
+func (d runDir) finish(f runFiles) error {
+	if err := f.write(d); err != nil {
+		os.WriteFile(d.unfinished(), nil, 0o666) // writing has taken it away; the directory can still be begun again
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
+	return nil
+}
+
+// configure replaces the values of the run's configuration. Where load has found data that was moved with the run, the
+// first line says so, too: the new paths go with the present place of the run.
+func (d runDir) configure(cfg *config.Config) error {
+	text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes)
+	if err != nil {
+		return err
+	}
+	var first []byte
+	files := runFiles{config: text}
+	if id := files.run(); id != "" {
+		first = d.firstLine(id)
+	} else if place.Match(text) { // a run of an early version has no id
+		first, _, _ = bytes.Cut(text, []byte("\n"))
+		first = append(first, '\n')
+	}
+	return writeDurably(d.config(), slices.Concat(first, cfg.YAML()))
+}
+
+// writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
+func writeDurably(path string, data []byte) error {
+	half := path + unfinished
+	f, err := os.Create(half)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = fileio.Put(f, path)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(half)
+	}
+	return err
+}
+
+func existsError(dir string) error {
+	return fmt.Errorf("%s %w\n  continue it with `anneal resume %s`, or choose another --out", dir, ErrExists, dir)
+}
+
+// BranchConfig reads the configuration of the run in dir with some values replaced.
+func BranchConfig(dir string, overrides []string) (*config.Config, error) {
+	if _, err := runDir(dir).load(); err != nil {
+		return nil, err
+	}
+	if err := refuseWeights(runDir(dir)); err != nil {
+		return nil, err
+	}
+	for _, o := range overrides {
+		if key, _, _ := strings.Cut(o, "="); strings.HasPrefix(key, "init.") {
+			return nil, config.Problem{
+				Key: key, At: "command line: " + o, Message: fmt.Sprintf("%s has no effect on a branch, which begins with a checkpoint of %s", key, dir),
+				Try: "leaving it out, or `anneal train CONFIG --init-from DIR`",
+			}
+		}
+	}
+	return runDir(dir).read(overrides)
+}
+
+// Config reads the configuration of the run in dir.
+func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
+
+// ResumeConfig is Config for a run that is to be resumed: one that holds weights only is refused.
+func ResumeConfig(dir string) (*config.Config, error) {
+	cfg, err := runDir(dir).load()
+	if err != nil {
+		return nil, err
+	}
+	return cfg, refuseWeights(runDir(dir))
+}
+
+// load reads the configuration of an existing run.
+func (d runDir) load() (*config.Config, error) {
+	switch _, err := os.Stat(d.config()); {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+		return nil, fmt.Errorf("cannot read the run: %w", err)
+	default:
+		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
+	}
+	return d.read(nil)
+}
+
+// read reads the configuration with some values replaced, and finds data that was moved with the run.
+func (d runDir) read(overrides []string) (*config.Config, error) {
+	cfg, err := config.Sources{File: d.config(), Overrides: overrides, Started: true}.Load()
+	if err != nil {
+		return nil, err
+	}
+	return cfg, d.findData(cfg)
+}

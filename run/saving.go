@@ -1,0 +1,157 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/train"
+)
+
+// saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as
+// an earlier one exists: the next is tried after the usual number of steps.
+type saving struct {
+	step     int  // of the last checkpoint that was started and has not failed; −1 if none
+	underway bool // its outcome is not known yet
+	failures int  // checkpoints in a row that failed
+}
+
+// metricsPatience is how long a checkpoint waits for the lines of its steps, so that a kill after it leaves no hole.
+const metricsPatience = time.Second
+
+// saveDue starts a checkpoint in the middle of the run. It returns an error only if the run should stop.
+func (s *session) saveDue() error {
+	s.watch.enter(savingState)
+	defer s.watch.enter(idle)
+	if err := s.settleSave(); err != nil {
+		return err
+	}
+	if err := s.save(); err != nil {
+		return s.tolerate(err)
+	}
+	return nil
+}
+
+// settleSave waits for the checkpoint under way, if any, like saveDue.
+func (s *session) settleSave() error {
+	if !s.saving.underway {
+		return nil
+	}
+	err := s.store.Wait()
+	s.saving.underway = false
+	if err != nil {
+		return s.tolerate(s.saveError(s.saving.step, err))
+	}
+	s.saving.failures = 0
+	return nil
+}
+
+// tolerate counts a checkpoint that failed. It returns its error if the run should stop: this is the last of
+// checkpoint.max_failures in a row, there is no other to go back to, or trying again is pointless.
+func (s *session) tolerate(err error) error {
+	s.saving.step = -1
+	s.saving.failures++
+	_, saved := s.dir.lastCheckpoint()
+	most := s.cfg.Checkpoint.MaxFailures
+	device, locked := (*train.DeviceError)(nil), (*checkpoint.LockedError)(nil)
+	if s.saving.failures >= most || !saved || errors.As(err, &device) || errors.As(err, &locked) {
+		return err
+	}
+	s.Warn(fmt.Sprintf("%v\n  training goes on and saves again at step %d; "+
+		"after %d failures in a row it stops (checkpoint.max_failures; so far %d)",
+		firstLineOf(err), s.nextSave(), most, s.saving.failures))
+	return nil
+}
+
+// nextSave is the step after which the run saves again, unless somebody asks for a checkpoint before.
+func (s *session) nextSave() int {
+	every, last := s.cfg.Checkpoint.Every, s.cfg.Train.Steps
+	if every == 0 {
+		return last
+	}
+	return min((s.trainer.Position().Step/every+1)*every, last)
+}
+
+// saveLast saves the state at the end of the run, or where it is stopped, and waits until it is safe.
+func (s *session) saveLast() error {
+	s.watch.enter(savingState)
+	defer s.watch.enter(idle)
+	if s.saving.underway {
+		if err := s.store.Wait(); err != nil {
+			s.Warn(firstLineOf(s.saveError(s.saving.step, err)))
+			s.saving.step = -1
+		}
+		s.saving.underway = false
+	}
+	if err := s.save(); err != nil {
+		return err
+	}
+	if err := s.store.Wait(); err != nil {
+		return s.saveError(s.saving.step, err)
+	}
+	s.saving.underway = false
+	return nil
+}
+
+// save starts a checkpoint of the current step, unless it has one.
+func (s *session) save() error {
+	t := s.trainer
+	if s.saving.step == t.Position().Step {
+		return nil
+	}
+	s.metrics.flush(metricsPatience)
+	now := t.State()
+	s.last.Progress, s.last.Data, s.last.Guard = now.Position, s.corpus.Train.State(now.Position.Sample), now.Guard
+	s.last.LossScale, s.last.Domains = now.LossScale, now.Domains
+	s.last.Model, s.last.Tier = t.Model().Config, s.dev.Kernels()
+	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.Tokenizer.Hash()
+	if err := s.store.Save(int64(t.Position().Step), t.Position().Tokens, s.tensors, &s.last); err != nil {
+		if failed := train.Wait(s.dev); failed != nil {
+			return failed
+		}
+		return s.saveError(t.Position().Step, err)
+	}
+	s.saving.step, s.saving.underway = t.Position().Step, true
+	return nil
+}
+
+// saveError says what a checkpoint that failed means for the run.
+func (s *session) saveError(step int, err error) error {
+	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over", s.Dir)
+	switch last, ok := s.dir.lastCheckpoint(); {
+	case !Exists(s.Dir):
+		remedy = "the run has not begun: remove the cause and give the command again"
+	case ok:
+		remedy = fmt.Sprintf("the run has its checkpoint of step %d: remove the cause and run `anneal resume %s`", last, s.Dir)
+	}
+	return fmt.Errorf("cannot save step %d: %w\n  %s", step, err, remedy)
+}
+
+// lastCheckpoint returns the step of the newest checkpoint; false if there is none.
+func (d runDir) lastCheckpoint() (step int64, ok bool) {
+	list, err := checkpoint.List(d.checkpoints())
+	if err != nil {
+		return 0, false
+	}
+	for _, e := range list {
+		if e.Err == nil {
+			return e.Step, true
+		}
+	}
+	return 0, false
+}
+
+// lostCheckpoints returns none, the error that there is no checkpoint, with advice if the metrics show that there was
+// one: its directory may be on a disk that is not there now, and a run that started over would remove the metrics. A
+// run that may go back by itself skips checkpoints at times, and proves nothing.
+func (s *session) lostCheckpoints(none error) error {
+	every := s.cfg.Checkpoint.Every
+	logged, err := lastLogged(s.dir.metrics())
+	if err != nil || every == 0 || logged <= 2*every || s.cfg.Guard.OnDivergence == config.Rewind {
+		return nil // what is wrong with the metrics is told when they are opened
+	}
+	return fmt.Errorf("%w, but the run was at step %d and saves every %d steps\n  bring %s back, or start over with `anneal rewind %s --to 0`",
+		none, logged, every, s.dir.checkpoints(), s.Dir)
+}

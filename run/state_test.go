@@ -1,0 +1,39 @@
+package run
+
+import (
+	"math"
+	"testing"
+
+	"anneal/dataset"
+	"anneal/train"
+)
+
+// A state that no run can have come to is refused, whatever its checksum says.
+func TestStatesThatNoRunCanHaveAreRefused(t *testing.T) {
+	sound := state{
+		Progress: train.Position{Step: 10, Updates: 9, Sample: 80, Tokens: 640, Applied: 576, Clipped: 3},
+		Data:     dataset.State{Data: "some", Sample: 80}, EvalStep: 10, Guard: train.Guard{Skipped: 1},
+	}
+	if err := sound.Check(10, 640); err != nil {
+		t.Fatal(err)
+	}
+	for name, forge := range map[string]func(*state){
+		"another step":          func(s *state) { s.Progress.Step = 9 },
+		"other tokens":          func(s *state) { s.Progress.Tokens++ },
+		"negative updates":      func(s *state) { s.Progress.Updates = -1 },
+		"more updates":          func(s *state) { s.Progress.Updates = 11 },
+		"negative clipped":      func(s *state) { s.Progress.Clipped = -1 },
+		"tokens nobody applied": func(s *state) { s.Progress.Applied = math.MaxInt64 },
+		"samples without end":   func(s *state) { s.Progress.Sample, s.Data.Sample = math.MaxUint64, math.MaxUint64 },
+		"data elsewhere":        func(s *state) { s.Data.Sample = 81 },
+		"evaluated in advance":  func(s *state) { s.EvalStep = 11 },
+		"skips in a row":        func(s *state) { s.Guard.Row = 2 },
+		"negative skips":        func(s *state) { s.Guard.Row, s.Guard.Skipped = -1, -1 },
+	} {
+		forged := sound
+		forge(&forged)
+		if forged.Check(10, 640) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

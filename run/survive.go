@@ -1,0 +1,81 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/config"
+)
+
+// With guard.on_divergence = rewind a run that diverges goes back to the last step before the skipped updates that
+// is a multiple of checkpoint.every, and leaves out the batches from there up to the last that was skipped, as
+// `anneal rewind` does. If it has no checkpoint of that step, it makes the steps from an earlier one again. So the
+// batches that are left out follow from the configuration and the data alone, and the rewind is planned before it
+// is begun: neither a stop nor a kill at any time changes a bit of the result.
+
+// survive goes on with a run after begin, as long as it diverges and may be rewound.
+func survive(ctx context.Context, o Options, begin func(context.Context, Options) (*Result, error)) (*Result, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	o.begun = time.Now()
+	for {
+		r, err := begin(ctx, o)
+		away := (*DivergedError)(nil)
+		if !errors.As(err, &away) {
+			return r, err
+		}
+		again, fault := rewindDiverged(away, o)
+		if fault != nil {
+			return nil, fmt.Errorf("%w\n  guard.on_divergence = rewind did not help: %v", err, fault)
+		}
+		if !again {
+			return nil, err
+		}
+		begin = resume
+	}
+}
+
+// rewindDiverged takes a run that diverged back, if it may go back once more.
+func rewindDiverged(away *DivergedError, o Options) (bool, error) {
+	cfg, err := runDir(o.Dir).load()
+	if err != nil {
+		return false, err
+	}
+	g := cfg.Guard
+	switch {
+	case g.OnDivergence != config.Rewind:
+		return false, nil
+	case g.Rewound >= g.Rewinds:
+		return false, fmt.Errorf("the run has gone back by itself %d times, as often as guard.rewinds allows", g.Rewound)
+	}
+	good := away.first() - 1
+	if every := cfg.Checkpoint.Every; every > 0 {
+		good -= good % every
+	}
+	to := good
+	if !runDir(o.Dir).savedUpTo(good) {
+		to = 0 // the initial weights come from the seed
+	}
+	r, err := Rewind(o.Dir, RewindOptions{
+		To: to, Skip: []StepRange{{good + 1, away.Step}}, rewound: g.Rewound + 1, Warn: o.Warn,
+	})
+	if err != nil {
+		return false, err
+	}
+	o.Warn(fmt.Sprintf("training diverged at step %d: "+
+		"the run goes back to step %d and leaves out the batches of %s (rewind %d of %d)",
+		away.Step, r.Step, stepRange{good + 1, away.Step}, g.Rewound+1, g.Rewinds))
+	return true, nil
+}
+
+// savedUpTo reports whether the run has a checkpoint of a step or of an earlier one: stops amid skipped updates save
+// later ones, in whose favor those may have been deleted.
+func (d runDir) savedUpTo(step int) bool {
+	list, err := checkpoint.List(d.checkpoints())
+	return err == nil && slices.ContainsFunc(list, func(e checkpoint.Entry) bool { return e.Err == nil && e.Step <= int64(step) })
+}

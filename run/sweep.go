@@ -1,0 +1,52 @@
+package run
+
+import (
+	"context"
+	"math"
+
+	"anneal/config"
+	"anneal/schedule"
+)
+
+// SweepOptions defines the learning rates of a range test.
+type SweepOptions struct {
+	Config    *config.Config // valid; uses full batches of full sequences, without its ramps; Adafactor's relative step does not cap the rates
+	Threads   int            // overrides Config.Threads if above 0
+	Low, High float64        // the rates of the first and the last step, 0 < Low < High
+	Steps     int            // at least 2
+
+	OnStep func(lr, loss float64) (goOn bool) // loss in nats per token, before the update at rate lr; returns false to stop
+}
+
+// Sweep trains from the initial weights while the learning rate rises exponentially, until the last step, a
+// non-finite loss, or OnStep returns false. It works in memory and writes nothing: runs, data and o.Config do not
+// change.
+func Sweep(ctx context.Context, o SweepOptions) error {
+	cfg := o.Config.Clone()
+	plain := config.Default()
+	cfg.Train.BatchRamp, cfg.Train.BatchRampLR, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = "", plain.Train.BatchRampLR, "", 0
+	cfg.Guard.SpikeZ, cfg.Guard.Window = 0, plain.Guard.Window
+	if cfg.Optimizer.Name == "adafactor" {
+		cfg.Optimizer.RelativeStep = false // it would cap the rates
+	}
+	if o.Threads > 0 {
+		cfg.Threads = o.Threads
+	}
+	t, err := NewTrial(cfg, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	peak := cfg.Optimizer.LR
+	t.trainer.SetSchedule(schedule.Sweep{Low: o.Low / peak, High: o.High / peak, Steps: o.Steps})
+	for range o.Steps {
+		stats, err := t.Step(ctx)
+		if err != nil {
+			return err
+		}
+		if !o.OnStep(stats.LR, stats.Loss) || math.IsNaN(stats.Loss) || math.IsInf(stats.Loss, 0) {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/model"
+	"anneal/precision"
+	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train"
+)
+
+// Weights are those of a run's newest verified checkpoint, with its tokenizer and its configuration.
+type Weights struct {
+	Config    *config.Config
+	Policy    precision.Policy
+	Tokenizer *tokenizer.Tokenizer
+	Model     *model.Decoder // nil before Load
+	Trained   model.Config   // in which the weights were trained
+	Imported  bool           // other tools made the model
+	Step      int64
+	Skipped   []error  // unusable newer checkpoints
+	Changed   []string // keys of the model in config.yaml whose values are not those of the training: "key: was → now"
+
+	o      WeightOptions
+	dir    runDir
+	read   config.Config // as config.yaml says
+	params *tensor.Arena
+}
+
+// WeightOptions says which weights to load.
+type WeightOptions struct {
+	Average bool // the exponential moving average of the weights
+
+	// AllowOlder uses an older checkpoint if the newest is damaged, otherwise a *checkpoint.OlderError, and the last
+	// one before the run diverged, otherwise a *DivergedRunError.
+	AllowOlder bool
+}
+
+// OpenWeights reads everything about the run in dir but its weights, for Load. The caller may change the model of
+// Config before that, in what does not affect the weights.
+func OpenWeights(dir string, o WeightOptions) (*Weights, error) {
+	d := runDir(dir)
+	cfg, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	if o.Average && cfg.Average.EMA == 0 {
+		return nil, config.Problem{
+			Key: "average.ema", Message: fmt.Sprintf("%s keeps no moving average of its weights: average.ema = 0", dir), At: d.config(),
+			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints instead", dir),
+		}
+	}
+	w := &Weights{Config: cfg, o: o, dir: d}
+	if w.Tokenizer, err = tokenizer.Load(d.tokenizer()); err != nil {
+		return nil, &dataset.Error{Err: err}
+	}
+	if cfg.Model.Vocab == 0 {
+		cfg.Derive("model.vocab", w.Tokenizer.VocabSize(), "the tokenizer of "+dir)
+	}
+	if err := checkVocabulary(w.Tokenizer, d.tokenizer(), cfg.Model.Vocab); err != nil {
+		return nil, err
+	}
+	if w.Policy, err = train.PolicyOf(cfg); err != nil {
+		return nil, err
+	}
+	if o.Average {
+		w.Policy.Weight = w.Policy.Master // averages are not rounded
+	}
+	w.Trained, w.read = cfg.Model, *cfg
+	return w, nil
+}
+
+// Path returns the directory of the run.
+func (w *Weights) Path() string { return string(w.dir) }
+
+// ConfigPath and TokenizerPath return files of the run.
+func (w *Weights) ConfigPath() string    { return w.dir.config() }
+func (w *Weights) TokenizerPath() string { return w.dir.tokenizer() }
+
+// Load reads the weights into the memory of a device, and checks that they are the run's and finite.
+func (w *Weights) Load(dev device.Device) (err error) {
+	c := w.Config.Model
+	c.LogitBytes = dev.LogitBytes()
+	need := model.Measure(c, w.Policy, 1, c.Context, false)
+	if w.params, err = dev.NewArena("parameters", need.Params); err != nil {
+		return err
+	}
+	w.Model = model.New(c, model.MemoryOf(dev, w.Policy, w.params, nil))
+	live := train.ModelTensors(dev, w.Model)
+	if w.o.Average {
+		live = train.AverageTensors(dev, w.Model)
+	}
+	var last state
+	tensors := checkpointTensors(live)
+	info, err := checkpoint.LoadLatest(w.dir.checkpoints(), tensors, &last)
+	if errors.Is(err, checkpoint.ErrNone) {
+		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped and at its end", err)
+	}
+	if err != nil {
+		return asConfigError(err, w.Trained, w.dir)
+	}
+	if err := w.check(info, &last, tensors); err != nil {
+		return err
+	}
+	w.Imported, w.Step, w.Skipped = last.Imported, info.Step, info.Skipped
+	if last.Config != nil {
+		w.Changed = slices.DeleteFunc(Changes(last.Config, &w.read), func(change string) bool {
+			return !strings.HasPrefix(change, "model.") && !strings.HasPrefix(change, "precision:")
+		})
+	}
+	return nil
+}
+
+// check returns what speaks against using a checkpoint that was loaded.
+func (w *Weights) check(info checkpoint.Info, last *state, tensors []checkpoint.Tensor) error {
+	if err := info.Newest(w.dir.checkpoints()); err != nil && !w.o.AllowOlder {
+		return err
+	}
+	if err := w.dir.checkOrigin(info); err != nil {
+		return err
+	}
+	if err := last.checkModel(w.Trained, w.dir); err != nil {
+		return err
+	}
+	if err := last.checkTokenizer(w.Tokenizer, w.dir); err != nil {
+		return err
+	}
+	if err := w.dir.checkFinite(info.Step, tensors); err != nil {
+		return err
+	}
+	if err := w.dir.checkDiverged(info.Step); err != nil && !w.o.AllowOlder {
+		return err
+	}
+	if _, err := w.Tokenizer.EndOfText(); err != nil && !errors.Is(err, tokenizer.ErrNoEndOfText) {
+		return &dataset.Error{Err: err}
+	}
+	return nil
+}
+
+// Close frees the memory of the weights.
+func (w *Weights) Close() {
+	if w.params != nil {
+		w.params.Close()
+	}
+}

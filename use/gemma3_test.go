@@ -1,0 +1,31 @@
+package use
+
+import (
+	"testing"
+
+	"anneal/attention"
+	"anneal/config"
+)
+
+// A run of Gemma 3 learns, resumes bit for bit, on other threads and with layers that run again, too, and its model
+// generates.
+func TestGemma3RunsResumeAndGenerate(t *testing.T) {
+	data := testData(t)
+	dir := checkResume(t, func() *config.Config {
+		cfg := familyConfig("gemma3", data)
+		cfg.Model.Attention = attention.Patterns{attention.Window{Keys: 8}, attention.Full{}}
+		return cfg
+	})
+	trained, err := Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trained.Close()
+	c := trained.Model.Config
+	if c.Family != "gemma3" || !c.QKNorm || c.Activation != "geglu" || c.RopeTheta != 1e6 || c.RopeThetaLocal != 1e4 {
+		t.Errorf("the trained model is %+v", c)
+	}
+	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context || err != nil {
+		t.Errorf("generated %d tokens, %v; want %d", n, err, 2*c.Context)
+	}
+}

@@ -1,0 +1,43 @@
+package use
+
+import (
+	"context"
+	"time"
+
+	"anneal/model"
+)
+
+// GenerateOptions says what to generate.
+type GenerateOptions struct {
+	Prompt    string // may be empty if something is put before it, such as the end-of-text token
+	Bare      bool   // put nothing around the prompt, where [Trained.Around] says what is put there
+	MaxTokens int    // at most so many are made
+	model.Sampling
+}
+
+// Generated says how generating went.
+type Generated struct {
+	PromptIDs, IDs []int32       // tokens that were read, with those put around the prompt, and made
+	First, Rest    time.Duration // until the first token was made, and until all others were
+	Memory, Cache  int           // bytes beside the model's; of these, for keys and values
+	Ended          bool          // the model ended the text
+}
+
+// Rate returns how many tokens a second followed the first, 0 if none did.
+func (g *Generated) Rate() float64 {
+	if len(g.IDs) < 2 || g.Rest <= 0 {
+		return 0
+	}
+	return float64(len(g.IDs)-1) / g.Rest.Seconds()
+}
+
+// Generate continues the prompt, the way a document of the training data would go on, and hands out text as it becomes
+// whole characters. It ends at MaxTokens, at the end of the document, or with ctx.
+func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(text string)) (Generated, error) {
+	text, err := r.NewText()
+	if err != nil {
+		return Generated{}, err
+	}
+	defer text.Close()
+	return text.Continue(ctx, o, emit)
+}

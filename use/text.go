@@ -1,0 +1,108 @@
+package use
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"anneal/model"
+	"anneal/train"
+)
+
+// A Text is written by a person and a model in turns. It keeps the keys and values of its tokens from turn to turn.
+type Text struct {
+	r   *Trained
+	g   *model.Generator
+	ids []int32
+}
+
+// ErrNoText means that a model is to continue nothing at all.
+var ErrNoText = errors.New("there is no text to continue, and nothing is put before it\n" +
+	"  try a prompt of at least one character")
+
+// NewText returns an empty text. Close frees its memory.
+func (r *Trained) NewText() (*Text, error) {
+	g, err := model.NewGenerator(r.Model, r.Policy, r.dev)
+	if err != nil {
+		return nil, err
+	}
+	return &Text{r: r, g: g}, nil
+}
+
+// Close frees the memory of the text, but not the model's.
+func (x *Text) Close() { x.g.Close() }
+
+// Reset makes the text empty.
+func (x *Text) Reset() { x.ids = nil }
+
+// Empty reports whether nothing was written since the last Reset.
+func (x *Text) Empty() bool { return len(x.ids) == 0 }
+
+// Continue appends the prompt to the text, and then what the model writes, which it hands out as it becomes whole
+// characters. It ends at MaxTokens, where the model ends the text, or with ctx. The texts of special tokens in a
+// prompt stand for those tokens. What is put around a prompt is put around the first one alone.
+func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
+	if err := o.Validate(); err != nil {
+		return done, err
+	}
+	if err := x.read(o.Prompt, o.Bare); err != nil {
+		return done, err
+	}
+	n := len(x.ids)
+	done.PromptIDs = x.ids[:n:n]
+	done.Memory, done.Cache = x.g.Bytes()
+	stream := x.r.Tokenizer.NewStreamDecoder()
+	defer func() {
+		done.IDs = x.ids[n:len(x.ids):len(x.ids)]
+		if rest := stream.Flush(); rest != "" {
+			emit(rest)
+		}
+	}()
+	end := x.r.end()
+	for start := time.Now(); len(x.ids)-n < o.MaxTokens; {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		id := x.g.Next(x.ids, o.Sampling)
+		if err := train.Wait(x.r.dev); err != nil {
+			return done, err
+		}
+		if id == end {
+			done.Ended = true
+			break
+		}
+		if len(x.ids) == n {
+			done.First = time.Since(start)
+		}
+		done.Rest = time.Since(start) - done.First
+		x.ids = append(x.ids, id)
+		if text := stream.Next(uint32(id)); text != "" {
+			emit(text)
+		}
+	}
+	return done, nil
+}
+
+// read appends a prompt, the first one between the tokens that are put around it unless it is to be bare.
+func (x *Text) read(prompt string, bare bool) error {
+	ids := x.r.Tokenizer.EncodeSpecial([]byte(prompt))
+	if x.Empty() && !bare {
+		before, after := x.r.Tokenizer.Around()
+		ids = append(append(before, ids...), after...)
+	}
+	if x.Empty() && len(ids) == 0 {
+		return ErrNoText
+	}
+	for _, id := range ids {
+		x.ids = append(x.ids, int32(id))
+	}
+	return nil
+}
+
+// end is the token that ends a text, −1 if there is none.
+func (r *Trained) end() int32 {
+	if id, err := r.Tokenizer.EndOfText(); err == nil {
+		return int32(id)
+	}
+	return -1
+}

@@ -1,0 +1,151 @@
+package use
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/prepare"
+	"anneal/run"
+	"anneal/train"
+)
+
+// Trained is an opened run: its newest verified weights, its tokenizer and its configuration.
+type Trained struct {
+	*run.Weights
+
+	dev device.Device
+}
+
+// OpenOptions changes how a run is opened. The zero value opens it unchanged.
+type OpenOptions struct {
+	Device  string // as in the config; "" is the CPU, wherever the run was trained
+	Threads int    // of the CPU; 0 uses the run's number
+	run.WeightOptions
+	Reach
+}
+
+// Open loads the run in dir. The caller closes it.
+func Open(dir string, threads int) (*Trained, error) {
+	return OpenWith(dir, OpenOptions{Threads: threads})
+}
+
+// OpenWith loads the run in dir with options o. The caller closes it.
+func OpenWith(dir string, o OpenOptions) (*Trained, error) {
+	w, err := run.OpenWeights(dir, o.WeightOptions)
+	if err != nil {
+		return nil, err
+	}
+	r := &Trained{Weights: w}
+	if err := r.open(o); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Trained) open(o OpenOptions) error {
+	context, err := o.Reach.apply(r.Config)
+	if err != nil {
+		return err
+	}
+	if r.dev, err = train.OpenDevice(r.Config, cmp.Or(o.Device, "cpu"), o.Threads); err != nil {
+		return err
+	}
+	if err := r.Load(r.dev); err != nil {
+		return err
+	}
+	if err := r.placeAround(); err != nil {
+		return &dataset.Error{Err: err}
+	}
+	r.Config.Model.Context, r.Model.Config.Context = context, context // may be less than the table of learned positions
+	return nil
+}
+
+// Context returns the length of the model's rows in tokens: the training context unless it was opened otherwise.
+func (r *Trained) Context() int { return r.Model.Config.Context }
+
+// Close frees the model's memory.
+func (r *Trained) Close() {
+	r.Weights.Close()
+	if r.dev != nil {
+		r.dev.Close()
+	}
+}
+
+// Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer:
+// its first limit tokens, or all if limit is 0. onProgress takes the tokens done and in total; it may be nil.
+func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgress func(done, total int64)) (train.EvalResult, error) {
+	return r.EvaluateSources(ctx, []config.Source{{Path: dir}}, limit, onProgress)
+}
+
+// EvaluateSources scores the validation splits of several data sets like those of a mix, with equal parts of the
+// limit.
+func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int, onProgress func(done, total int64)) (train.EvalResult, error) {
+	c, e, err := r.evaluatorOf(sources)
+	if err != nil {
+		return train.EvalResult{}, err
+	}
+	defer c.Close()
+	defer e.Close()
+	e.OnProgress, e.Exact = onProgress, true
+	if r.Context() > r.Trained.Context {
+		e.Every = r.Trained.Context
+	}
+	text, err := c.HeldOut(r.Context())
+	if err != nil {
+		return train.EvalResult{}, err
+	}
+	result, err := e.Evaluate(ctx, text, limit)
+	if err == nil && len(result.Textless) > 0 {
+		err = &dataset.Error{Err: result.NoText()}
+	}
+	if err == nil && result.Tokens == 0 {
+		err = &dataset.Error{Err: fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.First.Dir, dataset.ErrNoValidation)}
+	}
+	if err == nil {
+		err = r.checkLoss(result)
+	}
+	return result, err
+}
+
+// evaluatorOf opens data sets, which must have been built with the run's tokenizer, and allocates the memory to
+// evaluate the model on them. The caller closes both.
+func (r *Trained) evaluatorOf(sources []config.Source) (*prepare.Corpus, *train.Evaluator, error) {
+	cfg := *r.Config
+	cfg.SetSources(sources)
+	c, err := prepare.OpenCorpus(&cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, b := r.Tokenizer.Hash(), c.Tokenizer.Hash(); a != b {
+		c.Close()
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`", c.First.Dir, b, r.Path(), a, r.TokenizerPath())}
+	}
+	if eot, err := r.Tokenizer.EndOfText(); err == nil && eot != c.First.Manifest.Tokenizer.EOT {
+		c.Close()
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  rebuild the data with `anneal data build --tokenizer %s`",
+			c.First.Dir, c.Tokenizer.Token(c.First.Manifest.Tokenizer.EOT), r.Path(), r.Tokenizer.Token(eot), r.TokenizerPath())}
+	}
+	e, err := train.NewEvaluator(&cfg, r.Policy, r.dev, r.Model)
+	if err != nil {
+		c.Close()
+		return nil, nil, err
+	}
+	return c, e, nil
+}
+
+// checkLoss returns a *DivergedRunError if the loss of an evaluation is not finite.
+func (r *Trained) checkLoss(e train.EvalResult) error {
+	if !math.IsNaN(e.Loss) && !math.IsInf(e.Loss, 0) {
+		return nil
+	}
+	return &run.DivergedRunError{
+		Message: fmt.Sprintf("%s diverged: the weights of step %d are finite, but their loss is %g", r.Path(), r.Step, e.Loss),
+		Try:     fmt.Sprintf("take it back to an earlier step with `anneal rewind %s --to N`", r.Path()),
+	}
+}
