@@ -319,8 +319,16 @@ func FuzzConfig(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	gemma, err := json.Marshal(plainGemma())
+	if err != nil {
+		f.Fatal(err)
+	}
+	experts, err := json.Marshal(plainMoE())
+	if err != nil {
+		f.Fatal(err)
+	}
 	files := [][]byte{
-		text, gpt2, []byte(
+		text, gpt2, gemma, experts, []byte(
 			`{"model_type":"qwen3","rope_parameters":{"rope_theta":1,"rope_type":"yarn"},"use_sliding_window":true}`),
 		[]byte(`{"model_type":"mistral","num_hidden_layers":1,"layer_types":["sliding_attention"]}`), []byte(`null`),
 	}

@@ -121,11 +121,16 @@ func parseConfig(text []byte) (Config, error) {
 	switch modelType {
 	case "llama", "qwen3", "mistral":
 		c = f.parseLlama(modelType)
+	case "qwen3_moe":
+		c = f.parseQwen3MoE()
+	case "gemma3_text":
+		c = f.parseGemma3()
 	case "gpt2":
 		c, known = f.parseGPT2(), slices.Concat(harmless, gpt2Harmless)
 	default: // where other fields mean other things
 		if len(f.errs) == 0 {
-			f.fail("model_type = %.60q is not supported, only gpt2, llama, mistral and qwen3", modelType)
+			f.fail("model_type = %.60q is not supported, only gemma3_text, gpt2, llama, mistral, qwen3 and qwen3_moe",
+				modelType)
 		}
 		return nil, errors.Join(f.errs...)
 	}

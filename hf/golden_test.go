@@ -62,6 +62,16 @@ var golden = map[string]Config{
 	"windows": goldenLlama(func(c *LlamaConfig) {
 		c.Layers, c.Tied, c.QKNorm, c.Window, c.WindowLayers = 3, true, true, 4, []bool{true, false, true}
 	}),
+	"gemma3": &Gemma3Config{
+		LlamaConfig: *goldenLlama(func(c *LlamaConfig) {
+			c.Layers, c.Tied, c.QKNorm, c.Window, c.WindowLayers = 3, true, true, 4, []bool{true, false, true}
+			c.RopeTheta, c.RopeScaling = 100, RopeScaling{Type: "linear", Factor: 4}
+		}), LocalTheta: 20, ScoreDim: 10, LogitSoftcap: 20,
+	},
+	"qwen3_moe": &Qwen3MoEConfig{
+		LlamaConfig: *goldenLlama(func(c *LlamaConfig) { c.QKNorm, c.RopeTheta = true, 500 }),
+		Experts:     4, ExpertsPerToken: 2, ExpertFFN: 12, Normalise: true, AuxLoss: 0.001,
+	},
 	"gpt2":        goldenGPT2(func(*GPT2Config) {}),
 	"gpt2-untied": goldenGPT2(func(c *GPT2Config) { c.FFNSize, c.Tied, c.NormEps = 40, false, 1e-3 }),
 }

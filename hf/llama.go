@@ -187,9 +187,10 @@ func layerType(windowed bool) string {
 
 // parseLlama takes the settings of a Llama, Qwen3 or Mistral; missing ones have the defaults of transformers.
 func (f *fields) parseLlama(modelType string) *LlamaConfig {
-	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02, QKNorm: modelType == "qwen3"}
+	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02}
+	c.QKNorm = modelType == "qwen3" || modelType == "qwen3_moe"
 	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM",
-		"mistral": "MistralForCausalLM"}[modelType])
+		"mistral": "MistralForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM"}[modelType])
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
 	f.must("intermediate_size", &c.FFNSize)
@@ -248,6 +249,11 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 // layer_types lists, by default the last ones.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
 	use, full := modelType == "mistral", 0 // so many layers have none
+	if modelType == "qwen3_moe" {          // which are not supported
+		delete(f.raw, "sliding_window")
+		delete(f.raw, "max_window_layers")
+		modelType = "llama"
+	}
 	switch modelType {
 	case "llama":
 		only(f, "use_sliding_window", false)

@@ -12,22 +12,46 @@ import (
 // ToHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;
 // at is where the key stands.
 func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	activation := "swiglu"
-	if c.Family == "gpt2" {
-		activation = "gelu"
+	switch c.Family {
+	case "gpt2":
+		return toGPT2(c, tokens, at)
+	case "gemma3":
+		return toGemma3(c, tokens, at)
+	case "qwen3_moe":
+		return toQwen3MoE(c, tokens, at)
 	}
-	for _, own := range []struct{ key, value, without string }{
-		{"logit_softcap", strconv.FormatFloat(c.LogitSoftcap, 'g', -1, 64), "0"}, {"activation", c.Activation, activation},
-		{"rope_theta_local", strconv.FormatFloat(c.RopeThetaLocal, 'g', -1, 64), "0"}, {"score_dim", strconv.Itoa(c.ScoreDim), "0"},
-		{"value_embeddings", c.ValueEmbeddings, "none"}, {"x0_skip", strconv.FormatBool(c.X0Skip), "false"},
-	} {
-		if own.value != "" && own.value != own.without {
-			return nil, inexpressible(own.key, own.value, own.without, at)
+	if err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"}, own{"score_dim", "0"}); err != nil {
+		return nil, err
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil { // a nil pointer would be a Config that is not nil
+		return nil, err
+	}
+	return l, nil
+}
+
+// own is a key that a format says nothing of, and the value that it stands for.
+type own struct{ key, without string }
+
+// only reports the first key of c that a format cannot say: one of list, or of the family anneal.
+func only(c model.Config, at string, list ...own) error {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	values := map[string]string{
+		"activation": c.Activation, "logit_softcap": number(c.LogitSoftcap), "rope_theta_local": number(c.RopeThetaLocal),
+		"score_dim": strconv.Itoa(c.ScoreDim), "shared_expert_ffn": strconv.Itoa(c.SharedExpertFFN),
+		"qk_norm": strconv.FormatBool(c.QKNorm), "positions": c.Positions.String(), "kv_heads": strconv.Itoa(c.KVHeads),
+		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings, "x0_skip": strconv.FormatBool(c.X0Skip),
+	}
+	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"}) {
+		if v := values[o.key]; v != "" && v != o.without {
+			return inexpressible(o.key, v, o.without, at)
 		}
 	}
-	if c.Family == "gpt2" {
-		return toGPT2(c, tokens, at)
-	}
+	return nil
+}
+
+// toLlama is ToHF for what all descendants of Llama share.
+func toLlama(c model.Config, tokens hf.Tokens, at string) (*hf.LlamaConfig, error) {
 	theta, scaling, err := positionsToHF(c, at)
 	if err != nil {
 		return nil, err
@@ -43,18 +67,56 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	}, nil
 }
 
+// toGemma3 is ToHF for a Gemma 3, which always has QK-norm, and a base for windows that is not scaled.
+func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	if err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "true"}); err != nil {
+		return nil, err
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil {
+		return nil, err
+	}
+	g := &hf.Gemma3Config{LlamaConfig: *l, LocalTheta: c.RopeThetaLocal, ScoreDim: c.ScoreDim, LogitSoftcap: c.LogitSoftcap}
+	if g.ScoreDim == 0 {
+		g.ScoreDim = c.HeadDim
+	}
+	if g.LocalTheta == 0 {
+		if g.LocalTheta = l.RopeTheta; l.Window != 0 && l.RopeScaling.Type != "" {
+			return nil, inexpressible("rope_scaling", c.RopeScaling.String(), "none", at)
+		}
+	}
+	return g, nil
+}
+
+// toQwen3MoE is ToHF for a Qwen3-MoE without a shared expert and without windows.
+func toQwen3MoE(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"}, own{"score_dim", "0"},
+		own{"shared_expert_ffn", "0"}, own{"qk_norm", "true"})
+	if err != nil {
+		return nil, err
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil {
+		return nil, err
+	}
+	if l.Window != 0 {
+		return nil, inexpressible("attention", c.Attention.String(), "full", at)
+	}
+	return &hf.Qwen3MoEConfig{
+		LlamaConfig: *l, Experts: c.Experts, ExpertsPerToken: c.ExpertsPerToken, ExpertFFN: c.ExpertFFN,
+		Normalise: c.NormaliseExperts, AuxLoss: c.RouterAuxLoss,
+	}, nil
+}
+
 // toGPT2 is toHF for a GPT-2, whose format has learned positions and heads that fill the width.
 func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
 		return nil, inexpressible("attention", c.Attention.String(), "full", at)
 	}
-	for _, own := range []struct{ key, value, without string }{
-		{"positions", c.Positions.String(), "learned"}, {"qk_norm", strconv.FormatBool(c.QKNorm), "false"},
-		{"kv_heads", strconv.Itoa(c.KVHeads), strconv.Itoa(c.Heads)}, {"head_dim", strconv.Itoa(c.HeadDim), strconv.Itoa(c.Dim / c.Heads)},
-	} {
-		if own.value != own.without {
-			return nil, inexpressible(own.key, own.value, own.without, at)
-		}
+	err := only(c, at, own{"activation", "gelu"}, own{"logit_softcap", "0"}, own{"score_dim", "0"}, own{"positions", "learned"},
+		own{"qk_norm", "false"}, own{"kv_heads", strconv.Itoa(c.Heads)}, own{"head_dim", strconv.Itoa(c.Dim / c.Heads)})
+	if err != nil {
+		return nil, err
 	}
 	return &hf.GPT2Config{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, MaxPositions: c.Context,
@@ -80,7 +142,21 @@ func FromHF(described hf.Config) (model.Config, error) {
 		c.TieEmbeddings, c.NormEps, c.InitStd = g.Tied, g.NormEps, g.InitStd
 		return c, nil
 	}
-	l := described.(*hf.LlamaConfig)
+	var l *hf.LlamaConfig
+	switch d := described.(type) {
+	case *hf.Gemma3Config:
+		l = &d.LlamaConfig
+		c.Family, c.Activation, c.RopeThetaLocal, c.LogitSoftcap = "gemma3", "geglu", d.LocalTheta, d.LogitSoftcap
+		if d.ScoreDim != d.HeadDim {
+			c.ScoreDim = d.ScoreDim
+		}
+	case *hf.Qwen3MoEConfig:
+		l = &d.LlamaConfig
+		c.Family, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", d.Experts, d.ExpertsPerToken, d.ExpertFFN
+		c.NormaliseExperts, c.RouterAuxLoss = d.Normalise, d.AuxLoss
+	case *hf.LlamaConfig:
+		l = d
+	}
 	scaling, err := scalingFromHF(l.RopeScaling)
 	if err != nil {
 		return c, err

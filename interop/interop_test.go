@@ -25,7 +25,7 @@ import (
 var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
 
 // models are directories that transformers wrote, with what it computed from them.
-var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "gpt2", "gpt2-untied"}
+var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "gpt2", "gpt2-untied", "gemma3", "qwen3_moe"}
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
 
@@ -157,8 +157,13 @@ func opened(t *testing.T, dir string) *hf.Model {
 }
 
 func tokensOf(c hf.Config) hf.Tokens {
-	if l, ok := c.(*hf.LlamaConfig); ok {
-		return l.Tokens
+	switch c := c.(type) {
+	case *hf.LlamaConfig:
+		return c.Tokens
+	case *hf.Gemma3Config:
+		return c.Tokens
+	case *hf.Qwen3MoEConfig:
+		return c.Tokens
 	}
 	return c.(*hf.GPT2Config).Tokens
 }
@@ -186,6 +191,12 @@ func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 		"model.qk_norm = true":                                          func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },
 		"model.kv_heads = 1":                                            func(c *model.Config) { *c = smallGPT2; c.KVHeads = 1 },
 		"model.head_dim = 8":                                            func(c *model.Config) { *c = smallGPT2; c.HeadDim = 8 },
+		"model.rope_theta_local = 500":                                  func(c *model.Config) { c.RopeThetaLocal = 500 },
+		"model.score_dim = 24":                                          func(c *model.Config) { c.ScoreDim = 24 },
+		"model.shared_expert_ffn = 8":                                   func(c *model.Config) { c.Family, c.SharedExpertFFN, c.QKNorm = "qwen3_moe", 8, true },
+		"model.attention = window:6":                                    func(c *model.Config) { c.Family, c.Attention, c.QKNorm = "qwen3_moe", seen("window:6"), true },
+		"model.qk_norm = false":                                         func(c *model.Config) { c.Family, c.Activation = "gemma3", "geglu" },
+		"model.activation = swiglu":                                     func(c *model.Config) { c.Family, c.Activation, c.QKNorm = "gemma3", "swiglu", true },
 		"model.logit_softcap = 20":                                      func(c *model.Config) { *c = smallGPT2; c.LogitSoftcap = 20 },
 	} {
 		c := model.Config{Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4, NormEps: 1e-5}

@@ -21,8 +21,9 @@ type View struct {
 	scale       float64 // of the weight in an equivalent model without muP; 1 without muP
 	queries     int     // the first rows, as many as this, make queries and are also multiplied by queryScale
 	queryScale  float64
-	interleaved int  // head size, if rotary pairs are neighbouring rows; transformers has halves
-	transposed  bool // transformers has [in, out]
+	interleaved int     // head size, if rotary pairs are neighbouring rows; transformers has halves
+	transposed  bool    // transformers has [in, out]
+	shift       float64 // transformers has the weight less this number
 }
 
 // Shape returns the shape in transformers.
@@ -55,14 +56,14 @@ func (v *View) SetValues(values []float32) {
 			return
 		}
 		for i, x := range values {
-			host.SetFloat64(v.index(i), float64(x))
+			host.SetFloat64(v.index(i), float64(x)+v.shift)
 		}
 	})
 }
 
 // plain reports whether the tensor has the same memory layout as transformers' F32 weight.
 func (v *View) plain() bool {
-	return v.Tensor.DType() == tensor.F32 && v.interleaved == 0 && !v.transposed
+	return v.Tensor.DType() == tensor.F32 && v.interleaved == 0 && !v.transposed && v.shift == 0
 }
 
 // value returns element i of transformers' weight; host is the tensor.
@@ -72,7 +73,7 @@ func (v *View) value(host *tensor.Tensor, i int) float64 {
 	if at < v.queries*v.cols() {
 		x *= v.queryScale
 	}
-	return x
+	return x - v.shift
 }
 
 // index maps element i of transformers' weight to the index in the tensor. Interleaved rotary pairs (j, j+E/2) of a
@@ -118,9 +119,34 @@ var hfNames = map[string]map[string]string{
 	},
 }
 
+// hfOwn holds the names of families that differ from Llama's.
+var hfOwn = map[string]map[string]string{
+	"gemma3": {
+		"attention_post_norm": "post_attention_layernorm.weight",
+		"mlp_norm":            "pre_feedforward_layernorm.weight", "mlp_post_norm": "post_feedforward_layernorm.weight",
+	},
+	"qwen3_moe": {"mlp.router": "mlp.gate.weight"},
+}
+
+// hfName returns transformers' name of a parameter or part, without its layer.
+func (c Config) hfName(name string) string {
+	if c.biased() {
+		return hfNames["gpt2"][name]
+	}
+	if own, is := hfOwn[c.Family][name]; is {
+		return own
+	}
+	if part, is := strings.CutPrefix(name, "experts."); is { // such as gate_up.3.gate
+		at := strings.Split(part, ".")
+		return "mlp.experts." + at[1] + "." + at[2] + "_proj.weight"
+	}
+	return hfNames["llama"][name]
+}
+
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
 
-// HFViews returns all weights of the model as transformers has them: for gpt2, or for a family equivalent to a Llama.
+// HFViews returns all weights of the model as transformers has them: for gpt2, gemma3 and qwen3_moe, or for a family
+// equivalent to a Llama.
 func (m *Decoder) HFViews() []View {
 	family := "llama"
 	if m.Config.biased() {
@@ -138,7 +164,11 @@ func (m *Decoder) HFViews() []View {
 			name, prefix = inLayer, fmt.Sprintf(hfLayer[family], layer)
 		}
 		add := func(name string, t tensor.Tensor) {
-			v := View{Name: prefix + hfNames[family][name], Tensor: t, memory: m.memory, transposed: family == "gpt2" && p.Role == nn.Matrix}
+			v := View{Name: prefix + m.Config.hfName(name), Tensor: t, memory: m.memory}
+			v.transposed = family == "gpt2" && p.Role == nn.Matrix
+			if p.Role == nn.Norm && m.Config.Family == "gemma3" {
+				v.shift = 1
+			}
 			m.Config.fold(&v, name)
 			views = append(views, v)
 		}
@@ -148,7 +178,7 @@ func (m *Decoder) HFViews() []View {
 		}
 		row := 0
 		for _, part := range p.Parts {
-			add(name+"."+part.Name, p.Value.Slice(row, row+part.Rows))
+			add(strings.TrimSuffix(name+"."+part.Name, "."), p.Value.Slice(row, row+part.Rows))
 			row += part.Rows
 		}
 	}

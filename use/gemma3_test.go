@@ -28,4 +28,7 @@ func TestGemma3RunsResumeAndGenerate(t *testing.T) {
 	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context || err != nil {
 		t.Errorf("generated %d tokens, %v; want %d", n, err, 2*c.Context)
 	}
+	if r, err := trained.ExportHF(t.TempDir(), "F32"); err != nil || r.Architecture != "Gemma3ForCausalLM" {
+		t.Errorf("exported %+v, %v", r, err)
+	}
 }

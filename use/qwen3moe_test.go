@@ -1,9 +1,12 @@
 package use
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"anneal/config"
+	"anneal/run"
 )
 
 // A run of experts resumes bit for bit, on other threads and with layers that run again, too, and its model generates.
@@ -25,5 +28,27 @@ func TestQwen3MoERunsResumeAndGenerate(t *testing.T) {
 	}
 	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context || err != nil {
 		t.Errorf("generated %d tokens, %v; want %d", n, err, 2*c.Context)
+	}
+	if _, err := trained.ExportHF(t.TempDir(), "F32"); err == nil || !strings.Contains(err.Error(), "model.shared_expert_ffn = 32") {
+		t.Errorf("export with a shared expert: %v", err)
+	}
+}
+
+// A model of experts is exported as transformers has it, and imported again.
+func TestQwen3MoEIsExportedAndImported(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, run.Options{Config: familyConfig("qwen3_moe", testData(t)), Dir: dir})
+	trained, err := Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trained.Close()
+	out := filepath.Join(t.TempDir(), "hf")
+	if r, err := trained.ExportHF(out, "F32"); err != nil || r.Architecture != "Qwen3MoeForCausalLM" {
+		t.Fatalf("exported %+v, %v", r, err)
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	if r, err := run.ImportHF(out, back, ""); err != nil || r.Parameters != trained.Model.Count() {
+		t.Fatalf("imported %+v, %v", r, err)
 	}
 }

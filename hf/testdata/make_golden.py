@@ -2,7 +2,8 @@
 
 llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's    mistral/ windows in all layers, F16
 qwen3/ BF16 shards, tied               linear/ and yarn/ the other scalings         windows/ a Qwen3 with windows in some layers
-gpt2/ tied, no n_inner                 gpt2-untied/ F16
+gpt2/ tied, no n_inner                 gpt2-untied/ F16                       gemma3/ two bases, one scaled, BF16
+qwen3_moe/ experts
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -12,8 +13,8 @@ import shutil
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
 
@@ -41,7 +42,9 @@ def make(name, model, dtype, **save):
     tokenizer(f"{name}/tokenizer.json")
     with torch.no_grad():
         # Loaded anew, because .to(bfloat16) has rounded the RoPE frequencies too, which loading does not.
-        fresh = type(model).from_pretrained(name, dtype=torch.float32).double()
+        # Grouped products of experts have no float64.
+        eager = {"experts_implementation": "eager"} if "moe" in name else {}
+        fresh = type(model).from_pretrained(name, dtype=torch.float32, **eager).double()
         logits = fresh(torch.tensor([IDS])).logits[0]
     with open(f"{name}/logits.json", "w") as f:
         json.dump({"ids": IDS, "logits": [[round(v, 9) for v in row] for row in logits.tolist()]}, f)
@@ -76,3 +79,11 @@ gpt2 = dict(vocab_size=64, n_embd=16, n_layer=2, n_head=2, n_positions=32, bos_t
 make("gpt2", GPT2LMHeadModel(GPT2Config(**gpt2)), torch.float32)
 make("gpt2-untied", GPT2LMHeadModel(GPT2Config(**gpt2, n_inner=40, tie_word_embeddings=False, layer_norm_epsilon=1e-3)),
      torch.float16)
+make("gemma3", Gemma3ForCausalLM(Gemma3TextConfig(
+    **three, head_dim=8, query_pre_attn_scalar=10, sliding_window=4, final_logit_softcapping=20.0,
+    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100.0},
+                     "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}})), torch.bfloat16)
+make("qwen3_moe", Qwen3MoeForCausalLM(Qwen3MoeConfig(
+    **small, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True, decoder_sparse_step=1,
+    mlp_only_layers=[], rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)

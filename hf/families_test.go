@@ -1,0 +1,106 @@
+package hf
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// plainGemma is the config.json of google/gemma-3-1b-pt in outline, as transformers 4.51 wrote it.
+func plainGemma() map[string]any {
+	return map[string]any{
+		"model_type": "gemma3_text", "architectures": []string{"Gemma3ForCausalLM"}, "vocab_size": 100,
+		"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 8, "num_attention_heads": 4,
+		"num_key_value_heads": 1,
+		"head_dim":            16, "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "query_pre_attn_scalar": 16,
+		"hidden_activation": "gelu_pytorch_tanh", "rope_theta": 1000000, "rope_local_base_freq": 10000,
+		"rope_scaling": nil, "sliding_window": 8, "sliding_window_pattern": 6, "final_logit_softcapping": nil,
+		"attn_logit_softcapping": nil, "attention_bias": false, "cache_implementation": nil,
+	}
+}
+
+func plainMoE() map[string]any {
+	return map[string]any{
+		"model_type": "qwen3_moe", "architectures": []string{"Qwen3MoeForCausalLM"}, "vocab_size": 100,
+		"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+		"num_key_value_heads": 1,
+		"head_dim":            16, "max_position_embeddings": 64,
+		"rms_norm_eps": 1e-6, "rope_theta": 1e6, "hidden_act": "silu",
+		"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "norm_topk_prob": true,
+		"decoder_sparse_step": 1, "mlp_only_layers": []int{}, "router_aux_loss_coef": 0.001,
+		"output_router_logits": false, "use_sliding_window": false, "sliding_window": nil, "max_window_layers": 28,
+	}
+}
+
+// A period of windows is the list that it stands for, and comes back as both.
+func TestGemma3WindowsByPeriod(t *testing.T) {
+	c, err := parseMap(t, plainGemma())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := c.(*Gemma3Config)
+	want := []bool{true, true, true, true, true, false, true, true}
+	if g.Window != 8 || !slices.Equal(g.WindowLayers, want) {
+		t.Errorf("windows of %d in %v, want 8 in %v", g.Window, g.WindowLayers, want)
+	}
+	if !g.Tied || !g.QKNorm || g.LocalTheta != 1e4 || g.RopeTheta != 1e6 || g.LogitSoftcap != 0 {
+		t.Errorf("config = %+v", g)
+	}
+	again, err := parseMap(t, g.settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := reflect.DeepEqual(dropTokens(again.(*Gemma3Config)), dropTokens(g))
+	if g.settings()["sliding_window_pattern"] != 6 || !same {
+		t.Errorf("its settings are read as %+v, want %+v", again, g)
+	}
+}
+
+func dropTokens(g *Gemma3Config) Gemma3Config {
+	c := *g
+	c.Tokens = Tokens{}
+	return c
+}
+
+// What these families have in transformers and not here is refused by the name of the field.
+func TestFamiliesRefuseWhatTheyCannotRepresent(t *testing.T) {
+	rope := func(layer string, settings map[string]any) map[string]any {
+		return map[string]any{"rope_parameters": map[string]any{layer: settings}}
+	}
+	for name, c := range map[string]struct {
+		plain  func() map[string]any
+		change map[string]any
+		says   string
+	}{
+		"score cap": {plainGemma, map[string]any{"attn_logit_softcapping": 50.0}, "attn_logit_softcapping"},
+		"both directions": {plainGemma, map[string]any{"use_bidirectional_attention": true},
+			"use_bidirectional_attention"},
+		"activation":       {plainGemma, map[string]any{"hidden_activation": "silu"}, "hidden_activation"},
+		"no local base":    {plainGemma, map[string]any{"rope_local_base_freq": 0}, "rope_local_base_freq"},
+		"scores":           {plainGemma, map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar"},
+		"layer types":      {plainGemma, map[string]any{"layer_types": []string{"full_attention"}}, "layer_types"},
+		"two global bases": {plainGemma, rope("full_attention", map[string]any{"rope_theta": 5}), "rope_theta"},
+		"scaled windows": {plainGemma, rope("sliding_attention", map[string]any{"rope_type": "linear", "factor": 2}),
+			"rope_local_base_freq"},
+		"plain layers":     {plainMoE, map[string]any{"mlp_only_layers": []int{0}}, "mlp_only_layers"},
+		"every second":     {plainMoE, map[string]any{"decoder_sparse_step": 2}, "decoder_sparse_step"},
+		"windows":          {plainMoE, map[string]any{"use_sliding_window": true}, "use_sliding_window"},
+		"too many a token": {plainMoE, map[string]any{"num_experts_per_tok": 9}, "num_experts_per_tok"},
+		"no experts":       {plainMoE, map[string]any{"num_experts": 0}, "num_experts"},
+		"two counts":       {plainMoE, map[string]any{"num_local_experts": 4}, "num_local_experts"},
+		"a shared expert": {plainMoE, map[string]any{"shared_expert_intermediate_size": 16},
+			"shared_expert_intermediate_size"},
+		"negative aux loss": {plainMoE, map[string]any{"router_aux_loss_coef": -1}, "router_aux_loss_coef"},
+	} {
+		m := c.plain()
+		if _, err := parseMap(t, m); err != nil {
+			t.Fatalf("%s: before the change: %v", name, err)
+		}
+		maps.Copy(m, c.change)
+		if got, err := parseMap(t, m); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %+v, %v; want an error that names %s", name, got, err, c.says)
+		}
+	}
+}
