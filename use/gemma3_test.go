@@ -1,6 +1,7 @@
 package use
 
 import (
+	"path/filepath"
 	"testing"
 
 	"anneal/attention"
@@ -28,7 +29,21 @@ func TestGemma3RunsResumeAndGenerate(t *testing.T) {
 	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context || err != nil {
 		t.Errorf("generated %d tokens, %v; want %d", n, err, 2*c.Context)
 	}
-	if r, err := trained.ExportHF(t.TempDir(), "F32"); err != nil || r.Architecture != "Gemma3ForCausalLM" {
-		t.Errorf("exported %+v, %v", r, err)
+	out, back := filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
+	if r, err := trained.ExportHF(out, "F32"); err != nil || r.Architecture != "Gemma3ForCausalLM" {
+		t.Fatalf("exported %+v, %v", r, err)
+	}
+	if _, err := ImportHF(out, back, ""); err != nil {
+		t.Fatal(err)
+	}
+	imported, err := Open(back, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer imported.Close()
+	for _, d := range imported.Model.Config.Differences(c) {
+		if !d.Free {
+			t.Errorf("imported, %s is %s, and was %s", d.Key, d.Now, d.Was)
+		}
 	}
 }

@@ -51,4 +51,14 @@ func TestQwen3MoEIsExportedAndImported(t *testing.T) {
 	if r, err := run.ImportHF(out, back, ""); err != nil || r.Parameters != trained.Model.Count() {
 		t.Fatalf("imported %+v, %v", r, err)
 	}
+	imported, err := Open(back, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer imported.Close()
+	for _, d := range imported.Model.Config.Differences(trained.Model.Config) {
+		if !d.Free {
+			t.Errorf("imported, %s is %s, and was %s", d.Key, d.Now, d.Was)
+		}
+	}
 }
