@@ -6,6 +6,7 @@ import (
 
 	"anneal/attention"
 	"anneal/config"
+	"anneal/run"
 )
 
 // A run of Gemma 3 learns, resumes bit for bit, on other threads and with layers that run again, too, and its model
@@ -33,7 +34,7 @@ func TestGemma3RunsResumeAndGenerate(t *testing.T) {
 	if r, err := trained.ExportHF(out, "F32"); err != nil || r.Architecture != "Gemma3ForCausalLM" {
 		t.Fatalf("exported %+v, %v", r, err)
 	}
-	if _, err := ImportHF(out, back, ""); err != nil {
+	if _, err := run.ImportHF(out, back, ""); err != nil {
 		t.Fatal(err)
 	}
 	imported, err := Open(back, 1)
